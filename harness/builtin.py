@@ -1,0 +1,36 @@
+"""What comes with the host, registered through the same hooks as a plugin's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harness.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from harness.datasets.dataset import DataSource
+    from harness.kernels.functions import Kernel
+
+
+@hookimpl
+def harness_datasets() -> list[type[DataSource]]:
+    """The embedded data, the generators and the catalogue."""
+    from harness.datasets import builtin_sources
+
+    return builtin_sources()
+
+
+@hookimpl
+def harness_kernels() -> list[type[Kernel]]:
+    """linear, rbf, poly, precomputed."""
+    from harness.kernels.functions import builtin_kernels
+
+    return builtin_kernels()
+
+
+@hookimpl
+def harness_metrics() -> Mapping[str, Callable[[Any, Any], float]]:
+    """The metrics of formulations.md, from scikit-learn where it has them."""
+    from harness.measure.metrics import METRICS
+
+    return METRICS

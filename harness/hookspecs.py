@@ -1,0 +1,62 @@
+"""The hooks of the harness: everything a plugin can add, in one file.
+
+A plugin is a module with functions of these names, marked with ``harness.hookimpl``, found through an
+entry point in the group ``harness`` or given as ``--plugin-path my_solver.py``. Registration hooks
+return what they add and must be cheap: import heavy libraries inside the solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    from harness.datasets.dataset import DataSource
+    from harness.kernels.functions import Kernel
+    from harness.solver import Solver
+
+GROUP = "harness"
+hookspec = pluggy.HookspecMarker(GROUP)
+hookimpl = pluggy.HookimplMarker(GROUP)
+
+
+@hookspec
+def harness_solvers() -> Iterable[type[Solver]]:
+    """Return solver classes; the first one should carry the plugin's name."""
+    return ()
+
+
+@hookspec
+def harness_datasets() -> Iterable[type[DataSource]]:
+    """Return data source classes."""
+    return ()
+
+
+@hookspec
+def harness_kernels() -> Iterable[type[Kernel]]:
+    """Return kernel classes."""
+    return ()
+
+
+@hookspec
+def harness_metrics() -> Mapping[str, Callable[[Any, Any], float]]:
+    """Return test metrics by name: each takes (targets, scores f(x)), both (n,), and returns a number."""
+    return {}
+
+
+@hookspec
+def harness_report_formats() -> Mapping[str, Callable[[list[dict[str, Any]]], str]]:
+    """Return output formats by name: each turns the records of a comparison into text."""
+    return {}
+
+
+@hookspec
+def harness_run_started(spec: Mapping[str, Any]) -> None:
+    """Observe a run that starts; ``spec`` says what it is. Observers cannot change it."""
+
+
+@hookspec
+def harness_run_finished(record: Mapping[str, Any]) -> None:
+    """Observe a finished run's record, failed ones included. Observers cannot change it."""

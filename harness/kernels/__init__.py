@@ -1,0 +1,1 @@
+"""Kernel functions and the counted oracle that every solver reads kernel values from."""

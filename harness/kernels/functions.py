@@ -1,0 +1,150 @@
+"""Kernel functions k(x, z): linear, RBF, polynomial, precomputed, and the base classes for more.
+
+A kernel is a frozen dataclass of parameters with two methods over blocks of points. Those that are a
+function of the inner product <x, z> (and the norms) subclass :class:`DotProductKernel`: their blocks
+come from one matrix product and one pass in place.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from harness import parameters
+from harness.parameters import parameter
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+    Block = np.ndarray[Any, np.dtype[Any]]
+    Points = Block | scipy.sparse.csr_array
+
+
+@dataclass(frozen=True)
+class Kernel(ABC):
+    """A positive semi-definite function of two points. Subclass as a frozen dataclass of its parameters."""
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        parameters.check(self, owner=f"kernel '{self.name}'")
+
+    @abstractmethod
+    def block(self, x: Points, z: Points) -> Block:
+        """Return k(x_i, z_j), shape (len(x), len(z)), in the dtype of ``x``."""
+
+    @abstractmethod
+    def diagonal(self, x: Points) -> Block:
+        """Return k(x_i, x_i), shape (len(x),), float64."""
+
+
+@dataclass(frozen=True)
+class DotProductKernel(Kernel):
+    """A kernel computed from inner products and squared norms."""
+
+    centred: ClassVar[bool] = False  # True: k(x, z) = k(x - c, z - c), so data may be centred to lose less in float32
+
+    @abstractmethod
+    def from_products(self, products: Block, sq_x: Block, sq_z: Block) -> None:
+        """Turn <x_i, z_j> into k(x_i, z_j) in place.
+
+        products : (q, m); changed in place
+        sq_x, sq_z : (q,) and (m,), squared norms in the dtype of ``products``
+        """
+
+    def block(self, x: Points, z: Points) -> Block:
+        products = x @ z.T
+        if not isinstance(products, np.ndarray):
+            products = products.toarray()
+        self.from_products(products, squared_norms(x).astype(products.dtype), squared_norms(z).astype(products.dtype))
+        return products
+
+
+@dataclass(frozen=True)
+class Linear(DotProductKernel):
+    """k(x, z) = <x, z>."""
+
+    name = "linear"
+
+    def from_products(self, products: Block, sq_x: Block, sq_z: Block) -> None:
+        return None
+
+    def diagonal(self, x: Points) -> Block:
+        return squared_norms(x)
+
+
+@dataclass(frozen=True)
+class RBF(DotProductKernel):
+    """k(x, z) = exp(-gamma |x - z|^2)."""
+
+    name = "rbf"
+    centred = True
+    gamma: float = parameter(1.0, "width; k falls to 1/e at distance 1/sqrt(gamma)", gt=0)
+
+    def from_products(self, products: Block, sq_x: Block, sq_z: Block) -> None:
+        # -gamma (|x|^2 + |z|^2 - 2 <x, z>), at most 0: rounding must not give a kernel value above 1
+        products *= 2.0 * self.gamma
+        products -= (self.gamma * sq_x)[:, None]
+        products -= (self.gamma * sq_z)[None, :]
+        np.minimum(products, 0.0, out=products)
+        np.exp(products, out=products)
+
+    def diagonal(self, x: Points) -> Block:
+        return np.ones(x.shape[0])
+
+
+@dataclass(frozen=True)
+class Poly(DotProductKernel):
+    """k(x, z) = (gamma <x, z> + coef0)^degree."""
+
+    name = "poly"
+    degree: int = parameter(3, "degree of the polynomial", ge=1)
+    gamma: float = parameter(1.0, "scale of the inner product", gt=0)
+    coef0: float = parameter(1.0, "constant term; 0 gives the homogeneous kernel", ge=0)
+
+    def from_products(self, products: Block, sq_x: Block, sq_z: Block) -> None:
+        products *= self.gamma
+        products += self.coef0
+        if self.degree > 1:
+            np.power(products, self.degree, out=products)
+
+    def diagonal(self, x: Points) -> Block:
+        return np.power(self.gamma * squared_norms(x) + self.coef0, self.degree)
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The data are kernel values: row i of the training data holds k(x_i, x_j) for all training points j.
+
+    Reading a value counts as one kernel evaluation, so that counts compare with those of other kernels.
+    """
+
+    name = "precomputed"
+
+    def block(self, x: Points, z: Points) -> Block:
+        raise TypeError("precomputed kernel values are indexed by training point, not computed from two sets of points")
+
+    def diagonal(self, x: Points) -> Block:
+        raise TypeError("precomputed kernel values are indexed by training point, not computed from points")
+
+
+def squared_norms(x: Points) -> Block:
+    """Return |x_i|^2 in float64, shape (len(x),), in blocks of rows so that mapped files need no copy."""
+    result = np.empty(x.shape[0])
+    step = max(1, 4_000_000 // max(1, x.shape[1]))
+    for start in range(0, x.shape[0], step):
+        rows = x[start : start + step]
+        if isinstance(rows, np.ndarray):
+            rows = rows.astype(np.float64, copy=False)
+            result[start : start + step] = np.einsum("ij,ij->i", rows, rows)
+        else:
+            result[start : start + step] = rows.astype(np.float64).power(2).sum(axis=1)
+    return result
+
+
+def builtin_kernels() -> list[type[Kernel]]:
+    """The kernels that come with the harness."""
+    return [Linear, RBF, Poly, Precomputed]

@@ -1,0 +1,236 @@
+"""The counted kernel oracle: the only road from a solver to kernel values."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.kernels.engine import Engine
+from harness.kernels.functions import Kernel, Linear, Precomputed
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+    Block = np.ndarray[Any, np.dtype[Any]]
+    Points = Block | scipy.sparse.csr_array
+
+_EXPAND_VALUES = 4_000_000  # kernel values held at a time by expand(): 32 MB
+
+
+@dataclass
+class Counter:
+    """What one run asked of its kernel; shared by every view of it, restricted ones included.
+
+    evaluations : kernel values computed, used or not; a cache hit is none
+    cache_hits : rows served from the row cache
+    """
+
+    evaluations: int = 0
+    cache_hits: int = 0
+    oracle_calls: int = 0
+    oracle_evaluations: int = 0
+
+
+class KernelOracle:
+    """Counted kernel values between the training points of one problem, with an LRU cache of whole rows.
+
+    Parameters
+    ----------
+    kernel : the kernel function
+    x : (n, d) points, or (n, n) values for ``precomputed``
+    cache_mb : memory for cached rows, MB of 2^20 bytes; at least two rows are kept
+    ridge : added to k(x_i, x_i) on the diagonal (l2-svc: 1/chi)
+    dtype : of the values; float64 unless a solver asks for :meth:`astype` float32
+
+    Arrays handed out are read-only: copy what you want to change.
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        x: Points,
+        *,
+        cache_mb: float = 256.0,
+        ridge: float = 0.0,
+        dtype: Any = np.float64,
+        counter: Counter | None = None,
+        engine: Engine | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.points = x
+        self.ridge = float(ridge)
+        self.cache_mb = float(cache_mb)
+        self.counter = counter if counter is not None else Counter()
+        self.engine = engine if engine is not None else Engine(kernel, x, dtype)
+        self.n = self.engine.n
+        self.dtype = self.engine.dtype
+        self._capacity = max(2, int(self.cache_mb * 2**20 / max(1, self.n * self.dtype.itemsize)))
+        self._rows: OrderedDict[int, Block] = OrderedDict()
+        self._diagonal: Block | None = None
+
+    def __len__(self) -> int:
+        return self.n
+
+    @property
+    def is_linear(self) -> bool:
+        """True if k(x, z) = <x, z>, so that a solver may keep w itself."""
+        return isinstance(self.kernel, Linear)
+
+    @property
+    def cached_rows(self) -> int:
+        """Number of rows the cache can hold."""
+        return self._capacity
+
+    def _count(self, values: int) -> None:
+        self.counter.evaluations += values
+
+    def row(self, i: int) -> Block:
+        """Return K[i, :], (n,), from the cache or at the cost of n kernel evaluations; read-only."""
+        i = int(i)
+        cached = self._rows.get(i)
+        if cached is not None:
+            self._rows.move_to_end(i)
+            self.counter.cache_hits += 1
+            return cached
+        if not 0 <= i < self.n:
+            raise IndexError(f"row {i} asked of a kernel over {self.n} points")
+        values = self.engine.block(np.array([i]))
+        return self._keep(i, values)
+
+    def rows(self, indices: Block) -> list[Block]:
+        """Return K[i, :] for each i, the missing ones computed together in one matrix product."""
+        wanted = [int(i) for i in indices]
+        missing = list(dict.fromkeys(i for i in wanted if i not in self._rows))
+        fresh: dict[int, Block] = {}
+        self.counter.cache_hits += sum(i in self._rows for i in wanted)
+        held = {i: self._rows[i] for i in wanted if i in self._rows}
+        if missing:
+            values = self.engine.block(np.array(missing))
+            for position, i in enumerate(missing):
+                fresh[i] = self._keep(i, values[position : position + 1].copy())
+        return [held[i] if i in held else fresh[i] for i in wanted]
+
+    def _keep(self, i: int, values: Block) -> Block:
+        self._count(self.n)
+        if self.ridge:
+            values[0, i] += self.ridge
+        values.flags.writeable = False
+        row: Block = values[0]
+        while len(self._rows) >= self._capacity:
+            self._rows.popitem(last=False)
+        self._rows[i] = row
+        return row
+
+    def block(self, rows: Block, columns: Block | None = None) -> Block:
+        """Return K[rows, columns] (all columns if None), computed afresh and counted; read-only."""
+        rows = np.asarray(rows, dtype=np.intp)
+        columns = None if columns is None else np.asarray(columns, dtype=np.intp)
+        values = self.engine.block(rows, columns)
+        self._count(values.size)
+        if self.ridge:
+            if columns is None:
+                values[np.arange(len(rows)), rows] += self.ridge
+            else:
+                same = rows[:, None] == columns[None, :]
+                values[same] += self.ridge
+        values.flags.writeable = False
+        return values
+
+    def diagonal(self) -> Block:
+        """Return k(x_i, x_i) + ridge for all points, (n,) float64; n evaluations the first time; read-only."""
+        if self._diagonal is None:
+            self._diagonal = self.engine.diagonal() + self.ridge
+            self._diagonal.flags.writeable = False
+            self._count(self.n)
+        return self._diagonal
+
+    def expand(self, dual_coef: Block, rows: Block | None = None) -> Block:
+        """Return sum_j dual_coef_j K[i, j] for i in ``rows`` (all if None), float64, computed in blocks.
+
+        Counts len(rows) x |support| evaluations (for the linear kernel the same number: one inner product
+        with w = sum_j dual_coef_j x_j stands for a row, which is cheaper in time, not in count).
+        """
+        coef = np.asarray(dual_coef, dtype=np.float64)
+        support = np.flatnonzero(coef)
+        index = np.arange(self.n) if rows is None else np.asarray(rows, dtype=np.intp)
+        if self.is_linear and not isinstance(self.kernel, Precomputed):
+            weights = self.engine.source[support].T @ coef[support] if len(support) else np.zeros(self.points.shape[1])
+            source = self.engine.source if rows is None else self.engine.source[index]
+            scores = np.asarray(source @ weights, dtype=np.float64)
+        else:
+            scores = np.zeros(len(index))
+            step = max(1, _EXPAND_VALUES // max(1, len(support)))
+            weighted = coef[support].astype(self.dtype)
+            for start in range(0, len(index), step):
+                # the longer side runs along the tiles
+                part = index[start : start + step]
+                scores[start : start + step] = weighted @ self.engine.block(support, part) if len(support) else 0.0
+        self._count(len(index) * len(support))
+        if self.ridge:
+            scores += self.ridge * coef[index]
+        return scores
+
+    def expand_new(self, dual_coef: Block, points: Points) -> Block:
+        """Return sum_j dual_coef_j k(x_j, z) for new points z (rows of ``points``), float64; no ridge.
+
+        For ``precomputed``, ``points`` holds k(z, x_j) for every training point j.
+        """
+        coef = np.asarray(dual_coef, dtype=np.float64)
+        support = np.flatnonzero(coef)
+        n_new = points.shape[0]
+        self._count(n_new * len(support))
+        if len(support) == 0 or n_new == 0:
+            return np.zeros(n_new)
+        if isinstance(self.kernel, Precomputed):
+            return np.asarray(points[:, support] @ coef[support], dtype=np.float64)
+        if self.is_linear:
+            return np.asarray(points @ (self.engine.source[support].T @ coef[support]), dtype=np.float64)
+        scores = np.empty(n_new)
+        vectors = self.engine.source[support]
+        step = max(1, _EXPAND_VALUES // len(support))
+        for start in range(0, n_new, step):
+            part = points[start : start + step]
+            scores[start : start + step] = self.kernel.block(part, vectors).astype(np.float64, copy=False) @ coef[support]
+        return scores
+
+    def astype(self, dtype: Any) -> KernelOracle:
+        """Return this oracle with values of another dtype (float32 or float64), the same counter, its own cache."""
+        if np.dtype(dtype) == self.dtype:
+            return self
+        return KernelOracle(
+            self.kernel, self.points, cache_mb=self.cache_mb, ridge=self.ridge, dtype=dtype, counter=self.counter
+        )
+
+    def with_cache(self, cache_mb: float) -> KernelOracle:
+        """Return this oracle with an empty cache of another size, the same counter and the same data."""
+        return KernelOracle(
+            self.kernel, self.points, cache_mb=cache_mb, ridge=self.ridge, counter=self.counter, engine=self.engine
+        )
+
+    def with_ridge(self, ridge: float) -> KernelOracle:
+        """Return the oracle of k + ridge * delta_ij, the same counter and the same data, its own cache."""
+        return KernelOracle(
+            self.kernel, self.points, cache_mb=self.cache_mb, ridge=ridge, counter=self.counter, engine=self.engine
+        )
+
+    def restrict(self, indices: Block) -> KernelOracle:
+        """Return the oracle over ``x[indices]``: the same counter, its own cache."""
+        engine = self.engine.subset(np.asarray(indices, dtype=np.intp))
+        return KernelOracle(
+            self.kernel, engine.source, cache_mb=self.cache_mb, ridge=self.ridge, counter=self.counter, engine=engine
+        )
+
+    @contextmanager
+    def uncounted(self) -> Iterator[None]:
+        """Run the host's own work (certificates, metrics) without counting it to the solver."""
+        kept = Counter(**vars(self.counter))
+        try:
+            yield
+        finally:
+            for name, value in vars(kept).items():
+                setattr(self.counter, name, value)

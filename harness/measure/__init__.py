@@ -1,0 +1,1 @@
+"""Measuring: the drive loop with its stopwatch and budgets, the anytime trace, the machine's description."""

@@ -1,0 +1,83 @@
+"""Test metrics: each takes (targets, scores f(x)), both (n,), and returns a number; scikit-learn's where it has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def predicted(scores: Any) -> Any:
+    """Return the labels of scores: +1 where f(x) >= 0, else -1."""
+    return np.where(np.asarray(scores) >= 0.0, 1.0, -1.0)
+
+
+def accuracy(targets: Any, scores: Any) -> float:
+    """Share of points with the right sign."""
+    return float(np.mean(predicted(scores) == targets))
+
+
+def balanced_accuracy(targets: Any, scores: Any) -> float:
+    """Mean of sensitivity and specificity."""
+    from sklearn.metrics import balanced_accuracy_score
+
+    return float(balanced_accuracy_score(targets, predicted(scores)))
+
+
+def g_means(targets: Any, scores: Any) -> float:
+    """Geometric mean of sensitivity and specificity."""
+    positive = targets > 0
+    hit = predicted(scores) == targets
+    return float(np.sqrt(np.mean(hit[positive]) * np.mean(hit[~positive])))
+
+
+def roc_auc(targets: Any, scores: Any) -> float:
+    """Area under the ROC curve."""
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(targets, scores))
+
+
+def prbep(targets: Any, scores: Any) -> float:
+    """Precision at the threshold that calls exactly n_positive points positive: there precision = recall."""
+    positives = int(np.sum(targets > 0))
+    order = np.argsort(-np.asarray(scores), kind="stable")
+    return float(np.mean(targets[order[:positives]] > 0))
+
+
+def f1(targets: Any, scores: Any) -> float:
+    """Harmonic mean of precision and recall of the positive class."""
+    from sklearn.metrics import f1_score
+
+    return float(f1_score(targets, predicted(scores), pos_label=1.0, zero_division=0.0))
+
+
+def mean_squared_error(targets: Any, scores: Any) -> float:
+    """Mean of (y - f)^2."""
+    return float(np.mean((np.asarray(targets) - scores) ** 2))
+
+
+def mean_absolute_error(targets: Any, scores: Any) -> float:
+    """Mean of |y - f|."""
+    return float(np.mean(np.abs(np.asarray(targets) - scores)))
+
+
+def r2(targets: Any, scores: Any) -> float:
+    """Coefficient of determination."""
+    from sklearn.metrics import r2_score
+
+    return float(r2_score(targets, scores))
+
+
+METRICS: dict[str, Callable[[Any, Any], float]] = {
+    "accuracy": accuracy,
+    "balanced-accuracy": balanced_accuracy,
+    "g-means": g_means,
+    "roc-auc": roc_auc,
+    "prbep": prbep,
+    "f1": f1,
+    "mse": mean_squared_error,
+    "mae": mean_absolute_error,
+    "r2": r2,
+}

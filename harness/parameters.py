@@ -1,0 +1,165 @@
+"""Typed parameters: the fields of a frozen dataclass, validated, documented and readable from text.
+
+Solvers, kernels and data sources share this module, so ``lasvm[epochs=2]`` and
+``checkerboard[n=1000]`` are read and refused in the same words. Types and ranges are checked by
+pydantic, imported on first use only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import functools
+import sys
+import typing
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from harness.errors import UsageError
+
+_CONSTRAINTS = ("gt", "ge", "lt", "le")
+
+
+def parameter(
+    default: Any,
+    doc: str,
+    *,
+    gt: float | None = None,
+    ge: float | None = None,
+    lt: float | None = None,
+    le: float | None = None,
+) -> Any:
+    """Declare a dataclass field with its meaning and its range.
+
+    ``epsilon: float = parameter(1e-3, "relative margin accuracy", gt=0, lt=1)``. A plain
+    ``epsilon: float = 1e-3`` works too; it is only undocumented and unbounded.
+    """
+    bounds = {"gt": gt, "ge": ge, "lt": lt, "le": le}
+    metadata = {"doc": doc, **{key: value for key, value in bounds.items() if value is not None}}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclasses.dataclass(frozen=True)
+class Parameter:
+    """One parameter as ``harness describe`` shows it."""
+
+    name: str
+    type: Any  # the annotation
+    default: Any
+    doc: str
+    bounds: Mapping[str, float]
+
+    @property
+    def range(self) -> str:
+        """The range in interval notation, e.g. ``(0, 1)``; empty if unbounded."""
+        if not self.bounds:
+            return ""
+        left = f"({self.bounds['gt']:g}" if "gt" in self.bounds else f"[{self.bounds['ge']:g}" if "ge" in self.bounds else "(-inf"
+        right = f"{self.bounds['lt']:g})" if "lt" in self.bounds else f"{self.bounds['le']:g}]" if "le" in self.bounds else "inf)"
+        return f"{left}, {right}"
+
+    @property
+    def type_name(self) -> str:
+        """The annotation in words: ``int``, ``float or None``, ``'random' or 'active'``."""
+        return type_name(self.type)
+
+
+def type_name(annotation: Any) -> str:
+    """Return an annotation as a reader would say it."""
+    if annotation is type(None):
+        return "none"
+    arguments = typing.get_args(annotation)
+    if typing.get_origin(annotation) is typing.Literal:
+        return " or ".join(repr(argument) for argument in arguments)
+    if arguments:
+        return " or ".join(type_name(argument) for argument in arguments)
+    return getattr(annotation, "__name__", str(annotation))
+
+
+@functools.cache
+def parameters_of(cls: type) -> tuple[Parameter, ...]:
+    """Return the parameters of a dataclass in the order of their declaration."""
+    found = []
+    for field in dataclasses.fields(cls):
+        if not field.init:
+            continue
+        default = field.default
+        if default is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
+            default = field.default_factory()
+        bounds = {key: field.metadata[key] for key in _CONSTRAINTS if key in field.metadata}
+        found.append(Parameter(field.name, _annotation(cls, field), default, str(field.metadata.get("doc", "")), bounds))
+    return tuple(found)
+
+
+def _annotation(cls: type, field: dataclasses.Field[Any]) -> Any:
+    """Return a field's type; only the fields' own annotations are evaluated, class variables may be unimportable."""
+    if not isinstance(field.type, str):
+        return field.type
+    home = next(base for base in cls.__mro__ if field.name in vars(base).get("__annotations__", {}))
+    namespace = {**vars(typing), **vars(sys.modules[home.__module__])}
+    return eval(field.type, namespace)  # the annotation of the plugin's own dataclass, as typing.get_type_hints does
+
+
+@functools.cache
+def _adapters(cls: type) -> dict[str, Any]:
+    from pydantic import ConfigDict, Field, TypeAdapter
+
+    config = ConfigDict(arbitrary_types_allowed=True)
+    adapters = {}
+    for parameter_ in parameters_of(cls):
+        constraints: dict[str, Any] = dict(parameter_.bounds)
+        annotation = typing.Annotated[parameter_.type, Field(**constraints)] if constraints else parameter_.type
+        adapters[parameter_.name] = TypeAdapter(annotation, config=config)
+    return adapters
+
+
+def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, Any]:
+    """Return ``values`` converted to the types of ``cls``'s fields.
+
+    Parameters
+    ----------
+    values : parameter name -> value; text is read ('2', '1e-3', 'true', 'none')
+    owner : what the message calls the thing, e.g. ``solver 'lasvm'``
+
+    Raises
+    ------
+    UsageError : an unknown name (with the nearest known ones) or a value of the wrong type or range.
+    """
+    from pydantic import ValidationError
+
+    known = {parameter_.name: parameter_ for parameter_ in parameters_of(cls)}
+    adapters = _adapters(cls)
+    result = {}
+    for name, value in values.items():
+        if name not in known:
+            listing = ", ".join(known) or "none"
+            raise UsageError(f"{owner} has no parameter '{name}'{did_you_mean(name, known)}; its parameters are: {listing}.")
+        if isinstance(value, str) and value.lower() in ("none", "null") and type(None) in typing.get_args(known[name].type):
+            value = None
+        try:
+            result[name] = adapters[name].validate_python(value)
+        except ValidationError as error:
+            expected = known[name].type_name + (f" in {known[name].range}" if known[name].range else "")
+            reason = error.errors()[0]["msg"]
+            raise UsageError(f"{owner}: parameter {name}={value!r} is not valid ({reason}); expected {expected}.") from None
+    return result
+
+
+def check(instance: Any, *, owner: str) -> None:
+    """Validate a dataclass instance's fields in place (frozen or not); called from ``__post_init__``."""
+    names = [parameter_.name for parameter_ in parameters_of(type(instance))]
+    if not names:
+        return
+    for name, value in validated(type(instance), {name: getattr(instance, name) for name in names}, owner=owner).items():
+        object.__setattr__(instance, name, value)
+
+
+def values_of(instance: Any) -> dict[str, Any]:
+    """Return the parameters of a configured instance, name -> value."""
+    return {parameter_.name: getattr(instance, parameter_.name) for parameter_ in parameters_of(type(instance))}
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """Return ``; did you mean 'x' or 'y'?`` for the nearest known names, or an empty string."""
+    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(repr(match) for match in near)}?" if near else ""

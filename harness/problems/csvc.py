@@ -1,0 +1,133 @@
+"""c-svc and c-svc-nobias: the soft-margin SVM with the hinge loss.
+
+    min_{w,b}  1/2 |w|^2 + sum_i C_i max(0, 1 - y_i (f_i + b))
+    max        sum_i y_i coef_i - 1/2 coef' K coef     s.t.  sum coef = 0,  0 <= y_i coef_i <= C_i
+
+The second formulation has b = 0 and no equality (Ertekin, Bottou, Giles: LASVM-G and its relatives).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from harness import parameters
+from harness.kernels.oracle import KernelOracle
+from harness.parameters import parameter
+from harness.problems.problem import Certificate, Problem
+
+if TYPE_CHECKING:
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+_AT_BOUND = 1e-9  # a coefficient this close to its bound, relative to C, counts as at the bound
+
+
+@dataclass(frozen=True)
+class CSVCParameters:
+    """Parameters of c-svc and c-svc-nobias."""
+
+    C: float = parameter(1.0, "upper bound of the coefficients: the price of a margin violation", gt=0)
+    class_weight: Literal["none", "balanced"] = parameter("none", "balanced: C_i is C n / (2 n_class), per class")
+
+    def __post_init__(self) -> None:
+        parameters.check(self, owner="formulation 'c-svc'")
+
+
+class CSVC(Problem):
+    """The C-SVM with a bias. ``upper`` holds C_i, shape (n,); per-class and per-sample costs go through it."""
+
+    name = "c-svc"
+    family: ClassVar[str] = "hinge"
+    parameter_class = CSVCParameters
+    constraints = "0 <= y_i dual_coef_i <= C_i and sum dual_coef = 0"
+    has_bias: ClassVar[bool] = True
+
+    def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Any = None) -> None:
+        super().__init__(kernel, targets, settings)
+        if upper is None:
+            upper = np.full(self.n, float(settings.C))
+            if settings.class_weight == "balanced":
+                for label in (-1.0, 1.0):
+                    members = self.targets == label
+                    upper[members] *= self.n / (2.0 * max(1, members.sum()))
+        self.upper: Vector = np.array(upper, dtype=np.float64)
+        self.upper.flags.writeable = False
+
+    @property
+    def C(self) -> float:
+        """The common price C before class weights."""
+        return float(self.settings.C)
+
+    @property
+    def lower_bounds(self) -> Vector:
+        """A_i = min(0, C_i y_i), the signed lower bounds of 001 (b), shape (n,)."""
+        return np.minimum(0.0, self.upper * self.targets)
+
+    @property
+    def upper_bounds(self) -> Vector:
+        """B_i = max(0, C_i y_i), the signed upper bounds, shape (n,)."""
+        return np.maximum(0.0, self.upper * self.targets)
+
+    def restrict(self, indices: Any) -> Problem:
+        indices = np.asarray(indices, dtype=np.intp)
+        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings, self.upper[indices])
+
+    def feasibility_violation(self, dual_coef: Vector) -> float:
+        alpha = self.targets * dual_coef
+        scale = float(self.upper.max())
+        box = max(float(np.max(-alpha)), float(np.max(alpha - self.upper)), 0.0) / scale
+        if not self.has_bias:
+            return box
+        # rounding of an equality over many coefficients grows with their sum, not with C
+        equality = abs(float(dual_coef.sum())) / max(scale, float(np.abs(dual_coef).sum()))
+        return max(box, equality)
+
+    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+        """P, D and the gap with the given intercept; the KKT violation is max g over I_up - min g over I_low, g = y - f."""
+        y = self.targets
+        quadratic = float(dual_coef @ scores)
+        hinge = np.maximum(0.0, 1.0 - y * (scores + intercept))
+        primal = 0.5 * quadratic + float(self.upper @ hinge)
+        dual = float(y @ dual_coef) - 0.5 * quadratic
+        gap = primal - dual
+        return Certificate(
+            primal=primal,
+            dual=dual,
+            gap=gap,
+            relative_gap=gap / max(1.0, abs(primal)),
+            kkt_violation=self.kkt_violation(dual_coef, scores),
+            feasibility_violation=self.feasibility_violation(dual_coef),
+        )
+
+    def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
+        """Return the largest violation of the optimality conditions: the tau of 001's tau-violating pairs."""
+        gradient = self.targets - scores
+        slack = _AT_BOUND * self.upper
+        can_rise = dual_coef < self.upper_bounds - slack
+        can_fall = dual_coef > self.lower_bounds + slack
+        if self.has_bias:
+            if not can_rise.any() or not can_fall.any():
+                return 0.0
+            return max(0.0, float(gradient[can_rise].max() - gradient[can_fall].min()))
+        rise = float(gradient[can_rise].max()) if can_rise.any() else 0.0
+        fall = float(-gradient[can_fall].min()) if can_fall.any() else 0.0
+        return max(0.0, rise, fall)
+
+
+class CSVCNoBias(CSVC):
+    """The C-SVM without a bias: one coordinate at a time is feasible; any intercept other than 0 is refused."""
+
+    name = "c-svc-nobias"
+    family: ClassVar[str] = "hinge-nobias"
+    constraints = "0 <= y_i dual_coef_i <= C_i and intercept 0"
+    has_bias = False
+
+    def checked(self, dual_coef: Any, intercept: Any, *, tolerance: float = 1e-6) -> tuple[Vector, float]:
+        coef, offset = super().checked(dual_coef, intercept, tolerance=tolerance)
+        if offset != 0.0:
+            from harness.errors import InvalidModel
+
+            raise InvalidModel(f"the intercept is {offset}; {self.name} has none: it must be 0.")
+        return coef, offset

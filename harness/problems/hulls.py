@@ -1,0 +1,197 @@
+"""hard-margin, l2-svc and reduced-hull: the nearest points of two (reduced) convex hulls.
+
+    min 1/2 |Pu - Qv|^2     u, v on the simplex; reduced-hull: u_i <= D_+, v_j <= D_-
+
+coef = +u on the positives, -v on the negatives; w = sum_i coef_i phi(x_i); intercept = -threshold.
+l2-svc is the hard-margin problem of k + delta_ij / chi (Kumar & Yildirim 2009, section 2.3).
+
+The margin of the optimal hyperplane lies in [<w, z> / |w|, |w|], z the difference of the hulls'
+extreme points along w, so that lower and upper bound certify each other. As objectives: the dual value
+is 1/2 |w|^2 (minimised), the primal value of the direction w is 1/2 lower^2 (maximised); the gap is
+their difference and the relative gap is over the dual value: 1 - (lower / upper)^2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from harness import parameters
+from harness.errors import UsageError
+from harness.kernels.oracle import KernelOracle
+from harness.parameters import parameter
+from harness.problems.problem import Certificate, Problem
+
+if TYPE_CHECKING:
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class HardMarginParameters:
+    """The hard-margin problem has no parameter."""
+
+
+class HardMargin(Problem):
+    """The nearest points of conv(P) and conv(Q)."""
+
+    name = "hard-margin"
+    family: ClassVar[str] = "hull"
+    parameter_class: ClassVar[type] = HardMarginParameters
+    constraints = "y_i dual_coef_i >= 0, summing to 1 over each class"
+
+    def restrict(self, indices: Any) -> Problem:
+        indices = np.asarray(indices, dtype=np.intp)
+        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
+
+    @property
+    def caps(self) -> tuple[float, float]:
+        """Upper bounds of u_i (positives) and v_j (negatives); 1 for full hulls."""
+        return 1.0, 1.0
+
+    def feasibility_violation(self, dual_coef: Vector) -> float:
+        weights = self.targets * dual_coef
+        positive = self.targets > 0
+        cap_positive, cap_negative = self.caps
+        sums = max(abs(float(weights[positive].sum()) - 1.0), abs(float(weights[~positive].sum()) - 1.0))
+        over_positive = float(np.max(weights[positive], initial=0.0)) - cap_positive
+        over_negative = float(np.max(weights[~positive], initial=0.0)) - cap_negative
+        return max(sums, float(-weights.min()), over_positive, over_negative, 0.0)
+
+    def _extremes(self, dual_coef: Vector, scores: Vector) -> tuple[float, float, float, float]:
+        """Support function of both hulls: nearest P, nearest Q (along w), and the farthest support of each."""
+        positive = self.targets > 0
+        used = dual_coef != 0.0
+        near_p, near_q = float(scores[positive].min()), float(scores[~positive].max())
+        return near_p, near_q, float(scores[positive & used].max()), float(scores[~positive & used].min())
+
+    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+        """Margin bounds, epsilon of Kumar & Yildirim (10), (11), and the gap as this module defines it."""
+        violation = self.feasibility_violation(dual_coef)
+        squared = float(dual_coef @ scores)
+        positive, used = self.targets > 0, dual_coef != 0.0
+        if not (positive & used).any() or not (~positive & used).any():
+            return Certificate(feasibility_violation=violation)
+        near_p, near_q, far_p, far_q = self._extremes(dual_coef, scores)
+        if squared <= 0.0:  # the hulls touch: w = 0, no direction to certify
+            return Certificate(
+                primal=0.0, dual=0.0, gap=0.0, feasibility_violation=violation, margin_lower=0.0, margin_upper=0.0
+            )
+        norm = float(np.sqrt(squared))
+        lower = (near_p - near_q) / norm
+        epsilon_plus = 1.0 - (near_p - near_q) / squared
+        epsilon_minus = (far_p - far_q) / squared - 1.0
+        primal, dual = 0.5 * max(0.0, lower) ** 2, 0.5 * squared
+        return Certificate(
+            primal=primal,
+            dual=dual,
+            gap=dual - primal,
+            relative_gap=(dual - primal) / dual,
+            kkt_violation=max(0.0, far_p - near_p, near_q - far_q),
+            feasibility_violation=violation,
+            epsilon=max(0.0, epsilon_plus),
+            epsilon_plus=epsilon_plus,
+            epsilon_minus=epsilon_minus,
+            margin_lower=lower,
+            margin_upper=norm,
+        )
+
+
+@dataclass(frozen=True)
+class L2SVCParameters:
+    """Parameters of l2-svc; ``C`` is taken as chi where chi is not given."""
+
+    C: float = parameter(1.0, "penalty of a squared violation; stands for chi where chi is none", gt=0)
+    chi: float | None = parameter(None, "penalty of a squared violation, chi / 2 xi^2; none: chi = C", gt=0)
+
+    def __post_init__(self) -> None:
+        parameters.check(self, owner="formulation 'l2-svc'")
+
+
+class L2SVC(HardMargin):
+    """Squared violations with penalty chi: the hard-margin problem of the kernel k + delta_ij / chi.
+
+    Up to a positive scale of (w, b) the squared-hinge SVM 1/2 |w|^2 + chi/2 sum max(0, 1 - y (f + b))^2.
+    """
+
+    name = "l2-svc"
+    family: ClassVar[str] = "squared-hinge"
+    parameter_class = L2SVCParameters
+
+    def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
+        self.chi = float(settings.C if settings.chi is None else settings.chi)
+        ridge = 1.0 / self.chi
+        super().__init__(kernel if kernel.ridge == ridge else kernel.with_ridge(ridge), targets, settings)
+
+
+@dataclass(frozen=True)
+class ReducedHullParameters:
+    """Parameters of reduced-hull."""
+
+    D: float | None = parameter(None, "cap of each weight, 1/k; none: the cap of nu = 0.5, 4 / n, if feasible", gt=0, le=1)
+
+    def __post_init__(self) -> None:
+        parameters.check(self, owner="formulation 'reduced-hull'")
+
+
+class ReducedHull(HardMargin):
+    """The nearest points of two reduced hulls: no weight above D (Balcazar et al., (P2) = (P5))."""
+
+    name = "reduced-hull"
+    family: ClassVar[str] = "reduced-hull"
+    parameter_class = ReducedHullParameters
+    constraints = "0 <= y_i dual_coef_i <= D, summing to 1 over each class"
+
+    def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
+        super().__init__(kernel, targets, settings)
+        smaller = int(min((self.targets > 0).sum(), (self.targets < 0).sum()))
+        least = 1.0 / max(1, smaller)
+        self.cap = max(least, min(1.0, 4.0 / self.n)) if settings.D is None else float(settings.D)
+        if self.cap < least * (1.0 - 1e-12):
+            raise UsageError(
+                f"reduced-hull: D={self.cap:g} leaves the hull of the smaller class empty ({smaller} points); "
+                f"D must be at least 1/{smaller} = {least:g}."
+            )
+
+    @property
+    def caps(self) -> tuple[float, float]:
+        return self.cap, self.cap
+
+    def _extremes(self, dual_coef: Vector, scores: Vector) -> tuple[float, float, float, float]:
+        positive = self.targets > 0
+        weights = self.targets * dual_coef
+        near_p = reduced_minimum(scores[positive], self.cap)
+        near_q = -reduced_minimum(-scores[~positive], self.cap)
+        # the away side: the worst reduced-hull point of the same face, points at the cap stay at the cap
+        far_p = -_face_minimum(-scores[positive], weights[positive], self.cap)
+        far_q = _face_minimum(scores[~positive], weights[~positive], self.cap)
+        return near_p, near_q, far_p, far_q
+
+
+def reduced_minimum(values: Vector, cap: float) -> float:
+    """Return the minimum of <values, u> over u on the simplex with u_i <= cap.
+
+    The greedy sum: the smallest values with weight ``cap`` each until the weights sum to 1, the last one fractional.
+    """
+    whole = min(len(values), int(np.floor(1.0 / cap + 1e-9)))
+    rest = max(0.0, 1.0 - whole * cap)
+    if whole >= len(values):
+        ordered = np.sort(values)
+    else:
+        ordered = np.sort(np.partition(values, whole)[: whole + 1])
+    total = cap * float(ordered[:whole].sum())
+    if rest > 1e-12 and whole < len(ordered):
+        total += rest * float(ordered[whole])
+    return total
+
+
+def _face_minimum(values: Vector, weights: Vector, cap: float) -> float:
+    """The same minimum over the smallest face of the reduced hull that holds ``weights``."""
+    fixed = weights >= cap * (1.0 - 1e-9)
+    free = (weights > 0.0) & ~fixed
+    total = cap * float(values[fixed].sum())
+    mass = 1.0 - cap * int(fixed.sum())
+    if mass <= 1e-12 or not free.any():
+        return total
+    return total + mass * reduced_minimum(values[free], min(1.0, cap / mass))

@@ -1,0 +1,362 @@
+"""Discovery: what the installed plugins add, and which of it a selection string means.
+
+Plugins are loaded one by one, so a broken one is reported by name and the others still work.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import hashlib
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from harness import hookspecs, parameters, selection
+from harness.errors import PluginError, UsageError
+from harness.parameters import did_you_mean
+
+if TYPE_CHECKING:
+    from harness.datasets.dataset import DataSource
+    from harness.kernels.functions import Kernel
+    from harness.solver import Solver
+
+PROBLEM_NAMES = ("C", "chi", "D", "class_weight", "gamma", "degree", "coef0")  # set by the problem, not the solver
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A loaded plugin: its name, module, version, and the files that a change of its code changes."""
+
+    name: str
+    module: ModuleType
+    distribution: str
+    version: str
+
+    @functools.cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of the plugin's source files: a change of code makes stored results stale."""
+        return source_sha256(self.module)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A plugin that could not be loaded, and why, in a sentence."""
+
+    plugin: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A solver chosen by a selection string, with problem parameters set beside it (``lasvm[C=10]``)."""
+
+    plugin: str
+    solver: Solver
+    problem_values: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """``lasvm[epochs=2,C=10]``."""
+        own = self.solver.label
+        extra = ",".join(f"{name}={value}" for name, value in self.problem_values.items())
+        if not extra:
+            return own
+        return f"{own[:-1]},{extra}]" if own.endswith("]") else f"{own}[{extra}]"
+
+
+class Registry:
+    """Everything the plugins registered."""
+
+    def __init__(self) -> None:
+        self.manager = pluggy.PluginManager(hookspecs.GROUP)
+        self.manager.add_hookspecs(hookspecs)
+        self.plugins: dict[str, Plugin] = {}
+        self.broken: dict[str, Broken] = {}
+        self.solvers: dict[str, dict[str, type[Solver]]] = {}  # plugin -> solver name -> class
+        self.datasets: dict[str, type[DataSource]] = {}
+        self.kernels: dict[str, type[Kernel]] = {}
+        self.metrics: dict[str, Callable[[Any, Any], float]] = {}
+        self.report_formats: dict[str, Callable[[list[dict[str, Any]]], str]] = {}
+        self._owner: dict[tuple[str, str], str] = {}  # (kind, name) -> plugin
+
+    # -- loading -------------------------------------------------------------------------------------
+
+    def load(self, name: str, importer: Callable[[], ModuleType], distribution: str = "", version: str = "") -> None:
+        """Import and register one plugin; a failure is kept in ``broken`` under its name."""
+        try:
+            if name in self.plugins:
+                raise PluginError(f"a plugin called '{name}' is already loaded from {self.plugins[name].module.__file__}; rename one.")
+            module = importer()
+            self._check_hooks(name, module)
+            added = self._collect(name, module)
+            self._admit(name, added)
+            self.manager.register(module, name=name)
+        except Exception as error:  # a plugin may raise anything at import
+            self.broken[name] = Broken(name, _last_line(error))
+            return
+        self.plugins[name] = Plugin(name, module, distribution, version)
+
+    def _check_hooks(self, name: str, module: ModuleType) -> None:
+        known = [attribute for attribute in vars(hookspecs) if attribute.startswith("harness_")]
+        for attribute in vars(module):
+            if not attribute.startswith("harness_") or not callable(getattr(module, attribute)):
+                continue
+            if attribute not in known:
+                hooks = ", ".join(known)
+                raise PluginError(f"it has an unknown hook '{attribute}'{did_you_mean(attribute, known)}; the hooks are: {hooks}.")
+            if self.manager.parse_hookimpl_opts(module, attribute) is None:
+                raise PluginError(f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it.")
+
+    def _collect(self, name: str, module: ModuleType) -> dict[str, Any]:
+        def call(hook: str) -> Any:
+            function = getattr(module, hook, None)
+            return function() if function is not None else ()
+
+        added: dict[str, Any] = {
+            "solver": list(call("harness_solvers")),
+            "data set": list(call("harness_datasets")),
+            "kernel": list(call("harness_kernels")),
+            "metric": dict(call("harness_metrics") or {}),
+            "report format": dict(call("harness_report_formats") or {}),
+        }
+        from harness.solver import Solver
+
+        for cls in added["solver"]:
+            if not (isinstance(cls, type) and issubclass(cls, Solver)):
+                raise PluginError(f"harness_solvers returned {cls!r}; it must return subclasses of harness.Solver (classes, not instances).")
+            if not isinstance(getattr(cls, "name", None), str) or not getattr(cls, "solves", ()):
+                raise PluginError(f"solver class {cls.__name__} needs the class attributes 'name' (text) and 'solves' (formulations).")
+            parameters.parameters_of(cls)
+        return added
+
+    def _admit(self, name: str, added: Mapping[str, Any]) -> None:
+        """Check that no name is taken, then add everything: a plugin is taken whole or not at all."""
+        for kind in added:
+            names = list(added[kind]) if isinstance(added[kind], dict) else [cls.name for cls in added[kind]]
+            for taken in names:
+                owner = self._owner.get((kind, taken))
+                if owner is not None or names.count(taken) > 1:
+                    by = f"already registered by plugin '{owner}'" if owner else "registered twice"
+                    raise PluginError(f"{kind} '{taken}' is {by}; rename one of them.")
+        for kind in added:
+            for taken in list(added[kind]) if isinstance(added[kind], dict) else [cls.name for cls in added[kind]]:
+                self._owner[kind, taken] = name
+        if added["solver"]:
+            self.solvers[name] = {cls.name: cls for cls in added["solver"]}
+        self.datasets.update({cls.name: cls for cls in added["data set"]})
+        self.kernels.update({cls.name: cls for cls in added["kernel"]})
+        self.metrics.update(added["metric"])
+        self.report_formats.update(added["report format"])
+
+    # -- asking --------------------------------------------------------------------------------------
+
+    def solver_names(self) -> list[str]:
+        """All solver names, plugin by plugin."""
+        return [name for solvers in self.solvers.values() for name in solvers]
+
+    def plugin_of(self, solver: str) -> str:
+        """Return the plugin that registered a solver name."""
+        return self._owner["solver", solver]
+
+    def solver_class(self, name: str) -> type[Solver]:
+        """Return the class of ``solver`` or ``plugin/solver``; UsageError with near names if unknown."""
+        plugin, _, own = name.rpartition("/")
+        for owner, solvers in self.solvers.items():
+            if own in solvers and plugin in ("", owner):
+                return solvers[own]
+        raise UsageError(self._unknown("solver", name))
+
+    def _unknown(self, kind: str, name: str) -> str:
+        known = [*self.solvers, *self.solver_names(), *(f"{p}/{s}" for p, own in self.solvers.items() for s in own)]
+        reason = self.broken.get(name.partition("/")[0])
+        if reason is not None:
+            return f"plugin '{reason.plugin}' could not be loaded: {reason.reason}"
+        return f"there is no {kind} or plugin called '{name}'{did_you_mean(name, known)}; `harness list solvers` shows what there is."
+
+    def _matches(self, name: str) -> list[tuple[str, type[Solver]]]:
+        """Return (plugin, class) pairs a name or pattern means: a solver, else all solvers of a plugin."""
+        everything = [(plugin, cls) for plugin, solvers in self.solvers.items() for cls in solvers.values()]
+        exact = [(plugin, cls) for plugin, cls in everything if name in (cls.name, f"{plugin}/{cls.name}")]
+        if exact:
+            return exact
+        if name in self.solvers:
+            return [(name, cls) for cls in self.solvers[name].values()]
+        if any(character in name for character in "*?"):
+            return [
+                (plugin, cls)
+                for plugin, cls in everything
+                if fnmatch.fnmatchcase(cls.name, name) or fnmatch.fnmatchcase(f"{plugin}/{cls.name}", name)
+            ]
+        return []
+
+    def select_solvers(self, texts: str | Iterable[str]) -> list[Chosen | Broken]:
+        """Return the configured solvers that selection strings mean, in order, without repetition.
+
+        A plugin that is broken stands in the list with its reason, so that it becomes a row.
+
+        Raises
+        ------
+        UsageError : an unknown name or parameter, or a value of the wrong type or range.
+        """
+        chosen: list[Chosen | Broken] = []
+        for item in selection.parse(texts):
+            plugin = item.name.partition("/")[0]
+            matches = self._matches(item.name)
+            if not matches and plugin in self.broken:
+                chosen.append(self.broken[plugin])
+                continue
+            if not matches:
+                raise UsageError(self._unknown("solver", item.name))
+            for owner, cls in matches:
+                chosen.extend(_configured(owner, cls, cell) for cell in item.grid())
+        unique = {(c.plugin, c.label if isinstance(c, Chosen) else c.reason): c for c in chosen}
+        if not unique:
+            raise UsageError("no solver is selected; name at least one, for example --plugins lasvm,fw.")
+        return list(unique.values())
+
+    def select_datasets(self, texts: str | Iterable[str]) -> list[DataSource]:
+        """Return the data sources that selection strings mean; a path to a file is a data source too."""
+        from harness.datasets import FileSource
+
+        sources: list[DataSource] = []
+        for item in selection.parse(texts):
+            names = [item.name] if item.name in self.datasets else []
+            if not names and any(c in item.name for c in "*?") and not os.sep in item.name:
+                names = [name for name in self.datasets if fnmatch.fnmatchcase(name, item.name)]
+            for cell in item.grid():
+                for name in names:
+                    cls = self.datasets[name]
+                    sources.append(cls(**parameters.validated(cls, cell, owner=f"data set '{name}'")))
+                if not names and _is_path(item.name):
+                    values = parameters.validated(FileSource, {**cell, "path": item.name}, owner=f"data file '{item.name}'")
+                    sources.append(FileSource(**values))
+                elif not names:
+                    near = did_you_mean(item.name, self.datasets)
+                    raise UsageError(
+                        f"there is no data set called '{item.name}'{near}; `harness list datasets` shows what there is, "
+                        "and a path to a file works too (./my_data.csv)."
+                    )
+        if not sources:
+            raise UsageError("no data set is selected; name at least one, for example --datasets digits.")
+        return list({source.label: source for source in sources}.values())
+
+    def kernel_class(self, name: str) -> type[Kernel]:
+        """Return a kernel class by name; UsageError with near names if unknown."""
+        if name not in self.kernels:
+            raise UsageError(f"there is no kernel called '{name}'{did_you_mean(name, self.kernels)}; known: {', '.join(self.kernels)}.")
+        return self.kernels[name]
+
+
+def _configured(plugin: str, cls: type[Solver], cell: Mapping[str, str]) -> Chosen:
+    """Split a cell of a grid into the solver's parameters and the problem's, and configure the solver."""
+    own = {known.name for known in parameters.parameters_of(cls)}
+    problem_values: dict[str, Any] = {}
+    solver_values: dict[str, Any] = {}
+    for name, value in cell.items():
+        if name in PROBLEM_NAMES and name not in own:
+            problem_values[name] = _scalar(value)
+        else:
+            solver_values[name] = value
+    return Chosen(plugin, cls(**parameters.validated(cls, solver_values, owner=f"solver '{cls.name}'")), problem_values)
+
+
+def _scalar(text: str) -> Any:
+    for convert in (int, float):
+        try:
+            return convert(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _is_path(text: str) -> bool:
+    path = Path(text)
+    return os.sep in text or path.exists() or path.suffix.lower() in {
+        ".csv", ".npz", ".npy", ".parquet", ".arff", ".libsvm", ".svm", ".svmlight", ".txt", ".gz", ".bz2", ".xz"
+    }  # fmt: skip
+
+
+def _last_line(error: BaseException) -> str:
+    text = str(error).strip() or type(error).__name__
+    return text if isinstance(error, (PluginError, UsageError)) else f"{type(error).__name__}: {text.splitlines()[-1]}"
+
+
+def source_sha256(module: ModuleType) -> str:
+    """Return the SHA-256 of a module's source, of all .py files of its folder if it is a package."""
+    path = Path(module.__file__ or "")
+    files = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(str(file.relative_to(path.parent)).encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _from_file(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{path} is no Python file; --plugin-path takes a .py file or a package folder.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[path.stem]
+        raise
+    return module
+
+
+def _builtin(registry: Registry) -> None:
+    """Register what comes with the host, through the same door as a plugin's."""
+    module = importlib.import_module("harness.builtin")
+    registry.load("harness", lambda: module)
+
+
+def load_registry(plugin_paths: Iterable[str | Path] = ()) -> Registry:
+    """Load the host's own data sets and kernels, every installed plugin, and the files of ``plugin_paths``.
+
+    Raises
+    ------
+    UsageError : a plugin path that does not exist. A plugin that fails to load is kept in ``broken``.
+    """
+    registry = Registry()
+    _builtin(registry)
+    blocked = {name.strip() for name in os.environ.get("HARNESS_DISABLE_PLUGINS", "").split(",") if name.strip()}
+    for entry in sorted(entry_points(group=hookspecs.GROUP), key=lambda entry: entry.name):
+        if entry.name not in blocked:
+            distribution = entry.dist
+            name, version = (distribution.name, distribution.version) if distribution is not None else ("", "")
+            registry.load(entry.name, entry.load, name, version)
+    for given in plugin_paths:
+        path = Path(given).resolve()
+        path = path / "__init__.py" if path.is_dir() else path
+        if not path.is_file():
+            raise UsageError(f"plugin path {given} does not exist; --plugin-path takes a .py file or a package folder.")
+        plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
+        registry.load(plugin_name, functools.partial(_from_file, path))
+    return registry
+
+
+@functools.cache
+def _shared_registry() -> Registry:
+    return load_registry()
+
+
+def get_solver(name: str, **values: Any) -> Solver:
+    """Return a configured solver by name, for a plugin that needs an oracle: ``get_solver('smo', tau=1e-6)``.
+
+    Raises
+    ------
+    UsageError : an unknown solver or parameter.
+    """
+    cls = _shared_registry().solver_class(name)
+    return cls(**parameters.validated(cls, values, owner=f"solver '{name}'"))

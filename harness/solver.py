@@ -1,0 +1,134 @@
+"""The solver protocol: a frozen dataclass of parameters whose one method yields its current model.
+
+The host drives the generator: its clock runs only inside ``next()``, and at a yield it may copy the
+model for the anytime trace, stop the run or go on. Every solver whose iterates end in ``done`` is an
+oracle as well: :meth:`Solver.solve` drives it to the end for another solver.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from harness import parameters
+from harness.errors import PluginError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from harness.problems.problem import Problem
+
+    Vector = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(slots=True)
+class Iterate:
+    """The model a solver has now: f(x) = sum_i dual_coef_i k(x_i, x) + intercept.
+
+    dual_coef : (n,) signed coefficients, may be a view of the solver's own array: the host copies what it keeps
+    intercept : b; for the hull formulations minus the threshold
+    weights : (d,) instead of ``dual_coef`` for a linear solver without dual variables
+    done : True at the last iterate: the solver's own stopping rule holds
+    step : iterations so far as the algorithm's paper counts them; None: the host counts yields
+    core_set : number of points the algorithm chose to look at; None: the support
+    info : the solver's own claims (its epsilon, its delta ...), stored beside the certificate, never instead
+    """
+
+    dual_coef: Vector | None = None
+    intercept: float = 0.0
+    weights: Vector | None = None
+    done: bool = False
+    step: int | None = None
+    core_set: int | None = None
+    info: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What an oracle returns: its last model and what it cost."""
+
+    dual_coef: Vector
+    intercept: float
+    done: bool
+    kernel_evaluations: int
+    steps: int
+    info: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Solver(ABC):
+    """A configured solver; subclass as a frozen dataclass whose fields are the parameters.
+
+    name : how users call it; the first solver of a plugin carries the plugin's name
+    solves : the formulations (Problem classes) it can solve, the preferred one first
+    observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)
+    exact : True if the iterates converge to the optimum, so that the conformance suite may ask for a target gap
+    """
+
+    name: ClassVar[str]
+    solves: ClassVar[tuple[type[Problem], ...]]
+    observable: ClassVar[bool] = True
+    exact: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        parameters.check(self, owner=f"solver '{self.name}'")
+
+    @abstractmethod
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Work on ``problem``; yield the current model whenever that is cheap; end after a ``done`` iterate.
+
+        Randomness comes from ``rng`` alone: the same seed gives the same iterates.
+        """
+
+    def skip(self, problem: Problem) -> str | None:
+        """Return why this solver cannot take ``problem`` (a sentence), or None if it can."""
+        return None
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with its own stopping parameter set for a relative gap; the default has none to set."""
+        return self
+
+    def solve(self, problem: Problem, start: Vector | None = None) -> Solution:
+        """Drive the iterates to the end: this solver as an oracle for another.
+
+        Parameters
+        ----------
+        start : (n,) feasible coefficients to start from; used by solvers that declare a method ``iterates_from``
+
+        Kernel evaluations are counted to the run as a whole and noted as the oracle's.
+        """
+        import numpy as np
+
+        counter = problem.kernel.counter
+        before, steps, last = counter.evaluations, 0, None
+        rng = np.random.default_rng(0)
+        iterates_from = getattr(self, "iterates_from", None)
+        iterates = self.iterates(problem, rng) if start is None or iterates_from is None else iterates_from(problem, rng, start)
+        for last in iterates:
+            steps += 1
+            if last.done:
+                break
+        if last is None or last.dual_coef is None:
+            raise PluginError(f"oracle '{self.name}' ended without dual coefficients; it cannot serve as an oracle.")
+        spent = counter.evaluations - before
+        counter.oracle_calls += 1
+        counter.oracle_evaluations += spent
+        coef = np.array(last.dual_coef, dtype=np.float64)
+        return Solution(coef, float(last.intercept), last.done, spent, last.step or steps, dict(last.info))
+
+    @property
+    def label(self) -> str:
+        """The name with the parameters that differ from their defaults: ``lasvm[epochs=2]``."""
+        changed = [
+            f"{known.name}={getattr(self, known.name)}"
+            for known in parameters.parameters_of(type(self))
+            if getattr(self, known.name) != known.default
+        ]
+        return f"{self.name}[{','.join(changed)}]" if changed else self.name
+
+    def replaced(self, **changes: Any) -> Self:
+        """Return a copy with some parameters changed, validated as at construction."""
+        return dataclasses.replace(self, **changes)
