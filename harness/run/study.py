@@ -1,0 +1,111 @@
+"""What a comparison is: the request, and the runs it stands for."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from harness.datasets.dataset import DataSource
+    from harness.registry import Broken, Chosen
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A comparison as the user asks for it; lists make a grid.
+
+    formulations : ids; None: each solver's preferred one (see plan.py)
+    kernel : name; None: the data set's default
+    kernel_values : gamma, degree, coef0 -> list of values (numbers, or ``scale`` for gamma); empty: the data set's default
+    problem_values : C, chi, D, class_weight -> list of values; empty: the data set's default
+    time_limit : wall seconds inside a solver, None: none
+    memory_limit : bytes of resident memory of a run's process, None: none
+    threads : BLAS / OpenMP threads of a run
+    target_gap : relative gap, handed to each solver as its own stopping parameter and checked at trace points
+    jobs : runs at the same time; each is pinned to its own cores
+    fresh : measure again what the store already holds
+    """
+
+    solvers: list[Chosen | Broken]
+    datasets: list[DataSource]
+    formulations: list[str] | None = None
+    kernel: str | None = None
+    kernel_values: Mapping[str, list[Any]] = field(default_factory=dict)
+    problem_values: Mapping[str, list[Any]] = field(default_factory=dict)
+    seeds: list[int] = field(default_factory=lambda: [0])
+    repeat: int = 1
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    kernel_evaluation_limit: int | None = None
+    iteration_limit: int | None = None
+    target_gap: float | None = None
+    threads: int = 1
+    jobs: int = 1
+    cache_mb: float = 256.0
+    order: Literal["interleaved", "shuffled"] = "interleaved"
+    fresh: bool = False
+    store: Path | None = None
+    plugin_paths: list[str] = field(default_factory=list)
+    metrics: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run as plain data: all a worker needs to carry it out, and all that its result depends on."""
+
+    plugin: str
+    solver: str
+    parameters: dict[str, Any]  # the solver's
+    dataset: str  # label, e.g. checkerboard[n=500]
+    source: str  # data source name
+    source_parameters: dict[str, Any]
+    formulation: str
+    problem_parameters: dict[str, Any]
+    kernel: str
+    kernel_parameters: dict[str, Any]
+    seed: int
+    repetition: int
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    kernel_evaluation_limit: int | None = None
+    iteration_limit: int | None = None
+    target_gap: float | None = None
+    threads: int = 1
+    cache_mb: float = 256.0
+    plugin_paths: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    skip_reason: str = ""  # not empty: the run is a row without being carried out
+    broken_reason: str = ""  # not empty: the plugin could not be loaded
+
+    @property
+    def label(self) -> str:
+        """The solver with its parameters that differ from the defaults is the registry's; this is name[all]."""
+        inside = ",".join(f"{name}={value}" for name, value in self.parameters.items())
+        return f"{self.solver}[{inside}]" if inside else self.solver
+
+    @property
+    def configuration(self) -> str:
+        """Key of the worker that carries the run out: one worker process for each solver configuration."""
+        own = {"plugin": self.plugin, "solver": self.solver, "parameters": self.parameters, "threads": self.threads}
+        return json.dumps({**own, "plugin_paths": self.plugin_paths}, sort_keys=True, default=str)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the spec as JSON-ready data."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> RunSpec:
+        """Read what :meth:`as_dict` wrote."""
+        listed = {name: tuple(data[name]) for name in ("plugin_paths", "metrics")}
+        return cls(**{**data, **listed})
+
+    def key(self, surroundings: Mapping[str, Any]) -> str:
+        """Return the SHA-256 of the run and what its result depends on: code, versions, data, machine."""
+        text = json.dumps([self.as_dict(), dict(surroundings)], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
