@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from harness import parameters
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import numpy as np
     import scipy.sparse
 
@@ -77,10 +78,11 @@ def content_sha256(*arrays: Any) -> str:
 
     digest = hashlib.sha256()
     for array in arrays:
-        parts = (array.indptr, array.indices, array.data) if scipy.sparse.issparse(array) else (array,)
+        csr = isinstance(array, scipy.sparse.csr_array | scipy.sparse.csr_matrix)
+        parts: tuple[Any, ...] = (array.indptr, array.indices, array.data) if csr else (array,)
         digest.update(repr(array.shape).encode())
         for part in parts:
-            part = np.ascontiguousarray(part)
-            digest.update(part.dtype.str.encode())
-            digest.update(memoryview(part).cast("B") if part.size else b"")
+            flat = np.ascontiguousarray(part).reshape(-1)
+            digest.update(flat.dtype.str.encode())
+            digest.update(flat.view(np.uint8).data)
     return digest.hexdigest()

@@ -1,0 +1,24 @@
+"""Data: the container, sources of data, readers of files, and what a data set must satisfy.
+
+Importing this package loads no numerical library; loading a data set does.
+"""
+
+from __future__ import annotations
+
+from harness.datasets.dataset import Dataset, DataSource, content_sha256
+from harness.datasets.files import FileSource
+from harness.datasets.validation import validate
+
+__all__ = ["DataSource", "Dataset", "FileSource", "builtin_sources", "content_sha256", "validate"]
+
+
+def builtin_sources() -> list[type[DataSource]]:
+    """Return the named sources: embedded, generated, and the real sets of the catalogue.
+
+    :class:`FileSource` is not among them: it is chosen by a path, not by a name.
+    """
+    from harness.datasets.catalogue import REAL
+    from harness.datasets.embedded import BreastCancer, Digits
+    from harness.datasets.generators import BananaLike, Checkerboard, Ringnorm, Twonorm, WaveformBreiman
+
+    return [Digits, BreastCancer, Twonorm, Ringnorm, Checkerboard, WaveformBreiman, BananaLike, *REAL]

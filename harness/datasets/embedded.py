@@ -1,0 +1,54 @@
+"""Two small real sets that come with scikit-learn: nothing to fetch, nothing to cache."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from harness.datasets.dataset import Dataset, DataSource, content_sha256
+from harness.datasets.raw import rbf
+from harness.datasets.splitting import rescaled, stratified_split
+from harness.parameters import parameter
+
+
+@dataclass(frozen=True)
+class Digits(DataSource):
+    """1,797 images of 8 x 8 pixels, 0..16 scaled to [0, 1] (Alpaydin, Kaynak 1998: UCI Optical Digits, test part)."""
+
+    name = "digits"
+    description = "Digits of 8 x 8 pixels (scikit-learn, UCI Optical Digits); +1 is the 8. C, gamma chosen here."
+    digit: int = parameter(8, "the digit that is +1", ge=0, le=9)
+    test_fraction: float = parameter(1 / 3, "share of each class that is held out for testing", ge=0, lt=1)
+    split_seed: int = parameter(0, "seed of the split", ge=0)
+
+    def load(self) -> Dataset:
+        """Return the split images: (1198, 64) and (599, 64) by default."""
+        import numpy as np
+        from sklearn.datasets import load_digits
+
+        images, digits = load_digits(return_X_y=True)
+        x, y = images / 16.0, np.where(digits == self.digit, 1.0, -1.0)
+        train, test = stratified_split(y, self.test_fraction, self.split_seed)
+        arrays = (x[train], y[train], x[test], y[test])
+        return Dataset(self.label, *arrays, content_sha256(*arrays), defaults=rbf(gamma=0.05, c=10.0))
+
+
+@dataclass(frozen=True)
+class BreastCancer(DataSource):
+    """569 x 30 measurements of cell nuclei (Street, Wolberg, Mangasarian 1993), standardised by the training part."""
+
+    name = "breast-cancer"
+    description = "Wisconsin breast cancer (scikit-learn), standardised; +1 benign, -1 malignant. C, gamma chosen here."
+    test_fraction: float = parameter(1 / 3, "share of each class that is held out for testing", ge=0, lt=1)
+    split_seed: int = parameter(0, "seed of the split", ge=0)
+
+    def load(self) -> Dataset:
+        """Return the split points: (379, 30) and (190, 30) by default."""
+        import numpy as np
+        from sklearn.datasets import load_breast_cancer
+
+        x, target = load_breast_cancer(return_X_y=True)
+        y = np.where(target == 1, 1.0, -1.0)
+        train, test = stratified_split(y, self.test_fraction, self.split_seed)
+        x_train, x_test = rescaled(x[train], x[test], "standard")
+        arrays = (x_train, y[train], x_test, y[test])
+        return Dataset(self.label, *arrays, content_sha256(*arrays), defaults=rbf(gamma=0.03, c=10.0))

@@ -1,0 +1,172 @@
+"""A user's own file as a data set."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import MISSING, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from harness import parameters
+from harness.datasets.dataset import Dataset, DataSource
+from harness.datasets.raw import Parsed, as_dataset, rbf
+from harness.datasets.splitting import random_split, rescaled, stratified_split
+from harness.errors import DataError
+from harness.parameters import parameter
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+    from harness.datasets.dataset import Points, Vector
+    from harness.datasets.tables import Table
+
+
+@dataclass(frozen=True)
+class FileSource(DataSource):
+    """Points and labels from a LIBSVM, CSV, NPZ, NPY, Parquet or ARFF file, plain or compressed.
+
+    A plain ``.npy`` larger than memory is served from the disk as long as no rows are drawn from it and nothing
+    is scaled: give ``test`` or ``test_fraction=0``, and leave ``scale`` at ``none``.
+    """
+
+    name = "file"
+    description = (
+        "A file of yours: LIBSVM text, CSV, NPZ, NPY, Parquet or ARFF; of two classes the greater label is +1."
+    )
+    path: str = parameter(MISSING, "the file; .gz, .bz2 and .xz are unpacked")
+    positive: str | None = parameter(
+        None, "the class that is +1, all others being -1; needed for more than two classes"
+    )
+    label_column: str | None = parameter(
+        None, "tables: the label's column by name or position (0 the first, -1 the last)"
+    )
+    test: str | None = parameter(None, "a second file with the test points")
+    test_fraction: float = parameter(
+        0.25, "share of the rows held out for testing where there is no test file", ge=0, lt=1
+    )
+    split_seed: int = parameter(0, "seed of that split", ge=0)
+    scale: Literal["none", "standard", "minmax"] = parameter(
+        "none", "scaling, fitted on the training part; sparse points are divided by their largest value"
+    )
+    task: Literal["classification", "regression"] = parameter(
+        "classification", "regression keeps the labels as numbers"
+    )
+
+    def __post_init__(self) -> None:
+        for name in ("path", "test"):  # a pathlib.Path is as good as text
+            if isinstance(getattr(self, name), os.PathLike):
+                object.__setattr__(self, name, os.fspath(getattr(self, name)))
+        parameters.check(self, owner=f"data file '{self.path}'")
+
+    @property
+    def label(self) -> str:
+        """The file's name without folder and suffixes, and the parameters that differ: ``heart[positive=2]``."""
+        changed = [
+            f"{parameter_.name}={Path(value).name if parameter_.name == 'test' else value}"
+            for parameter_ in parameters.parameters_of(type(self))
+            if parameter_.name != "path" and (value := getattr(self, parameter_.name)) != parameter_.default
+        ]
+        name = Path(self.path).name
+        for suffix in (".gz", ".bz2", ".xz"):
+            name = name.removesuffix(suffix)
+        stem = Path(name).stem or name
+        return f"{stem}[{','.join(changed)}]" if changed else stem
+
+    def load(self) -> Dataset:
+        """Return the file's points; parsed and split once, then mapped from the cache until the file changes.
+
+        Raises
+        ------
+        DataError : the file cannot be read as this problem.
+        """
+        from harness.datasets import cache
+        from harness.datasets.compression import existing_file
+
+        files = {path: cache.file_sha256(existing_file(path)) for path in (self.path, self.test) if path}
+        values = {name: value for name, value in parameters.values_of(self).items() if name not in ("path", "test")}
+        # Not the path but the content is part of the key; the suffix is, because it decides how to read it.
+        key = {"files": [[Path(path).suffixes, digest] for path, digest in files.items()], "parameters": values}
+        return as_dataset(self.label, cache.fetch("file", key, lambda: self._parse().entry()))
+
+    def _parse(self) -> Parsed:
+        from harness.datasets.readers import read_table
+
+        table = read_table(self.path, label_column=self.label_column)
+        held_out = table.test
+        if self.test:
+            test = read_table(self.test, label_column=self.label_column, n_features=table.x.shape[1])
+            held_out = (test.x, test.labels)
+        to_targets = self._targets_of(table)
+        x, y = table.x, to_targets(table.labels, self.path)
+        if held_out is not None:
+            x_train, x_test = _same_width(x, held_out[0], self.path, self.test or self.path)
+            y_train, y_test = y, to_targets(held_out[1], self.test or self.path)
+        elif self.test_fraction == 0:
+            x_train, y_train, x_test, y_test = x, y, x[:0], y[:0]
+        else:
+            if self.task == "classification":
+                train, rest = stratified_split(y, self.test_fraction, self.split_seed)
+            else:
+                train, rest = random_split(len(y), max(1, len(y) - round(self.test_fraction * len(y))), self.split_seed)
+            x_train, y_train, x_test, y_test = x[train], y[train], x[rest], y[rest]
+        x_train, x_test = rescaled(x_train, x_test, self.scale)
+        return Parsed(x_train, y_train, x_test, y_test, self.task, rbf(gamma=_gamma_scale(x_train), c=1.0))
+
+    def _targets_of(self, table: Table) -> Any:
+        """Return the function from (labels, file) to (n,) targets."""
+        from harness.datasets.labels import learn_classes
+
+        if self.task == "classification":
+            return learn_classes(table.labels, self.positive, self.path).signs
+        return _numbers
+
+
+def _numbers(labels: Any, path: str) -> Vector:
+    if labels.dtype.kind != "f":
+        raise DataError(
+            f"'{path}': the label '{labels[0]}' is text; task=regression expects numbers. Leave the parameter out."
+        )
+    numbers: Vector = labels
+    return numbers
+
+
+def _same_width(x_train: Points, x_test: Points, path: str, test_path: str) -> tuple[Points, Points]:
+    """Return both parts in the same form and with the same features (LIBSVM text leaves out zero columns)."""
+    import scipy.sparse
+
+    if isinstance(x_train, scipy.sparse.csr_array) and not isinstance(x_test, scipy.sparse.csr_array):
+        x_test = scipy.sparse.csr_array(x_test)
+    elif isinstance(x_test, scipy.sparse.csr_array) and not isinstance(x_train, scipy.sparse.csr_array):
+        x_test = x_test.toarray()
+    d, d_test = x_train.shape[1], x_test.shape[1]
+    if d == d_test:
+        return x_train, x_test
+    if isinstance(x_train, scipy.sparse.csr_array) and isinstance(x_test, scipy.sparse.csr_array):
+        width = max(d, d_test)
+        return _widened(x_train, width), _widened(x_test, width)
+    raise DataError(
+        f"'{path}' has {d} features, the test file '{test_path}' has {d_test}; expected the same number. "
+        "Give both files the same columns."
+    )
+
+
+def _widened(x: scipy.sparse.csr_array, width: int) -> scipy.sparse.csr_array:
+    import scipy.sparse
+
+    return scipy.sparse.csr_array((x.data, x.indices, x.indptr), shape=(x.shape[0], width))
+
+
+def _gamma_scale(x: Points) -> float:
+    """Return 1 / (d var(x)), the usual first guess for the RBF width; 1 / d for constant points."""
+    import numpy as np
+    import scipy.sparse
+
+    n, d = x.shape
+    if isinstance(x, scipy.sparse.csr_array):
+        mean, square = x.sum() / (n * d), x.power(2).sum() / (n * d)
+    else:
+        step = max(1, (1 << 20) // d)  # in pieces: the points may be a map larger than memory
+        pieces = [np.asarray(x[start : start + step], dtype=np.float64) for start in range(0, n, step)]
+        mean, square = (sum(float((piece**power).sum()) for piece in pieces) / (n * d) for power in (1, 2))
+    variance = float(square - mean**2)
+    return 1.0 / (d * variance) if variance > 1e-12 * float(square) else 1.0 / d

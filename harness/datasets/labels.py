@@ -1,0 +1,101 @@
+"""From the labels of a file to -1 and +1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.errors import DataError
+from harness.parameters import did_you_mean
+
+if TYPE_CHECKING:
+    from harness.datasets.dataset import Vector
+
+_LISTED = 12  # classes named in a message
+
+
+def class_name(value: Any) -> str:
+    """Return a label as a user would type it: 2.0 is '2'."""
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return str(int(value))
+    return str(value)
+
+
+@dataclass(frozen=True)
+class Classes:
+    """Which labels are +1 and which are -1; learnt from the training file, applied to the test file too."""
+
+    values: tuple[Any, ...]  # all distinct labels, sorted
+    positive: Any  # one of values; every other one is -1
+
+    def signs(self, labels: np.ndarray[Any, Any], where: str) -> Vector:
+        """Return (n,) -1.0 / +1.0.
+
+        Raises
+        ------
+        DataError : a label that the training part does not have.
+        """
+        unknown = sorted(set(np.unique(labels).tolist()) - set(self.values), key=str)
+        if unknown:
+            raise DataError(
+                f"{where}: the label '{class_name(unknown[0])}' does not occur in the training data, "
+                f"whose classes are {_listing(self.values)}. Correct the labels of the one file or the other."
+            )
+        return np.where(labels == self.positive, 1.0, -1.0)
+
+
+def learn_classes(labels: np.ndarray[Any, Any], positive: str | None, where: str) -> Classes:
+    """Decide which class is +1.
+
+    Two distinct values: the greater one in sorted order is +1 (hence -1 < +1, 0 < 1, 1 < 2, 'ham' < 'spam').
+    With ``positive``: that class is +1 and all the others -1, however many there are.
+
+    Parameters
+    ----------
+    labels : (n,) float64 or text
+    positive : a class as text; '2' names the numeric label 2.0
+    where : the file, for the message
+
+    Raises
+    ------
+    DataError : one class only; more than two and no ``positive``; a ``positive`` that does not occur.
+    """
+    values = tuple(np.unique(labels).tolist())
+    if len(values) == 1:
+        raise DataError(
+            f"{where}: all {len(labels)} labels are '{class_name(values[0])}'; expected two classes. "
+            "If the labels are in another column, name it with the parameter 'label_column'."
+        )
+    if positive is not None:
+        matches = [value for value in values if _names(positive, value)]
+        if not matches:
+            known = [class_name(value) for value in values]
+            raise DataError(
+                f"{where}: no row has the label '{positive}'{did_you_mean(positive, known)}; "
+                f"the classes are {_listing(values)}. Choose one with [positive=CLASS]."
+            )
+        return Classes(values, matches[0])
+    if len(values) > 2:
+        example = class_name(values[0])
+        raise DataError(
+            f"{where}: {len(values)} classes ({_listing(values)}); expected two. "
+            f"Choose the one that is to be +1, all others being -1: {where}[positive={example}]; "
+            f"or, if these are numbers to predict, {where}[task=regression]."
+        )
+    return Classes(values, values[1])
+
+
+def _names(text: str, value: Any) -> bool:
+    if not isinstance(value, float):
+        return text.strip() == str(value)
+    try:
+        return float(text) == value
+    except ValueError:
+        return False
+
+
+def _listing(values: tuple[Any, ...]) -> str:
+    names = [f"'{class_name(value)}'" for value in values[:_LISTED]]
+    return ", ".join(names) + (f" and {len(values) - _LISTED} more" if len(values) > _LISTED else "")

@@ -1,0 +1,156 @@
+"""What a reader hands on: points and labels as they stand in the file, checked to be numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.datasets.validation import first_non_finite
+from harness.errors import DataError
+from harness.parameters import did_you_mean
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pandas as pd
+
+    from harness.datasets.dataset import Points
+
+LABEL_NAMES = ("label", "target", "class", "y")
+_MISSING = ("", "?", "nan", "na", "n/a", "null", "none")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The content of one file.
+
+    ``x``: (n, d), dense or CSR, finite. ``labels``: (n,) float64 or text. ``test``: the file's own test part, if any.
+    """
+
+    x: Points
+    labels: np.ndarray[Any, Any]
+    test: tuple[Points, np.ndarray[Any, Any]] | None = None
+
+
+def checked(table: Table, path: Path, columns: Sequence[str] | None = None) -> Table:
+    """Return the table after refusing 0 rows, 0 features, NaN, infinity and missing labels.
+
+    Raises
+    ------
+    DataError : with the first offending row and column, both counted from 1.
+    """
+    for x, labels in ((table.x, table.labels), *([table.test] if table.test else [])):
+        n, d = x.shape
+        if n == 0:
+            raise DataError(
+                f"'{path}' has 0 rows of data; expected at least one point of each class. Fetch or write it again."
+            )
+        if d == 0:
+            raise DataError(
+                f"'{path}' has no features, only labels; expected at least one column of numbers beside them."
+            )
+        if labels.shape != (n,):
+            raise DataError(f"'{path}': the points have {n} rows, the labels shape {labels.shape}; expected ({n},).")
+        bad = first_non_finite(x)
+        if bad is not None:
+            row, column = bad
+            name = f"'{columns[column]}' (column {column + 1})" if columns else str(column + 1)
+            raise DataError(
+                f"'{path}': row {row + 1}, column {name} holds {x[row, column]}; expected a finite number "
+                "(rows and columns counted from 1, a header and the label not counted). Fill in or drop such rows."
+            )
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            row = int(np.flatnonzero(~np.isfinite(labels))[0])
+            raise DataError(
+                f"'{path}': the label of row {row + 1} is {labels[row]}; expected a class. Fill it in or drop the row."
+            )
+    return table
+
+
+def from_frame(frame: pd.DataFrame, path: Path, label: str | None, *, named: bool) -> Table:
+    """Return a table from columns: the label's and, in their order, all others as features.
+
+    Parameters
+    ----------
+    label : a column's name, or its position (0 the first, -1 the last); None: the column named label, target, class
+        or y, whatever the case, else the last one
+    named : whether the columns have names of their own (messages and ``label`` then use them)
+
+    Raises
+    ------
+    DataError : no such column; a feature that is not a number, with its column and a sample of its values.
+    """
+    names = [str(name) for name in frame.columns]
+    if len(names) == 0 or len(frame) == 0:
+        raise DataError(
+            f"'{path}' has 0 rows of data; expected at least one point of each class. Fetch or write it again."
+        )
+    position = _label_position(names, path, label, named=named)
+    features = [index for index in range(len(names)) if index != position]
+    shown = [names[index] if named else f"#{index + 1}" for index in features]
+    x = np.empty((len(frame), len(features)))
+    for target, index in enumerate(features):
+        x[:, target] = _numbers(frame.iloc[:, index], shown[target], path)
+    return checked(Table(x, _labels(frame.iloc[:, position], path)), path, shown)
+
+
+def _label_position(names: list[str], path: Path, label: str | None, *, named: bool) -> int:
+    if label is None:
+        lower = [name.lower() for name in names] if named else []
+        return next((lower.index(name) for name in LABEL_NAMES if name in lower), len(names) - 1)
+    if named and label in names:
+        return names.index(label)
+    try:
+        index = int(label)
+    except ValueError:
+        known = names if named else []
+        raise DataError(
+            f"'{path}' has no column '{label}'{did_you_mean(label, known)}; "
+            + (
+                f"its columns are: {', '.join(known[:30])}."
+                if named
+                else "it has no header: give the column's position, 0 the first, -1 the last."
+            )
+        ) from None
+    if not -len(names) <= index < len(names):
+        raise DataError(
+            f"'{path}' has {len(names)} columns; label_column={label} is not one of 0..{len(names) - 1} (-1: the last)."
+        )
+    return index % len(names)
+
+
+def _numbers(column: pd.Series[Any], name: str, path: Path) -> np.ndarray[Any, Any]:
+    import pandas as pd
+
+    if column.dtype.kind in "fiub":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    text = column.astype("object")
+    values = pd.to_numeric(text, errors="coerce").astype("float64").to_numpy(copy=True)
+    missing = text.isna().to_numpy() | text.astype(str).str.strip().str.lower().isin(_MISSING).to_numpy()
+    strange = np.flatnonzero(np.isnan(values) & ~missing)
+    if len(strange):
+        raise DataError(
+            f"'{path}': column '{name}' is not numeric: row {strange[0] + 1} holds {str(text.iloc[strange[0]])!r}. "
+            "Encode it as numbers first (e.g. one column for each value); if it is the label, say so with label_column."
+        )
+    return values
+
+
+def _labels(column: pd.Series[Any], path: Path) -> np.ndarray[Any, Any]:
+    import pandas as pd
+
+    if column.dtype.kind in "fiub":
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    text = column.astype("object")
+    gone = np.flatnonzero(text.isna().to_numpy())
+    if len(gone):
+        raise DataError(
+            f"'{path}': the label of row {gone[0] + 1} is missing; expected a class. Fill it in or drop the row."
+        )
+    numbers = pd.to_numeric(text, errors="coerce").astype("float64").to_numpy()
+    if np.isfinite(numbers).all():
+        return numbers
+    return text.astype(str).str.strip().to_numpy(dtype=np.str_)

@@ -1,0 +1,113 @@
+"""What every data set must satisfy before a solver sees it, third-party ones included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import DataError
+
+if TYPE_CHECKING:
+    from harness.datasets.dataset import Dataset
+
+_CHUNK_VALUES = 1 << 20  # 8 MB of float64: memory-mapped points are read in pieces of this size
+
+
+def first_non_finite(x: Any) -> tuple[int, int] | None:
+    """Return the row and column of the first NaN or infinity of an (n, d) array, or None.
+
+    ``x`` is dense (perhaps memory-mapped: it is read in pieces, memory stays below 20 MB) or CSR.
+    """
+    import numpy as np
+    import scipy.sparse
+
+    if isinstance(x, scipy.sparse.csr_array):
+        bad = np.flatnonzero(~np.isfinite(x.data))
+        if not len(bad):
+            return None
+        return int(np.searchsorted(x.indptr, int(bad[0]), side="right")) - 1, int(x.indices[bad[0]])
+    step = max(1, _CHUNK_VALUES // max(1, x.shape[1]))
+    for start in range(0, x.shape[0], step):
+        finite = np.isfinite(x[start : start + step])
+        if not finite.all():
+            row, column = np.argwhere(~finite)[0]
+            return start + int(row), int(column)
+    return None
+
+
+def validate(dataset: Dataset, *, owner: str = "") -> None:
+    """Raise unless the data set keeps the promises of :class:`Dataset` and defines a problem.
+
+    Parameters
+    ----------
+    dataset : read once, in pieces; not changed
+    owner : the plugin it comes from, named in the message
+
+    Raises
+    ------
+    DataError : points not (n, d) C-contiguous float64/float32 or canonical CSR; no rows or no features; labels
+        not (n,) float64, not -1/+1 (classification), of one class only; lengths or d that do not match; NaN or
+        infinity.
+    """
+    who = f"data set '{dataset.name}'" + (f" of plugin '{owner}'" if owner else "")
+    if dataset.task not in ("classification", "regression"):
+        raise DataError(f"{who}: task is {dataset.task!r}; expected 'classification' or 'regression'.")
+    for part in ("train", "test"):
+        x, y = getattr(dataset, f"x_{part}"), getattr(dataset, f"y_{part}")
+        _check_points(x, f"{who}: x_{part}")
+        _check_targets(y, x.shape[0], f"{who}: y_{part}", f"x_{part}", dataset.task)
+    if dataset.x_train.shape[0] == 0:
+        raise DataError(f"{who}: x_train has 0 rows; expected at least one point of each class.")
+    if dataset.x_train.shape[1] != dataset.x_test.shape[1]:
+        raise DataError(
+            f"{who}: x_train has {dataset.x_train.shape[1]} features, x_test has {dataset.x_test.shape[1]}; "
+            "expected the same number. An empty test part has shape (0, d)."
+        )
+    if dataset.task == "classification" and (dataset.y_train == dataset.y_train[0]).all():
+        raise DataError(
+            f"{who}: all {len(dataset.y_train)} training labels are {dataset.y_train[0]:+g}; expected both -1 and +1. "
+            "Draw more points or another split."
+        )
+
+
+def _check_points(x: Any, what: str) -> None:
+    import numpy as np
+    import scipy.sparse
+
+    if scipy.sparse.issparse(x):
+        if not isinstance(x, scipy.sparse.csr_array):
+            raise DataError(
+                f"{what} is a {type(x).__name__}; expected scipy.sparse.csr_array: convert with csr_array(x)."
+            )
+        if not x.has_canonical_format:
+            raise DataError(f"{what} has unsorted or repeated column indices; call its sum_duplicates() first.")
+    elif not isinstance(x, np.ndarray):
+        raise DataError(f"{what} is a {type(x).__name__}; expected a NumPy array or scipy.sparse.csr_array.")
+    if x.ndim != 2:
+        raise DataError(f"{what} has {x.ndim} dimension(s), shape {x.shape}; expected (n, d). One feature is (n, 1).")
+    if x.shape[1] == 0:
+        raise DataError(f"{what} has 0 features, shape {x.shape}; expected at least one column.")
+    if x.dtype not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise DataError(f"{what} has dtype {x.dtype}; expected float64 or float32: convert with x.astype(float).")
+    if isinstance(x, np.ndarray) and not x.flags.c_contiguous:
+        raise DataError(f"{what} is not C-contiguous (strides {x.strides}); convert with numpy.ascontiguousarray(x).")
+    bad = first_non_finite(x)
+    if bad is not None:
+        raise DataError(
+            f"{what} holds {x[bad]} in row {bad[0]}, column {bad[1]} (counted from 0); expected finite numbers."
+        )
+
+
+def _check_targets(y: Any, n: int, what: str, points: str, task: str) -> None:
+    import numpy as np
+
+    if not isinstance(y, np.ndarray) or y.dtype != np.dtype(np.float64):
+        found = f"an array of {y.dtype}" if isinstance(y, np.ndarray) else f"a {type(y).__name__}"
+        raise DataError(f"{what} is {found}; expected a NumPy array of float64.")
+    if y.shape != (n,):
+        raise DataError(f"{what} has shape {y.shape}; expected ({n},), one value for each row of {points}.")
+    if not y.flags.c_contiguous:
+        raise DataError(f"{what} is not contiguous (strides {y.strides}); convert with numpy.ascontiguousarray(y).")
+    wrong = np.flatnonzero(~np.isfinite(y) if task == "regression" else np.abs(y) != 1)
+    if len(wrong):
+        expected = "finite numbers" if task == "regression" else "-1 or +1 (for numbers to predict, task='regression')"
+        raise DataError(f"{what} holds {y[wrong[0]]:g} in row {wrong[0]} (counted from 0); expected {expected}.")
