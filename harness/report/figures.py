@@ -1,0 +1,77 @@
+"""Numbers as text: short, aligned, and never more digits than a measurement has."""
+
+from __future__ import annotations
+
+import math
+from statistics import median
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+NOT_OBSERVABLE = "-"
+
+
+def is_number(value: Any) -> TypeGuard[float]:
+    """Return whether ``value`` is a finite number (a truth value is none)."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def seconds(value: float) -> str:
+    """Three significant digits: ``0.0123``, ``12.0``, ``1234``; below 0.1 ms as a power of ten."""
+    if value != 0 and abs(value) < 1e-4:
+        return power(value)
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:#.3g}".rstrip(".")
+
+
+def count(value: float) -> str:
+    """A whole number up to 9999, then three digits and k, M, G or T: ``12.3k``, ``1.23M``."""
+    if abs(value) < 9999.5:
+        return f"{value:.0f}"
+    for suffix in ("k", "M", "G"):
+        value /= 1000.0
+        if abs(value) < 999.5:
+            return f"{value:#.3g}".rstrip(".") + suffix
+    return f"{value / 1000.0:.3g}T"
+
+
+def power(value: float, digits: int = 1) -> str:
+    """Return ``3.2e-3``: a quantity whose order of magnitude matters."""
+    if value == 0:
+        return "0"
+    mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def percent(value: float) -> str:
+    """Return a share in per cent with two decimals: ``97.16``."""
+    return f"{100.0 * value:.2f}"
+
+
+def significant(value: float) -> str:
+    """Four significant digits, for figures of any kind."""
+    return f"{value:.4g}"
+
+
+def size(value: float) -> str:
+    """Bytes in MB."""
+    return f"{value / 1e6:.0f}"
+
+
+def spread(values: Sequence[float]) -> str:
+    """Half the range of several values over their median: `` ±8%``; empty for a single one."""
+    middle = median(values)
+    if len(values) < 2 or middle <= 0:
+        return ""
+    half = 50.0 * (max(values) - min(values)) / middle
+    return f" ±{half:.0f}%" if half >= 0.5 else " ±0%"
+
+
+def assignments(values: Mapping[str, Any]) -> str:
+    """Return ``C=10 chi=2``."""
+    return " ".join(f"{name}={setting(value)}" for name, value in values.items())
+
+
+def setting(value: Any) -> str:
+    """Return a parameter's value: numbers with at most six digits."""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,142 @@
+"""What a reader must know beside the figures: failures, formulations, reuse, compilation."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from harness.report import figures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.report.rows import Group, Record, Row
+
+NOT_RANKED = "gaps, KKT violations and objectives compare only within a formulation"
+
+
+class Reasons:
+    """Numbers the reasons of failed runs: the same reason of the same solver has one number in the whole report."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def number(self, row: Row) -> str:
+        """Return the mark of a row's failures, ``[1]`` or ``[1,2]``; empty without any."""
+        found = dict.fromkeys(_reason(row, record) for record in row.failures)
+        numbers = [self._numbers.setdefault(text, len(self._numbers) + 1) for text in found]
+        return f"[{','.join(map(str, numbers))}]" if numbers else ""
+
+    def notes(self) -> list[str]:
+        """Return one sentence for each number."""
+        return [f"[{number}] {text}" for text, number in self._numbers.items()]
+
+
+def _reason(row: Row, record: Record) -> str:
+    reason = " ".join(str(record.get("reason") or "no reason was given").split())
+    return f"{row.label}: {record.get('status')}: {reason}"
+
+
+def notes(groups: Sequence[Group]) -> list[str]:
+    """Return the sentences under a table, the failures' excepted."""
+    rows = [row for group in groups for row in group.rows]
+    return [
+        *_reading(rows),
+        *_not_observable(rows),
+        *_formulations(groups),
+        *_compilation(rows),
+        *_reused([record for row in rows for record in row.records]),
+    ]
+
+
+def _reading(rows: Sequence[Row]) -> list[str]:
+    """Say what a figure is where a row stands for several runs, and what the size column means."""
+    found = []
+    if any(len(row.measured) > 1 for row in rows):
+        counts = sorted({len(row.records) for row in rows})
+        runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+        found.append(
+            f"figures are medians over {runs} runs (seeds and repetitions); ± is half the range of the seconds."
+        )
+    if any(
+        row.values("core_set_size") and row.median("core_set_size") != row.median("support_vectors") for row in rows
+    ):
+        found.append("SV/core: support vectors / core set, the points the solver chose to look at, where it differs.")
+    if any(row.values("epsilon") and not row.values("kkt_violation") for row in rows):
+        found.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")
+    return found
+
+
+def _not_observable(rows: Sequence[Row]) -> list[str]:
+    blind = dict.fromkeys(row.label for row in rows if row.measured and not row.values("kernel_evaluations"))
+    if not blind:
+        return []
+    return [f"k-evals -: not observable, {_listing(blind)} computes kernel values out of the harness's sight."]
+
+
+def _formulations(groups: Sequence[Group]) -> list[str]:
+    """Say who solved which formulation where they differ, and how their parameters correspond."""
+    solvers: dict[str, dict[str, None]] = {}
+    for group in groups:
+        for row in group.rows:
+            if row.measured:
+                solvers.setdefault(row.formulation, {})[str(row.first.get("solver"))] = None
+    if len(solvers) < 2:
+        return []
+    told = []
+    for formulation, names in solvers.items():
+        mapping = " (chi = C)" if formulation == "l2-svc" and _chi_is_c(groups) else ""
+        told.append(f"{formulation}{mapping} was solved by {_listing(names)}")
+    return [f"formulations differ: {'; '.join(told)}. {NOT_RANKED[0].upper()}{NOT_RANKED[1:]}."]
+
+
+def _chi_is_c(groups: Sequence[Group]) -> bool:
+    """Return whether every l2-svc row has a soft-margin row on the same data with C = chi, so that the note is true."""
+    found = False
+    for group in groups:
+        prices = {(row.first.get("problem_parameters") or {}).get("C") for row in group.rows} - {None}
+        for row in group.rows:
+            if row.formulation == "l2-svc" and prices:
+                if (row.first.get("problem_parameters") or {}).get("chi") not in prices:
+                    return False
+                found = True
+    return found
+
+
+def _compilation(rows: Sequence[Row]) -> list[str]:
+    spent: dict[str, list[float]] = {}
+    for row in rows:
+        values = [value for value in row.values("compile_seconds") if value >= 0.05]
+        if values:
+            spent.setdefault(str(row.first.get("solver")), []).extend(values)
+    if not spent:
+        return []
+    told = ", ".join(f"{solver} {figures.seconds(median(values))} s" for solver, values in spent.items())
+    return [f"warm-up and compilation, not in the seconds above (median): {told}."]
+
+
+def _reused(records: Sequence[Record]) -> list[str]:
+    reused = [record for record in records if record.get("reused")]
+    if not reused:
+        return []
+    share = "all" if len(reused) == len(records) else f"{len(reused)} of {len(records)}"
+    mark = "" if len(reused) == len(records) else "†: "
+    return [f"{mark}{share} runs reused from the store, measured {measured_span(reused)}; --fresh measures again."]
+
+
+def measured_span(records: Sequence[Record]) -> str:
+    """Return ``2026-05-01 12:00 UTC`` or the first and last of several."""
+    times = sorted(str(record["measured_at"]) for record in records if record.get("measured_at"))
+    if not times:
+        return "at an unknown time"
+    first, last = moment(times[0]), moment(times[-1])
+    return f"{first} UTC" if first == last else f"{first} to {last} UTC"
+
+
+def moment(iso: str) -> str:
+    """Return an ISO time to the minute: ``2026-05-01 12:00``."""
+    return iso[:16].replace("T", " ")
+
+
+def _listing(names: Sequence[str] | dict[str, None]) -> str:
+    return ", ".join(names)

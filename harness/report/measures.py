@@ -1,0 +1,136 @@
+"""The measured columns of a report: what is read, how it is written, what is best, and among whom.
+
+Seconds, kernel evaluations, sizes and test figures compare over a whole data set. A gap and a violation
+of optimality compare only within one problem (formulation and parameters). Objectives are never ranked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from harness.report import figures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from harness.report.rows import Group, Row
+
+LOSSES = ("mse", "mae")  # metrics of which less is better; all others are scores
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measured column.
+
+    figure : the record's field, ``metrics.name`` for one of its metrics
+    text : a median as text
+    best : which end is better; None: the column is never ranked
+    within : rows that may be ranked against each other: those of the ``group`` or only those of one ``problem``
+    spread : show half the range over the runs behind the median
+    """
+
+    title: str
+    figure: str
+    text: Callable[[float], str]
+    best: Literal["low", "high"] | None = None
+    within: Literal["group", "problem"] = "group"
+    spread: bool = False
+
+    def value(self, row: Row) -> float | None:
+        """Return the figure that is ranked."""
+        return row.median(self.figure)
+
+    def cell(self, row: Row) -> str:
+        """Return the figure as text: empty without a measured run, ``-`` if the runs do not have it."""
+        if not row.measured:
+            return ""
+        value = self.value(row)
+        if value is None:
+            return figures.NOT_OBSERVABLE
+        return self.text(value) + (figures.spread(row.values(self.figure)) if self.spread else "")
+
+
+@dataclass(frozen=True)
+class SizeMeasure(Measure):
+    """Support vectors, and behind a slash the core set where it is larger."""
+
+    def cell(self, row: Row) -> str:
+        """Return ``120`` or ``120/380``."""
+        text, core, support = super().cell(row), row.median("core_set_size"), row.median(self.figure)
+        return f"{text}/{figures.count(core)}" if core is not None and core != support and text else text
+
+
+@dataclass(frozen=True)
+class OptimalityMeasure(Measure):
+    """The KKT violation, or epsilon for the hull formulations, which have no such violation."""
+
+    def value(self, row: Row) -> float | None:
+        """Return the violation, else epsilon."""
+        violation = row.median(self.figure)
+        return row.median("epsilon") if violation is None else violation
+
+
+FIT = Measure("fit s", "fit_seconds", figures.seconds, "low", spread=True)
+EVALUATIONS = Measure("k-evals", "kernel_evaluations", figures.count, "low")
+SIZE = SizeMeasure("SV/core", "support_vectors", figures.count, "low")
+GAP = Measure("rel. gap", "relative_gap", figures.power, "low", "problem")
+ACCURACY = Measure("test %", "test_accuracy", figures.percent, "high")
+
+WIDER = (
+    Measure("iterations", "iterations", figures.count),
+    Measure("CPU s", "cpu_seconds", figures.seconds),
+    Measure("peak MB", "peak_rss_bytes", figures.size),
+    Measure("primal", "primal", figures.significant),
+    Measure("dual", "dual", figures.significant),
+)
+"""Columns for wide terminals and Markdown, in the order in which they are given room."""
+
+
+def optimality(rows: Sequence[Row]) -> OptimalityMeasure:
+    """Return the optimality column, with a title that says which of its two figures the rows have."""
+    violations = any(row.values("kkt_violation") for row in rows)
+    hulls = any(row.values("epsilon") and not row.values("kkt_violation") for row in rows)
+    title = "KKT/eps" if violations and hulls else "eps" if hulls else "KKT"
+    return OptimalityMeasure(title, "kkt_violation", figures.power, "low", "problem")
+
+
+def core(rows: Sequence[Row]) -> list[Measure]:
+    """Return the columns that every report has; accuracy only where there are labels to predict."""
+    accuracy = [ACCURACY] if any(row.values("test_accuracy") for row in rows) else []
+    return [FIT, EVALUATIONS, SIZE, GAP, optimality(rows), *accuracy]
+
+
+def metrics(rows: Iterable[Row]) -> list[Measure]:
+    """Return one column for each test metric of the records; accuracy has its own."""
+    names = dict.fromkeys(
+        name for row in rows for record in row.measured for name in record.get("metrics") or {} if name != "accuracy"
+    )
+    return [
+        Measure(name, f"metrics.{name}", figures.significant, "low" if name in LOSSES else "high") for name in names
+    ]
+
+
+def best_rows(measure: Measure, group: Group) -> set[int]:
+    """Return the positions of the rows that are best in a column.
+
+    Only rows whose every run ended with ``ok`` are candidates, so that stopping early is no advantage.
+    Rows with the same text are equally good; if all candidates are, none stands out.
+    """
+    if measure.best is None:
+        return set()
+    best: set[int] = set()
+    scopes = [None] if measure.within == "group" else [*dict.fromkeys(row.problem for row in group.rows)]
+    for scope in scopes:
+        rivals = {
+            i: value
+            for i, row in enumerate(group.rows)
+            if row.complete and scope in (None, row.problem) and (value := measure.value(row)) is not None
+        }
+        if len(rivals) < 2:
+            continue
+        winner = min(rivals.values()) if measure.best == "low" else max(rivals.values())
+        winners = {i for i, value in rivals.items() if measure.text(value) == measure.text(winner)}
+        if len(winners) < len(rivals):
+            best |= winners
+    return best

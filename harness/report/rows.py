@@ -1,0 +1,171 @@
+"""From records to the rows of a report: one row each data set, problem and solver configuration.
+
+A row stands for the repetitions and seeds of one configuration; its figures are medians over the runs
+that ended with a model (``ok`` and ``budget``). Failed runs are counted, never left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from harness.report import figures
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+Record = dict[str, Any]
+
+MEASURED = ("ok", "budget")
+FAILED = ("timeout", "memory", "crashed", "error", "invalid")
+
+
+@dataclass(frozen=True)
+class Row:
+    """The runs of one solver configuration on one problem of one data set."""
+
+    records: tuple[Record, ...]
+
+    @property
+    def first(self) -> Record:
+        """The record the row's names are read from."""
+        return self.records[0]
+
+    @property
+    def label(self) -> str:
+        """The solver with its changed parameters."""
+        return str(self.first.get("label") or self.first.get("solver") or self.first.get("plugin") or "?")
+
+    @property
+    def formulation(self) -> str:
+        """The formulation's id; empty for a run that did not get that far."""
+        return str(self.first.get("formulation") or "")
+
+    @property
+    def problem(self) -> str:
+        """The formulation with its parameters: ``c-svc C=10``; settings of ``none`` say nothing."""
+        values = {n: v for n, v in (self.first.get("problem_parameters") or {}).items() if v not in (None, "none")}
+        return f"{self.formulation} {figures.assignments(values)}".strip()
+
+    @property
+    def measured(self) -> list[Record]:
+        """The runs that ended with a model."""
+        return [record for record in self.records if record.get("status") in MEASURED]
+
+    @property
+    def complete(self) -> bool:
+        """True if every run ended as its solver meant it to: only such a row can be the best."""
+        return all(record.get("status") == "ok" for record in self.records)
+
+    @property
+    def failures(self) -> list[Record]:
+        """The runs that did not end with a model, skipped ones included."""
+        return [record for record in self.records if record.get("status") not in MEASURED]
+
+    def values(self, name: str) -> list[float]:
+        """Return a figure of every measured run that has it; ``metrics.f1`` looks into the dict ``metrics``."""
+        outer, _, inner = name.partition(".")
+        found = [(record.get(outer) or {}).get(inner) if inner else record.get(outer) for record in self.measured]
+        return [float(value) for value in found if figures.is_number(value)]
+
+    def median(self, name: str) -> float | None:
+        """Return the median of a figure, None if no run has it."""
+        values = self.values(name)
+        return median(values) if values else None
+
+    @property
+    def status(self) -> str:
+        """``ok``, ``timeout``, ``timeout 1/3`` (some), ``failed 2/3`` (of several kinds)."""
+        counts = Counter(str(record.get("status")) for record in self.records)
+        if len(counts) == 1:
+            return next(iter(counts))
+        total = len(self.records)
+        kinds = [status for status in counts if status in FAILED]
+        if not kinds:
+            kinds = [status for status in counts if status != "ok"]
+        if len(kinds) == 1:
+            return f"{kinds[0]} {counts[kinds[0]]}/{total}"
+        return f"failed {sum(counts[kind] for kind in kinds)}/{total}"
+
+
+@dataclass
+class Group:
+    """The rows that are compared with each other: one data set under one kernel."""
+
+    dataset: str
+    kernel: str
+    rows: list[Row] = field(default_factory=list)
+
+    def known(self, name: str) -> Any:
+        """Return a fact of the data set from the first record that has it."""
+        found = (record.get(name) for row in self.rows for record in row.records)
+        return next((value for value in found if value is not None), None)
+
+    @property
+    def heading(self) -> str:
+        """``digits: 1198 x 64, rbf gamma=0.05, 599 test points``."""
+        parts = []
+        n, d, n_test = (self.known(name) for name in ("n_train", "n_features", "n_test"))
+        if n is not None and d is not None:
+            parts.append(f"{int(n)} x {int(d)}")
+        if self.kernel:
+            parts.append(self.kernel)
+        if n_test:
+            parts.append(f"{int(n_test)} test points")
+        return f"{self.dataset}: {', '.join(parts)}" if parts else self.dataset
+
+    @property
+    def problems(self) -> list[str]:
+        """The different problems of the rows, in their order."""
+        return list(dict.fromkeys(row.problem for row in self.rows if row.problem))
+
+
+def grouped(records: Iterable[Record]) -> list[Group]:
+    """Return the groups of a report, and in each the rows, in the order of their first record."""
+    cells: dict[str, list[Record]] = {}
+    for record in records:
+        cells.setdefault(_row_key(record), []).append(record)
+    groups: dict[tuple[str, str], Group] = {}
+    homeless: list[Row] = []  # runs that ended before their kernel was known: broken plugins, skipped formulations
+    for members in cells.values():
+        row = Row(tuple(members))
+        dataset, kernel = str(row.first.get("dataset") or "?"), _kernel(row.first)
+        if kernel:
+            groups.setdefault((dataset, kernel), Group(dataset, kernel)).rows.append(row)
+        else:
+            homeless.append(row)
+    for row in homeless:
+        dataset = str(row.first.get("dataset") or "?")
+        home = next((group for group in groups.values() if group.dataset == dataset), None)
+        (home or groups.setdefault((dataset, ""), Group(dataset, ""))).rows.append(row)
+    for group in groups.values():
+        order = {problem: place for place, problem in enumerate(dict.fromkeys(row.problem for row in group.rows))}
+        group.rows.sort(key=lambda row: order[row.problem])  # rows of one problem stand together
+    # Data sets in their first order, the kernels of one data set together.
+    place = {name: i for i, name in enumerate(dict.fromkeys(group.dataset for group in groups.values()))}
+    return sorted(groups.values(), key=lambda group: place[group.dataset])
+
+
+def _kernel(record: Record) -> str:
+    name = record.get("kernel") or ""
+    return f"{name} {figures.assignments(record.get('kernel_parameters') or {})}".strip() if name else ""
+
+
+def _row_key(record: Record) -> str:
+    """Return what the runs of a row have in common; versions and threads, so that old and new code are two rows."""
+    names = (
+        "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
+        "kernel_parameters", "versions", "threads", "time_limit", "target_gap",
+    )  # fmt: skip
+    return json.dumps([record.get(name) for name in names], sort_keys=True, default=str)
+
+
+def exit_code(records: Sequence[Record]) -> int:
+    """Return 1 if a run failed or nothing ran at all, else 0."""
+    statuses = [record.get("status") for record in records]
+    if any(status in FAILED for status in statuses):
+        return 1
+    return 1 if all(status == "skipped" for status in statuses) else 0
