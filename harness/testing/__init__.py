@@ -1,1 +1,29 @@
-"""harness.testing"""
+"""The conformance suite that plugin authors run: a solver proves itself in five lines.
+
+Put this beside your plugin as ``test_my_solver.py`` and run ``pytest``::
+
+    from harness.testing import SolverConformance
+    from my_solver import MySolver
+
+    class TestMySolver(SolverConformance):
+        solver = MySolver(epsilon=1e-4)
+        gap = 1e-3  # the relative gap you claim; None if the iterates do not converge to the optimum
+
+Every check is one ``test_`` method with one line that says what it asks; most of them run once for each
+problem of a small zoo (see :mod:`harness.testing.problems`), in every formulation that the solver's
+``solves`` names. Declare what does not apply rather than editing a check:
+
+* ``exclude = {"test_scaling_the_points": "absolute tolerances, as the paper has them"}``
+* ``exclude_after = "0.1"`` leaves out the checks that came with later versions of the harness
+* ``cases = [...]`` replaces the zoo by your own :class:`Case` list
+
+Without pytest, ``run_checks(TestMySolver)`` returns one :class:`Result` for each check and problem.
+"""
+
+from harness.testing.conformance import SolverConformance as SolverConformance
+from harness.testing.problems import Case as Case
+from harness.testing.problems import zoo as zoo
+from harness.testing.runner import Result as Result
+from harness.testing.runner import run_checks as run_checks
+
+__all__ = ["Case", "Result", "SolverConformance", "run_checks", "zoo"]

@@ -1,0 +1,148 @@
+"""A small zoo of problems: each formulation with the data that break solvers.
+
+The sizes are 2 to 60 points, so that a whole suite takes seconds and the exact oracle milliseconds.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.kernels.functions import RBF, Kernel, Linear, Precomputed
+from harness.kernels.oracle import KernelOracle
+from harness.problems.hulls import HardMargin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from harness.problems.problem import Problem
+
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+_PRICES = ("C", "chi", "D")  # parameters that are shared out when points are duplicated
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One problem of the zoo, as a recipe: :meth:`problem` states it afresh, with its own counter and cache.
+
+    x : (n, d) dense or CSR points, (n, n) kernel values for ``precomputed``
+    optimum : the dual objective at the solution where it is known by hand, else None
+    tags : what the case is about, e.g. ``opposite`` (one point, two labels), ``protocol`` (used by the cheap checks)
+    """
+
+    name: str
+    formulation: type[Problem]
+    x: Any
+    y: Vector
+    kernel: Kernel
+    values: Mapping[str, Any] = field(default_factory=dict)
+    optimum: float | None = None
+    tags: frozenset[str] = frozenset()
+
+    def __str__(self) -> str:
+        return f"{self.formulation.name}:{self.name}"
+
+    def problem(self) -> Problem:
+        """State the problem over a copy of the data: a solver that writes into them spoils no other check."""
+        return self.formulation.build(KernelOracle(self.kernel, self.x.copy(), cache_mb=1.0), self.y, self.values)
+
+    @property
+    def linear(self) -> bool:
+        """True if the kernel is the inner product of the points."""
+        return isinstance(self.kernel, Linear)
+
+    @property
+    def cost(self) -> str:
+        """The parameter that bounds or penalises a violation: C, chi or D; empty if there is none."""
+        known = self.formulation.parameter_class.__dataclass_fields__  # type: ignore[attr-defined]
+        return next((name for name in reversed(_PRICES) if name in known), "")
+
+    def price(self) -> float | None:
+        """The value of :attr:`cost` as the formulation settled it, None if there is none."""
+        if not self.cost:
+            return None
+        problem: Any = self.problem()
+        return float(problem.cap if self.cost == "D" else getattr(problem, self.cost))
+
+    def changed(self, **changes: Any) -> Case:
+        """Return the case with other data, kernel or values; a known optimum is forgotten."""
+        return replace(self, optimum=None, **changes)
+
+
+def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:
+    """Return the cases of every formulation in turn."""
+    return [case for formulation in formulations for case in _cases(formulation)]
+
+
+@functools.cache  # the same objects for every suite, so that the exact oracle is asked once for each
+def _cases(formulation: type[Problem]) -> list[Case]:
+    known = {"c-svc": 0.5, "c-svc-nobias": 0.5, "hard-margin": 2.0, "reduced-hull": 2.0, "l2-svc": 2.1}
+    has_cost = "C" in formulation.parameter_class.__dataclass_fields__  # type: ignore[attr-defined]
+    hard: dict[str, Any] = {"C": 10.0} if has_cost else {}
+    soft: dict[str, Any] = {"C": 1.0} if has_cost else {}
+    linear, rbf = Linear(), RBF(gamma=0.5)
+
+    def case(
+        name: str, x: Any, y: Any, kernel: Kernel, values: Mapping[str, Any], *tags: str, optimum: float | None = None
+    ) -> Case:
+        return Case(name, formulation, x, np.asarray(y, dtype=np.float64), kernel, values, optimum, frozenset(tags))
+
+    pair = np.array([[0.0, 1.0], [0.0, -1.0]])
+    three = np.array([[0.0, 1.0], [0.0, 3.0], [0.0, -1.0]])
+    x, y = separable(16)
+    overlap, mixed = overlapping(40)
+    xor = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
+    constant = np.column_stack([x, np.full(len(x), 3.0)])
+    doubled = np.concatenate([overlap[:12], overlap[:12]])
+    alone = np.concatenate([[0], np.flatnonzero(mixed < 0)])
+    found = [
+        case("pair", pair, [1, -1], linear, hard, "protocol", optimum=known.get(formulation.name)),
+        case(
+            "three-points",
+            three,
+            [1, 1, -1],
+            linear,
+            hard,
+            optimum=None if formulation.name == "l2-svc" else known.get(formulation.name),
+        ),
+        case("separable", x, y, linear, hard, "protocol"),
+        case("constant-feature", constant, y, linear, hard),
+        case("one-point-of-a-class", overlap[alone], np.where(np.arange(len(alone)) == 0, 1, -1), rbf, soft),
+        case("duplicates", doubled, np.concatenate([mixed[:12], mixed[:12]]), rbf, soft),
+        case("xor", xor, [1, 1, -1, -1], rbf, soft),
+        case("overlapping", overlap, mixed, rbf, soft, "protocol"),
+        case("float32", overlap.astype(np.float32), mixed, rbf, soft),
+        case("csr", csr(overlap), mixed, rbf, soft),
+        case("csr-linear", csr(x), y, linear, hard),
+        case("precomputed", rbf.block(overlap, overlap), mixed, Precomputed(), soft),
+    ]
+    if formulation is not HardMargin:  # the hulls would touch: w = 0, and no direction to certify
+        found.append(case("opposite-labels", doubled, np.concatenate([mixed[:12], -mixed[:12]]), rbf, soft, "opposite"))
+    return found
+
+
+def separable(n: int, seed: int = 3) -> tuple[Vector, Vector]:
+    """Return n points of two classes in the plane, at least 1 apart along the first axis."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    x = rng.normal(size=(n, 2)) * 0.5
+    x[:, 0] = y * (0.5 + np.abs(x[:, 0]))
+    return x, y
+
+
+def overlapping(n: int, seed: int = 5) -> tuple[Vector, Vector]:
+    """Return n points of two overlapping Gaussians in three dimensions."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    return rng.normal(size=(n, 3)) + 0.6 * y[:, None], y
+
+
+def csr(x: Any) -> Any:
+    """Return dense points as a CSR array."""
+    import scipy.sparse
+
+    return scipy.sparse.csr_array(x)

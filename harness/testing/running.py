@@ -1,0 +1,109 @@
+"""How the suite looks at a solver: copied snapshots of its iterates, and a record of every kernel value."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from unittest import mock
+
+import numpy as np
+
+from harness.kernels.engine import Engine
+from harness.kernels.functions import Linear
+from harness.kernels.oracle import KernelOracle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.problems.problem import Problem
+    from harness.solver import Iterate, Solver
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """An iterate, copied at its yield: a view compared with itself would always agree."""
+
+    dual_coef: Any
+    weights: Any
+    intercept: float
+    done: bool
+    step: int | None
+
+    @classmethod
+    def of(cls, iterate: Iterate) -> Snapshot:
+        """Copy an iterate."""
+        coef = None if iterate.dual_coef is None else np.array(iterate.dual_coef)
+        weights = None if iterate.weights is None else np.array(iterate.weights)
+        return cls(coef, weights, float(iterate.intercept), bool(iterate.done), iterate.step)
+
+    def same_bits(self, other: Snapshot) -> bool:
+        """True if the models agree bit for bit."""
+        return (self.key() == other.key()) and self.step == other.step and self.done == other.done
+
+    def key(self) -> tuple[bytes, bytes, bytes]:
+        """The bits of the model."""
+        arrays = (
+            np.zeros(0) if array is None else array
+            for array in (self.dual_coef, self.weights, np.float64(self.intercept))
+        )
+        first, second, third = (np.asarray(array).tobytes() for array in arrays)
+        return first, second, third
+
+
+def snapshots(solver: Solver, problem: Problem, *, seed: int = 0, limit: int = 1000) -> Iterator[Snapshot]:
+    """Yield copies of the first ``limit`` iterates; the generator is closed afterwards."""
+    iterates = solver.iterates(problem, np.random.default_rng(seed))
+    try:
+        for position, iterate in enumerate(iterates):
+            yield Snapshot.of(iterate)
+            if iterate.done or position + 1 >= limit:
+                break
+    finally:
+        close = getattr(iterates, "close", None)
+        if close is not None:
+            close()
+
+
+@dataclass
+class Work:
+    """Kernel values that were really computed while a solver ran."""
+
+    values: int = 0
+
+
+@contextlib.contextmanager
+def recorded_work() -> Iterator[Work]:
+    """Count every kernel value the engines compute, whoever asks for it.
+
+    The linear kernel's expansion goes through w and computes no kernel value; it is taken at its counted price.
+    """
+    work = Work()
+    block, diagonal, expand, expand_new = Engine.block, Engine.diagonal, KernelOracle.expand, KernelOracle.expand_new
+
+    def counted_block(self: Engine, rows: Any, columns: Any = None) -> Any:
+        values = block(self, rows, columns)
+        work.values += values.size
+        return values
+
+    def counted_diagonal(self: Engine) -> Any:
+        values = diagonal(self)
+        work.values += values.size
+        return values
+
+    def counted_expand(self: KernelOracle, dual_coef: Any, rows: Any = None) -> Any:
+        if isinstance(self.kernel, Linear):
+            work.values += (self.n if rows is None else len(rows)) * int(np.count_nonzero(dual_coef))
+        return expand(self, dual_coef, rows)
+
+    def counted_expand_new(self: KernelOracle, dual_coef: Any, points: Any) -> Any:
+        work.values += points.shape[0] * int(np.count_nonzero(dual_coef))
+        return expand_new(self, dual_coef, points)
+
+    with (
+        mock.patch.object(Engine, "block", counted_block),
+        mock.patch.object(Engine, "diagonal", counted_diagonal),
+        mock.patch.object(KernelOracle, "expand", counted_expand),
+        mock.patch.object(KernelOracle, "expand_new", counted_expand_new),
+    ):
+        yield work

@@ -1,0 +1,234 @@
+"""Tiny solvers with one planted fault each, and the sound one they are made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import L2SVC, HardMargin, Iterate, Problem, Solver, parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_BUFFER: dict[int, Any] = {}
+_CALLS = [0]
+
+
+@dataclass(frozen=True)
+class Sound(Solver):
+    """Frank-Wolfe with away steps on the hull pair, in a few lines and without a fault."""
+
+    name = "sound"
+    solves = (HardMargin, L2SVC)
+    epsilon: float = parameter(1e-4, "relative gap at the end", gt=0, lt=1)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        y, kernel = problem.targets, problem.kernel
+        coef, scores = self.start(problem, rng)
+        while True:
+            gap, up, down, steepest, squared = self.look(y, coef, scores)
+            done = gap <= self.epsilon * squared
+            yield self.model(coef, scores, y, done)
+            if done:
+                return
+            difference = self.row(kernel, up) - self.row(kernel, down)
+            curvature = difference[up] - difference[down]
+            longest = abs(coef[down])
+            step = longest if curvature <= 0 else min(longest, steepest / curvature)
+            sign = y[up]
+            coef[up] += sign * step
+            coef[down] = 0.0 if step == longest else coef[down] - sign * step
+            scores += sign * step * difference
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
+        coef = np.zeros(problem.n)
+        for sign in (1.0, -1.0):
+            members = np.flatnonzero(problem.targets == sign)
+            coef[members[int(rng.integers(len(members)))]] = sign
+        scores = sum(coef[i] * self.row(problem.kernel, int(i)) for i in np.flatnonzero(coef))
+        return coef, np.array(scores)
+
+    def row(self, kernel: Any, i: int) -> Any:
+        return kernel.row(i)
+
+    def look(self, y: Any, coef: Any, scores: Any) -> tuple[float, int, int, float, float]:
+        """Return the gap, the best pair of one class, its steepness, and |w|^2."""
+        squared, total, best = float(coef @ scores), 0.0, (-1.0, 0, 0)
+        extremes = []
+        for sign in (1.0, -1.0):
+            members = np.flatnonzero(y == sign)
+            used = np.flatnonzero((y == sign) & (coef != 0.0))
+            up = members[np.argmin(sign * scores[members])]
+            down = used[np.argmax(sign * scores[used])]
+            steepest = float(sign * (scores[down] - scores[up]))
+            best = max(best, (steepest, int(up), int(down)))
+            extremes.append(sign * scores[up])
+            total += steepest
+        lower = max(0.0, sum(extremes)) ** 2 / max(squared, 1e-300)
+        return squared - lower, best[1], best[2], best[0], squared
+
+    def model(self, coef: Any, scores: Any, y: Any, done: bool) -> Iterate:
+        near = scores[y > 0].min() + scores[y < 0].max()
+        return Iterate(coef, -0.5 * float(near), done=done)
+
+
+@dataclass(frozen=True)
+class SharedBuffer(Sound):
+    """Keeps its coefficients in a module-level buffer."""
+
+    name = "shared-buffer"
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
+        coef, scores = super().start(problem, rng)
+        buffer = _BUFFER.setdefault(problem.n, coef)
+        buffer[:] = coef
+        return buffer, scores
+
+
+@dataclass(frozen=True)
+class WritesIntoRow(Sound):
+    """Switches a cached row back to writable and shifts it."""
+
+    name = "writes-into-row"
+
+    def row(self, kernel: Any, i: int) -> Any:
+        row = kernel.row(i)
+        row.base.flags.writeable = True
+        row.base[...] += 1.0
+        return row
+
+
+@dataclass(frozen=True)
+class WritesIntoPoints(Sound):
+    """Centres the caller's points in place."""
+
+    name = "writes-into-points"
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
+        points = problem.kernel.points
+        values = points if isinstance(points, np.ndarray) else points.data
+        values += 1.0
+        return super().start(problem, rng)
+
+
+@dataclass(frozen=True)
+class LosesMass(Sound):
+    """Its weights shrink with every step."""
+
+    name = "loses-mass"
+
+    def model(self, coef: Any, scores: Any, y: Any, done: bool) -> Iterate:
+        coef *= 1.0 - 1e-3
+        return super().model(coef, scores, y, done)
+
+
+@dataclass(frozen=True)
+class StopsEarly(Sound):
+    """Says done after its first iterate."""
+
+    name = "stops-early"
+
+    def model(self, coef: Any, scores: Any, y: Any, done: bool) -> Iterate:
+        return super().model(coef, scores, y, True)
+
+
+@dataclass(frozen=True)
+class NeverEnds(Sound):
+    """Forgets its stopping rule."""
+
+    name = "never-ends"
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        last = None
+        for last in super().iterates(problem, rng):
+            last.done = False
+            yield last
+        while last is not None:
+            yield last
+
+
+@dataclass(frozen=True)
+class WrongProblem(Sound):
+    """Minimises the distance of the hulls of other labels."""
+
+    name = "wrong-problem"
+
+    def look(self, y: Any, coef: Any, scores: Any) -> tuple[float, int, int, float, float]:
+        gap, up, down, steepest, squared = super().look(y, coef, scores + 0.3 * np.arange(len(y)) * y)
+        return gap, up, down, steepest, squared
+
+
+@dataclass(frozen=True)
+class HiddenRandomness(Sound):
+    """Starts where numpy's global generator says."""
+
+    name = "hidden-randomness"
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
+        seed = int(np.random.randint(1 << 30))  # noqa: NPY002
+        return super().start(problem, np.random.default_rng(seed))
+
+
+@dataclass(frozen=True)
+class CallCounter(Sound):
+    """Behaves differently on every other call: state of its own in the module."""
+
+    name = "call-counter"
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
+        _CALLS[0] += 1
+        return super().start(problem, np.random.default_rng(_CALLS[0]))
+
+
+@dataclass(frozen=True)
+class Uncounted(Sound):
+    """Takes its rows from the engine, past the counter."""
+
+    name = "uncounted"
+
+    def row(self, kernel: Any, i: int) -> Any:
+        return kernel.engine.block(np.array([i]))[0] + kernel.ridge * (np.arange(kernel.n) == i)
+
+
+@dataclass(frozen=True)
+class Uncounting(Sound):
+    """Asks the host's own door for values that do not count."""
+
+    name = "uncounting"
+
+    def row(self, kernel: Any, i: int) -> Any:
+        with kernel.uncounted():
+            return kernel.block(np.array([i]))[0]
+
+
+@dataclass(frozen=True)
+class FirstPointMatters(Sound):
+    """Never moves weight to the point that comes last."""
+
+    name = "first-point-matters"
+
+    def look(self, y: Any, coef: Any, scores: Any) -> tuple[float, int, int, float, float]:
+        shifted = scores.copy()
+        shifted[-1] += y[-1] * 1e3
+        return super().look(y, coef, shifted) if coef[-1] == 0.0 else super().look(y, coef, scores)
+
+
+@dataclass(frozen=True)
+class AbsoluteTolerance(Sound):
+    """Stops at an absolute gap."""
+
+    name = "absolute-tolerance"
+
+    def look(self, y: Any, coef: Any, scores: Any) -> tuple[float, int, int, float, float]:
+        gap, up, down, steepest, squared = super().look(y, coef, scores)
+        return (0.0 if gap < 0.2 else gap), up, down, steepest, squared
+
+
+@dataclass(frozen=True)
+class Silent(Sound):
+    """Has a parameter without a word about it."""
+
+    name = "silent"
+    tau: float = 1e-3

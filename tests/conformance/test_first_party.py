@@ -1,0 +1,78 @@
+"""Every solver of this distribution's own plugins runs the suite that strangers run.
+
+The solvers are found through the registry. Each is configured once below; one that is registered but not
+listed here fails the first test, so that no solver goes without.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from harness.registry import load_registry
+from harness.testing import SolverConformance
+
+FIRST_PARTY = ("fw", "lasvm", "peers", "qp", "smo")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a solver is configured, the gap it then claims, and the checks that do not apply to it."""
+
+    values: dict[str, Any] = field(default_factory=dict)
+    gap: float | None = 1e-3
+    exclude: dict[str, str] = field(default_factory=dict)
+
+
+HULL = Setting({"epsilon": 1e-4}, gap=1e-3)
+SLOW = Setting({"epsilon": 1e-2}, gap=3e-2)  # plain Frank-Wolfe: O(1/epsilon^2) iterations
+ONLINE = Setting(gap=None)
+SETTINGS = {
+    "qp": Setting(gap=1e-5),
+    "smo": Setting(),
+    "smo-block": Setting(),
+    "lasvm": Setting({"epochs": 5}),
+    "lasvm-g": ONLINE,
+    "lasvm-nc": ONLINE,
+    "lasvm-i": ONLINE,
+    "full-svm": ONLINE,
+    "fw": HULL,
+    "fw-pairwise": HULL,
+    "mdm": HULL,
+    "nearest-point": HULL,
+    "fw-fully-corrective": HULL,
+    "cvm": HULL,
+    "gilbert": SLOW,
+    "libsvm": Setting({"tol": 1e-5}),
+    "liblinear": Setting(gap=None),
+    "sklearnex": Setting(),
+    "thundersvm": Setting(),
+    "snapml": Setting(gap=None),
+}
+
+_registry = load_registry()
+_classes = {name: cls for plugin in FIRST_PARTY for name, cls in _registry.solvers.get(plugin, {}).items()}
+
+
+def _suite(name: str) -> type[SolverConformance]:
+    setting = SETTINGS[name]
+    solver = _classes[name](**setting.values)
+    own = {"solver": solver, "gap": setting.gap, "exclude": setting.exclude}
+    title = "".join(part.title() for part in name.split("-"))
+    return type(f"Test{title}", (SolverConformance,), {**own, "__module__": __name__})
+
+
+for _name in _classes:
+    if _name in SETTINGS:
+        _class = _suite(_name)
+        globals()[_class.__name__] = _class
+
+
+@pytest.mark.parametrize("plugin", FIRST_PARTY)
+def test_the_plugin_loads_and_every_solver_is_configured_here(plugin: str) -> None:
+    assert plugin not in _registry.broken, _registry.broken[plugin].reason
+    solvers = _registry.solvers.get(plugin)
+    if not solvers:
+        pytest.skip(f"plugin '{plugin}' registers no solver yet")
+    assert set(solvers) <= set(SETTINGS)
+    assert next(iter(solvers)) == plugin or plugin == "peers", "the first solver carries the plugin's name"

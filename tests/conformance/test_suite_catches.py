@@ -1,0 +1,47 @@
+"""Plant a fault in a sound solver: the suite must name it. A suite that cannot fail proves nothing."""
+
+import bad_solvers as bad
+import pytest
+
+from harness.testing import Result, SolverConformance, run_checks
+
+
+def failures(solver: type[bad.Sound], only: str = "") -> list[Result]:
+    suite = type("Suite", (SolverConformance,), {"solver": solver(), "gap": 1e-3})
+    return [result for result in run_checks(suite, only) if result.status == "failed"]
+
+
+class TestSound(SolverConformance):
+    solver = bad.Sound(epsilon=1e-4)
+    gap = 1e-4
+
+
+@pytest.mark.parametrize(
+    ("solver", "check"),
+    [
+        (bad.SharedBuffer, "test_interleaved_runs_do_not_disturb_each_other"),
+        (bad.WritesIntoRow, "test_leaves_the_problem_unchanged"),
+        (bad.WritesIntoPoints, "test_leaves_the_problem_unchanged"),
+        (bad.LosesMass, "test_every_iterate_is_feasible"),
+        (bad.StopsEarly, "test_certified_to_the_claimed_gap"),
+        (bad.StopsEarly, "test_objective_agrees_with_the_exact_oracle"),
+        (bad.WrongProblem, "test_certified_to_the_claimed_gap"),
+        (bad.HiddenRandomness, "test_same_seed_same_iterates"),
+        (bad.CallCounter, "test_same_seed_same_iterates"),
+        (bad.Uncounted, "test_every_kernel_value_is_counted"),
+        (bad.Uncounting, "test_every_kernel_value_is_counted"),
+        (bad.FirstPointMatters, "test_certified_to_the_claimed_gap"),
+        (bad.AbsoluteTolerance, "test_certified_to_the_claimed_gap"),
+        (bad.Silent, "test_says_what_it_is"),
+    ],
+)
+def test_the_fault_is_caught_by_its_check(solver: type[bad.Sound], check: str, monkeypatch) -> None:
+    monkeypatch.setattr("harness.testing.conformance._SECONDS", 0.3)
+    found = failures(solver, check)
+    assert found, f"{check} passed {solver.__name__}"
+    print(found[0].message)
+
+
+def test_a_solver_that_never_ends_is_stopped(monkeypatch) -> None:
+    monkeypatch.setattr("harness.testing.conformance._SECONDS", 0.05)
+    assert "not at its end" in failures(bad.NeverEnds, "test_ends_by_itself")[0].message
