@@ -54,8 +54,20 @@ class Parameter:
         """The range in interval notation, e.g. ``(0, 1)``; empty if unbounded."""
         if not self.bounds:
             return ""
-        left = f"({self.bounds['gt']:g}" if "gt" in self.bounds else f"[{self.bounds['ge']:g}" if "ge" in self.bounds else "(-inf"
-        right = f"{self.bounds['lt']:g})" if "lt" in self.bounds else f"{self.bounds['le']:g}]" if "le" in self.bounds else "inf)"
+        left = (
+            f"({self.bounds['gt']:g}"
+            if "gt" in self.bounds
+            else f"[{self.bounds['ge']:g}"
+            if "ge" in self.bounds
+            else "(-inf"
+        )
+        right = (
+            f"{self.bounds['lt']:g})"
+            if "lt" in self.bounds
+            else f"{self.bounds['le']:g}]"
+            if "le" in self.bounds
+            else "inf)"
+        )
         return f"{left}, {right}"
 
     @property
@@ -77,7 +89,7 @@ def type_name(annotation: Any) -> str:
 
 
 @functools.cache
-def parameters_of(cls: type) -> tuple[Parameter, ...]:
+def parameters_of(cls: Any) -> tuple[Parameter, ...]:
     """Return the parameters of a dataclass in the order of their declaration."""
     found = []
     for field in dataclasses.fields(cls):
@@ -87,7 +99,9 @@ def parameters_of(cls: type) -> tuple[Parameter, ...]:
         if default is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
         bounds = {key: field.metadata[key] for key in _CONSTRAINTS if key in field.metadata}
-        found.append(Parameter(field.name, _annotation(cls, field), default, str(field.metadata.get("doc", "")), bounds))
+        found.append(
+            Parameter(field.name, _annotation(cls, field), default, str(field.metadata.get("doc", "")), bounds)
+        )
     return tuple(found)
 
 
@@ -101,14 +115,14 @@ def _annotation(cls: type, field: dataclasses.Field[Any]) -> Any:
 
 
 @functools.cache
-def _adapters(cls: type) -> dict[str, Any]:
+def _adapters(cls: Any) -> dict[str, Any]:
     from pydantic import ConfigDict, Field, TypeAdapter
 
     config = ConfigDict(arbitrary_types_allowed=True)
     adapters = {}
     for parameter_ in parameters_of(cls):
         constraints: dict[str, Any] = dict(parameter_.bounds)
-        annotation = typing.Annotated[parameter_.type, Field(**constraints)] if constraints else parameter_.type
+        annotation: Any = typing.Annotated[parameter_.type, Field(**constraints)] if constraints else parameter_.type
         adapters[parameter_.name] = TypeAdapter(annotation, config=config)
     return adapters
 
@@ -133,15 +147,23 @@ def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, 
     for name, value in values.items():
         if name not in known:
             listing = ", ".join(known) or "none"
-            raise UsageError(f"{owner} has no parameter '{name}'{did_you_mean(name, known)}; its parameters are: {listing}.")
-        if isinstance(value, str) and value.lower() in ("none", "null") and type(None) in typing.get_args(known[name].type):
+            raise UsageError(
+                f"{owner} has no parameter '{name}'{did_you_mean(name, known)}; its parameters are: {listing}."
+            )
+        if (
+            isinstance(value, str)
+            and value.lower() in ("none", "null")
+            and type(None) in typing.get_args(known[name].type)
+        ):
             value = None
         try:
             result[name] = adapters[name].validate_python(value)
         except ValidationError as error:
             expected = known[name].type_name + (f" in {known[name].range}" if known[name].range else "")
             reason = error.errors()[0]["msg"]
-            raise UsageError(f"{owner}: parameter {name}={value!r} is not valid ({reason}); expected {expected}.") from None
+            raise UsageError(
+                f"{owner}: parameter {name}={value!r} is not valid ({reason}); expected {expected}."
+            ) from None
     return result
 
 
@@ -150,7 +172,9 @@ def check(instance: Any, *, owner: str) -> None:
     names = [parameter_.name for parameter_ in parameters_of(type(instance))]
     if not names:
         return
-    for name, value in validated(type(instance), {name: getattr(instance, name) for name in names}, owner=owner).items():
+    for name, value in validated(
+        type(instance), {name: getattr(instance, name) for name in names}, owner=owner
+    ).items():
         object.__setattr__(instance, name, value)
 
 

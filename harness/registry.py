@@ -95,7 +95,9 @@ class Registry:
         """Import and register one plugin; a failure is kept in ``broken`` under its name."""
         try:
             if name in self.plugins:
-                raise PluginError(f"a plugin called '{name}' is already loaded from {self.plugins[name].module.__file__}; rename one.")
+                raise PluginError(
+                    f"a plugin called '{name}' is already loaded from {self.plugins[name].module.__file__}; rename one."
+                )
             module = importer()
             self._check_hooks(name, module)
             added = self._collect(name, module)
@@ -113,9 +115,13 @@ class Registry:
                 continue
             if attribute not in known:
                 hooks = ", ".join(known)
-                raise PluginError(f"it has an unknown hook '{attribute}'{did_you_mean(attribute, known)}; the hooks are: {hooks}.")
+                raise PluginError(
+                    f"it has an unknown hook '{attribute}'{did_you_mean(attribute, known)}; the hooks are: {hooks}."
+                )
             if self.manager.parse_hookimpl_opts(module, attribute) is None:
-                raise PluginError(f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it.")
+                raise PluginError(
+                    f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it."
+                )
 
     def _collect(self, name: str, module: ModuleType) -> dict[str, Any]:
         def call(hook: str) -> Any:
@@ -133,9 +139,13 @@ class Registry:
 
         for cls in added["solver"]:
             if not (isinstance(cls, type) and issubclass(cls, Solver)):
-                raise PluginError(f"harness_solvers returned {cls!r}; it must return subclasses of harness.Solver (classes, not instances).")
+                raise PluginError(
+                    f"harness_solvers returned {cls!r}; it must return subclasses of harness.Solver (classes, not instances)."
+                )
             if not isinstance(getattr(cls, "name", None), str) or not getattr(cls, "solves", ()):
-                raise PluginError(f"solver class {cls.__name__} needs the class attributes 'name' (text) and 'solves' (formulations).")
+                raise PluginError(
+                    f"solver class {cls.__name__} needs the class attributes 'name' (text) and 'solves' (formulations)."
+                )
             parameters.parameters_of(cls)
         return added
 
@@ -231,14 +241,16 @@ class Registry:
         sources: list[DataSource] = []
         for item in selection.parse(texts):
             names = [item.name] if item.name in self.datasets else []
-            if not names and any(c in item.name for c in "*?") and not os.sep in item.name:
+            if not names and any(c in item.name for c in "*?") and os.sep not in item.name:
                 names = [name for name in self.datasets if fnmatch.fnmatchcase(name, item.name)]
             for cell in item.grid():
                 for name in names:
                     cls = self.datasets[name]
                     sources.append(cls(**parameters.validated(cls, cell, owner=f"data set '{name}'")))
                 if not names and _is_path(item.name):
-                    values = parameters.validated(FileSource, {**cell, "path": item.name}, owner=f"data file '{item.name}'")
+                    values = parameters.validated(
+                        FileSource, {**cell, "path": item.name}, owner=f"data file '{item.name}'"
+                    )
                     sources.append(FileSource(**values))
                 elif not names:
                     near = did_you_mean(item.name, self.datasets)
@@ -253,7 +265,9 @@ class Registry:
     def kernel_class(self, name: str) -> type[Kernel]:
         """Return a kernel class by name; UsageError with near names if unknown."""
         if name not in self.kernels:
-            raise UsageError(f"there is no kernel called '{name}'{did_you_mean(name, self.kernels)}; known: {', '.join(self.kernels)}.")
+            raise UsageError(
+                f"there is no kernel called '{name}'{did_you_mean(name, self.kernels)}; known: {', '.join(self.kernels)}."
+            )
         return self.kernels[name]
 
 
@@ -360,3 +374,9 @@ def get_solver(name: str, **values: Any) -> Solver:
     """
     cls = _shared_registry().solver_class(name)
     return cls(**parameters.validated(cls, values, owner=f"solver '{name}'"))
+
+
+def share_registry(registry: Registry) -> None:
+    """Make ``get_solver`` answer from this registry: a worker's, with the plugins given by path."""
+    global _shared_registry
+    _shared_registry = functools.cache(lambda: registry)

@@ -37,7 +37,7 @@ def parse(texts: str | Iterable[str]) -> list[Item]:
     for text in [texts] if isinstance(texts, str) else texts:
         for part in split(text):
             if part.strip():
-                items.append(_item(part.strip()))
+                items += [_item(part.strip())]
     return items
 
 
@@ -73,7 +73,9 @@ def _item(text: str) -> Item:
         key, equals, value = pair.partition("=")
         key, value = key.strip(), value.strip()
         if not equals or not key or not value:
-            raise UsageError(f"{name}[...]: {pair.strip()!r} is not parameter=value; write for example {name}[{key or 'epochs'}=2].")
+            raise UsageError(
+                f"{name}[...]: {pair.strip()!r} is not parameter=value; write for example {name}[{key or 'epochs'}=2]."
+            )
         if key in values:
             raise UsageError(f"{name}[...]: parameter '{key}' is given twice; for a grid write {key}=[a,b].")
         listed = value.startswith("[") and value.endswith("]")

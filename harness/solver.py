@@ -106,7 +106,11 @@ class Solver(ABC):
         before, steps, last = counter.evaluations, 0, None
         rng = np.random.default_rng(0)
         iterates_from = getattr(self, "iterates_from", None)
-        iterates = self.iterates(problem, rng) if start is None or iterates_from is None else iterates_from(problem, rng, start)
+        iterates = (
+            self.iterates(problem, rng)
+            if start is None or iterates_from is None
+            else iterates_from(problem, rng, start)
+        )
         for last in iterates:
             steps += 1
             if last.done:

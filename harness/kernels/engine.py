@@ -33,13 +33,13 @@ class Engine:
 
     def __init__(self, kernel: Kernel, x: Points, dtype: Any = np.float64) -> None:
         self.kernel = kernel
-        self.source = x
+        self.source: Any = x
         self.n = int(x.shape[0])
         self.dtype = np.dtype(dtype)
         self.sparse = not isinstance(x, np.ndarray)
         self.mapped = isinstance(x, np.memmap) or isinstance(getattr(x, "base", None), np.memmap)
         self.centre: Block | None = None
-        self._x: Points = self._converted(x)
+        self._x: Any = self._converted(x)
         self._sq: Block | None = None
         if isinstance(kernel, DotProductKernel):
             self._sq = squared_norms(self._x).astype(self.dtype)
@@ -74,7 +74,8 @@ class Engine:
         return out
 
     def _dense_block(self, out: Block, rows: Block, columns: Block | None) -> None:
-        assert isinstance(self.kernel, DotProductKernel) and self._sq is not None
+        assert isinstance(self.kernel, DotProductKernel)
+        assert self._sq is not None
         x, sq = self._x, self._sq
         left = np.ascontiguousarray(x[rows], dtype=self.dtype)
         sq_left = sq[rows]
@@ -94,8 +95,9 @@ class Engine:
             self.kernel.from_products(products, sq_left, sq[part])
 
     def _sparse_block(self, out: Block, rows: Block, columns: Block | None) -> None:
-        assert isinstance(self.kernel, DotProductKernel) and self._sq is not None
-        x: Any = self._x
+        assert isinstance(self.kernel, DotProductKernel)
+        assert self._sq is not None
+        x = self._x
         right = x if columns is None else x[columns]
         sq_right = self._sq if columns is None else self._sq[columns]
         chunk = max(1, _ROWS_BYTES // (self.dtype.itemsize * max(1, x.shape[1])))

@@ -98,29 +98,37 @@ class KernelOracle:
             self.counter.cache_hits += 1
             return cached
         if not 0 <= i < self.n:
-            raise IndexError(f"row {i} asked of a kernel over {self.n} points")
+            raise IndexError(f"row {i} asked of a kernel over {self.n} points; they run from 0 to {self.n - 1}.")
         values = self.engine.block(np.array([i]))
         return self._keep(i, values)
 
     def rows(self, indices: Block) -> list[Block]:
         """Return K[i, :] for each i, the missing ones computed together in one matrix product."""
-        wanted = [int(i) for i in indices]
-        missing = list(dict.fromkeys(i for i in wanted if i not in self._rows))
-        fresh: dict[int, Block] = {}
-        self.counter.cache_hits += sum(i in self._rows for i in wanted)
-        held = {i: self._rows[i] for i in wanted if i in self._rows}
+        wanted = [int(i) for i in self._checked(indices)]
+        found = {i: self._rows[i] for i in wanted if i in self._rows}
+        self.counter.cache_hits += sum(i in found for i in wanted)
+        for i in found:
+            self._rows.move_to_end(i)
+        missing = list(dict.fromkeys(i for i in wanted if i not in found))
         if missing:
             values = self.engine.block(np.array(missing))
             for position, i in enumerate(missing):
-                fresh[i] = self._keep(i, values[position : position + 1].copy())
-        return [held[i] if i in held else fresh[i] for i in wanted]
+                found[i] = self._keep(i, values[position : position + 1].copy())
+        return [found[i] for i in wanted]
+
+    def _checked(self, indices: Block) -> Block:
+        """Return indices as integers; IndexError where one is negative or too large."""
+        index = np.asarray(indices, dtype=np.intp)
+        if index.size and not (index.min() >= 0 and index.max() < self.n):
+            wrong = int(index[(index < 0) | (index >= self.n)][0])
+            raise IndexError(f"index {wrong} asked of a kernel over {self.n} points; they run from 0 to {self.n - 1}.")
+        return index
 
     def _keep(self, i: int, values: Block) -> Block:
         self._count(self.n)
         if self.ridge:
             values[0, i] += self.ridge
-        values.flags.writeable = False
-        row: Block = values[0]
+        row: Block = _read_only(values)[0]
         while len(self._rows) >= self._capacity:
             self._rows.popitem(last=False)
         self._rows[i] = row
@@ -128,8 +136,8 @@ class KernelOracle:
 
     def block(self, rows: Block, columns: Block | None = None) -> Block:
         """Return K[rows, columns] (all columns if None), computed afresh and counted; read-only."""
-        rows = np.asarray(rows, dtype=np.intp)
-        columns = None if columns is None else np.asarray(columns, dtype=np.intp)
+        rows = self._checked(rows)
+        columns = None if columns is None else self._checked(columns)
         values = self.engine.block(rows, columns)
         self._count(values.size)
         if self.ridge:
@@ -138,14 +146,12 @@ class KernelOracle:
             else:
                 same = rows[:, None] == columns[None, :]
                 values[same] += self.ridge
-        values.flags.writeable = False
-        return values
+        return _read_only(values)
 
     def diagonal(self) -> Block:
         """Return k(x_i, x_i) + ridge for all points, (n,) float64; n evaluations the first time; read-only."""
         if self._diagonal is None:
-            self._diagonal = self.engine.diagonal() + self.ridge
-            self._diagonal.flags.writeable = False
+            self._diagonal = _read_only(self.engine.diagonal() + self.ridge)
             self._count(self.n)
         return self._diagonal
 
@@ -157,7 +163,7 @@ class KernelOracle:
         """
         coef = np.asarray(dual_coef, dtype=np.float64)
         support = np.flatnonzero(coef)
-        index = np.arange(self.n) if rows is None else np.asarray(rows, dtype=np.intp)
+        index = np.arange(self.n) if rows is None else self._checked(rows)
         if self.is_linear and not isinstance(self.kernel, Precomputed):
             weights = self.engine.source[support].T @ coef[support] if len(support) else np.zeros(self.points.shape[1])
             source = self.engine.source if rows is None else self.engine.source[index]
@@ -195,7 +201,9 @@ class KernelOracle:
         step = max(1, _EXPAND_VALUES // len(support))
         for start in range(0, n_new, step):
             part = points[start : start + step]
-            scores[start : start + step] = self.kernel.block(part, vectors).astype(np.float64, copy=False) @ coef[support]
+            scores[start : start + step] = (
+                self.kernel.block(part, vectors).astype(np.float64, copy=False) @ coef[support]
+            )
         return scores
 
     def astype(self, dtype: Any) -> KernelOracle:
@@ -227,10 +235,17 @@ class KernelOracle:
 
     @contextmanager
     def uncounted(self) -> Iterator[None]:
-        """Run the host's own work (certificates, metrics) without counting it to the solver."""
-        kept = Counter(**vars(self.counter))
+        """Run the host's own work (certificates, metrics): neither counted nor cached, so the solver gains nothing by it."""
+        kept, rows, diagonal = Counter(**vars(self.counter)), self._rows.copy(), self._diagonal
         try:
             yield
         finally:
             for name, value in vars(kept).items():
                 setattr(self.counter, name, value)
+            self._rows, self._diagonal = rows, diagonal
+
+
+def _read_only(values: Block) -> Block:
+    """Return a view whose flag cannot be switched back: its base is read-only as well."""
+    values.flags.writeable = False
+    return values.view()

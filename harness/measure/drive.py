@@ -117,7 +117,9 @@ class _Drive:
                 seconds += clock() - began
                 yields += 1
                 if type(last) is not Iterate and not isinstance(last, Iterate):
-                    raise PluginError(f"solver '{solver.name}' yielded {type(last).__name__}; a solver yields harness.Iterate.")
+                    raise PluginError(
+                        f"solver '{solver.name}' yielded {type(last).__name__}; a solver yields harness.Iterate."
+                    )
                 if last.done:
                     break
                 if seconds >= due_seconds or counter.evaluations >= due_evaluations or yields >= iteration_limit:
@@ -132,7 +134,9 @@ class _Drive:
                 close()
         cpu_seconds = max(0.0, self.cpu_clock() - cpu_began - self.host_cpu)
         if last is None:
-            raise PluginError(f"solver '{solver.name}' ended without yielding a model; it must yield at least one Iterate.")
+            raise PluginError(
+                f"solver '{solver.name}' ended without yielding a model; it must yield at least one Iterate."
+            )
         return self._outcome(last, reason, seconds, cpu_seconds, yields)
 
     def _due(self) -> tuple[float, float]:

@@ -93,7 +93,11 @@ def trace_point(
     coef = np.array(iterate.dual_coef, dtype=np.float64)
     support = int(np.count_nonzero(coef))
     figures: dict[str, Any] = {}
-    if coef.shape == (problem.n,) and np.isfinite(coef).all() and problem.n * max(1, support) <= plan.certificate_values:
+    if (
+        coef.shape == (problem.n,)
+        and np.isfinite(coef).all()
+        and problem.n * max(1, support) <= plan.certificate_values
+    ):
         found = problem.certify(coef, iterate.intercept)
         names = ("primal", "dual", "relative_gap", "kkt_violation", "margin_lower", "margin_upper", "epsilon")
         figures = {name: getattr(found, name) for name in names}

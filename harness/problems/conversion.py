@@ -30,7 +30,9 @@ def to_reduced_hull(problem: CSVC, dual_coef: Vector, intercept: float) -> tuple
     coef = np.asarray(dual_coef, dtype=np.float64)
     scale = float(np.abs(coef).sum()) / 2.0
     if scale <= 0.0:
-        raise UsageError("the conversion to reduced-hull needs a model with support vectors; all coefficients are zero.")
+        raise UsageError(
+            "the conversion to reduced-hull needs a model with support vectors; all coefficients are zero."
+        )
     hull = ReducedHull(problem.kernel, problem.targets, ReducedHullParameters(D=min(1.0, problem.C / scale)))
     return hull, coef / scale, intercept / scale
 
@@ -47,7 +49,9 @@ def to_c_svc(problem: ReducedHull, dual_coef: Vector) -> tuple[CSVC, Vector, flo
         scores = problem.kernel.expand(coef)
     theta_positive, theta_negative = thresholds(problem, coef, scores)
     if theta_positive <= theta_negative:
-        raise UsageError("the conversion to c-svc needs theta_+ > theta_-; these reduced hulls intersect, take a smaller D.")
+        raise UsageError(
+            "the conversion to c-svc needs theta_+ > theta_-; these reduced hulls intersect, take a smaller D."
+        )
     scale = 2.0 / (theta_positive - theta_negative)
     svc = CSVC(problem.kernel, problem.targets, CSVCParameters(C=problem.cap * scale))
     return svc, coef * scale, -0.5 * (theta_positive + theta_negative) * scale

@@ -129,7 +129,9 @@ class L2SVC(HardMargin):
 class ReducedHullParameters:
     """Parameters of reduced-hull."""
 
-    D: float | None = parameter(None, "cap of each weight, 1/k; none: the cap of nu = 0.5, 4 / n, if feasible", gt=0, le=1)
+    D: float | None = parameter(
+        None, "cap of each weight, 1/k; none: the cap of nu = 0.5, 4 / n, if feasible", gt=0, le=1
+    )
 
     def __post_init__(self) -> None:
         parameters.check(self, owner="formulation 'reduced-hull'")
@@ -176,10 +178,8 @@ def reduced_minimum(values: Vector, cap: float) -> float:
     """
     whole = min(len(values), int(np.floor(1.0 / cap + 1e-9)))
     rest = max(0.0, 1.0 - whole * cap)
-    if whole >= len(values):
-        ordered = np.sort(values)
-    else:
-        ordered = np.sort(np.partition(values, whole)[: whole + 1])
+    smallest = values if whole >= len(values) else np.partition(values, whole)[: whole + 1]
+    ordered = np.sort(smallest)
     total = cap * float(ordered[:whole].sum())
     if rest > 1e-12 and whole < len(ordered):
         total += rest * float(ordered[whole])

@@ -1,1 +1,1 @@
-"""harness.run"""
+"""Carrying out runs: the plan, the isolated warm workers, the result store."""

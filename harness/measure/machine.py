@@ -1,0 +1,85 @@
+"""The machine and the software a measurement was made with; read once per session."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+_LIBRARIES = ("numpy", "scipy", "numba", "llvmlite", "scikit-learn", "cvxpy-base", "cvxpy", "clarabel", "pandas")
+
+
+@functools.cache
+def machine() -> dict[str, Any]:
+    """Return processor, cores, memory, system and BLAS, with an ``id`` that is the hash of the rest."""
+    import psutil
+
+    found: dict[str, Any] = {
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "usable_cores": len(os.sched_getaffinity(0)),
+        "memory_bytes": psutil.virtual_memory().total,
+        "system": f"{platform.system()} {platform.release()}",
+        "python": sys.version.split()[0],
+        "blas": _blas(),
+    }
+    identity = {name: value for name, value in found.items() if name not in ("usable_cores", "memory_bytes")}
+    found["id"] = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+    return found
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        return platform.processor() or platform.machine()
+    return platform.processor() or platform.machine()
+
+
+def _blas() -> str:
+    import numpy as np
+
+    try:
+        blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    except (KeyError, TypeError):
+        return "unknown"
+    return f"{blas.get('name', 'unknown')} {blas.get('version', '')}".strip()
+
+
+@functools.cache
+def versions() -> dict[str, str]:
+    """Return the versions of the harness and of the libraries a result depends on."""
+    found = {"python": sys.version.split()[0]}
+    for name in ("svm-harness", *_LIBRARIES):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def load_average() -> float:
+    """Return the load average of the last minute: how disturbed a time may be."""
+    return os.getloadavg()[0]
+
+
+def status_bytes(field: str, pid: int | str = "self") -> int | None:
+    """Return a memory figure of /proc/PID/status in bytes (``VmHWM``, ``VmRSS``, ``VmData``), None if unreadable.
+
+    ``ru_maxrss`` is no substitute: a forked child inherits its parent's peak there.
+    """
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(field + ":"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        return None
+    return None

@@ -1,0 +1,301 @@
+"""A forked child that carries out one run, and the parent's watch over it.
+
+The parent (the warm worker) enforces the limits from outside: SIGTERM, then SIGKILL to the child's
+process group and to every descendant that left it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import faulthandler
+import os
+import resource
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.measure.machine import status_bytes
+from harness.run.channel import LineReader, send
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_POLL_SECONDS = 0.05
+_GRACE_SECONDS = 0.7  # a solver that yields is stopped by the host at its limit; one that does not, this much later
+_TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
+_WARM_UP_SECONDS = 60.0  # without a time limit
+_COMPILE_SECONDS = 300.0
+_HOST_SECONDS = 1800.0  # the host's own certificate
+_OUTPUT_KEPT = 4000
+OUTPUT_LIMIT = 1_000_000
+
+
+@dataclass
+class Watch:
+    """What the parent saw of a child."""
+
+    record: dict[str, Any] | None = None
+    fitted: dict[str, Any] | None = None
+    points: list[dict[str, Any]] = field(default_factory=list)
+    host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
+    phase: str = "warm-up"
+    phase_began: float = 0.0
+    compiling: int = 0
+    compile_began: float = 0.0
+    compile_spent: float = 0.0
+    warm_up_seconds: float | None = None
+    output_head: bytes = b""
+    output_tail: bytes = b""
+    output_bytes: int = 0
+    peak_rss: int = 0
+    killed_for: str = ""
+    exit_status: int = 0
+    left_behind: int = 0
+
+    @property
+    def output(self) -> str:
+        """What the child printed: its beginning and its end."""
+        cut = "\n...\n" if self.output_bytes > len(self.output_head) + len(self.output_tail) else ""
+        return self.output_head.decode(errors="replace") + cut + self.output_tail.decode(errors="replace")
+
+
+def fork(body: Callable[[Callable[[dict[str, Any]], None]], None]) -> tuple[int, int, int]:
+    """Fork a child that runs ``body(emit)``; return its pid, its message pipe and its output pipe."""
+    messages_out, messages_in = os.pipe()
+    output_out, output_in = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        os.close(messages_in)
+        os.close(output_in)
+        return pid, messages_out, output_out
+    status = 1
+    try:
+        os.setsid()
+        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        os.close(messages_out)
+        os.close(output_out)
+        with open(os.devnull, "rb") as nothing:
+            os.dup2(nothing.fileno(), 0)
+        os.dup2(output_in, 1)
+        os.dup2(output_in, 2)
+        os.set_inheritable(messages_in, False)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        faulthandler.enable(file=2)
+        body(lambda message: send(messages_in, message))
+        status = 0
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.write(2, f"{type(error).__name__}: {error}\n".encode())
+    finally:
+        os._exit(status)
+
+
+def _prctl(option: int, value: int) -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(option, value)
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of whatever its children leave behind, daemons included."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def limit_memory(limit: int | None) -> None:
+    """Bound this process's private data so that its resident memory can grow to ``limit`` bytes; None: lift the bound."""
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    if limit is None:
+        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
+        return
+    reserved, resident = status_bytes("VmData") or 0, status_bytes("VmRSS") or 0
+    bound = reserved + max(0, limit - resident)
+    resource.setrlimit(resource.RLIMIT_DATA, (bound if hard == resource.RLIM_INFINITY else min(bound, hard), hard))
+
+
+def watch(
+    pid: int,
+    messages: int,
+    output: int,
+    *,
+    time_limit: float | None,
+    memory_limit: int | None,
+    control: int,
+) -> Watch:
+    """Wait for a child, enforcing its limits; kill it and what it left behind; return what was seen.
+
+    control : descriptor of the driver's socket; the child dies when the driver is gone
+    """
+    seen = Watch(phase_began=time.monotonic())
+    reader = LineReader(messages)
+    with selectors.DefaultSelector() as selector:
+        for fd in (messages, output, control):
+            selector.register(fd, selectors.EVENT_READ)
+        while not reader.closed:
+            for ready, _ in selector.select(_POLL_SECONDS):
+                if ready.fd == messages:
+                    _take(seen, reader)
+                elif ready.fd == output:
+                    if not _drain(seen, output):
+                        selector.unregister(output)
+                else:
+                    _exit_if_alone(control, pid)
+                    selector.unregister(control)  # the next request waits until this run is over
+            if not seen.killed_for:
+                seen.killed_for = _excess(seen, pid, time_limit, memory_limit)
+                if seen.killed_for:
+                    break
+    seen.exit_status = _end(pid, gently=bool(seen.killed_for), finished=reader.closed)
+    left_behind = _reap_orphans()
+    _signal_group(pid, signal.SIGKILL)
+    if not seen.killed_for and os.waitstatus_to_exitcode(seen.exit_status) == 0:
+        seen.left_behind = left_behind
+    os.set_blocking(output, False)
+    while _drain(seen, output):
+        continue
+    if not reader.closed:
+        _take(seen, reader)
+    os.close(messages)
+    os.close(output)
+    return seen
+
+
+def _take(seen: Watch, reader: LineReader) -> None:
+    for message in reader.read():
+        _note(seen, message)
+
+
+def _exit_if_alone(control: int, pid: int) -> None:
+    """End everything if the driver is gone: nobody is left to hear of this run."""
+    if _driver_gone(control):
+        _end(pid)
+        _reap_orphans()
+        os._exit(1)
+
+
+def _note(seen: Watch, message: dict[str, Any]) -> None:
+    event = message.get("event")
+    if event == "compile":
+        seen.compiling += 1 if message["on"] else -1
+        if message["on"] and seen.compiling == 1:
+            seen.compile_began = time.monotonic()
+        elif seen.compiling == 0:
+            seen.compile_spent += time.monotonic() - seen.compile_began
+    elif event == "warm":
+        seen.warm_up_seconds = message["seconds"]
+    elif event == "fit":
+        seen.phase, seen.phase_began, seen.compile_spent = "fit", time.monotonic(), 0.0
+    elif event == "point":
+        seen.points.append(message["point"])
+        seen.host_seconds = message["host_seconds"]
+    elif event == "fitted":
+        seen.phase, seen.phase_began, seen.fitted = "certificate", time.monotonic(), message["record"]
+    elif event == "record":
+        seen.record = message["record"]
+
+
+def _excess(seen: Watch, pid: int, time_limit: float | None, memory_limit: int | None) -> str:
+    """Return ``timeout``, ``memory`` or ``host`` if a limit is passed, else an empty string."""
+    elapsed = time.monotonic() - seen.phase_began
+    if seen.phase == "certificate":
+        return "host" if elapsed > _HOST_SECONDS else ""
+    if seen.phase == "warm-up":
+        compiled = seen.compile_spent + (time.monotonic() - seen.compile_began if seen.compiling else 0.0)
+        allowed = (
+            min(_WARM_UP_SECONDS, time_limit or _WARM_UP_SECONDS) + _GRACE_SECONDS + min(compiled, _COMPILE_SECONDS)
+        )
+        if elapsed > allowed:
+            return "timeout"
+    elif time_limit is not None and elapsed > time_limit + _GRACE_SECONDS + seen.host_seconds:
+        return "timeout"
+    if memory_limit is not None:
+        resident = _resident(pid)
+        seen.peak_rss = max(seen.peak_rss, resident)
+        if resident > memory_limit:
+            return "memory"
+    return ""
+
+
+def _resident(pid: int) -> int:
+    total = status_bytes("VmRSS", pid) or 0
+    return total + sum(status_bytes("VmRSS", process.pid) or 0 for process in _descendants(pid))
+
+
+def _descendants(pid: int) -> list[Any]:
+    # reading the children file first keeps the usual case, none, cheap
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+            if not file.read().strip():
+                return []
+    except OSError:
+        return []
+    import psutil
+
+    try:
+        return list(psutil.Process(pid).children(recursive=True))
+    except psutil.Error:
+        return []
+
+
+def _drain(seen: Watch, output: int) -> bool:
+    try:
+        data = os.read(output, 1 << 16)
+    except BlockingIOError:
+        return False
+    except OSError:
+        data = b""
+    seen.output_bytes += len(data)
+    room = _OUTPUT_KEPT - len(seen.output_head)
+    seen.output_head += data[:room]
+    seen.output_tail = (seen.output_tail + data[room:])[-_OUTPUT_KEPT:]
+    return bool(data)
+
+
+def _driver_gone(control: int) -> bool:
+    import socket
+
+    with socket.socket(fileno=os.dup(control)) as peer:
+        try:
+            return peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+
+
+def _end(pid: int, *, gently: bool = False, finished: bool = False) -> int:
+    """End a child; return its wait status. ``gently``: SIGTERM to its group first; ``finished``: it is exiting."""
+    if gently:
+        _signal_group(pid, signal.SIGTERM)
+    patience = _TERM_SECONDS if gently else 1.0 if finished else 0.0
+    deadline, pause = time.monotonic() + patience, 0.0002
+    while time.monotonic() < deadline:
+        done, status = os.waitpid(pid, os.WNOHANG)
+        if done:
+            return status
+        time.sleep(pause)
+        pause = min(0.01, pause * 2)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    return os.waitpid(pid, 0)[1]
+
+
+def _reap_orphans() -> int:
+    """Kill and reap every process the ended child left to this one; return how many were alive."""
+    alive = 0
+    for process in _descendants(os.getpid()):
+        with contextlib.suppress(Exception):
+            alive += process.status() != "zombie"
+            process.kill()
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
+    return alive
+
+
+def _signal_group(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, number)

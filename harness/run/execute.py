@@ -1,0 +1,272 @@
+"""Carry out one run in this process: state the problem, warm up, drive, certify, score."""
+
+from __future__ import annotations
+
+import datetime
+import resource
+import time
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.errors import InvalidModel, UsageError
+from harness.kernels.oracle import Counter, KernelOracle
+from harness.measure.budget import Budget
+from harness.measure.drive import Outcome, drive
+from harness.measure.machine import load_average, status_bytes
+from harness.measure.metrics import accuracy
+from harness.measure.trace import TracePlan
+from harness.problems import FORMULATIONS
+from harness.problems.problem import Problem
+
+if TYPE_CHECKING:
+    from harness.datasets.dataset import Dataset
+    from harness.registry import Registry
+    from harness.run.study import Record, RunSpec
+    from harness.solver import Solver
+
+    Emit = Callable[[dict[str, Any]], None]
+
+_WARM_UP_POINTS = 32
+_WARM_UP_YIELDS = 50
+_TRACEBACK_CHARACTERS = 2000
+
+
+class Workbench:
+    """What a process keeps between runs: loaded data and stated problems."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+        self._datasets: dict[str, Dataset] = {}
+        self._problems: dict[tuple[str, ...], Problem] = {}
+
+    def dataset(self, spec: RunSpec) -> Dataset:
+        """Return the run's data; the last set is kept."""
+        if spec.dataset not in self._datasets:
+            cls = self.registry.datasets.get(spec.source)
+            if cls is None:
+                from harness.datasets import FileSource
+
+                cls = FileSource
+            self._problems.clear()
+            self._datasets = {spec.dataset: cls(**spec.source_parameters).load()}
+        return self._datasets[spec.dataset]
+
+    def problem(self, spec: RunSpec) -> Problem:
+        """Return the run's problem with a fresh counter and an empty cache, sharing data and norms."""
+        dataset = self.dataset(spec)
+        names = (
+            spec.dataset,
+            spec.formulation,
+            spec.kernel,
+            repr(spec.kernel_parameters),
+            repr(spec.problem_parameters),
+        )
+        key = (*names, str(spec.cache_mb))
+        if key not in self._problems:
+            kernel = self.registry.kernel_class(spec.kernel)(**spec.kernel_parameters)
+            oracle = KernelOracle(kernel, dataset.x_train, cache_mb=spec.cache_mb)
+            self._problems[key] = FORMULATIONS[spec.formulation].build(oracle, dataset.y_train, spec.problem_parameters)
+        problem = self._problems[key]
+        fresh = KernelOracle(
+            problem.kernel.kernel,
+            dataset.x_train,
+            cache_mb=spec.cache_mb,
+            counter=Counter(),
+            engine=problem.kernel.engine,
+        )
+        return type(problem).build(fresh, dataset.y_train, spec.problem_parameters)
+
+    def solver(self, spec: RunSpec) -> Solver:
+        """Return the configured solver, with the target gap as its own stopping parameter."""
+        cls = self.registry.solver_class(f"{spec.plugin}/{spec.solver}")
+        solver = cls(**spec.parameters)
+        return solver if spec.target_gap is None else solver.with_target_gap(spec.target_gap)
+
+
+def layout(problem: Problem) -> str:
+    """Return what decides which machine code a solver needs: formulation, kernel, dtype, sparse or dense."""
+    points = problem.kernel.points
+    kind = "dense" if isinstance(points, np.ndarray) else "sparse"
+    return f"{problem.name} {problem.kernel.kernel.name} {points.dtype} {kind}"
+
+
+def warm_up(solver: Solver, problem: Problem) -> float:
+    """Run the solver on a few points of the same kind, so that compilation is off the clock; return the seconds.
+
+    A fault of the solver shows in the measured run, not here.
+    """
+    began = time.perf_counter()
+    half = _WARM_UP_POINTS // 2
+    members = [np.flatnonzero(problem.targets == label)[:half] for label in np.unique(problem.targets)[:2]]
+    if problem.task != "classification":
+        members = [np.arange(min(problem.n, _WARM_UP_POINTS))]
+    try:
+        small = problem.restrict(np.sort(np.concatenate(members)))
+        if solver.skip(small) is None:
+            drive(solver, small, np.random.default_rng(0), Budget(seconds=5.0, iterations=_WARM_UP_YIELDS))
+    except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
+        return time.perf_counter() - began
+    return time.perf_counter() - began
+
+
+def measure(spec: RunSpec, solver: Solver, problem: Problem, dataset: Dataset, emit: Emit) -> Record:
+    """Carry out the run and return what was measured; never raises for a fault of the solver.
+
+    emit : called with ``{"event": "fit" | "point" | "fitted", ...}`` as the run goes on, outside the clock
+    """
+    reason = solver.skip(problem)
+    if reason is not None:
+        return {"status": "skipped", "reason": reason, **now()}
+    rng = np.random.default_rng(spec.seed)
+    budget = Budget(spec.time_limit, spec.kernel_evaluation_limit, spec.iteration_limit, spec.target_gap)
+
+    def test_accuracy(coef: Any, intercept: float) -> float | None:
+        support = int(np.count_nonzero(coef))
+        if dataset.task != "classification" or len(dataset.y_test) * support > TracePlan.certificate_values:
+            return None
+        return (
+            accuracy(dataset.y_test, problem.scores_new(coef, intercept, dataset.x_test))
+            if len(dataset.y_test)
+            else None
+        )
+
+    record: Record = {"load_average": load_average()}
+    switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+    emit({"event": "fit"})
+    began = time.monotonic()
+    try:
+        outcome = drive(
+            solver,
+            problem,
+            rng,
+            budget,
+            TracePlan(),
+            observer=lambda point: emit(
+                {"event": "point", "point": point.as_dict(), "host_seconds": time.monotonic() - began - point.seconds}
+            ),
+            metric=test_accuracy,
+        )
+    except MemoryError as error:
+        record.update(status="memory", reason=f"out of memory: {error or 'allocation refused'}")
+    except InvalidModel as error:
+        record.update(status="invalid", reason=str(error))
+    except SystemExit as error:
+        record.update(status="crashed", reason=f"the solver called sys.exit({error.code!r})")
+    except (Exception, KeyboardInterrupt) as error:
+        record.update(status="error", reason=_sentence(error), output=_tail(error))
+    else:
+        record.update(_costs(outcome, problem, solver))
+        record["trace"] = [point.as_dict() for point in outcome.trace]
+    record["involuntary_switches"] = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
+    record["peak_rss_bytes"] = status_bytes("VmHWM")
+    record.update(now())
+    emit({"event": "fitted", "record": record})
+    if record["status"] in ("ok", "budget"):
+        record.update(_certified(spec, outcome, solver, problem, dataset))
+    return record
+
+
+def _costs(outcome: Outcome, problem: Problem, solver: Solver) -> Record:
+    counter = problem.kernel.counter
+    return {
+        "status": outcome.status,
+        "reason": outcome.reason,
+        "fit_seconds": outcome.seconds,
+        "cpu_seconds": outcome.cpu_seconds,
+        "iterations": outcome.iterations,
+        "kernel_evaluations": counter.evaluations if solver.observable else None,
+        "cache_hits": counter.cache_hits if solver.observable else None,
+        "oracle_calls": counter.oracle_calls,
+        "oracle_kernel_evaluations": counter.oracle_evaluations,
+        "claimed_done": outcome.claimed_done,
+        "info": outcome.info,
+    }
+
+
+def _certified(spec: RunSpec, outcome: Outcome, solver: Solver, problem: Problem, dataset: Dataset) -> Record:
+    """Check, certify and score the last model; outside the clock, uncounted."""
+    if outcome.dual_coef is None:
+        return _scored_weights(outcome, problem, dataset)
+    try:
+        coef, intercept = problem.checked(outcome.dual_coef, outcome.intercept)
+    except InvalidModel as error:
+        return {"status": "invalid", "reason": f"solver '{solver.name}' returned an invalid model: {error}"}
+    with problem.kernel.uncounted():
+        scores = problem.kernel.expand(coef)
+    certificate = problem.certificate(coef, intercept, scores)
+    support = int(np.count_nonzero(coef))
+    record: Record = {**certificate.as_dict(), "support_vectors": support}
+    record["core_set_size"] = outcome.core_set if outcome.core_set is not None else support
+    if dataset.task == "classification":
+        plain_scores = scores - problem.kernel.ridge * coef  # the model's f has no ridge
+        record["train_accuracy"] = accuracy(dataset.y_train, plain_scores + intercept)
+    if len(dataset.y_test):
+        test_scores = problem.scores_new(coef, intercept, dataset.x_test)
+        if dataset.task == "classification":
+            record["test_accuracy"] = accuracy(dataset.y_test, test_scores)
+        record["metrics"] = {name: metric_of(name)(dataset.y_test, test_scores) for name in spec.metrics}
+    last = {name: record.get(name) for name in ("primal", "dual", "relative_gap", "kkt_violation", "margin_lower",
+                                                "margin_upper", "epsilon", "test_accuracy")}  # fmt: skip
+    evaluations = problem.kernel.counter.evaluations if solver.observable else None
+    end = {
+        "seconds": outcome.seconds,
+        "kernel_evaluations": evaluations,
+        "iteration": outcome.iterations,
+        "reason": "end",
+        "support_vectors": support,
+        **last,
+    }
+    end = {name: value for name, value in end.items() if value is not None}
+    return {**record, "trace": [point.as_dict() for point in outcome.trace] + [end]}
+
+
+def _scored_weights(outcome: Outcome, problem: Problem, dataset: Dataset) -> Record:
+    """A linear model without dual coefficients: scores only, the dual side of the certificate is absent."""
+    weights = np.asarray(outcome.weights, dtype=np.float64)
+    shape = (problem.kernel.points.shape[1],)
+    if weights.shape != shape or not np.isfinite(weights).all() or not np.isfinite(outcome.intercept):
+        reason = f"weights have shape {weights.shape} or are not finite; the data have {shape[0]} features"
+        return {"status": "invalid", "reason": reason}
+    train = np.asarray(dataset.x_train @ weights) + outcome.intercept
+    record: Record = {"train_accuracy": accuracy(dataset.y_train, train)}
+    if len(dataset.y_test):
+        record["test_accuracy"] = accuracy(dataset.y_test, np.asarray(dataset.x_test @ weights) + outcome.intercept)
+    return record
+
+
+_metrics: dict[str, Callable[[Any, Any], float]] = {}
+
+
+def use_metrics(metrics: dict[str, Callable[[Any, Any], float]]) -> None:
+    """Make the registry's metrics known by name."""
+    _metrics.update(metrics)
+
+
+def metric_of(name: str) -> Callable[[Any, Any], float]:
+    """Return a metric by name; UsageError if unknown."""
+    from harness.parameters import did_you_mean
+
+    if name not in _metrics:
+        raise UsageError(
+            f"there is no metric called '{name}'{did_you_mean(name, _metrics)}; known: {', '.join(_metrics)}."
+        )
+    return _metrics[name]
+
+
+def now() -> dict[str, str]:
+    """Return the time of measurement, UTC."""
+    return {"measured_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")}
+
+
+def _sentence(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
+    text = str(error).strip().splitlines()
+    return f"{type(error).__name__}: {text[0] if text else ''}{where}"
+
+
+def _tail(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]

@@ -1,0 +1,183 @@
+"""From a study to its runs: formulations, parameters, grids, order."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from harness import parameters
+from harness.errors import UsageError
+from harness.parameters import did_you_mean
+from harness.registry import Broken, Chosen, Registry
+from harness.run.study import RunSpec, Study
+
+if TYPE_CHECKING:
+    from harness.datasets.dataset import Dataset, DataSource
+    from harness.problems.problem import Problem
+    from harness.solver import Solver
+
+
+def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> list[RunSpec]:
+    """Return the runs of a study in the order they are carried out.
+
+    Parameters
+    ----------
+    datasets : data source label -> loaded data, for the defaults (kernel, gamma, C)
+
+    Interleaved order: repetitions and seeds outermost, solvers innermost, so that a disturbance of the
+    machine falls on all solvers alike. Shuffled: the same runs in a random order that is always the same.
+
+    Raises
+    ------
+    UsageError : an unknown formulation or kernel, or a parameter value out of range.
+    """
+    _check_formulations(study)
+    cells = [
+        spec
+        for source in study.datasets
+        for spec in _cells(study, registry, source, datasets[source.label])
+    ]  # fmt: skip
+    specs: list[RunSpec] = []
+    for repetition, seed in itertools.product(range(study.repeat), study.seeds):
+        specs.extend(RunSpec(**{**cell, "seed": seed, "repetition": repetition}) for cell in cells)
+    if study.order == "shuffled":
+        random.Random(0).shuffle(specs)
+    return specs
+
+
+def _check_formulations(study: Study) -> None:
+    from harness.problems import FORMULATIONS
+
+    for name in study.formulations or []:
+        if name not in FORMULATIONS:
+            raise UsageError(
+                f"there is no formulation called '{name}'{did_you_mean(name, FORMULATIONS)}; known: {', '.join(FORMULATIONS)}."
+            )
+
+
+def formulations_of(solver: Solver, study: Study) -> list[type[Problem]]:
+    """Return the formulations a solver is run on: those asked for, else those the study is about.
+
+    Without ``--formulation`` a study is about each solver's preferred formulation; a solver of several
+    is run on all of these that it solves, so that ``qp,lasvm,fw`` compares qp with both.
+    """
+    if study.formulations is not None:
+        return [cls for cls in solver.solves if cls.name in study.formulations]
+    chosen = [item.solver for item in study.solvers if isinstance(item, Chosen)]
+    narrow = [other for other in chosen if len(other.solves) < 4] or chosen[:1]
+    about = {other.solves[0].name for other in narrow}
+    return [cls for cls in solver.solves if cls.name in about] or [solver.solves[0]]
+
+
+def _cells(study: Study, registry: Registry, source: DataSource, dataset: Dataset) -> Iterator[dict[str, Any]]:
+    """Yield the runs on one data set, solvers innermost, without seed and repetition."""
+    base: dict[str, Any] = {
+        "dataset": source.label,
+        "source": source.name,
+        "source_parameters": parameters.values_of(source),
+        "time_limit": study.time_limit,
+        "memory_limit": study.memory_limit,
+        "kernel_evaluation_limit": study.kernel_evaluation_limit,
+        "iteration_limit": study.iteration_limit,
+        "target_gap": study.target_gap,
+        "threads": study.threads,
+        "cache_mb": study.cache_mb,
+        "plugin_paths": tuple(study.plugin_paths),
+        "metrics": tuple(study.metrics),
+    }
+    for item in study.solvers:
+        if isinstance(item, Broken):
+            nothing = {
+                "parameters": {},
+                "formulation": "",
+                "problem_parameters": {},
+                "kernel": "",
+                "kernel_parameters": {},
+            }
+            yield {**base, **nothing, "plugin": item.plugin, "solver": item.plugin, "broken_reason": item.reason}
+            continue
+        own = {
+            **base,
+            "plugin": item.plugin,
+            "solver": item.solver.name,
+            "parameters": parameters.values_of(item.solver),
+        }
+        problems = formulations_of(item.solver, study)
+        if not problems:
+            solved = ", ".join(cls.name for cls in item.solver.solves)
+            asked = ", ".join(study.formulations or [])
+            nothing = {"formulation": asked, "problem_parameters": {}, "kernel": "", "kernel_parameters": {}}
+            yield {**own, **nothing, "skip_reason": f"{item.solver.name} solves {solved}, not {asked}"}
+            continue
+        for problem in problems:
+            for kernel_name, kernel_values in _kernels(study, registry, item, dataset):
+                for problem_values in _problem_grid(study, item, problem, dataset):
+                    skip = ""
+                    if dataset.task != problem.task:
+                        skip = f"{problem.name} needs {problem.task} data; {source.label} is for {dataset.task}"
+                    yield {
+                        **own,
+                        "formulation": problem.name,
+                        "problem_parameters": problem_values,
+                        "kernel": kernel_name,
+                        "kernel_parameters": kernel_values,
+                        "skip_reason": skip,
+                    }
+
+
+def _problem_grid(study: Study, item: Chosen, problem: type[Problem], dataset: Dataset) -> list[dict[str, Any]]:
+    """Return the formulation's parameter assignments: brackets win over options, options over the data set's."""
+    known = [known.name for known in parameters.parameters_of(problem.parameter_class)]
+    axes: dict[str, list[Any]] = {}
+    for name in known:
+        if name in item.problem_values:
+            axes[name] = [item.problem_values[name]]
+        elif study.problem_values.get(name):
+            axes[name] = list(study.problem_values[name])
+        elif name in dataset.defaults:
+            axes[name] = [dataset.defaults[name]]
+    cells = []
+    for cell in itertools.product(*axes.values()):
+        values = parameters.validated(
+            problem.parameter_class, dict(zip(axes, cell, strict=True)), owner=f"formulation '{problem.name}'"
+        )
+        cells.append(parameters.values_of(problem.parameter_class(**values)))
+    return cells
+
+
+def _kernels(study: Study, registry: Registry, item: Chosen, dataset: Dataset) -> list[tuple[str, dict[str, Any]]]:
+    """Return (kernel, parameters) pairs of the grid."""
+    default_name = str(dataset.defaults.get("kernel", "rbf"))
+    name = study.kernel or default_name
+    cls = registry.kernel_class(name)
+    axes: dict[str, list[Any]] = {}
+    for known in parameters.parameters_of(cls):
+        if known.name in item.problem_values:
+            axes[known.name] = [item.problem_values[known.name]]
+        elif study.kernel_values.get(known.name):
+            axes[known.name] = list(study.kernel_values[known.name])
+        elif name == default_name and known.name in dataset.defaults:
+            axes[known.name] = [dataset.defaults[known.name]]
+        elif known.name == "gamma":
+            axes[known.name] = ["scale"]
+    cells = []
+    for cell in itertools.product(*axes.values()):
+        values = dict(zip(axes, cell, strict=True))
+        if values.get("gamma") == "scale":
+            values["gamma"] = scale_gamma(dataset)
+        checked = parameters.validated(cls, values, owner=f"kernel '{name}'")
+        cells.append((name, parameters.values_of(cls(**checked))))
+    return cells
+
+
+def scale_gamma(dataset: Dataset) -> float:
+    """Return 1 / (d var(x_train)), scikit-learn's ``scale``; 1/d where all features are constant."""
+    x: Any = dataset.x_train
+    n, d = x.shape
+    mean = float(x.sum()) / (n * d)
+    square = float((x.multiply(x) if hasattr(x, "multiply") else x * x).sum()) / (n * d)
+    variance = square - mean * mean
+    features = float(d)
+    return 1.0 / (features * variance) if variance > 0.0 else 1.0 / features
