@@ -12,7 +12,8 @@ import hashlib
 import json
 import os
 import shutil
-import tempfile
+import time
+import uuid
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -103,16 +104,18 @@ def file_sha256(path: Path) -> str:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     with suppress(OSError):  # an unwritable cache only means hashing again
         note.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=note.parent, delete=False) as draft:
-            json.dump({"path": str(path), "stamp": stamp, "sha256": digest}, draft)
-        Path(draft.name).replace(note)
+        draft = note.with_suffix(f".{uuid.uuid4().hex}")
+        draft.write_text(json.dumps({"path": str(path), "stamp": stamp, "sha256": digest}))
+        draft.replace(note)
     return digest
 
 
 def _store(folder: Path, built: Entry) -> None:
     """Write an entry under a temporary name and rename it; keep a sound one that another process put there first."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".building-", dir=folder.parent))
+    _remove_remains(folder.parent)
+    temporary = folder.parent / f".building-{uuid.uuid4().hex}"
+    temporary.mkdir()  # not mkdtemp: that would close a shared cache to all other users
     try:
         described = {name: _write_array(temporary, name, array) for name, array in built.arrays.items()}
         # Hash what lies on disk, through the map: a column slice of a huge memory-mapped file is never copied whole.
@@ -131,13 +134,21 @@ def _store(folder: Path, built: Entry) -> None:
             if _load(folder) is not None:
                 return
             # It is unsound. Renaming it before deleting it keeps the moment without an entry short.
-            aside = tempfile.mkdtemp(prefix=".damaged-", dir=folder.parent)
+            aside = folder.parent / f".damaged-{uuid.uuid4().hex}"
             with suppress(OSError):
                 folder.rename(aside)
             shutil.rmtree(aside, ignore_errors=True)
         temporary.rename(folder)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _remove_remains(parsed: Path) -> None:
+    """Delete what processes that were killed while they built an entry have left, once it is a day old."""
+    for remains in parsed.glob(".*-*"):
+        with suppress(OSError):
+            if remains.stat().st_mtime < time.time() - 86_400:
+                shutil.rmtree(remains, ignore_errors=True)
 
 
 def _load(folder: Path) -> Entry | None:

@@ -56,6 +56,9 @@ class FileSource(DataSource):
         for name in ("path", "test"):  # a pathlib.Path is as good as text
             if isinstance(getattr(self, name), os.PathLike):
                 object.__setattr__(self, name, os.fspath(getattr(self, name)))
+        for name in ("positive", "label_column"):  # so is the class 1 as '1'
+            if isinstance(getattr(self, name), int | float):
+                object.__setattr__(self, name, str(getattr(self, name)))
         parameters.check(self, owner=f"data file '{self.path}'")
 
     @property

@@ -45,7 +45,7 @@ class Generator(DataSource):
         x_train, y_train = self.draw(self.n, for_training)
         x_test, y_test = self.draw(self.n_test, for_test)
         checksum = content_sha256(x_train, y_train, x_test, y_test)
-        return Dataset(self.label, x_train, y_train, x_test, y_test, checksum, defaults=self.defaults)
+        return Dataset(self.label, x_train, y_train, x_test, y_test, checksum, defaults=dict(self.defaults))
 
 
 def flipped(y: Vector, share: float, rng: np.random.Generator) -> Vector:

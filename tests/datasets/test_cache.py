@@ -1,0 +1,241 @@
+"""The parsed cache: hit, damage, races, and raw files that are not what they should be."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from harness.datasets import cache, content_sha256
+from harness.datasets.raetsch import Banana
+from harness.datasets.sparse import Adult
+from harness.errors import DataError
+
+
+@pytest.fixture
+def fresh(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "parsed"
+
+
+@pytest.fixture
+def arrays():
+    dense = np.random.default_rng(0).standard_normal((50, 4))
+    return {"x": dense, "s": scipy.sparse.csr_array(np.where(dense > 1, dense, 0)), "y": np.arange(50), "e": dense[:0]}
+
+
+def builder(arrays, calls):
+    def build():
+        calls.append(1)
+        return cache.Entry(arrays, {"note": "kept"})
+
+    return build
+
+
+def assert_same(found, expected):
+    assert set(found) == set(expected)
+    for name, array in expected.items():
+        assert found[name].shape == array.shape
+        assert found[name].dtype == array.dtype
+        left, right = (a.toarray() if scipy.sparse.issparse(a) else a for a in (found[name], array))
+        np.testing.assert_array_equal(left, right)
+
+
+def only_entry(parsed):
+    (folder,) = [path for path in parsed.iterdir() if not path.name.startswith(".")]
+    return folder
+
+
+def test_the_second_load_is_from_the_cache_and_equal(fresh, arrays):
+    calls = []
+    first = cache.fetch("thing", {"a": 1}, builder(arrays, calls))
+    second = cache.fetch("thing", {"a": 1}, builder(arrays, calls))
+    assert len(calls) == 1
+    for entry in (first, second):
+        assert_same(entry.arrays, arrays)
+        assert entry.notes == {"note": "kept"}
+        assert entry.sha256 == content_sha256(*arrays.values())
+    assert isinstance(second.arrays["x"], np.memmap)
+    assert not second.arrays["x"].flags.writeable
+    assert second.arrays["s"].has_canonical_format
+    cache.fetch("thing", {"a": 2}, builder(arrays, calls))
+    assert len(calls) == 2
+
+
+def test_slices_and_fortran_order_are_stored_in_c_order(fresh, arrays):
+    x = arrays["x"]
+    entry = cache.fetch("thing", {}, lambda: cache.Entry({"cut": x[::2, 1:3], "turned": np.asfortranarray(x)}))
+    np.testing.assert_array_equal(entry.arrays["cut"], x[::2, 1:3])
+    np.testing.assert_array_equal(entry.arrays["turned"], x)
+    assert entry.arrays["turned"].flags.c_contiguous
+
+
+def truncate(folder):
+    with (folder / "x.npy").open("r+b") as file:
+        file.truncate(200)
+
+
+def flip(folder):
+    with (folder / "s.data.npy").open("r+b") as file:
+        file.seek(-1, os.SEEK_END)
+        file.write(b"\x55")
+
+
+def lose_file(folder):
+    (folder / "y.npy").unlink()
+
+
+def lose_manifest(folder):
+    (folder / "manifest.json").unlink()
+
+
+def cut_manifest(folder):
+    text = (folder / "manifest.json").read_text()
+    (folder / "manifest.json").write_text(text[: len(text) // 2])
+
+
+def wrong_shape(folder):
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["arrays"]["x"]["shape"] = [4, 50]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def garbage(folder):
+    for file in folder.iterdir():
+        file.write_bytes(b"garbage")
+
+
+@pytest.mark.parametrize("damage", [truncate, flip, lose_file, lose_manifest, cut_manifest, wrong_shape, garbage])
+def test_a_damaged_entry_is_rebuilt(fresh, arrays, damage):
+    calls = []
+    cache.fetch("thing", {}, builder(arrays, calls))
+    damage(only_entry(fresh))
+    assert_same(cache.fetch("thing", {}, builder(arrays, calls)).arrays, arrays)
+    assert len(calls) == 2
+    cache.fetch("thing", {}, builder(arrays, calls))
+    assert len(calls) == 2
+    assert [path.name for path in fresh.iterdir()] == [only_entry(fresh).name]  # nothing is left lying about
+
+
+def test_a_copied_cache_is_still_good(fresh, arrays):
+    calls = []
+    cache.fetch("thing", {}, builder(arrays, calls))
+    folder = only_entry(fresh)
+    for file in folder.iterdir():
+        os.utime(file, ns=(1, 1))
+    assert_same(cache.fetch("thing", {}, builder(arrays, calls)).arrays, arrays)
+    assert len(calls) == 1
+
+
+def test_a_builder_that_fails_leaves_nothing(fresh):
+    def build():
+        raise DataError("no.")
+
+    with pytest.raises(DataError):
+        cache.fetch("thing", {}, build)
+    assert not fresh.exists() or not list(fresh.iterdir())
+
+
+def test_an_unwritable_cache_costs_a_warning_only(tmp_path, monkeypatch, arrays):
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "file"))
+    with pytest.warns(UserWarning, match="could not be cached"):
+        entry = cache.fetch("thing", {}, builder(arrays, []))
+    assert_same(entry.arrays, arrays)
+    assert entry.sha256 == content_sha256(*arrays.values())
+
+
+def test_a_whole_array_of_another_entry_is_linked_not_copied(fresh, arrays):
+    first = cache.fetch("one", {}, lambda: cache.Entry({"x": arrays["x"]})).arrays["x"]
+    second = cache.fetch("two", {}, lambda: cache.Entry({"x": first, "part": first[:10]})).arrays
+    np.testing.assert_array_equal(second["x"], first)
+    np.testing.assert_array_equal(second["part"], first[:10])
+    assert second["x"].filename.samefile(first.filename)
+    assert not second["part"].filename.samefile(first.filename)
+
+
+def test_processes_that_build_the_same_entry_at_once_all_succeed(fresh):
+    code = (
+        "import numpy as np\n"
+        "from harness.datasets import cache\n"
+        "x = np.arange(200_000.0).reshape(-1, 4)\n"
+        "for k in range(15):\n"
+        "    e = cache.fetch('race', {'k': k}, lambda: cache.Entry({'x': x + k}))\n"
+        "    assert (e.arrays['x'] == x + k).all()\n"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code], env=os.environ.copy()) for _ in range(3)]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
+    assert len(list(fresh.iterdir())) == 15
+
+
+def test_remains_of_a_killed_process_go_after_a_day(fresh, arrays):
+    for name in (".building-old", ".building-new"):
+        (fresh / name).mkdir(parents=True)
+    os.utime(fresh / ".building-old", (1, 1))
+    cache.fetch("thing", {}, builder(arrays, []))
+    assert sorted(path.name for path in fresh.iterdir() if path.name.startswith(".")) == [".building-new"]
+
+
+def test_raw_files_are_hashed_once(tmp_path, fresh, monkeypatch):
+    path = tmp_path / "file"
+    path.write_bytes(b"abc")
+    digest = cache.file_sha256(path)
+    assert digest == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    with monkeypatch.context() as patch:
+        patch.setattr("hashlib.file_digest", lambda *_: pytest.fail("hashed again"))
+        assert cache.file_sha256(path) == digest
+    path.write_bytes(b"abd")
+    os.utime(path, ns=(5, 5))
+    assert cache.file_sha256(path) != digest
+
+
+def test_a_missing_raw_file_says_what_goes_where(tmp_path, fresh, monkeypatch):
+    monkeypatch.setenv("HARNESS_DATA", str(tmp_path))
+    with pytest.raises(
+        DataError, match=r"'adult' needs the raw file 'adult/a9a\.gz', which is not under .*HARNESS_DATA"
+    ):
+        Adult().load()
+
+
+def test_without_a_setting_raw_files_are_looked_for_in_the_users_cache(monkeypatch):
+    import platformdirs
+
+    from harness.datasets import checksums
+
+    monkeypatch.delenv("HARNESS_DATA", raising=False)
+    assert checksums.raw_root() == platformdirs.user_cache_path("svm-harness") / "raw"
+    monkeypatch.delenv("HARNESS_CACHE")
+    assert cache.cache_root() == platformdirs.user_cache_path("svm-harness")
+
+
+def test_a_raw_file_with_one_wrong_bit_is_refused_cached_or_not(tmp_path, fresh, raw_data, monkeypatch):
+    good = Banana().load()
+    copy = tmp_path / "raw" / "raetsch" / "banana.mat"
+    copy.parent.mkdir(parents=True)
+    shutil.copy(raw_data / "raetsch" / "banana.mat", copy)
+    copy.chmod(0o644)
+    monkeypatch.setenv("HARNESS_DATA", str(tmp_path / "raw"))
+    assert Banana().load().sha256 == good.sha256
+    content = bytearray(copy.read_bytes())
+    content[5000] ^= 1
+    copy.write_bytes(bytes(content))
+    with pytest.raises(DataError) as caught:
+        Banana().load()
+    message = str(caught.value)
+    assert "has SHA-256 " in message
+    assert "expected 05c98ccd67268c5940cb69c047a8a60840bf8fa624af142dda0c1d659bad9e2f" in message
+    assert "replace it by the original" in message
+
+
+def test_a_cached_set_is_not_parsed_again(fresh, raw_data, monkeypatch):
+    first = Banana().load()
+    monkeypatch.setattr(Banana, "parse", lambda *_: pytest.fail("parsed again"))
+    again = Banana().load()
+    assert again.sha256 == first.sha256 == content_sha256(first.x_train, first.y_train, first.x_test, first.y_test)
+    assert again.defaults == first.defaults

@@ -1,0 +1,196 @@
+"""The real sets against counts that were taken from the raw files by other means."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from harness.datasets import builtin_sources, validate
+from harness.datasets.catalogue import REAL
+from harness.errors import DataError
+
+SOURCES = {cls.name: cls for cls in builtin_sources()}
+
+# name: training shape, +1 in training, test shape, +1 in test; None where the draw decides
+COUNTS = {
+    "adult": ((32561, 123), 7841, (16281, 123), 3846),
+    "usps": ((7291, 256), 1194, (2007, 256), 359),
+    "reuters": ((7770, 8315), 538, (3299, 8315), 179),
+    "letter": ((16000, 16), None, (4000, 16), None),
+    "satimage": ((4435, 36), 415, (2000, 36), 211),
+    "abalone": ((3759, 10), None, (418, 10), None),
+    "spambase": ((3065, 57), None, (1536, 57), None),
+    "svmguide1": ((3089, 4), 2000, (4000, 4), 2000),
+    "banana": ((4000, 2), None, (1300, 2), None),
+    "waveform": ((4000, 21), None, (1000, 21), None),
+    "twonorm-raetsch": ((400, 20), None, (7000, 20), None),
+    "wdbc": ((379, 30), None, (190, 30), None),
+    "australian": ((517, 14), None, (173, 14), None),
+    "german.numer": ((750, 24), None, (250, 24), None),
+    "musk2": ((4399, 165), None, (2199, 165), None),
+    "mnist": ((60000, 784), 5851, (10000, 784), 974),
+    "covtype": ((100_000, 54), None, (50_000, 54), None),
+}
+# +1 in training and test together
+POSITIVE = {
+    "letter": 789,
+    "abalone": 391,
+    "spambase": 1813,
+    "banana": 2376,
+    "waveform": 1647,
+    "twonorm-raetsch": 3703,
+    "wdbc": 357,
+    "australian": 307,
+    "german.numer": 300,
+    "musk2": 1017,
+}
+SLOW = {"mnist", "covtype"}
+
+pytestmark = pytest.mark.usefixtures("raw_data")
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in SLOW else ()) for n in COUNTS])
+def test_rows_features_and_classes_are_the_published_ones(name):
+    train, positive, test, positive_test = COUNTS[name]
+    data = SOURCES[name]().load()
+    validate(data)
+    assert (data.x_train.shape, data.x_test.shape) == (train, test)
+    found, found_test = int((data.y_train > 0).sum()), int((data.y_test > 0).sum())
+    if positive is not None:
+        assert (found, found_test) == (positive, positive_test)
+    elif name in POSITIVE:
+        assert found + found_test == POSITIVE[name]
+    assert data.defaults["kernel"] == "rbf"
+    assert data.defaults["gamma"] > 0
+    assert data.defaults["C"] > 0
+
+
+def test_the_table_of_counts_is_complete():
+    assert set(COUNTS) == {cls.name for cls in REAL}
+
+
+def test_the_papers_parameters():
+    expected = {
+        "adult": (100, 0.005),
+        "banana": (316, 0.5),
+        "waveform": (1, 0.05),
+        "usps": (1000, 2 / 256),
+        "reuters": (1, 1),
+        "letter": (10, 0.01 * 15**2),
+        "satimage": (50, 0.001 * 255**2),
+        "abalone": (100, 0.01),
+        "svmguide1": (2, 2),
+    }
+    for name, (c, gamma) in expected.items():
+        defaults = SOURCES[name]().load().defaults
+        assert (defaults["C"], defaults["gamma"]) == (c, pytest.approx(gamma)), name
+
+
+def test_sparse_sets_stay_sparse_and_reuters_rows_have_unit_length():
+    adult, reuters = SOURCES["adult"]().load(), SOURCES["reuters"]().load()
+    assert isinstance(adult.x_train, scipy.sparse.csr_array)
+    assert set(np.unique(adult.x_train.data)) == {1.0}
+    assert (reuters.x_train.nnz, reuters.x_test.nnz) == (339_837, 136_821)
+    np.testing.assert_allclose(np.sqrt(reuters.x_train.power(2).sum(axis=1)), 1.0, atol=1e-9)
+
+
+def test_usps_noise_flips_a_tenth_of_the_training_labels_and_changes_c():
+    clean, noisy = SOURCES["usps"]().load(), SOURCES["usps"](noise=0.1).load()
+    assert (clean.y_train != noisy.y_train).sum() == 729
+    np.testing.assert_array_equal(clean.y_test, noisy.y_test)
+    np.testing.assert_array_equal(clean.x_train, noisy.x_train)
+    assert (clean.defaults["C"], noisy.defaults["C"]) == (1000, 10)
+    assert noisy.name == "usps[noise=0.1]"
+    assert (clean.x_train.min(), clean.x_train.max()) == (-1, 1)
+
+
+@pytest.mark.parametrize(("name", "n_test"), [("banana", 4900), ("waveform", 4600)])
+def test_a_realisation_is_a_permutation_of_the_whole_set(name, n_test):
+    whole, split = SOURCES[name]().load(), SOURCES[name](realisation=10).load()
+    assert (len(split.y_train), len(split.y_test)) == (400, n_test)
+    rows = [
+        np.column_stack([np.vstack([d.x_train, d.x_test]), np.concatenate([d.y_train, d.y_test])]).round(6)
+        for d in (whole, split)
+    ]
+    # The two files print different numbers of digits: compare the sums and the sorted first feature.
+    np.testing.assert_allclose(np.sort(rows[0][:, 0]), np.sort(rows[1][:, 0]), atol=2e-3)
+    assert rows[0][:, -1].sum() == rows[1][:, -1].sum()
+
+
+def test_the_default_waveform_split_is_the_one_that_was_measured():
+    from sklearn.svm import SVC
+
+    data = SOURCES["waveform"]().load()
+    model = SVC(C=1.0, gamma=0.05).fit(data.x_train, data.y_train)
+    # Recorded with several solvers on default_rng(0).permutation(5000)[:4000]: 999 or 1000 vectors, 90.5 %.
+    assert len(model.support_) == pytest.approx(999, abs=2)
+    assert model.score(data.x_test, data.y_test) == pytest.approx(0.905, abs=0.002)
+
+
+def test_wdbc_and_breast_cancer_hold_the_same_points():
+    file, embedded = SOURCES["wdbc"]().load(), SOURCES["breast-cancer"]().load()
+    np.testing.assert_allclose(file.x_train, embedded.x_train)
+    np.testing.assert_array_equal(file.y_train, embedded.y_train)
+
+
+def test_abalone_as_regression_keeps_the_rings():
+    data = SOURCES["abalone"](regression=True).load()
+    validate(data)
+    assert data.task == "regression"
+    rings = np.concatenate([data.y_train, data.y_test])
+    assert (rings.min(), rings.max(), (rings == 9).sum()) == (1, 29, 689)
+    assert np.vstack([data.x_train, data.x_test])[:, :3].sum(axis=0).tolist() == [1528, 1307, 1342]
+
+
+def test_the_chosen_class_can_be_another_one():
+    assert (SOURCES["satimage"](positive=7).load().y_train > 0).sum() == 1038
+    z = SOURCES["letter"](letter="Z").load()
+    assert (z.y_train > 0).sum() + (z.y_test > 0).sum() == 734
+    with pytest.raises(DataError, match=r"letter='a' does not occur; expected one of ABC"):
+        SOURCES["letter"](letter="a").load()
+    with pytest.raises(DataError, match=r"class 6 .* has no rows; expected positive = 1, 2, 3, 4, 5 or 7"):
+        SOURCES["satimage"](positive=6).load()
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high"), [("svmguide1", -1, 1), ("australian", -1, 1), ("german.numer", -1, 1)]
+)
+def test_scaled_sets_fill_their_box(name, low, high):
+    data = SOURCES[name]().load()
+    np.testing.assert_allclose(data.x_train.min(axis=0), low, atol=1e-12)
+    np.testing.assert_allclose(data.x_train.max(axis=0), high, atol=1e-12)
+
+
+@pytest.mark.slow
+def test_mnist_pixels_draws_and_precision():
+    mnist = SOURCES["mnist"]
+    whole, drawn, single = mnist().load(), mnist(n=500).load(), mnist(n=500, dtype="float32").load()
+    assert (whole.x_train.min(), whole.x_train.max()) == (0, 1)
+    assert whole.x_train.mean() == pytest.approx(0.1307, abs=1e-4)  # the figure everybody normalises MNIST by
+    rows = np.random.default_rng(0).permutation(60_000)[:500]
+    np.testing.assert_array_equal(drawn.x_train, whole.x_train[rows])
+    np.testing.assert_array_equal(drawn.x_train[:20], mnist(n=20).load().x_train)
+    assert single.x_train.dtype == np.float32
+    np.testing.assert_allclose(single.x_train, drawn.x_train, rtol=1e-6)
+    # The pixels of all digits are one file on disk.
+    three = mnist(digit=3).load()
+    assert three.x_train.filename != whole.x_train.filename
+    assert three.x_train.filename.stat().st_ino == whole.x_train.filename.stat().st_ino
+    assert (three.y_train > 0).sum() == 6131
+
+
+@pytest.mark.slow
+def test_covtype_draws_are_nested_and_scaled():
+    covtype = SOURCES["covtype"]
+    small, large = covtype(n=1000, n_test=500).load(), covtype(n=2000, n_test=500, dtype="float32").load()
+    np.testing.assert_allclose(small.x_train, large.x_train[:1000], atol=1e-6)
+    np.testing.assert_allclose(small.x_test, large.x_test, atol=1e-6)
+    whole = covtype(n=None, n_test=0, dtype="float32").load()
+    assert whole.x_train.shape == (581_012, 54)
+    assert (whole.y_train > 0).sum() == 283_301
+    assert (whole.x_train.min(), whole.x_train.max()) == (0, 1)
+    elevation = whole.x_train[:, 0].astype(np.float64)
+    assert elevation.mean() * (3858 - 1859) + 1859 == pytest.approx(2959.365, abs=0.01)
+    with pytest.raises(DataError, match=r"n=581012 and n_test=1 are more together.*n <= 581011"):
+        covtype(n=581_012, n_test=1).load()

@@ -1,0 +1,109 @@
+"""What validate() refuses, in which words, and at what price in memory."""
+
+from __future__ import annotations
+
+import dataclasses
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from harness.datasets import Dataset, validate
+from harness.datasets.validation import first_non_finite
+from harness.errors import DataError
+
+X, Y = np.arange(8.0).reshape(4, 2), np.array([-1.0, 1.0, -1.0, 1.0])
+GOOD = Dataset("toy", X, Y, X[:0], Y[:0], "0" * 64)
+
+
+def changed(**fields):
+    return dataclasses.replace(GOOD, **fields)
+
+
+def with_bad_value(value):
+    x = X.copy()
+    x[2, 1] = value
+    return x
+
+
+@pytest.mark.parametrize(
+    "dataset",
+    [
+        GOOD,
+        changed(x_train=X.astype(np.float32)),
+        changed(x_train=scipy.sparse.csr_array(X)),
+        changed(x_train=X[:2], y_train=Y[:2], x_test=X, y_test=np.ones(4)),
+        changed(task="regression", y_train=np.array([0.5, 0.5, 0.5, 0.5])),
+        changed(x_train=np.ones((4, 1)), x_test=np.ones((0, 1))),
+    ],
+)
+def test_sound_data_pass(dataset):
+    validate(dataset)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [
+        (changed(x_train=X.ravel()), r"x_train has 1 dimension\(s\), shape \(8,\); expected \(n, d\)"),
+        (changed(x_train=X[:0], y_train=Y[:0]), "x_train has 0 rows"),
+        (changed(x_train=X[:, :0], x_test=X[:0, :0]), r"x_train has 0 features, shape \(4, 0\)"),
+        (changed(y_train=Y[:3]), r"y_train has shape \(3,\); expected \(4,\), one value for each row of x_train"),
+        (changed(y_train=Y[:, None]), r"y_train has shape \(4, 1\)"),
+        (changed(y_test=Y[:1]), r"y_test has shape \(1,\); expected \(0,\)"),
+        (changed(x_train=with_bad_value(np.nan)), r"x_train holds nan in row 2, column 1 \(counted from 0\)"),
+        (changed(x_train=with_bad_value(-np.inf)), "x_train holds -inf in row 2, column 1"),
+        (changed(x_train=scipy.sparse.csr_array(with_bad_value(np.nan))), "x_train holds nan in row 2, column 1"),
+        (changed(y_train=np.array([0.0, 1, 0, 1])), "y_train holds 0 in row 0 .* expected -1 or [+]1"),
+        (changed(y_train=np.array([-1.0, 1, np.nan, 1])), "y_train holds nan in row 2"),
+        (
+            changed(y_train=np.array([1.0, np.inf, 0, 1]), task="regression"),
+            "y_train holds inf in row 1 .* finite numbers",
+        ),
+        (changed(y_train=np.ones(4)), r"all 4 training labels are \+1; expected both -1 and \+1"),
+        (changed(x_test=np.ones((0, 3))), "x_train has 2 features, x_test has 3; expected the same number"),
+        (changed(x_train=X.astype(int)), "x_train has dtype int64; expected float64 or float32"),
+        (changed(x_train=X.astype(np.float16)), "x_train has dtype float16"),
+        (changed(y_train=Y.astype(int)), "y_train is an array of int64; expected a NumPy array of float64"),
+        (changed(y_train=Y.tolist()), "y_train is a list"),
+        (changed(x_train=X.tolist()), "x_train is a list; expected a NumPy array"),
+        (changed(x_train=np.asfortranarray(X)), "x_train is not C-contiguous"),
+        (changed(y_train=np.repeat(Y, 2)[::2]), "y_train is not contiguous"),
+        (changed(x_train=scipy.sparse.csc_array(X)), "x_train is a csc_array; expected scipy.sparse.csr_array"),
+        (changed(x_train=scipy.sparse.csr_matrix(X)), "x_train is a csr_matrix; expected scipy.sparse.csr_array"),
+        (
+            changed(x_train=scipy.sparse.csr_array((np.ones(4), [1, 0, 0, 1], [0, 2, 4, 4, 4]), shape=(4, 2))),
+            "unsorted or repeated column indices; call its sum_duplicates",
+        ),
+        (changed(task="ranking"), "task is 'ranking'; expected 'classification' or 'regression'"),
+    ],
+)
+def test_unsound_data_are_refused_by_name(dataset, message):
+    with pytest.raises(DataError, match=message) as caught:
+        validate(dataset, owner="harness_strange")
+    assert str(caught.value).startswith("data set 'toy' of plugin 'harness_strange': ")
+
+
+def test_without_an_owner_only_the_data_set_is_named():
+    with pytest.raises(DataError, match=r"^data set 'toy': y_train"):
+        validate(changed(y_train=np.zeros(4)))
+
+
+def test_mapped_points_are_checked_in_pieces(tmp_path):
+    path = tmp_path / "large.npy"
+    large = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(400_000, 20))  # 64 MB
+    large[-1, -1] = np.nan
+    large.flush()
+    mapped = np.load(path, mmap_mode="r")
+    tracemalloc.start()
+    assert first_non_finite(mapped) == (399_999, 19)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 20e6
+
+
+def test_the_first_bad_entry_of_a_sparse_matrix_is_found_past_empty_rows():
+    x = np.zeros((6, 5))
+    x[0, 1], x[4, 2], x[4, 3], x[5, 0] = 1, np.inf, np.nan, np.nan
+    assert first_non_finite(scipy.sparse.csr_array(x)) == (4, 2)
+    assert first_non_finite(scipy.sparse.csr_array(np.zeros((3, 3)))) is None
