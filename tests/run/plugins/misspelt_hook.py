@@ -1,0 +1,6 @@
+from harness import hookimpl
+
+
+@hookimpl
+def harness_solver() -> list:
+    return []

@@ -1,0 +1,34 @@
+"""A solver that takes a while and notes every run it starts in a file: for tests that kill processes."""
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
+
+
+@dataclass(frozen=True)
+class SlowSteps(Solver):
+    """Sleeps, then returns the zero model."""
+
+    name = "slow-steps"
+    solves = (CSVC,)
+    seconds: float = parameter(0.2, "how long to sleep", ge=0)
+    number: int = parameter(0, "makes configurations differ")
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        measured = problem.n > 40
+        if measured:
+            time.sleep(self.seconds)
+            with Path(os.environ["SLOW_STEPS_LOG"]).open("a") as log:
+                log.write(f"{self.number} {os.getppid()} {os.getpid()} {rng.integers(10**9)}\n")
+        yield Iterate(dual_coef=np.zeros(problem.n), done=True)
+
+
+@hookimpl
+def harness_solvers() -> list[type[Solver]]:
+    return [SlowSteps]

@@ -1,0 +1,97 @@
+"""Faults of solvers, each a real bad plugin: one row with status and reason, the others intact, exit code 1."""
+
+import json
+import subprocess
+import time
+
+import psutil
+import pytest
+
+from tests.run.conftest import HARNESS, PLUGINS
+
+LIMIT_SECONDS = 1.0
+
+EXPECTED = {
+    "raises": ("error", "ValueError: a fault of the solver"),
+    "sleeps": ("timeout", "time limit of 1 s"),
+    "never-yields": ("timeout", "time limit of 1 s"),
+    "ignores-sigterm": ("timeout", "time limit of 1 s"),
+    "segfaults": ("crashed", "SIGSEGV"),
+    "exits": ("crashed", "exited with code 3"),
+    "calls-exit": ("crashed", "sys.exit(4)"),
+    "eats-memory": ("memory", "memory"),
+    "returns-nan": ("invalid", "dual_coef[2] is nan"),
+    "infeasible": ("invalid", "violates the constraints of c-svc"),
+    "wrong-shape": ("invalid", "dual_coef has shape"),
+    "writes-into-row": ("error", "read-only"),
+    "yields-forever": ("budget", "time limit of 1 s"),
+    "yields-nothing": ("error", "ended without yielding a model"),
+    "yields-text": ("error", "yielded str"),
+    "prints-megabytes": ("error", "printed"),
+    "leaves-child": ("error", "left 1 child process behind"),
+    "fails_to_import": ("error", "No module named 'a_library_that_is_not_installed'"),
+    "misspelt_hook": ("error", "did you mean 'harness_solvers'"),
+    "duplicate_name": ("error", "already registered by plugin 'smo'"),
+    "well-behaved": ("ok", ""),
+    "smo": ("ok", ""),
+}
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory):
+    """One grid of every faulty solver beside two good ones."""
+    folder = tmp_path_factory.mktemp("faults")
+    paths = [argument for path in sorted(PLUGINS.glob("*.py")) for argument in ("--plugin-path", str(path))]
+    command = [
+        *HARNESS, "compare", *paths, "--plugins", "smo,faulty/*,fails_to_import,misspelt_hook,duplicate_name",
+        "--datasets", "checkerboard[n=200,n_test=50]", "--time-limit", str(LIMIT_SECONDS), "--memory-limit", "600M",
+        "--store", str(folder / "store.sqlite"), "--format", "json",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.stdout, done.stderr
+    return done.returncode, {record["solver"]: record for record in json.loads(done.stdout)}, done.stderr
+
+
+@pytest.mark.parametrize("solver", EXPECTED)
+def test_each_fault_is_one_row_with_its_status_and_reason(grid, solver):
+    status, reason = EXPECTED[solver]
+    record = grid[1][solver]
+    assert record["status"] == status, record["reason"]
+    assert reason in record["reason"]
+
+
+def test_there_is_one_row_each_and_exit_code_1(grid):
+    code, records, _ = grid
+    assert set(records) == set(EXPECTED)
+    assert code == 1
+
+
+def test_no_traceback_reaches_the_user(grid):
+    assert "Traceback" not in grid[2]
+
+
+def test_good_solvers_are_certified_beside_bad_ones(grid):
+    assert grid[1]["smo"]["relative_gap"] < 1e-2
+    assert grid[1]["well-behaved"]["relative_gap"] == pytest.approx(1.0)  # the zero model, honestly judged
+
+
+def test_a_model_measured_before_a_fault_is_kept(grid):
+    record = grid[1]["prints-megabytes"]
+    assert record["fit_seconds"] > 0.0
+    assert record["test_accuracy"] is not None
+
+
+def test_a_sleeper_is_killed_within_its_limit_plus_two_seconds(grid):
+    for solver in ("sleeps", "never-yields", "ignores-sigterm"):
+        killed_after = float(grid[1][solver]["reason"].rpartition("killed after ")[2].split()[0])
+        assert killed_after <= LIMIT_SECONDS + 2.0
+
+
+def test_nothing_is_left_running(grid):
+    time.sleep(0.2)
+    commands = [" ".join(process.info["cmdline"] or []) for process in psutil.process_iter(["cmdline"])]
+    assert not [command for command in commands if command.startswith("sleep 4242")]
+
+
+def test_memory_limit_holds(grid):
+    assert grid[1]["eats-memory"]["peak_rss_bytes"] <= 650 * 2**20

@@ -1,0 +1,131 @@
+"""kill -9 of worker and driver, and two drivers at once: nothing finished is lost or run twice."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import psutil
+import pytest
+
+from harness.run.store import Store
+from tests.run.conftest import HARNESS, PLUGINS
+
+
+def command(store, *extra, numbers="0,1,2,3,4,5,6,7", seconds="0.3"):
+    selection = f"slow-steps[seconds={seconds},number=[{numbers}]]"
+    return [
+        *HARNESS, "compare", "--plugin-path", str(PLUGINS / "slow_steps.py"), "--plugins", selection,
+        "--datasets", "checkerboard[n=60,n_test=10]", "--store", str(store), "--format", "json", *extra,
+    ]  # fmt: skip
+
+
+def lines(log):
+    return log.read_text().splitlines() if log.exists() else []
+
+
+def wait_for(condition, seconds=60.0):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("what the test waits for did not happen")
+
+
+def stored(store):
+    with Store(store) as opened:
+        return list(opened.records())
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    path = tmp_path / "log"
+    monkeypatch.setenv("SLOW_STEPS_LOG", str(path))
+    return path
+
+
+def test_killed_driver_resumes_where_it_stopped(tmp_path, log):
+    store = tmp_path / "store.sqlite"
+    driver = subprocess.Popen(command(store), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(lambda: len(lines(log)) >= 3)
+    workers = psutil.Process(driver.pid).children(recursive=True)
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.wait()
+    wait_for(lambda: not any(process.is_running() and process.status() != "zombie" for process in workers), 10.0)
+    kept = {record["parameters"]["number"] for record in stored(store)}
+    assert kept, "nothing was stored before the kill"
+
+    again = subprocess.run(command(store), capture_output=True, text=True, timeout=120, check=False)
+    assert again.returncode == 0, again.stderr
+    records = json.loads(again.stdout)
+    assert [record["parameters"]["number"] for record in records] == list(range(8))
+    assert {record["parameters"]["number"] for record in records if record["reused"]} == kept
+    runs = [int(line.split()[0]) for line in lines(log)]
+    assert all(runs.count(number) == 1 for number in kept), "a finished run was carried out twice"
+    assert len(stored(store)) == 8
+
+
+def test_killed_worker_costs_no_row(tmp_path, log):
+    store = tmp_path / "store.sqlite"
+    driver = subprocess.Popen(
+        command(store, numbers="0,1,2"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    wait_for(lambda: len(lines(log)) >= 1)
+    parent = int(lines(log)[0].split()[1])
+    wait_for(lambda: len(psutil.Process(driver.pid).children()) >= 2 or len(lines(log)) >= 3)
+    victims = [process for process in psutil.Process(driver.pid).children() if process.pid != parent]
+    for process in victims:
+        process.kill()
+    output, _ = driver.communicate(timeout=120)
+    records = json.loads(output)
+    assert [record["status"] for record in records] == ["ok", "ok", "ok"]
+    assert len(stored(store)) == 3
+
+
+def test_a_run_killed_from_outside_is_measured_again(tmp_path, log):
+    store = tmp_path / "store.sqlite"
+    driver = subprocess.Popen(
+        command(store, numbers="5", seconds="30"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+
+    def fork():
+        return [process for worker in psutil.Process(driver.pid).children() for process in worker.children()]
+
+    # the warm-up is over in no time; the fork that lives on is the measured run
+    wait_for(lambda: fork() and time.time() - fork()[0].create_time() > 1.0)
+    fork()[0].kill()
+    output, _ = driver.communicate(timeout=60)
+    (record,) = json.loads(output)
+    assert (record["status"], driver.returncode) == ("crashed", 1)
+    assert "SIGKILL" in record["reason"]
+    resumed = subprocess.run(
+        command(store, "--time-limit", "1", numbers="5", seconds="30"), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert json.loads(resumed.stdout)[0]["status"] == "timeout"  # carried out again, not replayed
+
+
+def test_two_drivers_on_one_store_lose_nothing(tmp_path, log):
+    store = tmp_path / "store.sqlite"
+    first, second = (
+        subprocess.Popen(
+            command(store, numbers=numbers, seconds="0.05"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        for numbers in ("0,1,2,3", "2,3,4,5")
+    )
+    answers = [json.loads(driver.communicate(timeout=120)[0]) for driver in (first, second)]
+    assert [len(answer) for answer in answers] == [4, 4]
+    assert all(record["status"] == "ok" for answer in answers for record in answer)
+    assert {record["parameters"]["number"] for record in stored(store)} == set(range(6))
+
+
+def test_interrupt_keeps_what_was_measured(tmp_path, log):
+    store = tmp_path / "store.sqlite"
+    driver = subprocess.Popen(command(store), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    wait_for(lambda: len(lines(log)) >= 2)
+    driver.send_signal(signal.SIGINT)
+    _, errors = driver.communicate(timeout=30)
+    assert driver.returncode == 130
+    assert "Traceback" not in errors
+    assert stored(store)

@@ -1,0 +1,102 @@
+"""From a study to its runs: formulations, precedence of parameters, grids, order, keys."""
+
+import numpy as np
+import pytest
+
+from harness.datasets import Dataset, content_sha256
+from harness.errors import UsageError
+from harness.registry import load_registry
+from harness.run.plan import plan, scale_gamma
+from harness.run.study import RunSpec, Study
+
+
+@pytest.fixture(scope="module")
+def registry():
+    return load_registry()
+
+
+def data(label="banana-like", **defaults):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(20, 3)), np.repeat([-1.0, 1.0], 10)
+    return Dataset(label, x, y, x[:5], y[:5], content_sha256(x, y), defaults=defaults or {"kernel": "rbf", "gamma": 0.5, "C": 7.0})
+
+
+def specs(registry, selection, **options):
+    sources = registry.select_datasets("banana-like")
+    study = Study(registry.select_solvers(selection), sources, **options)
+    return plan(study, registry, {source.label: data() for source in sources})
+
+
+def by_solver(found):
+    return [(spec.solver, spec.formulation) for spec in found]
+
+
+def test_each_solver_gets_its_preferred_formulation(registry):
+    assert by_solver(specs(registry, "lasvm,fw")) == [("lasvm", "c-svc"), ("fw", "l2-svc")]
+
+
+def test_a_solver_of_everything_joins_what_the_others_solve(registry):
+    found = by_solver(specs(registry, "qp,lasvm,fw"))
+    assert found == [("qp", "c-svc"), ("qp", "l2-svc"), ("lasvm", "c-svc"), ("fw", "l2-svc")]
+    assert by_solver(specs(registry, "qp")) == [("qp", "c-svc")]
+
+
+def test_a_formulation_asked_for_skips_solvers_that_do_not_solve_it(registry):
+    found = specs(registry, "lasvm,fw", formulations=["l2-svc"])
+    assert [spec.skip_reason != "" for spec in found] == [True, False]
+    assert "lasvm solves c-svc" in found[0].skip_reason
+
+
+def test_unknown_formulation_has_a_suggestion(registry):
+    with pytest.raises(UsageError, match="did you mean 'l2-svc'"):
+        specs(registry, "fw", formulations=["l2svc"])
+
+
+def test_brackets_win_over_options_and_options_over_the_data(registry):
+    def price(selection, **options):
+        return specs(registry, selection, **options)[0].problem_parameters["C"]
+
+    assert price("smo") == 7.0
+    assert price("smo", problem_values={"C": [3.0]}) == 3.0
+    assert price("smo[C=2]", problem_values={"C": [3.0]}) == 2.0
+
+
+def test_lists_make_a_grid(registry):
+    found = specs(registry, "smo", problem_values={"C": [1.0, 2.0]}, kernel_values={"gamma": [0.1, 0.2, 0.3]})
+    assert {(s.problem_parameters["C"], s.kernel_parameters["gamma"]) for s in found} == {
+        (c, g) for c in (1.0, 2.0) for g in (0.1, 0.2, 0.3)
+    }
+
+
+def test_another_kernel_takes_its_own_default(registry):
+    (found,) = specs(registry, "smo", kernel="poly")
+    assert found.kernel_parameters["gamma"] == pytest.approx(scale_gamma(data()))
+    x = data().x_train
+    assert scale_gamma(data()) == pytest.approx(1.0 / (3 * x.var()))
+
+
+def test_interleaved_order_has_repetitions_outermost_and_shuffled_is_a_fixed_permutation(registry):
+    found = specs(registry, "smo,lasvm", repeat=2, seeds=[0, 1])
+    assert [(s.repetition, s.seed, s.solver) for s in found[:4]] == [
+        (0, 0, "smo"), (0, 0, "lasvm"), (0, 1, "smo"), (0, 1, "lasvm"),
+    ]  # fmt: skip
+    shuffled = specs(registry, "smo,lasvm", repeat=2, seeds=[0, 1], order="shuffled")
+    assert shuffled != found
+    assert sorted(map(repr, shuffled)) == sorted(map(repr, found))
+    assert shuffled == specs(registry, "smo,lasvm", repeat=2, seeds=[0, 1], order="shuffled")
+
+
+def test_a_bad_parameter_value_names_value_and_range(registry):
+    with pytest.raises(UsageError, match=r"C=-1.*expected float in \(0, inf\)"):
+        specs(registry, "smo[C=-1]")
+
+
+def test_spec_survives_the_wire_and_its_key_follows_every_dependency(registry):
+    (spec,) = specs(registry, "smo")
+    assert RunSpec.from_dict(spec.as_dict()) == spec
+    key = spec.key({"data": "a", "plugin": "1"})
+    assert key == RunSpec.from_dict(spec.as_dict()).key({"plugin": "1", "data": "a"})
+    assert key != spec.key({"data": "b", "plugin": "1"})
+    assert key != spec.key({"data": "a", "plugin": "2"})
+    (other,) = specs(registry, "smo[C=6]")
+    assert key != other.key({"data": "a", "plugin": "1"})

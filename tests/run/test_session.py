@@ -1,0 +1,123 @@
+"""Carrying out a study: records, reuse, staleness, budgets."""
+
+import shutil
+from dataclasses import replace
+
+import pytest
+
+from harness.registry import load_registry
+from harness.run.session import compare, failed
+from harness.run.store import COLUMNS
+from harness.run.study import Study
+from tests.run.conftest import PLUGINS
+
+
+@pytest.fixture
+def study(tmp_path):
+    registry = load_registry([PLUGINS / "faulty.py"])
+
+    def build(selection, datasets="checkerboard[n=200,n_test=50]", **options):
+        options.setdefault("plugin_paths", [str(PLUGINS / "faulty.py")])
+        chosen = Study(
+            registry.select_solvers(selection), registry.select_datasets(datasets), store=tmp_path / "s.sqlite", **options
+        )
+        return chosen, registry
+
+    return build
+
+
+def test_a_record_has_every_field_and_the_certificate(study):
+    (record,) = compare(*study("smo"))
+    assert set(COLUMNS) <= set(record)
+    assert record["status"] == "ok"
+    assert record["relative_gap"] <= 1e-2
+    assert record["kernel_evaluations"] > 0
+    assert record["peak_rss_bytes"] > 1e6
+    assert record["n_train"] == 200
+    assert record["machine"]["id"]
+    assert record["versions"]["numba"]
+    assert record["trace"][-1]["reason"] == "end"
+    assert record["trace"][-1]["primal"] == record["primal"]
+
+
+def test_finished_runs_are_reused_and_fresh_measures_again(study):
+    request, registry = study("smo", repeat=2)
+    first = compare(request, registry)
+    heard = []
+    again = compare(request, registry, on_finished=lambda record, reused: heard.append(reused))
+    assert heard == [True, True]
+    assert [record["measured_at"] for record in again] == [record["measured_at"] for record in first]
+    assert all(record["reused"] for record in again)
+    fresh = compare(replace(request, fresh=True), registry)
+    assert not any(record["reused"] for record in fresh)
+    assert fresh[0]["measured_at"] > first[0]["measured_at"]
+
+
+def test_a_change_of_solver_code_makes_results_stale(study, tmp_path):
+    copied = shutil.copy(PLUGINS / "faulty.py", tmp_path / "faulty.py")
+    sources = "checkerboard[n=200,n_test=50]"
+
+    def run():
+        registry = load_registry([copied])
+        request = Study(
+            registry.select_solvers("well-behaved"),
+            registry.select_datasets(sources),
+            store=tmp_path / "s.sqlite",
+            plugin_paths=[copied],
+        )
+        return compare(request, registry)[0]["reused"]
+
+    assert [run(), run()] == [False, True]
+    with open(copied, "a") as code:
+        code.write("\n# changed\n")
+    assert run() is False
+
+
+def test_a_change_of_library_version_makes_results_stale(study, monkeypatch):
+    request, registry = study("well-behaved")
+    assert compare(request, registry)[0]["reused"] is False
+    assert compare(request, registry)[0]["reused"] is True
+    from harness.measure.machine import versions
+
+    monkeypatch.setattr("harness.run.session.versions", lambda: {**versions(), "numba": "0.0"})
+    assert compare(request, registry)[0]["reused"] is False
+
+
+def test_budgets_stop_a_run_and_say_so(study):
+    (record,) = compare(*study("yields-forever", iteration_limit=100))
+    assert (record["status"], record["iterations"]) == ("budget", 100)
+    assert "100 iterations" in record["reason"]
+    assert not failed(record)
+    (record,) = compare(*study("yields-forever", time_limit=0.2))
+    assert record["status"] == "budget"
+    assert failed(record)
+
+
+def test_target_gap_reaches_the_solver_and_is_certified(study):
+    (record,) = compare(*study("fw", target_gap=1e-2))
+    assert record["parameters"]["epsilon"] == 1e-3  # as asked; the target is beside it
+    assert record["target_gap"] == 1e-2
+    assert record["relative_gap"] <= 1e-2
+
+
+def test_jobs_run_at_the_same_time_and_keep_the_order(study):
+    records = compare(*study("smo,well-behaved", repeat=2, jobs=2))
+    assert [record["solver"] for record in records] == ["smo", "well-behaved"] * 2
+    assert all(record["status"] == "ok" for record in records)
+
+
+def test_threads_are_in_the_record(study):
+    (record,) = compare(*study("smo", threads=2))
+    assert (record["status"], record["threads"]) == ("ok", 2)
+
+
+def test_skipped_is_a_row(study):
+    (record,) = compare(*study("smo", formulations=["l2-svc"]))
+    assert record["status"] == "skipped"
+    assert "not l2-svc" in record["reason"]
+
+
+def test_metrics_are_computed_by_name(study):
+    (record,) = compare(*study("smo", metrics=["f1", "roc-auc"]))
+    assert set(record["metrics"]) == {"f1", "roc-auc"}
+    assert record["metrics"]["roc-auc"] > 0.5

@@ -1,0 +1,116 @@
+"""The result store: append-only, crash-safe, several writers, read by pandas in one call."""
+
+import multiprocessing
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from harness.errors import UsageError
+from harness.run.store import COLUMNS, SCHEMA_VERSION, Store, clean, read_results
+
+
+def record(key="k", **values):
+    return {"key": key, "status": "ok", "measured_at": "2026-01-01T00:00:00+00:00", "plugin": "p", **values}
+
+
+def test_newest_wins_and_nothing_is_overwritten(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        store.append(record(fit_seconds=1.0))
+        store.append(record(fit_seconds=2.0))
+        assert store.newest("k")["fit_seconds"] == 2.0
+        assert [row["fit_seconds"] for row in store.records()] == [1.0, 2.0]
+        assert store.newest("other") is None
+
+
+def test_every_column_is_there_and_unknown_is_null(tmp_path):
+    with Store(tmp_path / "s.sqlite") as store:
+        store.append(record())
+        found = store.newest("k")
+    assert tuple(found) == COLUMNS
+    assert found["relative_gap"] is None
+
+
+def test_pandas_reads_it_in_one_call(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.append(record(relative_gap=0.5, trace=[{"seconds": 0.1}], metrics={"f1": 1.0}))
+        store.append(record("k2", relative_gap=float("nan")))
+    frame = read_results(path)
+    assert list(frame.columns) == list(COLUMNS)
+    assert frame.relative_gap[0] == 0.5
+    assert pd.isna(frame.relative_gap[1])
+    assert frame.trace[0] == [{"seconds": 0.1}]
+    connection = sqlite3.connect(path)
+    view = pd.read_sql_query("select plugin, relative_gap from results", connection)
+    connection.close()
+    assert view.relative_gap[0] == 0.5
+
+
+def test_clean_makes_strict_json():
+    import numpy as np
+
+    dirty = {"a": float("inf"), "b": np.float64(2.0), "c": (1, np.int64(2)), "d": {"e": float("nan")}, "f": object}
+    assert clean(dirty) == {"a": None, "b": 2.0, "c": [1, 2], "d": {"e": None}, "f": str(object)}
+
+
+def test_a_newer_schema_is_refused_with_a_sentence(tmp_path):
+    path = tmp_path / "s.sqlite"
+    Store(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
+    connection.close()
+    with pytest.raises(UsageError, match="update svm-harness"):
+        Store(path)
+
+
+def test_a_file_that_is_no_store_is_refused_with_a_sentence(tmp_path):
+    path = tmp_path / "notes.txt"
+    path.write_text("not a database, but long enough to be looked at as one " * 20)
+    with pytest.raises(UsageError, match="cannot be opened"):
+        Store(path)
+    with pytest.raises(UsageError, match="no result store"):
+        read_results(tmp_path / "missing.sqlite")
+
+
+def _write(path, name, count):
+    with Store(path) as store:
+        for number in range(count):
+            store.append(record(f"{name}-{number}"))
+
+
+def test_several_writers_at_once_lose_nothing(tmp_path):
+    path = tmp_path / "s.sqlite"
+    context = multiprocessing.get_context("spawn")
+    writers = [context.Process(target=_write, args=(path, name, 50)) for name in "abc"]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(60)
+    assert len(read_results(path)) == 150
+
+
+@pytest.mark.parametrize("delay", [0.01, 0.05, 0.2])
+def test_a_killed_writer_leaves_whole_rows(tmp_path, delay):
+    path = tmp_path / "s.sqlite"
+    code = (
+        "import sys; from tests.run.test_store import record; from harness.run.store import Store\n"
+        "store = Store(sys.argv[1])\n"
+        "for i in range(10**6):\n    store.append(record(str(i))); print(i, flush=True)"
+    )
+    writer = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, text=True)
+    first = writer.stdout.readline()
+    time.sleep(delay)
+    os.kill(writer.pid, signal.SIGKILL)
+    rest = writer.stdout.read().split()
+    writer.stdout.close()
+    writer.wait()
+    acknowledged = int(([first.strip(), *rest])[-1] or first)
+    keys = [int(key) for key in read_results(path).key]
+    assert keys == list(range(len(keys)))
+    assert len(keys) >= acknowledged + 1
