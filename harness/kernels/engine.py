@@ -42,18 +42,31 @@ class Engine:
         self._x: Any = self._converted(x)
         self._sq: Block | None = None
         if isinstance(kernel, DotProductKernel):
-            self._sq = squared_norms(self._x).astype(self.dtype)
+            self._sq = self._squared_norms().astype(self.dtype)
 
     def _converted(self, x: Points) -> Points:
-        if isinstance(self.kernel, Precomputed) or self.mapped or x.dtype == self.dtype:
+        if isinstance(self.kernel, Precomputed):
             return x
         if self.sparse:
-            return x.astype(self.dtype)
-        if isinstance(self.kernel, DotProductKernel) and self.kernel.centred:
+            return x if x.dtype == self.dtype else x.astype(self.dtype)
+        narrow = self.dtype.itemsize < 8
+        if narrow and isinstance(self.kernel, DotProductKernel) and self.kernel.centred:
             # float32 products of far-away points cancel: centring keeps their size down
             self.centre = np.asarray(x.mean(axis=0, dtype=np.float64))
-            return np.ascontiguousarray(x - self.centre, dtype=self.dtype)
+        return x if self.mapped else self._dense(x)
+
+    def _dense(self, x: Any) -> Block:
+        """Return dense points as the products need them: centred where the kernel allows, in the engine's dtype."""
+        if self.centre is not None:
+            x = x - self.centre
         return np.ascontiguousarray(x, dtype=self.dtype)
+
+    def _squared_norms(self) -> Block:
+        if not self.mapped or self.centre is None:
+            return squared_norms(self._x)
+        step = max(1, _ROWS_BYTES // (8 * max(1, self.source.shape[1])))
+        parts = [squared_norms(self._dense(self.source[start : start + step])) for start in range(0, self.n, step)]
+        return np.concatenate([np.empty(0), *parts])
 
     def block(self, rows: Block, columns: Block | None = None) -> Block:
         """Return K[rows, columns] (all columns if None), a new C-ordered array of the engine's dtype."""
@@ -64,20 +77,29 @@ class Engine:
         if isinstance(self.kernel, Precomputed):
             out[...] = self.source[rows] if columns is None else self.source[np.ix_(rows, columns)]
         elif not isinstance(self.kernel, DotProductKernel):
-            left = self._x[rows]
-            right = self._x if columns is None else self._x[columns]
-            out[...] = self.kernel.block(left, right)
+            self._general_block(out, rows, columns)
         elif self.sparse:
             self._sparse_block(out, rows, columns)
         else:
             self._dense_block(out, rows, columns)
         return out
 
+    def _general_block(self, out: Block, rows: Block, columns: Block | None) -> None:
+        """Ask a kernel that is no function of inner products; mapped points are converted in pieces."""
+        if not self.mapped:
+            out[...] = self.kernel.block(self._x[rows], self._x if columns is None else self._x[columns])
+            return
+        left = self._dense(self._x[rows])
+        step = max(1, _ROWS_BYTES // (self.dtype.itemsize * max(1, self._x.shape[1])))
+        for start in range(0, out.shape[1], step):
+            part: Any = slice(start, start + step) if columns is None else columns[start : start + step]
+            out[:, start : start + step] = self.kernel.block(left, self._dense(self._x[part]))
+
     def _dense_block(self, out: Block, rows: Block, columns: Block | None) -> None:
         assert isinstance(self.kernel, DotProductKernel)
         assert self._sq is not None
         x, sq = self._x, self._sq
-        left = np.ascontiguousarray(x[rows], dtype=self.dtype)
+        left = self._dense(x[rows]) if self.mapped else x[rows]
         sq_left = sq[rows]
         tile = max(64, _TILE_BYTES // (self.dtype.itemsize * len(rows)))
         if self.mapped or columns is not None:
@@ -85,8 +107,8 @@ class Engine:
         for start in range(0, out.shape[1], tile):
             part: Any = slice(start, start + tile) if columns is None else columns[start : start + tile]
             right = x[part]
-            if right.dtype != self.dtype:
-                right = right.astype(self.dtype)
+            if self.mapped:
+                right = self._dense(right)
             products = out[:, start : start + tile]
             if len(rows) == 1:
                 np.dot(right, left[0], out=products[0])

@@ -165,9 +165,7 @@ class KernelOracle:
         support = np.flatnonzero(coef)
         index = np.arange(self.n) if rows is None else self._checked(rows)
         if self.is_linear and not isinstance(self.kernel, Precomputed):
-            weights = self.engine.source[support].T @ coef[support] if len(support) else np.zeros(self.points.shape[1])
-            source = self.engine.source if rows is None else self.engine.source[index]
-            scores = np.asarray(source @ weights, dtype=np.float64)
+            scores = self._products(self.points, self._weights(coef, support), None if rows is None else index)
         else:
             scores = np.zeros(len(index))
             step = max(1, _EXPAND_VALUES // max(1, len(support)))
@@ -195,15 +193,28 @@ class KernelOracle:
         if isinstance(self.kernel, Precomputed):
             return np.asarray(points[:, support] @ coef[support], dtype=np.float64)
         if self.is_linear:
-            return np.asarray(points @ (self.engine.source[support].T @ coef[support]), dtype=np.float64)
+            return self._products(points, self._weights(coef, support))
         scores = np.empty(n_new)
-        vectors = self.engine.source[support]
-        step = max(1, _EXPAND_VALUES // len(support))
-        for start in range(0, n_new, step):
-            part = points[start : start + step]
-            scores[start : start + step] = (
-                self.kernel.block(part, vectors).astype(np.float64, copy=False) @ coef[support]
-            )
+        vectors = self.points[support].astype(np.float64)  # float32 would lose what the engine saves by centring
+        for part in _pieces(n_new, len(support) + _width(points)):
+            values = self.kernel.block(points[part].astype(np.float64, copy=False), vectors)
+            scores[part] = values @ coef[support]
+        return scores
+
+    def _weights(self, coef: Block, support: Block) -> Block:
+        """Return w = sum_j coef_j x_j in float64, the points read in pieces."""
+        weights = np.zeros(self.points.shape[1])
+        for part in _pieces(len(support), _width(self.points)):
+            weights += self.points[support[part]].astype(np.float64, copy=False).T @ coef[support[part]]
+        return weights
+
+    @staticmethod
+    def _products(points: Points, weights: Block, index: Block | None = None) -> Block:
+        """Return <x_i, w> in float64, the points read in pieces so that mapped files need no copy."""
+        length = points.shape[0] if index is None else len(index)
+        scores = np.empty(length)
+        for part in _pieces(length, _width(points)):
+            scores[part] = points[part if index is None else index[part]].astype(np.float64, copy=False) @ weights
         return scores
 
     def astype(self, dtype: Any) -> KernelOracle:
@@ -243,6 +254,18 @@ class KernelOracle:
             for name, value in vars(kept).items():
                 setattr(self.counter, name, value)
             self._rows, self._diagonal = rows, diagonal
+
+
+def _width(points: Points) -> int:
+    """Numbers held for one point: the dimension, for sparse points the mean number of non-zeros."""
+    return points.shape[1] if isinstance(points, np.ndarray) else int(points.nnz) // max(1, points.shape[0])
+
+
+def _pieces(length: int, width: int) -> Iterator[slice]:
+    """Cut ``length`` rows of ``width`` numbers into pieces of at most 32 MB in float64."""
+    step = max(1, _EXPAND_VALUES // max(1, width))
+    for start in range(0, length, step):
+        yield slice(start, start + step)
 
 
 def _read_only(values: Block) -> Block:

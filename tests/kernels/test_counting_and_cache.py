@@ -1,0 +1,198 @@
+"""Counts are exact, the cache is an LRU cache of whole rows, and nothing handed out can be written to."""
+
+import numpy as np
+import pytest
+
+from harness import RBF, KernelOracle, Linear
+
+N = 20
+
+
+@pytest.fixture
+def oracle() -> KernelOracle:
+    return KernelOracle(RBF(gamma=0.5), np.random.default_rng(0).normal(size=(N, 3)))
+
+
+def tiny_cache(rows: int, n: int = 4096) -> KernelOracle:
+    """An oracle whose cache holds so many rows of n float64 values."""
+    x = np.linspace(-1.0, 1.0, n)[:, None]
+    return KernelOracle(RBF(), x, cache_mb=rows * n * 8 / 2**20)
+
+
+def spent(oracle: KernelOracle) -> tuple[int, int]:
+    return oracle.counter.evaluations, oracle.counter.cache_hits
+
+
+def test_a_row_costs_n_and_then_nothing(oracle) -> None:
+    first = oracle.row(3)
+    assert spent(oracle) == (N, 0)
+    assert oracle.row(np.int64(3)) is first
+    assert spent(oracle) == (N, 1)
+
+
+def test_rows_cost_what_is_not_cached(oracle) -> None:
+    oracle.row(1)
+    oracle.rows([0, 1, 2, 2])
+    assert spent(oracle) == (3 * N, 1)
+    oracle.rows([])
+    oracle.rows(np.array([2, 1]))
+    assert spent(oracle) == (3 * N, 3)
+
+
+def test_a_block_costs_its_size_and_is_never_cached(oracle) -> None:
+    oracle.row(1)
+    oracle.block([1, 1], [2, 3, 4])
+    oracle.block([1])
+    assert spent(oracle) == (N + 6 + N, 0)
+    assert oracle.block([], [1, 2]).shape == (0, 2)
+    assert spent(oracle) == (2 * N + 6, 0)
+
+
+def test_the_diagonal_costs_n_once(oracle) -> None:
+    oracle.diagonal()
+    oracle.diagonal()
+    assert spent(oracle) == (N, 0)
+
+
+@pytest.mark.parametrize("kernel", [RBF(), Linear()])
+def test_expand_costs_rows_times_support(kernel) -> None:
+    oracle = KernelOracle(kernel, np.random.default_rng(0).normal(size=(N, 3)))
+    coef = np.zeros(N)
+    assert not oracle.expand(coef).any()
+    assert spent(oracle) == (0, 0)
+    coef[[2, 5, 7]] = 1.0
+    oracle.expand(coef)
+    assert spent(oracle) == (3 * N, 0)
+    oracle.expand(coef, [1, 1])
+    assert spent(oracle) == (3 * N + 6, 0)
+    oracle.expand_new(coef, np.zeros((5, 3)))
+    assert spent(oracle) == (3 * N + 6 + 15, 0)
+
+
+def test_views_share_the_counter_and_have_their_own_cache(oracle) -> None:
+    oracle.row(0)
+    views = [oracle.restrict(np.arange(5)), oracle.astype(np.float32), oracle.with_cache(1.0), oracle.with_ridge(1.0)]
+    expected = N
+    for view in views:
+        assert view.counter is oracle.counter
+        view.row(0)
+        expected += len(view)
+        assert spent(oracle) == (expected, 0)
+    assert oracle.astype(np.float64) is oracle
+
+
+def test_views_keep_what_they_do_not_change(oracle) -> None:
+    narrow = oracle.with_ridge(0.5).astype(np.float32)
+    for view in (narrow, narrow.restrict([3, 4]), narrow.with_cache(2.0), narrow.restrict([3, 4]).with_ridge(0.5)):
+        assert view.dtype == np.float32
+        assert view.ridge == 0.5
+        assert view.row(0)[0] == pytest.approx(1.5)
+
+
+def test_uncounted_work_leaves_no_trace(oracle) -> None:
+    oracle.row(1)
+    with oracle.uncounted():
+        oracle.row(1)
+        oracle.row(2)
+        oracle.diagonal()
+        oracle.expand(np.ones(N))
+        oracle.counter.oracle_calls += 1
+    assert spent(oracle) == (N, 0)
+    assert oracle.counter.oracle_calls == 0
+    oracle.row(2)  # what the host computed for itself is not a gift to the solver
+    oracle.diagonal()
+    assert spent(oracle) == (3 * N, 0)
+
+
+def test_uncounted_restores_after_an_error(oracle) -> None:
+    with pytest.raises(IndexError), oracle.uncounted():
+        oracle.rows([2, oracle.row(3).size])
+    assert spent(oracle) == (0, 0)
+
+
+def test_the_cache_holds_what_its_megabytes_say() -> None:
+    assert tiny_cache(4).cached_rows == 4
+    assert tiny_cache(0).cached_rows == 2  # a pair of rows is the least a solver can work with
+    assert tiny_cache(4).astype(np.float32).cached_rows == 8
+
+
+def test_the_least_recently_used_row_goes_first() -> None:
+    oracle = tiny_cache(3)
+    for i in (0, 1, 2):
+        oracle.row(i)
+    oracle.row(0)  # 1 is now the oldest
+    oracle.row(3)
+    assert oracle.counter.cache_hits == 1
+    for kept in (0, 2, 3):
+        oracle.row(kept)
+    assert oracle.counter.cache_hits == 4
+    before = oracle.counter.evaluations
+    oracle.row(1)
+    assert oracle.counter.evaluations == before + oracle.n
+
+
+def test_a_hit_in_rows_renews_a_row_as_well() -> None:
+    oracle = tiny_cache(3)
+    oracle.rows([0, 1, 2])
+    oracle.rows([0, 3])  # 1 goes, 0 was just used
+    before = oracle.counter.evaluations
+    oracle.row(0)
+    assert oracle.counter.evaluations == before
+    oracle.row(1)
+    assert oracle.counter.evaluations == before + oracle.n
+
+
+def test_more_rows_than_the_cache_holds_are_all_returned() -> None:
+    oracle = tiny_cache(2)
+    oracle.row(0)
+    rows = oracle.rows([0, 5, 6, 7, 0])
+    for i, row in zip([0, 5, 6, 7, 0], rows, strict=True):
+        assert row[i] == 1.0
+
+
+@pytest.mark.parametrize("get", ["row", "rows", "block", "diagonal"])
+def test_what_is_handed_out_cannot_be_written_to(oracle, get) -> None:
+    values = {
+        "row": lambda: oracle.row(1),
+        "rows": lambda: oracle.rows([1, 2])[1],
+        "block": lambda: oracle.block([1, 2], [3, 4]),
+        "diagonal": oracle.diagonal,
+    }[get]()
+    with pytest.raises(ValueError, match="read-only"):
+        values[...] = 0.0
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        values.flags.writeable = True
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        values[:1].flags.writeable = True
+
+
+def test_the_ridge_is_on_the_diagonal_only(oracle) -> None:
+    plain = oracle.block(np.arange(N))
+    ridged = oracle.with_ridge(0.75)
+    expected = plain + 0.75 * np.eye(N)
+    np.testing.assert_allclose(ridged.row(4), expected[4])
+    np.testing.assert_allclose(np.array(ridged.rows([4, 2, 4])), expected[[4, 2, 4]])
+    np.testing.assert_allclose(ridged.block([4, 2, 4]), expected[[4, 2, 4]])
+    repeated, columns = [4, 2, 4], [2, 4, 4, 9]
+    np.testing.assert_allclose(ridged.block(repeated, columns), expected[np.ix_(repeated, columns)])
+    np.testing.assert_allclose(ridged.diagonal(), np.diag(expected))
+    coef = np.arange(N) - 5.0
+    np.testing.assert_allclose(ridged.expand(coef, [3, 3, 1]), (expected @ coef)[[3, 3, 1]])
+    np.testing.assert_allclose(ridged.restrict([5, 1]).block([0, 1]), expected[np.ix_([5, 1], [5, 1])])
+    np.testing.assert_allclose(
+        ridged.expand_new(coef, oracle.points[:2]), (plain @ coef)[:2]
+    )  # new points have no ridge
+
+
+@pytest.mark.parametrize("wrong", [-1, N])
+def test_an_index_outside_is_refused(oracle, wrong) -> None:
+    for ask in (
+        lambda: oracle.row(wrong),
+        lambda: oracle.rows([0, wrong]),
+        lambda: oracle.block([wrong]),
+        lambda: oracle.block([0], [wrong]),
+        lambda: oracle.expand(np.ones(N), [wrong]),
+    ):
+        with pytest.raises(IndexError, match=f"{wrong} asked of a kernel over {N} points"):
+            ask()
+    assert spent(oracle) == (0, 0)
