@@ -1,0 +1,114 @@
+"""What the harness itself costs: a run and a yield in process, an isolated run, the command line.
+
+    python benchmarks/overhead.py
+
+Prints one line a figure: the median over repetitions, in the unit it names. The solver does nothing,
+so everything measured is the harness.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from harness import CSVC, RBF, Budget, Iterate, KernelOracle, Problem, Solver, TracePlan, drive, hookimpl, parameter
+
+
+@dataclass(frozen=True)
+class Nothing(Solver):
+    """Yields the zero model ``yields`` times."""
+
+    name = "nothing"
+    solves = (CSVC,)
+    yields: int = parameter(1, "how often", ge=1)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        dual_coef = np.zeros(problem.n)
+        for _ in range(self.yields - 1):
+            yield Iterate(dual_coef=dual_coef)
+        yield Iterate(dual_coef=dual_coef, done=True)
+
+
+@hookimpl
+def harness_solvers() -> list[type[Solver]]:
+    return [Nothing]
+
+
+def problem() -> Problem:
+    rng = np.random.default_rng(0)
+    return CSVC.build(KernelOracle(RBF(gamma=0.5), rng.normal(size=(200, 2))), np.repeat([-1.0, 1.0], 100), {"C": 1.0})
+
+
+def median_of(repetitions: int, measure: Callable[[], float]) -> float:
+    return statistics.median(measure() for _ in range(repetitions))
+
+
+def in_process() -> None:
+    stated, rng = problem(), np.random.default_rng(0)
+    once, plan = Nothing(), TracePlan()
+
+    def one_run() -> float:
+        began = time.perf_counter()
+        drive(once, stated, rng, Budget(seconds=60.0), plan)
+        return time.perf_counter() - began
+
+    def one_yield(yields: int = 100_000) -> float:
+        many = Nothing(yields=yields)
+        began = time.perf_counter()
+        outcome = drive(many, stated, rng, Budget(seconds=60.0))
+        return (time.perf_counter() - began - outcome.seconds) / yields
+
+    print(f"in-process drive, a run:                  {median_of(500, one_run) * 1e3:9.4f} ms   (limit 0.2)")
+    print(f"in-process drive, a yield when nothing is due: {median_of(9, one_yield) * 1e6:4.3f} us   (limit 2)")
+
+
+def isolated(runs: int = 60) -> None:
+    from harness.registry import load_registry
+    from harness.run.session import compare
+    from harness.run.study import Study
+
+    path = str(Path(__file__).resolve())
+    registry = load_registry([path])
+    finished: list[float] = []
+    with tempfile.TemporaryDirectory() as folder:
+        study = Study(
+            registry.select_solvers("nothing"),
+            registry.select_datasets("checkerboard[n=200,n_test=50]"),
+            repeat=runs,
+            store=Path(folder) / "store.sqlite",
+            plugin_paths=[path],
+        )
+        compare(study, registry, on_finished=lambda record, reused: finished.append(time.perf_counter()))
+    each = np.diff(finished)[2:]  # the first two start the worker and warm it up
+    print(f"isolated run in a warm worker, stored:    {np.median(each) * 1e3:9.2f} ms   (limit 15)")
+
+
+def cpu_of(command: list[str], environment: dict[str, str] | None = None) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, capture_output=True, check=False, env={**os.environ, **(environment or {})})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def command_line() -> None:
+    harness = str(Path(sys.executable).parent / "harness")
+    completion = {"_HARNESS_COMPLETE": "bash_complete", "COMP_WORDS": "harness compare --plugins las", "COMP_CWORD": "3"}
+    cpu_of([harness], completion)  # writes the index of names if it is missing
+    print(f"harness --help, CPU:                      {median_of(9, lambda: cpu_of([harness, '--help'])):9.3f} s    (limit 0.15)")
+    print(f"one completion, CPU:                      {median_of(9, lambda: cpu_of([harness], completion)):9.3f} s    (limit 0.15)")
+
+
+if __name__ == "__main__":
+    in_process()
+    isolated()
+    command_line()

@@ -1,0 +1,91 @@
+"""Everything the README shows is run."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+BIN = Path(sys.executable).parent
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def commands():
+    shown = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("harness ")]
+    first = re.search(r"&& \.venv/bin/(harness compare --plugins lasvm,fw)$", README, flags=re.MULTILINE)
+    assert first is not None
+    return [first.group(1), *shown]
+
+
+def python_block(first_line):
+    (found,) = [block for block in blocks("python") if block.startswith(first_line)]
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder as the README's reader would have it: the plugin's file and a CSV of their own."""
+    path = tmp_path_factory.mktemp("readme")
+    (path / "perceptron_plugin.py").write_text(python_block("# perceptron_plugin.py"))
+    (path / "test_perceptron_plugin.py").write_text(python_block("# test_perceptron_plugin.py"))
+    rows = [f"{i % 7},{(i * 3) % 5},{'a' if i % 7 + (i * 3) % 5 > 5 else 'b'}" for i in range(120)]
+    (path / "my_data.csv").write_text("first,second,kind\n" + "\n".join(rows) + "\n")
+    return path
+
+
+def run(command, folder):
+    environment = {**os.environ, "HARNESS_STORE": str(folder / "store.sqlite")}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False)
+
+
+@pytest.mark.parametrize("command", commands())
+def test_command(command, folder):
+    words = shlex.split(command)
+    done = run([str(BIN / words[0]), *words[1:]], folder)
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert done.stdout.strip()
+
+
+def test_first_command_shows_both_solvers_certified(folder):
+    done = run([str(BIN / "harness"), "compare", "--plugins", "lasvm,fw", "--format", "json"], folder)
+    import json
+
+    records = json.loads(done.stdout)
+    assert {record["solver"] for record in records} == {"lasvm", "fw"}
+    assert all(record["status"] == "ok" and record["relative_gap"] < 0.1 for record in records)
+
+
+def test_reading_results_in_python(folder):
+    run([str(BIN / "harness"), "compare", "--plugins", "lasvm,fw"], folder)
+    done = run([sys.executable, "-c", python_block("from harness.run.store import read_results")], folder)
+    assert done.returncode == 0, done.stderr
+    assert "lasvm" in done.stdout
+
+
+def test_the_shown_solver_passes_the_conformance_suite(folder):
+    done = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_perceptron_plugin.py"], folder)
+    assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_completion_script(folder):
+    done = run([str(BIN / "harness"), "completion", "bash"], folder)
+    assert done.returncode == 0
+    assert "harness" in done.stdout
+
+
+def test_linked_files_exist():
+    links = re.findall(r"\]\(([^)]+)\)", README)
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_map_names_real_folders():
+    assert [name for name in re.findall(r"^\| `([a-z]+)/`", README, flags=re.MULTILINE) if not (ROOT / name).is_dir()] == []
