@@ -37,12 +37,12 @@ class Mnist(RawSource):
     description = "MNIST digits, 28 x 28 pixels in [0, 1]; +1 is the digit 8 (LeCun et al. 1998; Ertekin et al. 2007)."
     files = _MNIST_FILES
     digit: int = parameter(8, "the digit that is +1", ge=0, le=9)
-    n: int | None = parameter(None, "training images drawn at random; None: all 60,000 in their order", ge=2, le=60_000)
-    seed: int = parameter(0, "seed of that draw; a smaller n gives a prefix of a larger one", ge=0)
+    n: int | None = parameter(None, "training images; None: all 60,000", ge=2, le=60_000)
+    seed: int | None = parameter(None, "None: the first n images; a number: n drawn at random with that seed", ge=0)
     dtype: Literal["float64", "float32"] = parameter("float64", "precision of the points")
 
     def parse(self, *paths: Path) -> Parsed:
-        """Return (60000 or n, 784) and (10000, 784) pixels; without ``n`` all ten digits share one copy on disk."""
+        """Return (n, 784) and (10000, 784) pixels; of the whole set all ten digits share one copy on disk."""
         import numpy as np
 
         from harness.datasets import cache, checksums
@@ -50,9 +50,11 @@ class Mnist(RawSource):
         key = {"files": {name: checksums.SHA256[name] for name in _MNIST_FILES}, "dtype": self.dtype}
         whole = cache.fetch("mnist-pixels", key, lambda: _all_digits(paths, self.dtype)).arrays
         x, digits = whole["x_train"], whole["digits_train"]
-        if self.n is not None:
+        if self.seed is not None:
             rows = np.random.default_rng(self.seed).permutation(len(digits))[: self.n]
             x, digits = np.array(x[rows]), digits[rows]
+        elif self.n is not None:
+            x, digits = x[: self.n], digits[: self.n]
         y = np.where(digits == self.digit, 1.0, -1.0)
         y_test = np.where(whole["digits_test"] == self.digit, 1.0, -1.0)
         return Parsed(x, y, whole["x_test"], y_test, defaults=rbf(gamma=0.005, c=1000.0))
