@@ -94,10 +94,11 @@ def _chi_is_c(groups: Sequence[Group]) -> bool:
     """Return whether every l2-svc row has a soft-margin row on the same data with C = chi, so that the note is true."""
     found = False
     for group in groups:
-        prices = {(row.first.get("problem_parameters") or {}).get("C") for row in group.rows} - {None}
-        for row in group.rows:
-            if row.formulation == "l2-svc" and prices:
-                if (row.first.get("problem_parameters") or {}).get("chi") not in prices:
+        chosen = [(row.formulation == "l2-svc", row.first.get("problem_parameters") or {}) for row in group.rows]
+        prices = {values.get("C") for squared, values in chosen if not squared} - {None}
+        for squared, values in chosen:
+            if squared and prices:
+                if (values.get("chi") or values.get("C")) not in prices:
                     return False
                 found = True
     return found

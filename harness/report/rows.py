@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harness.report import figures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 Record = dict[str, Any]
 
@@ -48,6 +48,8 @@ class Row:
     def problem(self) -> str:
         """The formulation with its parameters: ``c-svc C=10``; settings of ``none`` say nothing."""
         values = {n: v for n, v in (self.first.get("problem_parameters") or {}).items() if v not in (None, "none")}
+        if "chi" in values:
+            values.pop("C", None)  # it only stands for chi where chi is not given
         return f"{self.formulation} {figures.assignments(values)}".strip()
 
     @property
@@ -158,14 +160,6 @@ def _row_key(record: Record) -> str:
     """Return what the runs of a row have in common; versions and threads, so that old and new code are two rows."""
     names = (
         "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
-        "kernel_parameters", "versions", "threads", "time_limit", "target_gap",
+        "kernel_parameters", "code_sha256", "versions", "threads", "time_limit", "target_gap",
     )  # fmt: skip
     return json.dumps([record.get(name) for name in names], sort_keys=True, default=str)
-
-
-def exit_code(records: Sequence[Record]) -> int:
-    """Return 1 if a run failed or nothing ran at all, else 0."""
-    statuses = [record.get("status") for record in records]
-    if any(status in FAILED for status in statuses):
-        return 1
-    return 1 if all(status == "skipped" for status in statuses) else 0

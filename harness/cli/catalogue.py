@@ -1,0 +1,135 @@
+"""What is registered, as plain entries: the ground of ``harness list`` and ``harness describe``."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.registry import Registry
+
+KINDS = ("solvers", "plugins", "datasets", "kernels", "formulations", "metrics")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered thing.
+
+    kind : singular, as a reader says it: ``data set``
+    subject : the class, function or module itself
+    facts : further columns of its listing
+    """
+
+    kind: str
+    name: str
+    plugin: str
+    summary: str
+    subject: Any
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the entry as JSON data."""
+        return {"name": self.name, "plugin": self.plugin, **self.facts, "description": self.summary}
+
+
+def entries(registry: Registry, kind: str) -> list[Entry]:
+    """Return what is registered of a kind, one of :data:`KINDS`."""
+    if kind == "solvers":
+        return [
+            Entry("solver", name, plugin, summary(cls), cls, {"solves": [problem.name for problem in cls.solves]})
+            for plugin, own in registry.solvers.items()
+            for name, cls in own.items()
+        ]
+    if kind == "plugins":
+        return [*_plugins(registry), *_broken(registry)]
+    if kind == "datasets":
+        return [
+            Entry("data set", name, _owner(registry, cls.__module__), cls.description, cls)
+            for name, cls in registry.datasets.items()
+        ]
+    if kind == "kernels":
+        return [
+            Entry("kernel", name, _owner(registry, cls.__module__), summary(cls), cls)
+            for name, cls in registry.kernels.items()
+        ]
+    if kind == "metrics":
+        return [
+            Entry("metric", name, _owner(registry, getattr(function, "__module__", "")), summary(function), function)
+            for name, function in registry.metrics.items()
+        ]
+    from harness.problems import FORMULATIONS
+
+    return [
+        Entry("formulation", name, "harness", summary(cls), cls, {"solvers": solvers_of(registry, name)})
+        for name, cls in FORMULATIONS.items()
+    ]
+
+
+def solvers_of(registry: Registry, formulation: str) -> list[str]:
+    """Return the solvers that can solve a formulation."""
+    classes = [cls for own in registry.solvers.values() for cls in own.values()]
+    return [cls.name for cls in classes if formulation in [problem.name for problem in cls.solves]]
+
+
+def _plugins(registry: Registry) -> list[Entry]:
+    return [
+        Entry(
+            "plugin",
+            name,
+            name,
+            summary(plugin.module),
+            plugin,
+            {"version": plugin.version, "status": "ok", "solvers": list(registry.solvers.get(name, {}))},
+        )
+        for name, plugin in registry.plugins.items()
+    ]
+
+
+def _broken(registry: Registry) -> list[Entry]:
+    return [
+        Entry("plugin", name, name, broken.reason, broken, {"version": "", "status": "broken", "solvers": []})
+        for name, broken in registry.broken.items()
+    ]
+
+
+def _owner(registry: Registry, module: str) -> str:
+    """Return the plugin whose package a module belongs to; empty if it is nobody's (an import from elsewhere)."""
+    top = module.partition(".")[0]
+    return next(
+        (name for name, plugin in registry.plugins.items() if plugin.module.__name__.partition(".")[0] == top), ""
+    )
+
+
+def summary(subject: Any) -> str:
+    """Return the first paragraph of a docstring in one line; the dataclass's made-up one is none."""
+    return " ".join(docstring(subject).partition("\n\n")[0].split())
+
+
+def docstring(subject: Any) -> str:
+    """Return the docstring, empty without one of its own."""
+    text = inspect.cleandoc(getattr(subject, "__doc__", None) or "")
+    generated = isinstance(subject, type) and text.startswith(f"{subject.__name__}(")
+    return "" if generated else text
+
+
+def find(registry: Registry, name: str) -> list[Entry]:
+    """Return everything called ``name``, of any kind; ``plugin/solver`` names a solver.
+
+    Raises
+    ------
+    UsageError : nothing is called so; with the nearest names of all kinds.
+    """
+    from harness.parameters import did_you_mean
+
+    everything = [entry for kind in KINDS for entry in entries(registry, kind)]
+    found = [entry for entry in everything if name == entry.name]
+    found += [entry for entry in everything if entry.kind == "solver" and name == f"{entry.plugin}/{entry.name}"]
+    if not found:
+        near = did_you_mean(name, dict.fromkeys(entry.name for entry in everything))
+        raise UsageError(
+            f"nothing is called '{name}'{near}; `harness list KIND` shows what there is, KIND one of {', '.join(KINDS)}."
+        )
+    return found

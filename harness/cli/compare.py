@@ -1,0 +1,194 @@
+"""``harness compare``: from options to a study, through the runner, to a table and an exit code."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import names, options, values
+from harness.cli.options import Option
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.registry import Registry
+    from harness.run.study import Record, Study
+
+_WHAT, _PROBLEM, _LIMITS, _HOW, _RESULT = (
+    "What to compare",
+    "The problem",
+    "Limits of a run",
+    "How to measure",
+    "The result",
+)
+
+_PARAMETERS = [
+    Option(["--plugins"], multiple=True, metavar="SELECTION", shell_complete=names.solvers, section=_WHAT,
+           help="Solvers or whole plugins, with parameters: lasvm,fw  'lasvm[epochs=[1,2]]'  'fw/*'. Required; repeatable."),
+    Option(["--datasets"], multiple=True, metavar="SELECTION", default=("digits,breast-cancer",), show_default=True,
+           shell_complete=names.listed("datasets"), section=_WHAT,
+           help="Data sets, with parameters, or paths of files: 'checkerboard[n=1000],./mine.csv'. Repeatable."),
+    Option(["--plugin-path"], **options.PLUGIN_PATH, section=_WHAT),
+    Option(["--formulation"], type=values.NAMES, shell_complete=names.listed("formulations"), section=_PROBLEM,
+           help="c-svc, l2-svc, hard-margin ... [default: those that the solvers prefer]"),
+    Option(["--kernel"], metavar="NAME", shell_complete=names.single("kernels"), section=_PROBLEM,
+           help="linear, rbf, poly ... [default: the data set's]"),
+    Option(["--gamma"], type=values.GAMMAS, section=_PROBLEM, help="Kernel width, or 'scale': 1 / (d var(x))."),
+    Option(["--C", "C"], type=values.POSITIVES, section=_PROBLEM, help="Price of a margin violation (c-svc)."),
+    Option(["--chi"], type=values.POSITIVES, section=_PROBLEM, help="Price of a squared violation (l2-svc).  [default: C]"),
+    Option(["--D", "D"], type=values.POSITIVES, section=_PROBLEM, help="Bound of the weights (reduced-hull)."),
+    Option(["--degree"], type=values.DEGREES, section=_PROBLEM, help="Degree of the polynomial kernel."),
+    Option(["--coef0"], type=values.CONSTANTS, section=_PROBLEM, help="Constant of the polynomial kernel."),
+    Option(["--class-weight"], type=values.WEIGHTS, section=_PROBLEM, help="none, balanced."),
+    Option(["--target-gap"], type=values.POSITIVE, section=_LIMITS, help="Relative gap at which every solver shall stop."),
+    Option(["--time-limit"], type=values.DURATION, section=_LIMITS, help="Time in the solver: 90, 90s, 5m, 1h."),
+    Option(["--memory-limit"], type=values.MEMORY, section=_LIMITS, help="Memory of a run: 512M, 2G."),
+    Option(["--kernel-evaluation-limit"], type=values.COUNT, section=_LIMITS, help="Kernel evaluations of a run."),
+    Option(["--iteration-limit"], type=values.COUNT, section=_LIMITS, help="Iterations of a run."),
+    Option(["--seeds"], type=values.SEEDS, default="0", show_default=True, section=_HOW, help="Seeds: 0,1,2 or 0-4."),
+    Option(["--repeat"], type=values.COUNT, default=1, show_default=True, section=_HOW, help="Repetitions with each seed."),
+    Option(["--threads"], type=values.COUNT, default=1, show_default=True, section=_HOW, help="Threads of a run."),
+    Option(["--jobs"], type=values.COUNT, default=1, show_default=True, section=_HOW, help="Runs at a time, on cores of their own."),
+    Option(["--cache-mb"], type=values.POSITIVE, default=256.0, show_default=True, section=_HOW, help="Kernel cache of a run."),
+    Option(["--order"], type=click.Choice(["interleaved", "shuffled"]), default="interleaved", show_default=True, section=_HOW,
+           help="Solvers in turn, or all runs in a fixed random order."),
+    Option(["--metrics"], type=values.NAMES, shell_complete=names.listed("metrics"), section=_HOW,
+           help="Further test metrics: g-means,roc-auc."),
+    Option(["--resume/--fresh", "resume"], default=True, section=_HOW,
+           help="Reuse what the store holds of the same code, data and machine, or measure it again.  [default: resume]"),
+    Option(["--store"], **options.STORE, section=_RESULT),
+    Option(["--format", "format_"], **options.FORMAT, section=_RESULT),
+    Option(["--output"], **options.OUTPUT, section=_RESULT),
+    Option(["--quiet", "-q"], is_flag=True, section=_RESULT, help="No progress."),
+]  # fmt: skip
+
+
+def compare(ctx: click.Context, /, **given: Any) -> None:
+    r"""Run solvers on data sets, and show a table of what it cost.
+
+    Each run has a process of its own; its kernel evaluations are counted, its model is certified. A run that
+    fails is a row of the table, and the others go on. What is measured is kept in the store at once. A list of
+    values makes a grid.
+
+    \b
+    harness compare --plugins lasvm,fw
+    harness compare --plugins 'lasvm[epochs=[1,2]],smo' --datasets banana --C 1,10,100 --seeds 0-4
+    """
+    from harness.cli import loading, output
+    from harness.cli.progress import reporter
+    from harness.report import formats
+
+    target = output.checked(given["output"])
+    if not given["plugins"]:
+        raise UsageError("--plugins is missing; name solvers or plugins, for example --plugins lasvm,fw.")
+    registry = loading.registry(given["plugin_path"])
+    form = formats.chosen(given["format_"], target, registry.report_formats)
+    study = study_of(given, registry)
+
+    from harness.run import session
+
+    with reporter(quiet=given["quiet"]) as progress:
+        try:
+            records = session.compare(
+                study, registry, on_planned=progress.planned, on_started=progress.started, on_finished=progress.finished
+            )
+        except KeyboardInterrupt:
+            interrupted = True
+        else:
+            interrupted = False
+    if interrupted:  # said when the live display is gone
+        _say_what_is_kept(progress.done, progress.total, study)
+        ctx.exit(130)
+    text = formats.render(
+        form,
+        records,
+        added=registry.report_formats,
+        width=output.width(),
+        styled=target is None and output.styled(),
+    )
+    output.deliver(text, target, quiet=given["quiet"])
+    ctx.exit(exit_code(records))
+
+
+def study_of(given: dict[str, Any], registry: Registry) -> Study:
+    """Return the study that the options ask for.
+
+    Raises
+    ------
+    UsageError : an unknown solver, data set, kernel, formulation or metric, or a bad parameter of one.
+    """
+    from harness.run.study import Study
+
+    if given["kernel"] is not None:
+        registry.kernel_class(given["kernel"])
+    _check("formulation", given["formulation"] or [], _formulations())
+    _check("metric", given["metrics"] or [], list(registry.metrics))
+    return Study(
+        solvers=registry.select_solvers(given["plugins"]),
+        datasets=registry.select_datasets(given["datasets"]),
+        formulations=given["formulation"],
+        kernel=given["kernel"],
+        kernel_values={name: given[name] for name in ("gamma", "degree", "coef0") if given[name]},
+        problem_values={name: given[name] for name in ("C", "chi", "D", "class_weight") if given[name]},
+        seeds=given["seeds"],
+        repeat=given["repeat"],
+        time_limit=given["time_limit"],
+        memory_limit=given["memory_limit"],
+        kernel_evaluation_limit=given["kernel_evaluation_limit"],
+        iteration_limit=given["iteration_limit"],
+        target_gap=given["target_gap"],
+        threads=given["threads"],
+        jobs=given["jobs"],
+        cache_mb=given["cache_mb"],
+        order=given["order"],
+        fresh=not given["resume"],
+        store=Path(given["store"]) if given["store"] else None,
+        plugin_paths=list(given["plugin_path"]),
+        metrics=given["metrics"] or [],
+    )
+
+
+def _formulations() -> list[str]:
+    from harness.problems import FORMULATIONS
+
+    return list(FORMULATIONS)
+
+
+def _check(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
+    from harness.parameters import did_you_mean
+
+    for name in asked:
+        if name not in known:
+            raise UsageError(
+                f"there is no {kind} called '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}."
+            )
+
+
+def exit_code(records: Sequence[Record]) -> int:
+    """Return 1 if a run failed or nothing ran at all, else 0."""
+    from harness.run.session import failed
+
+    if any(failed(record) for record in records):
+        return 1
+    return 1 if all(record["status"] == "skipped" for record in records) else 0
+
+
+def _say_what_is_kept(done: int, total: int, study: Study) -> None:
+    from harness.run.store import default_store
+
+    store = study.store or default_store()
+    measured = f"{done} of {total} runs are finished and kept in {store}" if total else "no run had been started"
+    click.echo(f"harness: interrupted; {measured}. The same command goes on where it stopped.", err=True)
+
+
+command = options.SectionedCommand(
+    "compare",
+    params=list[click.Parameter](_PARAMETERS),
+    callback=click.pass_context(compare),
+    help=inspect.cleandoc(compare.__doc__ or ""),
+    short_help="Run solvers on data sets and show what it cost.",
+)

@@ -1,0 +1,154 @@
+"""``harness describe``: one thing in full: what it is, its parameters with type, range and default."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import names, options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.cli.catalogue import Entry
+    from harness.registry import Registry
+
+_INDENT = "  "
+
+
+@click.command("describe", short_help="Describe one of them, with its parameters.")
+@click.argument(
+    "name", shell_complete=names.single("solvers", "plugins", "datasets", "kernels", "formulations", "metrics")
+)
+@click.option("--plugin-path", **options.PLUGIN_PATH)
+def command(name: str, plugin_path: Sequence[str]) -> None:
+    """Describe the solver, plugin, data set, kernel, formulation or metric called NAME."""
+    from harness.cli import catalogue, loading, output
+
+    registry = loading.registry(plugin_path)
+    texts = [described(entry, registry, output.width()) for entry in catalogue.find(registry, name)]
+    click.echo("\n\n".join(texts))
+
+
+def described(entry: Entry, registry: Registry, width: int) -> str:
+    """Return the description of one thing."""
+    heading = f"{entry.kind} {entry.name}"
+    parts = [heading + (f" (plugin {entry.plugin})" if entry.kind != "plugin" and entry.plugin else "")]
+    sections = {"solver": _solver, "data set": _dataset, "formulation": _formulation, "plugin": _plugin}
+    parts += sections[entry.kind](entry, registry, width) if entry.kind in sections else _documented(entry.subject)
+    if entry.kind in ("solver", "data set", "kernel"):
+        parts.append(_parameters(entry.subject, width))
+    return "\n\n".join(part for part in parts if part)
+
+
+def _documented(subject: Any) -> list[str]:
+    from harness.cli.catalogue import docstring
+
+    return [textwrap.indent(docstring(subject) or "(no description)", _INDENT)]
+
+
+def _facts(pairs: Sequence[tuple[str, Any]], width: int) -> str:
+    lines = []
+    for title, value in pairs:
+        if value:
+            lines += textwrap.wrap(f"{title}: {value}", width, initial_indent=_INDENT, subsequent_indent=_INDENT * 2)
+    return "\n".join(lines)
+
+
+def _solver(entry: Entry, registry: Registry, width: int) -> list[str]:
+    cls, plugin = entry.subject, registry.plugins[entry.plugin]
+    counted = "counted by the harness" if cls.observable else "not observable (it computes kernel values by itself)"
+    facts = [
+        ("solves", ", ".join(problem.name for problem in cls.solves)),
+        ("kernel evaluations", counted),
+        ("converges to the optimum", "yes" if cls.exact else "no"),
+        ("version", " ".join(part for part in (plugin.distribution, plugin.version) if part)),
+    ]
+    return [*_documented(cls), _facts(facts, width)]
+
+
+def _dataset(entry: Entry, _registry: Registry, width: int) -> list[str]:
+    from harness.cli.catalogue import docstring
+
+    about = _facts([("description", entry.summary), ("raw files", _raw_files(entry.subject))], width)
+    return [textwrap.indent(docstring(entry.subject), _INDENT), about]
+
+
+def _raw_files(cls: Any) -> str:
+    """Say whether a set's raw files are there, as far as a look at the folder tells; checksums are for loading."""
+    files = getattr(cls, "files", None)
+    if not files:
+        return "none needed"
+    from harness.datasets.checksums import raw_root
+
+    root = raw_root()
+    missing = [name for name in files if not (root / name).is_file()]
+    if not missing:
+        return f"all there, under {root}"
+    return f"{', '.join(missing)} missing under {root}; set HARNESS_DATA to the folder that holds them"
+
+
+def _formulation(entry: Entry, registry: Registry, width: int) -> list[str]:
+    import sys
+
+    from harness.cli.catalogue import docstring, solvers_of
+
+    cls = entry.subject
+    facts = [
+        ("task", cls.task),
+        ("constraints", cls.constraints),
+        ("solved by", ", ".join(solvers_of(registry, entry.name)) or "no installed solver"),
+    ]
+    mathematics = docstring(sys.modules[cls.__module__])
+    return [
+        *_documented(cls),
+        textwrap.indent(mathematics, _INDENT),
+        _facts(facts, width),
+        _parameters(cls.parameter_class, width),
+    ]
+
+
+def _plugin(entry: Entry, registry: Registry, width: int) -> list[str]:
+    from harness.cli import catalogue
+
+    if entry.facts["status"] == "broken":
+        return [_facts([("could not be loaded", entry.summary)], width)]
+    plugin = entry.subject
+    facts = [
+        ("version", " ".join(part for part in (plugin.distribution, plugin.version) if part)),
+        ("file", plugin.module.__file__),
+    ]
+    for kind in ("solvers", "datasets", "kernels", "metrics"):
+        own = [other.name for other in catalogue.entries(registry, kind) if other.plugin == entry.name]
+        facts.append((kind, ", ".join(own)))
+    return [*_documented(plugin.module), _facts(facts, width)]
+
+
+def _parameters(cls: type, width: int) -> str:
+    import dataclasses
+
+    from harness import parameters
+    from harness.report import layout
+
+    rows = [
+        [
+            _INDENT + known.name,
+            known.type_name,
+            known.range,
+            "required" if known.default is dataclasses.MISSING else str(known.default),
+            known.doc,
+        ]
+        for known in parameters.parameters_of(cls)
+    ]
+    if not rows:
+        return f"{_INDENT}no parameters"
+    columns = [
+        layout.Column(_INDENT + "parameter"),
+        layout.Column("type", wrap="words"),
+        layout.Column("range"),
+        layout.Column("default"),
+        layout.Column("meaning", wrap="words"),
+    ]
+    return layout.table(columns, rows, width)

@@ -1,0 +1,27 @@
+"""Load the registry for a command, and remember its names for completion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.cli import names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.registry import Registry
+
+
+def registry(plugin_paths: Sequence[str] = ()) -> Registry:
+    """Return the registry of the installed plugins and the files of ``plugin_paths``.
+
+    Raises
+    ------
+    UsageError : a plugin path that does not exist.
+    """
+    from harness.registry import load_registry
+
+    loaded = load_registry(plugin_paths)
+    if not plugin_paths:  # what one command was given is no name for the next
+        names.remember(loaded)
+    return loaded

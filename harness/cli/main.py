@@ -1,0 +1,141 @@
+"""The ``harness`` command itself: finds its sub-commands, turns errors into sentences and exit codes.
+
+``harness --help`` and a completion import this module, click and at most one sub-command's options,
+nothing numerical: they are paid for at every TAB.
+
+Exit codes: 0 everything ran, 1 a run failed, 2 bad usage, 70 a fault of the harness, 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+from click.shell_completion import CompletionItem
+
+import harness
+from harness.errors import HarnessError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROGRAM = "harness"
+EXIT_USAGE, EXIT_FAULT, EXIT_INTERRUPTED = 2, 70, 130
+
+COMMANDS = {
+    "compare": ("harness.cli.compare", "Run solvers on data sets and show what it cost."),
+    "list": ("harness.cli.listing", "List solvers, plugins, data sets, kernels ..."),
+    "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
+    "results": ("harness.cli.results", "Show the results of earlier comparisons."),
+    "completion": ("harness.cli.completion", "Print the completion script for a shell."),
+}
+"""Sub-command -> its module, whose ``command`` it is, and its line in the help."""
+
+
+class LazyGroup(click.Group):
+    """A group whose sub-commands are imported when they are called, not when they are listed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the help."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a sub-command; None if there is none of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse an unknown sub-command with the nearest known one."""
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
+            guess = f"; did you mean '{near[0]}'?" if near else ";"
+            raise click.UsageError(
+                f"there is no command '{args[0]}'{guess} The commands are: {', '.join(COMMANDS)}.", ctx
+            )
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands' lines without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help_) for name, (_, help_) in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Complete a sub-command's name without importing any."""
+        found = [CompletionItem(n, help=help_) for n, (_, help_) in COMMANDS.items() if n.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Run the command and exit: no error leaves a traceback, each kind has its exit code."""
+        extra = {"prog_name": PROGRAM, **extra, "standalone_mode": False}
+        try:
+            code = super().main(*args, **extra)
+        except click.ClickException as error:
+            code = _say(_usage(error), EXIT_USAGE)
+        except HarnessError as error:
+            code = _say(str(error), EXIT_USAGE)
+        except click.Abort:
+            code = _say("interrupted.", EXIT_INTERRUPTED)
+        except OSError as error:
+            _debug()
+            code = _say(f"{error.filename or 'a file'}: {error.strerror or error}.", EXIT_USAGE)
+        except Exception as error:  # the last resort: a user gets a line, a developer the traceback
+            _debug()
+            text = " ".join(f"{type(error).__name__}: {error}".split())
+            code = _say(f"internal error: {text}; set HARNESS_DEBUG=1 for the traceback", EXIT_FAULT)
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _say(message: str, code: int) -> int:
+    click.echo(f"{PROGRAM}: {message}", err=True)
+    return code
+
+
+def _usage(error: click.ClickException) -> str:
+    """Return click's error as one sentence that begins with the option and ends with where to read on."""
+    message = error.format_message()
+    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter) and error.param:
+        names = [name for name in error.param.opts if name.startswith("--")]
+        message = f"{names[0] if names else error.param.human_readable_name}: {error.message}"
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context is not None else PROGRAM
+    return f"{message.rstrip()} See `{where} --help`."
+
+
+def _debug() -> None:
+    if os.environ.get("HARNESS_DEBUG", "") not in ("", "0"):
+        raise  # noqa: PLE0704 (called while the exception is handled)
+
+
+@click.command(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 all well, 1 a run failed, 2 bad usage, 70 a fault of the harness, 130 interrupted.",
+)
+@click.version_option(harness.__version__, prog_name="svm-harness")
+def cli() -> None:
+    """Measure SVM training algorithms side by side.
+
+    Solvers are plugins; the harness counts their kernel evaluations, limits their time and memory, and
+    certifies what they return.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Entry point of the command."""
+    warnings.formatwarning = lambda message, *_args, **_keywords: f"{PROGRAM}: warning: {message}\n"
+    cli.main(args=arguments)
+    raise AssertionError("unreachable: main exits")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""Options in sections, and those that several sub-commands share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from harness.cli import names
+
+
+class Option(click.Option):
+    """An option that belongs to a section of the help."""
+
+    def __init__(self, *args: Any, section: str = "Options", **extra: Any) -> None:
+        super().__init__(*args, **extra)
+        self.section = section
+
+
+class SectionedCommand(click.Command):
+    """A command whose help lists its options by section."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one list of options a section, in the order in which the sections first occur."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            shown = parameter.get_help_record(ctx)
+            if shown is not None:
+                sections.setdefault(getattr(parameter, "section", "Other"), []).append(shown)
+        for title, shown_options in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(shown_options)
+
+
+PLUGIN_PATH: dict[str, Any] = {
+    "multiple": True,
+    "metavar": "FILE",
+    "type": click.Path(),
+    "help": "A plugin that is not installed: a .py file or a package folder. Repeatable.",
+}
+STORE: dict[str, Any] = {
+    "metavar": "FILE",
+    "type": click.Path(dir_okay=False),
+    "help": "The result store.  [default: the user's own]",
+}
+OUTPUT: dict[str, Any] = {
+    "metavar": "FILE",
+    "type": click.Path(),
+    "help": "Write to a file, in one step, instead of to the terminal.",
+}
+FORMAT: dict[str, Any] = {
+    "metavar": "FORMAT",
+    "shell_complete": names.single("formats"),
+    "help": "table, json, csv, markdown, or a plugin's.  [default: by the output file's suffix, else table]",
+}
+LISTING_FORMAT: dict[str, Any] = {
+    "type": click.Choice(["table", "json"]),
+    "default": "table",
+    "show_default": True,
+    "help": "How to show it.",
+}

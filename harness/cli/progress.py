@@ -1,0 +1,155 @@
+"""Progress of a comparison, on standard error: a live display on a terminal, a line a run into a pipe."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Self
+
+import click
+
+from harness.report import figures
+from harness.report.rows import FAILED
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.progress import Progress, TaskID
+
+    from harness.run.study import Record, RunSpec
+
+_REFRESHES_A_SECOND = 4  # the measured runs share the machine with the display
+
+
+class Reporter:
+    """Counts the runs of a comparison and says nothing: what ``--quiet`` shows."""
+
+    def __init__(self) -> None:
+        self.total = 0
+        self.done = 0
+        self.failures = 0
+
+    def planned(self, specs: list[RunSpec], reused: int) -> None:
+        """Learn how many runs there are, and how many of them the store already holds."""
+        self.total = len(specs)
+
+    def started(self, spec: RunSpec) -> None:
+        """Learn that a run started."""
+
+    def finished(self, record: Record, reused: bool) -> None:
+        """Learn a run's outcome."""
+        self.done += 1
+        self.failures += record.get("status") in FAILED
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End the display."""
+
+
+class Lines(Reporter):
+    """One line a finished run, for pipes and log files."""
+
+    def planned(self, specs: list[RunSpec], reused: int) -> None:
+        """Print the size of the comparison."""
+        super().planned(specs, reused)
+        click.echo(f"{_runs(self.total)}, {reused} of them reused from the store", err=True)
+
+    def finished(self, record: Record, reused: bool) -> None:
+        """Print the run's line."""
+        super().finished(record, reused)
+        click.echo(f"[{self.done}/{self.total}] {line(record, reused=reused)}", err=True)
+
+
+class Live(Reporter):
+    """A bar with the current run, the failures and the time left; it is gone when the table comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        self._progress: Progress = Progress(
+            MofNCompleteColumn(),
+            BarColumn(bar_width=20),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[failed]}"),
+            TextColumn("{task.description}", markup=False),
+            console=Console(stderr=True),
+            transient=True,
+            refresh_per_second=_REFRESHES_A_SECOND,
+        )
+        self._task: TaskID = self._progress.add_task("reading data", total=None, failed="")
+
+    def planned(self, specs: list[RunSpec], reused: int) -> None:
+        """Set the bar's length."""
+        super().planned(specs, reused)
+        self._progress.update(self._task, total=self.total, description="")
+
+    def started(self, spec: RunSpec) -> None:
+        """Show the run."""
+        self._progress.update(
+            self._task, description=_run(spec.solver, spec.formulation, spec.dataset, spec.seed, spec.repetition)
+        )
+
+    def finished(self, record: Record, reused: bool) -> None:
+        """Advance the bar; a failure stays on the screen as a line."""
+        super().finished(record, reused)
+        failed = f"{self.failures} failed" if self.failures else ""
+        self._progress.update(self._task, advance=1, failed=failed)
+        if record.get("status") in FAILED and not reused:
+            self._progress.console.print(line(record, reused=reused), markup=False, highlight=False)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take the display away."""
+        self._progress.stop()
+
+
+def reporter(*, quiet: bool) -> Reporter:
+    """Return the progress that suits standard error."""
+    if quiet:
+        return Reporter()
+    return Live() if sys.stderr.isatty() else Lines()
+
+
+def line(record: Record, *, reused: bool = False) -> str:
+    """Return ``lasvm c-svc digits seed 0 rep 0: ok 0.0120 s, 120k kernel evaluations, gap 3.0e-3``."""
+    label = str(record.get("label") or record.get("solver"))
+    where = _run(label, record.get("formulation"), record.get("dataset"), record.get("seed"), record.get("repetition"))
+    parts = []
+    if figures.is_number(fit := record.get("fit_seconds")):
+        parts.append(f"{figures.seconds(fit)} s")
+    if figures.is_number(evaluations := record.get("kernel_evaluations")):
+        parts.append(f"{figures.count(evaluations)} kernel evaluations")
+    if figures.is_number(gap := record.get("relative_gap")):
+        parts.append(f"gap {figures.power(gap)}")
+    if record.get("status") != "ok" and record.get("reason"):
+        parts.append(" ".join(str(record["reason"]).split()))
+    outcome = f"{record.get('status')} {', '.join(parts)}".strip()
+    return f"{where}: {outcome}{' (reused)' if reused else ''}"
+
+
+def _run(label: str, formulation: Any, dataset: Any, seed: Any, repetition: Any) -> str:
+    named = [label, formulation, dataset, f"seed {seed}", f"rep {repetition}"]
+    return " ".join(str(part) for part in named if part)
+
+
+def _runs(number: int) -> str:
+    return f"{number} run" if number == 1 else f"{number} runs"

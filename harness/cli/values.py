@@ -1,0 +1,149 @@
+"""What options accept: numbers, lists, durations, sizes; each refuses with value, expectation and remedy."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from harness import selection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+_SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_BYTES = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+_AMOUNT = re.compile(r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*([A-Za-z]*)\s*", re.ASCII)
+
+
+if TYPE_CHECKING:
+    _Base = click.ParamType[Any]
+else:
+    _Base = click.ParamType  # takes a type argument in new versions of click only
+
+
+class Converted(_Base):
+    """An option type from a function that raises ValueError for what it does not accept.
+
+    expects : ends the sentence ``'x' is not ...``: the expectation and an example
+    """
+
+    def __init__(self, name: str, convert: Callable[[str], Any], expects: str) -> None:
+        self.name = name
+        self._convert = convert
+        self._expects = expects
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value; a default that is no text passes as it is."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._convert(value)
+        except (ValueError, OverflowError):
+            self.fail(f"{value!r} is not {self._expects}.", param, ctx)
+
+
+def listed(convert: Callable[[str], T]) -> Callable[[str], list[T]]:
+    """Return the converter of a comma list; what occurs twice counts once."""
+
+    def read(text: str) -> list[T]:
+        parts = [part.strip() for part in text.split(",")]
+        if not all(parts):
+            raise ValueError(text)
+        return list(dict.fromkeys(convert(part) for part in parts))
+
+    return read
+
+
+def labels(text: str) -> list[str]:
+    """Return the items of a comma list; commas in brackets belong to an item: ``lasvm[C=1,tau=2],fw``."""
+    parts = [part.strip() for part in selection.split(text)]
+    if not all(parts):
+        raise ValueError(text)
+    return parts
+
+
+def real(text: str, *, least: float = -math.inf, above: float = -math.inf) -> float:
+    """Return a finite number that is at least ``least`` and greater than ``above``."""
+    number = float(text)
+    if not math.isfinite(number) or number < least or number <= above:
+        raise ValueError(text)
+    return number
+
+
+def positive(text: str) -> float:
+    """Return a number > 0."""
+    return real(text, above=0.0)
+
+
+def whole(text: str, *, least: int = 0) -> int:
+    """Return a whole number; ``1e6`` is one."""
+    number = float(text)
+    if not number.is_integer() or number < least:
+        raise ValueError(text)
+    return int(text) if text.strip().isdigit() else int(number)
+
+
+def _gamma(text: str) -> float | str:
+    return text if text == "scale" else positive(text)
+
+
+def _weight(text: str) -> str:
+    if text not in ("none", "balanced"):
+        raise ValueError(text)
+    return text
+
+
+def seeds(text: str) -> list[int]:
+    """Return the seeds of ``0,1,2``, ``0-4`` or a mixture."""
+    found: dict[int, None] = {}
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        low = whole(first)
+        high = whole(last) if dash else low
+        if high < low or high - low >= 100_000:
+            raise ValueError(text)
+        found.update(dict.fromkeys(range(low, high + 1)))
+    return list(found)
+
+
+def duration(text: str) -> float:
+    """Return the seconds of ``90``, ``90s``, ``1.5m`` or ``1h``."""
+    return _amount(text, _SECONDS, str.lower)
+
+
+def memory(text: str) -> int:
+    """Return the bytes of ``512M``, ``2G``, ``2GiB`` or a plain number; K, M, G are powers of 1024."""
+    return int(_amount(text, _BYTES, lambda unit: unit.upper().removesuffix("IB").removesuffix("B")))
+
+
+def _amount(text: str, units: Any, normal: Callable[[str], str]) -> float:
+    match = _AMOUNT.fullmatch(text)
+    if match is None or normal(match[2]) not in units:
+        raise ValueError(text)
+    result = float(match[1]) * float(units[normal(match[2])])
+    if not 0 < result < math.inf:
+        raise ValueError(text)
+    return result
+
+
+NAMES = Converted("NAMES", listed(str), "a list of names; separate them by commas, for example a,b")
+LABELS = Converted("NAMES", labels, "a list of names; separate them by commas, for example 'lasvm*,fw'")
+GAMMAS = Converted("LIST", listed(_gamma), "a list of positive numbers or 'scale'; write for example 0.1,1 or scale")
+POSITIVES = Converted("LIST", listed(positive), "a list of positive numbers; write for example 1,10,100")
+DEGREES = Converted(
+    "LIST", listed(lambda text: whole(text, least=1)), "a list of whole numbers >= 1; write for example 2,3"
+)
+CONSTANTS = Converted(
+    "LIST", listed(lambda text: real(text, least=0.0)), "a list of numbers >= 0; write for example 0,1"
+)
+WEIGHTS = Converted("LIST", listed(_weight), "a list of 'none' and 'balanced'; write for example none,balanced")
+SEEDS = Converted("SEEDS", seeds, "a list of seeds; write whole numbers and ranges >= 0, for example 0,1,2 or 0-4")
+DURATION = Converted("TIME", duration, "a positive duration; write seconds or a number with s, m or h, for example 90s")
+MEMORY = Converted("SIZE", memory, "a positive size; write bytes or a number with K, M or G, for example 512M")
+POSITIVE = Converted("NUMBER", positive, "a positive number; write for example 0.001")
+COUNT = Converted("N", lambda text: whole(text, least=1), "a whole number >= 1; write for example 3")
