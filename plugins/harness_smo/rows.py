@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from harness import KernelOracle
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Index = np.ndarray[Any, np.dtype[np.intp]]
 
 
 class RowBuffer:
@@ -49,16 +50,17 @@ class RowBuffer:
         self.last_used[slot] = now
         self.fetched += 1
 
-    def scores(self, coef: Vector, wanted: Vector) -> Vector:
+    def scores(self, coef: Vector, wanted: Index) -> Vector:
         """Return (K coef) at the points ``wanted``: held rows are read, only the others are computed."""
         from harness_smo import hot
 
         support = np.flatnonzero(coef)
         held = support[self.slot_of[support] >= 0]
-        total = np.zeros(self.n)
+        total: Vector = np.zeros(self.n)
         hot.add_rows(total, coef, held, self.rows, self.slot_of)
         rest = coef.copy()
         rest[held] = 0.0
+        found: Vector = total[wanted]
         if rest.any():
-            return total[wanted] + self.kernel.expand(rest, wanted)
-        return total[wanted]
+            found += self.kernel.expand(rest, wanted)
+        return found

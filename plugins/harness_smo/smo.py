@@ -11,7 +11,6 @@ while shrunk (so nothing is recomputed when the points come back), and the stop 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -21,6 +20,8 @@ from harness import CSVC, CSVCNoBias, Iterate, Solver, parameter
 from harness_smo.rows import RowBuffer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harness import Problem
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -51,6 +52,7 @@ class SMO(Solver):
         return self.replaced(gap=gap)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Start from zero, which is feasible and needs no kernel value."""
         yield from self._run(problem, np.zeros(problem.n))
 
     def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector) -> Iterator[Iterate]:
@@ -188,7 +190,7 @@ class _State:
 
     def iterate(self, reason: str) -> Iterate:
         """Return the current model; ``reason`` says why it is the last one, if it is."""
-        info = {
+        info: dict[str, Any] = {
             "iterations": self.steps,
             "kkt_violation": self.violation,
             "active": len(self.active),

@@ -1,0 +1,214 @@
+"""One quadratic program for every formulation: interior point by cvxpy, then an active-set polish.
+
+    min 1/2 x'Kx - c'x    s.t.  lower <= x <= upper,  sum of x over each group = its total
+
+x are the signed coefficients. An interior-point method ends near its bounds, never on them; the polish puts
+the coefficients onto their bounds and solves for the free ones, which the certificate of a reference needs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Matrix = np.ndarray[Any, np.dtype[np.float64]]
+    Index = np.ndarray[Any, np.dtype[np.intp]]
+    Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+_AT_BOUND = 1e-7  # nearer to its bound than this part of its range, a coefficient belongs on it
+_LANDED = 1e-13  # the same, where a step of the polish ended there up to rounding
+_POLISH_ROUNDS = 200
+_ACCURACY = {
+    "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
+    "OSQP": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iter": 200_000},
+    "SCS": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iters": 200_000},
+}
+
+
+@dataclass(frozen=True)
+class BoxQP:
+    """The program above.
+
+    kernel : (n, n), K without ``ridge`` on its diagonal
+    groups : (index arrays, totals); disjoint
+    """
+
+    kernel: Matrix
+    ridge: float
+    linear: Vector
+    lower: Vector
+    upper: Vector
+    groups: tuple[Index, ...]
+    totals: tuple[float, ...]
+
+    def scores(self, x: Vector) -> Vector:
+        """Return Kx with the ridge."""
+        return np.asarray(self.kernel @ x + self.ridge * x)
+
+    def interior(self, backend: str, scale: float) -> tuple[Vector, str]:
+        """Solve by ``backend``; return x and the backend's status.
+
+        scale : the objective is divided by it, the coefficients by the widest bound: the backends' tolerances are
+            absolute in part
+        """
+        import cvxpy as cp
+
+        unit = float(np.max(self.upper - self.lower))
+        t = cp.Variable(len(self.linear))
+        weight = unit * unit / scale
+        factor = _low_rank_factor(self.kernel)
+        constraints = [t >= self.lower / unit, t <= self.upper / unit]
+        constraints += [cp.sum(t[group]) == total / unit for group, total in zip(self.groups, self.totals, strict=True)]
+        if factor is None:
+            full = weight * (self.kernel + self.ridge * np.eye(len(self.linear)))
+            quadratic = 0.5 * cp.quad_form(t, cp.psd_wrap(full))
+        else:
+            z = cp.Variable(factor.shape[1])
+            constraints.append(z == np.sqrt(weight) * factor.T @ t)
+            quadratic = 0.5 * cp.sum_squares(z)
+            if self.ridge:
+                quadratic += 0.5 * weight * self.ridge * cp.sum_squares(t)
+        program = cp.Problem(cp.Minimize(quadratic - (unit / scale) * self.linear @ t), constraints)
+        with warnings.catch_warnings():
+            # 'may be inaccurate' is for the certificate to say
+            warnings.simplefilter("ignore")
+            program.solve(solver=backend, **_ACCURACY.get(backend, {}))
+        if t.value is None:
+            raise ArithmeticError(f"the backend {backend} found no solution: its status is '{program.status}'.")
+        return unit * np.asarray(t.value, dtype=np.float64), str(program.status)
+
+    def feasible(self, x: Vector) -> Vector:
+        """Return ``x`` on its bounds where it is near them, and with the groups' totals exact up to rounding."""
+        return self._totalled(self._snapped(x, np.ones(len(x), dtype=bool), _AT_BOUND)[0])
+
+    def _snapped(self, x: Vector, where: Mask, share: float) -> tuple[Vector, Mask]:
+        """Return ``x`` with what is nearer to its bound than ``share`` of its range put onto it, and which these are."""
+        width = share * (self.upper - self.lower)
+        down, up = where & (x - self.lower <= width), where & (self.upper - x <= width)
+        return np.where(down, self.lower, np.where(up, self.upper, x)), down | up
+
+    def _totalled(self, x: Vector) -> Vector:
+        x = x.copy()
+        for group, total in zip(self.groups, self.totals, strict=True):
+            x[group] = _with_total(x[group], self.lower[group], self.upper[group], total)
+        return x
+
+    def violation(self, x: Vector) -> float:
+        """Return the largest violation of the optimality conditions, in units of the gradient."""
+        gradient = self.linear - self.scores(x)
+        rise, fall = x < self.upper, x > self.lower
+        if not self.groups:
+            return max(float(np.max(gradient[rise], initial=0.0)), -float(np.min(gradient[fall], initial=0.0)))
+        worst = 0.0
+        for group in self.groups:
+            up = np.max(gradient[group][rise[group]], initial=-np.inf)
+            low = np.min(gradient[group][fall[group]], initial=np.inf)
+            worst = max(worst, float(up - low))
+        return worst
+
+    def polished(self, x: Vector) -> Vector:
+        """Return the end of a primal active-set method started at the feasible ``x``, if it violates less than ``x``.
+
+        Each round solves for the free coefficients and goes as far as the bounds allow; after a full step the
+        bound coefficient with the most wrong multiplier is set free.
+        """
+        best, best_violation = x, self.violation(x)
+        free = (x > self.lower) & (x < self.upper)
+        x = x.copy()
+        for _ in range(_POLISH_ROUNDS):
+            step, prices = self._newton(x, np.flatnonzero(free))
+            length, blocked = self._longest_step(x, step)
+            x = x + length * step
+            x, landed = self._snapped(x, free, _LANDED)
+            if blocked is not None:
+                x[blocked] = self.lower[blocked] if step[blocked] < 0.0 else self.upper[blocked]
+                free[blocked] = False
+            free[landed] = False
+            if blocked is not None:
+                continue
+            violation = self.violation(x)
+            if violation < best_violation:
+                best, best_violation = x.copy(), violation
+            reduced = self.linear - self.scores(x) - prices
+            wrong = np.where(x <= self.lower, reduced, np.where(x >= self.upper, -reduced, 0.0))
+            wrong[free] = 0.0
+            worst = int(np.argmax(wrong))
+            if wrong[worst] <= 1e-12 * max(1.0, float(np.abs(prices).max())):
+                break
+            free[worst] = True
+        return self._totalled(best)
+
+    def _newton(self, x: Vector, free: Index) -> tuple[Vector, Vector]:
+        """Return the step of the free coefficients to their optimum and each point's price of its group's total."""
+        import scipy.linalg
+
+        step, prices = np.zeros_like(x), np.zeros_like(x)
+        member = np.array([np.isin(free, group) for group in self.groups], dtype=np.float64).reshape(-1, len(free))
+        filled = [row for row in member if row.any()]
+        q, m = len(free), len(filled)
+        if q == 0:
+            return step, prices
+        gradient = self.linear - self.scores(x)
+        system = np.zeros((q + m, q + m))
+        system[:q, :q] = self.kernel[np.ix_(free, free)]
+        # free points that depend on each other leave the step open; the tiny weight picks the shortest one
+        weight = self.ridge + 1e-11 * float(np.diagonal(self.kernel).max(initial=1e-300))
+        system[np.arange(q), np.arange(q)] += weight
+        for position, row in enumerate(filled):
+            system[q + position, :q] = system[:q, q + position] = row
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)
+            solution = scipy.linalg.solve(system, np.concatenate([gradient[free], np.zeros(m)]), assume_a="sym")
+        step[free] = solution[:q]
+        filled_groups = [group for group, row in zip(self.groups, member, strict=True) if row.any()]
+        for position, group in enumerate(filled_groups):
+            prices[group] = solution[q + position]
+        return step, prices
+
+    def _longest_step(self, x: Vector, step: Vector) -> tuple[float, int | None]:
+        """Return the longest feasible part of ``step``, at most 1, and the coefficient that blocks it."""
+        room = np.where(step > 0.0, self.upper - x, np.where(step < 0.0, x - self.lower, np.inf))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = np.where(step != 0.0, room / np.abs(step), np.inf)
+        worst = int(np.argmin(ratio))
+        return (1.0, None) if ratio[worst] >= 1.0 else (float(ratio[worst]), worst)
+
+
+def _low_rank_factor(kernel: Matrix) -> Matrix | None:
+    """Return L, (n, r) with kernel = L L' up to rounding, if r is at most n / 2: it shortens the solver's work."""
+    from scipy.linalg.lapack import dpstrf
+
+    scale = float(np.diagonal(kernel).max())
+    if scale <= 0.0:
+        return None
+    packed, pivots, rank, _ = dpstrf(kernel, lower=1, tol=1e-13 * scale)
+    if rank > len(kernel) // 2:
+        return None
+    factor = np.empty((len(kernel), rank))
+    factor[pivots - 1] = np.tril(packed)[:, :rank]
+    error = float(np.abs(kernel - factor @ factor.T).max())
+    # an indefinite matrix stops the factorisation early: leave it to the backend to refuse
+    return factor if error <= 1e-10 * scale else None
+
+
+def _with_total(x: Vector, lower: Vector, upper: Vector, total: float) -> Vector:
+    """Return ``x`` with its sum set to ``total``: the free coefficients share the difference by their room."""
+    rounding = 1e-14 * max(abs(total), float(np.abs(x).sum()))
+    for only_free in (True, True, True, False, False):
+        difference = total - float(x.sum())
+        if abs(difference) <= rounding:
+            break
+        room = upper - x if difference > 0.0 else x - lower
+        if only_free:
+            # a coefficient moved off its bound by rounding would count as free
+            room[(x <= lower) | (x >= upper)] = 0.0
+        available = float(room.sum())
+        if available <= 0.0:
+            continue
+        x = np.clip(x + difference * room / available, lower, upper)
+    return x
