@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from harness.errors import UsageError
 if TYPE_CHECKING:
     from harness.registry import Registry
 
+_MARKUP = re.compile(r"(?::\w+:)?`{1,2}([^`]+)`{1,2}")  # ``code``, `name`, :mod:`module`
 KINDS = ("solvers", "plugins", "datasets", "kernels", "formulations", "metrics")
 
 
@@ -104,12 +106,13 @@ def _owner(registry: Registry, module: str) -> str:
 
 
 def summary(subject: Any) -> str:
-    """Return the first paragraph of a docstring in one line; the dataclass's made-up one is none."""
-    return " ".join(docstring(subject).partition("\n\n")[0].split())
+    """Return the first paragraph of a docstring in one line, without its markup."""
+    plain = _MARKUP.sub(r"\1", docstring(subject).partition("\n\n")[0])
+    return " ".join(plain.split())
 
 
 def docstring(subject: Any) -> str:
-    """Return the docstring, empty without one of its own."""
+    """Return the docstring, empty without one; the signature that a dataclass makes up is none."""
     text = inspect.cleandoc(getattr(subject, "__doc__", None) or "")
     generated = isinstance(subject, type) and text.startswith(f"{subject.__name__}(")
     return "" if generated else text

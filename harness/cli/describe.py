@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from harness.registry import Registry
 
 _INDENT = "  "
+_READABLE_BYTES = 20_000_000  # raw files up to this size are read for a description
 
 
 @click.command("describe", short_help="Describe one of them, with its parameters.")
@@ -72,8 +73,29 @@ def _solver(entry: Entry, registry: Registry, width: int) -> list[str]:
 def _dataset(entry: Entry, _registry: Registry, width: int) -> list[str]:
     from harness.cli.catalogue import docstring
 
-    about = _facts([("description", entry.summary), ("raw files", _raw_files(entry.subject))], width)
-    return [textwrap.indent(docstring(entry.subject), _INDENT), about]
+    facts = [("description", entry.summary), ("raw files", _raw_files(entry.subject)), *_contents(entry.subject)]
+    return [textwrap.indent(docstring(entry.subject), _INDENT), _facts(facts, width)]
+
+
+def _contents(cls: Any) -> list[tuple[str, str]]:
+    """Return the size and the default kernel, C and gamma: they are known once the data are read."""
+    from harness.datasets.checksums import raw_root
+    from harness.errors import DataError
+    from harness.report import figures
+
+    try:
+        weight = sum((raw_root() / name).stat().st_size for name in getattr(cls, "files", ()))
+        if weight > _READABLE_BYTES:
+            return [("size and defaults", f"not read for a description, the files have {weight / 1e6:.0f} MB")]
+        data = cls().load()
+    except (OSError, DataError):
+        return []
+    (n, d), n_test = data.x_train.shape, data.x_test.shape[0]
+    return [
+        ("task", data.task),
+        ("size", f"{n} x {d}, {n_test} test points"),
+        ("defaults", figures.assignments(data.defaults)),
+    ]
 
 
 def _raw_files(cls: Any) -> str:
@@ -137,7 +159,7 @@ def _parameters(cls: type, width: int) -> str:
             _INDENT + known.name,
             known.type_name,
             known.range,
-            "required" if known.default is dataclasses.MISSING else str(known.default),
+            "required" if known.default is dataclasses.MISSING else _as_typed(known.default),
             known.doc,
         ]
         for known in parameters.parameters_of(cls)
@@ -152,3 +174,10 @@ def _parameters(cls: type, width: int) -> str:
         layout.Column("meaning", wrap="words"),
     ]
     return layout.table(columns, rows, width)
+
+
+def _as_typed(value: Any) -> str:
+    """Return a default as a user would type it: ``none``, ``true``."""
+    from harness.report import figures
+
+    return str(value).lower() if value is None or isinstance(value, bool) else figures.setting(value)
