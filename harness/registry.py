@@ -9,9 +9,7 @@ import fnmatch
 import functools
 import hashlib
 import importlib
-import importlib.util
 import os
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -21,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from harness import hookspecs, parameters, selection
+from harness import admission, hookspecs, parameters, selection
 from harness.errors import PluginError, UsageError
 from harness.parameters import did_you_mean
 
@@ -100,10 +98,11 @@ class Registry:
                 )
             module = importer()
             self._check_hooks(name, module)
-            added = self._collect(name, module)
-            self._admit(name, added)
             self.manager.register(module, name=name)
-        except Exception as error:  # a plugin may raise anything at import
+            self._admit(name, self._collect(name, module))
+        except (Exception, SystemExit) as error:  # a plugin may raise anything at import
+            if name not in self.plugins and self.manager.has_plugin(name):
+                self.manager.unregister(name=name)
             self.broken[name] = Broken(name, _last_line(error))
             return
         self.plugins[name] = Plugin(name, module, distribution, version)
@@ -111,14 +110,15 @@ class Registry:
     def _check_hooks(self, name: str, module: ModuleType) -> None:
         known = [attribute for attribute in vars(hookspecs) if attribute.startswith("harness_")]
         for attribute in vars(module):
-            if not attribute.startswith("harness_") or not callable(getattr(module, attribute)):
+            marked = self.manager.parse_hookimpl_opts(module, attribute) is not None
+            if not marked and not (attribute.startswith("harness_") and callable(getattr(module, attribute))):
                 continue
             if attribute not in known:
                 hooks = ", ".join(known)
                 raise PluginError(
                     f"it has an unknown hook '{attribute}'{did_you_mean(attribute, known)}; the hooks are: {hooks}."
                 )
-            if self.manager.parse_hookimpl_opts(module, attribute) is None:
+            if not marked:
                 raise PluginError(
                     f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it."
                 )
@@ -135,18 +135,13 @@ class Registry:
             "metric": dict(call("harness_metrics") or {}),
             "report format": dict(call("harness_report_formats") or {}),
         }
-        from harness.solver import Solver
-
         for cls in added["solver"]:
-            if not (isinstance(cls, type) and issubclass(cls, Solver)):
-                raise PluginError(
-                    f"harness_solvers returned {cls!r}; it must return subclasses of harness.Solver (classes, not instances)."
-                )
-            if not isinstance(getattr(cls, "name", None), str) or not getattr(cls, "solves", ()):
-                raise PluginError(
-                    f"solver class {cls.__name__} needs the class attributes 'name' (text) and 'solves' (formulations)."
-                )
-            parameters.parameters_of(cls)
+            admission.check_solver(cls)
+        for kind, hook in (("data set", "harness_datasets"), ("kernel", "harness_kernels")):
+            for cls in added[kind]:
+                if not isinstance(cls, type):
+                    raise PluginError(f"{hook} returned {cls!r}; it must return classes, not instances.")
+                admission.check_class(cls, kind)
         return added
 
     def _admit(self, name: str, added: Mapping[str, Any]) -> None:
@@ -315,20 +310,6 @@ def source_sha256(module: ModuleType) -> str:
     return digest.hexdigest()
 
 
-def _from_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise PluginError(f"{path} is no Python file; --plugin-path takes a .py file or a package folder.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[path.stem]
-        raise
-    return module
-
-
 def _builtin(registry: Registry) -> None:
     """Register what comes with the host, through the same door as a plugin's."""
     module = importlib.import_module("harness.builtin")
@@ -356,7 +337,7 @@ def load_registry(plugin_paths: Iterable[str | Path] = ()) -> Registry:
         if not path.is_file():
             raise UsageError(f"plugin path {given} does not exist; --plugin-path takes a .py file or a package folder.")
         plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
-        registry.load(plugin_name, functools.partial(_from_file, path))
+        registry.load(plugin_name, functools.partial(admission.module_from, path))
     return registry
 
 

@@ -1,0 +1,86 @@
+"""What the registry asks of a plugin before it is taken: its module, and the classes it registers."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from harness import parameters
+from harness.errors import PluginError
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")  # what a selection string can name
+
+
+def check_solver(cls: Any) -> None:
+    """Refuse what cannot be configured or driven, before anybody selects it."""
+    from harness.problems.problem import Problem
+    from harness.solver import Solver
+
+    if not (isinstance(cls, type) and issubclass(cls, Solver)):
+        raise PluginError(
+            f"harness_solvers returned {cls!r}; it must return subclasses of harness.Solver (classes, not instances)."
+        )
+    if not isinstance(getattr(cls, "name", None), str) or not getattr(cls, "solves", ()):
+        raise PluginError(
+            f"solver class {cls.__name__} needs the class attributes 'name' (text) and 'solves' (formulations)."
+        )
+    solves = cls.solves if isinstance(cls.solves, (tuple, list, set, frozenset)) else [cls.solves]
+    wrong = [formulation for formulation in solves if not _is_subclass(formulation, Problem)]
+    if wrong or not isinstance(cls.solves, (tuple, list)):
+        raise PluginError(
+            f"solver class {cls.__name__} has solves={cls.solves!r}; it must be a tuple of formulations, "
+            "the preferred one first: solves = (harness.CSVC,)."
+        )
+    check_class(cls, "solver")
+
+
+def check_class(cls: type, kind: str) -> None:
+    """Refuse a registered class without a usable name, fields or methods."""
+    name = getattr(cls, "name", None)
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise PluginError(
+            f"{kind} class {cls.__name__} has the name {name!r}; it must be text of letters, digits and - _ . + only."
+        )
+    own = [field for field, text in vars(cls).get("__annotations__", {}).items() if "ClassVar" not in str(text)]
+    if own and "__dataclass_fields__" not in vars(cls):
+        raise PluginError(
+            f"{kind} class {cls.__name__} declares {own[0]!r} but is no dataclass; put @dataclass(frozen=True) above it."
+        )
+    missing = sorted(getattr(cls, "__abstractmethods__", ()))
+    if missing:
+        raise PluginError(f"{kind} class {cls.__name__} has no method {missing[0]!r}; it must have one.")
+    parameters.parameters_of(cls)
+
+
+def _is_subclass(candidate: Any, base: type) -> bool:
+    return isinstance(candidate, type) and issubclass(candidate, base)
+
+
+_from_path: set[str] = set()  # names of modules that came from a plugin path
+
+
+def module_from(path: Path) -> ModuleType:
+    """Import a plugin from a file, or from a package's ``__init__.py``, under its own name."""
+    package = path.name == "__init__.py"
+    name = path.parent.name if package else path.stem
+    if name in sys.stdlib_module_names or (name in sys.modules and name not in _from_path):
+        raise PluginError(f"{path} has the name of the Python module '{name}'; rename it.")
+    folders = [str(path.parent)] if package else None
+    spec = importlib.util.spec_from_file_location(name, path, submodule_search_locations=folders)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{path} is no Python file; --plugin-path takes a .py file or a package folder.")
+    for stale in [known for known in sys.modules if known == name or known.startswith(f"{name}.")]:
+        del sys.modules[stale]
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    _from_path.add(name)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
