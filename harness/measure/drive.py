@@ -128,16 +128,17 @@ class _Drive:
                         break
                     due_seconds, due_evaluations = self._due()
                 began = clock()
+            cpu_seconds = max(0.0, self.cpu_clock() - cpu_began - self.host_cpu)
+            if last is None:
+                raise PluginError(
+                    f"solver '{solver.name}' ended without yielding a model; it must yield at least one Iterate."
+                )
+            # copied before the generator is closed: its arrays are its own, and it may clear them
+            return self._outcome(last, reason, seconds, cpu_seconds, yields)
         finally:
             close = getattr(iterates, "close", None)
             if close is not None:
                 close()
-        cpu_seconds = max(0.0, self.cpu_clock() - cpu_began - self.host_cpu)
-        if last is None:
-            raise PluginError(
-                f"solver '{solver.name}' ended without yielding a model; it must yield at least one Iterate."
-            )
-        return self._outcome(last, reason, seconds, cpu_seconds, yields)
 
     def _due(self) -> tuple[float, float]:
         """Return the seconds and evaluations at which the host must look again."""

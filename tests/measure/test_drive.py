@@ -1,0 +1,395 @@
+"""The drive loop with a fake clock: whose time counts, when the host looks, when it stops, what it keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from harness import (
+    CSVC,
+    RBF,
+    Budget,
+    HarnessError,
+    InvalidModel,
+    Iterate,
+    KernelOracle,
+    PluginError,
+    Problem,
+    Solver,
+    TracePlan,
+    drive,
+)
+
+N = 10
+
+
+class Clock:
+    """Time that passes only where a test says so."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@dataclass(frozen=True)
+class Scripted(Solver):
+    """Yields what a test's script yields."""
+
+    name = "scripted"
+    solves = (CSVC,)
+    observable = True
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        return SCRIPT[0](problem)
+
+
+SCRIPT: list[Callable[[Problem], Any]] = [lambda problem: iter(())]
+
+
+def problem() -> Problem:
+    x = np.random.default_rng(0).normal(size=(N, 2))
+    return CSVC.build(KernelOracle(RBF(), x), np.where(np.arange(N) % 2, 1.0, -1.0))
+
+
+def run(script: Callable[[Problem], Any], budget: Budget | None = None, plan: TracePlan | None = None, **options: Any):
+    SCRIPT[0] = script
+    stated = options.pop("problem", None) or problem()
+    clocks = {"clock": Clock(), "cpu_clock": Clock(), **options}
+    return drive(Scripted(), stated, np.random.default_rng(0), budget, plan, **clocks)
+
+
+def ticking(clock: Clock, seconds: float, steps: int = 10**6, done_at: int | None = None, cost: int = 0):
+    def script(stated: Problem) -> Iterator[Iterate]:
+        coef = np.zeros(N)
+        for step in range(1, steps + 1):
+            clock.now += seconds
+            stated.kernel.counter.evaluations += cost
+            yield Iterate(coef, 0.25, done=step == done_at)
+
+    return script
+
+
+def test_the_clock_runs_only_inside_next() -> None:
+    clock = Clock()
+
+    def observer(point) -> None:
+        clock.now += 1000.0  # the host's time is the host's
+
+    plan = TracePlan(per_decade=5, first_seconds=0.5)
+    outcome = run(ticking(clock, 1.0, steps=7), None, plan, clock=clock, observer=observer)
+    assert outcome.seconds == 7.0
+    assert outcome.yields == 7
+    assert len(outcome.trace) > 3
+    assert (outcome.status, outcome.reason) == ("ok", "")
+
+
+def test_work_before_the_first_yield_and_after_the_last_is_timed() -> None:
+    clock = Clock()
+
+    def script(stated: Problem) -> Iterator[Iterate]:
+        clock.now += 5.0
+        yield Iterate(np.zeros(N))
+        clock.now += 3.0
+
+    assert run(script, clock=clock).seconds == 8.0
+
+
+def test_work_in_a_function_that_returns_a_list_is_timed() -> None:
+    clock = Clock()
+
+    def script(stated: Problem) -> list[Iterate]:
+        clock.now += 5.0
+        return [Iterate(np.zeros(N), done=True)]
+
+    assert run(script, clock=clock).seconds == 5.0
+
+
+def test_the_hosts_cpu_time_is_not_the_solvers() -> None:
+    cpu, clock = Clock(), Clock()
+
+    def script(stated: Problem) -> Iterator[Iterate]:
+        for _ in range(4):
+            clock.now += 1.0
+            cpu.now += 0.5
+            yield Iterate(np.zeros(N))
+
+    def observer(point) -> None:
+        cpu.now += 70.0
+
+    outcome = run(script, None, TracePlan(first_seconds=0.1), clock=clock, cpu_clock=cpu, observer=observer)
+    assert len(outcome.trace) == 4
+    assert outcome.cpu_seconds == 2.0
+
+
+@pytest.mark.parametrize(
+    ("budget", "yields", "reason"),
+    [
+        (Budget(seconds=3.0), 3, "time limit of 3 s"),
+        (Budget(kernel_evaluations=45), 5, "budget of 45 kernel evaluations"),
+        (Budget(iterations=4), 4, "budget of 4 iterations"),
+        (Budget(iterations=1), 1, "budget of 1 iterations"),
+        (Budget(seconds=3.0, kernel_evaluations=20, iterations=9), 2, "budget of 20 kernel evaluations"),
+    ],
+)
+@pytest.mark.parametrize("plan", [None, TracePlan()])
+def test_a_budget_stops_at_the_first_yield_that_spends_it(budget: Budget, yields: int, reason: str, plan) -> None:
+    clock = Clock()
+    outcome = run(ticking(clock, 1.0, cost=10), budget, plan, clock=clock)
+    assert outcome.yields == yields
+    assert outcome.status == "budget"
+    assert reason in outcome.reason
+    assert not outcome.claimed_done
+
+
+def test_done_wins_over_a_budget_that_ends_with_it() -> None:
+    clock = Clock()
+    outcome = run(ticking(clock, 1.0, done_at=4), Budget(iterations=4), clock=clock)
+    assert (outcome.status, outcome.reason, outcome.claimed_done) == ("ok", "", True)
+
+
+def test_no_budget_and_no_plan_never_look() -> None:
+    clock = Clock()
+    outcome = run(ticking(clock, 1.0, steps=1000, cost=10**6), clock=clock)
+    assert outcome.trace == []
+    assert outcome.yields == 1000
+
+
+def test_a_target_gap_stops_when_the_hosts_own_certificate_reaches_it() -> None:
+    from harness import get_solver
+
+    stated, clock = problem(), Clock()
+    with stated.kernel.uncounted():
+        solution = get_solver("qp").solve(problem())
+
+    def script(_: Problem) -> Iterator[Iterate]:
+        for step in range(100):
+            clock.now += 1.0
+            share = min(1.0, step / 20)
+            yield Iterate(share * solution.dual_coef, solution.intercept, info={"claimed_gap": 0.0})
+
+    plan = TracePlan(per_decade=50, first_seconds=0.5)
+    outcome = run(script, Budget(target_gap=1e-3), plan, problem=stated, clock=clock)
+    assert outcome.status == "ok"
+    assert outcome.reason == "stopped by the host at the target gap of 0.001"
+    assert 2 < outcome.yields <= 22
+    assert outcome.trace[-1].relative_gap <= 1e-3 < outcome.trace[-2].relative_gap
+
+
+def test_trace_points_stand_at_the_exact_geometric_series_of_seconds() -> None:
+    clock = Clock()
+    plan = TracePlan(per_decade=5, first_seconds=1.0, first_evaluations=10**9)
+    outcome = run(ticking(clock, 0.125, steps=8 * 200), None, plan, clock=clock)
+    series = [10 ** (k / 5) for k in range(12)]  # 1, 1.58, 2.51, 3.98, 6.31, 10 ... 158
+    expected = [np.ceil(second / 0.125 - 1e-9) * 0.125 for second in series if second <= 200.0]
+    assert [point.seconds for point in outcome.trace] == expected
+    assert {point.reason for point in outcome.trace} == {"seconds"}
+    assert [point.iteration for point in outcome.trace] == [round(second / 0.125) for second in expected]
+
+
+def test_trace_points_stand_at_the_exact_geometric_series_of_evaluations() -> None:
+    clock = Clock()
+    plan = TracePlan(per_decade=2, first_seconds=1e9, first_evaluations=1000)
+    outcome = run(ticking(clock, 1.0, steps=400, cost=250), None, plan, clock=clock)
+    assert [point.kernel_evaluations for point in outcome.trace] == [1000, 3250, 10000, 31750, 100000]
+    assert {point.reason for point in outcome.trace} == {"kernel_evaluations"}
+
+
+def test_one_long_step_takes_one_point_not_a_backlog() -> None:
+    clock = Clock()
+    seconds = iter([50.0, 0.01, 0.01, 60.0])
+
+    def script(stated: Problem) -> Iterator[Iterate]:
+        for step in seconds:
+            clock.now += step
+            yield Iterate(np.zeros(N))
+
+    outcome = run(script, None, TracePlan(per_decade=1, first_seconds=1.0), clock=clock)
+    assert [point.iteration for point in outcome.trace] == [1, 4]
+
+
+@pytest.mark.parametrize("per_decade", [1, 3, 5, 7])
+@pytest.mark.parametrize("first", [1e-3, 0.7, 1000.0])
+def test_the_series_goes_on_from_its_own_points(per_decade: int, first: float) -> None:
+    plan = TracePlan(per_decade=per_decade, first_seconds=first)
+    assert plan.next_seconds(0.0) == first
+    value = first
+    for k in range(1, 40):
+        value = plan.next_seconds(value)
+        assert value == pytest.approx(first * 10 ** (k / per_decade), rel=1e-12)
+        assert plan.next_seconds(value * (1 - 1e-6)) == pytest.approx(value)
+
+
+def test_the_observer_sees_each_point_as_it_is_taken() -> None:
+    clock, seen = Clock(), []
+
+    def script(stated: Problem) -> Iterator[Iterate]:
+        for _ in range(3):
+            clock.now += 1.0
+            yield Iterate(np.zeros(N))
+        assert len(seen) == 3, "a run killed now has left three points"
+
+    outcome = run(script, None, TracePlan(per_decade=10, first_seconds=0.5), clock=clock, observer=seen.append)
+    assert seen == outcome.trace
+
+
+def test_a_point_has_its_certificate_only_where_the_plan_allows_its_cost() -> None:
+    clock = Clock()
+
+    def script(stated: Problem) -> Iterator[Iterate]:
+        for support in (2, 3):
+            coef = stated.targets * (np.arange(N) < support)
+            coef[support:] = 0.0
+            clock.now += 1.0
+            yield Iterate(coef)
+
+    stated = problem()
+    plan = TracePlan(first_seconds=0.5, certificate_values=2 * N)
+    outcome = run(script, None, plan, problem=stated, clock=clock, metric=lambda coef, intercept: 0.75)
+    full, cheap = outcome.trace
+    assert full.relative_gap is not None
+    assert full.test_accuracy == 0.75
+    assert (cheap.relative_gap, cheap.primal, cheap.test_accuracy) == (None, None, None)
+    assert (full.support_vectors, cheap.support_vectors) == (2, 3)
+    assert stated.kernel.counter.evaluations == 0, "certificates are the host's own cost"
+    assert "relative_gap" not in cheap.as_dict()
+
+
+def test_a_model_that_is_not_finite_gets_no_certificate_in_mid_run() -> None:
+    clock = Clock()
+
+    def script(stated: Problem) -> Iterator[Iterate]:
+        clock.now += 1.0
+        yield Iterate(np.full(N, np.nan))
+        clock.now += 1.0
+        yield Iterate(np.zeros(3))
+
+    outcome = run(script, None, TracePlan(first_seconds=0.5), clock=clock)
+    assert [point.relative_gap for point in outcome.trace] == [None, None]
+
+
+def test_a_black_box_reports_no_kernel_evaluations() -> None:
+    clock = Clock()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Scripted, "observable", False)
+        outcome = run(ticking(clock, 1.0, steps=1), None, TracePlan(first_seconds=0.5), clock=clock)
+    assert outcome.trace[0].kernel_evaluations is None
+
+
+@pytest.mark.parametrize("how", ["done", "budget", "error"])
+def test_the_generator_is_closed(how: str) -> None:
+    closed = []
+
+    def script(stated: Problem) -> Iterator[Any]:
+        try:
+            yield Iterate(np.zeros(N))
+            yield Iterate(np.zeros(N), done=True) if how == "done" else "no iterate"
+        finally:
+            closed.append(True)
+
+    if how == "error":
+        with pytest.raises(PluginError):
+            run(script)
+    else:
+        run(script, Budget(iterations=1) if how == "budget" else None)
+    assert closed == [True]
+
+
+@pytest.mark.parametrize(
+    ("script", "error", "message"),
+    [
+        (lambda p: iter([np.zeros(N)]), PluginError, "yielded ndarray; a solver yields harness.Iterate"),
+        (lambda p: iter([None]), PluginError, "yielded NoneType"),
+        (lambda p: iter([]), PluginError, "without yielding a model; it must yield at least one Iterate"),
+        (lambda p: iter([Iterate(done=True)]), InvalidModel, "neither dual_coef nor weights; one is needed"),
+    ],
+)
+def test_a_breach_of_the_protocol_is_named(script, error: type[HarnessError], message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        run(script)
+    assert "solver 'scripted'" in str(caught.value)
+
+
+def test_what_the_solver_raises_passes_through() -> None:
+    def script(stated: Problem) -> Iterator[Iterate]:
+        yield Iterate(np.zeros(N))
+        raise ZeroDivisionError("its own")
+
+    with pytest.raises(ZeroDivisionError, match="its own"):
+        run(script)
+
+
+@pytest.mark.parametrize("how", ["done", "budget"])
+def test_the_kept_model_is_a_copy(how: str) -> None:
+    """The solver clears its arrays when it is closed, and would go on changing them afterwards."""
+    held = {}
+
+    def script(stated: Problem) -> Iterator[Iterate]:
+        coef = held["coef"] = np.arange(N, dtype=float)
+        weights = held["weights"] = np.ones(2)
+        try:
+            yield Iterate(coef, 1.5, weights=weights, done=how == "done", step=17, core_set=4, info={"a": coef[3]})
+        finally:
+            coef[:] = -1.0
+            weights[:] = -1.0
+
+    outcome = run(script, Budget(iterations=1))
+    held["coef"][:] = 99.0
+    np.testing.assert_array_equal(outcome.dual_coef, np.arange(N))
+    np.testing.assert_array_equal(outcome.weights, np.ones(2))
+    assert (outcome.intercept, outcome.iterations, outcome.core_set, outcome.info) == (1.5, 17, 4, {"a": 3.0})
+
+
+def test_trace_points_are_not_changed_by_what_the_solver_does_next() -> None:
+    clock = Clock()
+
+    def script(stated: Problem) -> Iterator[Iterate]:
+        info, coef = {"rounds": [1]}, np.zeros(N)
+        for step in range(3):
+            clock.now += 1.0
+            info["step"] = step
+            coef[step] = stated.targets[step]
+            yield Iterate(coef, info=info)
+
+    outcome = run(script, None, TracePlan(per_decade=10, first_seconds=0.5), clock=clock)
+    assert [point.info["step"] for point in outcome.trace] == [0, 1, 2]
+    assert [point.support_vectors for point in outcome.trace] == [1, 2, 3]
+
+
+def test_the_solvers_own_claims_become_plain_data() -> None:
+    import json
+
+    info = {
+        "n": np.int64(3),
+        "eps": np.float32(0.5),
+        "inf": float("inf"),
+        "nan": np.nan,
+        "v": np.arange(2),
+        "o": object,
+    }
+    outcome = run(lambda p: iter([Iterate(np.zeros(N), info=info, done=True)]))
+    assert outcome.info["n"] == 3
+    assert outcome.info["inf"] == "inf"
+    assert outcome.info["v"] == [0, 1]
+    json.dumps(outcome.info, allow_nan=False)
+
+
+def test_a_yield_costs_microseconds_when_nothing_is_due() -> None:
+    import time
+
+    iterate, steps = Iterate(np.zeros(N)), 50_000
+
+    def script(stated: Problem) -> Iterator[Iterate]:
+        for _ in range(steps):
+            yield iterate
+
+    began = time.perf_counter()
+    SCRIPT[0] = script
+    outcome = drive(Scripted(), problem(), np.random.default_rng(0), Budget(seconds=1e6), TracePlan(first_seconds=1e6))
+    assert outcome.yields == steps
+    assert (time.perf_counter() - began) / steps < 20e-6  # measured: about 0.5 microseconds

@@ -1,0 +1,72 @@
+"""The metrics against scikit-learn and against counts made by hand."""
+
+import numpy as np
+import pytest
+import sklearn.metrics
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from harness.measure.metrics import METRICS, predicted
+
+TARGETS = np.array([1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0])
+SCORES = np.array([2.0, 0.0, -1.0, -3.0, 0.5, -0.1, -2.0, -0.2])  # 2 of 3 positives, 4 of 5 negatives are right
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("accuracy", 6 / 8),
+        ("balanced-accuracy", (2 / 3 + 4 / 5) / 2),
+        ("g-means", np.sqrt(2 / 3 * 4 / 5)),
+        ("f1", 2 / 3),  # precision 2/3, recall 2/3
+        ("roc-auc", (5 + 4 + 2) / 15),  # pairs in the right order: 2.0 beats 5, 0.0 beats 4, -1.0 beats 2
+        ("prbep", 2 / 3),  # the three best scores 2.0, 0.5, 0.0 hold two positives
+    ],
+)
+def test_a_metric_equals_the_count_made_by_hand(name: str, value: float) -> None:
+    assert METRICS[name](TARGETS, SCORES) == pytest.approx(value)
+
+
+def test_a_score_of_zero_is_positive() -> None:
+    np.testing.assert_array_equal(predicted([0.0, -0.0, -1e-300, 1e-300]), [1.0, 1.0, -1.0, 1.0])
+
+
+def test_at_the_break_even_point_precision_equals_recall() -> None:
+    """The definition: call exactly n_positive points positive; then precision and recall have one denominator."""
+    rng = np.random.default_rng(0)
+    targets, scores = np.where(rng.random(200) < 0.3, 1.0, -1.0), rng.normal(size=200)
+    threshold = np.sort(scores)[::-1][int((targets > 0).sum()) - 1]
+    called = np.where(scores >= threshold, 1.0, -1.0)
+    precision = sklearn.metrics.precision_score(targets, called)
+    assert precision == pytest.approx(sklearn.metrics.recall_score(targets, called))
+    assert METRICS["prbep"](targets, scores) == pytest.approx(precision)
+
+
+labels = st.lists(st.sampled_from([-1.0, 1.0]), min_size=4, max_size=30).filter(lambda y: len(set(y)) == 2)
+
+
+@given(labels, st.integers(0, 1000))
+def test_the_metrics_equal_those_of_scikit_learn(values, seed) -> None:
+    y, f = np.array(values), np.random.default_rng(seed).normal(size=len(values))
+    called = predicted(f)
+    assert METRICS["accuracy"](y, f) == pytest.approx(sklearn.metrics.accuracy_score(y, called))
+    assert METRICS["balanced-accuracy"](y, f) == pytest.approx(sklearn.metrics.balanced_accuracy_score(y, called))
+    assert METRICS["f1"](y, f) == pytest.approx(sklearn.metrics.f1_score(y, called, zero_division=0.0))
+    assert METRICS["roc-auc"](y, f) == pytest.approx(sklearn.metrics.roc_auc_score(y, f))
+    recalls = sklearn.metrics.recall_score(y, called, average=None, zero_division=0.0)
+    assume(len(recalls) == 2)
+    assert METRICS["g-means"](y, f) == pytest.approx(np.sqrt(np.prod(recalls)))
+
+
+@given(st.lists(st.floats(-100, 100), min_size=2, max_size=20), st.integers(0, 1000))
+def test_the_regression_metrics_equal_those_of_scikit_learn(values, seed) -> None:
+    y, f = np.array(values), np.array(values) + np.random.default_rng(seed).normal(size=len(values))
+    assume(np.ptp(y) > 1e-3)
+    assert METRICS["mse"](y, f) == pytest.approx(sklearn.metrics.mean_squared_error(y, f))
+    assert METRICS["mae"](y, f) == pytest.approx(sklearn.metrics.mean_absolute_error(y, f))
+    assert METRICS["r2"](y, f) == pytest.approx(sklearn.metrics.r2_score(y, f))
+
+
+def test_metrics_return_python_numbers() -> None:
+    for name, metric in METRICS.items():
+        assert type(metric(TARGETS, SCORES)) is float, name
