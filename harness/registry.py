@@ -255,7 +255,7 @@ class Registry:
                     )
         if not sources:
             raise UsageError("no data set is selected; name at least one, for example --datasets digits.")
-        return list({source.label: source for source in sources}.values())
+        return list(dict.fromkeys(sources))
 
     def kernel_class(self, name: str) -> type[Kernel]:
         """Return a kernel class by name; UsageError with near names if unknown."""

@@ -11,7 +11,7 @@ from harness import parameters
 from harness.errors import UsageError
 from harness.parameters import did_you_mean
 from harness.registry import Broken, Chosen, Registry
-from harness.run.study import RunSpec, Study
+from harness.run.study import RunSpec, Study, data_key
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset, DataSource
@@ -24,7 +24,7 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
 
     Parameters
     ----------
-    datasets : data source label -> loaded data, for the defaults (kernel, gamma, C)
+    datasets : data key of each source -> loaded data, for the defaults (kernel, gamma, C)
 
     Interleaved order: repetitions and seeds outermost, solvers innermost, so that a disturbance of the
     machine falls on all solvers alike. Shuffled: the same runs in a random order that is always the same.
@@ -37,7 +37,7 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
     cells = [
         spec
         for source in study.datasets
-        for spec in _cells(study, registry, source, datasets[source.label])
+        for spec in _cells(study, registry, source, datasets[data_key(source.name, parameters.values_of(source))])
     ]  # fmt: skip
     specs: list[RunSpec] = []
     for repetition, seed in itertools.product(range(study.repeat), study.seeds):

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from harness.errors import DataError, UsageError
 from harness.measure.machine import machine, versions
-from harness.parameters import did_you_mean
+from harness.parameters import did_you_mean, values_of
 from harness.registry import Registry, source_sha256
 from harness.run.plan import plan
 from harness.run.pool import Pool, WorkerDied, numba_cache_folder
 from harness.run.store import COLUMNS, Store, default_store
-from harness.run.study import Record, RunSpec, Study
+from harness.run.study import Record, RunSpec, Study, data_key
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
@@ -72,7 +72,7 @@ class _Session:
             if metric not in registry.metrics:
                 near = did_you_mean(metric, registry.metrics)
                 raise UsageError(f"there is no metric called '{metric}'{near}; known: {', '.join(registry.metrics)}.")
-        self.datasets = {source.label: _loaded(source) for source in study.datasets}
+        self.datasets = {data_key(source.name, values_of(source)): _loaded(source) for source in study.datasets}
         self.specs = plan(study, registry, self.datasets)
         self.host_sha256 = _host_sha256()
 
@@ -108,7 +108,7 @@ class _Session:
             "plugin": code,
             "others": self._other_plugins(spec),
             "versions": versions(),
-            "data": self.datasets[spec.dataset].sha256,
+            "data": self.datasets[spec.data_key].sha256,
             "machine": machine()["id"],
         }
         return located.key(surroundings)
@@ -237,7 +237,7 @@ class _Session:
 
     def _complete(self, spec: RunSpec, outcome: Record, key: str) -> Record:
         """Return the full record: what was measured beside what was asked, unknown figures None."""
-        dataset = self.datasets[spec.dataset]
+        dataset = self.datasets[spec.data_key]
         plugin = self.registry.plugins.get(spec.plugin)
         own_version = (
             {plugin.distribution or plugin.name: plugin.version} if plugin is not None and plugin.version else {}

@@ -55,6 +55,11 @@ class Study:
     metrics: list[str] = field(default_factory=list)
 
 
+def data_key(source: str, source_parameters: Mapping[str, Any]) -> str:
+    """Return what tells one configured data source from another; two files may have the same label."""
+    return json.dumps([source, dict(source_parameters)], sort_keys=True, default=str)
+
+
 @dataclass(frozen=True)
 class RunSpec:
     """One run as plain data: all a worker needs to carry it out, and all that its result depends on."""
@@ -84,10 +89,9 @@ class RunSpec:
     broken_reason: str = ""  # not empty: the plugin could not be loaded
 
     @property
-    def label(self) -> str:
-        """The solver with its parameters that differ from the defaults is the registry's; this is name[all]."""
-        inside = ",".join(f"{name}={value}" for name, value in self.parameters.items())
-        return f"{self.solver}[{inside}]" if inside else self.solver
+    def data_key(self) -> str:
+        """Which configured data source the run reads."""
+        return data_key(self.source, self.source_parameters)
 
     @property
     def configuration(self) -> str:

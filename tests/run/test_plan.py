@@ -5,9 +5,10 @@ import pytest
 
 from harness.datasets import Dataset, content_sha256
 from harness.errors import UsageError
+from harness.parameters import values_of
 from harness.registry import load_registry
 from harness.run.plan import plan, scale_gamma
-from harness.run.study import RunSpec, Study
+from harness.run.study import RunSpec, Study, data_key
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +25,7 @@ def data(label="banana-like", **defaults):
 def specs(registry, selection, **options):
     sources = registry.select_datasets("banana-like")
     study = Study(registry.select_solvers(selection), sources, **options)
-    return plan(study, registry, {source.label: data() for source in sources})
+    return plan(study, registry, {data_key(source.name, values_of(source)): data() for source in sources})
 
 
 def by_solver(found):
