@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from harness.report import figures
-from harness.report.rows import FAILED
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -37,8 +36,10 @@ class Reporter:
 
     def finished(self, record: Record, reused: bool) -> None:
         """Learn a run's outcome."""
+        from harness.run.session import failed
+
         self.done += 1
-        self.failures += record.get("status") in FAILED
+        self.failures += failed(record)
 
     def __enter__(self) -> Self:
         return self
@@ -105,10 +106,11 @@ class Live(Reporter):
 
     def finished(self, record: Record, reused: bool) -> None:
         """Advance the bar; a failure stays on the screen as a line."""
+        before = self.failures
         super().finished(record, reused)
         failed = f"{self.failures} failed" if self.failures else ""
         self._progress.update(self._task, advance=1, failed=failed)
-        if record.get("status") in FAILED and not reused:
+        if self.failures > before and not reused:
             self._progress.console.print(line(record, reused=reused), markup=False, highlight=False)
 
     def __enter__(self) -> Self:

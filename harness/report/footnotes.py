@@ -16,14 +16,14 @@ NOT_RANKED = "gaps, KKT violations and objectives compare only within a formulat
 
 
 class Reasons:
-    """Numbers the reasons of failed runs: the same reason of the same solver has one number in the whole report."""
+    """Numbers the reasons of runs that are not ok: the same reason of the same solver has one number in the whole report."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
 
     def number(self, row: Row) -> str:
-        """Return the mark of a row's failures, ``[1]`` or ``[1,2]``; empty without any."""
-        found = dict.fromkeys(_reason(row, record) for record in row.failures)
+        """Return the mark of a row, ``[1]`` or ``[1,2]``; empty if all its runs are ok."""
+        found = dict.fromkeys(_reason(row, record) for record in row.unfinished)
         numbers = [self._numbers.setdefault(text, len(self._numbers) + 1) for text in found]
         return f"[{','.join(map(str, numbers))}]" if numbers else ""
 
@@ -71,7 +71,7 @@ def _not_observable(rows: Sequence[Row]) -> list[str]:
     blind = dict.fromkeys(row.label for row in rows if row.measured and not row.values("kernel_evaluations"))
     if not blind:
         return []
-    return [f"k-evals -: not observable, {_listing(blind)} computes kernel values out of the harness's sight."]
+    return [f"kernel evals -: not observable, {_listing(blind)} computes kernel values out of the harness's sight."]
 
 
 def _formulations(groups: Sequence[Group]) -> list[str]:

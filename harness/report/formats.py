@@ -107,7 +107,7 @@ def markdown_text(records: Sequence[Record], *, dated: bool = False) -> str:
     result = []
     for group, cells in sheet.groups:
         result += [f"### {_escaped(table.heading_of(group))}", ""]
-        result.append(_markdown_row([column.title for column in sheet.columns]))
+        result.append(_markdown_row([column.title.replace("\n", " ") for column in sheet.columns]))
         result.append(_markdown_row(["---:" if column.right else "---" for column in sheet.columns], escape=False))
         for row in cells:
             shown = [f"**{_escaped(cell.text)}**" if cell.best else _escaped(cell.text) for cell in row]

@@ -6,6 +6,7 @@ ones leave. A cell can be marked as the best of its column: ``*`` behind it, bol
 
 from __future__ import annotations
 
+import functools
 import re
 import textwrap
 import unicodedata
@@ -18,12 +19,13 @@ if TYPE_CHECKING:
 PIPE_WIDTH = 100
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _GAP = " "
-_AFTER = re.compile(r"(?<=[,\[/ =])")
+_AFTER = re.compile(r"(?<=[,\[/ ])")
+_NARROWEST = 8
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its title, and how it is set.
+    """One column: its title (with a line break where it is long), and how it is set.
 
     wrap : None: as wide as its widest cell; ``words``: at spaces; ``label``: after commas, brackets and slashes
     marks : room for ``*`` behind each cell, so that marked and unmarked figures stay aligned
@@ -50,9 +52,9 @@ def text_width(text: str) -> int:
     )
 
 
-def natural_widths(columns: Sequence[Column], rows: Iterable[Sequence[Cell]]) -> list[int]:
+def natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> list[int]:
     """Return the width of each column if nothing wraps."""
-    widths = [text_width(column.title) + column.marks for column in columns]
+    widths = [max(map(text_width, column.title.split("\n"))) + column.marks for column in columns]
     for row in rows:
         widths = [
             max(width, text_width(cell.text) + column.marks)
@@ -61,16 +63,34 @@ def natural_widths(columns: Sequence[Column], rows: Iterable[Sequence[Cell]]) ->
     return widths
 
 
-def fitted_widths(columns: Sequence[Column], natural: Sequence[int], width: int) -> list[int]:
+def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
     """Return the widths with which a table is at most ``width`` wide: wrapping columns share what is left."""
-    fixed = sum(size for column, size in zip(columns, natural, strict=True) if column.wrap is None)
+    widths = natural_widths(columns, rows)
+    fixed = sum(size for column, size in zip(columns, widths, strict=True) if column.wrap is None)
     left = width - fixed - len(_GAP) * (len(columns) - 1) - sum(_extra(column) for column in columns)
-    flexible = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: natural[i])
-    widths = list(natural)
+    flexible = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: widths[i])
+    if len(flexible) == 2 and sum(widths[i] for i in flexible) > left >= 2 * _NARROWEST:
+        first, second = flexible
+        lines_with = functools.partial(_line_count, columns, rows, flexible)
+        widths[first] = min(
+            range(_NARROWEST, left - _NARROWEST + 1), key=lambda size: (lines_with([size, left - size]), -size)
+        )
+        widths[second] = left - widths[first]
+        return widths
     for position, i in enumerate(flexible):  # the narrow ones first: what they do not need goes to the wide ones
-        widths[i] = max(8, min(natural[i], left // (len(flexible) - position)))
+        widths[i] = max(_NARROWEST, min(widths[i], left // (len(flexible) - position)))
         left -= widths[i]
     return widths
+
+
+def _line_count(
+    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], flexible: Sequence[int], sizes: Sequence[int]
+) -> int:
+    """Return the lines that the rows take if the flexible columns have these sizes."""
+    return sum(
+        max(len(wrapped(row[i].text, size, columns[i].wrap)) for i, size in zip(flexible, sizes, strict=True))
+        for row in rows
+    )
 
 
 def _extra(column: Column) -> int:
@@ -89,23 +109,38 @@ def lines(
 
     styled : bold titles and best cells, for a terminal
     """
-    titles = [Cell(column.title) for column in columns]
-    result = [_bold(line) if styled else line for line in _row_lines(columns, titles, widths, styled=False)]
+    result = [bold(line, styled=styled) for line in _title_lines(columns, widths)]
     for row in rows:
         result.extend(_row_lines(columns, row, widths, styled=styled))
     return result
+
+
+def _title_lines(columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
+    """Return the titles, those of one line beside the last line of the others."""
+    titles = [column.title.split("\n") for column in columns]
+    height = max(len(title) for title in titles)
+    padded = [[""] * (height - len(title)) + title for title in titles]
+    return [_joined(columns, [(title[i], False) for title in padded], widths, styled=False) for i in range(height)]
 
 
 def _row_lines(columns: Sequence[Column], row: Sequence[Cell], widths: Sequence[int], *, styled: bool) -> list[str]:
     pieces = [wrapped(cell.text, width, column.wrap) for cell, column, width in zip(row, columns, widths, strict=True)]
     result = []
     for i in range(max(len(piece) for piece in pieces)):
-        parts = []
-        for cell, column, width, piece in zip(row, columns, widths, pieces, strict=True):
-            text = piece[i] if i < len(piece) else ""
-            parts.append(_set(text, column, width, best=cell.best and bool(text), styled=styled))
-        result.append(_GAP.join(parts).rstrip())
+        texts = [piece[i] if i < len(piece) else "" for piece in pieces]
+        marked = [(text, cell.best and bool(text)) for text, cell in zip(texts, row, strict=True)]
+        result.append(_joined(columns, marked, widths, styled=styled))
     return result
+
+
+def _joined(
+    columns: Sequence[Column], texts: Sequence[tuple[str, bool]], widths: Sequence[int], *, styled: bool
+) -> str:
+    """Return one line from (text, best) pairs."""
+    cells = zip(texts, columns, widths, strict=True)
+    return _GAP.join(
+        _set(text, column, width, best=best, styled=styled) for (text, best), column, width in cells
+    ).rstrip()
 
 
 def _set(text: str, column: Column, width: int, *, best: bool, styled: bool) -> str:
@@ -145,7 +180,7 @@ def wrapped(text: str, width: int, wrap: Literal["words", "label"] | None) -> li
 def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, *, styled: bool = False) -> str:
     """Return a listing: plain cells, fitted to ``width``."""
     cells = [[Cell(text) for text in row] for row in rows]
-    widths = fitted_widths(columns, natural_widths(columns, cells), width)
+    widths = fitted_widths(columns, cells, width)
     return "\n".join(lines(columns, cells, widths, styled=styled))
 
 

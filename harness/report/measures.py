@@ -71,16 +71,16 @@ class OptimalityMeasure(Measure):
         return row.median("epsilon") if violation is None else violation
 
 
-FIT = Measure("fit s", "fit_seconds", figures.seconds, "low", spread=True)
-EVALUATIONS = Measure("k-evals", "kernel_evaluations", figures.count, "low")
+FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", spread=True)
+EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low")
 SIZE = SizeMeasure("SV/core", "support_vectors", figures.count, "low")
-GAP = Measure("rel. gap", "relative_gap", figures.power, "low", "problem")
+GAP = Measure("rel gap", "relative_gap", figures.power, "low", "problem")
 ACCURACY = Measure("test %", "test_accuracy", figures.percent, "high")
 
 WIDER = (
     Measure("iterations", "iterations", figures.count),
-    Measure("CPU s", "cpu_seconds", figures.seconds),
-    Measure("peak MB", "peak_rss_bytes", figures.size),
+    Measure("CPU\nseconds", "cpu_seconds", figures.seconds),
+    Measure("peak\nMB", "peak_rss_bytes", figures.size),
     Measure("primal", "primal", figures.significant),
     Measure("dual", "dual", figures.significant),
 )

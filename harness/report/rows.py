@@ -63,9 +63,9 @@ class Row:
         return all(record.get("status") == "ok" for record in self.records)
 
     @property
-    def failures(self) -> list[Record]:
-        """The runs that did not end with a model, skipped ones included."""
-        return [record for record in self.records if record.get("status") not in MEASURED]
+    def unfinished(self) -> list[Record]:
+        """The runs that did not end as their solver meant them to: failed, skipped, or stopped by a budget."""
+        return [record for record in self.records if record.get("status") != "ok"]
 
     def values(self, name: str) -> list[float]:
         """Return a figure of every measured run that has it; ``metrics.f1`` looks into the dict ``metrics``."""

@@ -36,7 +36,7 @@ def render(records: Sequence[Record], *, width: int = PIPE_WIDTH, styled: bool =
         return "no records.\n"
     sheet = fitted(records, width, dated=dated)
     everything = [row for _, rows in sheet.groups for row in rows]
-    widths = layout.fitted_widths(sheet.columns, layout.natural_widths(sheet.columns, everything), width)
+    widths = layout.fitted_widths(sheet.columns, everything, width)
     result: list[str] = []
     for group, rows in sheet.groups:
         heading = heading_of(group)
