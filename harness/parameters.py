@@ -169,18 +169,15 @@ def validated(cls: type, values: Mapping[str, Any], *, owner: str) -> dict[str, 
 
 def check(instance: Any, *, owner: str) -> None:
     """Validate a dataclass instance's fields in place (frozen or not); called from ``__post_init__``."""
-    names = [parameter_.name for parameter_ in parameters_of(type(instance))]
-    if not names:
-        return
-    for name, value in validated(
-        type(instance), {name: getattr(instance, name) for name in names}, owner=owner
-    ).items():
+    values = values_of(instance)
+    for name, value in validated(type(instance), values, owner=owner).items() if values else ():
         object.__setattr__(instance, name, value)
 
 
 def values_of(instance: Any) -> dict[str, Any]:
     """Return the parameters of a configured instance, name -> value."""
-    return {parameter_.name: getattr(instance, parameter_.name) for parameter_ in parameters_of(type(instance))}
+    cls: Any = type(instance)  # as Any: the cache asks for a Hashable, which a type is
+    return {known.name: getattr(instance, known.name) for known in parameters_of(cls)}
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
