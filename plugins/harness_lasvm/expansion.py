@@ -1,0 +1,280 @@
+"""The candidate set S with its kernel rows: storage and the host's kernel around the compiled loops.
+
+Kernel values come from the counted oracle alone: the next candidates against S in one block, a member's
+row when it is needed and no longer held, and at the end of a shrunk search the inactive members' gradients.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_lasvm import hot
+
+if TYPE_CHECKING:
+    from harness import CSVC
+
+    Vector = np.ndarray[Any, np.dtype[Any]]
+
+_SMALLEST_BLOCK = 8
+_LEAST_WIDTH = 512  # slots a stored row has at first, where memory does not hold all rows in full
+_GROWTH = 1.25
+_PAGE = 16  # a row starts at a multiple of this many values
+_DELTA_VALUES = 4_000_000  # kernel values held at a time while the inactive members' gradients are renewed
+
+
+@dataclass
+class Inactive:
+    """Members at a bound, out of the search for a while: their gradient belongs to the coefficients ``then``."""
+
+    members: Vector
+    alpha: Vector
+    grad: Vector
+    then: Vector
+
+
+class Expansion:
+    """S, alpha and g of one run; ``hot`` works on its arrays.
+
+    Parameters
+    ----------
+    cache_mb : memory for kernel rows, MB of 2^20 bytes; at least four rows are kept
+    block : most candidates fetched together
+    dtype : of the stored kernel values; alpha and g are float64
+    """
+
+    def __init__(self, problem: CSVC, *, cache_mb: float, block: int, dtype: str) -> None:
+        self.kernel = problem.kernel.astype(dtype)
+        self.n = problem.n
+        self.block = block
+        self.rows_recomputed = 0
+        self.inactive: list[Inactive] = []
+        n = self.n
+        # copies, as the compiled loops are made for writable arrays only
+        self.box = hot.Box(
+            np.array(problem.targets),
+            np.array(problem.lower_bounds),
+            np.array(problem.upper_bounds),
+            np.array(problem.kernel.diagonal()),
+        )
+        itemsize = np.dtype(dtype).itemsize
+        widest = _aligned(n)
+        budget = int(cache_mb * 2**20 / itemsize)
+        size = min(max(budget, 4 * widest), (n + 2) * widest)
+        width = widest if size >= (n + 2) * widest else min(widest, _aligned(_LEAST_WIDTH))
+
+        self.members = hot.Members(
+            slots=np.zeros((3, n), dtype=np.int64),
+            reals=np.zeros((5, n)),
+            ways=np.zeros((2, n), dtype=np.float32),
+            rows=np.full((3, n + 2), -1, dtype=np.int64),
+            lists=np.full((7, max(n + 2, block)), -1, dtype=np.int64),
+            log=np.zeros(1024, dtype=np.int64),
+            coef=np.zeros(n),
+            pool=np.zeros(size, dtype=dtype),  # zero pages until they are written
+            counts=np.zeros(hot.N_COUNTS, dtype=np.int64),
+            extremes=np.zeros(2),
+        )
+        self.counts = self.members.counts
+        self.counts[hot.SWEEP] = 1
+        self._relayout(np.empty(0, dtype=np.int64), width)
+
+    # -- what a solver reads ----------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:
+        """Number of active members of S."""
+        return int(self.counts[hot.TOP] - self.counts[hot.HOLES])
+
+    @property
+    def operations(self) -> int:
+        """PROCESS and REPROCESS operations so far."""
+        return int(self.counts[hot.OPERATIONS])
+
+    @property
+    def delta(self) -> float:
+        """Gradient difference of the most violating pair of active members; -inf if there is no pair."""
+        g_max, g_min = self.members.extremes
+        return float(g_max - g_min) if np.isfinite(g_max) and np.isfinite(g_min) else -np.inf
+
+    @property
+    def intercept(self) -> float:
+        """B = (g_max + g_min) / 2; the finite one of the two if only one side has an eligible member."""
+        ends = [float(end) for end in self.members.extremes if np.isfinite(end)]
+        return sum(ends) / len(ends) if ends else 0.0
+
+    def live(self) -> Vector:
+        """Return the filled slots, ascending."""
+        return np.flatnonzero(self.members.slots[hot.MEMBER, : self.counts[hot.TOP]] >= 0)
+
+    # -- room ---------------------------------------------------------------------------------------
+
+    def _relayout(self, keep: Vector, width: int) -> None:
+        """Keep the slots ``keep`` (ascending) only, as slots 0, 1, ..., in rows of another width, moved in place.
+
+        Who is not kept must have been noted elsewhere. The rows used last survive as far as there is room.
+        """
+        x, counts = self.members, self.counts
+        top, old_width = int(counts[hot.TOP]), int(counts[hot.WIDTH])
+        n_rows = int(min(x.pool.size // width, self.n + 2))
+        place = np.full(top, -1, dtype=np.int64)
+        place[keep] = np.arange(len(keep))
+        gone = x.slots[hot.MEMBER, :top][(place < 0) & (x.slots[hot.MEMBER, :top] >= 0)]
+        x.lists[hot.WHERE, gone] = -1
+        x.lists[hot.WHERE, x.slots[hot.MEMBER, keep]] = place[keep]
+        rows = x.slots[hot.ROW_OF, keep]
+        rows = rows[rows >= 0]
+        # one row is spare: it takes the next candidate's values
+        rows = np.sort(rows[np.argsort(x.rows[hot.USED, rows])[max(0, len(rows) - (n_rows - 1)) :]])
+        owners = place[x.rows[hot.SLOT_OF, rows]]
+        hot.move_rows(x.pool, rows, keep, old_width, width)
+        held = len(rows)
+        x.rows[hot.SEEN, :held], x.rows[hot.USED, :held], x.rows[hot.SLOT_OF, :held] = (
+            x.rows[hot.SEEN, rows],
+            x.rows[hot.USED, rows],
+            owners,
+        )
+        x.rows[hot.SLOT_OF, held:] = -1
+        for values in (x.slots, x.reals, x.ways):
+            values[:, : len(keep)] = values[:, keep]
+        x.slots[hot.ROW_OF, :top] = -1
+        x.slots[hot.ROW_OF, owners] = np.arange(held)
+        zeros = place[x.lists[hot.ZERO, : counts[hot.ZEROS]]]
+        zeros = zeros[zeros >= 0]
+        x.lists[hot.ZERO, : len(zeros)] = zeros
+        log = x.log[: counts[hot.CLOCK]]
+        log[log >= 0] = place[log[log >= 0]]
+        free = n_rows - held
+        x.lists[hot.FREE_ROW, :free] = np.arange(n_rows - 1, held - 1, -1)
+        counts[hot.TOP], counts[hot.HOLES], counts[hot.ZEROS] = len(keep), 0, len(zeros)
+        counts[hot.WIDTH], counts[hot.ROWS], counts[hot.FREE_ROWS] = width, n_rows, free
+        counts[hot.SPARE] = hot.take_row(x)
+        hot.scan(x)
+
+    def _make_room(self, entering: int) -> None:
+        """Let ``entering`` members find slots, columns and places in the log."""
+        counts, top = self.counts, int(self.counts[hot.TOP])
+        if counts[hot.HOLES] > max(64, top // 4):
+            self._relayout(self.live(), int(counts[hot.WIDTH]))
+            top = int(counts[hot.TOP])
+        needed = min(self.n, top + entering)
+        if needed > counts[hot.WIDTH]:
+            width = _aligned(min(self.n, max(needed, int(_GROWTH * counts[hot.WIDTH]))))
+            self._relayout(self.live(), width)
+        if counts[hot.CLOCK] + entering > len(self.members.log):
+            log = np.resize(self.members.log, 2 * (len(self.members.log) + entering))
+            self.members = self.members._replace(log=log)
+
+    # -- kernel values ------------------------------------------------------------------------------
+
+    def admit(self, examples: Vector, alphas: Vector, grads: Vector) -> None:
+        """Let ``examples``, none of them members, into S."""
+        for start in range(0, len(examples), self.block):
+            part = slice(start, start + self.block)
+            entering = np.asarray(examples[part], dtype=np.int64)
+            self._make_room(len(entering))
+            slots = self.live()
+            values = self.kernel.block(entering, np.concatenate([self.members.slots[hot.MEMBER, slots], entering]))
+            hot.admit(self.members, self.box, entering, alphas[part], grads[part], values, slots)
+
+    def fetch(self, upcoming: Vector) -> tuple[Any, ...]:
+        """Compute the kernel rows of the next candidates; return what :func:`hot.online` needs of them.
+
+        Candidates among themselves cost block^2 values that a row at a time would not: the block stays
+        below a tenth of S, so that this adds at most a tenth.
+        """
+        size = min(self.block, max(_SMALLEST_BLOCK, self.size // 10))
+        candidates = np.array(upcoming[:size], dtype=np.int64)
+        self._make_room(len(candidates))
+        outside = self.members.lists[hot.WHERE, candidates] < 0
+        places = np.where(outside, np.cumsum(outside) - 1, -1)
+        fresh = candidates[outside]
+        slots = self.live()
+        fetched = self.kernel.block(fresh, self.members.slots[hot.MEMBER, slots])
+        among = self.kernel.block(fresh, fresh)
+        breaks = np.flatnonzero(np.diff(slots) != 1) + 1
+        firsts = np.concatenate([[0], breaks]).astype(np.int64)
+        starts = slots[firsts]
+        lengths = np.diff(np.concatenate([firsts, [len(slots)]]))
+        self.counts[hot.AT] = self.counts[hot.STAGE] = self.counts[hot.BORN] = 0
+        return candidates, places, fetched, among, starts, lengths
+
+    def supply(self) -> None:
+        """Compute what the row of the wanted slot lacks."""
+        x, counts = self.members, self.counts
+        slot = int(counts[hot.WANTED])
+        if counts[hot.GAPS]:
+            missing = np.unique(x.lists[hot.GAP, : counts[hot.GAPS]])
+            row = int(x.slots[hot.ROW_OF, slot])
+        else:
+            missing = self.live()
+            row = int(hot.take_row(x))
+            self.rows_recomputed += 1
+        values = self.kernel.block(x.slots[hot.MEMBER, slot : slot + 1], x.slots[hot.MEMBER, missing])
+        x.pool[row * int(counts[hot.WIDTH]) + missing] = values[0]
+        hot.own_row(x, row, slot)
+
+    # -- shrinking ----------------------------------------------------------------------------------
+
+    def shrink(self, least: float) -> None:
+        """Put the members at a bound that cannot be in a violating pair out of the search.
+
+        Those with alpha = 0 leave S for good (step 4 of REPROCESS). Nothing happens if fewer than the
+        share ``least`` of the active members would go: packing costs more than it saves then.
+        """
+        x = self.members
+        live = self.live()
+        alpha, grad = x.reals[hot.ALPHA, live], x.reals[hot.GRAD, live]
+        g_max, g_min = x.extremes
+        idle = ((alpha == x.reals[hot.LOWER, live]) & (grad <= g_min)) | (
+            (alpha == x.reals[hot.UPPER, live]) & (grad >= g_max)
+        )
+        if np.count_nonzero(idle) < max(1.0, least * len(live)):
+            return
+        hot.write(x)
+        away = live[idle & (alpha != 0.0)]
+        x.coef[x.slots[hot.MEMBER, live[idle & (alpha == 0.0)]]] = 0.0
+        if len(away):
+            self.inactive.append(
+                Inactive(x.slots[hot.MEMBER, away], x.reals[hot.ALPHA, away], x.reals[hot.GRAD, away], x.coef.copy())
+            )
+        keep = live[~idle]
+        self._relayout(keep, _aligned(max(len(keep), 1)))
+
+    def unshrink(self, tau: float) -> None:
+        """Renew the inactive members' gradients and let those back in that the violating pairs of all S may need."""
+        x = self.members
+        hot.write(x)
+        for group in self.inactive:
+            self._renew(group)
+        members = np.concatenate([group.members for group in self.inactive])
+        alpha = np.concatenate([group.alpha for group in self.inactive])
+        grad = np.concatenate([group.grad for group in self.inactive])
+        self.inactive = []
+        # at a bound: one direction is open
+        rising = alpha == self.box.lower[members]
+        g_max = max(float(x.extremes[hot.G_MAX]), float(np.max(grad[rising], initial=-np.inf)))
+        g_min = min(float(x.extremes[hot.G_MIN]), float(np.min(grad[~rising], initial=np.inf)))
+        back = np.where(rising, grad > g_min, grad < g_max) & (g_max - g_min > tau)
+        stay = ~back
+        if stay.any():
+            self.inactive.append(Inactive(members[stay], alpha[stay], grad[stay], x.coef.copy()))
+        self.admit(members[back], alpha[back], grad[back])
+        if not back.any():
+            x.extremes[:] = g_max, g_min
+
+    def _renew(self, group: Inactive) -> None:
+        change = self.members.coef - group.then
+        moved = np.flatnonzero(change)
+        step = max(1, _DELTA_VALUES // len(group.members))
+        for start in range(0, len(moved), step):
+            part = moved[start : start + step]
+            group.grad -= change[part] @ self.kernel.block(part, group.members)
+
+
+def _aligned(width: int) -> int:
+    """Return a row's width in values: not a power of two, where the columns would share their cache lines."""
+    width = -(-width // _PAGE) * _PAGE
+    return width + _PAGE if width % 1024 == 0 else width
