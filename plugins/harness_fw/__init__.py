@@ -47,7 +47,7 @@ class _HullDescent(Solver):
         """Return this solver with epsilon = gap / 2: the relative gap is 1 - (1 - epsilon)^2 <= 2 epsilon."""
         return replace(self, epsilon=min(gap / 2.0, 0.5))
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:  # noqa: ARG002
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield at iterations 0, 1, 2, 4 ..., then every few milliseconds of work; deterministic.
 
         Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from harness import KernelOracle
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 _BLOCK_VALUES = 2_000_000
 
@@ -40,7 +41,7 @@ def core_set_bound(delta: float, psi_star: float, epsilon: float) -> float:
     return 2.0 + 2.0 * iteration_bound(delta, psi_star, epsilon)
 
 
-def delta_of(kernel: KernelOracle, positive: Vector) -> float:
+def delta_of(kernel: KernelOracle, positive: Mask) -> float:
     """Return delta = 1/2 max |phi(p) - phi(q)|^2 over P x Q, (19), from all m r kernel values, in blocks.
 
     positive : (n,) bool, the points of P
@@ -58,6 +59,6 @@ def delta_of(kernel: KernelOracle, positive: Vector) -> float:
     return 0.5 * largest
 
 
-def delta_bound(diagonal: Vector, positive: Vector) -> float:
+def delta_bound(diagonal: Vector, positive: Mask) -> float:
     """Return 1/2 (max |phi(p)| + max |phi(q)|)^2 >= delta, from the diagonal alone."""
     return 0.5 * float(np.sqrt(diagonal[positive].max()) + np.sqrt(diagonal[~positive].max())) ** 2

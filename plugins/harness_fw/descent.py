@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _TOUCHING = 1e-14  # |w|^2 over the largest k(x, x) at which rounding hides the direction of w
 _FETCH_VALUES = 2_000_000  # kernel values held at a time in a refresh
 _YIELD_VALUES = 4_000_000  # kernel evaluations after which the caller gets a word in
+_IN_USE = np.iinfo(np.int64).max  # stamp of rows that must not make room for each other
 _ENDS = {hot.DONE: "done", hot.TOUCHING: "hulls intersect", hot.STALLED: "stalled"}
 
 
@@ -60,13 +61,12 @@ class Descent:
     def fetch(self, points: list[int]) -> None:
         """Bring the rows of up to two points into the buffer; those already there are kept."""
         state = self.state
-        now = state.counts[hot.TAKEN] + 1
-        for point in points:
-            if state.slot[point] >= 0:
-                state.used[state.slot[point]] = now
-        missing = [point for point in dict.fromkeys(points) if state.slot[point] < 0]
+        missing = [point for point in points if state.slot[point] < 0]
         if not missing:
             return
+        for point in points:
+            if state.slot[point] >= 0:
+                state.used[state.slot[point]] = _IN_USE
         values = self._signed_rows(np.array(missing))
         for point, row in zip(missing, values, strict=True):
             if len(self.held) < len(state.rows):
@@ -77,7 +77,8 @@ class Descent:
                 state.slot[self.held[place]] = -1
                 self.held[place] = point
             state.rows[place] = row
-            state.slot[point], state.used[place] = place, now
+            state.slot[point], state.used[place] = place, _IN_USE
+        state.used[state.slot[points]] = state.counts[hot.TAKEN]
 
     def _start(self) -> None:
         """Lines 1-11: q nearest to p^1, then p nearest to that q; both with weight 1."""
@@ -88,10 +89,10 @@ class Descent:
         self.fetch([j])
         i = int((state.diagonal[:m] + 2.0 * state.rows[state.slot[j], :m]).argmin())
         self.fetch([i, j])
-        for side, vertex in enumerate((i, j)):
-            state.index[side, 0], state.weight[side, 0], state.size[side] = vertex, 1.0, 1
-            state.position[vertex] = 0
         state.scores[:] = state.rows[state.slot[i]] + state.rows[state.slot[j]]
+        for side, vertex in enumerate((i, j)):
+            state.support[side, 0], state.weight[side, 0], state.size[side] = vertex, 1.0, 1
+            state.position[vertex] = 0
         self._choose()
 
     def _choose(self) -> None:
@@ -101,7 +102,7 @@ class Descent:
         chosen[hot.NEAR_Q] = m + state.scores[m:].argmin()
         norm = 0.0
         for side, place in ((0, hot.FAR_P), (1, hot.FAR_Q)):
-            support = state.index[side, : state.size[side]]
+            support = state.support[side, : state.size[side]]
             scores = state.scores[support]
             chosen[place] = support[scores == scores.max()].min()
             norm += float(state.weight[side, : state.size[side]] @ scores)
@@ -151,7 +152,7 @@ class Descent:
         for side in (0, 1):
             weight = state.weight[side, : state.size[side]]
             weight /= weight.sum()
-        support = np.concatenate([state.index[side, : state.size[side]] for side in (0, 1)])
+        support = np.concatenate([state.support[side, : state.size[side]] for side in (0, 1)])
         weight = np.concatenate([state.weight[side, : state.size[side]] for side in (0, 1)])
         place = state.slot[support]
         by_place = np.zeros(len(self.held))
@@ -174,7 +175,7 @@ class Descent:
         self._coef[:] = 0.0
         for side, sign in ((0, 1.0), (1, -1.0)):
             size = self.state.size[side]
-            self._coef[self.order[self.state.index[side, :size]]] = sign * self.state.weight[side, :size]
+            self._coef[self.order[self.state.support[side, :size]]] = sign * self.state.weight[side, :size]
         return self._coef
 
     @property
@@ -199,7 +200,7 @@ class Descent:
     def info(self) -> dict[str, Any]:
         """The paper's figures, by name."""
         _, add, decrease, drop, _ = (int(count) for count in self.state.counts)
-        norm, plus, minus = (float(figure) for figure in self.state.figures)
+        norm, plus, minus, _ = (float(figure) for figure in self.state.figures)
         return {
             "epsilon": max(plus, minus),
             "epsilon_plus": plus,

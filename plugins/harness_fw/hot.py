@@ -21,15 +21,16 @@ Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 # why the loop came back
 STEPS, DONE, MISSING, TOUCHING, STALLED = range(5)
-# places in State.figures: |w|^2, epsilon_+, epsilon_-
-NORM, PLUS, MINUS = range(3)
-# places in State.counts; IDLE: iterations in a row that did not make |w|^2 smaller
+# places in State.figures: |w|^2, epsilon_+, epsilon_-, the least epsilon so far
+NORM, PLUS, MINUS, LEAST = range(4)
+# places in State.counts; IDLE: iterations in a row that made neither |w|^2 nor epsilon smaller
 TAKEN, ADD, DECREASE, DROP, IDLE = range(5)
 # places in State.chosen: i', j' (nearest), i'', j'' (farthest of the support), and the two vertices to fetch
 NEAR_P, NEAR_Q, FAR_P, FAR_Q, WANTED_P, WANTED_Q = range(6)
 
 _BLOCK = 512  # scores updated and searched at a time: they and both rows stay in the first-level cache
-_PATIENCE = 100  # idle iterations beyond one drop of every support vector
+_PATIENCE = 1000  # idle iterations that show rounding at work, beyond _PATIENCE_EACH for each support vector
+_PATIENCE_EACH = 10
 
 
 class State(NamedTuple):
@@ -40,7 +41,7 @@ class State(NamedTuple):
     rows : (capacity, n) signed rows; read only for the loop
     slot : (n,) place of a point's row in ``rows``, -1 if it is not there; read only for the loop
     used : (capacity,) iteration that last used the row in each place
-    index, weight : (2, n) support of each class, packed; weights positive, summing to 1
+    support, weight : (2, n) points of each class's support and their weights, packed; weights positive, summing to 1
     position : (n,) place of a point in its class's packed support, -1 outside
     size : (2,) support vectors of each class
     chosen, figures, counts : see the constants of this module
@@ -52,7 +53,7 @@ class State(NamedTuple):
     rows: Reals
     slot: Integers
     used: Integers
-    index: Integers
+    support: Integers
     weight: Reals
     position: Integers
     size: Integers
@@ -71,12 +72,12 @@ def new_state(diagonal: Reals, capacity: int) -> State:
         rows=np.empty((capacity, n)),
         slot=np.full(n, -1, dtype=np.int64),
         used=np.full(capacity, -1, dtype=np.int64),
-        index=np.zeros((2, n), dtype=np.int64),
+        support=np.zeros((2, n), dtype=np.int64),
         weight=np.zeros((2, n)),
         position=np.full(n, -1, dtype=np.int64),
         size=np.zeros(2, dtype=np.int64),
         chosen=np.zeros(6, dtype=np.int64),
-        figures=np.zeros(3),
+        figures=np.array([0.0, 0.0, 0.0, np.inf]),
         counts=np.zeros(5, dtype=np.int64),
         scratch=np.empty(_BLOCK // 2),
     )
@@ -91,23 +92,23 @@ def _move_scores(
     half = _BLOCK // 2
     for start in range(begin, end, _BLOCK):
         stop = min(start + _BLOCK, end)
-        for k in range(start, stop):
-            scores[k] = keep * scores[k] + gain * (row_i[k] + row_j[k])
-        if stop - start < _BLOCK:
-            for k in range(start, stop):
-                if scores[k] < lowest:
-                    lowest, best = scores[k], k
+        # slices: indices from 0 up need no wraparound test, which would keep the loops from vector instructions
+        part, part_i, part_j = scores[start:stop], row_i[start:stop], row_j[start:stop]
+        for k in range(len(part)):
+            part[k] = keep * part[k] + gain * (part_i[k] + part_j[k])
+        if len(part) < _BLOCK:
+            for k in range(len(part)):
+                if part[k] < lowest:
+                    lowest, best = part[k], start + k
             continue
-        # minima by halves: elementwise loops compile to vector instructions, a running minimum does not
+        # minima by halves: elementwise loops vectorise, a running minimum does not
+        left, right = part[:half], part[half:]
         for k in range(half):
-            a, b = scores[start + k], scores[start + half + k]
-            scratch[k] = a if a < b else b
-        width = half // 2
-        while width >= 16:
+            scratch[k] = left[k] if left[k] < right[k] else right[k]
+        for width in (128, 64, 32, 16):
             for k in range(width):
                 a, b = scratch[k], scratch[k + width]
                 scratch[k] = a if a < b else b
-            width //= 2
         smallest = scratch[0]
         for k in range(1, 16):
             smallest = min(smallest, scratch[k])
@@ -124,7 +125,7 @@ def _move_support(state: State, side: int, vertex: int, keep: float, gain: float
 
     A weight of 0 leaves the support. Returns the support vector with the largest score, the first one of equals.
     """
-    index, weight, position, scores = state.index[side], state.weight[side], state.position, state.scores
+    index, weight, position, scores = state.support[side], state.weight[side], state.position, state.scores
     count = state.size[side]
     if position[vertex] < 0:
         index[count], weight[count], position[vertex] = vertex, 0.0, count
@@ -159,7 +160,7 @@ def _room(state: State, side: int, vertex: int) -> float:
     """Return weight / (1 - weight), the longest step away from ``vertex``; infinite for its class's only one."""
     if state.size[side] == 1:
         return np.inf
-    weight = state.weight[side, state.position[vertex]]
+    weight: float = state.weight[side, state.position[vertex]]
     return weight / (1.0 - weight)
 
 
@@ -185,6 +186,9 @@ def run(state: State, positives: int, epsilon: float, floor: float, away: bool, 
         figures[PLUS], figures[MINUS] = plus, minus
         if max(plus, minus) <= epsilon:
             return DONE
+        if max(plus, minus) < figures[LEAST]:
+            figures[LEAST] = max(plus, minus)
+            counts[IDLE] = 0
         if taken == steps:
             return STEPS
         leave = away and not plus > minus
@@ -215,6 +219,6 @@ def run(state: State, positives: int, epsilon: float, floor: float, away: bool, 
         counts[TAKEN] += 1
         counts[(DROP if full else DECREASE) if leave else ADD] += 1
         counts[IDLE] = 0 if figures[NORM] < norm else counts[IDLE] + 1
-        if counts[IDLE] > _PATIENCE + state.size[0] + state.size[1]:
+        if counts[IDLE] > _PATIENCE + _PATIENCE_EACH * (state.size[0] + state.size[1]):
             return STALLED
     return STEPS
