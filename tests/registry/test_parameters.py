@@ -1,0 +1,144 @@
+"""Typed parameters: read from text, checked for type and range, refused with value, expectation and remedy."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import CSVC, Solver, UsageError, parameter
+from harness.parameters import check, did_you_mean, parameters_of, validated, values_of
+from harness.problems.hulls import L2SVCParameters
+
+
+@dataclass(frozen=True)
+class Example(Solver):
+    """A solver with a parameter of every kind."""
+
+    name = "example"
+    solves = (CSVC,)
+    epochs: int = parameter(1, "passes over the data", ge=1)
+    tau: float = parameter(1e-3, "tolerance", gt=0, lt=1)
+    cache: float | None = parameter(None, "megabytes; none: the run's", gt=0)
+    selection: Literal["random", "active"] = parameter("random", "how the next example is chosen")
+    shrinking: bool = parameter(True, "leave out bound coefficients")
+    plain: int = 3
+
+    def iterates(self, problem, rng):
+        yield from ()
+
+
+def test_fields_become_documented_parameters() -> None:
+    known = {found.name: found for found in parameters_of(Example)}
+    assert list(known) == ["epochs", "tau", "cache", "selection", "shrinking", "plain"]
+    assert (known["epochs"].type_name, known["epochs"].range, known["epochs"].default) == ("int", "[1, inf)", 1)
+    assert known["tau"].range == "(0, 1)"
+    assert known["cache"].type_name == "float or none"
+    assert known["selection"].type_name == "'random' or 'active'"
+    assert known["tau"].doc == "tolerance"
+    assert (known["plain"].doc, known["plain"].range) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("epochs", "2", 2),
+        ("tau", "1e-4", 1e-4),
+        ("cache", "none", None),
+        ("cache", "None", None),
+        ("cache", "12.5", 12.5),
+        ("selection", "active", "active"),
+        ("shrinking", "false", False),
+        ("shrinking", "0", False),
+        ("plain", "-7", -7),
+    ],
+)
+def test_text_is_read_as_the_parameters_type(name: str, text: str, value) -> None:
+    read = validated(Example, {name: text}, owner="solver 'example'")
+    assert read == {name: value}
+    assert type(read[name]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expectation"),
+    [
+        ("epochs", "0", "expected int in [1, inf)"),
+        ("epochs", "1.5", "expected int in [1, inf)"),
+        ("epochs", "two", "expected int in [1, inf)"),
+        ("tau", "1", "expected float in (0, 1)"),
+        ("tau", float("nan"), "expected float in (0, 1)"),
+        ("tau", "none", "expected float in (0, 1)"),
+        ("cache", "-1", "expected float or none in (0, inf)"),
+        ("selection", "activ", "expected 'random' or 'active'"),
+        ("shrinking", "perhaps", "expected bool"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_value_and_expectation(name: str, value, expectation: str) -> None:
+    for refuse in (
+        lambda: validated(Example, {name: value}, owner="solver 'example'"),
+        lambda: Example(**{name: value}),
+    ):
+        with pytest.raises(UsageError) as caught:
+            refuse()
+        message = str(caught.value)
+        assert "solver 'example': parameter" in message
+        assert f"{name}={value!r}" in message
+        assert expectation in message
+
+
+def test_an_unknown_parameter_is_refused_with_near_and_known_ones() -> None:
+    with pytest.raises(UsageError) as caught:
+        validated(Example, {"epoch": 2}, owner="solver 'example'")
+    assert str(caught.value) == (
+        "solver 'example' has no parameter 'epoch' (did you mean 'epochs'?); "
+        "its parameters are: epochs, tau, cache, selection, shrinking, plain."
+    )
+
+
+def test_nothing_near_means_no_suggestion() -> None:
+    assert did_you_mean("zzz", ["epochs"]) == ""
+
+
+def test_a_solver_is_a_value_with_a_label() -> None:
+    solver = Example(epochs="2", tau=0.5)
+    assert solver.epochs == 2
+    assert solver.label == "example[epochs=2,tau=0.5]"
+    assert Example().label == "example"
+    assert solver == Example(epochs=2, tau=0.5)
+    assert hash(solver) == hash(Example(epochs=2, tau=0.5))
+    assert pickle.loads(pickle.dumps(solver)) == solver
+    assert values_of(solver)["epochs"] == 2
+    assert solver.replaced(epochs=3).epochs == 3
+    with pytest.raises(UsageError):
+        solver.replaced(epochs=0)
+    with pytest.raises(AttributeError):
+        solver.epochs = 3
+
+
+@given(st.integers(1, 99), st.floats(1e-9, 0.999), st.one_of(st.none(), st.floats(0.001, 1e6)), st.booleans())
+def test_a_label_reads_back_as_the_same_solver(epochs, tau, cache, shrinking) -> None:
+    from harness.selection import parse
+
+    solver = Example(epochs=epochs, tau=tau, cache=cache, shrinking=shrinking)
+    (item,) = parse(solver.label)
+    (cell,) = item.grid()
+    assert Example(**validated(Example, cell, owner="example")) == solver
+
+
+def test_none_passes_the_range_of_an_optional_parameter() -> None:
+    assert L2SVCParameters(C=2.0).chi is None
+    with pytest.raises(UsageError, match="formulation 'l2-svc'"):
+        L2SVCParameters(chi=0.0)
+
+
+def test_a_dataclass_without_parameters_needs_no_check() -> None:
+    @dataclass(frozen=True)
+    class Empty:
+        pass
+
+    check(Empty(), owner="nothing")
+    assert parameters_of(Empty) == ()

@@ -1,0 +1,74 @@
+"""The grammar of selection strings."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import UsageError
+from harness.selection import Item, parse, split
+
+word = st.text("abcdefgh0123456789-_.", min_size=1, max_size=8)
+name = st.tuples(word, st.sampled_from(["", "*", "?", "/x", "/*"])).map("".join)
+value = st.text("abc0123456789.e-+/ ", min_size=1, max_size=6).map(str.strip).filter(bool)
+item = st.builds(Item, name, st.dictionaries(word, st.lists(value, min_size=1, max_size=3), max_size=3))
+space = st.sampled_from(["", " "])
+
+
+def written(chosen: Item, gap: str, listed: bool) -> str:
+    def values(found: list[str]) -> str:
+        return f"[{f',{gap}'.join(found)}]" if listed or len(found) > 1 else found[0]
+
+    inside = f",{gap}".join(f"{key}{gap}={gap}{values(found)}" for key, found in chosen.values.items())
+    return f"{chosen.name}[{inside}]" if inside or listed else chosen.name
+
+
+@given(st.lists(item, max_size=4), space, st.booleans())
+def test_what_is_written_is_read_back(items: list[Item], gap: str, listed: bool) -> None:
+    text = f",{gap}".join(written(each, gap, listed) for each in items)
+    assert parse(text) == items
+    assert parse([written(each, gap, listed) for each in items]) == items
+
+
+@given(st.text("ab[]=,*? ", max_size=12))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(UsageError):  # anything else is a fault of the parser
+        parse(text)
+
+
+def test_a_list_of_values_makes_a_grid_in_order() -> None:
+    (chosen,) = parse("lasvm[epochs=[1,2],C=[1,10],tau=1e-3]")
+    assert chosen.grid() == [
+        {"epochs": "1", "C": "1", "tau": "1e-3"},
+        {"epochs": "1", "C": "10", "tau": "1e-3"},
+        {"epochs": "2", "C": "1", "tau": "1e-3"},
+        {"epochs": "2", "C": "10", "tau": "1e-3"},
+    ]
+    assert parse("lasvm")[0].grid() == [{}]
+
+
+def test_separators_inside_brackets_do_not_split() -> None:
+    assert split("a[b=[1,2],c=3],d") == ["a[b=[1,2],c=3]", "d"]
+    assert split("") == [""]
+    assert parse(" , ,") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("lasvm[epochs=2", "'[' without its ']'"),
+        ("lasvm]", "']' without its '['"),
+        ("lasvm[epochs]", "'epochs' is not parameter=value; write for example lasvm[epochs=2]"),
+        ("lasvm[=2]", "is not parameter=value"),
+        ("lasvm[epochs=]", "is not parameter=value"),
+        ("lasvm[epochs=1,epochs=2]", "'epochs' is given twice; for a grid write epochs=[a,b]"),
+        ("lasvm[epochs=[1,,2]]", "the list epochs=[1,,2] has an empty value"),
+        ("lasvm[epochs=2]x", "goes on after its ']'; separate items by commas"),
+        ("[epochs=2]", "parameters but no name"),
+    ],
+)
+def test_a_mistake_is_named_with_its_remedy(text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse(text)
+    assert message in str(caught.value)

@@ -1,0 +1,84 @@
+"""A solver as an oracle: solve() drives it to the end and says what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from harness import CSVC, RBF, Iterate, KernelOracle, PluginError, Solver
+
+
+def problem() -> CSVC:
+    x = np.random.default_rng(0).normal(size=(12, 2))
+    return CSVC.build(KernelOracle(RBF(), x), np.where(np.arange(12) % 2, 1.0, -1.0), {"C": 2.0})
+
+
+@dataclass(frozen=True)
+class Counting(Solver):
+    """Asks for three rows and says it is done at the second of three iterates."""
+
+    name = "counting"
+    solves = (CSVC,)
+
+    def iterates(self, problem, rng):
+        coef = np.zeros(problem.n)
+        for step in range(3):
+            problem.kernel.row(step)
+            coef[step] = problem.targets[step]
+            yield Iterate(coef, 0.5, done=step == 1, step=10 * (step + 1), info={"step": step})
+
+    def iterates_from(self, problem, rng, start):
+        yield Iterate(start, done=True)
+
+
+@dataclass(frozen=True)
+class Weights(Counting):
+    """Gives weights only."""
+
+    name = "weights"
+
+    def iterates(self, problem, rng):
+        yield Iterate(weights=np.zeros(2), done=True)
+
+
+def test_an_oracle_stops_at_done_and_reports_its_cost() -> None:
+    stated = problem()
+    solution = Counting().solve(stated)
+    assert (solution.done, solution.steps, solution.intercept, solution.info) == (True, 20, 0.5, {"step": 1})
+    assert solution.kernel_evaluations == 24
+    assert np.count_nonzero(solution.dual_coef) == 2
+    assert vars(stated.kernel.counter) == {
+        "evaluations": 24, "cache_hits": 0, "oracle_calls": 1, "oracle_evaluations": 24,
+    }  # fmt: skip
+
+
+def test_evaluations_on_a_restricted_problem_count_to_the_run() -> None:
+    stated = problem()
+    stated.kernel.row(0)
+    solution = Counting().solve(stated.restrict([0, 1, 2, 3, 4]))
+    assert solution.kernel_evaluations == 10
+    assert stated.kernel.counter.evaluations == 12 + 10
+    assert stated.kernel.counter.oracle_evaluations == 10
+
+
+def test_a_start_is_used_where_the_solver_can() -> None:
+    start = np.arange(12.0)
+    solution = Counting().solve(problem(), start=start)
+    np.testing.assert_array_equal(solution.dual_coef, start)
+    start[:] = 0.0
+    assert solution.dual_coef[3] == 3.0
+
+
+def test_an_oracle_without_dual_coefficients_is_refused() -> None:
+    with pytest.raises(PluginError, match="oracle 'weights' ended without dual coefficients"):
+        Weights().solve(problem())
+
+
+def test_the_defaults_of_a_solver() -> None:
+    solver = Counting()
+    assert solver.skip(problem()) is None
+    assert solver.with_target_gap(0.1) is solver
+    assert solver.observable
+    assert solver.exact
