@@ -147,28 +147,39 @@ class BoxQP:
         """Return the step of the free coefficients to their optimum and each point's price of its group's total."""
         import scipy.linalg
 
+        gradient = self.linear - self.scores(x)
         step, prices = np.zeros_like(x), np.zeros_like(x)
-        member = np.array([np.isin(free, group) for group in self.groups], dtype=np.float64).reshape(-1, len(free))
-        filled = [row for row in member if row.any()]
+        is_free = np.zeros(len(x), dtype=bool)
+        is_free[free] = True
+        filled = [group for group in self.groups if is_free[group].any()]
+        for group in self.groups:
+            if not is_free[group].any():
+                prices[group] = self._price_without_free(x, gradient, group)
         q, m = len(free), len(filled)
         if q == 0:
             return step, prices
-        gradient = self.linear - self.scores(x)
         system = np.zeros((q + m, q + m))
         system[:q, :q] = self.kernel[np.ix_(free, free)]
         # free points that depend on each other leave the step open; the tiny weight picks the shortest one
         weight = self.ridge + 1e-11 * float(np.diagonal(self.kernel).max(initial=1e-300))
         system[np.arange(q), np.arange(q)] += weight
-        for position, row in enumerate(filled):
-            system[q + position, :q] = system[:q, q + position] = row
+        for position, group in enumerate(filled):
+            member = np.isin(free, group)
+            system[q + position, :q] = system[:q, q + position] = member
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)
             solution = scipy.linalg.solve(system, np.concatenate([gradient[free], np.zeros(m)]), assume_a="sym")
         step[free] = solution[:q]
-        filled_groups = [group for group, row in zip(self.groups, member, strict=True) if row.any()]
-        for position, group in enumerate(filled_groups):
+        for position, group in enumerate(filled):
             prices[group] = solution[q + position]
         return step, prices
+
+    def _price_without_free(self, x: Vector, gradient: Vector, group: Index) -> float:
+        """Return the middle of the interval of prices that hold the group's bound coefficients where they are."""
+        g, at = gradient[group], x[group]
+        ends = [g[at < self.upper[group]].max(initial=-np.inf), g[at > self.lower[group]].min(initial=np.inf)]
+        finite = [end for end in ends if np.isfinite(end)]
+        return float(np.mean(finite)) if finite else 0.0
 
     def _longest_step(self, x: Vector, step: Vector) -> tuple[float, int | None]:
         """Return the longest feasible part of ``step``, at most 1, and the coefficient that blocks it."""
