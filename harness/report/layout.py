@@ -20,7 +20,7 @@ PIPE_WIDTH = 100
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _GAP = " "
 _AFTER = re.compile(r"(?<=[,\[/ ])")
-_NARROWEST = 8
+NARROWEST = 8
 
 
 @dataclass(frozen=True)
@@ -69,16 +69,16 @@ def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], wid
     fixed = sum(size for column, size in zip(columns, widths, strict=True) if column.wrap is None)
     left = width - fixed - len(_GAP) * (len(columns) - 1) - sum(_extra(column) for column in columns)
     flexible = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: widths[i])
-    if len(flexible) == 2 and sum(widths[i] for i in flexible) > left >= 2 * _NARROWEST:
+    if len(flexible) == 2 and sum(widths[i] for i in flexible) > left >= 2 * NARROWEST:
         first, second = flexible
         lines_with = functools.partial(_line_count, columns, rows, flexible)
         widths[first] = min(
-            range(_NARROWEST, left - _NARROWEST + 1), key=lambda size: (lines_with([size, left - size]), -size)
+            range(NARROWEST, left - NARROWEST + 1), key=lambda size: (lines_with([size, left - size]), -size)
         )
         widths[second] = left - widths[first]
         return widths
     for position, i in enumerate(flexible):  # the narrow ones first: what they do not need goes to the wide ones
-        widths[i] = max(_NARROWEST, min(widths[i], left // (len(flexible) - position)))
+        widths[i] = max(NARROWEST, min(widths[i], left // (len(flexible) - position)))
         left -= widths[i]
     return widths
 

@@ -74,8 +74,8 @@ class OptimalityMeasure(Measure):
 FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", spread=True)
 EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low")
 SIZE = SizeMeasure("SV/core", "support_vectors", figures.count, "low")
-GAP = Measure("rel gap", "relative_gap", figures.power, "low", "problem")
-ACCURACY = Measure("test %", "test_accuracy", figures.percent, "high")
+GAP = Measure("rel\ngap", "relative_gap", figures.power, "low", "problem")
+ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high")
 
 WIDER = (
     Measure("iterations", "iterations", figures.count),
@@ -91,8 +91,12 @@ def optimality(rows: Sequence[Row]) -> OptimalityMeasure:
     """Return the optimality column, with a title that says which of its two figures the rows have."""
     violations = any(row.values("kkt_violation") for row in rows)
     hulls = any(row.values("epsilon") and not row.values("kkt_violation") for row in rows)
-    title = "KKT/eps" if violations and hulls else "eps" if hulls else "KKT"
+    title = "KKT\n/eps" if violations and hulls else "eps" if hulls else "KKT"
     return OptimalityMeasure(title, "kkt_violation", figures.power, "low", "problem")
+
+
+EXPENDABLE = ("kkt_violation", "support_vectors", "relative_gap")
+"""Figures whose columns a narrow terminal loses, the first one first."""
 
 
 def core(rows: Sequence[Row]) -> list[Measure]:

@@ -63,22 +63,27 @@ def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> She
     groups = grouped(records)
     rows = [row for group in groups for row in group.rows]
     asked = measures.metrics(rows)
-    base, chosen, hidden = measures.core(rows), list[Measure](), list[str]()
+    base, chosen, hidden = measures.core(rows), list[Measure](), list[Measure]()
+
+    def fits(shown: Sequence[Measure], label_room: int) -> bool:
+        trial = sheet(groups, shown, dated=dated)
+        natural = layout.natural_widths(trial.columns, [cells for _, members in trial.groups for cells in members])
+        roomy = [min(w, label_room) if column.wrap else w for column, w in zip(trial.columns, natural, strict=True)]
+        return layout.total_width(trial.columns, roomy) <= width
+
+    for figure in measures.EXPENDABLE:
+        if not fits(base, layout.NARROWEST):
+            hidden += [measure for measure in base if measure.figure == figure]
+            base = [measure for measure in base if measure.figure != figure]
     for measure in [*asked, *measures.WIDER]:
         if not any(row.values(measure.figure) for row in rows):
             continue
-        trial = sheet(groups, [*base, *chosen, measure], dated=dated)
-        cells = [cells for _, members in trial.groups for cells in members]
-        natural = layout.natural_widths(trial.columns, cells)
-        roomy = [
-            min(size, _LABEL_ROOM) if column.wrap else size for column, size in zip(trial.columns, natural, strict=True)
-        ]
-        if layout.total_width(trial.columns, roomy) <= width:
+        if not hidden and fits([*base, *chosen, measure], _LABEL_ROOM):
             chosen.append(measure)
         elif measure in asked:
-            hidden.append(measure.title)
+            hidden.append(measure)
     final = sheet(groups, [*base, *chosen], dated=dated)
-    return Sheet(final.columns, final.groups, hidden, final.notes)
+    return Sheet(final.columns, final.groups, [" ".join(measure.title.split()) for measure in hidden], final.notes)
 
 
 def sheet(groups: Sequence[Group], shown: Sequence[Measure], *, dated: bool = False) -> Sheet:

@@ -1,0 +1,98 @@
+"""Every error is a sentence on standard error and an exit code, never a traceback."""
+
+import pytest
+
+from harness.errors import DataError, PluginError
+from tests.cli.conftest import SLOW
+
+COMPARE = ("compare", "--plugin-path", SLOW, "--plugins", "quick")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("compar",), "did you mean 'compare'"),
+        (("compare",), "--plugins is missing"),
+        (("compare", "--plugns", "x"), "--plugins"),
+        ((*COMPARE, "--gamma", "wide"), "--gamma: 'wide' is not a list of positive numbers or 'scale'"),
+        ((*COMPARE, "--time-limit", "soon"), "--time-limit: 'soon' is not a positive duration"),
+        ((*COMPARE, "--memory-limit", "5Q"), "--memory-limit: '5Q'"),
+        ((*COMPARE, "--seeds", "3-1"), "--seeds: '3-1'"),
+        ((*COMPARE, "--repeat", "0"), "--repeat: '0' is not a whole number >= 1"),
+        ((*COMPARE, "--order", "random"), "--order: 'random'"),
+        ((*COMPARE, "--format", "jsn"), "did you mean 'json'"),
+        ((*COMPARE, "--metrics", "roc-acu"), "did you mean 'roc-auc'"),
+        ((*COMPARE, "--formulation", "csvc"), "did you mean 'c-svc'"),
+        ((*COMPARE, "--kernel", "rfb"), "did you mean 'rbf'"),
+        ((*COMPARE, "--datasets", "digts"), "did you mean 'digits'"),
+        ((*COMPARE, "--datasets", "digits[digt=3]"), "did you mean 'digit'"),
+        ((*COMPARE, "--output", "/nowhere/at/all.json"), "/nowhere/at"),
+        ((*COMPARE, "--output", "/"), "is a folder"),
+        ((*COMPARE, "--store", "/proc/no/store.sqlite"), "/proc/no/store.sqlite"),
+        (("compare", "--plugin-path", SLOW, "--plugins", "quik"), "did you mean 'quick'"),
+        (("compare", "--plugin-path", SLOW, "--plugins", "quick[shift=2]"), "shift"),
+        (("compare", "--plugin-path", "/nowhere.py", "--plugins", "quick"), "/nowhere.py"),
+        (("results", "--store", "/nowhere.sqlite"), "/nowhere.sqlite"),
+        (("list", "solver"), "'solver' is not one of"),
+        (("describe",), "NAME"),
+        (("describe", "l3-svc"), "did you mean 'l2-svc'"),
+        (("completion", "tcsh"), "'bash', 'zsh', 'fish'"),
+    ],
+)
+def test_bad_usage(invoke, arguments, said):
+    result = invoke(*arguments)
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert result.stderr.startswith("harness: ")
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("kind", [DataError, PluginError])
+def test_errors_of_the_harness(invoke, monkeypatch, kind):
+    from harness.run import session
+
+    def refuse(*_, **__):
+        raise kind("the data have one class.")
+
+    monkeypatch.setattr(session, "compare", refuse)
+    result = invoke(*COMPARE)
+    assert (result.exit_code, result.stderr) == (2, "harness: the data have one class.\n")
+
+
+def test_faults_of_the_harness(invoke, monkeypatch):
+    from harness.run import session
+
+    def fail(*_, **__):
+        raise ZeroDivisionError("division\nby zero")
+
+    monkeypatch.setattr(session, "compare", fail)
+    result = invoke(*COMPARE)
+    assert result.exit_code == 70
+    assert (
+        result.stderr
+        == "harness: internal error: ZeroDivisionError: division by zero; set HARNESS_DEBUG=1 for the traceback\n"
+    )
+    monkeypatch.setenv("HARNESS_DEBUG", "1")
+    assert isinstance(invoke(*COMPARE).exception, ZeroDivisionError)
+
+
+def test_a_full_disk_is_a_sentence(invoke, monkeypatch):
+    from harness.run import session
+
+    def fail(*_, **__):
+        raise OSError(28, "No space left on device", "/data/store")
+
+    monkeypatch.setattr(session, "compare", fail)
+    result = invoke(*COMPARE)
+    assert (result.exit_code, result.stderr) == (2, "harness: /data/store: No space left on device.\n")
+
+
+def test_a_closed_pipe_is_no_error(harness, slow):
+    import subprocess
+
+    from tests.cli.conftest import COMMAND
+
+    command = " ".join(COMMAND)
+    done = subprocess.run(f"{command} list datasets | head -1", shell=True, capture_output=True, text=True, check=False)
+    assert done.stderr == ""

@@ -1,0 +1,118 @@
+"""The help and a completion stay light: nothing numerical, no plugin is imported for them."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ["numpy", "numba", "pandas", "rich", "sklearn", "scipy", "cvxpy", "pluggy", "pydantic", "importlib.metadata"]
+SCRIPT = """
+import sys
+from harness.cli.main import main
+try:
+    main(sys.argv[1:])
+finally:
+    heavy = [name for name in {heavy} if name in sys.modules]
+    plugins = [name for name in sys.modules if name.startswith("harness_")]
+    sys.stderr.write("LOADED " + repr(heavy + plugins))
+"""
+
+
+def loaded(*arguments, **environment):
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.format(heavy=HEAVY), *arguments],
+        capture_output=True, text=True, timeout=60, check=False, env={**os.environ, **environment},
+    )  # fmt: skip
+    return done.stdout, done.stderr.partition("LOADED ")[2]
+
+
+def complete(words, **environment):
+    position = str(words.count(" "))
+    out, heavy = loaded(_HARNESS_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=position, **environment)
+    return [line.partition(",")[2] for line in out.splitlines() if line], heavy
+
+
+@pytest.fixture
+def index(tmp_path):
+    """A cache folder whose index of names is up to date."""
+    complete("harness compare --plugins f", HARNESS_CACHE=str(tmp_path))
+    (file,) = tmp_path.glob("names-*.json")
+    return file
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("--help",), ("--version",), *[(name, "--help") for name in ("compare", "list", "results")]]
+)
+def test_help_is_light(arguments):
+    out, heavy = loaded(*arguments)
+    assert heavy == "[]"
+    assert out or not arguments
+
+
+def test_import_is_light():
+    code = f"import sys, harness.cli.main; print([name for name in {HEAVY} if name in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("harness co", ["compare", "completion"]),
+        ("harness compare --plugins f", ["fw"]),
+        ("harness compare --plugins lasvm,f", ["lasvm,fw"]),
+        ("harness compare --plugins fw/g", ["fw/gilbert"]),
+        ("harness compare --plugins lasvm[", []),
+        ("harness compare --plugins fw,f", []),
+        ("harness compare --datasets digits,bre", ["digits,breast-cancer"]),
+        ("harness compare --kernel r", ["rbf"]),
+        ("harness compare --formulation c-svc,l", ["c-svc,l2-svc"]),
+        ("harness compare --format mark", ["markdown"]),
+        ("harness compare --metrics g", ["g-means"]),
+        ("harness compare --repe", ["--repeat"]),
+        ("harness compare --order sh", ["shuffled"]),
+        ("harness describe digi", ["digits"]),
+        ("harness list da", ["datasets"]),
+        ("harness completion z", ["zsh"]),
+    ],
+)
+def test_completion_is_light_and_right(index, words, offered):
+    found, heavy = complete(words, HARNESS_CACHE=str(index.parent))
+    assert found == offered
+    assert heavy == "[]"
+
+
+def test_a_missing_index_is_written_silently(tmp_path):
+    found, _ = complete("harness compare --plugins lasvm,f", HARNESS_CACHE=str(tmp_path))
+    assert found == ["lasvm,fw"]
+    assert len(list(tmp_path.glob("names-*.json"))) == 1
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 0}', '{"version": 1, "files": 3}'])
+def test_a_damaged_index_is_rebuilt(index, text):
+    index.write_text(text)
+    assert complete("harness compare --plugins f", HARNESS_CACHE=str(index.parent))[0] == ["fw"]
+    assert json.loads(index.read_text())["names"]["plugins"]
+
+
+def test_a_changed_plugin_makes_the_index_stale(index):
+    content = json.loads(index.read_text())
+    content["names"]["plugins"].append("forgotten")
+    index.write_text(json.dumps(content))
+    assert complete("harness compare --plugins forg", HARNESS_CACHE=str(index.parent))[0] == ["forgotten"]
+    content["times"][-1] += 1
+    index.write_text(json.dumps(content))
+    assert complete("harness compare --plugins forg", HARNESS_CACHE=str(index.parent))[0] == []
+
+
+def test_a_cache_that_cannot_be_written_is_no_error():
+    assert complete("harness compare --plugins f", HARNESS_CACHE="/proc/nowhere")[0] == ["fw"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_script(shell):
+    out, _ = loaded("completion", shell)
+    assert "_HARNESS_COMPLETE" in out

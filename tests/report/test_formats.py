@@ -1,0 +1,91 @@
+import csv
+import io
+import json
+import math
+
+import pytest
+
+from harness.errors import PluginError, UsageError
+from harness.report import formats
+from tests.report.fabricated import failed, hull, record
+
+
+def strict(text):
+    def refuse(constant):
+        raise AssertionError(constant)
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_json_is_the_records():
+    records = [record("smo"), failed("qp", "timeout", "late")]
+    assert strict(formats.render("json", records)) == records
+    assert strict(formats.render("json", [])) == []
+
+
+def test_json_has_no_nan_and_no_infinity():
+    odd = record(fit_seconds=math.nan, info={"delta": math.inf, "list": [math.nan]}, trace=[{"gap": -math.inf}])
+    (read,) = strict(formats.render("json", [odd]))
+    assert read["fit_seconds"] is None
+    assert read["info"] == {"delta": None, "list": [None]}
+    assert read["trace"] == [{"gap": None}]
+
+
+def test_json_takes_numpy_numbers():
+    import numpy as np
+
+    (read,) = strict(formats.render("json", [record(fit_seconds=np.float64(0.5), iterations=np.int64(3))]))
+    assert (read["fit_seconds"], read["iterations"]) == (0.5, 3)
+
+
+def test_csv_is_flat():
+    records = [record("smo", trace=[{"seconds": 1}]), failed("qp", "error", 'said "no", twice\nand left')]
+    first, second = csv.DictReader(io.StringIO(formats.render("csv", records)))
+    assert json.loads(first["kernel_parameters"]) == {"gamma": 0.05}
+    assert json.loads(first["trace"]) == [{"seconds": 1}]
+    assert first["reused"] == "false"
+    assert second["fit_seconds"] == ""
+    assert second["reason"] == 'said "no", twice\nand left'
+
+
+def test_csv_is_read_by_pandas():
+    import pandas as pd
+
+    frame = pd.read_csv(io.StringIO(formats.render("csv", [record("smo"), failed("qp", "timeout", "late")])))
+    assert frame["fit_seconds"].tolist()[0] == 0.0123
+    assert math.isnan(frame["fit_seconds"].tolist()[1])
+
+
+def test_markdown_tables_are_whole():
+    text = formats.render("markdown", [record("smo", label="smo[a|b]"), hull("fw"), failed("qp", "error", "a | b <c>")])
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert len({line.replace("\\|", "").count("|") for line in rows}) == 1
+    assert "smo[a\\|b]" in text
+    assert "a \\| b \\<c\\>" in text
+    assert "primal" in rows[0]
+    assert "\x1b" not in text
+
+
+def test_markdown_marks_the_best_bold():
+    assert "**0.00100**" in formats.render("markdown", [record("smo"), record("fast", fit_seconds=0.001)])
+
+
+def test_formats_of_plugins():
+    added = {"names": lambda records: ",".join(record["solver"] for record in records)}
+    assert formats.render("names", [record("a"), record("b")], added=added) == "a,b\n"
+
+
+@pytest.mark.parametrize("broken", [lambda records: 1 / 0, lambda records: None])
+def test_failing_format_of_a_plugin_is_named(broken):
+    with pytest.raises(PluginError, match="report format 'bad'"):
+        formats.render("bad", [record()], added={"bad": broken})
+
+
+def test_choice_of_the_format():
+    assert formats.chosen(None, None, {}) == "table"
+    assert formats.chosen(None, "x.json", {}) == "json"
+    assert formats.chosen(None, "x.md", {}) == "markdown"
+    assert formats.chosen(None, "x.html", {"html": str}) == "html"
+    assert formats.chosen("csv", "x.json", {}) == "csv"
+    with pytest.raises(UsageError, match="did you mean 'json'"):
+        formats.chosen("jsn", None, {})

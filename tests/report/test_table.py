@@ -1,0 +1,195 @@
+"""The terminal table: what it shows of fabricated records."""
+
+import re
+
+import pytest
+
+from harness.report import table
+from harness.report.rows import Row
+from tests.report.fabricated import failed, hull, record
+
+GOLDEN = """\
+digits: 1198 x 64, rbf gamma=0.05, 599 test points
+                                            kernel              rel     KKT   test
+solver           problem           seconds   evals  SV/core     gap    /eps      %  status
+smo              c-svc C=10     0.0130 ±8%   1.23M      120  3.2e-3  1.0e-3  97.16  ok
+lasvm[epochs=2]  c-svc C=10     0.0123 ±0%*      -      120  2.0e-3* 1.0e-3  98.00* ok
+qp               c-svc C=10       1235 ±0%   1.23M      120  3.2e-3  1.0e-3  97.16  timeout 1/3 [1]
+fw               l2-svc chi=10  0.0123 ±0%*   210k* 120/300  3.2e-3  9.0e-4  97.16  ok
+
+* best of its data set among rows whose every run is ok; gap and optimality: of its problem.
+[1] qp: timeout: ran past the time limit of 10 s
+figures are medians over 3 runs (seeds and repetitions); ± is half the range of the seconds.
+SV/core: support vectors / core set, the points the solver chose to look at, where it differs.
+eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.
+kernel evals -: not observable, lasvm[epochs=2] computes kernel values out of the harness's sight.
+formulations differ: c-svc was solved by smo, lasvm, qp; l2-svc (chi = C) was solved by fw. Gaps,
+  KKT violations and objectives compare only within a formulation.
+warm-up and compilation, not in the seconds above (median): smo 1.50 s, lasvm 1.50 s, qp 1.50 s, fw
+  1.50 s.
+"""
+
+
+def three(make, *arguments, **changes):
+    return [make(*arguments, repetition=repetition, **changes) for repetition in range(3)]
+
+
+def study():
+    smo = [record("smo", repetition=i, fit_seconds=0.012 + 0.001 * i) for i in range(3)]
+    lasvm = three(
+        record, "lasvm", label="lasvm[epochs=2]", kernel_evaluations=None, test_accuracy=0.98, relative_gap=2e-3
+    )
+    qp = three(record, "qp", fit_seconds=1234.6)
+    qp[1] = failed("qp", "timeout", "ran past the time limit of 10 s", repetition=1)
+    return [*smo, *lasvm, *qp, *three(hull, "fw", core_set_size=300, kernel_evaluations=210_000)]
+
+
+def columns(text, solver):
+    (line,) = [line for line in text.splitlines() if line.startswith(solver)]
+    return re.split(r"\s{2,}|(?<=\*)\s", line.strip())
+
+
+def test_golden():
+    assert table.render(study()) == GOLDEN
+
+
+@pytest.mark.parametrize("width", [80, 100, 140, 200])
+def test_lines_fit_the_width(width):
+    long = "lasvm[epochs=2,selection=active,finishing=false,C=10,tau=0.0001,cache_mb=100]"
+    records = [*study(), record("lasvm", label=long), failed("x", "crashed", "signal 11 " * 30)]
+    assert max(map(len, table.render(records, width=width).splitlines())) <= width
+
+
+def test_columns_are_aligned():
+    lines = table.render(study()).splitlines()[1:7]
+    ends = {line.rstrip().rindex("ok") for line in lines if line.endswith("ok")}
+    assert len(ends) == 1
+
+
+def test_no_control_characters_unless_styled():
+    assert "\x1b" not in table.render(study())
+    assert "\x1b[1m0.0123 ±0%\x1b[0m*" in table.render(study(), styled=True)
+
+
+def test_narrow_terminals_lose_columns_and_say_so():
+    assert "no room at 80 columns for: KKT /eps" in table.render(study(), width=80)
+
+
+def test_wider_terminals_show_more():
+    assert "primal" not in table.render(study(), width=100)
+    assert "primal" in table.render(study(), width=200)
+
+
+def test_asked_metrics_without_room_are_named():
+    records = [record(label="s" * 60, metrics={"g-means": 0.9, "roc-auc": 0.8}), hull("fw", metrics={"g-means": 0.9})]
+    assert "no room at 80 columns for: g-means, roc-auc" in table.render(records, width=80)
+    assert "roc-auc" in table.render(records, width=160).splitlines()[2]
+
+
+def test_single_problem_stands_in_the_heading():
+    text = table.render([record("smo"), record("lasvm")])
+    assert text.splitlines()[0].endswith("c-svc C=10")
+    assert "problem" not in text
+
+
+def test_failed_row_has_no_figures_and_is_not_best():
+    text = table.render([record("smo"), record("lasvm", fit_seconds=1.0), failed("qp", "crashed", "killed by SIGSEGV")])
+    assert columns(text, "qp") == ["qp", "crashed [1]"]
+    assert "[1] qp: crashed: killed by SIGSEGV" in text
+
+
+def test_budget_is_not_best_however_fast():
+    text = table.render(
+        [record("quick", status="budget", reason="limit", fit_seconds=1e-3), record("smo"), record("fw", fit_seconds=1)]
+    )
+    assert "0.0123*" in columns(text, "smo")
+    assert "[1] quick: budget: limit" in text
+
+
+def test_partly_failed_row_is_not_best():
+    rows = [
+        record("a", repetition=0, fit_seconds=0.001),
+        failed("a", "timeout", "x", repetition=1),
+        *three(record, "b"),
+    ]
+    text = table.render([*rows, *three(record, "c", fit_seconds=1.0)])
+    assert "timeout 1/2 [1]" in columns(text, "a")
+    assert not any(cell.endswith("*") for cell in columns(text, "a"))
+
+
+def test_gaps_are_ranked_only_within_a_problem():
+    text = table.render(
+        [record("smo", relative_gap=1e-2), record("lasvm", relative_gap=1e-3), hull("fw", relative_gap=1e-9)]
+    )
+    assert "1.0e-3*" in columns(text, "lasvm")
+    assert "1.0e-9" in columns(text, "fw")  # alone in its formulation: nothing to be better than
+
+
+def test_time_is_ranked_over_formulations():
+    text = table.render([record("smo"), hull("fw", fit_seconds=0.001)])
+    assert "0.00100*" in columns(text, "fw")
+
+
+def test_equal_rows_have_no_best():
+    assert "*" not in table.render([record("smo"), record("lasvm")])
+
+
+def test_kernels_and_data_sets_are_groups():
+    text = table.render([record("smo"), record("smo", kernel_parameters={"gamma": 0.2}), record("smo", "banana")])
+    headings = [line for line in text.splitlines() if " x " in line]
+    assert [heading.split(":")[0] for heading in headings] == ["digits", "digits", "banana"]
+    assert "gamma=0.2" in headings[1]
+
+
+def test_not_observable_evaluations():
+    text = table.render([record("libsvm", kernel_evaluations=None)])
+    assert "-" in columns(text, "libsvm")
+    assert "not observable" in text
+
+
+def test_formulations_footnote_and_mapping():
+    assert "l2-svc (chi = C) was solved by fw" in table.render([record("smo"), hull("fw")])
+    stands_in = hull("fw", problem_parameters={"C": 10.0, "chi": None})
+    assert "l2-svc (chi = C) was solved by fw" in table.render([record("smo"), stands_in])
+    other = hull("fw", problem_parameters={"C": 10.0, "chi": 5.0})
+    assert "l2-svc was solved by fw" in table.render([record("smo"), other])
+
+
+def test_reused_rows_say_when_they_were_measured():
+    text = table.render([record("smo", reused=True), record("lasvm")])
+    assert "ok†" in columns(text, "smo")
+    assert "1 of 2 runs reused from the store, measured 2026-05-01 12:00 UTC" in text
+    everything = table.render([record("smo", reused=True)])
+    assert "ok†" not in everything
+    assert "all runs reused" in everything
+
+
+def test_compilation_is_told_apart():
+    assert "not in the seconds above (median): smo 1.50 s" in table.render([record("smo")])
+
+
+def test_runs_without_kernel_stand_with_their_data_set():
+    broken = failed(
+        "bad", "error", "ImportError: no", formulation="", kernel="", kernel_parameters={}, problem_parameters={}
+    )
+    text = table.render([broken, record("smo")])
+    assert text.count("digits:") == 1
+    assert "error [1]" in columns(text, "bad")
+
+
+def test_old_and_new_code_are_two_rows():
+    text = table.render([record("smo", code_sha256="a"), record("smo", code_sha256="b")], dated=True)
+    assert sum(line.startswith("smo") for line in text.splitlines()) == 2
+
+
+def test_nothing_to_show():
+    assert table.render([]) == "no records.\n"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "text"),
+    [(["ok"], "ok"), (["timeout", "timeout"], "timeout"), (["ok", "timeout", "ok"], "timeout 1/3"), (["ok", "budget"], "budget 1/2"),
+     (["crashed", "timeout", "ok"], "failed 2/3")],
+)  # fmt: skip
+def test_status(statuses, text):
+    assert Row(tuple(record(status=status) for status in statuses)).status == text
