@@ -107,7 +107,6 @@ class Descent:
             chosen[place] = support[scores == scores.max()].min()
             norm += float(state.weight[side, : state.size[side]] @ scores)
         state.figures[hot.NORM] = norm
-        state.counts[hot.IDLE] = 0
 
     def advance(self, until: int) -> str:
         """Iterate up to iteration ``until``, less far where that takes many kernel evaluations.
@@ -132,6 +131,7 @@ class Descent:
                 if norm >= self.norm_at_end:
                     return "stalled"
                 self.norm_at_end = norm
+                self.state.counts[hot.IDLE] = 0
             if verdict != hot.STEPS or self.taken >= until:
                 return _ENDS.get(verdict, "")
 

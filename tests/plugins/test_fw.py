@@ -318,9 +318,12 @@ def test_hulls_that_meet_end_the_run_and_say_so(solver_class, make):
     assert np.isfinite(outcome.dual_coef).all()
 
 
+@pytest.mark.parametrize("refresh", [7, 5000])
 @pytest.mark.parametrize("seed", range(3))
-def test_an_accuracy_beyond_rounding_ends(seed):
-    outcome = drive(FrankWolfe(epsilon=1e-300), l2(*clouds(seed, 20, 20, 2, 1.0)), rng0(), Budget(seconds=20))
+def test_an_accuracy_beyond_rounding_ends(seed, refresh):
+    outcome = drive(
+        FrankWolfe(epsilon=1e-300, refresh=refresh), l2(*clouds(seed, 20, 20, 2, 1.0)), rng0(), Budget(seconds=20)
+    )
     assert outcome.status == "ok"
     assert outcome.claimed_done or outcome.info["status"] == "stalled"
     assert outcome.info["epsilon"] < 1e-10
