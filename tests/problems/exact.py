@@ -1,0 +1,61 @@
+"""Optima from an interior-point solver, stated in the primal where the harness states the dual."""
+
+import cvxpy as cp
+import numpy as np
+
+ACCURATE = {"solver": "CLARABEL", "tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+
+
+def features(matrix):
+    """Z with Z Z' = K: explicit points with the same inner products."""
+    values, vectors = np.linalg.eigh(matrix)
+    keep = values > 1e-13 * values.max()
+    return vectors[:, keep] * np.sqrt(values[keep])
+
+
+def svm_primal(matrix, y, costs, *, has_bias, squared=False):
+    """min 1/2 |w|^2 + sum C_i xi_i (or C_i / 2 xi_i^2): the optimal value, the scores <w, x_i> and b."""
+    z = features(matrix)
+    w, b = cp.Variable(z.shape[1]), cp.Variable()
+    violation = cp.pos(1 - cp.multiply(y, z @ w + (b if has_bias else 0.0)))
+    loss = 0.5 * costs @ cp.square(violation) if squared else costs @ violation
+    program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + loss))
+    program.solve(**ACCURATE)
+    return float(program.value), z @ w.value, float(b.value) if has_bias else 0.0
+
+
+def svm_dual(matrix, y, costs, *, has_bias):
+    """The signed coefficients of the optimum, 0 <= y_i coef_i <= C_i."""
+    z = features(matrix)
+    alpha = cp.Variable(len(y))
+    constraints = [alpha >= 0, alpha <= costs]
+    if has_bias:
+        constraints.append(y @ alpha == 0)
+    cp.Problem(cp.Maximize(cp.sum(alpha) - 0.5 * cp.sum_squares(z.T @ cp.multiply(y, alpha))), constraints).solve(
+        **ACCURATE
+    )
+    coef = y * np.clip(alpha.value, 0.0, costs)
+    near = 1e-7 * costs
+    coef = np.where(np.abs(coef) < near, 0.0, np.where(costs - np.abs(coef) < near, y * costs, coef))
+    free = (coef != 0.0) & (np.abs(coef) < costs)
+    if has_bias and free.any():
+        coef[free] -= coef.sum() / free.sum()
+    return coef
+
+
+def nearest_points(matrix, y, cap=1.0):
+    """min 1/2 |Pu - Qv|^2 over the hulls reduced to weights <= cap: the optimal value and the signed weights."""
+    z = features(matrix)
+    u = cp.Variable(len(y))
+    constraints = [u >= 0, u <= cap, cp.sum(u[y > 0]) == 1, cp.sum(u[y < 0]) == 1]
+    program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(z.T @ cp.multiply(y, u))), constraints)
+    program.solve(**ACCURATE)
+    weights = np.clip(u.value, 0.0, cap)
+    weights[weights < 1e-7 * cap] = 0.0
+    for members in (y > 0, y < 0):
+        free = members & (weights > 0.0) & (weights < cap * (1.0 - 1e-7))
+        if free.any():
+            weights[free] += (1.0 - weights[members].sum()) / free.sum()
+        else:
+            weights[members] /= weights[members].sum()
+    return float(program.value), y * weights
