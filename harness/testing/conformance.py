@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from harness.solver import Solver
 
 _SECONDS = 30.0  # a case of the zoo takes milliseconds; a solver that is not done by then never ends
+_PATIENCE = 2.0  # seconds: the host can stop a run only at a yield
 _ROUNDING = 1e-9
 
 
@@ -282,9 +283,10 @@ class SolverConformance:
     def test_yields_before_the_end_of_a_budget(self, case: Case) -> None:
         """An iteration limit of one stops the run after its first yield with a feasible model."""
         problem = self._stated(case)
+        next(snapshots(self.solver, case.problem(), seed=self.seed, limit=1), None)  # compiles what is to be compiled
         outcome = drive(self.solver, problem, np.random.default_rng(self.seed), Budget(iterations=1))
         assert outcome.yields == 1, f"{case}: {outcome.yields} yields under a limit of one."
-        assert outcome.seconds < _SECONDS, f"{case}: {outcome.seconds:.0f} s before the first yield; yield more often."
+        assert outcome.seconds < _PATIENCE, f"{case}: {outcome.seconds:.1f} s before the first yield; yield more often."
         if outcome.dual_coef is not None:
             problem.checked(outcome.dual_coef, outcome.intercept)
 

@@ -121,7 +121,8 @@ def _cases(formulation: type[Problem]) -> list[Case]:
         case("precomputed", rbf.block(overlap, overlap), mixed, Precomputed(), soft),
     ]
     if formulation is not HardMargin:  # the hulls would touch: w = 0, and no direction to certify
-        found.append(case("opposite-labels", doubled, np.concatenate([mixed[:12], -mixed[:12]]), rbf, soft, "opposite"))
+        both = np.concatenate([overlap[:12], overlap[:3]])  # three points in both classes: reduced hulls stay apart
+        found.append(case("opposite-labels", both, np.concatenate([mixed[:12], -mixed[:3]]), rbf, soft, "opposite"))
     return found
 
 

@@ -232,3 +232,16 @@ class Silent(Sound):
 
     name = "silent"
     tau: float = 1e-3
+
+
+@dataclass(frozen=True)
+class Slow(Sound):
+    """Sleeps before its first yield."""
+
+    name = "slow"
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
+        import time
+
+        time.sleep(0.02)
+        return super().start(problem, rng)

@@ -31,7 +31,7 @@ SETTINGS = {
     "qp": Setting(gap=1e-5),
     "smo": Setting(),
     "smo-block": Setting(),
-    "lasvm": Setting({"epochs": 5}),
+    "lasvm": Setting({"epochs": 5, "tau": 1e-5}),
     "lasvm-g": ONLINE,
     "lasvm-nc": ONLINE,
     "lasvm-i": ONLINE,

@@ -33,10 +33,12 @@ class TestSound(SolverConformance):
         (bad.FirstPointMatters, "test_certified_to_the_claimed_gap"),
         (bad.AbsoluteTolerance, "test_certified_to_the_claimed_gap"),
         (bad.Silent, "test_says_what_it_is"),
+        (bad.Slow, "test_yields_before_the_end_of_a_budget"),
     ],
 )
 def test_the_fault_is_caught_by_its_check(solver: type[bad.Sound], check: str, monkeypatch) -> None:
     monkeypatch.setattr("harness.testing.conformance._SECONDS", 0.3)
+    monkeypatch.setattr("harness.testing.conformance._PATIENCE", 0.01)
     found = failures(solver, check)
     assert found, f"{check} passed {solver.__name__}"
     print(found[0].message)
