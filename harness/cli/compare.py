@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,17 +66,21 @@ _PARAMETERS = [
 ]  # fmt: skip
 
 
+_HELP = """\
+Run solvers on data sets, and show a table of what it cost.
+
+Each run has a process of its own; its kernel evaluations are counted, its model is certified. A run that
+fails is a row of the table, and the others go on. What is measured is kept in the store at once. A list of
+values makes a grid.
+
+\b
+harness compare --plugins lasvm,fw
+harness compare --plugins 'lasvm[epochs=[1,2]],smo' --datasets banana --C 1,10,100 --seeds 0-4
+"""
+
+
 def compare(ctx: click.Context, /, **given: Any) -> None:
-    r"""Run solvers on data sets, and show a table of what it cost.
-
-    Each run has a process of its own; its kernel evaluations are counted, its model is certified. A run that
-    fails is a row of the table, and the others go on. What is measured is kept in the store at once. A list of
-    values makes a grid.
-
-    \b
-    harness compare --plugins lasvm,fw
-    harness compare --plugins 'lasvm[epochs=[1,2]],smo' --datasets banana --C 1,10,100 --seeds 0-4
-    """
+    """Carry out a comparison, show its table, and exit with 1 if a run failed."""
     from harness.cli import loading, output
     from harness.cli.progress import reporter
     from harness.report import formats
@@ -189,6 +192,6 @@ command = options.SectionedCommand(
     "compare",
     params=list[click.Parameter](_PARAMETERS),
     callback=click.pass_context(compare),
-    help=inspect.cleandoc(compare.__doc__ or ""),
+    help=_HELP,
     short_help="Run solvers on data sets and show what it cost.",
 )

@@ -1,0 +1,211 @@
+"""The command as a user runs it: a process, its output, its exit code."""
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness.cli import compare, options
+from tests.cli.conftest import COMMAND
+
+DATA = ("--datasets", "twonorm[n=200]")  # generated: no library is loaded for it
+
+
+def test_quick_comparison_in_every_format(harness, slow):
+    arguments = ("compare", "--plugin-path", slow, "--plugins", "quick[shift=[0,0.5]]", *DATA, "--repeat", "2")
+    first = harness(*arguments)
+    assert first.returncode == 0, first.stderr
+    assert "twonorm[n=200]: 200 x 20" in first.stdout
+    assert "quick[shift=0.5]" in first.stdout
+    assert "\x1b" not in first.stdout + first.stderr
+    assert max(map(len, first.stdout.splitlines())) <= 100
+    lines = first.stderr.splitlines()
+    assert lines[0] == "4 runs, 0 of them reused from the store"
+    assert re.fullmatch(
+        r"\[4/4\] quick\[shift=0.5\] c-svc twonorm\[n=200\] seed 0 rep 1: ok \S+ s, 0 kernel evaluations, gap 1.0e0",
+        lines[4],
+    )
+
+    again = harness(*arguments, "--format", "json")
+    assert "4 of them reused" in again.stderr
+    records = json.loads(again.stdout)
+    assert len(records) == 4
+    assert all(record["reused"] and record["status"] == "ok" for record in records)
+
+    text = harness(*arguments, "--format", "csv", "--quiet")
+    assert text.stderr == ""
+    assert [row["reused"] for row in csv.DictReader(io.StringIO(text.stdout))] == ["true"] * 4
+    assert harness(*arguments, "--format", "lines").stdout.split() == ["quick", "quick[shift=0.5]"] * 2
+    assert "all runs reused from the store, measured" in harness(*arguments).stdout
+
+    shown = harness("results", "--plugins", "quick", "--limit", "3")
+    assert shown.returncode == 0, shown.stderr
+    assert "measured (UTC)" in shown.stdout
+    filtered = json.loads(
+        harness("results", "--plugins", "quick[shift=0.5]", "--status", "ok", "--format", "json").stdout
+    )
+    assert [record["label"] for record in filtered] == ["quick[shift=0.5]"] * 2
+    assert isinstance(filtered[0]["iterations"], int)
+    assert filtered[0]["measured_at"] >= filtered[1]["measured_at"]
+    assert json.loads(harness("results", "--datasets", "digits*", "--format", "json").stdout) == []
+
+
+def test_output_goes_to_the_file(harness, slow, tmp_path):
+    target = tmp_path / "out.json"
+    target.write_text("old")
+    done = harness("compare", "--plugin-path", slow, "--plugins", "quick", *DATA, "--output", str(target))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+    assert f"written to {target}" in done.stderr
+    assert json.loads(target.read_text())[0]["solver"] == "quick"
+    assert sorted(path.name for path in tmp_path.iterdir() if "out" in path.name) == ["out.json"]
+
+
+@pytest.mark.parametrize(
+    ("plugins", "code", "said"),
+    [
+        ("quick,raiser", 1, "RuntimeError: no luck today"),
+        ("quick,skipper", 0, "it is Sunday"),
+        ("skipper", 1, "it is Sunday"),
+    ],
+)
+def test_exit_codes(harness, slow, plugins, code, said):
+    done = harness("compare", "--plugin-path", slow, "--plugins", plugins, *DATA)
+    assert done.returncode == code, done.stderr
+    assert f"[1] {plugins.rpartition(',')[2]}:" in done.stdout
+    assert said in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_a_broken_plugin_is_a_row_and_is_listed(harness, slow, tmp_path):
+    broken = tmp_path / "broken.py"
+    broken.write_text("import a_module_that_is_not_there\n")
+    paths = ("--plugin-path", slow, "--plugin-path", str(broken))
+    done = harness("compare", *paths, "--plugins", "quick,broken", *DATA)
+    assert done.returncode == 1
+    assert re.search(r"^broken .*error \[1\]$", done.stdout, flags=re.MULTILINE)
+    assert "a_module_that_is_not_there" in done.stdout
+    listed = harness("list", "plugins", *paths)
+    assert re.search(r"^broken .*broken .*ModuleNotFoundError", listed.stdout, flags=re.MULTILINE)
+    assert "plugin 'broken' could not be loaded" in harness("list", *paths).stderr
+    assert "could not be loaded" in harness("describe", "broken", *paths).stdout
+
+
+def test_interrupt_keeps_what_was_measured(slow, tmp_path):
+    store = tmp_path / "store.sqlite"
+    arguments = [
+        "compare",
+        "--plugin-path",
+        slow,
+        "--plugins",
+        "quick,sleeper[seconds=30]",
+        *DATA,
+        "--store",
+        str(store),
+    ]
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    seen = [process.stderr.readline(), process.stderr.readline()]
+    assert seen[1].startswith("[1/2] quick"), seen
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    out, error = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert out == ""
+    assert f"interrupted; 1 of 2 runs are finished and kept in {store}" in error
+    assert "Traceback" not in error
+    kept = subprocess.run(
+        [*COMMAND, "results", "--store", str(store), "--format", "json"], capture_output=True, text=True, check=True
+    )
+    assert [record["solver"] for record in json.loads(kept.stdout)] == ["quick"]
+
+
+def test_every_option_reaches_the_study(slow):
+    from harness.registry import load_registry
+
+    command = compare.command
+    assert isinstance(command, options.SectionedCommand)
+    context = command.make_context("compare", [
+        "--plugins", "quick", "--plugins", "sleeper[seconds=[1,2]]", "--plugin-path", slow, "--datasets", "digits,twonorm[n=100]",
+        "--formulation", "c-svc", "--kernel", "poly", "--gamma", "0.1,scale", "--degree", "2", "--coef0", "0", "--C", "1,10",
+        "--chi", "2", "--D", "0.5", "--class-weight", "none,balanced", "--seeds", "0-2", "--repeat", "3", "--time-limit", "1m",
+        "--memory-limit", "1G", "--kernel-evaluation-limit", "1e6", "--iteration-limit", "10", "--threads", "2",
+        "--target-gap", "1e-3", "--jobs", "2", "--cache-mb", "10", "--order", "shuffled", "--metrics", "f1,g-means",
+        "--fresh", "--store", "s.sqlite",
+    ])  # fmt: skip
+    study = compare.study_of(context.params, load_registry([slow]))
+    assert [item.label for item in study.solvers] == ["quick", "sleeper[seconds=1.0]", "sleeper[seconds=2.0]"]
+    assert [source.label for source in study.datasets] == ["digits", "twonorm[n=100]"]
+    assert (study.formulations, study.kernel) == (["c-svc"], "poly")
+    assert study.kernel_values == {"gamma": [0.1, "scale"], "degree": [2], "coef0": [0.0]}
+    assert study.problem_values == {"C": [1.0, 10.0], "chi": [2.0], "D": [0.5], "class_weight": ["none", "balanced"]}
+    assert (study.seeds, study.repeat, study.time_limit, study.memory_limit) == ([0, 1, 2], 3, 60.0, 2**30)
+    assert (study.kernel_evaluation_limit, study.iteration_limit, study.target_gap) == (10**6, 10, 1e-3)
+    assert (study.threads, study.jobs, study.cache_mb, study.order) == (2, 2, 10.0, "shuffled")
+    assert (study.fresh, str(study.store), study.metrics, study.plugin_paths) == (
+        True,
+        "s.sqlite",
+        ["f1", "g-means"],
+        [slow],
+    )
+
+
+def test_defaults_of_the_study(slow):
+    from harness.registry import load_registry
+
+    context = compare.command.make_context("compare", ["--plugins", "quick", "--plugin-path", slow])
+    study = compare.study_of(context.params, load_registry([slow]))
+    assert [source.label for source in study.datasets] == ["digits", "breast-cancer"]
+    assert (study.formulations, study.kernel, study.kernel_values, study.problem_values) == (None, None, {}, {})
+    assert (study.seeds, study.repeat, study.fresh, study.store, study.time_limit) == ([0], 1, False, None, None)
+
+
+def test_live_progress_on_a_terminal(slow, tmp_path):
+    pexpect = pytest.importorskip("pexpect")
+    arguments = ["--plugin-path", slow, "--plugins", "raiser,sleeper", *DATA, "--store", str(tmp_path / "store.sqlite")]
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    child = pexpect.spawn(
+        COMMAND[0],
+        [*COMMAND[1:], "compare", *arguments],
+        env=environment,
+        dimensions=(30, 120),
+        timeout=60,
+        encoding="utf-8",
+    )
+    child.expect("0/2")
+    child.expect(r"raiser c-svc twonorm\[n=200\] seed 0 rep 0: error RuntimeError: no luck today")
+    child.expect("1 failed")
+    child.expect("2/2")
+    child.expect("\x1b\\[2K")  # the display is taken away ...
+    child.expect("\x1b\\[1mtwonorm\\[n=200\\]: 200 x 20")  # ... before the table, whose heading is bold
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 1
+
+
+def test_interrupt_on_a_terminal(slow, tmp_path):
+    pexpect = pytest.importorskip("pexpect")
+    arguments = [
+        "--plugin-path",
+        slow,
+        "--plugins",
+        "sleeper[seconds=30]",
+        *DATA,
+        "--store",
+        str(tmp_path / "store.sqlite"),
+    ]
+    child = pexpect.spawn(
+        COMMAND[0], [*COMMAND[1:], "compare", *arguments], dimensions=(30, 120), timeout=60, encoding="utf-8"
+    )
+    child.expect(r"sleeper c-svc twonorm\[n=200\] seed 0 rep 0")
+    child.sendintr()
+    child.expect("interrupted; 0 of 1 runs")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 130
