@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -21,7 +22,12 @@ def _sources_sha256() -> str:
 # numba's disk cache knows neither a change in another file nor NUMBA_BOUNDSCHECK: one folder for each state of the code
 _CHECKED = "-boundscheck" if os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0") else ""
 _COMPILED = Path(platformdirs.user_cache_dir("svm-harness-tests"))
-os.environ["NUMBA_CACHE_DIR"] = str(_COMPILED / f"numba-{_sources_sha256()[:16]}{_CHECKED}")
+_CODE = _COMPILED / f"numba-{_sources_sha256()[:16]}{_CHECKED}"
+_CODE.mkdir(parents=True, exist_ok=True)
+_CODE.touch()
+for _stale in sorted(_COMPILED.glob("numba-*"), key=lambda folder: -folder.stat().st_mtime)[12:]:
+    shutil.rmtree(_stale, ignore_errors=True)
+os.environ["NUMBA_CACHE_DIR"] = str(_CODE)
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 _SESSION = tempfile.TemporaryDirectory(prefix="harness-tests-")
