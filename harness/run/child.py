@@ -11,6 +11,7 @@ import ctypes
 import faulthandler
 import os
 import resource
+import select
 import selectors
 import signal
 import sys
@@ -271,15 +272,13 @@ def _end(pid: int, *, gently: bool = False, finished: bool = False) -> int:
     if gently:
         _signal_group(pid, signal.SIGTERM)
     patience = _TERM_SECONDS if gently else 1.0 if finished else 0.0
-    deadline, pause = time.monotonic() + patience, 0.0002
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return status
-        time.sleep(pause)
-        pause = min(0.01, pause * 2)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
+    handle = os.pidfd_open(pid)
+    try:
+        if not select.select([handle], [], [], patience)[0]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+    finally:
+        os.close(handle)
     return os.waitpid(pid, 0)[1]
 
 
