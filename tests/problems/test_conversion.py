@@ -90,3 +90,13 @@ def test_conversion_counts_no_kernel_evaluation():
     _, weights = nearest_points(matrix_of(problem), y, 0.1)
     to_c_svc(problem, weights)
     assert problem.kernel.counter.evaluations == 0
+
+
+def test_a_class_whose_points_are_all_at_the_cap_still_converts():
+    x, y = data(5)
+    cap = 1.0 / min((y > 0).sum(), (y < 0).sum())
+    problem = ReducedHull.build(KernelOracle(RBF(0.5), x), y, {"D": cap})
+    _, weights = nearest_points(matrix_of(problem), y, cap)
+    svc, coef, intercept = to_c_svc(problem, weights)
+    svc.checked(coef, intercept)
+    assert svc.certify(coef, intercept).relative_gap == pytest.approx(0.0, abs=1e-6)
