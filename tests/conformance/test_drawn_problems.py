@@ -1,0 +1,31 @@
+"""Solvers with a convergence proof on drawn problems: duplicates, flat kernels, one point of a class, touching hulls."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import Budget, drive, get_solver
+from harness.testing import Case
+from harness.testing.strategies import cases
+
+GAP = 1e-3
+
+
+@pytest.mark.parametrize("name", ["smo", "fw", "qp"])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_a_drawn_problem_is_solved_to_the_gap(name: str, data: st.DataObject) -> None:
+    solver = get_solver(name).with_target_gap(GAP)
+    formulation = data.draw(st.sampled_from(sorted(solver.solves, key=lambda each: each.name)), label="formulation")
+    case: Case = data.draw(cases(formulation))
+    problem = case.problem()
+    outcome = drive(solver, problem, np.random.default_rng(0), Budget(seconds=20.0))
+    assert outcome.status == "ok"
+    found = problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
+    assert found.gap is not None
+    scale = float(np.abs(problem.kernel.diagonal()).max())
+    touching = (
+        found.margin_upper is not None and found.margin_upper**2 <= 1e-5 * scale
+    )  # w = 0: no direction to certify
+    assert touching or found.relative_gap <= GAP * 1.001 + 1e-9
