@@ -184,8 +184,9 @@ def _search(x, i, j):  # type: ignore[no-untyped-def]
     # onto the bound itself where the bound limits the step: alpha = 0 and alpha = C are tested for equality
     x.reals[ALPHA, i] = x.reals[UPPER, i] if step == room_i else min(x.reals[ALPHA, i] + step, x.reals[UPPER, i])
     x.reals[ALPHA, j] = x.reals[LOWER, j] if step == room_j else max(x.reals[ALPHA, j] - step, x.reals[LOWER, j])
-    _mark(x, i)
-    _mark(x, j)
+    # in slot order, whichever is i: then swapping the labels swaps nothing but signs
+    _mark(x, min(i, j))
+    _mark(x, max(i, j))
     high, low, high_block, low_block = -np.inf, np.inf, -1, -1
     for start in range(0, counts[TOP], _BLOCK):
         stop = min(start + _BLOCK, counts[TOP])
@@ -483,11 +484,16 @@ def write(x):  # type: ignore[no-untyped-def]
 def move_rows(pool, rows, columns, old_width, width):  # type: ignore[no-untyped-def]
     """Move the values pool[rows[r], columns[p]] to place (r, p) of rows of another width; both lists ascend."""
     # first columns and numbers, then the width: each pass moves all values in one direction, so none is overwritten
+    gathered = columns.size > 0 and columns[-1] != columns.size - 1
     for r in range(rows.size):
         source = rows[r] * old_width
         target = r * old_width
-        for p in range(columns.size):
-            pool[target + p] = pool[source + columns[p]]
+        if gathered:
+            for p in range(columns.size):
+                pool[target + p] = pool[source + columns[p]]
+        elif source != target:
+            for p in range(columns.size):
+                pool[target + p] = pool[source + p]
     if width < old_width:
         for r in range(rows.size):
             for p in range(columns.size):

@@ -1,0 +1,354 @@
+"""The solver lasvm: against its naive twin step by step, against exact optima, and at the edges."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse
+from harness_lasvm import LASVM, expansion, hot, solver
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_lasvm import NaiveLASVM
+
+from harness import CSVC, RBF, KernelOracle, Linear, Poly, Precomputed, UsageError, drive
+
+
+def noisy(n=160, d=4, noise=0.6, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    y = np.where(x[:, 0] + noise * rng.normal(size=n) > 0.2, 1.0, -1.0)
+    return x, y
+
+
+def stated(x, y, C=1.0, kernel=None, **settings_):
+    return CSVC.build(KernelOracle(kernel or RBF(gamma=0.3), x), y, {"C": C, **settings_})
+
+
+def precomputed(problem):
+    with problem.kernel.uncounted():
+        values = np.array(problem.kernel.block(np.arange(problem.n)))
+    values = (values + values.T) / 2  # symmetric to the last bit
+    return CSVC.build(KernelOracle(Precomputed(), values), problem.targets, problem.parameters), values
+
+
+def iterates(problem, seed=1, **parameters):
+    """The iterates with their arrays copied."""
+    found = []
+    for iterate in LASVM(**parameters).iterates(problem, np.random.default_rng(seed)):
+        iterate.dual_coef = iterate.dual_coef.copy()
+        found.append(iterate)
+    return found
+
+
+def assert_feasible(problem, coef):
+    assert (coef >= problem.lower_bounds).all()
+    assert (coef <= problem.upper_bounds).all()
+    assert abs(coef.sum()) <= 1e-12 * max(1.0, np.abs(coef).sum())
+
+
+CASES = {
+    "noisy": (noisy, 1.0, RBF(gamma=0.3)),
+    "large-C": (lambda: noisy(120, seed=3), 100.0, RBF(gamma=1.0)),
+    "small-C": (lambda: noisy(100, seed=4), 0.01, RBF(gamma=0.3)),
+    "separable": (lambda: noisy(150, noise=0.0, seed=5), 10.0, Linear()),
+    "poly": (lambda: noisy(100, d=2, seed=6), 0.5, Poly(degree=2)),
+}
+
+
+def follow(case, epochs=1, tau=1e-3, **parameters):
+    """Run the solver one example at a time beside the twin; return both at the end of the online iterations."""
+    data, C, kernel = CASES[case]
+    problem, values = precomputed(stated(*data(), C=C, kernel=kernel))
+    twin = NaiveLASVM(values, problem.targets, problem.upper, tau)
+    rng = np.random.default_rng(1)
+    steps = LASVM(block=1, epochs=epochs, tau=tau, dtype="float64", **parameters).iterates(
+        problem, np.random.default_rng(1)
+    )
+    for epoch in range(epochs):
+        order = [int(k) for k in rng.permutation(problem.n)]
+        if epoch == 0:
+            twin.seed(order)
+        for k in order:
+            iterate = next(steps)
+            outcomes = twin.visit(k)
+            misses = [np.abs(outcome.alpha - iterate.dual_coef).max() for outcome in outcomes]
+            best = int(np.argmin(misses))
+            assert misses[best] <= 1e-9 * C
+            twin = outcomes[best]
+            assert iterate.info["members"] == len(twin.S)
+            assert_feasible(problem, iterate.dual_coef)
+    assert iterate.intercept == pytest.approx(twin.intercept(), abs=1e-8 * C)
+    return problem, twin, steps
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_online_step_is_one_the_paper_allows(case):
+    follow(case, epochs=2)
+
+
+@pytest.mark.parametrize("case", ["noisy", "large-C", "poly"])
+@pytest.mark.parametrize("shrinking", [False, True])
+def test_finishing_ends_where_the_twin_ends(case, shrinking):
+    problem, twin, steps = follow(case, epochs=2, tau=1e-8, shrinking=shrinking)
+    *_, last = steps
+    expected = twin.finished()
+    assert last.done
+    assert last.info["delta"] <= 1e-8
+    K, y = twin.K, problem.targets
+
+    def dual(alpha):
+        return y @ alpha - 0.5 * alpha @ K @ alpha
+
+    assert dual(last.dual_coef) == pytest.approx(dual(expected.alpha), rel=1e-6)
+    np.testing.assert_allclose(K @ last.dual_coef, K @ expected.alpha, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "parameters", [{"block": 7}, {"block": 256}, {"cache_mb": 0.001}, {"cache_mb": 0.05, "block": 9}]
+)
+def test_block_and_memory_change_the_cost_only(parameters):
+    problem, _ = precomputed(stated(*noisy(400), C=5.0))
+    common = {"dtype": "float64", "epochs": 2, "shrinking": False}
+    plain = iterates(problem, block=1, **common)[-1]
+    other = iterates(problem, **common, **parameters)[-1]
+    assert plain.info["rows_recomputed"] == 0
+    assert (other.info["rows_recomputed"] > 0) == ("cache_mb" in parameters)
+    np.testing.assert_array_equal(other.dual_coef, plain.dual_coef)
+    assert other.intercept == plain.intercept
+    assert other.step == plain.step
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"cache_mb": 0.3}, {"dtype": "float64"}, {"shrinking": False}, {"delta_max": 0.5}]
+)
+def test_five_epochs_reach_the_optimum(parameters):
+    problem = stated(*noisy(1500, d=3), C=10.0, kernel=RBF(gamma=0.5))
+    found = iterates(problem, epochs=5, **parameters)
+    last = found[-1]
+    certificate = problem.certify(last.dual_coef, last.intercept)
+    assert certificate.relative_gap <= 1e-3
+    assert certificate.kkt_violation <= 0.1
+    for iterate in found:
+        assert_feasible(problem, iterate.dual_coef)
+        assert np.isfinite(iterate.intercept)
+
+
+@pytest.mark.parametrize("cache_mb", [None, 0.05])
+def test_shrinking_to_and_fro(monkeypatch, cache_mb):
+    monkeypatch.setattr(solver, "_PAUSE", 20)
+    monkeypatch.setattr(solver, "_WORTHWHILE", 0.001)
+    calls = []
+    unshrink = expansion.Expansion.unshrink
+    monkeypatch.setattr(expansion.Expansion, "unshrink", lambda self, tau: (calls.append(1), unshrink(self, tau)))
+    problem = stated(*noisy(600, noise=1.5), C=50.0)
+    last = iterates(problem, epochs=4, tau=1e-4, dtype="float64", cache_mb=cache_mb)[-1]
+    assert len(calls) > 1
+    certificate = problem.certify(last.dual_coef, last.intercept)
+    assert certificate.relative_gap <= 1e-4
+    assert_feasible(problem, last.dual_coef)
+
+
+def test_the_iterates_say_what_they_are():
+    problem = stated(*noisy(300))
+    found = iterates(problem)
+    phases = [iterate.info["phase"] for iterate in found]
+    assert phases == sorted(phases, reverse=True)  # online before finishing
+    assert [iterate.done for iterate in found] == [False] * (len(found) - 1) + [True]
+    assert [iterate.step for iterate in found] == sorted(iterate.step for iterate in found)
+    last = found[-1]
+    assert last.info["delta"] <= 1e-3
+    assert last.core_set == last.info["members"] >= np.count_nonzero(last.dual_coef)
+    online = [iterate for iterate in found if iterate.info["phase"] == "online"][-1]
+    assert last.info["online_steps"] == online.step == 2 * problem.n
+    assert last.info["online_support"] == np.count_nonzero(online.dual_coef)
+    assert 0 < last.info["online_kernel_evaluations"] <= problem.kernel.counter.evaluations
+
+
+def test_without_finishing_the_online_iterations_end_it():
+    problem = stated(*noisy(300))
+    found = iterates(problem, finishing=False)
+    assert found[-1].done
+    assert {iterate.info["phase"] for iterate in found} == {"online"}
+    assert found[-1].step == 2 * problem.n
+
+
+def test_delta_max_bounds_delta_after_every_example():
+    problem = stated(*noisy(200, noise=1.5), C=10.0)
+    bounded = iterates(problem, block=1, delta_max=0.3, finishing=False)
+    assert max(iterate.info["delta"] for iterate in bounded) < 0.3
+    free = iterates(problem, block=1, finishing=False)
+    assert max(iterate.info["delta"] for iterate in free) > 0.3
+    assert bounded[-1].step > free[-1].step
+
+
+def test_the_same_seed_gives_the_same_iterates():
+    problem = stated(*noisy(500), C=10.0)
+    first, second, other = iterates(problem, epochs=2), iterates(problem, epochs=2), iterates(problem, seed=2, epochs=2)
+    assert len(first) == len(second)
+    for one, two in zip(first, second, strict=True):
+        np.testing.assert_array_equal(one.dual_coef, two.dual_coef)
+        assert one.intercept == two.intercept
+    assert (first[-1].dual_coef != other[-1].dual_coef).any()
+
+
+def test_an_easy_problem_keeps_few_members():
+    x, y = noisy(1000)
+    x[:, 0] += 20 * y
+    found = iterates(stated(x, y))
+    assert max(iterate.info["members"] for iterate in found) < 100
+
+
+@pytest.mark.parametrize("parameters", [{}, {"cache_mb": 0.001}])
+def test_every_kernel_value_is_counted(monkeypatch, parameters):
+    problem = stated(*noisy(400, noise=1.5), C=10.0)
+    computed = []
+    engine = type(problem.kernel.engine)
+    block = engine.block
+
+    def counting(self, rows, columns=None):
+        values = block(self, rows, columns)
+        computed.append(values.size)
+        return values
+
+    monkeypatch.setattr(engine, "block", counting)
+    iterates(problem, **parameters)
+    assert problem.kernel.counter.evaluations == sum(computed) + problem.n  # and the diagonal
+
+
+def test_prefetching_computes_hardly_more_than_a_row_at_a_time():
+    problem = stated(*noisy(3000, noise=1.0))
+    counts = {}
+    for block in (1, 256):
+        before = problem.kernel.counter.evaluations
+        iterates(problem, block=block)
+        counts[block] = problem.kernel.counter.evaluations - before
+    assert counts[256] <= 1.1 * counts[1]
+
+
+def edge(name):
+    x, y = noisy(60)
+    if name == "two points":
+        return np.array([[0.0], [1.0]]), np.array([1.0, -1.0])
+    if name == "two equal points":
+        return np.zeros((2, 1)), np.array([1.0, -1.0])
+    if name == "one positive":
+        return x, np.where(np.arange(60) == 7, 1.0, -1.0)
+    if name == "one class":
+        return x, np.ones(60)
+    if name == "constant features":
+        return np.full((60, 3), 2.5), y
+    if name == "duplicates":
+        return np.repeat(x[:15], 4, axis=0), np.repeat(y[:15], 4)
+    if name == "contradictions":
+        return np.repeat(x[:30], 2, axis=0), np.tile([1.0, -1.0], 30)
+    if name == "float32":
+        return x.astype(np.float32), y
+    return scipy.sparse.csr_array(np.where(np.abs(x) > 0.5, x, 0.0)), y
+
+
+EDGES = ["two points", "two equal points", "one positive", "one class", "constant features", "duplicates"]
+EDGES += ["contradictions", "float32", "sparse"]
+
+
+@pytest.mark.parametrize("name", EDGES)
+@pytest.mark.parametrize("parameters", [{}, {"dtype": "float64", "cache_mb": 0.0001, "block": 3}])
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.5), Linear()], ids=["rbf", "linear"])
+def test_edges(name, parameters, kernel):
+    problem = stated(*edge(name), C=2.0, kernel=kernel)
+    found = iterates(problem, epochs=3, **parameters)
+    for iterate in found:
+        problem.checked(iterate.dual_coef, iterate.intercept, tolerance=1e-12)
+        assert_feasible(problem, iterate.dual_coef)
+    assert found[-1].done
+    assert problem.certify(found[-1].dual_coef, found[-1].intercept).relative_gap <= 1e-2
+
+
+def test_class_weights_go_into_the_bounds():
+    x, y = noisy(400, noise=1.0)
+    y[np.arange(400) % 5 > 0] = -1.0
+    problem = stated(x, y, C=0.5, class_weight="balanced")
+    last = iterates(problem, epochs=5)[-1]
+    assert_feasible(problem, last.dual_coef)
+    assert set(np.unique(problem.upper)) <= set(np.abs(last.dual_coef))  # both bounds are met, exactly
+    assert problem.certify(last.dual_coef, last.intercept).relative_gap <= 1e-3
+
+
+def random_problem(seed, n, distinct, C):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(distinct, 2))[rng.integers(0, distinct, n)]
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    return points, y, C
+
+
+problems = st.builds(
+    random_problem,
+    st.integers(0, 10_000),
+    st.integers(2, 60),
+    st.integers(1, 60),
+    st.sampled_from([0.01, 1.0, 100.0]),
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(problems)
+def test_duplicates_keep_every_iterate_feasible(drawn):
+    x, y, C = drawn
+    problem = stated(x, y, C=C, kernel=RBF(gamma=1.0))
+    found = iterates(problem, epochs=2, dtype="float64")
+    for iterate in found:
+        assert_feasible(problem, iterate.dual_coef)
+    assert found[-1].info["delta"] <= 1e-3
+
+
+@settings(deadline=None, max_examples=40)
+@given(problems)
+def test_flipped_labels_negate_the_model(drawn):
+    x, y, C = drawn
+    model, flipped = (
+        iterates(stated(x, labels, C=C, kernel=RBF(gamma=1.0)), epochs=2, shrinking=False)[-1] for labels in (y, -y)
+    )
+    np.testing.assert_array_equal(flipped.dual_coef, -model.dual_coef)
+    assert flipped.intercept == -model.intercept
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(1, 12), st.integers(1, 20))
+def test_rows_move_in_place(seed, n_rows, old_width, width):
+    rng = np.random.default_rng(seed)
+    rows = np.flatnonzero(rng.random(n_rows) < 0.6)
+    columns = np.flatnonzero(rng.random(old_width) < 0.6)[:width]
+    pool = rng.random(n_rows * max(width, old_width))
+    expected = pool[: n_rows * old_width].reshape(n_rows, old_width)[np.ix_(rows, columns)]
+    hot.move_rows(pool, rows, columns, old_width, width)
+    moved = pool[: n_rows * width].reshape(n_rows, width)[: len(rows), : len(columns)]
+    np.testing.assert_array_equal(moved, expected)
+
+
+def test_parameters_are_checked():
+    with pytest.raises(UsageError, match="epochs"):
+        LASVM(epochs=0)
+    with pytest.raises(UsageError, match="tau"):
+        LASVM(tau=0.0)
+    with pytest.raises(UsageError, match="dtype"):
+        LASVM(dtype="float16")
+
+
+def test_a_target_gap_bounds_tau():
+    assert LASVM().with_target_gap(1e-5).tau == 1e-5
+    assert LASVM(epochs=2).with_target_gap(0.1) == LASVM(epochs=2)
+
+
+def test_the_host_drives_it():
+    problem = stated(*noisy(300))
+    outcome = drive(LASVM(), problem, np.random.default_rng(0))
+    assert outcome.status == "ok"
+    assert outcome.claimed_done
+    assert outcome.info["phase"] == "finishing"
+
+
+def test_importing_the_plugin_does_not_compile():
+    code = "import sys, harness_lasvm; assert 'numba' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
