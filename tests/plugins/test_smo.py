@@ -10,6 +10,7 @@ import scipy.sparse
 from harness_qp import QP
 from harness_smo import SMO
 from harness_smo.rows import RowBuffer
+from harness_smo.smo import _State
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -145,6 +146,28 @@ def test_a_target_gap_is_certified(formulation, gap):
     assert certified(problem, solver.solve(problem)).relative_gap <= gap * (1.0 + 1e-6) + 1e-12
 
 
+@BOTH
+def test_only_points_beyond_every_violating_pair_are_left_out(formulation):
+    x, y = overlapping(3, n=400)
+    problem = build(x, y, formulation=formulation, C=100.0)
+    state = _State(SMO(), problem, np.zeros(400))
+    while len(state.active) == 400:
+        state.shrink_interval = state.next_shrink = 10**9
+        state.advance()
+        up, low, g = state.up, state.low, state.gradient.copy()
+        state.shrink()
+    if not problem.has_bias:
+        up, low = max(up, -low), -max(up, -low)
+    out = np.setdiff1d(np.arange(400), state.active)
+    at_high, at_low = state.coef[out] == state.upper[out], state.coef[out] == state.lower[out]
+    assert (at_high & (g[out] > up) | at_low & (g[out] < low)).all()
+    kept = (state.coef[state.active] > state.lower[state.active]) & (
+        state.coef[state.active] < state.upper[state.active]
+    )
+    free = (state.coef > state.lower) & (state.coef < state.upper)
+    assert kept.sum() == free.sum(), "every free point stays"
+
+
 def test_class_weights_bound_each_class_by_its_own_cost():
     x, y = overlapping(4, n=80)
     y[:60] = -1.0
@@ -155,16 +178,17 @@ def test_class_weights_bound_each_class_by_its_own_cost():
         assert np.abs(solution.dual_coef[y == sign]).max() == problem.upper[y == sign][0]
 
 
-def test_bounds_are_met_exactly():
-    x, y = overlapping(5, n=150)
-    problem = build(x, y, C=0.3)
-    for iterate in SMO().iterates(problem, np.random.default_rng(0)):
-        alpha = y * iterate.dual_coef
-        assert alpha.min() >= 0.0
-        assert alpha.max() <= 0.3
-    inside = alpha[(alpha > 0.0) & (alpha < 0.3)]
-    assert (alpha == 0.3).any()
-    assert ((inside > 1e-9) & (inside < 0.3 - 1e-9)).all(), "no coefficient lies one rounding error off its bound"
+@pytest.mark.parametrize("cost", [0.1, 0.3, 1.0 / 3.0, 7.7])
+def test_bounds_are_met_exactly(cost):
+    for seed in range(5):
+        x, y = overlapping(seed, n=120)
+        for iterate in SMO(tau=1e-6).iterates(build(x, y, C=cost), np.random.default_rng(0)):
+            alpha = y * iterate.dual_coef
+            assert alpha.min() >= 0.0
+            assert alpha.max() <= cost
+        inside = alpha[(alpha > 0.0) & (alpha < cost)]
+        assert (alpha == cost).any()
+        assert ((inside > 1e-9) & (inside < cost - 1e-9)).all(), "no coefficient is one rounding error off its bound"
 
 
 # -- invariants ------------------------------------------------------------------------------------------------------
@@ -267,6 +291,7 @@ def test_a_small_buffer_computes_more_rows_and_takes_the_same_steps():
     roomy, tight_ = build(x, y, C=10.0), build(x, y, C=10.0, cache_mb=200 * 8 * 2 / 2**20)
     one, other = SMO(shrinking=False).solve(roomy), SMO(shrinking=False).solve(tight_)
     assert other.info["rows_computed"] > one.info["rows_computed"]
+    assert other.info["rows_computed"] <= 2 * other.steps, "fetching j never drops the row of i"
     assert other.steps == one.steps
     assert other.dual_coef.tolist() == one.dual_coef.tolist()
 
@@ -275,6 +300,7 @@ def test_the_row_unused_for_longest_makes_room():
     x, _ = overlapping(9, n=10)
     buffer = RowBuffer(KernelOracle(RBF(1.0), x), 3 * 10 * 8 / 2**20)
     assert buffer.capacity == 3
+    assert buffer.kernel.cached_rows == 2, "rows are not held a second time by the oracle"
     for now, k in enumerate([4, 7, 2]):
         buffer.fetch(k, now)
     buffer.last_used[buffer.slot_of[4]] = 5
