@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from harness.problems.problem import Certificate, Problem
     from harness.solver import Solver
 
-_SECONDS = 30.0  # a case of the zoo takes milliseconds; a solver that is not done by then never ends
+_SECONDS = 10.0  # a case of the zoo takes milliseconds; a solver that is not done by then never ends
 _PATIENCE = 2.0  # seconds: the host can stop a run only at a yield
 _ROUNDING = 1e-9
 
