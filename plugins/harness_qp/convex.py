@@ -55,6 +55,10 @@ class BoxQP:
 
         scale : the objective is divided by it, the coefficients by the widest bound: the backends' tolerances are
             absolute in part
+
+        Raises
+        ------
+        ArithmeticError : the backend gave up without a point.
         """
         import cvxpy as cp
 
@@ -77,7 +81,10 @@ class BoxQP:
         with warnings.catch_warnings():
             # 'may be inaccurate' is for the certificate to say
             warnings.simplefilter("ignore")
-            program.solve(solver=backend, **_ACCURACY.get(backend, {}))
+            try:
+                program.solve(solver=backend, **_ACCURACY.get(backend, {}))
+            except cp.SolverError as error:
+                raise ArithmeticError(f"the backend {backend} failed: {error}") from error
         if t.value is None:
             raise ArithmeticError(f"the backend {backend} found no solution: its status is '{program.status}'.")
         return unit * np.asarray(t.value, dtype=np.float64), str(program.status)

@@ -91,14 +91,22 @@ class QP(Solver):
         program = BoxQP(kernel, ridge, zero, np.minimum(0.0, caps * y), np.maximum(0.0, caps * y), groups, totals)
         largest = float(np.diagonal(kernel).max()) + ridge
         scale = largest if largest > 0.0 else 1.0
-        for _ in range(4):
-            x, status = program.interior(self.backend, scale)
-            x = program.feasible(x)
-            squared = float(x @ program.scores(x))
-            # near hulls have an optimum that the backend's absolute tolerance hides: ask again in its own units
+        x, status = program.interior(self.backend, scale)
+        x = program.feasible(x)
+        squared = float(x @ program.scores(x))
+        for _ in range(3):
             if squared >= 1e-2 * scale or squared <= _INTERSECTING * largest:
                 break
+            # near hulls have an optimum that the backend's absolute tolerance hides: ask again in its own units
             scale = squared
+            try:
+                candidate, new_status = program.interior(self.backend, scale)
+            except ArithmeticError:
+                break
+            candidate = program.feasible(candidate)
+            squared = float(candidate @ program.scores(candidate))
+            if squared < scale:
+                x, status = candidate, new_status
         x = program.polished(x)
         scores = program.scores(x)
         if float(x @ scores) <= _INTERSECTING * largest:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from harness_qp import QP
-from harness_qp.convex import BoxQP
+from harness_qp.convex import BoxQP, _low_rank_factor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits
@@ -144,6 +144,15 @@ def test_near_hulls_are_told_from_intersecting_ones():
     assert solution.info["status"] != "hulls intersect"
 
 
+def test_hulls_far_nearer_than_their_points_are_still_certified():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(300, 2)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
+    problem = build(ReducedHull, x, y, RBF(1.0))
+    found = certified(problem, QP().solve(problem))
+    assert 0.0 < found.dual < 1e-8
+    assert found.relative_gap < 1e-5
+
+
 def test_intercepts_by_hand():
     x, y = np.array([[0.0], [1.0], [4.0], [7.0]]), np.array([-1.0, -1.0, 1.0, 1.0])
     svc = QP().solve(build(CSVC, x, y, Linear(), C=10.0))
@@ -206,6 +215,27 @@ def test_scaling_the_kernel_and_the_cost_scales_the_objective(seed, n, cost):
     other = build(CSVC, 4.0 * gram, y, Precomputed(), C=cost / 4.0)
     dual = certified(one, QP().solve(one)).dual
     assert 4.0 * certified(other, QP().solve(other)).dual == pytest.approx(dual, rel=1e-8, abs=1e-10)
+
+
+@pytest.mark.parametrize(("gamma", "low_rank"), [(0.001, True), (50.0, False)])
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+def test_the_interior_point_alone_is_near_the_optimum(gamma, low_rank, ridge):
+    x, y = overlapping(10, n=60)
+    gram = RBF(gamma).block(x, x)
+    assert (_low_rank_factor(gram) is not None) == low_rank
+    program = BoxQP(gram, ridge, y, np.minimum(0.0, 2.0 * y), np.maximum(0.0, 2.0 * y), (np.arange(60),), (0.0,))
+    rough, status = program.interior("CLARABEL", 2.0)
+    assert status == "optimal"
+    assert rough == pytest.approx(program.polished(program.feasible(rough)), abs=1e-5)
+    assert program.scores(rough) == pytest.approx((gram + ridge * np.eye(60)) @ rough)
+    assert program.violation(program.feasible(rough)) < 1e-5
+
+
+def test_a_backend_that_fails_says_so():
+    x, y = overlapping(11, n=30)
+    indefinite = RBF(0.5).block(x, x) - 0.8 * np.eye(30)
+    with pytest.raises(ArithmeticError, match="the backend CLARABEL"):
+        QP().solve(build(CSVC, indefinite, y, Precomputed(), C=1e6))
 
 
 def test_polish_repairs_a_rough_start():
