@@ -182,5 +182,5 @@ def values_of(instance: Any) -> dict[str, Any]:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x' or 'y'?)`` for the nearest known names, or an empty string."""
-    near = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    near = difflib.get_close_matches(name, list(dict.fromkeys(known)), n=3, cutoff=0.6)
     return f" (did you mean {' or '.join(repr(match) for match in near)}?)" if near else ""

@@ -44,7 +44,7 @@ _PARAMETERS = [
     Option(["--coef0"], type=values.CONSTANTS, section=_PROBLEM, help="Constant of the polynomial kernel."),
     Option(["--class-weight"], type=values.WEIGHTS, section=_PROBLEM, help="none, balanced."),
     Option(["--target-gap"], type=values.POSITIVE, section=_LIMITS, help="Relative gap at which every solver shall stop."),
-    Option(["--time-limit"], type=values.DURATION, section=_LIMITS, help="Time in the solver: 90, 90s, 5m, 1h."),
+    Option(["--time-limit"], type=values.DURATION, section=_LIMITS, default="10m", show_default=True, help="Time in the solver: 90, 90s, 5m, 1h."),
     Option(["--memory-limit"], type=values.MEMORY, section=_LIMITS, help="Memory of a run: 512M, 2G."),
     Option(["--kernel-evaluation-limit"], type=values.COUNT, section=_LIMITS, help="Kernel evaluations of a run."),
     Option(["--iteration-limit"], type=values.COUNT, section=_LIMITS, help="Iterations of a run."),

@@ -33,7 +33,7 @@ def existing_file(path: str) -> Path:
         names = [entry.name for entry in found.parent.iterdir()]
         raise DataError(
             f"there is no file '{found.name}' in {found.parent.resolve()}{did_you_mean(found.name, names)}"
-            f"{'' if did_you_mean(found.name, names) else '.'} Check the path."
+            ". Check the path."
         )
     try:
         with found.open("rb") as file:

@@ -72,7 +72,7 @@ class LibSVM(Solver):
         cost = float(problem.upper[0]) if uniform else problem.C
         weights = None if uniform else problem.upper / problem.C
         model = self._classes()[0](C=cost, **self._arguments(problem))
-        model.fit(problem.kernel.points, problem.targets, sample_weight=weights)
+        model.fit(_points(problem), problem.targets, sample_weight=weights)
         coef = _signed_coefficients(model, problem.n)
         # a library that works in float32 has float32(C_i) for its bound
         at_bound = np.abs(np.abs(coef) - problem.upper) <= np.finfo(np.float32).eps * problem.upper
@@ -87,7 +87,7 @@ class LibSVM(Solver):
         smaller = min(int((problem.targets > 0).sum()), int((problem.targets < 0).sum()))
         nu = min(2.0 / (problem.cap * problem.n), 2.0 * smaller / problem.n, 1.0) * (1.0 - 1e-12)
         model = self._classes()[1](nu=nu, **self._arguments(problem))
-        model.fit(problem.kernel.points, problem.targets)
+        model.fit(_points(problem), problem.targets)
         coef = _signed_coefficients(model, problem.n)
         positive = problem.targets > 0.0
         # negative where the hulls intersect: the library divides by half their distance, rounding has its sign
@@ -130,6 +130,15 @@ class SklearnEx(LibSVM):
         from sklearnex.svm import SVC, NuSVC
 
         return SVC, NuSVC
+
+
+def _points(problem: Problem) -> Any:
+    """Return the training points as the library takes them: sparse indices of 32 bits."""
+    points = problem.kernel.points
+    if isinstance(points, np.ndarray) or points.indices.dtype == np.int32:
+        return points
+    parts = (points.data, points.indices.astype(np.int32), points.indptr.astype(np.int32))
+    return type(points)(parts, shape=points.shape)
 
 
 def _kernel_arguments(kernel: Kernel) -> dict[str, Any] | None:

@@ -166,7 +166,7 @@ def test_defaults_of_the_study(slow):
     study = compare.study_of(context.params, load_registry([slow]))
     assert [source.label for source in study.datasets] == ["digits", "breast-cancer"]
     assert (study.formulations, study.kernel, study.kernel_values, study.problem_values) == (None, None, {}, {})
-    assert (study.seeds, study.repeat, study.fresh, study.store, study.time_limit) == ([0], 1, False, None, None)
+    assert (study.seeds, study.repeat, study.fresh, study.store, study.time_limit) == ([0], 1, False, None, 600.0)
 
 
 def test_live_progress_on_a_terminal(slow, tmp_path):
