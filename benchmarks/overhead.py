@@ -88,7 +88,7 @@ def isolated(runs: int = 60) -> None:
             store=Path(folder) / "store.sqlite",
             plugin_paths=[path],
         )
-        compare(study, registry, on_finished=lambda record, reused: finished.append(time.perf_counter()))
+        compare(study, registry, on_finished=lambda *_: finished.append(time.perf_counter()))
     each = np.diff(finished)[2:]  # the first two start the worker and warm it up
     print(f"isolated run in a warm worker, stored:    {np.median(each) * 1e3:9.2f} ms   (limit 15)")
 
@@ -102,10 +102,18 @@ def cpu_of(command: list[str], environment: dict[str, str] | None = None) -> flo
 
 def command_line() -> None:
     harness = str(Path(sys.executable).parent / "harness")
-    completion = {"_HARNESS_COMPLETE": "bash_complete", "COMP_WORDS": "harness compare --plugins las", "COMP_CWORD": "3"}
+    completion = {
+        "_HARNESS_COMPLETE": "bash_complete",
+        "COMP_WORDS": "harness compare --plugins las",
+        "COMP_CWORD": "3",
+    }
     cpu_of([harness], completion)  # writes the index of names if it is missing
-    print(f"harness --help, CPU:                      {median_of(9, lambda: cpu_of([harness, '--help'])):9.3f} s    (limit 0.15)")
-    print(f"one completion, CPU:                      {median_of(9, lambda: cpu_of([harness], completion)):9.3f} s    (limit 0.15)")
+    print(
+        f"harness --help, CPU:                      {median_of(9, lambda: cpu_of([harness, '--help'])):9.3f} s    (limit 0.15)"
+    )
+    print(
+        f"one completion, CPU:                      {median_of(9, lambda: cpu_of([harness], completion)):9.3f} s    (limit 0.15)"
+    )
 
 
 if __name__ == "__main__":

@@ -43,7 +43,9 @@ def folder(tmp_path_factory):
 
 def run(command, folder):
     environment = {**os.environ, "HARNESS_STORE": str(folder / "store.sqlite")}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False)
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=280, check=False
+    )
 
 
 @pytest.mark.parametrize("command", commands())
@@ -88,4 +90,6 @@ def test_linked_files_exist():
 
 
 def test_map_names_real_folders():
-    assert [name for name in re.findall(r"^\| `([a-z]+)/`", README, flags=re.MULTILINE) if not (ROOT / name).is_dir()] == []
+    assert [
+        name for name in re.findall(r"^\| `([a-z]+)/`", README, flags=re.MULTILINE) if not (ROOT / name).is_dir()
+    ] == []

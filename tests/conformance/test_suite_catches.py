@@ -1,9 +1,9 @@
 """Plant a fault in a sound solver: the suite must name it. A suite that cannot fail proves nothing."""
 
-import bad_solvers as bad
 import pytest
 
 from harness.testing import Result, SolverConformance, run_checks
+from tests.conformance import bad_solvers as bad
 
 
 def failures(solver: type[bad.Sound], only: str = "") -> list[Result]:

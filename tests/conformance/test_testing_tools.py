@@ -1,6 +1,5 @@
 """The suite's own tools: the zoo's known answers, exclusions, pinned versions, the record of work."""
 
-import bad_solvers as bad
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,6 +10,7 @@ from harness.testing import Case, SolverConformance, run_checks, zoo
 from harness.testing.exact import oracle_bounds
 from harness.testing.running import recorded_work
 from harness.testing.strategies import cases
+from tests.conformance import bad_solvers as bad
 
 ALL = (CSVC, CSVCNoBias, HardMargin, ReducedHull, L2SVC)
 

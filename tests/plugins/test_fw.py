@@ -30,7 +30,7 @@ from harness import (
 )
 
 sys.path.insert(0, str(Path(__file__).parent))
-from naive_fw import naive_frank_wolfe
+from tests.plugins.naive_fw import naive_frank_wolfe
 
 BOTH = pytest.mark.parametrize("solver_class", [FrankWolfe, Gilbert])
 

@@ -11,9 +11,9 @@ import scipy.sparse
 from harness_lasvm import LASVM, expansion, hot, solver
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive_lasvm import NaiveLASVM
 
 from harness import CSVC, RBF, KernelOracle, Linear, Poly, Precomputed, UsageError, drive
+from tests.plugins.naive_lasvm import NaiveLASVM
 
 
 def noisy(n=160, d=4, noise=0.6, seed=0):

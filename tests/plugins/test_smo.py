@@ -33,7 +33,7 @@ from harness import (
 )
 
 sys.path.insert(0, str(Path(__file__).parent))
-from naive_smo import naive_smo
+from tests.plugins.naive_smo import naive_smo
 
 BOTH = pytest.mark.parametrize("formulation", [CSVC, CSVCNoBias])
 

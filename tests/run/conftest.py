@@ -17,7 +17,12 @@ def compare(tmp_path):
     def run(*arguments, environment=None, timeout=240):
         command = [*HARNESS, "compare", "--format", "json", "--store", str(tmp_path / "store.sqlite"), *arguments]
         done = subprocess.run(
-            command, capture_output=True, text=True, timeout=timeout, env={**os.environ, **(environment or {})}, check=False
+            command,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            env={**os.environ, **(environment or {})},
+            check=False,
         )
         records = json.loads(done.stdout) if done.stdout.strip().startswith("[") else []
         return done.returncode, records, done.stderr

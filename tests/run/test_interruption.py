@@ -101,7 +101,11 @@ def test_a_run_killed_from_outside_is_measured_again(tmp_path, log):
     assert (record["status"], driver.returncode) == ("crashed", 1)
     assert "SIGKILL" in record["reason"]
     resumed = subprocess.run(
-        command(store, "--time-limit", "1", numbers="5", seconds="30"), capture_output=True, text=True, timeout=60, check=False
+        command(store, "--time-limit", "1", numbers="5", seconds="30"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
     assert json.loads(resumed.stdout)[0]["status"] == "timeout"  # carried out again, not replayed
 
@@ -110,7 +114,10 @@ def test_two_drivers_on_one_store_lose_nothing(tmp_path, log):
     store = tmp_path / "store.sqlite"
     first, second = (
         subprocess.Popen(
-            command(store, numbers=numbers, seconds="0.05"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+            command(store, numbers=numbers, seconds="0.05"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
         )
         for numbers in ("0,1,2,3", "2,3,4,5")
     )

@@ -19,7 +19,9 @@ def registry():
 def data(label="banana-like", **defaults):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(20, 3)), np.repeat([-1.0, 1.0], 10)
-    return Dataset(label, x, y, x[:5], y[:5], content_sha256(x, y), defaults=defaults or {"kernel": "rbf", "gamma": 0.5, "C": 7.0})
+    return Dataset(
+        label, x, y, x[:5], y[:5], content_sha256(x, y), defaults=defaults or {"kernel": "rbf", "gamma": 0.5, "C": 7.0}
+    )
 
 
 def specs(registry, selection, **options):

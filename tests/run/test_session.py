@@ -19,7 +19,10 @@ def study(tmp_path):
     def build(selection, datasets="checkerboard[n=200,n_test=50]", **options):
         options.setdefault("plugin_paths", [str(PLUGINS / "faulty.py")])
         chosen = Study(
-            registry.select_solvers(selection), registry.select_datasets(datasets), store=tmp_path / "s.sqlite", **options
+            registry.select_solvers(selection),
+            registry.select_datasets(datasets),
+            store=tmp_path / "s.sqlite",
+            **options,
         )
         return chosen, registry
 
