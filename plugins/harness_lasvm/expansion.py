@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_lasvm import hot
+from harness_lasvm import hot, state
 
 if TYPE_CHECKING:
     from harness import CSVC
@@ -53,7 +53,7 @@ class Expansion:
         self.inactive: list[Inactive] = []
         n = self.n
         # copies, as the compiled loops are made for writable arrays only
-        self.box = hot.Box(
+        self.box = state.Box(
             np.array(problem.targets),
             np.array(problem.lower_bounds),
             np.array(problem.upper_bounds),
@@ -65,7 +65,7 @@ class Expansion:
         size = min(max(budget, 4 * widest), (n + 2) * widest)
         width = widest if size >= (n + 2) * widest else min(widest, _aligned(_LEAST_WIDTH))
 
-        self.members = hot.Members(
+        self.members = state.Members(
             slots=np.zeros((3, n), dtype=np.int64),
             reals=np.zeros((5, n)),
             ways=np.zeros((2, n), dtype=np.float32),
@@ -74,11 +74,11 @@ class Expansion:
             log=np.zeros(1024, dtype=np.int64),
             coef=np.zeros(n),
             pool=np.zeros(size, dtype=dtype),  # zero pages until they are written
-            counts=np.zeros(hot.N_COUNTS, dtype=np.int64),
+            counts=np.zeros(state.N_COUNTS, dtype=np.int64),
             extremes=np.zeros(2),
         )
         self.counts = self.members.counts
-        self.counts[hot.SWEEP] = 1
+        self.counts[state.SWEEP] = 1
         self._relayout(np.empty(0, dtype=np.int64), width)
 
     # -- what a solver reads ----------------------------------------------------------------------
@@ -86,12 +86,12 @@ class Expansion:
     @property
     def size(self) -> int:
         """Number of active members of S."""
-        return int(self.counts[hot.TOP] - self.counts[hot.HOLES])
+        return int(self.counts[state.TOP] - self.counts[state.HOLES])
 
     @property
     def operations(self) -> int:
         """PROCESS and REPROCESS operations so far."""
-        return int(self.counts[hot.OPERATIONS])
+        return int(self.counts[state.OPERATIONS])
 
     @property
     def delta(self) -> float:
@@ -107,7 +107,7 @@ class Expansion:
 
     def live(self) -> Vector:
         """Return the filled slots, ascending."""
-        return np.flatnonzero(self.members.slots[hot.MEMBER, : self.counts[hot.TOP]] >= 0)
+        return np.flatnonzero(self.members.slots[state.MEMBER, : self.counts[state.TOP]] >= 0)
 
     # -- room ---------------------------------------------------------------------------------------
 
@@ -117,53 +117,53 @@ class Expansion:
         Who is not kept must have been noted elsewhere. The rows used last survive as far as there is room.
         """
         x, counts = self.members, self.counts
-        top, old_width = int(counts[hot.TOP]), int(counts[hot.WIDTH])
+        top, old_width = int(counts[state.TOP]), int(counts[state.WIDTH])
         n_rows = int(min(x.pool.size // width, self.n + 2))
         place = np.full(top, -1, dtype=np.int64)
         place[keep] = np.arange(len(keep))
-        gone = x.slots[hot.MEMBER, :top][(place < 0) & (x.slots[hot.MEMBER, :top] >= 0)]
-        x.lists[hot.WHERE, gone] = -1
-        x.lists[hot.WHERE, x.slots[hot.MEMBER, keep]] = place[keep]
-        rows = x.slots[hot.ROW_OF, keep]
+        gone = x.slots[state.MEMBER, :top][(place < 0) & (x.slots[state.MEMBER, :top] >= 0)]
+        x.lists[state.WHERE, gone] = -1
+        x.lists[state.WHERE, x.slots[state.MEMBER, keep]] = place[keep]
+        rows = x.slots[state.ROW_OF, keep]
         rows = rows[rows >= 0]
         # one row is spare: it takes the next candidate's values
-        rows = np.sort(rows[np.argsort(x.rows[hot.USED, rows])[max(0, len(rows) - (n_rows - 1)) :]])
-        owners = place[x.rows[hot.SLOT_OF, rows]]
+        rows = np.sort(rows[np.argsort(x.rows[state.USED, rows])[max(0, len(rows) - (n_rows - 1)) :]])
+        owners = place[x.rows[state.SLOT_OF, rows]]
         hot.move_rows(x.pool, rows, keep, old_width, width)
         held = len(rows)
-        x.rows[hot.SEEN, :held], x.rows[hot.USED, :held], x.rows[hot.SLOT_OF, :held] = (
-            x.rows[hot.SEEN, rows],
-            x.rows[hot.USED, rows],
+        x.rows[state.SEEN, :held], x.rows[state.USED, :held], x.rows[state.SLOT_OF, :held] = (
+            x.rows[state.SEEN, rows],
+            x.rows[state.USED, rows],
             owners,
         )
-        x.rows[hot.SLOT_OF, held:] = -1
+        x.rows[state.SLOT_OF, held:] = -1
         for values in (x.slots, x.reals, x.ways):
             values[:, : len(keep)] = values[:, keep]
-        x.slots[hot.ROW_OF, :top] = -1
-        x.slots[hot.ROW_OF, owners] = np.arange(held)
-        zeros = place[x.lists[hot.ZERO, : counts[hot.ZEROS]]]
+        x.slots[state.ROW_OF, :top] = -1
+        x.slots[state.ROW_OF, owners] = np.arange(held)
+        zeros = place[x.lists[state.ZERO, : counts[state.ZEROS]]]
         zeros = zeros[zeros >= 0]
-        x.lists[hot.ZERO, : len(zeros)] = zeros
-        log = x.log[: counts[hot.CLOCK]]
+        x.lists[state.ZERO, : len(zeros)] = zeros
+        log = x.log[: counts[state.CLOCK]]
         log[log >= 0] = place[log[log >= 0]]
         free = n_rows - held
-        x.lists[hot.FREE_ROW, :free] = np.arange(n_rows - 1, held - 1, -1)
-        counts[hot.TOP], counts[hot.HOLES], counts[hot.ZEROS] = len(keep), 0, len(zeros)
-        counts[hot.WIDTH], counts[hot.ROWS], counts[hot.FREE_ROWS] = width, n_rows, free
-        counts[hot.SPARE] = hot.take_row(x)
+        x.lists[state.FREE_ROW, :free] = np.arange(n_rows - 1, held - 1, -1)
+        counts[state.TOP], counts[state.HOLES], counts[state.ZEROS] = len(keep), 0, len(zeros)
+        counts[state.WIDTH], counts[state.ROWS], counts[state.FREE_ROWS] = width, n_rows, free
+        counts[state.SPARE] = hot.take_row(x)
         hot.scan(x)
 
     def _make_room(self, entering: int) -> None:
         """Let ``entering`` members find slots, columns and places in the log."""
-        counts, top = self.counts, int(self.counts[hot.TOP])
-        if counts[hot.HOLES] > max(64, top // 4):
-            self._relayout(self.live(), int(counts[hot.WIDTH]))
-            top = int(counts[hot.TOP])
+        counts, top = self.counts, int(self.counts[state.TOP])
+        if counts[state.HOLES] > max(64, top // 4):
+            self._relayout(self.live(), int(counts[state.WIDTH]))
+            top = int(counts[state.TOP])
         needed = min(self.n, top + entering)
-        if needed > counts[hot.WIDTH]:
-            width = _aligned(min(self.n, max(needed, int(_GROWTH * counts[hot.WIDTH]))))
+        if needed > counts[state.WIDTH]:
+            width = _aligned(min(self.n, max(needed, int(_GROWTH * counts[state.WIDTH]))))
             self._relayout(self.live(), width)
-        if counts[hot.CLOCK] + entering > len(self.members.log):
+        if counts[state.CLOCK] + entering > len(self.members.log):
             log = np.resize(self.members.log, 2 * (len(self.members.log) + entering))
             self.members = self.members._replace(log=log)
 
@@ -176,7 +176,7 @@ class Expansion:
             entering = np.asarray(examples[part], dtype=np.int64)
             self._make_room(len(entering))
             slots = self.live()
-            values = self.kernel.block(entering, np.concatenate([self.members.slots[hot.MEMBER, slots], entering]))
+            values = self.kernel.block(entering, np.concatenate([self.members.slots[state.MEMBER, slots], entering]))
             hot.admit(self.members, self.box, entering, alphas[part], grads[part], values, slots)
 
     def fetch(self, upcoming: Vector) -> tuple[Any, ...]:
@@ -188,32 +188,32 @@ class Expansion:
         size = min(self.block, max(_SMALLEST_BLOCK, self.size // 10))
         candidates = np.array(upcoming[:size], dtype=np.int64)
         self._make_room(len(candidates))
-        outside = self.members.lists[hot.WHERE, candidates] < 0
+        outside = self.members.lists[state.WHERE, candidates] < 0
         places = np.where(outside, np.cumsum(outside) - 1, -1)
         fresh = candidates[outside]
         slots = self.live()
-        fetched = self.kernel.block(fresh, self.members.slots[hot.MEMBER, slots])
+        fetched = self.kernel.block(fresh, self.members.slots[state.MEMBER, slots])
         among = self.kernel.block(fresh, fresh)
         breaks = np.flatnonzero(np.diff(slots) != 1) + 1
         firsts = np.concatenate([[0], breaks]).astype(np.int64)
         starts = slots[firsts]
         lengths = np.diff(np.concatenate([firsts, [len(slots)]]))
-        self.counts[hot.AT] = self.counts[hot.STAGE] = self.counts[hot.BORN] = 0
+        self.counts[state.AT] = self.counts[state.STAGE] = self.counts[state.BORN] = 0
         return candidates, places, fetched, among, starts, lengths
 
     def supply(self) -> None:
         """Compute what the row of the wanted slot lacks."""
         x, counts = self.members, self.counts
-        slot = int(counts[hot.WANTED])
-        if counts[hot.GAPS]:
-            missing = np.unique(x.lists[hot.GAP, : counts[hot.GAPS]])
-            row = int(x.slots[hot.ROW_OF, slot])
+        slot = int(counts[state.WANTED])
+        if counts[state.GAPS]:
+            missing = np.unique(x.lists[state.GAP, : counts[state.GAPS]])
+            row = int(x.slots[state.ROW_OF, slot])
         else:
             missing = self.live()
             row = int(hot.take_row(x))
             self.rows_recomputed += 1
-        values = self.kernel.block(x.slots[hot.MEMBER, slot : slot + 1], x.slots[hot.MEMBER, missing])
-        x.pool[row * int(counts[hot.WIDTH]) + missing] = values[0]
+        values = self.kernel.block(x.slots[state.MEMBER, slot : slot + 1], x.slots[state.MEMBER, missing])
+        x.pool[row * int(counts[state.WIDTH]) + missing] = values[0]
         hot.own_row(x, row, slot)
 
     # -- shrinking ----------------------------------------------------------------------------------
@@ -226,19 +226,21 @@ class Expansion:
         """
         x = self.members
         live = self.live()
-        alpha, grad = x.reals[hot.ALPHA, live], x.reals[hot.GRAD, live]
+        alpha, grad = x.reals[state.ALPHA, live], x.reals[state.GRAD, live]
         g_max, g_min = x.extremes
-        idle = ((alpha == x.reals[hot.LOWER, live]) & (grad <= g_min)) | (
-            (alpha == x.reals[hot.UPPER, live]) & (grad >= g_max)
+        idle = ((alpha == x.reals[state.LOWER, live]) & (grad <= g_min)) | (
+            (alpha == x.reals[state.UPPER, live]) & (grad >= g_max)
         )
         if np.count_nonzero(idle) < max(1.0, least * len(live)):
             return
         hot.write(x)
         away = live[idle & (alpha != 0.0)]
-        x.coef[x.slots[hot.MEMBER, live[idle & (alpha == 0.0)]]] = 0.0
+        x.coef[x.slots[state.MEMBER, live[idle & (alpha == 0.0)]]] = 0.0
         if len(away):
             self.inactive.append(
-                Inactive(x.slots[hot.MEMBER, away], x.reals[hot.ALPHA, away], x.reals[hot.GRAD, away], x.coef.copy())
+                Inactive(
+                    x.slots[state.MEMBER, away], x.reals[state.ALPHA, away], x.reals[state.GRAD, away], x.coef.copy()
+                )
             )
         keep = live[~idle]
         self._relayout(keep, _aligned(max(len(keep), 1)))
@@ -255,8 +257,8 @@ class Expansion:
         self.inactive = []
         # at a bound: one direction is open
         rising = alpha == self.box.lower[members]
-        g_max = max(float(x.extremes[hot.G_MAX]), float(np.max(grad[rising], initial=-np.inf)))
-        g_min = min(float(x.extremes[hot.G_MIN]), float(np.min(grad[~rising], initial=np.inf)))
+        g_max = max(float(x.extremes[state.G_MAX]), float(np.max(grad[rising], initial=-np.inf)))
+        g_min = min(float(x.extremes[state.G_MIN]), float(np.min(grad[~rising], initial=np.inf)))
         back = np.where(rising, grad > g_min, grad < g_max) & (g_max - g_min > tau)
         stay = ~back
         if stay.any():

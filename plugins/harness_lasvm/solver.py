@@ -101,7 +101,7 @@ class LASVM(Solver):
 
     def _epoch(self, expansion: Expansion, order: Any) -> Iterator[None]:
         """Run the online iterations over ``order``; pause after every block, and within one after many REPROCESS."""
-        from harness_lasvm import hot
+        from harness_lasvm import hot, state
 
         counts = expansion.counts
         delta_max = math.inf if self.delta_max is None else self.delta_max
@@ -109,30 +109,30 @@ class LASVM(Solver):
         while visited < len(order):
             work = expansion.fetch(order[visited:])
             code = None
-            while code not in (hot.DONE, hot.STALE):
-                counts[hot.PAUSE] = counts[hot.OPERATIONS] + max(_PAUSE, 2 * self.block)
+            while code not in (state.DONE, state.STALE):
+                counts[state.PAUSE] = counts[state.OPERATIONS] + max(_PAUSE, 2 * self.block)
                 code = hot.online(expansion.members, expansion.box, *work, self.tau, delta_max)
-                if code == hot.NEED_ROW:
+                if code == state.NEED_ROW:
                     expansion.supply()
-                elif code == hot.PAUSED:
+                elif code == state.PAUSED:
                     yield
-            visited += int(counts[hot.AT])
+            visited += int(counts[state.AT])
             yield
 
     def _finish(self, expansion: Expansion) -> Iterator[None]:
         """Run the finishing step; pause every so many REPROCESS."""
-        from harness_lasvm import hot
+        from harness_lasvm import hot, state
 
         counts = expansion.counts
-        counts[hot.SWEEP] = not self.shrinking
+        counts[state.SWEEP] = not self.shrinking
         while True:
-            counts[hot.PAUSE] = counts[hot.OPERATIONS] + _PAUSE
-            code = hot.NEED_ROW
-            while code == hot.NEED_ROW:
+            counts[state.PAUSE] = counts[state.OPERATIONS] + _PAUSE
+            code = state.NEED_ROW
+            while code == state.NEED_ROW:
                 code = hot.finish(expansion.members, self.tau)
-                if code == hot.NEED_ROW:
+                if code == state.NEED_ROW:
                     expansion.supply()
-            if code == hot.DONE:
+            if code == state.DONE:
                 if not expansion.inactive:
                     return
                 expansion.unshrink(self.tau)

@@ -33,7 +33,7 @@ class QP(Solver):
     solves = (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull)
 
     backend: str = parameter("CLARABEL", "cvxpy backend for quadratic programs, by cvxpy's name")
-    max_points: int = parameter(3000, "skip larger problems: the kernel matrix and its factor are n x n", ge=1)
+    max_points: int = parameter(5000, "skip larger problems: the kernel matrix and its factor are n x n", ge=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
