@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from harness.measure.drive import drive as drive
     from harness.measure.trace import TracePlan as TracePlan
     from harness.parameters import parameter as parameter
+    from harness.problems.conversion import to_c_svc as to_c_svc
+    from harness.problems.conversion import to_reduced_hull as to_reduced_hull
     from harness.problems.csvc import CSVC as CSVC
     from harness.problems.csvc import CSVCNoBias as CSVCNoBias
     from harness.problems.hulls import L2SVC as L2SVC
@@ -52,6 +54,7 @@ _HOME = {
     "harness.measure.drive": ("Outcome", "drive"),
     "harness.measure.trace": ("TracePlan",),
     "harness.parameters": ("parameter",),
+    "harness.problems.conversion": ("to_c_svc", "to_reduced_hull"),
     "harness.problems.csvc": ("CSVC", "CSVCNoBias"),
     "harness.problems.hulls": ("L2SVC", "HardMargin", "ReducedHull"),
     "harness.problems.problem": ("Certificate", "Problem"),
