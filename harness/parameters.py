@@ -180,6 +180,17 @@ def values_of(instance: Any) -> dict[str, Any]:
     return {known.name: getattr(instance, known.name) for known in parameters_of(cls)}
 
 
+def label_of(instance: Any) -> str:
+    """Return an instance's name with the parameters that differ from their defaults: ``lasvm[epochs=2]``."""
+    cls: Any = type(instance)
+    changed = [
+        f"{known.name}={getattr(instance, known.name)}"
+        for known in parameters_of(cls)
+        if getattr(instance, known.name) != known.default
+    ]
+    return f"{instance.name}[{','.join(changed)}]" if changed else str(instance.name)
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x' or 'y'?)`` for the nearest known names, or an empty string."""
     near = difflib.get_close_matches(name, list(dict.fromkeys(known)), n=3, cutoff=0.6)

@@ -126,12 +126,7 @@ class Solver(ABC):
     @property
     def label(self) -> str:
         """The name with the parameters that differ from their defaults: ``lasvm[epochs=2]``."""
-        changed = [
-            f"{known.name}={getattr(self, known.name)}"
-            for known in parameters.parameters_of(type(self))
-            if getattr(self, known.name) != known.default
-        ]
-        return f"{self.name}[{','.join(changed)}]" if changed else self.name
+        return parameters.label_of(self)
 
     def replaced(self, **changes: Any) -> Self:
         """Return a copy with some parameters changed, validated as at construction."""

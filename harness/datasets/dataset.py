@@ -54,12 +54,7 @@ class DataSource(ABC):
     @property
     def label(self) -> str:
         """The name with the parameters that differ from their defaults: ``checkerboard[n=500]``."""
-        changed = [
-            f"{parameter.name}={getattr(self, parameter.name)}"
-            for parameter in parameters.parameters_of(type(self))
-            if getattr(self, parameter.name) != parameter.default
-        ]
-        return f"{self.name}[{','.join(changed)}]" if changed else self.name
+        return parameters.label_of(self)
 
     @abstractmethod
     def load(self) -> Dataset:

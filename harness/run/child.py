@@ -205,14 +205,14 @@ def _excess(seen: Watch, pid: int, time_limit: float | None, memory_limit: int |
     elapsed = time.monotonic() - seen.phase_began
     if seen.phase == "certificate":
         return "host" if elapsed > _HOST_SECONDS else ""
+    compiled = seen.compile_spent + (time.monotonic() - seen.compile_began if seen.compiling else 0.0)
     if seen.phase == "warm-up":
-        compiled = seen.compile_spent + (time.monotonic() - seen.compile_began if seen.compiling else 0.0)
         allowed = (
             min(_WARM_UP_SECONDS, time_limit or _WARM_UP_SECONDS) + _GRACE_SECONDS + min(compiled, _COMPILE_SECONDS)
         )
         if elapsed > allowed:
             return "timeout"
-    elif time_limit is not None and elapsed > time_limit + _GRACE_SECONDS + seen.host_seconds:
+    elif time_limit is not None and elapsed > time_limit + _GRACE_SECONDS + seen.host_seconds + compiled:
         return "timeout"
     if memory_limit is not None:
         resident = _resident(pid)

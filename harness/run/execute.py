@@ -15,6 +15,7 @@ import numpy as np
 from harness.errors import InvalidModel, UsageError
 from harness.kernels.oracle import Counter, KernelOracle
 from harness.measure.budget import Budget
+from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
 from harness.measure.machine import load_average, status_bytes
 from harness.measure.metrics import accuracy
@@ -124,7 +125,9 @@ def warm_up(solver: Solver, problem: Problem) -> float:
     return time.perf_counter() - began
 
 
-def measure(spec: RunSpec, solver: Solver, problem: Problem, dataset: Dataset, emit: Emit) -> Record:
+def measure(
+    spec: RunSpec, solver: Solver, problem: Problem, dataset: Dataset, emit: Emit, compilation: CompilationWatch
+) -> Record:
     """Carry out the run and return what was measured; never raises for a fault of the solver.
 
     emit : called with ``{"event": "fit" | "point" | "fitted", ...}`` as the run goes on, outside the clock
@@ -148,7 +151,7 @@ def measure(spec: RunSpec, solver: Solver, problem: Problem, dataset: Dataset, e
     record: Record = {"load_average": load_average()}
     switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
     emit({"event": "fit"})
-    began = time.monotonic()
+    began, compiled = time.monotonic(), compilation.seconds
     try:
         outcome = drive(
             solver,
@@ -160,6 +163,8 @@ def measure(spec: RunSpec, solver: Solver, problem: Problem, dataset: Dataset, e
                 {"event": "point", "point": point.as_dict(), "host_seconds": time.monotonic() - began - point.seconds}
             ),
             metric=test_accuracy,
+            clock=compilation.clock,
+            cpu_clock=compilation.cpu_clock,
         )
     except MemoryError as error:
         record.update(status="memory", reason=f"out of memory: {error or 'allocation refused'}")
@@ -172,6 +177,7 @@ def measure(spec: RunSpec, solver: Solver, problem: Problem, dataset: Dataset, e
     else:
         record.update(_costs(outcome, problem, solver))
         record["trace"] = [point.as_dict() for point in outcome.trace]
+    record["compile_seconds"] = compilation.seconds - compiled
     record["involuntary_switches"] = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
     record["peak_rss_bytes"] = status_bytes("VmHWM")
     record.update(now())

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from harness.measure.compilation import CompilationWatch
 from harness.run import child
 from harness.run.channel import LineReader, send
 from harness.run.study import RunSpec
@@ -28,6 +29,7 @@ class Worker:
         self.control = control
         self.warm: dict[str, float] = {}  # layout -> seconds its warm-up took
         self.bench: Any = None
+        self.compilation = CompilationWatch()
 
     def serve(self) -> None:
         """Answer requests one after another."""
@@ -66,8 +68,7 @@ class Worker:
             share_registry(registry)
             use_metrics(registry.metrics)
             self.bench = Workbench(registry)
-            import numba  # noqa: F401  so that no child pays for importing it
-
+            self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
 
     def _run(self, spec: RunSpec, solver: Any, problem: Any, dataset: Any, kind: str) -> dict[str, Any]:
@@ -77,8 +78,9 @@ class Worker:
 
         def body(emit: Callable[[dict[str, Any]], None]) -> None:
             child.limit_memory(spec.memory_limit)
+            # a time limit counts no compilation
+            self.compilation.on_change = lambda on: emit({"event": "compile", "on": on})
             if not warm:
-                _announce_compilation(emit)
                 emit({"event": "warm", "seconds": warm_up(solver, problem)})
 
             def tell(message: dict[str, Any]) -> None:
@@ -86,7 +88,7 @@ class Worker:
                     child.limit_memory(None)  # the certificate is the host's own work
                 emit(message)
 
-            emit({"event": "record", "record": measure(spec, solver, problem, dataset, tell)})
+            emit({"event": "record", "record": measure(spec, solver, problem, dataset, tell, self.compilation)})
 
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
@@ -101,10 +103,9 @@ class Worker:
             control=self.control,
         )
         record = verdict(seen, spec, time.monotonic() - began)
-        if seen.warm_up_seconds is not None:
-            record["compile_seconds"] = seen.warm_up_seconds
-        elif warm:
-            record["compile_seconds"] = self.warm[kind]
+        warmed = self.warm[kind] if warm else seen.warm_up_seconds
+        if warmed is not None:
+            record["compile_seconds"] = warmed + (record.get("compile_seconds") or 0.0)
         return record
 
     def _adopt(self, spec: RunSpec, solver: Any, problem: Any, kind: str) -> None:
@@ -122,21 +123,6 @@ class Worker:
 
 def _own_threads() -> int:
     return len(os.listdir("/proc/self/task"))
-
-
-def _announce_compilation(emit: Callable[[dict[str, Any]], None]) -> None:
-    """Tell the parent when numba compiles, so that a time limit does not count it."""
-    from numba.core import event
-
-    class Announcer(event.Listener):
-        def on_start(self, event: Any) -> None:
-            emit({"event": "compile", "on": True})
-
-        def on_end(self, event: Any) -> None:
-            emit({"event": "compile", "on": False})
-
-    listen: Any = event.register
-    listen("numba:compile", Announcer())
 
 
 def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,8 +27,6 @@ from harness import (
     drive,
     get_solver,
 )
-
-sys.path.insert(0, str(Path(__file__).parent))
 from tests.plugins.naive_fw import naive_frank_wolfe
 
 BOTH = pytest.mark.parametrize("solver_class", [FrankWolfe, Gilbert])

@@ -13,7 +13,6 @@ from harness_qp import QP
 from harness_smo import SMO
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer, load_digits
 from sklearn.svm import SVC
 
 from harness import (
@@ -28,6 +27,7 @@ from harness import (
     UsageError,
     get_solver,
 )
+from tests.plugins.points import cancer, digits, overlapping
 
 HAS_SKLEARNEX = importlib.util.find_spec("sklearnex") is not None
 SOLVERS = [
@@ -35,24 +35,6 @@ SOLVERS = [
     pytest.param(SklearnEx(tol=1e-6), marks=pytest.mark.skipif(not HAS_SKLEARNEX, reason="sklearnex is not installed")),
 ]
 EVERY = pytest.mark.parametrize("solver", SOLVERS, ids=["libsvm", "sklearnex"])
-
-
-def overlapping(seed=0, n=80, d=2):
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < 0.45, 1.0, -1.0)
-    x = rng.normal(size=(n, d))
-    x[:, 0] += 0.8 * y
-    return x, y
-
-
-def cancer():
-    x, y = load_breast_cancer(return_X_y=True)
-    return (x - x.mean(axis=0)) / x.std(axis=0), np.where(y == 1, 1.0, -1.0)
-
-
-def digits():
-    x, y = load_digits(return_X_y=True)
-    return x[:400] / 16.0, np.where(y[:400] == 3, 1.0, -1.0)
 
 
 def build(formulation, x, y, kernel=None, **values):
@@ -68,7 +50,7 @@ def certified(problem, solution):
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.3), Poly(2, 0.5, 1.5), Poly(3, 0.2, 0.0)], ids=lambda k: k.name)
 @pytest.mark.parametrize("values", [{"C": 2.0}, {"C": 2.0, "class_weight": "balanced"}])
 def test_kernels_and_costs_arrive_as_stated(solver, kernel, values):
-    x, y = overlapping(1)
+    x, y = overlapping(1, n=80)
     y[:30] = -1.0
     problem = build(CSVC, x, y, kernel, **values)
     found = certified(problem, solver.solve(problem))
@@ -88,7 +70,7 @@ def test_libsvm_smo_and_qp_agree(data, cost):
 @EVERY
 @pytest.mark.parametrize("storage", ["csr", "float32", "precomputed"])
 def test_storage_does_not_change_the_optimum(solver, storage):
-    x, y = overlapping(2)
+    x, y = overlapping(2, n=80)
     expected = certified(build(CSVC, x, y), solver.solve(build(CSVC, x, y))).dual
     data = {"csr": scipy.sparse.csr_array(x), "float32": x.astype(np.float32), "precomputed": RBF(0.5).block(x, x)}
     problem = build(CSVC, data[storage], y, Precomputed() if storage == "precomputed" else None)
@@ -133,11 +115,11 @@ def test_flipping_the_labels_negates_the_model(seed, n, cost):
 
 
 def test_the_scores_are_scikit_learns_decision_function():
-    x, y = overlapping(4)
+    x, y = overlapping(4, n=80)
     problem = build(CSVC, x, y, C=3.0)
     solution = LibSVM().solve(problem)
     model = SVC(C=3.0, gamma=0.5).fit(x, y)
-    new = overlapping(5)[0]
+    new = overlapping(5, n=80)[0]
     assert problem.scores_new(solution.dual_coef, solution.intercept, new) == pytest.approx(
         model.decision_function(new)
     )
@@ -145,7 +127,7 @@ def test_the_scores_are_scikit_learns_decision_function():
 
 
 def test_the_librarys_own_kernel_values_are_not_counted():
-    x, y = overlapping(6)
+    x, y = overlapping(6, n=80)
     problem = build(CSVC, x, y)
     LibSVM().solve(problem)
     assert problem.kernel.counter.evaluations == 0
@@ -191,7 +173,7 @@ def test_a_solver_appears_where_its_package_is_installed(monkeypatch):
 def test_parameters():
     assert get_solver("libsvm").with_target_gap(1e-4).tol == pytest.approx(1e-5)
     assert get_solver("libsvm").with_target_gap(0.5).tol == 1e-3
-    x, y = overlapping(9)
+    x, y = overlapping(9, n=80)
     problem = build(CSVC, x, y, C=50.0)
     loose, exact = (certified(problem, LibSVM(tol=tol).solve(problem)) for tol in (0.5, 1e-6))
     assert exact.kkt_violation < 1e-5 < loose.kkt_violation

@@ -11,7 +11,6 @@ from harness_qp import QP
 from harness_qp.convex import BoxQP, _low_rank_factor
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer, load_digits
 
 from harness import (
     CSVC,
@@ -27,6 +26,7 @@ from harness import (
     UsageError,
     get_solver,
 )
+from tests.plugins.points import cancer, digits, overlapping
 
 FORMULATIONS = [
     (CSVC, {"C": 0.1}),
@@ -39,25 +39,6 @@ FORMULATIONS = [
     (ReducedHull, {}),
     (ReducedHull, {"D": 0.05}),
 ]
-
-
-def overlapping(seed=0, n=80, d=2):
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < 0.45, 1.0, -1.0)
-    x = rng.normal(size=(n, d))
-    x[:, 0] += 0.8 * y
-    return x, y
-
-
-def cancer():
-    x, y = load_breast_cancer(return_X_y=True)
-    x = (x - x.mean(axis=0)) / x.std(axis=0)
-    return x[:300], np.where(y[:300] == 1, 1.0, -1.0)
-
-
-def digits():
-    x, y = load_digits(return_X_y=True)
-    return x[:300] / 16.0, np.where(y[:300] == 3, 1.0, -1.0)
 
 
 def build(formulation, x, y, kernel=None, **values):
@@ -83,7 +64,7 @@ def test_the_certificate_closes(formulation, values, data, kernel):
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(("formulation", "values"), FORMULATIONS)
 def test_the_certificate_closes_on_overlapping_classes(formulation, values, seed):
-    x, y = overlapping(seed)
+    x, y = overlapping(seed, n=80)
     problem = build(formulation, x, y, **values)
     # the hulls of overlapping points are 1e-5 apart and less, which float64 knows to a few digits
     allowed = 1e-4 if formulation in (HardMargin, ReducedHull) else 1e-8

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from harness_smo.rows import RowBuffer
 from harness_smo.smo import _State
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.datasets import load_breast_cancer, load_digits
 
 from harness import (
     CSVC,
@@ -31,30 +29,10 @@ from harness import (
     drive,
     get_solver,
 )
-
-sys.path.insert(0, str(Path(__file__).parent))
 from tests.plugins.naive_smo import naive_smo
+from tests.plugins.points import cancer, digits, overlapping
 
 BOTH = pytest.mark.parametrize("formulation", [CSVC, CSVCNoBias])
-
-
-def overlapping(seed=0, n=60, d=2):
-    """Two classes that overlap: free and bounded support vectors."""
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < 0.45, 1.0, -1.0)
-    x = rng.normal(size=(n, d))
-    x[:, 0] += 0.8 * y
-    return x, y
-
-
-def cancer():
-    x, y = load_breast_cancer(return_X_y=True)
-    return (x - x.mean(axis=0)) / x.std(axis=0), np.where(y == 1, 1.0, -1.0)
-
-
-def digits():
-    x, y = load_digits(return_X_y=True)
-    return x[:500] / 16.0, np.where(y[:500] == 8, 1.0, -1.0)
 
 
 def build(x, y, kernel=None, formulation=CSVC, cache_mb=256.0, **values):

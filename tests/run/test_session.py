@@ -114,6 +114,21 @@ def test_threads_are_in_the_record(study):
     assert (record["status"], record["threads"]) == ("ok", 2)
 
 
+def test_compilation_in_the_measured_run_is_off_the_clock(tmp_path):
+    path = str(PLUGINS / "compiles_late.py")
+    registry = load_registry([path])
+    request = Study(
+        registry.select_solvers("compiles-late"),
+        registry.select_datasets("checkerboard[n=200,n_test=50]"),
+        store=tmp_path / "s.sqlite",
+        plugin_paths=[path],
+    )
+    (record,) = compare(request, registry)
+    assert record["status"] == "ok"
+    assert record["compile_seconds"] > 5.0 * record["fit_seconds"]
+    assert record["compile_seconds"] > 0.02
+
+
 def test_skipped_is_a_row(study):
     (record,) = compare(*study("smo", formulations=["l2-svc"]))
     assert record["status"] == "skipped"

@@ -1,0 +1,67 @@
+"""Time that numba spends compiling, or loading machine code from its disk cache, so that no clock counts it.
+
+A warm-up on a few points compiles what it reaches; what a solver compiles later, in the measured run,
+is taken off the clock by :class:`CompilationWatch`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+class CompilationWatch:
+    """Listens to numba's compiler lock, which is held while code is compiled or loaded.
+
+    seconds, cpu_seconds : held so far
+    on_change : called with True when the lock is taken and False when it is released
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.cpu_seconds = 0.0
+        self.on_change: Callable[[bool], None] | None = None
+        self._depth = 0
+        self._began = (0.0, 0.0)
+
+    def install(self) -> None:
+        """Register with numba (imports it); once a process."""
+        from numba.core import event
+
+        watch = self
+
+        class Listener(event.Listener):
+            def on_start(self, event: Any) -> None:
+                watch.entered()
+
+            def on_end(self, event: Any) -> None:
+                watch.left()
+
+        register: Any = event.register
+        register("numba:compiler_lock", Listener())
+
+    def entered(self) -> None:
+        """The lock is taken; it may be taken again while it is held."""
+        self._depth += 1
+        if self._depth == 1:
+            self._began = (time.perf_counter(), time.process_time())
+            if self.on_change is not None:
+                self.on_change(True)
+
+    def left(self) -> None:
+        """The lock is released as often as it was taken."""
+        self._depth -= 1
+        if self._depth == 0:
+            self.seconds += time.perf_counter() - self._began[0]
+            self.cpu_seconds += time.process_time() - self._began[1]
+            if self.on_change is not None:
+                self.on_change(False)
+
+    def clock(self) -> float:
+        """A wall clock that stands still while numba compiles."""
+        return time.perf_counter() - self.seconds
+
+    def cpu_clock(self) -> float:
+        """A CPU clock that stands still while numba compiles."""
+        return time.process_time() - self.cpu_seconds
