@@ -118,7 +118,7 @@ def _annotation(cls: type, field: dataclasses.Field[Any]) -> Any:
 def _adapters(cls: Any) -> dict[str, Any]:
     from pydantic import ConfigDict, Field, TypeAdapter
 
-    config = ConfigDict(arbitrary_types_allowed=True)
+    config = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)
     adapters = {}
     for parameter_ in parameters_of(cls):
         constraints: dict[str, Any] = dict(parameter_.bounds)
@@ -193,5 +193,6 @@ def label_of(instance: Any) -> str:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x' or 'y'?)`` for the nearest known names, or an empty string."""
-    near = difflib.get_close_matches(name, list(dict.fromkeys(known)), n=3, cutoff=0.6)
+    folded = {other.casefold(): other for other in known}
+    near = [folded[match] for match in difflib.get_close_matches(name.casefold(), list(folded), n=3, cutoff=0.6)]
     return f" (did you mean {' or '.join(repr(match) for match in near)}?)" if near else ""

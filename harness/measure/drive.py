@@ -194,6 +194,9 @@ class _Drive:
 
     def _outcome(self, last: Iterate, reason: str, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
         reached = reason == "target"
+        limit = self.budget.seconds
+        if not reason and limit is not None and seconds > limit:
+            reason = f"finished, but after the time limit of {limit:g} s"
         status = "ok" if not reason or reached else "budget"
         if reached:
             reason = f"stopped by the host at the target gap of {self.budget.target_gap:g}"

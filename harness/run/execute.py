@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import InvalidModel, UsageError
+from harness.kernels.checks import check_finite
 from harness.kernels.oracle import Counter, KernelOracle
 from harness.measure.budget import Budget
 from harness.measure.compilation import CompilationWatch
@@ -71,6 +72,7 @@ class Workbench:
         if key not in self._problems:
             kernel = self.registry.kernel_class(spec.kernel)(**spec.kernel_parameters)
             oracle = KernelOracle(kernel, dataset.x_train, cache_mb=spec.cache_mb)
+            check_finite(oracle)
             self._problems[key] = FORMULATIONS[spec.formulation].build(oracle, dataset.y_train, spec.problem_parameters)
         problem = self._problems[key]
         fresh = KernelOracle(
@@ -117,9 +119,10 @@ def warm_up(solver: Solver, problem: Problem) -> float:
     if problem.task != "classification":
         members = [np.arange(min(problem.n, _WARM_UP_POINTS))]
     try:
-        small = problem.restrict(np.sort(np.concatenate(members)))
-        if solver.skip(small) is None:
-            drive(solver, small, np.random.default_rng(0), Budget(seconds=5.0, iterations=_WARM_UP_YIELDS))
+        with problem.kernel.uncounted():
+            small = problem.restrict(np.sort(np.concatenate(members)))
+            if solver.skip(small) is None:
+                drive(solver, small, np.random.default_rng(0), Budget(seconds=5.0, iterations=_WARM_UP_YIELDS))
     except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
         return time.perf_counter() - began
     return time.perf_counter() - began
@@ -167,7 +170,7 @@ def measure(
             cpu_clock=compilation.cpu_clock,
         )
     except MemoryError as error:
-        record.update(status="memory", reason=f"out of memory: {error or 'allocation refused'}")
+        record.update(status="memory", reason=f"out of memory: {str(error) or 'an allocation was refused'}")
     except InvalidModel as error:
         record.update(status="invalid", reason=str(error))
     except SystemExit as error:
@@ -214,6 +217,8 @@ def _certified(spec: RunSpec, outcome: Outcome, solver: Solver, problem: Problem
         return {"status": "invalid", "reason": f"solver '{solver.name}' returned an invalid model: {error}"}
     with problem.kernel.uncounted():
         scores = problem.kernel.expand(coef)
+    if not np.isfinite(scores).all():
+        return {"status": "invalid", "reason": "f(x) is not finite at every training point; no certificate holds"}
     certificate = problem.certificate(coef, intercept, scores)
     support = int(np.count_nonzero(coef))
     record: Record = {**certificate.as_dict(), "support_vectors": support}

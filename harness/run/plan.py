@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from harness import parameters
 from harness.errors import UsageError
+from harness.kernels.checks import check_precomputed
+from harness.kernels.functions import Precomputed
 from harness.parameters import did_you_mean
 from harness.registry import Broken, Chosen, Registry
 from harness.run.study import RunSpec, Study, data_key
@@ -152,6 +154,8 @@ def _kernels(study: Study, registry: Registry, item: Chosen, dataset: Dataset) -
     default_name = str(dataset.defaults.get("kernel", "rbf"))
     name = study.kernel or default_name
     cls = registry.kernel_class(name)
+    if issubclass(cls, Precomputed):
+        check_precomputed(dataset)
     axes: dict[str, list[Any]] = {}
     for known in parameters.parameters_of(cls):
         if known.name in item.problem_values:

@@ -17,6 +17,7 @@ import time
 from collections import OrderedDict
 from pathlib import Path
 
+from harness.errors import UsageError
 from harness.run.channel import LineReader, send
 from harness.run.study import Record, RunSpec
 
@@ -163,8 +164,13 @@ def numba_cache_folder(fingerprints: list[str]) -> Path:
 
     root = Path(os.environ.get("HARNESS_CACHE") or platformdirs.user_cache_path("svm-harness")) / "numba"
     folder = root / hashlib.sha256("".join(fingerprints).encode()).hexdigest()[:16]
-    folder.mkdir(parents=True, exist_ok=True)
-    os.utime(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        os.utime(folder)
+    except OSError as error:
+        raise UsageError(
+            f"the cache folder {root} cannot be written ({error.strerror}); set HARNESS_CACHE to a folder that can."
+        ) from None
     others = sorted((path for path in root.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
     for old in others[:-_NUMBA_CACHES_KEPT]:
         shutil.rmtree(old, ignore_errors=True)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from harness.errors import HarnessError
 from harness.measure.compilation import CompilationWatch
 from harness.run import child
 from harness.run.channel import LineReader, send
@@ -49,7 +50,8 @@ class Worker:
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
             from harness.run.execute import now
 
-            record = {"status": "error", "reason": f"{type(error).__name__}: {error}", **now()}
+            known = isinstance(error, HarnessError)
+            record = {"status": "error", "reason": str(error) if known else f"{type(error).__name__}: {error}", **now()}
             send(self.control, {"event": "record", "record": record})
             return
         record = self._run(spec, solver, problem, dataset, kind)
@@ -80,8 +82,8 @@ class Worker:
             child.limit_memory(spec.memory_limit)
             # a time limit counts no compilation
             self.compilation.on_change = lambda on: emit({"event": "compile", "on": on})
-            if not warm:
-                emit({"event": "warm", "seconds": warm_up(solver, problem)})
+            # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
+            emit({"event": "warm", "seconds": warm_up(solver, problem)})
 
             def tell(message: dict[str, Any]) -> None:
                 if message["event"] == "fitted":

@@ -3,8 +3,10 @@
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
+from harness.errors import DataError
 from harness.registry import load_registry
 from harness.run.session import compare, failed
 from harness.run.store import COLUMNS
@@ -139,3 +141,45 @@ def test_metrics_are_computed_by_name(study):
     (record,) = compare(*study("smo", metrics=["f1", "roc-auc"]))
     assert set(record["metrics"]) == {"f1", "roc-auc"}
     assert record["metrics"]["roc-auc"] > 0.5
+
+
+def test_kernel_evaluations_are_those_of_the_measured_run_alone(study):
+    records = compare(*study("smo,lasvm", repeat=3))
+    for solver in ("smo", "lasvm"):
+        counts = {record["kernel_evaluations"] for record in records if record["solver"] == solver}
+        assert len(counts) == 1, counts
+
+
+def test_a_kernel_that_overflows_is_a_sentence(study):
+    (record,) = compare(*study("smo", kernel_values={"gamma": [1e308]}))
+    assert record["status"] == "error"
+    assert "kernel 'rbf' (gamma=1e+308) gives values that are not finite" in record["reason"]
+    (record,) = compare(*study("smo", kernel="poly", kernel_values={"degree": [1000], "gamma": [100.0]}))
+    assert "kernel 'poly'" in record["reason"]
+
+
+def test_precomputed_values_are_checked(tmp_path):
+    registry = load_registry()
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(40, 3))
+    y = np.where(x[:, 0] > 0, 1.0, -1.0)
+    gram = x @ x.T
+    skewed = gram + np.triu(np.ones((40, 40)), 1)
+
+    def run(values, options="[test_fraction=0]"):
+        np.savez(tmp_path / "k.npz", x=values, y=y)
+        request = Study(
+            registry.select_solvers("smo"),
+            registry.select_datasets(f"{tmp_path / 'k.npz'}{options}"),
+            kernel="precomputed",
+            store=tmp_path / "s.sqlite",
+        )
+        return compare(request, registry)[0]
+
+    assert run(gram)["status"] == "ok"
+    with pytest.raises(DataError, match="test_fraction=0"):
+        run(gram, "")
+    with pytest.raises(DataError, match="not symmetric"):
+        run(skewed)
+    with pytest.raises(DataError, match="not positive semi-definite"):
+        run(-gram)

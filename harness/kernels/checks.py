@@ -1,0 +1,62 @@
+"""Checks of kernel values that a certificate depends on: finite, and for precomputed ones square, symmetric, PSD."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.errors import DataError, UsageError
+from harness.parameters import values_of
+
+if TYPE_CHECKING:
+    from harness.datasets.dataset import Dataset
+    from harness.kernels.oracle import KernelOracle
+
+_ROWS = 16  # looked at for finite values
+_SPECTRUM_POINTS = 400  # a principal submatrix of a PSD matrix is PSD
+
+
+def check_finite(oracle: KernelOracle) -> None:
+    """Raise UsageError if a sample of rows or the diagonal holds values that are not finite; uncounted."""
+    sample = np.unique(np.linspace(0, oracle.n - 1, min(_ROWS, oracle.n)).astype(np.intp))
+    with oracle.uncounted(), np.errstate(all="ignore"):
+        finite = np.isfinite(oracle.diagonal()).all() and np.isfinite(oracle.block(sample)).all()
+    if not finite:
+        given = ", ".join(f"{name}={value:g}" for name, value in values_of(oracle.kernel).items())
+        raise UsageError(
+            f"kernel '{oracle.kernel.name}' ({given or 'no parameters'}) gives values that are not finite on these data; "
+            "scale the data or choose smaller parameters."
+        )
+
+
+def check_precomputed(dataset: Dataset) -> None:
+    """Raise DataError unless the data are an (n, n) symmetric PSD matrix and test rows against its n points."""
+    values: Any = dataset.x_train
+    n, columns = values.shape
+    if n != columns:
+        raise DataError(
+            f"data set '{dataset.name}' has {n} training rows of {columns} values; the precomputed kernel needs k(x_i, x_j) "
+            "of every training point with every other, n x n: give the test rows in a file of their own, or none with "
+            "test_fraction=0."
+        )
+    if dataset.x_test.shape[0] and dataset.x_test.shape[1] != n:
+        raise DataError(
+            f"data set '{dataset.name}' has test rows of {dataset.x_test.shape[1]} values; the precomputed kernel needs "
+            f"k(z, x_j) with each of the {n} training points."
+        )
+    step = max(1, n // _SPECTRUM_POINTS)
+    sample = np.arange(0, n, step)
+    part = values[np.ix_(sample, sample)] if isinstance(values, np.ndarray) else values[sample][:, sample].toarray()
+    scale = float(np.abs(part).max())
+    skew = float(np.abs(part - part.T).max())
+    if skew > 1e-6 * scale:
+        raise DataError(
+            f"data set '{dataset.name}' is not symmetric (values differ by up to {skew:.3g}); a kernel matrix is: k(x, z) = k(z, x)."
+        )
+    least = float(np.linalg.eigvalsh(0.5 * (part + part.T))[0])
+    if least < -1e-6 * scale * len(sample):
+        raise DataError(
+            f"data set '{dataset.name}' is not positive semi-definite (an eigenvalue of {least:.3g}); no certificate would hold. "
+            "Add a ridge to its diagonal or take another kernel."
+        )
