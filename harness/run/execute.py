@@ -18,7 +18,7 @@ from harness.kernels.oracle import Counter, KernelOracle
 from harness.measure.budget import Budget
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
-from harness.measure.machine import load_average, status_bytes
+from harness.measure.machine import load_average, reset_peak_memory, status_bytes
 from harness.measure.metrics import accuracy
 from harness.measure.trace import TracePlan
 from harness.problems import FORMULATIONS
@@ -153,6 +153,7 @@ def measure(
 
     record: Record = {"load_average": load_average()}
     switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+    reset_peak_memory()
     emit({"event": "fit"})
     began, compiled = time.monotonic(), compilation.seconds
     try:
