@@ -109,12 +109,12 @@ class Registry:
 
     def _check_hooks(self, name: str, module: ModuleType) -> None:
         known = [attribute for attribute in vars(hookspecs) if attribute.startswith("harness_")]
+        hooks = ", ".join(known)
         for attribute in vars(module):
             marked = self.manager.parse_hookimpl_opts(module, attribute) is not None
             if not marked and not (attribute.startswith("harness_") and callable(getattr(module, attribute))):
                 continue
             if attribute not in known:
-                hooks = ", ".join(known)
                 raise PluginError(
                     f"it has an unknown hook '{attribute}'{did_you_mean(attribute, known)}; the hooks are: {hooks}."
                 )
@@ -122,6 +122,10 @@ class Registry:
                 raise PluginError(
                     f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it."
                 )
+        if not any(hasattr(module, hook) for hook in known):
+            raise PluginError(
+                f"it defines no hooks; expected at least one of {hooks}: write one and put @harness.hookimpl above it."
+            )
 
     def _collect(self, name: str, module: ModuleType) -> dict[str, Any]:
         def call(hook: str) -> Any:
@@ -186,7 +190,15 @@ class Registry:
         reason = self.broken.get(name.partition("/")[0])
         if reason is not None:
             return f"plugin '{reason.plugin}' could not be loaded: {reason.reason}"
-        return f"there is no {kind} or plugin called '{name}'{did_you_mean(name, known)}; `harness list solvers` shows what there is."
+        return (
+            f"there is no {kind} or plugin called '{name}'{did_you_mean(name, known)}; "
+            f"`harness list solvers` shows what there is{self._broken_ones()}"
+        )
+
+    def _broken_ones(self) -> str:
+        """Return the end of a sentence on an unknown name: a plugin that is broken may be why it is unknown."""
+        text = "".join(f"; plugin '{each.plugin}' could not be loaded: {each.reason}" for each in self.broken.values())
+        return text if text.endswith(".") else f"{text}."
 
     def _matches(self, name: str) -> list[tuple[str, type[Solver]]]:
         """Return (plugin, class) pairs a name or pattern means: a solver, else all solvers of a plugin."""
@@ -251,7 +263,7 @@ class Registry:
                     near = did_you_mean(item.name, self.datasets)
                     raise UsageError(
                         f"there is no data set called '{item.name}'{near}; `harness list datasets` shows what there is, "
-                        "and a path to a file works too (./my_data.csv)."
+                        f"and a path to a file works too (./my_data.csv){self._broken_ones()}"
                     )
         if not sources:
             raise UsageError("no data set is selected; name at least one, for example --datasets digits.")
@@ -261,7 +273,8 @@ class Registry:
         """Return a kernel class by name; UsageError with near names if unknown."""
         if name not in self.kernels:
             raise UsageError(
-                f"there is no kernel called '{name}'{did_you_mean(name, self.kernels)}; known: {', '.join(self.kernels)}."
+                f"there is no kernel called '{name}'{did_you_mean(name, self.kernels)}; known: "
+                f"{', '.join(self.kernels)}{self._broken_ones()}"
             )
         return self.kernels[name]
 
@@ -316,12 +329,27 @@ def _builtin(registry: Registry) -> None:
     registry.load("harness", lambda: module)
 
 
+def _plugin_file(given: str | Path) -> Path:
+    path = Path(given).resolve()
+    expected = "--plugin-path takes a .py file or a package folder"
+    if path.is_dir():
+        if not (path / "__init__.py").is_file():
+            raise UsageError(
+                f"plugin path {given} is a folder without __init__.py; {expected}. Name the plugin's file in it, "
+                "or add an __init__.py."
+            )
+        return path / "__init__.py"
+    if not path.is_file():
+        raise UsageError(f"plugin path {given} {'is no file' if path.exists() else 'does not exist'}; {expected}.")
+    return path
+
+
 def load_registry(plugin_paths: Iterable[str | Path] = ()) -> Registry:
     """Load the host's own data sets and kernels, every installed plugin, and the files of ``plugin_paths``.
 
     Raises
     ------
-    UsageError : a plugin path that does not exist. A plugin that fails to load is kept in ``broken``.
+    UsageError : a plugin path that is no file and no package folder. A plugin that fails to load is kept in ``broken``.
     """
     registry = Registry()
     _builtin(registry)
@@ -332,10 +360,7 @@ def load_registry(plugin_paths: Iterable[str | Path] = ()) -> Registry:
             name, version = (distribution.name, distribution.version) if distribution is not None else ("", "")
             registry.load(entry.name, entry.load, name, version)
     for given in plugin_paths:
-        path = Path(given).resolve()
-        path = path / "__init__.py" if path.is_dir() else path
-        if not path.is_file():
-            raise UsageError(f"plugin path {given} does not exist; --plugin-path takes a .py file or a package folder.")
+        path = _plugin_file(given)
         plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
         registry.load(plugin_name, functools.partial(admission.module_from, path))
     return registry

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from harness import parameters
 from harness.datasets.dataset import Dataset, DataSource
 from harness.datasets.raw import Parsed, as_dataset, rbf
 from harness.datasets.splitting import random_split, rescaled, stratified_split
+from harness.datasets.validation import refuse_overflow
 from harness.errors import DataError
 from harness.parameters import parameter
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
     from harness.datasets.dataset import Points, Vector
     from harness.datasets.tables import Table
+
+_SHORT = 40  # characters of a path that a heading has room for
 
 
 @dataclass(frozen=True)
@@ -63,17 +67,17 @@ class FileSource(DataSource):
 
     @property
     def label(self) -> str:
-        """The file's name without folder and suffixes, and the parameters that differ: ``heart[positive=2]``."""
+        """The path if it is short, else the file's name, and the parameters that differ: ``heart.csv[positive=2]``.
+
+        As short as a stem it would not tell ``a/d.csv`` from ``b/d.csv``, or from ``d.npz``.
+        """
         changed = [
-            f"{parameter_.name}={Path(value).name if parameter_.name == 'test' else value}"
+            f"{parameter_.name}={_shown(value) if parameter_.name == 'test' else value}"
             for parameter_ in parameters.parameters_of(type(self))
             if parameter_.name != "path" and (value := getattr(self, parameter_.name)) != parameter_.default
         ]
-        name = Path(self.path).name
-        for suffix in (".gz", ".bz2", ".xz"):
-            name = name.removesuffix(suffix)
-        stem = Path(name).stem or name
-        return f"{stem}[{','.join(changed)}]" if changed else stem
+        name = _shown(self.path)
+        return f"{name}[{','.join(changed)}]" if changed else name
 
     def load(self) -> Dataset:
         """Return the file's points; parsed and split once, then mapped from the cache until the file changes.
@@ -85,10 +89,11 @@ class FileSource(DataSource):
         from harness.datasets import cache
         from harness.datasets.compression import existing_file
 
-        files = {path: cache.file_sha256(existing_file(path)) for path in (self.path, self.test) if path}
+        paths = [path for path in (self.path, self.test) if path]  # a list: both may be the same file
         values = {name: value for name, value in parameters.values_of(self).items() if name not in ("path", "test")}
         # Not the path but the content is part of the key; the suffix is, because it decides how to read it.
-        key = {"files": [[Path(path).suffixes, digest] for path, digest in files.items()], "parameters": values}
+        files = [[Path(path).suffixes, cache.file_sha256(existing_file(path))] for path in paths]
+        key = {"files": files, "parameters": values}
         return as_dataset(self.label, cache.fetch("file", key, lambda: self._parse().entry()))
 
     def _parse(self) -> Parsed:
@@ -112,8 +117,20 @@ class FileSource(DataSource):
             else:
                 train, rest = random_split(len(y), max(1, len(y) - round(self.test_fraction * len(y))), self.split_seed)
             x_train, y_train, x_test, y_test = x[train], y[train], x[rest], y[rest]
-        x_train, x_test = rescaled(x_train, x_test, self.scale)
+        x_train, x_test = self._scaled(x_train, x_test)
         return Parsed(x_train, y_train, x_test, y_test, self.task, rbf(gamma=_gamma_scale(x_train), c=1.0))
+
+    def _scaled(self, x_train: Points, x_test: Points) -> tuple[Points, Points]:
+        import numpy as np
+
+        remedy = "Scale the data first: divide the column by a constant"
+        remedy += "." if self.scale == "minmax" else ", or give the parameter scale=minmax."
+        refuse_overflow(x_train, self.path, self.scale, remedy)
+        with np.errstate(over="ignore"):  # of a test part far from the training part; refused below
+            x_train, x_test = rescaled(x_train, x_test, self.scale)
+        for part, path in ((x_train, self.path), (x_test, self.test or self.path)):
+            refuse_overflow(part, path, "none", remedy)
+        return x_train, x_test
 
     def _targets_of(self, table: Table) -> Any:
         """Return the function from (labels, file) to (n,) targets."""
@@ -122,6 +139,10 @@ class FileSource(DataSource):
         if self.task == "classification":
             return learn_classes(table.labels, self.positive, self.path).signs
         return _numbers
+
+
+def _shown(path: str) -> str:
+    return path if len(path) <= _SHORT else Path(path).name
 
 
 def _numbers(labels: Any, path: str) -> Vector:
@@ -172,4 +193,5 @@ def _gamma_scale(x: Points) -> float:
         pieces = [np.asarray(x[start : start + step], dtype=np.float64) for start in range(0, n, step)]
         mean, square = (sum(float((piece**power).sum()) for piece in pieces) / (n * d) for power in (1, 2))
     variance = float(square - mean**2)
-    return 1.0 / (d * variance) if variance > 1e-12 * float(square) else 1.0 / d
+    gamma = 1.0 / (d * variance) if variance > 1e-12 * float(square) else 1.0 / d
+    return gamma if math.isfinite(gamma) else 1.0 / d

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.datasets.dataset import Dataset, DataSource, content_sha256
 from harness.datasets.raw import rbf
+from harness.errors import DataError
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
 
     Dense = np.ndarray[Any, np.dtype[np.float64]]
 
+_COPIES = 4  # drawing holds up to so many arrays of the size of the points and labels at once (measured: 2 to 4)
+
 
 @dataclass(frozen=True)
 class Generator(DataSource):
     """A distribution to draw from; a subclass draws, and names the C and gamma that suit it."""
 
     defaults: ClassVar[Mapping[str, Any]]
+    features: ClassVar[int]
     n: int = parameter(1000, "training points", ge=2)
     n_test: int = parameter(10_000, "test points", ge=0)
     seed: int = parameter(0, "seed of the draw", ge=0)
@@ -37,15 +41,41 @@ class Generator(DataSource):
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
         """Return (n, d) points and their (n,) labels, -1 or +1."""
 
+    def bytes_needed(self) -> int:
+        """Return the memory that drawing takes at its peak, in bytes."""
+        return 8 * _COPIES * (self.n + self.n_test) * (self.features + 1)
+
     def load(self) -> Dataset:
-        """Return the drawn points; the same seed gives the same bits."""
+        """Return the drawn points; the same seed gives the same bits.
+
+        Raises
+        ------
+        DataError : drawing would take more than half of the memory that is available.
+        """
         import numpy as np
 
+        self._refuse_more_than_memory()
         for_training, for_test = np.random.default_rng(self.seed).spawn(2)
         x_train, y_train = self.draw(self.n, for_training)
         x_test, y_test = self.draw(self.n_test, for_test)
         checksum = content_sha256(x_train, y_train, x_test, y_test)
         return Dataset(self.label, x_train, y_train, x_test, y_test, checksum, defaults=dict(self.defaults))
+
+    def _refuse_more_than_memory(self) -> None:
+        import psutil
+
+        needed, available = self.bytes_needed(), psutil.virtual_memory().available
+        if needed <= available // 2:
+            return
+        # whole numbers throughout: a size beyond every float is refused in the same words
+        size = f"{max(1, needed // 10**9):,}" if needed < 10**18 else "more than 1,000,000,000"
+        raise DataError(
+            f"data set '{self.label}' needs {size} GB of memory to be drawn; expected at most half of the "
+            f"{available / 1e9:.1f} GB that are available. Choose {self._smaller()}."
+        )
+
+    def _smaller(self) -> str:
+        return "a smaller n_test" if self.n_test > self.n else "a smaller n"
 
 
 def flipped(y: Vector, share: float, rng: np.random.Generator) -> Vector:
@@ -74,6 +104,7 @@ class Twonorm(Generator):
         "Breiman's twonorm (1996): two unit normals in 20-D with means +-(2/sqrt 20); +1 has the positive mean."
     )
     defaults = rbf(gamma=0.05, c=1.0)
+    features = 20
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
         """Return (n, 20) points and their labels."""
@@ -97,6 +128,7 @@ class Ringnorm(Generator):
         "Breiman's ringnorm (1996): normals in 20-D; +1 has mean 0 and covariance 4 I, -1 is narrow and off centre."
     )
     defaults = rbf(gamma=0.05, c=1.0)
+    features = 20
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
         """Return (n, 20) points and their labels."""
@@ -117,6 +149,7 @@ class Checkerboard(Generator):
     name = "checkerboard"
     description = "Uniform points on [0, cells)^2; +1 on the cells whose column and row add to an even number."
     defaults = rbf(gamma=4.0, c=100.0)
+    features = 2
     cells: int = parameter(4, "cells along each side", ge=2)
     noise: float = parameter(0.0, "share of the training labels that are flipped", ge=0, lt=0.5)
 
@@ -137,6 +170,13 @@ class Checkerboard(Generator):
         corner = np.column_stack([i[chosen], j[chosen]]).astype(np.float64)
         x = np.minimum(corner + rng.random((n, 2)), np.nextafter(corner + 1.0, 0.0))
         return x, y
+
+    def bytes_needed(self) -> int:
+        """Return the memory that drawing takes at its peak: the points and a list of all cells."""
+        return super().bytes_needed() + 8 * _COPIES * self.cells**2
+
+    def _smaller(self) -> str:
+        return "fewer cells" if self.cells**2 > self.n + self.n_test else super()._smaller()
 
     def load(self) -> Dataset:
         """Return the drawn points; noise touches only the training labels."""
@@ -164,6 +204,7 @@ class WaveformBreiman(Generator):
         "Breiman's waveform (CART, 1984): mixtures of triangular waves with noise, 21 features; +1 is class 0 of three."
     )
     defaults = rbf(gamma=0.05, c=1.0)
+    features = 21
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
         """Return (n, 21) points and their labels."""
@@ -191,6 +232,7 @@ class BananaLike(Generator):
         "Two interleaved noisy half circles of radius 2 in the plane, in the style of banana; +1 is the upper one."
     )
     defaults = rbf(gamma=0.5, c=316.0)
+    features = 2
     spread: float = parameter(0.6, "standard deviation of the noise around the half circles", ge=0)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:

@@ -14,6 +14,8 @@ from harness.datasets.compression import is_compressed, opened
 from harness.datasets.tables import Table, checked
 from harness.errors import DataError
 
+_TRAINING = (("x_train", "y_train"), ("X_train", "y_train"), ("x", "y"), ("X", "y"))
+_TEST = (("x_test", "y_test"), ("X_test", "y_test"))
 _FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -24,7 +26,10 @@ def read_npy(path: Path) -> Table:
         what = (
             f"an array of {array.dtype}, shape {array.shape}" if isinstance(array, np.ndarray) else "an archive (.npz)"
         )
-        raise DataError(f"'{path}' holds {what}; expected numbers of shape (n, d + 1), the label in the last column.")
+        raise DataError(
+            f"'{path}' holds {what}; expected numbers of shape (n, d + 1), the label in the last column. "
+            "Write it again with numpy.save(path, numpy.column_stack([points, labels]))."
+        )
     if array.dtype not in _FLOATS:
         array = array.astype(np.float64)
     # A slice of the map is not contiguous; the parsed cache writes it piece by piece, whatever its size.
@@ -39,25 +44,32 @@ def read_npz(path: Path) -> Table:
             raise DataError(
                 f"'{path}' is a single array, not an archive. Rename it to .npy (label in the last column)."
             )
-        names = set(archive.files)
-        for keys in (
-            ("x_train", "y_train", "x_test", "y_test"),
-            ("X_train", "y_train", "X_test", "y_test"),
-            ("x", "y"),
-            ("X", "y"),
-        ):
-            if names >= set(keys):
-                arrays = [_member(archive, key, path) for key in keys]
-                break
-        else:
-            raise DataError(
-                f"'{path}' holds the arrays {', '.join(sorted(names)) or '(none)'}; expected x and y, or x_train, "
-                "y_train, x_test and y_test. Save it with numpy.savez(path, x=points, y=labels)."
-            )
-    parts = [(_points(x, path), _label_array(y)) for x, y in zip(arrays[::2], arrays[1::2], strict=True)]
+        keys = _keys(set(archive.files), path)
+        parts = [
+            (_points(_member(archive, x, path), x, path), _label_array(_member(archive, y, path))) for x, y in keys
+        ]
     # An empty test part says no more than none at all, and None lets the caller draw one.
     test = parts[1] if len(parts) > 1 and len(parts[1][0]) else None
     return checked(Table(*parts[0], test=test), path)
+
+
+def _keys(names: set[str], path: Path) -> list[tuple[str, str]]:
+    """Return the names of the points and labels of the training part and, if there is one, of the test part."""
+    training = [pair for pair in _TRAINING if names.issuperset(pair)]
+    if not training:
+        raise DataError(
+            f"'{path}' holds the arrays {', '.join(sorted(names)) or '(none)'}; expected x and y, or x_train, "
+            "y_train, x_test and y_test. Save it with numpy.savez(path, x=points, y=labels)."
+        )
+    of_test = [name for name in ("x_test", "X_test", "y_test") if name in names]
+    pairs = [pair for pair in _TEST if names.issuperset(pair)]
+    if of_test and not pairs:
+        lacking = "y_test" if of_test[0] != "y_test" else "x_test"
+        raise DataError(
+            f"'{path}' holds {of_test[0]} but no {lacking}; expected both of them or neither. "
+            f"Write the file again with {lacking}, or without {of_test[0]}."
+        )
+    return [training[0], *pairs[:1]]
 
 
 def _numpy_load(path: Path, source: Path | BinaryIO) -> Any:
@@ -81,10 +93,17 @@ def _member(archive: Any, key: str, path: Path) -> np.ndarray[Any, Any]:
     return array
 
 
-def _points(x: np.ndarray[Any, Any], path: Path) -> np.ndarray[Any, Any]:
+def _points(x: np.ndarray[Any, Any], key: str, path: Path) -> np.ndarray[Any, Any]:
     if x.ndim != 2 or x.dtype.kind not in "fiub":
-        raise DataError(f"'{path}': the points are {x.dtype} of shape {x.shape}; expected numbers of shape (n, d).")
+        raise DataError(
+            f"'{path}': the points {key} are {x.dtype} of shape {x.shape}; expected numbers of shape (n, d). "
+            f"Write the file again with one row for each point{_as_column(x)}."
+        )
     return np.ascontiguousarray(x, dtype=x.dtype if x.dtype in _FLOATS else np.float64)
+
+
+def _as_column(x: np.ndarray[Any, Any]) -> str:
+    return "; one feature is points.reshape(-1, 1)" if x.ndim == 1 else ""
 
 
 def _label_array(y: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -43,6 +43,7 @@ def checked(table: Table, path: Path, columns: Sequence[str] | None = None) -> T
     DataError : with the first offending row and column, both counted from 1.
     """
     for x, labels in ((table.x, table.labels), *([table.test] if table.test else [])):
+        part = "test points" if x is not table.x else "points"
         n, d = x.shape
         if n == 0:
             raise DataError(
@@ -50,10 +51,14 @@ def checked(table: Table, path: Path, columns: Sequence[str] | None = None) -> T
             )
         if d == 0:
             raise DataError(
-                f"'{path}' has no features, only labels; expected at least one column of numbers beside them."
+                f"'{path}' has no features, only labels; expected at least one column of numbers beside them. "
+                "Write it again with the points."
             )
         if labels.shape != (n,):
-            raise DataError(f"'{path}': the points have {n} rows, the labels shape {labels.shape}; expected ({n},).")
+            raise DataError(
+                f"'{path}': the {part} have {n} rows, their labels shape {labels.shape}; expected ({n},), one label "
+                "for each row. Write the file again with points and labels of equal length."
+            )
         bad = first_non_finite(x)
         if bad is not None:
             row, column = bad
@@ -76,7 +81,7 @@ def from_frame(frame: pd.DataFrame, path: Path, label: str | None, *, named: boo
     Parameters
     ----------
     label : a column's name, or its position (0 the first, -1 the last); None: the column named label, target, class
-        or y, whatever the case, else the last one
+        or y, whatever the case (there must not be two of them), else the last one
     named : whether the columns have names of their own (messages and ``label`` then use them)
 
     Raises
@@ -99,8 +104,14 @@ def from_frame(frame: pd.DataFrame, path: Path, label: str | None, *, named: boo
 
 def _label_position(names: list[str], path: Path, label: str | None, *, named: bool) -> int:
     if label is None:
-        lower = [name.lower() for name in names] if named else []
-        return next((lower.index(name) for name in LABEL_NAMES if name in lower), len(names) - 1)
+        found = [index for index, name in enumerate(names) if named and name.lower() in LABEL_NAMES]
+        if len(found) > 1:
+            listing = " and ".join(f"'{names[index]}'" for index in found)
+            raise DataError(
+                f"'{path}' has the columns {listing}, each of which could be the label; expected one such column. "
+                f"Say which it is with [label_column={names[found[0]]}]."
+            )
+        return found[0] if found else len(names) - 1
     if named and label in names:
         return names.index(label)
     try:
@@ -117,7 +128,8 @@ def _label_position(names: list[str], path: Path, label: str | None, *, named: b
         ) from None
     if not -len(names) <= index < len(names):
         raise DataError(
-            f"'{path}' has {len(names)} columns; label_column={label} is not one of 0..{len(names) - 1} (-1: the last)."
+            f"'{path}' has {len(names)} columns; label_column={label} is not one of 0..{len(names) - 1} (-1: the last). "
+            "Choose one of these."
         )
     return index % len(names)
 

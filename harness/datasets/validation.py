@@ -34,6 +34,41 @@ def first_non_finite(x: Any) -> tuple[int, int] | None:
     return None
 
 
+def refuse_overflow(x: Any, path: str, scale: str, remedy: str) -> None:
+    """Raise unless the arithmetic to come stays finite: for ``minmax`` differences, else sums of their squares.
+
+    Parameters
+    ----------
+    x : (n, d), finite; dense (read in pieces) or CSR
+    scale : how ``x`` is about to be scaled; ``none``: it is squared, for distances between points, in float64
+    remedy : the end of the message, a sentence
+
+    Raises
+    ------
+    DataError : with the column and the largest magnitude in it.
+    """
+    import numpy as np
+    import scipy.sparse
+
+    n, d = x.shape
+    sparse = isinstance(x, scipy.sparse.csr_array)
+    if n == 0 or (sparse and (x.nnz == 0 or scale != "none")):  # sparse columns are only ever divided
+        return
+    largest = float(np.finfo(x.dtype if scale != "none" else np.float64).max)
+    limit = largest / 2 if scale == "minmax" else np.sqrt(largest / (4.0 * n * d))
+    step = len(x.data) if sparse else max(1, _CHUNK_VALUES // d)
+    for start in range(0, x.nnz if sparse else n, step):
+        size = np.abs(x.data if sparse else x[start : start + step])
+        if size.max() <= limit:
+            continue
+        at = np.unravel_index(int(size.argmax()), size.shape)
+        column = int(x.indices[at[0]] if sparse else at[1]) + 1
+        raise DataError(
+            f"'{path}': feature column {column} (counted from 1, the label not counted) holds values as large as "
+            f"{float(size[at]):g}, which overflow when squared; expected at most {limit:.0e} in magnitude. {remedy}"
+        )
+
+
 def validate(dataset: Dataset, *, owner: str = "") -> None:
     """Raise unless the data set keeps the promises of :class:`Dataset` and defines a problem.
 

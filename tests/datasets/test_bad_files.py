@@ -149,6 +149,15 @@ def test_a_label_column_that_is_not_there(tmp_path):
     assert "leave out label_column=1" in refused(tmp_path, "1 1:2\n-1 1:3\n", "points.libsvm", label_column="1")
 
 
+def test_two_columns_that_could_be_the_label(tmp_path):
+    text = "a,Label,y\n1,0,1\n3,1,1\n"
+    message = refused(tmp_path, text)
+    assert "has the columns 'Label' and 'y', each of which could be the label" in message
+    assert message.endswith("Say which it is with [label_column=Label].")
+    x, y = read(str(tmp_path / "points.csv"), label_column="Label")
+    assert (x.tolist(), y.tolist()) == ([[1, 1], [3, 1]], [-1, 1])
+
+
 def test_no_features(tmp_path):
     assert "has no features, only labels" in refused(tmp_path, "1\n-1\n", "points.libsvm")
     assert "has no features, only labels" in refused(tmp_path, "label\n1\n2\n")
@@ -185,11 +194,26 @@ def test_archives_with_the_wrong_arrays(tmp_path):
     with pytest.raises(DataError, match=r"holds the arrays labels, points; expected x and y, or x_train"):
         read(str(tmp_path / "a.npz"))
     np.savez(tmp_path / "b.npz", x=np.ones((3, 2)), y=np.ones(2))
-    with pytest.raises(DataError, match=r"the points have 3 rows, the labels shape \(2,\); expected \(3,\)"):
+    with pytest.raises(
+        DataError,
+        match=r"the points have 3 rows, their labels shape \(2,\); expected \(3,\), one label for each row\. Write the file",
+    ):
         read(str(tmp_path / "b.npz"))
+    np.savez(tmp_path / "t.npz", x=np.ones((3, 2)), y=np.ones(3), x_test=np.ones((2, 2)), y_test=np.ones(1))
+    with pytest.raises(DataError, match=r"the test points have 2 rows, their labels shape \(1,\); expected \(2,\)"):
+        read(str(tmp_path / "t.npz"))
+    np.savez(tmp_path / "h.npz", X=np.ones((3, 2)), y=np.ones(3), X_test=np.ones((2, 2)))
+    with pytest.raises(
+        DataError, match=r"holds X_test but no y_test; expected both .* Write the file again with y_test"
+    ):
+        read(str(tmp_path / "h.npz"))
+    np.savez(tmp_path / "f.npz", x=np.ones(3), y=np.ones(3))
+    with pytest.raises(DataError, match=r"the points x are float64 of shape \(3,\).*one feature is points\.reshape"):
+        read(str(tmp_path / "f.npz"))
     np.savez(tmp_path / "c.npz", x=np.ones((3, 2, 2)), y=np.ones(3))
     with pytest.raises(
-        DataError, match=r"the points are float64 of shape \(3, 2, 2\); expected numbers of shape \(n, d\)"
+        DataError,
+        match=r"the points x are float64 of shape \(3, 2, 2\); expected numbers of shape \(n, d\)\. Write the",
     ):
         read(str(tmp_path / "c.npz"))
 

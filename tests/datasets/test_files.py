@@ -37,10 +37,10 @@ def test_a_quarter_is_held_out_class_by_class(table):
     assert (data.x_train.shape, data.x_test.shape) == ((75, 3), (25, 3))
     assert ((data.y_train > 0).sum(), (data.y_test > 0).sum()) == (15, 5)
     assert rows_of(data.x_train, data.x_test) == rows_of(x)
-    assert data.name == "heart"
+    assert data.name == "heart.csv"
     other = FileSource(path=str(path), split_seed=1).load()
     assert rows_of(other.x_train) != rows_of(data.x_train)
-    assert other.name == "heart[split_seed=1]"
+    assert other.name == "heart.csv[split_seed=1]"
 
 
 def test_nothing_held_out(table):
@@ -131,6 +131,63 @@ def test_an_archive_brings_its_own_test_part(tmp_path):
     assert data.y_test.tolist() == [-1, 1, -1, 1]
 
 
+def test_the_training_file_may_be_the_test_file_too(table):
+    path, x, _ = table
+    data = FileSource(path=str(path), test=str(path)).load()
+    np.testing.assert_array_equal(data.x_train, x)
+    np.testing.assert_array_equal(data.x_test, x)
+    assert FileSource(path=str(path)).load().x_test.shape == (25, 3)
+
+
+def test_files_of_one_name_in_two_folders_are_told_apart():
+    labels = [FileSource(path=path).label for path in ("d.csv", "./d.npz", "b/d.csv", f"{'long/' * 8}d.csv")]
+    assert labels == ["d.csv", "./d.npz", "b/d.csv", "d.csv"]
+    assert FileSource(path="a/d.csv", test="b/d.csv", positive="2").label == "a/d.csv[positive=2,test=b/d.csv]"
+
+
+@pytest.mark.parametrize("scale", ["none", "standard"])
+@pytest.mark.parametrize("name", ["huge.csv", "huge.libsvm", "huge.npy"])
+def test_values_whose_squares_overflow_are_refused(tmp_path, name, scale):
+    path = tmp_path / name
+    rows = [(float(i), (-1) ** i * 1e300, float(i % 2)) for i in range(40)]
+    if name == "huge.npy":
+        np.save(path, np.array(rows))
+    elif name == "huge.csv":
+        path.write_text("a,b,label\n" + "".join(f"{a},{b},{y}\n" for a, b, y in rows))
+    else:
+        path.write_text("".join(f"{y} 1:{a + 1} 2:{b} 50:1\n" for a, b, y in rows))
+    if (name, scale) == ("huge.libsvm", "standard"):  # sparse columns are divided by their largest value
+        assert abs(FileSource(path=str(path), scale=scale).load().x_train).max() == 1.0
+        return
+    with pytest.raises(DataError) as caught:
+        FileSource(path=str(path), scale=scale).load()
+    message = str(caught.value)
+    assert f"{name}': feature column 2 (counted from 1, the label not counted) holds values as large as 1e+300" in (
+        message
+    )
+    assert "overflow when squared; expected at most" in message
+    assert message.endswith(
+        "Scale the data first: divide the column by a constant, or give the parameter scale=minmax."
+    )
+    if name != "huge.libsvm":
+        data = FileSource(path=str(path), scale="minmax").load()
+        assert sorted(set(data.x_train[:, 1])) == [0, 1]
+
+
+def test_a_test_part_that_overflows_is_refused_too(tmp_path):
+    (tmp_path / "train.csv").write_text("a,label\n1e-200,0\n2e-200,1\n")
+    (tmp_path / "test.csv").write_text("a,label\n1,0\n1e200,1\n")
+    for scale in ("none", "minmax"):
+        with pytest.raises(DataError, match=r"test\.csv': feature column 1 .* overflow when squared"):
+            FileSource(path=str(tmp_path / "train.csv"), test=str(tmp_path / "test.csv"), scale=scale).load()
+
+
+def test_nearly_constant_points_have_a_finite_default_gamma(tmp_path):
+    path = tmp_path / "tiny.csv"
+    path.write_text("a,label\n0,0\n1e-156,1\n")
+    assert FileSource(path=str(path)).load().defaults["gamma"] == 1.0
+
+
 def test_many_classes_and_regression(tmp_path):
     path = tmp_path / "many.csv"
     path.write_text("a,label\n" + "".join(f"{i},{i % 4}\n" for i in range(40)))
@@ -163,7 +220,7 @@ def test_a_compressed_copy_holds_the_same_data(table):
     packed.write_bytes(gzip.compress(path.read_bytes()))
     one, other = FileSource(path=str(path)).load(), FileSource(path=str(packed)).load()
     assert one.sha256 == other.sha256
-    assert one.name == other.name == "heart"
+    assert (one.name, other.name) == ("heart.csv", "heart.csv.gz")
 
 
 def test_a_large_npy_is_served_from_the_disk(tmp_path):

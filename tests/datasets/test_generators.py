@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from harness.datasets import builtin_sources, validate
 from harness.datasets.embedded import BreastCancer, Digits
 from harness.datasets.generators import BananaLike, Checkerboard, Ringnorm, Twonorm, WaveformBreiman
-from harness.errors import UsageError
+from harness.errors import DataError, UsageError
 
 GENERATORS = {Twonorm: 20, Ringnorm: 20, Checkerboard: 2, WaveformBreiman: 21, BananaLike: 2}
 
@@ -47,6 +48,36 @@ def test_two_points_already_define_a_problem(cls):
     validate(dataset)
     assert sorted(dataset.y_train) == [-1, 1]
     assert dataset.x_test.shape == (0, GENERATORS[cls])
+
+
+@pytest.mark.parametrize("cls", GENERATORS)
+@pytest.mark.parametrize("n", [10**12, 2**62 + 1, 10**400])
+def test_a_size_beyond_memory_is_refused_before_it_is_drawn(cls, n, monkeypatch):
+    monkeypatch.setattr(cls, "draw", lambda *_: pytest.fail("drawn"))
+    for values, remedy in (({"n": n}, "a smaller n"), ({"n_test": n}, "a smaller n_test")):
+        with pytest.raises(DataError) as caught:
+            cls(**values).load()
+        message = str(caught.value)
+        assert f"data set '{cls.name}[" in message
+        assert "GB of memory to be drawn; expected at most half of the" in message
+        assert message.endswith(f"GB that are available. Choose {remedy}.")
+
+
+def test_the_refusal_names_what_is_needed_and_what_is_available(monkeypatch):
+    import psutil
+
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=8_000_000_000))
+    with pytest.raises(DataError, match=r"needs 672 GB of memory .* of the 8\.0 GB that are available\. Choose"):
+        Twonorm(n=10**9, n_test=0).load()
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=2 * 672_000))
+    assert Twonorm(n=1000, n_test=0).load().x_train.shape == (1000, 20)
+    with pytest.raises(DataError, match="needs 1 GB"):
+        Twonorm(n=1001, n_test=0).load()
+
+
+def test_a_board_of_too_many_cells_is_refused():
+    with pytest.raises(DataError, match=r"checkerboard\[cells=10000000\]' needs .* Choose fewer cells\."):
+        Checkerboard(cells=10**7).load()
 
 
 def test_twonorm_has_breimans_means_and_error():

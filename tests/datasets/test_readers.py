@@ -160,6 +160,19 @@ def test_npz_keys(tmp_path, points, keys):
     assert (table.test is not None) == (len(keys) == 4)
 
 
+@pytest.mark.parametrize("x_name", ["x", "X", "x_train", "X_train"])
+@pytest.mark.parametrize("test_name", ["x_test", "X_test"])
+def test_the_test_arrays_of_an_archive_are_used_whatever_the_training_ones_are_called(tmp_path, x_name, test_name):
+    x, y = np.arange(20.0).reshape(10, 2), np.tile([0, 1], 5)
+    y_name = "y_train" if "train" in x_name else "y"
+    np.savez(tmp_path / "a.npz", **{x_name: x[:6], y_name: y[:6], test_name: x[6:], "y_test": y[6:]})
+    table = read_table(str(tmp_path / "a.npz"))
+    np.testing.assert_array_equal(table.x, x[:6])
+    assert table.test is not None
+    np.testing.assert_array_equal(table.test[0], x[6:])
+    np.testing.assert_array_equal(table.test[1], y[6:])
+
+
 def test_float32_points_of_an_archive_stay_float32(tmp_path, points):
     x, y = points
     path = tmp_path / "points.npz"

@@ -109,6 +109,14 @@ def test_a_plugin_path_that_does_not_exist_is_refused() -> None:
         load_registry(["./nowhere.py"])
 
 
+def test_a_plugin_path_that_is_a_folder_of_other_files_is_refused(tmp_path) -> None:
+    (tmp_path / "my_solver.py").write_text(textwrap.dedent(GOOD))
+    with pytest.raises(
+        UsageError, match=r"is a folder without __init__\.py; --plugin-path takes .* Name the plugin's file"
+    ):
+        load_registry([tmp_path])
+
+
 def test_plugins_can_be_disabled(monkeypatch) -> None:
     monkeypatch.setenv("HARNESS_DISABLE_PLUGINS", "smo, fw")
     registry = load_registry()
@@ -133,6 +141,11 @@ BROKEN = {
     "unmarked-hook": (
         GOOD.replace("@hookimpl", ""),
         "'harness_solvers' is not marked as a hook; put @harness.hookimpl",
+    ),
+    "no-hooks": ("x = 1\n", "it defines no hooks; expected at least one of harness_solvers, harness_datasets, "),
+    "no-hooks-but-classes": (
+        GOOD.partition("    @hookimpl")[0],
+        "it defines no hooks; expected at least one of harness_solvers",
     ),
     "instance": (
         GOOD.replace("[First, Second]", "[First()]"),
@@ -306,6 +319,8 @@ def test_hooks_harness_run_started_and_harness_run_finished(plugin) -> None:
         def harness_run_finished(record):
             seen.append(("finished", record["status"]))
     """)
+    assert "alpha" in registry.plugins, "observers are hooks"
+    assert registry.broken == {}
     registry.manager.hook.harness_run_started(spec={"solver": "smo"})
     registry.manager.hook.harness_run_finished(record={"status": "ok"})
     assert sys.modules["alpha"].seen == [("started", "smo"), ("finished", "ok")]
@@ -386,6 +401,21 @@ def test_a_selection_that_means_nothing_is_refused(plugin, text: str, message: s
     with pytest.raises(UsageError) as caught:
         plugin(GOOD).select_solvers(text)
     assert message in str(caught.value)
+
+
+def test_an_unknown_name_may_be_that_of_a_broken_plugins_solver(plugin) -> None:
+    registry = plugin(GOOD, "import no_such_library\n")
+    why = "; plugin 'beta' could not be loaded: ModuleNotFoundError: No module named 'no_such_library'."
+    for ask, name in (
+        (registry.select_solvers, "dual-ascent"),
+        (registry.solver_class, "dual-ascent"),
+        (registry.select_datasets, "spirals"),
+        (registry.kernel_class, "sigmoid"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            ask(name)
+        assert f"called '{name}'" in str(caught.value)
+        assert str(caught.value).endswith(why)
 
 
 def test_get_solver_serves_oracles_by_name() -> None:
