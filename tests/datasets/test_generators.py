@@ -51,7 +51,7 @@ def test_two_points_already_define_a_problem(cls):
 
 
 @pytest.mark.parametrize("cls", GENERATORS)
-@pytest.mark.parametrize("n", [10**12, 2**62 + 1, 10**400])
+@pytest.mark.parametrize("n", [10**12, 2**62 + 1, 10**400], ids=["large", "int64", "float64"])
 def test_a_size_beyond_memory_is_refused_before_it_is_drawn(cls, n, monkeypatch):
     monkeypatch.setattr(cls, "draw", lambda *_: pytest.fail("drawn"))
     for values, remedy in (({"n": n}, "a smaller n"), ({"n_test": n}, "a smaller n_test")):
