@@ -70,6 +70,13 @@ def r2(targets: Any, scores: Any) -> float:
     return float(r2_score(targets, scores))
 
 
+def pearson(targets: Any, scores: Any) -> float:
+    """Pearson's correlation of targets and f; NaN, recorded as null, where either is constant."""
+    if np.ptp(targets) == 0.0 or np.ptp(scores) == 0.0:
+        return float("nan")
+    return float(np.corrcoef(targets, scores)[0, 1])
+
+
 METRICS: dict[str, Callable[[Any, Any], float]] = {
     "accuracy": accuracy,
     "balanced-accuracy": balanced_accuracy,
@@ -80,4 +87,5 @@ METRICS: dict[str, Callable[[Any, Any], float]] = {
     "mse": mean_squared_error,
     "mae": mean_absolute_error,
     "r2": r2,
+    "pearson": pearson,
 }

@@ -70,3 +70,10 @@ def test_the_regression_metrics_equal_those_of_scikit_learn(values, seed) -> Non
 def test_metrics_return_python_numbers() -> None:
     for name, metric in METRICS.items():
         assert type(metric(TARGETS, SCORES)) is float, name
+
+
+def test_pearson_is_the_correlation_and_undefined_for_a_constant() -> None:
+    targets = np.array([1.0, 2.0, 3.0, 4.0])
+    assert METRICS["pearson"](targets, 2.0 * targets - 1.0) == pytest.approx(1.0)
+    assert METRICS["pearson"](targets, np.array([1.0, -1.0, -1.0, 1.0])) == pytest.approx(0.0)
+    assert np.isnan(METRICS["pearson"](targets, np.ones(4)))
