@@ -102,7 +102,7 @@ class _Session:
         plugin = self.registry.plugins.get(spec.plugin)
         code = plugin.fingerprint + plugin.version if plugin is not None else spec.broken_reason
         # paths say where a plugin or a file lies, its content is in the fingerprints
-        located = replace(spec, plugin_paths=(), source_parameters=_unlocated(spec))
+        located = replace(spec, dataset="", plugin_paths=(), source_parameters=_unlocated(spec))
         surroundings = {
             "harness": self.host_sha256,
             "plugin": code,

@@ -183,3 +183,16 @@ def test_precomputed_values_are_checked(tmp_path):
         run(skewed)
     with pytest.raises(DataError, match="not positive semi-definite"):
         run(-gram)
+
+
+def test_the_same_file_under_another_path_is_not_measured_again(tmp_path, monkeypatch):
+    (tmp_path / "d.csv").write_text("a,label\n" + "".join(f"{i},{i % 2}\n" for i in range(40)))
+    monkeypatch.chdir(tmp_path)
+    registry = load_registry()
+
+    def run(path):
+        request = Study(registry.select_solvers("smo"), registry.select_datasets(path), store=tmp_path / "s.sqlite")
+        return compare(request, registry)[0]
+
+    assert run("./d.csv")["reused"] is False
+    assert run("d.csv")["reused"] is True
