@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.registry import Registry
-    from harness.run.study import Record, Study
+    from harness.run.study import Record, RunSpec, Study
 
 _WHAT, _PROBLEM, _LIMITS, _HOW, _RESULT = (
     "What to compare",
@@ -53,7 +53,7 @@ _PARAMETERS = [
     Option(["--repeat"], type=values.COUNT, default=1, show_default=True, section=_HOW, help="Repetitions with each seed."),
     Option(["--threads"], type=values.COUNT, default=1, show_default=True, section=_HOW, help="Threads of a run."),
     Option(["--jobs"], type=values.COUNT, default=1, show_default=True, section=_HOW, help="Runs at a time, on cores of their own."),
-    Option(["--cache-mb"], type=values.POSITIVE, default=256.0, show_default=True, section=_HOW, help="Kernel cache of a run."),
+    Option(["--cache-mb"], type=values.MEGABYTES, default=256.0, show_default=True, section=_HOW, help="Kernel cache of a run."),
     Option(["--order"], type=click.Choice(["interleaved", "shuffled"]), default="interleaved", show_default=True, section=_HOW,
            help="Solvers in turn, or all runs in a fixed random order."),
     Option(["--metrics"], type=values.NAMES, shell_complete=names.listed("metrics"), section=_HOW,
@@ -77,13 +77,18 @@ values makes a grid.
 \b
 harness compare --plugins lasvm,fw
 harness compare --plugins 'lasvm[epochs=[1,2]],smo' --datasets banana --C 1,10,100 --seeds 0-4
+
+Exit codes: 0 all runs ok (runs stopped at an iteration, kernel-evaluation or target-gap budget count as ok), 1 a
+run failed (timeout, memory, crashed, error, invalid), hit its time limit, or every run was skipped, 2 bad usage
+or bad data.
 """
 
 
 def compare(ctx: click.Context, /, **given: Any) -> None:
     """Carry out a comparison, show its table, and exit with 1 if a run failed."""
-    from harness.cli import loading, output
+    from harness.cli import effects, loading, output
     from harness.cli.progress import reporter
+    from harness.registry import Broken
     from harness.report import formats
 
     target = output.checked(given["output"])
@@ -91,14 +96,25 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         raise UsageError("--plugins is missing; name solvers or plugins, for example --plugins lasvm,fw.")
     registry = loading.registry(given["plugin_path"])
     form = formats.chosen(given["format_"], target, registry.report_formats)
-    study = study_of(given, registry)
+    output.warn_of_suffix(target, given["format_"], registry.report_formats)
+    try:
+        study = study_of(given, registry)
+    except UsageError:
+        loading.warn_of_broken(registry)  # perhaps why a name is not known
+        raise
+    loading.warn_of_broken(registry, but=[item.plugin for item in study.solvers if isinstance(item, Broken)])
 
     from harness.run import session
+
+    def planned(specs: list[RunSpec], reused: int) -> None:
+        progress.planned(specs, reused)
+        for note in effects.notes(given, specs):
+            progress.say(note)
 
     with reporter(quiet=given["quiet"]) as progress:
         try:
             records = session.compare(
-                study, registry, on_planned=progress.planned, on_started=progress.started, on_finished=progress.finished
+                study, registry, on_planned=planned, on_started=progress.started, on_finished=progress.finished
             )
         except KeyboardInterrupt:
             interrupted = True
@@ -107,14 +123,14 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     if interrupted:  # said when the live display is gone
         _say_what_is_kept(progress.done, progress.total, study)
         ctx.exit(130)
-    text = formats.render(
+    content = formats.render(
         form,
         records,
         added=registry.report_formats,
         width=output.width(),
         styled=target is None and output.styled(),
     )
-    output.deliver(text, target, quiet=given["quiet"])
+    output.deliver(content, target, quiet=given["quiet"])
     ctx.exit(exit_code(records))
 
 

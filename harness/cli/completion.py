@@ -14,7 +14,7 @@ _HINTS = {
 
 
 @click.command("completion", help="Print the completion script for a shell.\n\n\b\n" + "\n".join(_HINTS.values()))
-@click.argument("shell", type=click.Choice(list(_HINTS)))
+@click.argument("shell", type=click.Choice(list(_HINTS)), metavar="SHELL")
 def command(shell: str) -> None:
     """Print click's own script."""
     from click.shell_completion import get_completion_class

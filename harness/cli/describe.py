@@ -73,18 +73,20 @@ def _solver(entry: Entry, registry: Registry, width: int) -> list[str]:
 def _dataset(entry: Entry, _registry: Registry, width: int) -> list[str]:
     from harness.cli.catalogue import docstring
 
-    facts = [("description", entry.summary), ("raw files", _raw_files(entry.subject)), *_contents(entry.subject)]
-    return [textwrap.indent(docstring(entry.subject), _INDENT), _facts(facts, width)]
+    files = _files(entry.subject)
+    facts = [("description", entry.summary), ("raw files", _raw_files(files)), *_contents(entry.subject, files)]
+    parts = [textwrap.indent(docstring(entry.subject), _INDENT), _facts(facts, width)]
+    return [*parts, "\n".join(line for name in files for line in _raw_file(name))]
 
 
-def _contents(cls: Any) -> list[tuple[str, str]]:
+def _contents(cls: Any, files: Sequence[str]) -> list[tuple[str, str]]:
     """Return the size and the default kernel, C and gamma: they are known once the data are read."""
     from harness.datasets.checksums import raw_root
     from harness.errors import DataError
     from harness.report import figures
 
     try:
-        weight = sum((raw_root() / name).stat().st_size for name in getattr(cls, "files", ()))
+        weight = sum((raw_root() / name).stat().st_size for name in files)
         if weight > _READABLE_BYTES:
             return [("size and defaults", f"not read for a description, the files have {weight / 1e6:.0f} MB")]
         data = cls().load()
@@ -98,18 +100,45 @@ def _contents(cls: Any) -> list[tuple[str, str]]:
     ]
 
 
-def _raw_files(cls: Any) -> str:
-    """Say whether a set's raw files are there, as far as a look at the folder tells; checksums are for loading."""
-    files = getattr(cls, "files", None)
+def _files(cls: Any) -> Sequence[str]:
+    """Return the raw files that a set reads with its default parameters."""
+    from harness.datasets.raw import RawSource
+
+    return cls().raw_files() if issubclass(cls, RawSource) else ()
+
+
+def _raw_files(files: Sequence[str]) -> str:
+    """Say where a set's raw files are, or have to be."""
     if not files:
         return "none needed"
     from harness.datasets.checksums import raw_root
 
     root = raw_root()
-    missing = [name for name in files if not (root / name).is_file()]
+    missing = sum(not (root / name).is_file() for name in files)
     if not missing:
         return f"all there, under {root}"
-    return f"{', '.join(missing)} missing under {root}; set HARNESS_DATA to the folder that holds them"
+    return f"{missing} of {len(files)} missing under {root}; set HARNESS_DATA to the folder that holds them"
+
+
+def _raw_file(name: str) -> list[str]:
+    """Return a raw file's lines: its path under the raw folder and its state, its checksum."""
+    from harness.datasets import checksums
+    from harness.errors import DataError
+
+    expected = checksums.SHA256.get(name)
+    if not (checksums.raw_root() / name).is_file():
+        state = "missing"
+    elif expected is None:
+        state = "there"
+    else:
+        try:
+            checksums.verified(name, wanted_by=name)
+            state = "ok"
+        except DataError:
+            state = "wrong checksum"
+        except OSError as error:
+            state = f"cannot be read ({error.strerror})"
+    return [f"{_INDENT * 2}{name}: {state}", f"{_INDENT * 3}SHA-256 {expected or 'not on record'}"]
 
 
 def _formulation(entry: Entry, registry: Registry, width: int) -> list[str]:

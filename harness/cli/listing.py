@@ -36,8 +36,7 @@ def command(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
     else:
         click.echo(table(found, output.width(), styled=output.styled()))
     if kind != "plugins":
-        for broken in registry.broken.values():
-            click.echo(f"harness: plugin '{broken.plugin}' could not be loaded: {broken.reason}", err=True)
+        loading.warn_of_broken(registry)
 
 
 def table(found: Sequence[Entry], width: int, *, styled: bool = False) -> str:

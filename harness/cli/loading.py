@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
 from harness.cli import names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from harness.registry import Registry
 
@@ -25,3 +27,11 @@ def registry(plugin_paths: Sequence[str] = ()) -> Registry:
     if not plugin_paths:  # what one command was given is no name for the next
         names.remember(loaded)
     return loaded
+
+
+def warn_of_broken(loaded: Registry, but: Container[str] = ()) -> None:
+    """Say on standard error which plugins could not be loaded, those in ``but`` excepted, a line each."""
+    for broken in loaded.broken.values():
+        if broken.plugin not in but:
+            reason = " ".join(broken.reason.split())
+            click.echo(f"harness: plugin '{broken.plugin}' could not be loaded: {reason}", err=True)

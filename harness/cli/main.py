@@ -3,7 +3,7 @@
 ``harness --help`` and a completion import this module, click and at most one sub-command's options,
 nothing numerical: they are paid for at every TAB.
 
-Exit codes: 0 everything ran, 1 a run failed, 2 bad usage, 70 a fault of the harness, 130 Ctrl-C.
+Exit codes: 0 everything ran, 1 a run failed, 2 bad usage or bad data, 70 a fault of the harness, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class LazyGroup(click.Group):
             code = _say("interrupted.", EXIT_INTERRUPTED)
         except OSError as error:
             _debug()
-            code = _say(f"{error.filename or 'a file'}: {error.strerror or error}.", EXIT_USAGE)
+            code = _say(": ".join([*_where(error), f"{error.strerror or error}."]), EXIT_USAGE)
         except Exception as error:  # the last resort: a user gets a line, a developer the traceback
             _debug()
             text = " ".join(f"{type(error).__name__}: {error}".split())
@@ -100,9 +100,23 @@ def _say(message: str, code: int) -> int:
     return code
 
 
+def _where(error: OSError) -> list[str]:
+    """Return what could not be read or written, if that is known; the system does not name standard output."""
+    if error.filename:
+        return [str(error.filename)]
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code is click.echo.__code__:
+            return ["standard output"]
+        trace = trace.tb_next
+    return []
+
+
 def _usage(error: click.ClickException) -> str:
     """Return click's error as one sentence that begins with the option and ends with where to read on."""
-    message = error.format_message()
+    message = " ".join(error.format_message().split())
+    if isinstance(error, click.MissingParameter) and not message.endswith("."):
+        message += "."
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter) and error.param:
         names = [name for name in error.param.opts if name.startswith("--")]
         message = f"{names[0] if names else error.param.human_readable_name}: {error.message}"
@@ -118,16 +132,21 @@ def _debug() -> None:
 
 @click.command(
     cls=LazyGroup,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 all well, 1 a run failed, 2 bad usage, 70 a fault of the harness, 130 interrupted.",
+    epilog="Exit codes: 0 all well, 1 a run failed, 2 bad usage or bad data, 70 a fault of the harness, 130 interrupted.",
 )
 @click.version_option(harness.__version__, prog_name="svm-harness")
-def cli() -> None:
+@click.pass_context
+def cli(ctx: click.Context) -> None:
     """Measure SVM training algorithms side by side.
 
     Solvers are plugins; the harness counts their kernel evaluations, limits their time and memory, and
     certifies what they return.
     """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(EXIT_USAGE)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -51,7 +51,7 @@ OUTPUT: dict[str, Any] = {
 FORMAT: dict[str, Any] = {
     "metavar": "FORMAT",
     "shell_complete": names.single("formats"),
-    "help": "table, json, csv, markdown, or a plugin's.  [default: by the output file's suffix, else table]",
+    "help": "table, json, csv, markdown, parquet (a file), or a plugin's.  [default: by the output file's suffix, else table]",
 }
 LISTING_FORMAT: dict[str, Any] = {
     "type": click.Choice(["table", "json"]),

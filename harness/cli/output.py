@@ -7,11 +7,19 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.errors import UsageError
 from harness.report.layout import PIPE_WIDTH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from harness.report.formats import Renderer
+
+NARROWEST_TERMINAL = 60
 
 
 def checked(output: str | None) -> Path | None:
@@ -35,15 +43,42 @@ def checked(output: str | None) -> Path | None:
     return path
 
 
-def deliver(text: str, output: Path | None, *, quiet: bool = False) -> None:
-    """Print the text, or write it to ``output``: a reader finds the old file or the whole new one."""
-    if output is None:
-        click.echo(text, nl=False)
+def warn_of_suffix(output: Path | None, format_: str | None, added: Mapping[str, Renderer]) -> None:
+    """Say on standard error that a file's suffix means no format, so that it gets the table."""
+    from harness.report import formats
+
+    if output is None or format_ is not None or not output.suffix or formats.meant_by(output, added):
         return
+    known = ", ".join([*formats.BUILTIN, *added])
+    click.echo(
+        f"note: the suffix {output.suffix} means no format, {output} gets the table; --format: {known}", err=True
+    )
+
+
+def deliver(content: str | bytes, output: Path | None, *, quiet: bool = False) -> None:
+    """Print the text, or write the content to ``output``: a reader finds the old file or the whole new one.
+
+    Raises
+    ------
+    UsageError : the file cannot be written.
+    """
+    if output is None:
+        click.echo(content, nl=False)
+        return
+    try:
+        _replace(output, content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise UsageError(f"--output: the file {output} cannot be written: {error.strerror or error}.") from error
+    if not quiet:
+        click.echo(f"written to {output}", err=True)
+
+
+def _replace(output: Path, content: bytes) -> None:
+    """Put a new file in the place of ``output`` in one step."""
     descriptor, temporary = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}-")
     try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
         mask = os.umask(0)
         os.umask(mask)
         Path(temporary).chmod(0o666 & ~mask)  # mkstemp's files are private; this one is a result
@@ -51,13 +86,17 @@ def deliver(text: str, output: Path | None, *, quiet: bool = False) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
-    if not quiet:
-        click.echo(f"written to {output}", err=True)
 
 
 def width() -> int:
-    """Return the columns of the terminal; a pipe has 100, so that what reads it sees the same table everywhere."""
-    return max(80, shutil.get_terminal_size().columns) if sys.stdout.isatty() else PIPE_WIDTH
+    """Return the columns of the terminal, at least 60.
+
+    A pipe has 100, so that what reads it sees the same table everywhere; more if COLUMNS asks for more.
+    """
+    if sys.stdout.isatty():
+        return max(NARROWEST_TERMINAL, shutil.get_terminal_size().columns)
+    asked = os.environ.get("COLUMNS", "")
+    return max(PIPE_WIDTH, int(asked)) if asked.isascii() and asked.isdigit() else PIPE_WIDTH
 
 
 def styled() -> bool:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 import click
 
-from harness.report import figures
+from harness.report import figures, rows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
     from rich.progress import Progress, TaskID
@@ -30,6 +31,10 @@ class Reporter:
     def planned(self, specs: list[RunSpec], reused: int) -> None:
         """Learn how many runs there are, and how many of them the store already holds."""
         self.total = len(specs)
+
+    def say(self, text: str) -> None:
+        """Show a line that is no progress, and that ``--quiet`` does not silence."""
+        click.echo(text, err=True)
 
     def started(self, spec: RunSpec) -> None:
         """Learn that a run started."""
@@ -78,6 +83,7 @@ class Live(Reporter):
             TimeElapsedColumn,
             TimeRemainingColumn,
         )
+        from rich.table import Column
 
         self._progress: Progress = Progress(
             MofNCompleteColumn(),
@@ -86,7 +92,7 @@ class Live(Reporter):
             TextColumn("left"),
             TimeRemainingColumn(),
             TextColumn("{task.fields[failed]}"),
-            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
             console=Console(stderr=True),
             transient=True,
             refresh_per_second=_REFRESHES_A_SECOND,
@@ -100,9 +106,11 @@ class Live(Reporter):
 
     def started(self, spec: RunSpec) -> None:
         """Show the run."""
-        self._progress.update(
-            self._task, description=_run(spec.solver, spec.formulation, spec.dataset, spec.seed, spec.repetition)
-        )
+        self._progress.update(self._task, description=_run(spec.solver, spec.as_dict()))
+
+    def say(self, text: str) -> None:
+        """Print a line above the bar."""
+        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def finished(self, record: Record, reused: bool) -> None:
         """Advance the bar; a failure stays on the screen as a line."""
@@ -111,7 +119,7 @@ class Live(Reporter):
         failed = f"{self.failures} failed" if self.failures else ""
         self._progress.update(self._task, advance=1, failed=failed)
         if self.failures > before and not reused:
-            self._progress.console.print(line(record, reused=reused), markup=False, highlight=False)
+            self.say(line(record, reused=reused))
 
     def __enter__(self) -> Self:
         self._progress.start()
@@ -132,24 +140,25 @@ def reporter(*, quiet: bool) -> Reporter:
 
 
 def line(record: Record, *, reused: bool = False) -> str:
-    """Return ``lasvm c-svc digits seed 0 rep 0: ok 0.0120 s, 120k kernel evaluations, gap 3.0e-3``."""
-    label = str(record.get("label") or record.get("solver"))
-    where = _run(label, record.get("formulation"), record.get("dataset"), record.get("seed"), record.get("repetition"))
+    """Return ``smo c-svc C=10 rbf gamma=0.05 digits seed 0 rep 0: ok 0.0120 s, 120k kernel evaluations, gap 3.0e-3``."""
+    where = _run(str(record.get("label") or record.get("solver")), record)
     parts = []
     if figures.is_number(fit := record.get("fit_seconds")):
         parts.append(f"{figures.seconds(fit)} s")
     if figures.is_number(evaluations := record.get("kernel_evaluations")):
         parts.append(f"{figures.count(evaluations)} kernel evaluations")
     if figures.is_number(gap := record.get("relative_gap")):
-        parts.append(f"gap {figures.power(gap)}")
+        parts.append(f"gap {figures.gap(gap)}")
     if record.get("status") != "ok" and record.get("reason"):
         parts.append(" ".join(str(record["reason"]).split()))
     outcome = f"{record.get('status')} {', '.join(parts)}".strip()
     return f"{where}: {outcome}{' (reused)' if reused else ''}"
 
 
-def _run(label: str, formulation: Any, dataset: Any, seed: Any, repetition: Any) -> str:
-    named = [label, formulation, dataset, f"seed {seed}", f"rep {repetition}"]
+def _run(label: str, run: Mapping[str, Any]) -> str:
+    problem = rows.problem_text(run.get("formulation"), run.get("problem_parameters"))
+    kernel = rows.kernel_text(run.get("kernel"), run.get("kernel_parameters"))
+    named = [label, problem, kernel, run.get("dataset"), f"seed {run.get('seed')}", f"rep {run.get('repetition')}"]
     return " ".join(str(part) for part in named if part)
 
 

@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _BYTES = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
+MOST_SEEDS = 10_000
 _AMOUNT = re.compile(r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*([A-Za-z]*)\s*", re.ASCII)
 
 
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     _Base = click.ParamType[Any]
 else:
     _Base = click.ParamType  # takes a type argument in new versions of click only
+
+
+class TooMany(ValueError):
+    """A list longer than anybody can mean; its text ends the sentence ``'x' ...``."""
 
 
 class Converted(_Base):
@@ -43,6 +48,8 @@ class Converted(_Base):
             return value
         try:
             return self._convert(value)
+        except TooMany as error:
+            self.fail(f"{value!r} {error}.", param, ctx)
         except (ValueError, OverflowError):
             self.fail(f"{value!r} is not {self._expects}.", param, ctx)
 
@@ -105,8 +112,10 @@ def seeds(text: str) -> list[int]:
         first, dash, last = part.strip().partition("-")
         low = whole(first)
         high = whole(last) if dash else low
-        if high < low or high - low >= 100_000:
+        if high < low:
             raise ValueError(text)
+        if high - low + 1 + len(found) > MOST_SEEDS:
+            raise TooMany(f"means too many seeds, at most {MOST_SEEDS:,} are allowed; write for example 0-4")
         found.update(dict.fromkeys(range(low, high + 1)))
     return list(found)
 
@@ -146,4 +155,5 @@ SEEDS = Converted("SEEDS", seeds, "a list of seeds; write whole numbers and rang
 DURATION = Converted("TIME", duration, "a positive duration; write seconds or a number with s, m or h, for example 90s")
 MEMORY = Converted("SIZE", memory, "a positive size; write bytes or a number with K, M or G, for example 512M")
 POSITIVE = Converted("NUMBER", positive, "a positive number; write for example 0.001")
+MEGABYTES = Converted("MB", positive, "a positive number of megabytes; write for example 256")
 COUNT = Converted("N", lambda text: whole(text, least=1), "a whole number >= 1; write for example 3")

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 NOT_OBSERVABLE = "-"
+ROUNDING = 1e-8  # relative; a certificate is a difference of two float64 sums over all points
 
 
 def is_number(value: Any) -> TypeGuard[float]:
@@ -41,6 +42,16 @@ def power(value: float, digits: int = 1) -> str:
         return "0"
     mantissa, _, exponent = f"{value:.{digits}e}".partition("e")
     return f"{mantissa}e{int(exponent)}"
+
+
+def gap(value: float) -> str:
+    """Return a duality gap: what rounding made negative is 0."""
+    return power(not_below_zero(value))
+
+
+def not_below_zero(value: float) -> float:
+    """Return 0 for a negative number of the size of a rounding error; a truly negative one stays, it is a fault."""
+    return 0.0 if -ROUNDING < value < 0.0 else value
 
 
 def percent(value: float) -> str:

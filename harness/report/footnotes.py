@@ -34,7 +34,7 @@ class Reasons:
 
 def _reason(row: Row, record: Record) -> str:
     reason = " ".join(str(record.get("reason") or "no reason was given").split())
-    return f"{row.label}: {record.get('status')}: {reason}"
+    return f"{row.name}: {record.get('status')}: {reason}"
 
 
 def notes(groups: Sequence[Group]) -> list[str]:

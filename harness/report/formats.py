@@ -15,8 +15,10 @@ from harness.report import footnotes, measures, table
 from harness.report.layout import PIPE_WIDTH
 from harness.report.rows import Record, grouped
 
-BUILTIN = ("table", "json", "csv", "markdown")
-_SUFFIXES = {".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown"}
+BUILTIN = ("table", "json", "csv", "markdown", "parquet")
+_SUFFIXES = {
+    ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".parquet": "parquet"
+}  # fmt: skip
 Renderer = Callable[[list[Record]], str]
 
 
@@ -25,17 +27,24 @@ def chosen(name: str | None, output: str | Path | None, added: Mapping[str, Rend
 
     Raises
     ------
-    UsageError : an unknown format.
+    UsageError : an unknown format, or one that is no text without a file to write it to.
     """
     if name is None:
-        suffix = Path(output).suffix.lower() if output is not None else ""
-        return _SUFFIXES.get(suffix, suffix[1:] if suffix[1:] in added else "table")
+        return meant_by(output, added) or "table"
+    if name == "parquet" and name not in added and output is None:
+        raise UsageError("--format: parquet is for files; name one with --output, for example --output runs.parquet.")
     if name not in BUILTIN and name not in added:
         known = [*BUILTIN, *added]
         raise UsageError(
             f"--format: there is no format '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}."
         )
     return name
+
+
+def meant_by(output: str | Path | None, added: Mapping[str, Renderer]) -> str | None:
+    """Return the format that a file's suffix means, None if it means none."""
+    suffix = Path(output).suffix.lower() if output is not None else ""
+    return _SUFFIXES.get(suffix, suffix[1:] if suffix[1:] in added else None)
 
 
 def render(
@@ -46,8 +55,11 @@ def render(
     width: int = PIPE_WIDTH,
     styled: bool = False,
     dated: bool = False,
-) -> str:
-    """Return the records in a format, ending in a newline; ``width``, ``styled`` and ``dated`` are the table's.
+    remarks: Sequence[str] = (),
+) -> str | bytes:
+    """Return the records in a format: text that ends in a newline, or the content of a binary file.
+
+    ``width``, ``styled``, ``dated`` and ``remarks`` are the table's.
 
     Raises
     ------
@@ -60,8 +72,10 @@ def render(
     if name == "csv":
         return csv_text(records)
     if name == "markdown":
-        return markdown_text(records, dated=dated)
-    return table.render(records, width=width, styled=styled, dated=dated)
+        return markdown_text(records, dated=dated, remarks=remarks)
+    if name == "parquet":
+        return parquet_bytes(records)
+    return table.render(records, width=width, styled=styled, dated=dated, remarks=remarks)
 
 
 def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record]) -> str:
@@ -84,25 +98,54 @@ def json_text(records: Sequence[Any]) -> str:
 
 def csv_text(records: Sequence[Record]) -> str:
     """Return one line a record; lists and dicts are JSON in their cell, unknown figures are empty."""
-    from harness.run.store import COLUMNS, clean
-
-    extra = dict.fromkeys(name for record in records for name in record if name not in COLUMNS)
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    names = [*COLUMNS, *extra]
+    names, lines = _flat(records)
     writer.writerow(names)
-    for record in records:
-        values = [clean(record.get(name)) for name in names]
-        nested = (dict, list, bool)
-        writer.writerow([json.dumps(value) if isinstance(value, nested) else value for value in values])
+    for line in lines:
+        writer.writerow([json.dumps(value) if isinstance(value, bool) else value for value in line])
     return stream.getvalue()
 
 
-def markdown_text(records: Sequence[Record], *, dated: bool = False) -> str:
+def parquet_bytes(records: Sequence[Record]) -> bytes:
+    """Return a Parquet file, one row a record; lists and dicts are JSON text, unknown figures are null."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    names, lines = _flat(records)
+    columns = {name: [line[i] for line in lines] for i, name in enumerate(names)}
+    stream = io.BytesIO()
+    pa.parquet.write_table(pa.table({name: _typed(values) for name, values in columns.items()}), stream)
+    return stream.getvalue()
+
+
+def _typed(values: list[Any]) -> Any:
+    """Return a column with the type of its values; text where they have several."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return pa.array([value if value is None or isinstance(value, str) else json.dumps(value) for value in values])
+
+
+def _flat(records: Sequence[Record]) -> tuple[list[str], list[list[Any]]]:
+    """Return the names of all fields, and each record's values, what is nested as JSON text."""
+    from harness.run.store import COLUMNS, clean
+
+    names = [*COLUMNS, *dict.fromkeys(name for record in records for name in record if name not in COLUMNS)]
+    lines = []
+    for record in records:
+        values = [clean(record.get(name)) for name in names]
+        lines.append([json.dumps(value) if isinstance(value, (dict, list)) else value for value in values])
+    return names, lines
+
+
+def markdown_text(records: Sequence[Record], *, dated: bool = False, remarks: Sequence[str] = ()) -> str:
     """Return GitHub tables, one a data set, with the terminal table's rows and all its columns."""
     groups = grouped(records)
     rows = [row for group in groups for row in group.rows]
-    further = [m for m in [*measures.metrics(rows), *measures.WIDER] if any(row.values(m.figure) for row in rows)]
+    further = [*measures.metrics(rows), *(m for optional in table.known(measures.WIDER, rows) for m in optional)]
     sheet = table.sheet(groups, [*measures.core(rows), *further], dated=dated)
     result = []
     for group, cells in sheet.groups:
@@ -115,8 +158,12 @@ def markdown_text(records: Sequence[Record], *, dated: bool = False) -> str:
         result.append("")
     if any(cell.best for _, members in sheet.groups for row in members for cell in row):
         result += ["- bold: best of its data set among rows whose every run is ok; gap, optimality: of its problem"]
-    result += [f"- {_escaped(note)}" for note in sheet.notes]
-    result += [f"- {footnotes.NOT_RANKED}"] if any("primal" in column.title for column in sheet.columns) else []
+    notes = [*sheet.notes, *remarks]
+    if not any(footnotes.NOT_RANKED[1:] in note for note in notes) and any(
+        column.title == "primal" for column in sheet.columns
+    ):
+        notes.append(footnotes.NOT_RANKED)
+    result += [f"- {_escaped(note)}" for note in notes]
     return "\n".join(result).rstrip("\n") + "\n" if records else "no records\n"
 
 

@@ -21,6 +21,9 @@ _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
 _GAP = " "
 _AFTER = re.compile(r"(?<=[,\[/ ])")
 NARROWEST = 8
+LABEL_ROOM = 40  # what labels get before other wrapping columns get more than WORDS_ROOM
+WORDS_ROOM = 14
+LABEL_ENOUGH = 20  # labels that get less than this share with the others so that the fewest lines come of it
 
 
 @dataclass(frozen=True)
@@ -64,16 +67,28 @@ def natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) ->
 
 
 def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
-    """Return the widths with which a table is at most ``width`` wide: wrapping columns share what is left."""
+    """Return the widths with which a table is at most ``width`` wide.
+
+    Wrapping columns share what is left: labels get what they need first, up to :data:`LABEL_ROOM`, if the others
+    keep enough to be read.
+    """
     widths = natural_widths(columns, rows)
     fixed = sum(size for column, size in zip(columns, widths, strict=True) if column.wrap is None)
     left = width - fixed - len(_GAP) * (len(columns) - 1) - sum(_extra(column) for column in columns)
     flexible = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: widths[i])
+    labels = [i for i in flexible if columns[i].wrap == "label"]
+    others = [i for i in flexible if columns[i].wrap != "label"]
+    if len(labels) == 1 and sum(widths[i] for i in flexible) > left:
+        kept = sum(min(widths[i], WORDS_ROOM) for i in others)
+        wanted = min(widths[labels[0]], max(LABEL_ROOM, left - sum(widths[i] for i in others)), left - kept)
+        if wanted >= min(widths[labels[0]], LABEL_ENOUGH):
+            widths[labels[0]], left, flexible = wanted, left - wanted, others
     if len(flexible) == 2 and sum(widths[i] for i in flexible) > left >= 2 * NARROWEST:
         first, second = flexible
         lines_with = functools.partial(_line_count, columns, rows, flexible)
         widths[first] = min(
-            range(NARROWEST, left - NARROWEST + 1), key=lambda size: (lines_with([size, left - size]), -size)
+            range(NARROWEST, max(NARROWEST, min(widths[first], left - NARROWEST)) + 1),
+            key=lambda size: (lines_with([size, left - size]), -size),
         )
         widths[second] = left - widths[first]
         return widths

@@ -28,6 +28,8 @@ class Measure:
     best : which end is better; None: the column is never ranked
     within : rows that may be ranked against each other: those of the ``group`` or only those of one ``problem``
     spread : show half the range over the runs behind the median
+    room : the width that is kept for the column when it is decided what else there is room for; not the width of
+        this time's figures, so that the same command has the same columns every time
     """
 
     title: str
@@ -36,6 +38,7 @@ class Measure:
     best: Literal["low", "high"] | None = None
     within: Literal["group", "problem"] = "group"
     spread: bool = False
+    room: int = 0
 
     def value(self, row: Row) -> float | None:
         """Return the figure that is ranked."""
@@ -62,29 +65,42 @@ class SizeMeasure(Measure):
 
 
 @dataclass(frozen=True)
+class GapMeasure(Measure):
+    """The relative gap; negative by rounding, it is zero, and no better than any other zero."""
+
+    def value(self, row: Row) -> float | None:
+        """Return the gap."""
+        value = super().value(row)
+        return None if value is None else figures.not_below_zero(value)
+
+
+@dataclass(frozen=True)
 class OptimalityMeasure(Measure):
     """The KKT violation, or epsilon for the hull formulations, which have no such violation."""
 
     def value(self, row: Row) -> float | None:
         """Return the violation, else epsilon."""
         violation = row.median(self.figure)
-        return row.median("epsilon") if violation is None else violation
+        value = row.median("epsilon") if violation is None else violation
+        return None if value is None else figures.not_below_zero(value)
 
 
-FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", spread=True)
-EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low")
-SIZE = SizeMeasure("SV/core", "support_vectors", figures.count, "low")
-GAP = Measure("rel\ngap", "relative_gap", figures.power, "low", "problem")
-ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high")
+FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", spread=True, room=13)
+EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", room=6)
+SIZE = SizeMeasure("SV/core", "support_vectors", figures.count, "low", room=8)
+GAP = GapMeasure("rel\ngap", "relative_gap", figures.gap, "low", "problem", room=7)
+ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", room=6)
 
 WIDER = (
-    Measure("iterations", "iterations", figures.count),
-    Measure("CPU\nseconds", "cpu_seconds", figures.seconds),
-    Measure("peak\nMB", "peak_rss_bytes", figures.size),
-    Measure("primal", "primal", figures.significant),
-    Measure("dual", "dual", figures.significant),
+    (Measure("CPU\nseconds", "cpu_seconds", figures.seconds, room=8),),
+    (Measure("peak\nMB", "peak_rss_bytes", figures.size, room=5),),
+    (Measure("iterations", "iterations", figures.count, room=11),),
+    (
+        Measure("primal", "primal", figures.significant, room=10),
+        Measure("dual", "dual", figures.significant, room=10),
+    ),
 )
-"""Columns for wide terminals and Markdown, in the order in which they are given room."""
+"""Columns for wide terminals and Markdown, in the order in which they are given room; both objectives or neither."""
 
 
 def optimality(rows: Sequence[Row]) -> OptimalityMeasure:
@@ -92,10 +108,10 @@ def optimality(rows: Sequence[Row]) -> OptimalityMeasure:
     violations = any(row.values("kkt_violation") for row in rows)
     hulls = any(row.values("epsilon") and not row.values("kkt_violation") for row in rows)
     title = "KKT\n/eps" if violations and hulls else "eps" if hulls else "KKT"
-    return OptimalityMeasure(title, "kkt_violation", figures.power, "low", "problem")
+    return OptimalityMeasure(title, "kkt_violation", figures.power, "low", "problem", room=7)
 
 
-EXPENDABLE = ("kkt_violation", "support_vectors", "relative_gap")
+EXPENDABLE = ("kkt_violation", "support_vectors", "relative_gap", "test_accuracy", "kernel_evaluations")
 """Figures whose columns a narrow terminal loses, the first one first."""
 
 

@@ -8,26 +8,32 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from harness.report import figures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 Record = dict[str, Any]
 
+STATUSES = ("ok", "budget", "timeout", "memory", "crashed", "error", "invalid", "skipped")
 MEASURED = ("ok", "budget")
 FAILED = ("timeout", "memory", "crashed", "error", "invalid")
 
 
 @dataclass(frozen=True)
 class Row:
-    """The runs of one solver configuration on one problem of one data set."""
+    """The runs of one solver configuration on one problem of one data set.
+
+    setting : the limits and resources in which it differs from another row of its group: ``cache 1 MB, 2 threads``
+    """
 
     records: tuple[Record, ...]
+    setting: str = ""
 
     @property
     def first(self) -> Record:
@@ -40,17 +46,19 @@ class Row:
         return str(self.first.get("label") or self.first.get("solver") or self.first.get("plugin") or "?")
 
     @property
+    def name(self) -> str:
+        """The label, and behind it what tells the row from its twins: ``smo (iterations <= 1)``."""
+        return f"{self.label} ({self.setting})" if self.setting else self.label
+
+    @property
     def formulation(self) -> str:
         """The formulation's id; empty for a run that did not get that far."""
         return str(self.first.get("formulation") or "")
 
     @property
     def problem(self) -> str:
-        """The formulation with its parameters: ``c-svc C=10``; settings of ``none`` say nothing."""
-        values = {n: v for n, v in (self.first.get("problem_parameters") or {}).items() if v not in (None, "none")}
-        if "chi" in values:
-            values.pop("C", None)  # it only stands for chi where chi is not given
-        return f"{self.formulation} {figures.assignments(values)}".strip()
+        """The formulation with its parameters: ``c-svc C=10``."""
+        return problem_text(self.formulation, self.first.get("problem_parameters"))
 
     @property
     def measured(self) -> list[Record]:
@@ -125,6 +133,34 @@ class Group:
         return list(dict.fromkeys(row.problem for row in self.rows if row.problem))
 
 
+def problem_text(formulation: str | None, values: Mapping[str, Any] | None) -> str:
+    """Return ``c-svc C=10``; settings of ``none`` say nothing."""
+    told = {name: value for name, value in (values or {}).items() if value not in (None, "none")}
+    if "chi" in told:
+        told.pop("C", None)  # it only stands for chi where chi is not given
+    return f"{formulation or ''} {figures.assignments(told)}".strip()
+
+
+def kernel_text(kernel: str | None, values: Mapping[str, Any] | None) -> str:
+    """Return ``rbf gamma=0.05``; empty for a run that did not get as far as a kernel."""
+    return f"{kernel} {figures.assignments(values or {})}".strip() if kernel else ""
+
+
+def newest(records: Iterable[Record]) -> tuple[list[Record], int]:
+    """Return each run as it was measured last, in the order given, and the number of older measurements left out.
+
+    Two records are of the same run if they belong to the same row and have the same seed and repetition.
+    """
+    last: dict[tuple[str, Any, Any], Record] = {}
+    total = 0
+    for record in records:
+        total += 1
+        run = (_row_key(record), record.get("seed"), record.get("repetition"))
+        if run not in last or str(record.get("measured_at")) > str(last[run].get("measured_at")):
+            last[run] = record
+    return list(last.values()), total - len(last)
+
+
 def grouped(records: Iterable[Record]) -> list[Group]:
     """Return the groups of a report, and in each the rows, in the order of their first record."""
     cells: dict[str, list[Record]] = {}
@@ -134,7 +170,8 @@ def grouped(records: Iterable[Record]) -> list[Group]:
     homeless: list[Row] = []  # runs that ended before their kernel was known: broken plugins, skipped formulations
     for members in cells.values():
         row = Row(tuple(members))
-        dataset, kernel = str(row.first.get("dataset") or "?"), _kernel(row.first)
+        dataset = str(row.first.get("dataset") or "?")
+        kernel = kernel_text(row.first.get("kernel"), row.first.get("kernel_parameters"))
         if kernel:
             groups.setdefault((dataset, kernel), Group(dataset, kernel)).rows.append(row)
         else:
@@ -146,20 +183,49 @@ def grouped(records: Iterable[Record]) -> list[Group]:
     for group in groups.values():
         order = {problem: place for place, problem in enumerate(dict.fromkeys(row.problem for row in group.rows))}
         group.rows.sort(key=lambda row: order[row.problem])  # rows of one problem stand together
+        group.rows = _told_apart(group.rows)
     # Data sets in their first order, the kernels of one data set together.
     place = {name: i for i, name in enumerate(dict.fromkeys(group.dataset for group in groups.values()))}
     return sorted(groups.values(), key=lambda group: place[group.dataset])
 
 
-def _kernel(record: Record) -> str:
-    name = record.get("kernel") or ""
-    return f"{name} {figures.assignments(record.get('kernel_parameters') or {})}".strip() if name else ""
+_SETTINGS: dict[str, Callable[[float], str]] = {
+    "target_gap": lambda value: f"target {value:g}",
+    "iteration_limit": lambda value: f"iterations <= {value:,.0f}",
+    "kernel_evaluation_limit": lambda value: f"kernel evals <= {value:,.0f}",
+    "time_limit": lambda value: f"limit {value:g} s",
+    "memory_limit": lambda value: f"memory {value / 2**20:g} MB",
+    "cache_mb": lambda value: f"cache {value:g} MB",
+    "threads": lambda value: f"{value:g} thread{'' if value == 1 else 's'}",
+}
+"""What a run was given beside its problem, and how a row says so."""
+
+
+def _told_apart(rows: list[Row]) -> list[Row]:
+    """Return the rows, those of the same solver on the same problem with the settings in which they differ."""
+    twins: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        twins.setdefault((row.label, row.problem), []).append(row)
+    differing = {
+        who: [name for name in _SETTINGS if len({row.first.get(name) for row in members}) > 1]
+        for who, members in twins.items()
+    }
+    return [replace(row, setting=_setting(row.first, differing[row.label, row.problem])) for row in rows]
+
+
+def _setting(record: Record, names: Iterable[str]) -> str:
+    """Return the settings of a record; one that is not set says nothing."""
+    return ", ".join(_SETTINGS[name](value) for name in names if figures.is_number(value := record.get(name)))
 
 
 def _row_key(record: Record) -> str:
-    """Return what the runs of a row have in common; versions and threads, so that old and new code are two rows."""
+    """Return what the runs of a row have in common.
+
+    Versions, data and machine belong to it: old and new code are two rows, and no median mixes two machines.
+    """
     names = (
         "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
-        "kernel_parameters", "code_sha256", "versions", "threads", "time_limit", "target_gap",
+        "kernel_parameters", "code_sha256", "versions", "data_sha256", *_SETTINGS,
     )  # fmt: skip
-    return json.dumps([record.get(name) for name in names], sort_keys=True, default=str)
+    machine = (record.get("machine") or {}).get("id")
+    return json.dumps([machine, *(record.get(name) for name in names)], sort_keys=True, default=str)

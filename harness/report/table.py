@@ -11,9 +11,12 @@ from harness.report.measures import Measure
 from harness.report.rows import Group, Record, Row, grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-_LABEL_ROOM = 26  # a further column is shown only if the labels keep this much
+_ROOMY = {"label": layout.LABEL_ROOM, "words": 32}  # names keep this much where a column is optional
+_TIGHT = {"label": 24, "words": layout.WORDS_ROOM}  # where a column is one of the core
+_TIGHTER = {"label": 16, "words": layout.WORDS_ROOM}  # where it is the gap
+_NARROW = {"label": 10, "words": layout.NARROWEST}
 
 
 @dataclass(frozen=True)
@@ -26,11 +29,19 @@ class Sheet:
     notes: list[str]
 
 
-def render(records: Sequence[Record], *, width: int = PIPE_WIDTH, styled: bool = False, dated: bool = False) -> str:
+def render(
+    records: Sequence[Record],
+    *,
+    width: int = PIPE_WIDTH,
+    styled: bool = False,
+    dated: bool = False,
+    remarks: Sequence[str] = (),
+) -> str:
     """Return the table as text, at most ``width`` columns wide, ending in a newline.
 
     styled : bold marks for a terminal; without it the text has no control characters
     dated : with a column that says when each row was measured
+    remarks : further sentences under it
     """
     if not records:
         return "no records.\n"
@@ -43,7 +54,7 @@ def render(records: Sequence[Record], *, width: int = PIPE_WIDTH, styled: bool =
         result.extend(layout.bold(line, styled=styled) for line in layout.paragraph(heading, width))
         result.extend(layout.lines(sheet.columns, rows, widths, styled=styled))
         result.append("")
-    notes = list(sheet.notes)
+    notes = [*sheet.notes, *remarks]
     if any(cell.best for row in everything for cell in row):
         notes.insert(0, "* best of its data set among rows whose every run is ok; gap and optimality: of its problem.")
     if sheet.hidden:
@@ -59,31 +70,59 @@ def heading_of(group: Group) -> str:
 
 
 def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> Sheet:
-    """Return the sheet with as many columns as ``width`` has room for."""
+    """Return the sheet with as many columns as ``width`` has room for.
+
+    Names come before figures: an optional column is there if no usual name wraps for it, always in the same order; a
+    column of the core goes before names are squeezed, and the more it says the later.
+    """
     groups = grouped(records)
     rows = [row for group in groups for row in group.rows]
-    asked = measures.metrics(rows)
-    base, chosen, hidden = measures.core(rows), list[Measure](), list[Measure]()
 
-    def fits(shown: Sequence[Measure], label_room: int) -> bool:
-        trial = sheet(groups, shown, dated=dated)
-        natural = layout.natural_widths(trial.columns, [cells for _, members in trial.groups for cells in members])
-        roomy = [min(w, label_room) if column.wrap else w for column, w in zip(trial.columns, natural, strict=True)]
-        return layout.total_width(trial.columns, roomy) <= width
+    def fits(shown: Sequence[Measure], rooms: dict[str, int]) -> bool:
+        return _least_width(groups, shown, rooms, dated=dated) <= width
 
-    for figure in measures.EXPENDABLE:
-        if not fits(base, layout.NARROWEST):
+    base, hidden = measures.core(rows), list[Measure]()
+    for figure, rooms in zip(measures.EXPENDABLE, (_TIGHT, _TIGHT, _TIGHTER, _NARROW, _NARROW), strict=True):
+        if not fits(base, rooms):
             hidden += [measure for measure in base if measure.figure == figure]
             base = [measure for measure in base if measure.figure != figure]
-    for measure in [*asked, *measures.WIDER]:
-        if not any(row.values(measure.figure) for row in rows):
-            continue
-        if not hidden and fits([*base, *chosen, measure], _LABEL_ROOM):
+    asked, chosen = measures.metrics(rows), list[Measure]()
+    for measure in asked:
+        if not hidden and fits([*base, *chosen, measure], _TIGHT):
             chosen.append(measure)
-        elif measure in asked:
+        else:
             hidden.append(measure)
+    for further in known(measures.WIDER, rows):
+        if hidden or not fits([*base, *chosen, *further], _ROOMY):
+            break
+        chosen += further
+    names = [" ".join(measure.title.split()) for measure in hidden]
+    if dated and not fits(base, _NARROW):
+        dated = False
+        names.append("measured")
     final = sheet(groups, [*base, *chosen], dated=dated)
-    return Sheet(final.columns, final.groups, [" ".join(measure.title.split()) for measure in hidden], final.notes)
+    return Sheet(final.columns, final.groups, names, final.notes)
+
+
+def known(wider: Iterable[Sequence[Measure]], rows: Sequence[Row]) -> list[list[Measure]]:
+    """Return the optional columns, in their groups, for which any row has a figure."""
+    found = [[measure for measure in group if any(row.values(measure.figure) for row in rows)] for group in wider]
+    return [group for group in found if group]
+
+
+def _least_width(
+    groups: Sequence[Group], shown: Sequence[Measure], rooms: dict[str, int], *, dated: bool = False
+) -> int:
+    """Return the width of a table whose names have at most the room given, and its figures at least their own."""
+    trial = sheet(groups, shown, dated=dated)
+    widths = layout.natural_widths(trial.columns, [cells for _, members in trial.groups for cells in members])
+    least = [rooms[column.wrap] if column.wrap else size for column, size in zip(trial.columns, widths, strict=True)]
+    widths = [min(size, bound) for size, bound in zip(widths, least, strict=True)]
+    if rooms is _ROOMY:  # what is optional does not depend on a digit more or less
+        first = next(i for i, column in enumerate(trial.columns) if column.marks)
+        for i, measure in enumerate(shown, first):
+            widths[i] = max(widths[i], measure.room + 1)
+    return layout.total_width(trial.columns, widths)
 
 
 def sheet(groups: Sequence[Group], shown: Sequence[Measure], *, dated: bool = False) -> Sheet:
@@ -96,19 +135,20 @@ def sheet(groups: Sequence[Group], shown: Sequence[Measure], *, dated: bool = Fa
         columns.append(Column("problem", wrap="words"))
     columns += [Column(measure.title, right=True, marks=True) for measure in shown]
     if dated:
-        columns.append(Column("measured (UTC)"))
+        year = _common_year(groups)
+        columns.append(Column(f"measured\n{f'{year} UTC'.strip()}"))
     columns.append(Column("status"))
     filled = []
     for group in groups:
         best = [measures.best_rows(measure, group) for measure in shown]
         rows = []
         for i, row in enumerate(group.rows):
-            cells = [Cell(row.label)]
+            cells = [Cell(row.name)]
             if with_problem:
                 cells.append(Cell(row.problem))
             cells += [Cell(measure.cell(row), i in marked) for measure, marked in zip(shown, best, strict=True)]
             if dated:
-                cells.append(Cell(_newest(row)))
+                cells.append(Cell(_newest(row).removeprefix(f"{year}-")))
             cells.append(Cell(_status(row, reasons, dagger)))
             rows.append(cells)
         filled.append((group, rows))
@@ -117,6 +157,12 @@ def sheet(groups: Sequence[Group], shown: Sequence[Measure], *, dated: bool = Fa
 
 def _newest(row: Row) -> str:
     return footnotes.moment(max(str(record.get("measured_at") or "") for record in row.records))
+
+
+def _common_year(groups: Sequence[Group]) -> str:
+    """Return the year in which everything was measured: it stands in the title; empty if there are several."""
+    years = {_newest(row)[:4] for group in groups for row in group.rows}
+    return years.pop() if len(years) == 1 else ""
 
 
 def _status(row: Row, reasons: footnotes.Reasons, dagger: Callable[[Row], bool]) -> str:

@@ -36,6 +36,11 @@ COMPARE = ("compare", "--plugin-path", SLOW, "--plugins", "quick")
         (("list", "solver"), "'solver' is not one of"),
         (("describe",), "NAME"),
         (("describe", "l3-svc"), "did you mean 'l2-svc'"),
+        (("completion",), "Missing argument 'SHELL'. Choose from: bash, zsh, fish. See"),
+        ((*COMPARE, "--seeds", "0-99999999999"), "too many seeds, at most 10,000"),
+        ((*COMPARE, "--seeds", "0-9999,20000"), "too many seeds"),
+        ((*COMPARE, "--cache-mb", "0"), "write for example 256"),
+        (("results", "--status", "nope"), "the statuses are ok, budget"),
         (("completion", "tcsh"), "'bash', 'zsh', 'fish'"),
     ],
 )

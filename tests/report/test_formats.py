@@ -89,3 +89,45 @@ def test_choice_of_the_format():
     assert formats.chosen("csv", "x.json", {}) == "csv"
     with pytest.raises(UsageError, match="did you mean 'json'"):
         formats.chosen("jsn", None, {})
+
+
+def test_markdown_says_each_note_once():
+    text = formats.render("markdown", [record("smo"), hull("fw")])
+    assert text.lower().count("objectives compare only within a formulation") == 1
+    assert formats.render("markdown", [record("smo")]).count("objectives compare only within a formulation") == 1
+
+
+def test_parquet_is_read_by_pandas():
+    import pandas as pd
+
+    records = [record("smo", trace=[{"seconds": 1}]), failed("qp", "timeout", "late")]
+    content = formats.render("parquet", records)
+    assert isinstance(content, bytes)
+    frame = pd.read_parquet(io.BytesIO(content))
+    assert frame["fit_seconds"].tolist()[0] == 0.0123
+    assert frame["seed"].dtype == "int64"
+    assert frame["fit_seconds"].dtype == "float64"
+    assert json.loads(frame["trace"][0]) == [{"seconds": 1}]
+    assert pd.isna(frame["kernel_evaluations"][1])
+    assert len(pd.read_parquet(io.BytesIO(formats.render("parquet", [])))) == 0
+
+
+def test_parquet_takes_a_column_of_several_types():
+    import pandas as pd
+
+    content = formats.render("parquet", [record(output="text"), record(output=3)])
+    assert isinstance(content, bytes)
+    assert pd.read_parquet(io.BytesIO(content))["output"].tolist() == ["text", "3"]
+
+
+def test_parquet_needs_a_file():
+    assert formats.chosen(None, "x.parquet", {}) == "parquet"
+    assert formats.chosen("parquet", "x.bin", {}) == "parquet"
+    with pytest.raises(UsageError, match="--output"):
+        formats.chosen("parquet", None, {})
+
+
+def test_suffixes_that_mean_a_format():
+    assert formats.meant_by("x.xyz", {}) is None
+    assert formats.meant_by("x.xyz", {"xyz": str}) == "xyz"
+    assert formats.meant_by("x.txt", {}) == "table"

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from harness.report import table
-from harness.report.rows import Row
+from harness.report.rows import Row, newest
 from tests.report.fabricated import failed, hull, record
 
 GOLDEN = """\
@@ -82,7 +82,7 @@ def test_wider_terminals_show_more():
 
 def test_asked_metrics_without_room_are_named():
     records = [record(label="s" * 60, metrics={"g-means": 0.9, "roc-auc": 0.8}), hull("fw", metrics={"g-means": 0.9})]
-    assert "no room at 80 columns for: g-means, roc-auc" in table.render(records, width=80)
+    assert "no room at 80 columns for: KKT /eps, SV/core, g-means, roc-auc;" in table.render(records, width=80)
     assert "roc-auc" in table.render(records, width=160).splitlines()[2]
 
 
@@ -193,3 +193,81 @@ def test_nothing_to_show():
 )  # fmt: skip
 def test_status(statuses, text):
     assert Row(tuple(record(status=status) for status in statuses)).status == text
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [({"iteration_limit": 1}, "smo (iterations <= 1)"), ({"cache_mb": 1.0}, "smo (cache 1 MB)"),
+     ({"threads": 2}, "smo (2 threads)"), ({"target_gap": 0.5}, "smo (target 0.5)"), ({"time_limit": 5.0}, "smo (limit 5 s)"),
+     ({"memory_limit": 2**29}, "smo (memory 512 MB)"), ({"kernel_evaluation_limit": 1000}, "smo (kernel evals <= 1,000)")],
+)  # fmt: skip
+def test_runs_under_other_limits_are_rows_that_say_so(changes, shown):
+    text = table.render([record("smo", fit_seconds=1.0, seed=1), record("smo", fit_seconds=3.0, **changes)])
+    assert "1.00" in text
+    assert "3.00" in text
+    assert shown in text
+    assert "medians" not in text
+
+
+def test_settings_that_all_rows_share_are_not_shown():
+    text = table.render([record("smo", iteration_limit=1, cache_mb=1.0), record("lasvm", iteration_limit=1)])
+    assert "iterations <=" not in text
+    assert "cache" not in text
+
+
+def test_machines_and_data_are_not_mixed():
+    other = record("smo", machine={"id": "b"})
+    assert sum(line.startswith("smo") for line in table.render([record("smo"), other]).splitlines()) == 2
+    other = record("smo", data_sha256="11")
+    assert sum(line.startswith("smo") for line in table.render([record("smo"), other]).splitlines()) == 2
+
+
+def test_the_newest_of_several_measurements():
+    new = record("smo", measured_at="2026-05-02T12:00:00")
+    old = record("smo", measured_at="2026-05-01T12:00:00", key="another")
+    assert newest([new, old, record("smo", seed=1)]) == ([new, record("smo", seed=1)], 1)
+    assert newest([old, new]) == ([new], 1)
+
+
+@pytest.mark.parametrize("dated", [False, True])
+def test_usual_names_do_not_wrap_at_a_hundred_columns(dated):
+    limited = record("smo", iteration_limit=1, cache_mb=1.0, relative_gap=0.5)
+    spread = [record("smo", seed=seed, fit_seconds=0.002 * (1 + seed), cache_mb=256.0) for seed in range(3)]
+    lines = table.render(
+        [*spread, limited, record("lasvm", label="lasvm[epochs=2]"), hull("fw")], width=100, dated=dated
+    ).splitlines()
+    assert any(line.startswith("smo (cache 256 MB) ") for line in lines)
+    assert any(line.startswith("smo (iterations <= 1,") for line in lines)
+    assert any(line.startswith("lasvm[epochs=2] ") and "c-svc C=10" in line for line in lines)
+    assert any("l2-svc chi=10" in line for line in lines)
+    assert "gap" in " ".join(lines[1:3])
+
+
+def test_optional_columns_come_in_a_fixed_order():
+    def shown(width, **changes):
+        text = table.render([record("smo", **changes), hull("fw")], width=width)
+        title = " ".join(text.splitlines()[1:3])
+        return [name for name in ("CPU", "peak", "iterations", "primal", "dual") if name in title]
+
+    order = ["CPU", "peak", "iterations", "primal", "dual"]
+    seen = [shown(width) for width in range(90, 180)]
+    assert all(names == order[: len(names)] for names in seen)
+    assert not any(len(names) == 4 for names in seen)  # both objectives or neither
+    assert seen[0] == []
+    assert seen[-1] == order
+    assert all(shown(width) == shown(width, cpu_seconds=12.0, iterations=7, dual=1.0) for width in range(90, 180))
+
+
+@pytest.mark.parametrize("dated", [False, True])
+def test_sixty_columns_are_enough(dated):
+    text = table.render(study(), width=60, dated=dated)
+    assert max(map(len, text.splitlines())) <= 60
+    assert "0.0123 ±0%" in text
+
+
+def test_negative_gaps_are_rounding():
+    text = table.render([record("smo", relative_gap=-1.4e-16), record("lasvm", relative_gap=0.0), record("qp")])
+    assert "-1.4e-16" not in text
+    assert "0*" in columns(text, "smo")
+    assert "0*" in columns(text, "lasvm")
+    assert "-1.0e-2" in table.render([record("smo", relative_gap=-1e-2)])  # no rounding: a fault that must be seen

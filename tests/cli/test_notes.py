@@ -1,0 +1,178 @@
+"""What the command says beside the table: broken plugins, options without effect, older measurements, widths."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.cli import effects, output
+from harness.run.study import RunSpec
+from tests.cli.conftest import COMMAND
+
+DATA = ("--datasets", "twonorm[n=200]")
+
+
+@pytest.fixture
+def stored(tmp_path):
+    """A function that fills the default store with fabricated records."""
+    from harness.run.store import Store
+    from tests.report.fabricated import record
+
+    def fill(*changes):
+        with Store(tmp_path / "default.sqlite") as store:
+            for change in changes:
+                store.append(record(**change))
+
+    return fill
+
+
+def test_broken_plugins_are_warned_of_unless_they_are_rows(invoke, slow, tmp_path):
+    broken = tmp_path / "broken.py"
+    broken.write_text("import a_module_that_is_not_there\n")
+    paths = ("--plugin-path", slow, "--plugin-path", str(broken))
+    warning = "harness: plugin 'broken' could not be loaded: ModuleNotFoundError"
+    told = invoke("compare", *paths, "--plugins", "skipper", *DATA, "--formulation", "l2-svc", "-q").stderr
+    assert told.startswith(warning)
+    assert len(told.splitlines()) == 1
+    unknown = invoke("compare", *paths, "--plugins", "nobody", *DATA)
+    assert (unknown.exit_code, unknown.stderr.startswith(warning)) == (2, True)
+    assert "could not be loaded" not in invoke("compare", *paths, "--plugins", "broken", *DATA, "-q").stderr
+
+
+def test_the_help_has_the_exit_codes(invoke):
+    text = " ".join(invoke("compare", "--help").stdout.split())
+    assert (
+        "Exit codes: 0 all runs ok (runs stopped at an iteration, kernel-evaluation or target-gap budget count as ok), "
+        "1 a run failed (timeout, memory, crashed, error, invalid), hit its time limit, or every run was skipped, "
+        "2 bad usage or bad data." in text
+    )
+
+
+def spec(problem_parameters, kernel="rbf", kernel_parameters=None, formulation="c-svc"):
+    return RunSpec("p", "s", {}, "d", "d", {}, formulation, problem_parameters, kernel, kernel_parameters or {}, 0, 0)
+
+
+GIVEN = dict.fromkeys(["C", "chi", "D", "class_weight", "gamma", "degree", "coef0"])
+
+
+def test_options_without_effect():
+    svm = spec({"C": 1.0, "class_weight": "none"}, kernel_parameters={"gamma": 1.0})
+    given = {**GIVEN, "C": [1.0], "chi": [2.0], "gamma": [1.0], "degree": [2]}
+    assert effects.notes(given, [svm]) == [
+        "note: --chi has no effect: none of the chosen solvers solves a formulation with chi",
+        "note: --degree has no effect: the kernel rbf has no degree",
+    ]
+    hull = spec({"C": 1.0, "chi": 2.0}, formulation="l2-svc")
+    assert effects.notes({**GIVEN, "C": [1.0], "chi": [2.0]}, [svm, hull]) == []
+    assert effects.notes({**GIVEN, "C": [1.0], "chi": [2.0]}, [hull]) == [
+        "note: --C has no effect: chi is given, and C only stands for chi"
+    ]
+    assert effects.notes({**GIVEN, "class_weight": ["none"]}, [hull])[0].startswith("note: --class-weight has")
+    assert effects.notes({**GIVEN, "chi": [1.0]}, [spec({}, kernel="", formulation="")]) == []
+
+
+def test_notes_reach_the_user(harness, slow):
+    done = harness("compare", "--plugin-path", slow, "--plugins", "quick", *DATA, "--chi", "3", "--quiet")
+    assert done.returncode == 0
+    assert done.stderr == "note: --chi has no effect: none of the chosen solvers solves a formulation with chi\n"
+
+
+def test_results_show_the_newest_measurement_of_a_run(invoke, stored):
+    old = {"measured_at": "2026-05-01T12:00:00", "fit_seconds": 5.0}
+    stored({**old, "key": "old"}, {"iteration_limit": 1, "cache_mb": 1.0, "seed": 1}, {"key": "new"})
+    text = invoke("results").stdout
+    assert "5.00" not in text
+    assert "smo (iterations <= 1, cache 1 MB)" in " ".join(text.split()) or "smo (iterations <= 1" in text
+    assert "1 older measurement of the same runs left out" in text
+    records = json.loads(invoke("results", "--format", "json").stdout)
+    assert [record["key"] for record in records] == ["new", "smo-digits"]
+    assert isinstance(records[1]["iteration_limit"], int)
+
+
+def test_results_by_status(invoke, stored):
+    stored({"seed": 0}, {"seed": 1, "status": "timeout"})
+    found = json.loads(invoke("results", "--status", "time*", "--format", "json").stdout)
+    assert [record["seed"] for record in found] == [1]
+    refused = invoke("results", "--status", "nope")
+    assert refused.exit_code == 2
+    assert "the statuses are ok, budget, timeout" in refused.stderr
+
+
+def test_files_of_other_suffixes(invoke, stored, tmp_path):
+    import pandas as pd
+
+    stored({})
+    done = invoke("results", "--output", str(tmp_path / "x.xyz"))
+    assert "note: the suffix .xyz means no format" in done.stderr
+    assert "1198 x 64" in (tmp_path / "x.xyz").read_text()
+    assert "note" not in invoke("results", "--output", str(tmp_path / "x.md")).stderr
+    assert "note" not in invoke("results", "--output", str(tmp_path / "x.xyz"), "--format", "csv").stderr
+    assert invoke("results", "--output", str(tmp_path / "x.parquet")).exit_code == 0
+    assert pd.read_parquet(tmp_path / "x.parquet")["solver"].tolist() == ["smo"]
+    assert invoke("results", "--format", "parquet").exit_code == 2
+
+
+def test_an_output_file_that_cannot_be_written(invoke, stored):
+    stored({})
+    done = invoke("results", "--output", "/proc/x.json")
+    assert done.exit_code == 2
+    assert done.stderr.startswith("harness: --output: the file /proc/x.json cannot be written: ")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("argument", ["list", "--help"])
+def test_a_full_device_behind_standard_output(argument):
+    import subprocess
+
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([*COMMAND, argument], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "harness: standard output: No space left on device.\n")
+
+
+def test_no_command_is_the_help_as_it_is(invoke):
+    done = invoke()
+    assert done.exit_code == 2
+    assert done.stderr == invoke("--help").stdout
+
+
+def test_parts_of_a_description_of_raw_files(invoke, monkeypatch, tmp_path):
+    from harness.datasets import checksums
+
+    monkeypatch.setenv("HARNESS_DATA", str(tmp_path))
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    text = invoke("describe", "adult").stdout
+    assert "adult/a9a.gz: missing" in text
+    assert f"SHA-256 {checksums.SHA256['adult/a9a.gz']}" in text
+    (tmp_path / "adult").mkdir()
+    (tmp_path / "adult" / "a9a.gz").write_bytes(b"")
+    (tmp_path / "adult" / "a9a.t.gz").write_bytes(b"1")
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    monkeypatch.setitem(checksums.SHA256, "adult/a9a.gz", empty)
+    text = invoke("describe", "adult").stdout
+    assert "adult/a9a.gz: ok" in text
+    assert "adult/a9a.t.gz: wrong checksum" in text
+    assert "raetsch/banana.mat: missing" in invoke("describe", "banana").stdout
+
+
+@pytest.mark.parametrize(
+    ("terminal", "columns", "width"),
+    [(False, None, 100), (False, "90", 100), (False, "160", 160), (False, "wide", 100),
+     (True, "70", 70), (True, "40", 60), (True, "120", 120)],
+)  # fmt: skip
+def test_width(monkeypatch, terminal, columns, width):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: terminal)
+    if columns is None:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    else:
+        monkeypatch.setenv("COLUMNS", columns)
+    assert output.width() == width
+
+
+def test_a_negative_gap_in_a_progress_line():
+    from harness.cli.progress import line
+    from tests.report.fabricated import record
+
+    assert re.search(
+        r"^smo c-svc C=10 rbf gamma=0.05 digits seed 0 rep 0: ok .*gap 0$", line(record(relative_gap=-1e-16))
+    )
