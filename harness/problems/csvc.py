@@ -39,7 +39,6 @@ class CSVC(Problem):
     """The C-SVM with a bias. ``upper`` holds C_i, shape (n,); per-class and per-sample costs go through it."""
 
     name = "c-svc"
-    family: ClassVar[str] = "hinge"
     parameter_class = CSVCParameters
     constraints = "0 <= y_i dual_coef_i <= C_i and sum dual_coef = 0"
     has_bias: ClassVar[bool] = True
@@ -120,7 +119,6 @@ class CSVCNoBias(CSVC):
     """The C-SVM without a bias: one coordinate at a time is feasible; any intercept other than 0 is refused."""
 
     name = "c-svc-nobias"
-    family: ClassVar[str] = "hinge-nobias"
     constraints = "0 <= y_i dual_coef_i <= C_i and intercept 0"
     has_bias = False
 

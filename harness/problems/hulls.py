@@ -39,7 +39,6 @@ class HardMargin(Problem):
     """The nearest points of conv(P) and conv(Q)."""
 
     name = "hard-margin"
-    family: ClassVar[str] = "hull"
     parameter_class: ClassVar[type] = HardMarginParameters
     constraints = "y_i dual_coef_i >= 0, summing to 1 over each class"
 
@@ -129,7 +128,6 @@ class L2SVC(HardMargin):
     """
 
     name = "l2-svc"
-    family: ClassVar[str] = "squared-hinge"
     parameter_class = L2SVCParameters
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
@@ -154,7 +152,6 @@ class ReducedHull(HardMargin):
     """The nearest points of two reduced hulls: no weight above D (Balcazar et al., (P2) = (P5))."""
 
     name = "reduced-hull"
-    family: ClassVar[str] = "reduced-hull"
     parameter_class = ReducedHullParameters
     constraints = "0 <= y_i dual_coef_i <= D, summing to 1 over each class"
 

@@ -62,7 +62,6 @@ class Problem(ABC):
     name: ClassVar[str]  # the formulation's id
     task: ClassVar[str] = "classification"
     parameter_class: ClassVar[type]  # frozen dataclass: the formulation's parameters (C, chi, D ...)
-    family: ClassVar[str]  # formulations of one family have comparable objectives
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         self.kernel = kernel

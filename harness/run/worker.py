@@ -20,8 +20,6 @@ from harness.run import child
 from harness.run.channel import LineReader, send
 from harness.run.study import RunSpec
 
-_STATUS_OF = {"timeout": "timeout", "memory": "memory", "host": "error"}
-
 
 class Worker:
     """Serves run requests until the driver closes the socket."""

@@ -127,9 +127,9 @@ Every run, with versions and settings, is in [results.csv](results.csv).
 
 ![Relative gap and test error against time](anytime.png)
 
-Each curve is one run (seed 0); a dot is its end, LIBSVM shows nothing before it. On adult a certificate in mid-run would
-cost the host too much, so only the end of a run is certified there. Frank-Wolfe solves the squared-hinge SVM with chi = C: its gap is
-a gap of that problem.
+Each curve is one run (seed 0); a dot is its end, LIBSVM shows nothing before it. A certificate in mid-run costs the host
+n x support kernel values: on adult only the first points and the end have one, the line between them is drawn, not measured.
+Frank-Wolfe solves the squared-hinge SVM with chi = C: its gap is a gap of that problem.
 
 ## Figure 8 of the paper, ours beside the published numbers
 

@@ -1,7 +1,6 @@
 """The base class carries formulations that are not classification: epsilon-SVR and the polytope distance, stated here."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import cvxpy as cp
 import numpy as np
@@ -19,7 +18,6 @@ class TubeParameters:
 class EpsSVR(Problem):
     name = "eps-svr"
     task = "regression"
-    family: ClassVar[str] = "eps-svr"
     parameter_class = TubeParameters
     constraints = "|dual_coef_i| <= C and sum dual_coef = 0"
 
@@ -44,7 +42,6 @@ class NoParameters:
 
 class PolytopeDistance(Problem):
     name = "polytope-distance"
-    family: ClassVar[str] = "polytope"
     parameter_class = NoParameters
     constraints = "dual_coef_i >= 0, summing to 1"
 
