@@ -39,7 +39,9 @@ def with_bad_value(value):
     ],
 )
 def test_sound_data_pass(dataset):
-    validate(dataset)
+    before = np.array(dataset.y_train)
+    assert validate(dataset) is None  # anything unsound raises
+    np.testing.assert_array_equal(dataset.y_train, before)
 
 
 @pytest.mark.parametrize(

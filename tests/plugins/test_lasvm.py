@@ -86,7 +86,8 @@ def follow(case, epochs=1, tau=1e-3, **parameters):
 
 @pytest.mark.parametrize("case", CASES)
 def test_every_online_step_is_one_the_paper_allows(case):
-    follow(case, epochs=2)
+    problem, twin, _ = follow(case, epochs=2)  # asserts at every step
+    assert 0 < len(twin.S) <= problem.n
 
 
 @pytest.mark.parametrize("case", ["noisy", "large-C", "poly"])
