@@ -24,6 +24,7 @@ from harness.run.study import Record, RunSpec
 _LIVE_WORKERS = 6  # idle ones hold their data: the least recently used is closed
 _START_SECONDS = 300.0  # importing plugins and loading data
 _AFTER_LIMIT_SECONDS = 2400.0  # compilation and the host's certificate, beyond the time limit
+_CLOSE_SECONDS = 1.5
 _NUMBA_CACHES_KEPT = 8
 
 
@@ -91,8 +92,10 @@ class WorkerProcess:
         return f"the worker process ended by {how}" + (f": {lines[-1].strip()}" if lines else "")
 
     def close(self) -> None:
-        """End the worker and its process group."""
+        """End the worker: it ends its child and what that started when the socket closes; SIGKILL if it does not."""
         self.socket.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_CLOSE_SECONDS)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()

@@ -7,6 +7,7 @@ Started as ``python -m harness.run.worker FD``; FD is its end of the driver's so
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import sys
@@ -187,10 +188,9 @@ def main() -> None:
     control = int(sys.argv[1])
     child.adopt_orphans()
     os.set_inheritable(control, False)
-    try:
+    with contextlib.suppress(BrokenPipeError):
         Worker(control).serve()
-    except BrokenPipeError:
-        sys.exit(0)
+    os._exit(0)  # nothing is left to do, and the driver waits
 
 
 if __name__ == "__main__":

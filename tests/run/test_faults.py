@@ -30,6 +30,7 @@ EXPECTED = {
     "yields-text": ("error", "yielded str"),
     "prints-megabytes": ("error", "printed"),
     "leaves-child": ("error", "left 1 child process behind"),
+    "spawns-and-waits": ("timeout", "time limit of 1 s"),
     "fails_to_import": ("error", "No module named 'a_library_that_is_not_installed'"),
     "misspelt_hook": ("error", "did you mean 'harness_solvers'"),
     "duplicate_name": ("error", "already registered by plugin 'smo'"),

@@ -136,3 +136,24 @@ def test_interrupt_keeps_what_was_measured(tmp_path, log):
     assert driver.returncode == 130
     assert "Traceback" not in errors
     assert stored(store)
+
+
+def test_interrupt_ends_what_a_solver_started(tmp_path):
+    driver = subprocess.Popen(
+        [
+            *HARNESS, "compare", "--plugin-path", str(PLUGINS / "faulty.py"), "--plugins", "spawns-and-waits",
+            "--datasets", "checkerboard[n=200,n_test=10]", "--store", str(tmp_path / "store.sqlite"),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+    def sleepers():
+        found = psutil.process_iter(["cmdline", "create_time"])
+        return [process for process in found if process.info["cmdline"] == ["sleep", "4242"]]
+
+    wait_for(sleepers)
+    driver.send_signal(signal.SIGINT)
+    driver.wait(30)
+    assert driver.returncode == 130
+    wait_for(lambda: not sleepers(), 5.0)

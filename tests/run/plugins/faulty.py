@@ -163,9 +163,19 @@ class LeavesChild(Faulty):
             subprocess.Popen(["sleep", "4242"], start_new_session=True)
 
 
+class SpawnsAndWaits(Faulty):
+    name = "spawns-and-waits"
+
+    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
+        if problem.n > 100:
+            subprocess.Popen(["sleep", "4242"], start_new_session=True)
+            time.sleep(600)
+
+
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     return [
         Faulty, Raises, Sleeps, NeverYields, IgnoresTerm, Segfaults, Exits, CallsExit, EatsMemory, ReturnsNaN, Infeasible,
         WrongShape, WritesIntoRow, YieldsForever, YieldsNothing, YieldsText, PrintsMegabytes, LeavesChild,
+        SpawnsAndWaits,
     ]  # fmt: skip
