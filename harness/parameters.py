@@ -191,6 +191,13 @@ def label_of(instance: Any) -> str:
     return f"{instance.name}[{','.join(changed)}]" if changed else str(instance.name)
 
 
+def check_known(kind: str, name: str, known: Iterable[str]) -> None:
+    """Raise UsageError, with the nearest known names and all of them, if ``name`` is not among ``known``."""
+    names = list(known)
+    if name not in names:
+        raise UsageError(f"there is no {kind} called '{name}'{did_you_mean(name, names)}; known: {', '.join(names)}.")
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x' or 'y'?)`` for the nearest known names, or an empty string."""
     folded = {other.casefold(): other for other in known}

@@ -99,7 +99,7 @@ class Registry:
             module = importer()
             self._check_hooks(name, module)
             self.manager.register(module, name=name)
-            self._admit(name, self._collect(name, module))
+            self._admit(name, self._collect(module))
         except (Exception, SystemExit) as error:  # a plugin may raise anything at import
             if name not in self.plugins and self.manager.has_plugin(name):
                 self.manager.unregister(name=name)
@@ -127,7 +127,7 @@ class Registry:
                 f"it defines no hooks; expected at least one of {hooks}: write one and put @harness.hookimpl above it."
             )
 
-    def _collect(self, name: str, module: ModuleType) -> dict[str, Any]:
+    def _collect(self, module: ModuleType) -> dict[str, Any]:
         def call(hook: str) -> Any:
             function = getattr(module, hook, None)
             return function() if function is not None else ()
@@ -150,16 +150,17 @@ class Registry:
 
     def _admit(self, name: str, added: Mapping[str, Any]) -> None:
         """Check that no name is taken, then add everything: a plugin is taken whole or not at all."""
-        for kind in added:
-            names = list(added[kind]) if isinstance(added[kind], dict) else [cls.name for cls in added[kind]]
+        named = {
+            kind: list(given) if isinstance(given, dict) else [cls.name for cls in given]
+            for kind, given in added.items()
+        }
+        for kind, names in named.items():
             for taken in names:
                 owner = self._owner.get((kind, taken))
                 if owner is not None or names.count(taken) > 1:
                     by = f"already registered by plugin '{owner}'" if owner else "registered twice"
                     raise PluginError(f"{kind} '{taken}' is {by}; rename one of them.")
-        for kind in added:
-            for taken in list(added[kind]) if isinstance(added[kind], dict) else [cls.name for cls in added[kind]]:
-                self._owner[kind, taken] = name
+        self._owner.update({(kind, taken): name for kind, names in named.items() for taken in names})
         if added["solver"]:
             self.solvers[name] = {cls.name: cls for cls in added["solver"]}
         self.datasets.update({cls.name: cls for cls in added["data set"]})

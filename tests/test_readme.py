@@ -38,6 +38,8 @@ def folder(tmp_path_factory):
     (path / "test_perceptron_plugin.py").write_text(python_block("# test_perceptron_plugin.py"))
     rows = [f"{i % 7},{(i * 3) % 5},{'a' if i % 7 + (i * 3) % 5 > 5 else 'b'}" for i in range(120)]
     (path / "my_data.csv").write_text("first,second,kind\n" + "\n".join(rows) + "\n")
+    first = shlex.split(commands()[0])  # as the reader has done, so that there are results to look at
+    assert run([str(BIN / first[0]), *first[1:]], path).returncode == 0
     return path
 
 

@@ -141,13 +141,10 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
     ------
     UsageError : an unknown solver, data set, kernel, formulation or metric, or a bad parameter of one.
     """
+    from harness.run.plan import check_names
     from harness.run.study import Study
 
-    if given["kernel"] is not None:
-        registry.kernel_class(given["kernel"])
-    _check("formulation", given["formulation"] or [], _formulations())
-    _check("metric", given["metrics"] or [], list(registry.metrics))
-    return Study(
+    study = Study(
         solvers=registry.select_solvers(given["plugins"]),
         datasets=registry.select_datasets(given["datasets"]),
         formulations=given["formulation"],
@@ -170,22 +167,8 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
         plugin_paths=list(given["plugin_path"]),
         metrics=given["metrics"] or [],
     )
-
-
-def _formulations() -> list[str]:
-    from harness.problems import FORMULATIONS
-
-    return list(FORMULATIONS)
-
-
-def _check(kind: str, asked: Sequence[str], known: Sequence[str]) -> None:
-    from harness.parameters import did_you_mean
-
-    for name in asked:
-        if name not in known:
-            raise UsageError(
-                f"there is no {kind} called '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}."
-            )
+    check_names(study, registry)  # here already: before data are loaded, and where broken plugins are told of
+    return study
 
 
 def exit_code(records: Sequence[Record]) -> int:

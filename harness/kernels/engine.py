@@ -22,6 +22,11 @@ _TILE_BYTES = 1 << 20  # one tile of products: measured best near the size of a 
 _ROWS_BYTES = 64 << 20  # densified sparse rows, or rows read from a mapped file, held at a time
 
 
+def is_mapped(x: Any) -> bool:
+    """Return whether ``x`` is an array mapped from a file, or a view of one."""
+    return isinstance(x, np.memmap) or isinstance(getattr(x, "base", None), np.memmap)
+
+
 class Engine:
     """Kernel values between the points of one training set.
 
@@ -37,7 +42,7 @@ class Engine:
         self.n = int(x.shape[0])
         self.dtype = np.dtype(dtype)
         self.sparse = not isinstance(x, np.ndarray)
-        self.mapped = isinstance(x, np.memmap) or isinstance(getattr(x, "base", None), np.memmap)
+        self.mapped = is_mapped(x)
         self.centre: Block | None = None
         self._x: Any = self._converted(x)
         self._sq: Block | None = None

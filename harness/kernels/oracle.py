@@ -164,7 +164,7 @@ class KernelOracle:
         coef = np.asarray(dual_coef, dtype=np.float64)
         support = np.flatnonzero(coef)
         index = np.arange(self.n) if rows is None else self._checked(rows)
-        if self.is_linear and not isinstance(self.kernel, Precomputed):
+        if self.is_linear:
             scores = self._products(self.points, self._weights(coef, support), None if rows is None else index)
         else:
             scores = np.zeros(len(index))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime
 import functools
 import hashlib
 import json
@@ -65,6 +66,11 @@ def versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def now() -> dict[str, str]:
+    """Return the time of measurement, UTC, as a record holds it."""
+    return {"measured_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")}
 
 
 def load_average() -> float:

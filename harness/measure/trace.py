@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     Metric = Callable[[Any, float], float | None]
 
 
+FIGURES = ("primal", "dual", "relative_gap", "kkt_violation", "margin_lower", "margin_upper", "epsilon")
+"""The figures of a certificate that a trace point holds."""
+
+
 @dataclass(frozen=True)
 class TracePoint:
     """One point of the trace; figures that would cost too much in mid-run are None.
@@ -99,8 +103,7 @@ def trace_point(
         and problem.n * max(1, support) <= plan.certificate_values
     ):
         found = problem.certify(coef, iterate.intercept)
-        names = ("primal", "dual", "relative_gap", "kkt_violation", "margin_lower", "margin_upper", "epsilon")
-        figures = {name: getattr(found, name) for name in names}
+        figures = {name: getattr(found, name) for name in FIGURES}
         if metric is not None:
             figures["test_accuracy"] = metric(coef, iterate.intercept)
     return TracePoint(seconds, evaluations, iteration, reason, support, **figures, info=info)

@@ -207,10 +207,7 @@ def _excess(seen: Watch, pid: int, time_limit: float | None, memory_limit: int |
         return "host" if elapsed > _HOST_SECONDS else ""
     compiled = seen.compile_spent + (time.monotonic() - seen.compile_began if seen.compiling else 0.0)
     if seen.phase == "warm-up":
-        allowed = (
-            min(_WARM_UP_SECONDS, time_limit or _WARM_UP_SECONDS) + _GRACE_SECONDS + min(compiled, _COMPILE_SECONDS)
-        )
-        if elapsed > allowed:
+        if elapsed > warm_up_limit(time_limit) + _GRACE_SECONDS + min(compiled, _COMPILE_SECONDS):
             return "timeout"
     elif time_limit is not None and elapsed > time_limit + _GRACE_SECONDS + seen.host_seconds + compiled:
         return "timeout"
@@ -220,6 +217,11 @@ def _excess(seen: Watch, pid: int, time_limit: float | None, memory_limit: int |
         if resident > memory_limit:
             return "memory"
     return ""
+
+
+def warm_up_limit(time_limit: float | None) -> float:
+    """Return the seconds a warm-up may take, compilation not counted: the run's own limit, at most a minute."""
+    return min(_WARM_UP_SECONDS, time_limit or _WARM_UP_SECONDS)
 
 
 def _resident(pid: int) -> int:

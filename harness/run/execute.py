@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import datetime
 import resource
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import InvalidModel, UsageError
+from harness.errors import InvalidModel
 from harness.kernels.checks import check_finite
-from harness.kernels.oracle import Counter, KernelOracle
+from harness.kernels.engine import Engine, is_mapped
+from harness.kernels.oracle import KernelOracle
 from harness.measure.budget import Budget
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
-from harness.measure.machine import load_average, reset_peak_memory, status_bytes
+from harness.measure.machine import load_average, now, reset_peak_memory, status_bytes
 from harness.measure.metrics import accuracy
-from harness.measure.trace import TracePlan
+from harness.measure.trace import FIGURES, TracePlan, TracePoint
 from harness.problems import FORMULATIONS
 from harness.problems.problem import Problem
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from harness.solver import Solver
 
     Emit = Callable[[dict[str, Any]], None]
+    MetricFunction = Callable[[Any, Any], float]
 
 _READ_INTO_MEMORY_BYTES = 2 << 30
 _WARM_UP_POINTS = 32
@@ -39,12 +40,12 @@ _TRACEBACK_CHARACTERS = 2000
 
 
 class Workbench:
-    """What a process keeps between runs: loaded data and stated problems."""
+    """What a process keeps between runs: loaded data and the kernel engines over them."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
         self._datasets: dict[str, Dataset] = {}
-        self._problems: dict[tuple[str, ...], Problem] = {}
+        self._engines: dict[tuple[str, str], Engine] = {}
 
     def dataset(self, spec: RunSpec) -> Dataset:
         """Return the run's data; the last set is kept."""
@@ -54,35 +55,21 @@ class Workbench:
                 from harness.datasets import FileSource
 
                 cls = FileSource
-            self._problems.clear()
+            self._engines.clear()  # they are over the last set
             self._datasets = {spec.data_key: in_memory(cls(**spec.source_parameters).load())}
         return self._datasets[spec.data_key]
 
     def problem(self, spec: RunSpec) -> Problem:
         """Return the run's problem with a fresh counter and an empty cache, sharing data and norms."""
         dataset = self.dataset(spec)
-        names = (
-            spec.data_key,
-            spec.formulation,
-            spec.kernel,
-            repr(spec.kernel_parameters),
-            repr(spec.problem_parameters),
-        )
-        key = (*names, str(spec.cache_mb))
-        if key not in self._problems:
-            kernel = self.registry.kernel_class(spec.kernel)(**spec.kernel_parameters)
-            oracle = KernelOracle(kernel, dataset.x_train, cache_mb=spec.cache_mb)
-            check_finite(oracle)
-            self._problems[key] = FORMULATIONS[spec.formulation].build(oracle, dataset.y_train, spec.problem_parameters)
-        problem = self._problems[key]
-        fresh = KernelOracle(
-            problem.kernel.kernel,
-            dataset.x_train,
-            cache_mb=spec.cache_mb,
-            counter=Counter(),
-            engine=problem.kernel.engine,
-        )
-        return type(problem).build(fresh, dataset.y_train, spec.problem_parameters)
+        kernel = self.registry.kernel_class(spec.kernel)(**spec.kernel_parameters)
+        key = (spec.kernel, repr(spec.kernel_parameters))
+        if key not in self._engines:
+            checked = KernelOracle(kernel, dataset.x_train)
+            check_finite(checked)
+            self._engines[key] = checked.engine
+        oracle = KernelOracle(kernel, dataset.x_train, cache_mb=spec.cache_mb, engine=self._engines[key])
+        return FORMULATIONS[spec.formulation].build(oracle, dataset.y_train, spec.problem_parameters)
 
     def solver(self, spec: RunSpec) -> Solver:
         """Return the configured solver, with the target gap as its own stopping parameter."""
@@ -95,8 +82,7 @@ def in_memory(dataset: Dataset) -> Dataset:
     """Return the data with mapped arrays of moderate size read into memory: kernels are faster on plain arrays."""
 
     def read(x: Any) -> Any:
-        mapped = isinstance(x, np.memmap) or isinstance(getattr(x, "base", None), np.memmap)
-        return np.array(x) if mapped and x.nbytes <= _READ_INTO_MEMORY_BYTES else x
+        return np.array(x) if is_mapped(x) and x.nbytes <= _READ_INTO_MEMORY_BYTES else x
 
     return replace(dataset, x_train=read(dataset.x_train), x_test=read(dataset.x_test))
 
@@ -129,10 +115,18 @@ def warm_up(solver: Solver, problem: Problem) -> float:
 
 
 def measure(
-    spec: RunSpec, solver: Solver, problem: Problem, dataset: Dataset, emit: Emit, compilation: CompilationWatch
+    spec: RunSpec,
+    solver: Solver,
+    problem: Problem,
+    dataset: Dataset,
+    emit: Emit,
+    *,
+    compilation: CompilationWatch,
+    metrics: Mapping[str, MetricFunction],
 ) -> Record:
     """Carry out the run and return what was measured; never raises for a fault of the solver.
 
+    metrics : those of the registry by name; ``spec.metrics`` says which are wanted
     emit : called with ``{"event": "fit" | "point" | "fitted", ...}`` as the run goes on, outside the clock
     """
     reason = solver.skip(problem)
@@ -187,7 +181,7 @@ def measure(
     record.update(now())
     emit({"event": "fitted", "record": record})
     if record["status"] in ("ok", "budget"):
-        record.update(_certified(spec, outcome, solver, problem, dataset))
+        record.update(_certified(outcome, solver, problem, dataset, {name: metrics[name] for name in spec.metrics}))
     return record
 
 
@@ -208,7 +202,9 @@ def _costs(outcome: Outcome, problem: Problem, solver: Solver) -> Record:
     }
 
 
-def _certified(spec: RunSpec, outcome: Outcome, solver: Solver, problem: Problem, dataset: Dataset) -> Record:
+def _certified(
+    outcome: Outcome, solver: Solver, problem: Problem, dataset: Dataset, metrics: Mapping[str, MetricFunction]
+) -> Record:
     """Check, certify and score the last model; outside the clock, uncounted."""
     if outcome.dual_coef is None:
         return _scored_weights(outcome, problem, dataset)
@@ -231,20 +227,17 @@ def _certified(spec: RunSpec, outcome: Outcome, solver: Solver, problem: Problem
         test_scores = problem.scores_new(coef, intercept, dataset.x_test)
         if dataset.task == "classification":
             record["test_accuracy"] = accuracy(dataset.y_test, test_scores)
-        record["metrics"] = {name: metric_of(name)(dataset.y_test, test_scores) for name in spec.metrics}
-    last = {name: record.get(name) for name in ("primal", "dual", "relative_gap", "kkt_violation", "margin_lower",
-                                                "margin_upper", "epsilon", "test_accuracy")}  # fmt: skip
-    evaluations = problem.kernel.counter.evaluations if solver.observable else None
-    end = {
-        "seconds": outcome.seconds,
-        "kernel_evaluations": evaluations,
-        "iteration": outcome.iterations,
-        "reason": "end",
-        "support_vectors": support,
-        **last,
-    }
-    end = {name: value for name, value in end.items() if value is not None}
-    return {**record, "trace": [point.as_dict() for point in outcome.trace] + [end]}
+        record["metrics"] = {name: of(dataset.y_test, test_scores) for name, of in metrics.items()}
+    end = TracePoint(
+        outcome.seconds,
+        problem.kernel.counter.evaluations if solver.observable else None,
+        outcome.iterations,
+        "end",
+        support,
+        **{name: getattr(certificate, name) for name in FIGURES},
+        test_accuracy=record.get("test_accuracy"),
+    )
+    return {**record, "trace": [point.as_dict() for point in (*outcome.trace, end)]}
 
 
 def _scored_weights(outcome: Outcome, problem: Problem, dataset: Dataset) -> Record:
@@ -259,30 +252,6 @@ def _scored_weights(outcome: Outcome, problem: Problem, dataset: Dataset) -> Rec
     if len(dataset.y_test):
         record["test_accuracy"] = accuracy(dataset.y_test, np.asarray(dataset.x_test @ weights) + outcome.intercept)
     return record
-
-
-_metrics: dict[str, Callable[[Any, Any], float]] = {}
-
-
-def use_metrics(metrics: dict[str, Callable[[Any, Any], float]]) -> None:
-    """Make the registry's metrics known by name."""
-    _metrics.update(metrics)
-
-
-def metric_of(name: str) -> Callable[[Any, Any], float]:
-    """Return a metric by name; UsageError if unknown."""
-    from harness.parameters import did_you_mean
-
-    if name not in _metrics:
-        raise UsageError(
-            f"there is no metric called '{name}'{did_you_mean(name, _metrics)}; known: {', '.join(_metrics)}."
-        )
-    return _metrics[name]
-
-
-def now() -> dict[str, str]:
-    """Return the time of measurement, UTC."""
-    return {"measured_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")}
 
 
 def _sentence(error: BaseException) -> str:

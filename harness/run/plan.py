@@ -8,10 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness import parameters
-from harness.errors import UsageError
 from harness.kernels.checks import check_precomputed
 from harness.kernels.functions import Precomputed
-from harness.parameters import did_you_mean
 from harness.registry import Broken, Chosen, Registry
 from harness.run.study import RunSpec, Study, data_key
 
@@ -35,7 +33,7 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
     ------
     UsageError : an unknown formulation or kernel, or a parameter value out of range.
     """
-    _check_formulations(study)
+    check_names(study, registry)
     cells = [
         spec
         for source in study.datasets
@@ -49,14 +47,16 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
     return specs
 
 
-def _check_formulations(study: Study) -> None:
+def check_names(study: Study, registry: Registry) -> None:
+    """Raise UsageError for a kernel, formulation or metric that does not exist; needs no data."""
     from harness.problems import FORMULATIONS
 
+    if study.kernel is not None:
+        registry.kernel_class(study.kernel)
     for name in study.formulations or []:
-        if name not in FORMULATIONS:
-            raise UsageError(
-                f"there is no formulation called '{name}'{did_you_mean(name, FORMULATIONS)}; known: {', '.join(FORMULATIONS)}."
-            )
+        parameters.check_known("formulation", name, FORMULATIONS)
+    for name in study.metrics:
+        parameters.check_known("metric", name, registry.metrics)
 
 
 def formulations_of(solver: Solver, study: Study) -> list[type[Problem]]:

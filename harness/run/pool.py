@@ -18,6 +18,7 @@ from collections import OrderedDict
 from pathlib import Path
 
 from harness.errors import UsageError
+from harness.measure.machine import now
 from harness.run.channel import LineReader, send
 from harness.run.study import Record, RunSpec
 
@@ -121,8 +122,6 @@ class Pool:
                 if self.stop.is_set():
                     raise
                 reason = str(error)
-        from harness.run.execute import now
-
         return {"status": "crashed", "reason": f"{reason} (twice)", **now()}
 
     def _worker(self, spec: RunSpec) -> WorkerProcess:

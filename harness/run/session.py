@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import DataError, UsageError
-from harness.measure.machine import machine, versions
-from harness.parameters import did_you_mean, values_of
+from harness.measure.machine import machine, now, versions
+from harness.parameters import values_of
 from harness.registry import Registry, source_sha256
 from harness.run.plan import plan
 from harness.run.pool import Pool, WorkerDied, numba_cache_folder
@@ -68,20 +68,16 @@ class _Session:
     ) -> None:
         self.study, self.registry = study, registry
         self.on_planned, self.on_started, self.on_finished = on_planned, on_started, on_finished
-        for metric in study.metrics:
-            if metric not in registry.metrics:
-                near = did_you_mean(metric, registry.metrics)
-                raise UsageError(f"there is no metric called '{metric}'{near}; known: {', '.join(registry.metrics)}.")
         self.datasets = {data_key(source.name, values_of(source)): _loaded(source) for source in study.datasets}
         self.specs = plan(study, registry, self.datasets)
         self.host_sha256 = _host_sha256()
+        self.keys = [self._key(spec) for spec in self.specs]
 
     def run(self) -> list[Record]:
         finished: dict[int, Record] = {}
         with Store(self.study.store or default_store()) as store:
-            keys = [self._key(spec) for spec in self.specs]
-            for index, spec in enumerate(self.specs):
-                record = self._known(store, spec, keys[index])
+            for index in range(len(self.specs)):
+                record = self._known(store, index)
                 if record is not None:
                     finished[index] = record
             if self.on_planned:
@@ -90,7 +86,7 @@ class _Session:
                 if self.on_finished:
                     self.on_finished(record, True)
             todo = [index for index in range(len(self.specs)) if index not in finished]
-            for index, record, reused in self._carried_out(todo, keys, store):
+            for index, record, reused in self._carried_out(todo, store):
                 finished[index] = record
                 if self.on_finished:
                     self.on_finished(record, reused)
@@ -119,10 +115,11 @@ class _Session:
         owners = {self.registry.plugin_of(name) for name in self.registry.solver_names() if name in named}
         return sorted(self.registry.plugins[owner].fingerprint for owner in owners - {spec.plugin})
 
-    def _known(self, store: Store, spec: RunSpec, key: str) -> Record | None:
+    def _known(self, store: Store, index: int) -> Record | None:
+        spec = self.specs[index]
         if self.study.fresh or spec.broken_reason or spec.skip_reason:
             return None
-        record = store.newest(key)
+        record = store.newest(self.keys[index])
         if record is None or record["status"] == "skipped":
             return None
         if record["status"] == "crashed" and ("SIGKILL" in record["reason"] or "worker" in record["reason"]):
@@ -131,7 +128,7 @@ class _Session:
 
     # -- running -------------------------------------------------------------------------------------
 
-    def _carried_out(self, todo: list[int], keys: list[str], store: Store) -> Iterator[tuple[int, Record, bool]]:
+    def _carried_out(self, todo: list[int], store: Store) -> Iterator[tuple[int, Record, bool]]:
         """Yield (index, record, reused) as runs finish, each already stored."""
         waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         results: queue.SimpleQueue[tuple[int, Record | BaseException]] = queue.SimpleQueue()
@@ -158,12 +155,12 @@ class _Session:
                 index, outcome = self._next(results, begun)
                 if isinstance(outcome, BaseException):
                     raise outcome
-                spec, reused = self.specs[index], False
+                reused = False
                 if outcome.get("elsewhere"):  # another process measured the same run in the meantime
                     record = {**outcome["elsewhere"], "reused": True}
                     reused = True
                 else:
-                    record = self._complete(spec, outcome, keys[index])
+                    record = self._complete(index, outcome)
                     store.append(record)
                     self._tell_plugins("harness_run_finished", record=record)
                 yield index, record, reused
@@ -205,7 +202,7 @@ class _Session:
                     except queue.Empty:
                         return
                     begun.put(index)
-                    results.put((index, self._one(self.specs[index], pool, store)))
+                    results.put((index, self._one(index, pool, store)))
         except WorkerDied:
             return  # the session was stopped
         except BaseException as error:
@@ -213,9 +210,8 @@ class _Session:
         finally:
             pool.close()
 
-    def _one(self, spec: RunSpec, pool: Pool, store: Store) -> Record:
-        from harness.run.execute import now
-
+    def _one(self, index: int, pool: Pool, store: Store) -> Record:
+        spec = self.specs[index]
         if spec.broken_reason:
             return {
                 "status": "error",
@@ -224,7 +220,7 @@ class _Session:
             }
         if spec.skip_reason:
             return {"status": "skipped", "reason": spec.skip_reason, **now()}
-        elsewhere = self._known(store, spec, self._key(spec))
+        elsewhere = self._known(store, index)
         return {"elsewhere": elsewhere} if elsewhere is not None else pool.run(spec)
 
     def _cores(self, job: int, jobs: int) -> list[int] | None:
@@ -235,8 +231,9 @@ class _Session:
         threads = self.study.threads
         return [available[(job * threads + thread) % len(available)] for thread in range(threads)]
 
-    def _complete(self, spec: RunSpec, outcome: Record, key: str) -> Record:
+    def _complete(self, index: int, outcome: Record) -> Record:
         """Return the full record: what was measured beside what was asked, unknown figures None."""
+        spec = self.specs[index]
         dataset = self.datasets[spec.data_key]
         plugin = self.registry.plugins.get(spec.plugin)
         own_version = (
@@ -255,7 +252,7 @@ class _Session:
             "code_sha256": plugin.fingerprint if plugin is not None else None,
             "trace": [],
             "info": {},
-            "key": key,
+            "key": self.keys[index],
             "reused": False,
         }
         return {**dict.fromkeys(COLUMNS), **asked, **facts, **outcome}

@@ -17,6 +17,7 @@ from typing import Any
 
 from harness.errors import HarnessError
 from harness.measure.compilation import CompilationWatch
+from harness.measure.machine import now
 from harness.run import child
 from harness.run.channel import LineReader, send
 from harness.run.study import RunSpec
@@ -47,8 +48,6 @@ class Worker:
             solver, problem, dataset = self.bench.solver(spec), self.bench.problem(spec), self.bench.dataset(spec)
             kind = layout(problem)
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
-            from harness.run.execute import now
-
             known = isinstance(error, HarnessError)
             record = {"status": "error", "reason": str(error) if known else f"{type(error).__name__}: {error}", **now()}
             send(self.control, {"event": "record", "record": record})
@@ -63,11 +62,10 @@ class Worker:
             from threadpoolctl import threadpool_limits
 
             from harness.registry import load_registry, share_registry
-            from harness.run.execute import Workbench, use_metrics
+            from harness.run.execute import Workbench
 
             registry = load_registry(spec.plugin_paths)
             share_registry(registry)
-            use_metrics(registry.metrics)
             self.bench = Workbench(registry)
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
@@ -89,7 +87,9 @@ class Worker:
                     child.limit_memory(None)  # the certificate is the host's own work
                 emit(message)
 
-            emit({"event": "record", "record": measure(spec, solver, problem, dataset, tell, self.compilation)})
+            metrics = self.bench.registry.metrics
+            record = measure(spec, solver, problem, dataset, tell, compilation=self.compilation, metrics=metrics)
+            emit({"event": "record", "record": record})
 
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
@@ -128,8 +128,6 @@ def _own_threads() -> int:
 
 def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> dict[str, Any]:
     """Turn what was seen of a child into a record."""
-    from harness.run.execute import now
-
     output = seen.output
     record: dict[str, Any] = dict(seen.record or seen.fitted or {"trace": seen.points, **now()})
     if seen.record is None:
@@ -156,8 +154,9 @@ def _cause(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[str, str]:
     """Return status and reason of a child that ended without a record."""
     last = _last_line(seen.output)
     if seen.killed_for == "timeout":
-        where = " on a few points, before the measured run" if seen.phase == "warm-up" else ""
-        limit = spec.time_limit if spec.time_limit is not None else 60.0
+        warming = seen.phase == "warm-up"
+        where = " on a few points, before the measured run" if warming else ""
+        limit = child.warm_up_limit(spec.time_limit) if warming else spec.time_limit
         return "timeout", f"still running{where} at the time limit of {limit:g} s; killed after {wall:.1f} s"
     if seen.killed_for == "memory":
         return "memory", f"resident memory passed the limit of {spec.memory_limit} bytes; killed"

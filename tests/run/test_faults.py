@@ -7,6 +7,9 @@ import time
 import psutil
 import pytest
 
+from harness.run import child
+from harness.run.study import RunSpec
+from harness.run.worker import verdict
 from tests.run.conftest import HARNESS, PLUGINS
 
 LIMIT_SECONDS = 1.0
@@ -92,6 +95,15 @@ def test_a_sleeper_is_killed_within_its_limit_plus_two_seconds(grid):
     for solver in ("sleeps", "never-yields", "ignores-sigterm"):
         killed_after = float(grid[1][solver]["reason"].rpartition("killed after ")[2].split()[0])
         assert killed_after <= LIMIT_SECONDS + 2.0
+
+
+@pytest.mark.parametrize(("time_limit", "said"), [(600.0, "60 s"), (2.0, "2 s"), (None, "60 s")])
+def test_a_warm_up_that_hangs_names_the_limit_it_ran_into(time_limit, said):
+    seen = child.Watch(killed_for="timeout", phase="warm-up")
+    spec = RunSpec("p", "s", {}, "d", "d", {}, "c-svc", {}, "rbf", {}, 0, 0, time_limit=time_limit)
+    record = verdict(seen, spec, 61.0)
+    assert record["status"] == "timeout"
+    assert f"before the measured run at the time limit of {said};" in record["reason"]
 
 
 def test_nothing_is_left_running(grid):
