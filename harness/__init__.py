@@ -34,11 +34,14 @@ if TYPE_CHECKING:
     from harness.problems.conversion import to_reduced_hull as to_reduced_hull
     from harness.problems.csvc import CSVC as CSVC
     from harness.problems.csvc import CSVCNoBias as CSVCNoBias
+    from harness.problems.dual import DualForm as DualForm
     from harness.problems.hulls import L2SVC as L2SVC
     from harness.problems.hulls import HardMargin as HardMargin
     from harness.problems.hulls import ReducedHull as ReducedHull
+    from harness.problems.one_class import OneClass as OneClass
     from harness.problems.problem import Certificate as Certificate
     from harness.problems.problem import Problem as Problem
+    from harness.problems.svr import EpsSVR as EpsSVR
     from harness.registry import get_solver as get_solver
     from harness.solver import Iterate as Iterate
     from harness.solver import Solution as Solution
@@ -56,8 +59,11 @@ _HOME = {
     "harness.parameters": ("parameter",),
     "harness.problems.conversion": ("to_c_svc", "to_reduced_hull"),
     "harness.problems.csvc": ("CSVC", "CSVCNoBias"),
+    "harness.problems.dual": ("DualForm",),
     "harness.problems.hulls": ("L2SVC", "HardMargin", "ReducedHull"),
+    "harness.problems.one_class": ("OneClass",),
     "harness.problems.problem": ("Certificate", "Problem"),
+    "harness.problems.svr": ("EpsSVR",),
     "harness.registry": ("get_solver",),
     "harness.solver": ("Iterate", "Solution", "Solver"),
 }

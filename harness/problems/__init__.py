@@ -1,9 +1,26 @@
 """The formulations: one module each family, with its feasible set and its certificate."""
 
 from harness.problems.csvc import CSVC, CSVCNoBias
+from harness.problems.dual import DualForm
 from harness.problems.hulls import L2SVC, HardMargin, ReducedHull
+from harness.problems.one_class import OneClass
 from harness.problems.problem import Certificate, Problem
+from harness.problems.svr import EpsSVR
 
-FORMULATIONS: dict[str, type[Problem]] = {cls.name: cls for cls in (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull)}
+FORMULATIONS: dict[str, type[Problem]] = {
+    cls.name: cls for cls in (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass)
+}
 
-__all__ = ["CSVC", "FORMULATIONS", "L2SVC", "CSVCNoBias", "Certificate", "HardMargin", "Problem", "ReducedHull"]
+__all__ = [
+    "CSVC",
+    "FORMULATIONS",
+    "L2SVC",
+    "CSVCNoBias",
+    "Certificate",
+    "DualForm",
+    "EpsSVR",
+    "HardMargin",
+    "OneClass",
+    "Problem",
+    "ReducedHull",
+]

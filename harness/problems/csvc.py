@@ -16,12 +16,11 @@ import numpy as np
 from harness import parameters
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
-from harness.problems.problem import Certificate, Problem
+from harness.problems.dual import DualForm
+from harness.problems.problem import AT_BOUND, Certificate, Problem
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
-
-_AT_BOUND = 1e-9  # a coefficient this close to its bound, relative to C, counts as at the bound
 
 
 @dataclass(frozen=True)
@@ -73,6 +72,17 @@ class CSVC(Problem):
         indices = np.asarray(indices, dtype=np.intp)
         return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings, self.upper[indices])
 
+    def dual_form(self) -> DualForm:
+        return DualForm(
+            linear=self.targets.copy(),
+            lower=self.lower_bounds,
+            upper=self.upper_bounds,
+            start=np.zeros(self.n),
+            copies=1,
+            groups=int(self.has_bias),
+            group=np.zeros(self.n, dtype=np.int8),
+        )
+
     def feasibility_violation(self, dual_coef: Vector) -> float:
         alpha = self.targets * dual_coef
         scale = float(self.upper.max())
@@ -103,7 +113,7 @@ class CSVC(Problem):
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
         """Return the largest violation of the optimality conditions: the tau of 001's tau-violating pairs."""
         gradient = self.targets - scores
-        slack = _AT_BOUND * self.upper
+        slack = AT_BOUND * self.upper
         can_rise = dual_coef < self.upper_bounds - slack
         can_fall = dual_coef > self.lower_bounds + slack
         if self.has_bias:

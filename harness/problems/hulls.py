@@ -22,12 +22,11 @@ from harness import parameters
 from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
-from harness.problems.problem import Certificate, Problem
+from harness.problems.dual import DualForm, first_at_cap
+from harness.problems.problem import TOUCHING, Certificate, Problem
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
-
-_TOUCHING = 1e-15  # |w|^2 below this part of the largest k(x, x) is rounding of w = 0
 
 
 @dataclass(frozen=True)
@@ -50,6 +49,24 @@ class HardMargin(Problem):
     def caps(self) -> tuple[float, float]:
         """Upper bounds of u_i (positives) and v_j (negatives); 1 for full hulls."""
         return 1.0, 1.0
+
+    def dual_form(self) -> DualForm:
+        # a cap of 1 is implied by the sum: kept out of reach, it never decides the threshold of a hull
+        caps = [cap if cap < 1.0 else 2.0 for cap in self.caps]
+        positive = self.targets > 0
+        start, bound = np.zeros(self.n), np.where(positive, *caps)
+        for members, cap in ((positive, caps[0]), (~positive, caps[1])):
+            start[members] = first_at_cap(np.full(int(members.sum()), cap))
+        return DualForm(
+            linear=np.zeros(self.n),
+            lower=np.minimum(0.0, self.targets * bound),
+            upper=np.maximum(0.0, self.targets * bound),
+            start=self.targets * start,
+            copies=1,
+            groups=2,
+            group=(~positive).astype(np.int8),
+            unit=min(1.0, *caps),
+        )
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         weights = self.targets * dual_coef
@@ -79,7 +96,7 @@ class HardMargin(Problem):
         if not (positive & used).any() or not (~positive & used).any():
             return Certificate(feasibility_violation=violation)
         near_p, near_q, far_p, far_q = self._extremes(dual_coef, scores)
-        if squared <= _TOUCHING * self._largest_diagonal(used):
+        if squared <= TOUCHING * self._largest_diagonal(used):
             # the hulls meet: w = 0 up to rounding, which is the optimum, and no direction is left to certify
             return Certificate(
                 primal=0.0,

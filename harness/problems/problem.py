@@ -14,7 +14,12 @@ from harness.errors import InvalidModel
 from harness.kernels.oracle import KernelOracle
 
 if TYPE_CHECKING:
+    from harness.problems.dual import DualForm
+
     Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+AT_BOUND = 1e-9  # a coefficient this close to its bound, relative to its range, counts as at the bound
+TOUCHING = 1e-15  # |w|^2 below this part of the largest k(x, x) is rounding of w = 0
 
 
 @dataclass(frozen=True)
@@ -91,6 +96,15 @@ class Problem(ABC):
     @abstractmethod
     def restrict(self, indices: Any) -> Problem:
         """Return the same formulation over the points ``indices``; its evaluations count to the same run."""
+
+    def dual_form(self) -> DualForm:
+        """Return the box-constrained dual that a solver for every formulation works on.
+
+        Raises
+        ------
+        NotImplementedError : the formulation has none.
+        """
+        raise NotImplementedError(f"formulation '{self.name}' has no dual form; override dual_form() to give it one.")
 
     @abstractmethod
     def feasibility_violation(self, dual_coef: Vector) -> float:

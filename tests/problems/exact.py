@@ -59,3 +59,23 @@ def nearest_points(matrix, y, cap=1.0):
         else:
             weights[members] /= weights[members].sum()
     return float(program.value), y * weights
+
+
+def box_dual(matrix, form):
+    """The optimum of the common dual form, on its bounds where it is near them, its sums exact."""
+    z = features(matrix)
+    a = cp.Variable(len(form.linear))
+    members = [form.group == k for k in range(form.groups)]
+    constraints = [a >= form.lower, a <= form.upper]
+    constraints += [cp.sum(a[member]) == form.start[member].sum() for member in members]
+    coef = sum(a[form.n * k : form.n * (k + 1)] for k in range(form.copies))
+    cp.Problem(cp.Maximize(form.linear @ a - 0.5 * cp.sum_squares(z.T @ coef)), constraints).solve(**ACCURATE)
+    near = 1e-6 * (form.upper - form.lower)
+    found = np.where(
+        a.value - form.lower < near, form.lower, np.where(form.upper - a.value < near, form.upper, a.value)
+    )
+    for member in members:
+        free = member & (found > form.lower) & (found < form.upper)
+        if free.any():
+            found[free] -= (found[member].sum() - form.start[member].sum()) / free.sum()
+    return found

@@ -1,0 +1,133 @@
+"""The common dual: one box-constrained quadratic program that stands for every convex formulation.
+
+    max  linear'a - 1/2 coef' K coef     coef = a.reshape(copies, n).sum(axis=0)
+    s.t. lower <= a <= upper, and the sum of a over each group stays what it is in ``start``
+
+A solver written for it solves them all. The gradient of variable v is g_v = linear_v - (K coef)_{v mod n}; a is
+optimal iff in each group no variable that may rise (a < upper) has a larger g than one that may fall (a > lower),
+and without groups iff g <= 0 wherever a may rise and g >= 0 wherever it may fall.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Groups = np.ndarray[Any, np.dtype[np.int8]]
+
+_ROUNDING = 1e-12  # a group's sum this far off, relative to its coefficients, is no reason for new support vectors
+
+
+@dataclass(frozen=True, eq=False)
+class DualForm:
+    """The program above, V = copies * n variables; variable v stands at point v mod n.
+
+    linear, lower, upper : (V,) float64, contiguous and the form's own; 0 is always in [lower, upper]
+    start : (V,) float64, a cheap feasible point; it fixes the sums
+    copies : 1, or 2 where a point has one variable for each sign (eps-svr: the first rises, the second falls)
+    groups : number of sums that are fixed: 0 (no bias), 1, or 2 (hulls: one for each class)
+    group : (V,) int8, the group of each variable; zeros unless there are two (hulls: 0 positive, 1 negative class)
+    unit : what tau counts in, in units of f(x): 1, or the cap of a coefficient where the sums are 1 (LIBSVM's scale)
+    """
+
+    linear: Vector
+    lower: Vector
+    upper: Vector
+    start: Vector
+    copies: int
+    groups: int
+    group: Groups
+    unit: float = 1.0
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return len(self.linear) // self.copies
+
+    def coef(self, a: Vector) -> Vector:
+        """Return the signed coefficients of the variables, (n,)."""
+        total: Vector = a.reshape(self.copies, self.n).sum(axis=0)
+        return total
+
+    def gradient(self, scores: Vector) -> Vector:
+        """Return g of every variable, (V,), from ``scores`` = K coef, (n,)."""
+        return np.asarray(self.linear - np.tile(scores, self.copies))
+
+    def scores(self, gradient: Vector) -> Vector:
+        """Return K coef, (n,), from the gradient of every variable."""
+        return self.linear[: self.n] - gradient[: self.n]
+
+    def ends(self, a: Vector, gradient: Vector) -> list[tuple[float, float]]:
+        """Return (largest g that may rise, smallest g that may fall) for each group.
+
+        -inf and inf where nothing may; without groups one pair, each end open at 0.
+        """
+        rise, fall = a < self.upper, a > self.lower
+        if self.groups == 0:
+            return [(float(gradient[rise].max(initial=0.0)), float(gradient[fall].min(initial=0.0)))]
+        found = []
+        for k in range(self.groups):
+            member = self.group == k
+            up, low = gradient[member & rise], gradient[member & fall]
+            found.append((float(up.max(initial=-np.inf)), float(low.min(initial=np.inf))))
+        return found
+
+    def violation(self, ends: list[tuple[float, float]]) -> float:
+        """Return the largest violation of the optimality conditions, >= 0, in units of f(x)."""
+        if self.groups == 0:
+            return max(ends[0][0], -ends[0][1])
+        return max(0.0, *(up - low for up, low in ends))
+
+    def levels(self, ends: list[tuple[float, float]]) -> list[float]:
+        """Return the multiplier of each group's sum: the middle of its ends, the finite one if the other is open."""
+        found = []
+        for pair in ends[: self.groups]:
+            finite = [end for end in pair if np.isfinite(end)]
+            found.append(float(np.mean(finite)) if finite else 0.0)
+        return found
+
+    def intercept(self, levels: list[float]) -> float:
+        """Return b: the mean of the levels in every formulation, 0 without groups."""
+        return float(np.mean(levels)) if self.groups else 0.0
+
+    def variables(self, dual_coef: Vector) -> Vector:
+        """Return feasible variables (V,) near the signed coefficients ``dual_coef``, (n,): a warm start.
+
+        They are clipped into the box; what a group's sum is off is shared by the variables in use, in proportion
+        to their room, and by the others only where those do not suffice.
+        """
+        coef = np.asarray(dual_coef, dtype=np.float64)
+        parts = [coef] if self.copies == 1 else [np.maximum(coef, 0.0), np.minimum(coef, 0.0)]
+        a: Vector = np.clip(np.concatenate(parts), self.lower, self.upper)
+        for k in range(self.groups):
+            member = self.group == k
+            a[member] = _with_sum(a[member], self.lower[member], self.upper[member], float(self.start[member].sum()))
+        return a
+
+
+def _with_sum(a: Vector, lower: Vector, upper: Vector, total: float) -> Vector:
+    """Return ``a`` inside its bounds and with its sum as near to ``total`` as rounding allows."""
+    for _ in range(6):
+        excess = float(a.sum()) - total
+        if excess == 0.0:
+            break
+        room: Vector = a - lower if excess > 0.0 else upper - a
+        in_use = np.where(a != 0.0, room, 0.0)
+        if in_use.any():
+            room = in_use
+        elif abs(excess) <= _ROUNDING * max(abs(total), float(np.abs(a).sum())):
+            break
+        if not room.any():
+            break
+        a = np.clip(a - excess * (room / room.sum()), lower, upper)
+    return a
+
+
+def first_at_cap(cap: Vector) -> Vector:
+    """Return weights, (n,) with sum 1: the first points at their ``cap``, (n,), the last one of them at what is left."""
+    before = np.concatenate([[0.0], np.cumsum(cap)[:-1]])
+    return np.asarray(np.clip(1.0 - before, 0.0, cap), dtype=np.float64)

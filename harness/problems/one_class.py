@@ -1,0 +1,103 @@
+"""one-class: the support of a distribution, a hyperplane that separates most points from the origin.
+
+    min_{w,rho}  1/2 |w|^2 - rho + 1 / (nu n) sum_i max(0, rho - f_i)
+    max          -1/2 coef' K coef     s.t.  sum coef = 1,  0 <= coef_i <= 1 / (nu n)
+
+The intercept is -rho, so that f + intercept < 0 calls a point an outlier. nu bounds the share of outliers among the
+training points from above and the share of support vectors from below; the labels take no part in training.
+
+Source: Schoelkopf, Platt, Shawe-Taylor, Smola, Williamson, Neural Computation 13 (2001), (3.4) and (3.9)-(3.10).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import parameters
+from harness.parameters import parameter
+from harness.problems.dual import DualForm, first_at_cap
+from harness.problems.problem import AT_BOUND, TOUCHING, Certificate, Problem
+
+if TYPE_CHECKING:
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class OneClassParameters:
+    """Parameters of one-class."""
+
+    nu: float = parameter(0.5, "share of outliers at most, of support vectors at least", gt=0, le=1)
+
+    def __post_init__(self) -> None:
+        parameters.check(self, owner="formulation 'one-class'")
+
+
+class OneClass(Problem):
+    """The one-class SVM; ``restrict`` keeps nu, so that the cap is 1 / (nu n) of the points that are left."""
+
+    name = "one-class"
+    parameter_class = OneClassParameters
+    constraints = "0 <= dual_coef_i <= 1 / (nu n) and sum dual_coef = 1"
+
+    @property
+    def nu(self) -> float:
+        """The share of outliers at most, of support vectors at least."""
+        return float(self.settings.nu)
+
+    @property
+    def cap(self) -> float:
+        """The upper bound of a coefficient, 1 / (nu n)."""
+        return 1.0 / (self.nu * self.n)
+
+    def restrict(self, indices: Any) -> Problem:
+        indices = np.asarray(indices, dtype=np.intp)
+        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
+
+    def dual_form(self) -> DualForm:
+        # a cap of 1 or more is implied by the sum: kept out of reach, it never decides the intercept
+        upper = np.full(self.n, self.cap if self.cap < 1.0 else 2.0)
+        return DualForm(
+            linear=np.zeros(self.n),
+            lower=np.zeros(self.n),
+            upper=upper,
+            start=first_at_cap(upper),
+            copies=1,
+            groups=1,
+            group=np.zeros(self.n, dtype=np.int8),
+            unit=min(1.0, self.cap),
+        )
+
+    def feasibility_violation(self, dual_coef: Vector) -> float:
+        cap = min(1.0, self.cap)
+        box = max(float(-dual_coef.min()), float(dual_coef.max()) - self.cap, 0.0) / cap
+        return max(box, abs(float(dual_coef.sum()) - 1.0))
+
+    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+        """P, D and the gap at rho = -intercept, relative to |D| = 1/2 |w|^2; the KKT violation is in units of f.
+
+        Where w = 0 up to rounding the origin is among the points: that is the optimum, and the gap is then relative
+        to the largest k(x, x) / 2.
+        """
+        squared, rho = float(dual_coef @ scores), -intercept
+        outside = np.maximum(0.0, rho - scores)
+        primal, dual = 0.5 * squared - rho + self.cap * float(outside.sum()), -0.5 * squared
+        gap = primal - dual
+        largest = float(self.kernel.engine.diagonal().max()) + self.kernel.ridge
+        scale = 0.5 * (squared if squared > TOUCHING * largest else max(largest, TOUCHING))
+        return Certificate(
+            primal=primal,
+            dual=dual,
+            gap=gap,
+            relative_gap=gap / scale,
+            kkt_violation=self.kkt_violation(dual_coef, scores),
+            feasibility_violation=self.feasibility_violation(dual_coef),
+        )
+
+    def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
+        """Return the largest f of a point in use less the smallest f of one below its cap: 0 at the optimum."""
+        slack = AT_BOUND * min(1.0, self.cap)
+        used, below = dual_coef > slack, dual_coef < min(self.cap, 2.0) - slack
+        return max(0.0, float(scores[used].max(initial=-np.inf)) - float(scores[below].min(initial=np.inf)))

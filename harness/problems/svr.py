@@ -1,0 +1,103 @@
+"""eps-svr: regression with the epsilon-insensitive loss.
+
+    min_{w,b}  1/2 |w|^2 + C sum_i max(0, |y_i - f_i - b| - epsilon)
+    max        sum_i y_i coef_i - epsilon sum_i |coef_i| - 1/2 coef' K coef     s.t.  sum coef = 0,  |coef_i| <= C
+
+Source: Drucker, Burges, Kaufman, Smola, Vapnik, NIPS 9 (1997); Smola & Schoelkopf 2004, section 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import parameters
+from harness.parameters import parameter
+from harness.problems.dual import DualForm
+from harness.problems.problem import AT_BOUND, Certificate, Problem
+
+if TYPE_CHECKING:
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class EpsSVRParameters:
+    """Parameters of eps-svr."""
+
+    C: float = parameter(1.0, "bound of the coefficients: the price of an error beyond the tube", gt=0)
+    epsilon: float = parameter(0.1, "half the width of the tube within which an error is free, in units of y", ge=0)
+
+    def __post_init__(self) -> None:
+        parameters.check(self, owner="formulation 'eps-svr'")
+
+
+class EpsSVR(Problem):
+    """The epsilon-insensitive SVR with a bias; ``targets`` are real numbers, predictions are f itself."""
+
+    name = "eps-svr"
+    task = "regression"
+    parameter_class = EpsSVRParameters
+    constraints = "|dual_coef_i| <= C and sum dual_coef = 0"
+
+    @property
+    def C(self) -> float:
+        """The price of an error beyond the tube."""
+        return float(self.settings.C)
+
+    @property
+    def epsilon(self) -> float:
+        """Half the width of the tube."""
+        return float(self.settings.epsilon)
+
+    def restrict(self, indices: Any) -> Problem:
+        indices = np.asarray(indices, dtype=np.intp)
+        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
+
+    def dual_form(self) -> DualForm:
+        zero, cost = np.zeros(self.n), np.full(self.n, self.C)
+        return DualForm(
+            linear=np.concatenate([self.targets - self.epsilon, self.targets + self.epsilon]),
+            lower=np.concatenate([zero, -cost]),
+            upper=np.concatenate([cost, zero]),
+            start=np.zeros(2 * self.n),
+            copies=2,
+            groups=1,
+            group=np.zeros(2 * self.n, dtype=np.int8),
+        )
+
+    def feasibility_violation(self, dual_coef: Vector) -> float:
+        size = np.abs(dual_coef)
+        box = max(float(size.max()) - self.C, 0.0) / self.C
+        # rounding of an equality over many coefficients grows with their sum, not with C
+        return max(box, abs(float(dual_coef.sum())) / max(self.C, float(size.sum())))
+
+    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+        """P, D and the gap with the given intercept, relative to max(1, |P|); the KKT violation as in c-svc."""
+        quadratic = float(dual_coef @ scores)
+        beyond = np.maximum(0.0, np.abs(self.targets - scores - intercept) - self.epsilon)
+        primal = 0.5 * quadratic + self.C * float(beyond.sum())
+        dual = float(self.targets @ dual_coef) - self.epsilon * float(np.abs(dual_coef).sum()) - 0.5 * quadratic
+        gap = primal - dual
+        return Certificate(
+            primal=primal,
+            dual=dual,
+            gap=gap,
+            relative_gap=gap / max(1.0, abs(primal)),
+            kkt_violation=self.kkt_violation(dual_coef, scores),
+            feasibility_violation=self.feasibility_violation(dual_coef),
+        )
+
+    def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
+        """Return max g over what may rise - min g over what may fall.
+
+        A coefficient below 0 rises along the upper edge of the tube, g = y + epsilon - f, others along the lower
+        edge; one above 0 falls along the lower edge, g = y - epsilon - f, others along the upper one.
+        """
+        residual, slack = self.targets - scores, AT_BOUND * self.C
+        rising = np.where(dual_coef < -slack, residual + self.epsilon, residual - self.epsilon)
+        falling = np.where(dual_coef > slack, residual - self.epsilon, residual + self.epsilon)
+        up = float(rising[dual_coef < self.C - slack].max(initial=-np.inf))
+        low = float(falling[dual_coef > slack - self.C].min(initial=np.inf))
+        return max(0.0, up - low)
