@@ -9,12 +9,14 @@ import importlib.util
 
 from harness import Solver, hookimpl
 from harness_peers.libsvm import LibSVM, SklearnEx
+from harness_peers.official import LibSVMOfficial
+from harness_peers.thunder import ThunderSVM
 
-__all__ = ["LibSVM", "SklearnEx"]
+__all__ = ["LibSVM", "LibSVMOfficial", "SklearnEx", "ThunderSVM"]
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers whose packages can be found, without importing them."""
-    packages: dict[str, type[Solver]] = {"sklearn": LibSVM, "sklearnex": SklearnEx}
-    return [solver for package, solver in packages.items() if importlib.util.find_spec(package) is not None]
+    solvers = (LibSVM, SklearnEx, LibSVMOfficial, ThunderSVM)
+    return [solver for solver in solvers if importlib.util.find_spec(solver.package.partition(".")[0]) is not None]

@@ -8,7 +8,7 @@ import harness_peers
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_peers import LibSVM, SklearnEx
+from harness_peers import LibSVM, LibSVMOfficial, SklearnEx, ThunderSVM
 from harness_qp import QP
 from harness_smo import SMO
 from hypothesis import given, settings
@@ -19,8 +19,10 @@ from harness import (
     CSVC,
     RBF,
     DotProductKernel,
+    EpsSVR,
     KernelOracle,
     Linear,
+    OneClass,
     Poly,
     Precomputed,
     ReducedHull,
@@ -29,12 +31,23 @@ from harness import (
 )
 from tests.plugins.points import cancer, digits, overlapping
 
-HAS_SKLEARNEX = importlib.util.find_spec("sklearnex") is not None
-SOLVERS = [
-    LibSVM(tol=1e-6),
-    pytest.param(SklearnEx(tol=1e-6), marks=pytest.mark.skipif(not HAS_SKLEARNEX, reason="sklearnex is not installed")),
-]
-EVERY = pytest.mark.parametrize("solver", SOLVERS, ids=["libsvm", "sklearnex"])
+INSTALLED = [cls for cls in (LibSVM, SklearnEx, LibSVMOfficial, ThunderSVM)
+             if importlib.util.find_spec(cls.package.partition(".")[0]) is not None]  # fmt: skip
+
+
+def optional(*classes):
+    """Parameters for each class, skipped where its package is not installed."""
+    return [
+        pytest.param(cls, id=cls.name, marks=pytest.mark.skipif(cls not in INSTALLED, reason=f"no {cls.package} here"))
+        for cls in classes
+    ]
+
+
+EVERY = pytest.mark.parametrize("peer", optional(LibSVM, SklearnEx, LibSVMOfficial, ThunderSVM))
+OF_SCIKIT_LEARN = pytest.mark.parametrize("peer", optional(LibSVM, SklearnEx))
+BY_CLASS = pytest.mark.parametrize("peer", optional(LibSVMOfficial, ThunderSVM))
+# float32 coefficients and float32 kernel values: what is left of a tolerance of 1e-6
+KKT = {"thundersvm": 1e-3}
 
 
 def build(formulation, x, y, kernel=None, **values):
@@ -47,15 +60,137 @@ def certified(problem, solution):
 
 
 @EVERY
-@pytest.mark.parametrize("kernel", [Linear(), RBF(0.3), Poly(2, 0.5, 1.5), Poly(3, 0.2, 0.0)], ids=lambda k: k.name)
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.3), Poly(2, 0.5, 1.5), Poly(3, 0.2, 0.1)], ids=lambda k: k.name)
 @pytest.mark.parametrize("values", [{"C": 2.0}, {"C": 2.0, "class_weight": "balanced"}])
-def test_kernels_and_costs_arrive_as_stated(solver, kernel, values):
+def test_kernels_and_costs_arrive_as_stated(peer, kernel, values):
     x, y = overlapping(1, n=80)
     y[:30] = -1.0
     problem = build(CSVC, x, y, kernel, **values)
-    found = certified(problem, solver.solve(problem))
+    found = certified(problem, peer(tol=1e-6).solve(problem))
     assert found.relative_gap < 1e-5
+    assert found.kkt_violation < KKT.get(peer.name, 1e-4)
+
+
+@EVERY
+@pytest.mark.parametrize("first", [-1.0, 1.0])
+@pytest.mark.parametrize("storage", ["dense", "csr"])
+def test_the_class_of_the_first_point_decides_no_sign(peer, first, storage):
+    x, y = overlapping(10, n=80)
+    y[0] = first
+    problem = build(CSVC, scipy.sparse.csr_array(x) if storage == "csr" else x, y, C=2.0)
+    solution = peer(tol=1e-6).solve(problem)
+    best = QP().solve(problem)
+    assert certified(problem, solution).relative_gap < 1e-5
+    assert solution.intercept == pytest.approx(best.intercept, abs=1e-3)
+    assert solution.dual_coef == pytest.approx(best.dual_coef, abs=1e-2)
+
+
+@pytest.mark.parametrize("peer", optional(LibSVM, SklearnEx))
+@pytest.mark.parametrize("cost", [0.05, 1.0, 50.0])
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 5.0])
+def test_the_svr_is_the_librarys(peer, cost, epsilon):
+    x = overlapping(11, n=80)[0]
+    targets = np.sin(2.0 * x[:, 0]) + x[:, 1]
+    problem = build(EpsSVR, x, targets, C=cost, epsilon=epsilon)
+    if peer is SklearnEx and epsilon == 5.0:
+        with pytest.raises(UsageError, match="no support vector"):
+            peer().solve(problem)
+        return
+    solution = peer(tol=1e-7).solve(problem)
+    found = certified(problem, solution)
+    assert found.relative_gap < 1e-3  # float32 kernel values
     assert found.kkt_violation < 1e-4
+    assert (np.count_nonzero(solution.dual_coef) == 0) == (epsilon == 5.0)
+
+
+@pytest.mark.parametrize("nu", [0.005, 0.1, 0.5, 0.99])
+def test_the_one_class_problem_is_the_librarys(nu):
+    x, y = overlapping(12, n=80)
+    problem = build(OneClass, x, np.ones_like(y), nu=nu)
+    found = certified(problem, LibSVM(tol=1e-8).solve(problem))
+    assert found.relative_gap < 1e-5
+    assert found.kkt_violation < 1e-5 * problem.cap
+
+
+def test_one_class_without_a_free_coefficient_is_refused():
+    x, y = overlapping(12, n=20)
+    assert "take nu < 1" in LibSVM().skip(build(OneClass, x, y, nu=1.0))
+
+
+@pytest.mark.parametrize("peer", optional(ThunderSVM))
+def test_thundersvms_wrong_intercept_is_passed_on_and_seen(peer):
+    x, y = overlapping(1, n=80)
+    y[:30] = -1.0
+    problem = build(CSVC, x, y, Poly(3, 0.2, 0.0), C=2.0)
+    found = certified(problem, peer(tol=1e-6).solve(problem))
+    assert found.kkt_violation < 1e-6
+    assert found.relative_gap > 0.5
+
+
+@BY_CLASS
+def test_costs_of_single_points_are_refused(peer):
+    x, y = overlapping(13, n=20)
+    upper = np.linspace(0.5, 1.0, 20)
+    problem = CSVC(KernelOracle(RBF(0.5), x), y, build(CSVC, x, y).settings, upper)
+    assert "one C for each class, not one for each point" in peer().skip(problem)
+    assert LibSVM().skip(problem) is None
+
+
+@EVERY
+def test_the_conversion_is_told_beside_the_time(peer):
+    x, y = overlapping(14, n=80)
+    info = peer().solve(build(CSVC, x, y)).info
+    assert 0.0 <= info["conversion_cpu_seconds"] < 1.0
+    assert 0.0 < info["conversion_seconds"] < 1.0
+
+
+@EVERY
+def test_a_library_that_does_not_load_is_a_sentence(peer, monkeypatch):
+    def fails(name):
+        raise OSError("libgomp.so.1: cannot open shared object file\nand more")
+
+    x, y = overlapping(15, n=20)
+    monkeypatch.setattr(importlib, "import_module", fails)
+    reason = peer().skip(build(CSVC, x, y))
+    assert reason == (
+        f"{peer.name} needs the package {peer.package}, which cannot be loaded: "
+        "libgomp.so.1: cannot open shared object file; reinstall it."
+    )
+
+
+@pytest.mark.parametrize("peer", optional(SklearnEx))
+def test_float32_is_handed_over_as_float32(peer):
+    x, y = overlapping(16, n=80)
+    for points in (x, scipy.sparse.csr_array(x)):
+        problem = build(CSVC, points, y)
+        assert peer(dtype="float32").converted(problem).dtype == np.float32
+        assert peer().converted(problem).dtype == np.float64
+    found = certified(build(CSVC, x, y), peer(dtype="float32").solve(build(CSVC, x, y)))
+    assert found.relative_gap < 1e-3
+
+
+@pytest.mark.parametrize("peer", optional(SklearnEx))
+def test_sklearnex_runs_with_the_threads_of_the_run(peer, monkeypatch):
+    import daal4py
+
+    x, y = overlapping(17, n=80)
+    given = []
+    monkeypatch.setattr(daal4py, "daalinit", given.append)
+    problem = build(CSVC, x, y)
+    monkeypatch.setattr(KernelOracle, "threads", 3, raising=False)
+    peer().converted(problem)
+    assert given == [3]
+
+
+@pytest.mark.parametrize("peer", optional(SklearnEx))
+def test_what_sklearnex_hands_back_is_no_result_of_its(peer, monkeypatch):
+    import sklearn.svm
+    import sklearnex.svm
+
+    x, y = overlapping(18, n=80)
+    monkeypatch.setattr(sklearnex.svm, "SVC", sklearn.svm.SVC)
+    with pytest.raises(UsageError, match="handed this problem back to scikit-learn"):
+        peer().solve(build(CSVC, x, y))
 
 
 @pytest.mark.parametrize("data", [cancer, digits, overlapping])
@@ -69,7 +204,8 @@ def test_libsvm_smo_and_qp_agree(data, cost):
 
 @EVERY
 @pytest.mark.parametrize("storage", ["csr", "float32", "precomputed"])
-def test_storage_does_not_change_the_optimum(solver, storage):
+def test_storage_does_not_change_the_optimum(peer, storage):
+    solver = peer(tol=1e-6)
     x, y = overlapping(2, n=80)
     expected = certified(build(CSVC, x, y), solver.solve(build(CSVC, x, y))).dual
     data = {"csr": scipy.sparse.csr_array(x), "float32": x.astype(np.float32), "precomputed": RBF(0.5).block(x, x)}
@@ -81,14 +217,15 @@ def test_storage_does_not_change_the_optimum(solver, storage):
     assert found.relative_gap < 1e-3
 
 
+@OF_SCIKIT_LEARN
 @pytest.mark.parametrize("kernel", [RBF(0.3), Linear()], ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("data", [cancer, digits])
 @pytest.mark.parametrize("cap", [None, 0.05, "least"])
-def test_the_nu_svm_is_the_reduced_hull_problem(data, cap, kernel):
+def test_the_nu_svm_is_the_reduced_hull_problem(peer, data, cap, kernel):
     x, y = data()
     least = 1.0 / min((y > 0).sum(), (y < 0).sum())
     problem = build(ReducedHull, x, y, kernel, D=least if cap == "least" else cap)
-    solution = LibSVM(tol=1e-7).solve(problem)
+    solution = peer(tol=1e-7).solve(problem)
     assert certified(problem, solution).relative_gap < 1e-4
     best = QP().solve(problem)
     scores = problem.kernel.expand(best.dual_coef)
@@ -145,7 +282,8 @@ class Laplace(DotProductKernel):
 
 
 @EVERY
-def test_what_the_library_cannot_do_is_skipped_in_words(solver):
+def test_what_the_library_cannot_do_is_skipped_in_words(peer):
+    solver = peer()
     x, y = overlapping(7, n=10)
     assert solver.skip(build(CSVC, x, y)) is None
     assert "cannot add a ridge" in solver.skip(CSVC.build(KernelOracle(RBF(0.5), x, ridge=0.1), y))
@@ -156,16 +294,17 @@ def test_what_the_library_cannot_do_is_skipped_in_words(solver):
         next(solver.iterates(one_class, np.random.default_rng(0)))
 
 
-def test_sklearnex_leaves_precomputed_kernels_to_libsvm():
+@pytest.mark.parametrize("peer", optional(SklearnEx, LibSVMOfficial, ThunderSVM))
+def test_precomputed_kernels_are_left_to_libsvm(peer):
     x, y = overlapping(8, n=10)
     gram = build(CSVC, RBF(0.5).block(x, x), y, Precomputed())
-    assert "take libsvm" in SklearnEx().skip(gram)
+    assert "take libsvm" in peer().skip(gram)
     assert LibSVM().skip(gram) is None
 
 
 def test_a_solver_appears_where_its_package_is_installed(monkeypatch):
-    names = [solver.name for solver in harness_peers.harness_solvers()]
-    assert names == ["libsvm", "sklearnex"] if HAS_SKLEARNEX else names == ["libsvm"]
+    assert harness_peers.harness_solvers() == INSTALLED
+    assert LibSVM in INSTALLED
     monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
     assert harness_peers.harness_solvers() == []
 
@@ -182,5 +321,8 @@ def test_parameters():
 
 
 def test_importing_the_plugin_loads_no_library():
-    code = "import sys, harness_peers; assert not {'sklearn', 'sklearnex', 'scipy'} & set(sys.modules), 'too heavy'"
+    code = (
+        "import sys, harness_peers; "
+        "assert not {'sklearn', 'sklearnex', 'scipy', 'libsvm', 'thundersvm'} & set(sys.modules), 'too heavy'"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)

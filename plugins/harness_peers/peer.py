@@ -1,0 +1,128 @@
+"""What the libraries have in common: one call that trains, data in the library's own format, coefficients in ours.
+
+A peer is a black box: it computes its own kernel values and ends with one model. The formulation, the kernel and the
+costs C_i are handed over; the coefficients come back in the harness's signs and are certified like any others.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import time
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from harness import CSVC, RBF, EpsSVR, Iterate, Linear, OneClass, Poly, Precomputed, Solver, UsageError, parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness import Kernel, Problem
+
+
+@dataclass(frozen=True)
+class Peer(Solver):
+    """Another library's trainer.
+
+    package : what is imported; the solver appears only where it is installed
+    kernels : the harness's kernels that the library has
+    class_costs : True if the library takes one C for each class, but none for each point
+
+    ``info`` says what the model's own data format cost: ``conversion_seconds`` and ``conversion_cpu_seconds`` are part
+    of the run's time, and whoever compares training calls alone subtracts them.
+    """
+
+    observable = False
+    package: ClassVar[str]
+    kernels: ClassVar[tuple[type[Kernel], ...]] = (RBF, Linear, Poly, Precomputed)
+    class_costs: ClassVar[bool] = False
+
+    tol: float = parameter(1e-3, "stop when no pair violates the optimality conditions by more", gt=0)
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with ``tol`` a tenth of ``gap``, if that is less.
+
+        A guess: what the library knows is gap <= tol / 2 * sum C_i; the certificate says what was reached.
+        """
+        return self.replaced(tol=min(self.tol, 0.1 * gap))
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse what the library has no words for, and everything if it cannot be loaded."""
+        name, kernel = self.name, problem.kernel.kernel
+        if problem.kernel.ridge != 0.0:
+            return f"{name} computes its own kernel values and cannot add a ridge to their diagonal."
+        if isinstance(kernel, Precomputed) and Precomputed not in self.kernels:
+            return f"{name} is handed no precomputed kernels here; take libsvm."
+        if not isinstance(kernel, self.kernels):
+            known = ", ".join(cls.name for cls in self.kernels)
+            return f"{name} has no kernel '{kernel.name}'; it has {known}."
+        if not isinstance(problem, (EpsSVR, OneClass)) and np.ptp(problem.targets) == 0.0:
+            return f"{name} needs points of both classes; all {problem.n} are of one."
+        if self.class_costs and isinstance(problem, CSVC) and not _uniform_by_class(problem):
+            return f"{name} takes one C for each class, not one for each point; take libsvm."
+        try:
+            importlib.import_module(self.package)
+        except Exception as error:  # a library of another machine or version may raise anything
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            return f"{name} needs the package {self.package}, which cannot be loaded: {lines[0]}; reinstall it."
+        return None
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield the library's model, once."""
+        reason = self.skip(problem)
+        if reason is not None:
+            raise UsageError(reason)
+        wall, cpu = time.perf_counter(), time.process_time()
+        handed = self.converted(problem)
+        conversion = {
+            "conversion_seconds": time.perf_counter() - wall,
+            "conversion_cpu_seconds": time.process_time() - cpu,
+        }
+        found = self.trained(problem, handed)
+        found.info = {**found.info, **conversion}
+        yield found
+
+    @abstractmethod
+    def converted(self, problem: Problem) -> Any:
+        """Return the training points in the library's format; timed by itself."""
+
+    @abstractmethod
+    def trained(self, problem: Problem, handed: Any) -> Iterate:
+        """Train on what :meth:`converted` returned; the one call whose time is the library's."""
+
+
+def threads_of(problem: Problem) -> int:
+    """Return the threads of the run."""
+    return int(getattr(problem.kernel, "threads", os.environ.get("OMP_NUM_THREADS", "1")))
+
+
+def _uniform_by_class(problem: CSVC) -> bool:
+    return all(np.ptp(problem.upper[problem.targets == label]) == 0.0 for label in (-1.0, 1.0))
+
+
+def class_cost(problem: CSVC, label: float) -> float:
+    """Return C_i of the class ``label``, the same for all of its points."""
+    return float(problem.upper[problem.targets == label][0])
+
+
+def at_bounds(coef: Any, lower: Any, upper: Any) -> Any:
+    """Return ``coef`` with what a float32 library has at its bound put there: its bound is float32(C_i)."""
+    for bound in (lower, upper):
+        bound = np.broadcast_to(bound, coef.shape)
+        close = (np.abs(coef - bound) <= np.finfo(np.float32).eps * np.abs(bound)) & (bound != 0.0)
+        coef[close] = bound[close]
+    return coef
+
+
+def with_int32_indices(points: Any, dtype: Any = None) -> Any:
+    """Return the points as the libraries take them: sparse indices of 32 bits, values of ``dtype`` (None: as they are)."""
+    if isinstance(points, np.ndarray):
+        return points if dtype is None else np.ascontiguousarray(points, dtype=dtype)
+    if points.indices.dtype == np.int32 and dtype in (None, points.dtype):
+        return points
+    data = points.data if dtype is None else points.data.astype(dtype)
+    parts = (data, points.indices.astype(np.int32), points.indptr.astype(np.int32))
+    return type(points)(parts, shape=points.shape)

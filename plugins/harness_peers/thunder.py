@@ -1,0 +1,123 @@
+"""ThunderSVM on the CPU (the wheel ``thundersvm-cpu``), called through its C functions.
+
+The wheel's own ``fit`` copies the support vectors through Python loops, and hands the labels of sparse data over as
+integers where the library reads float32. Source: Wen, Shi, Li, He, Chen, JMLR 19 (2018).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from harness import CSVC, RBF, Iterate, Linear, Poly, UsageError
+from harness_peers.peer import Peer, at_bounds, class_cost, threads_of, with_int32_indices
+
+if TYPE_CHECKING:
+    from harness import Kernel, Problem
+
+_C_SVC = 0
+_NO_LIMIT = -1  # of iterations, of threads (those of OpenMP) and of memory
+
+
+@dataclass(frozen=True)
+class ThunderSVM(Peer):
+    """ThunderSVM: working sets of 1024 points, kernel rows in float32 by sparse products, no row cache beyond them.
+
+    Where no coefficient is free its intercept has the wrong sign; it is passed on, and the certificate shows it.
+    """
+
+    name = "thundersvm"
+    package = "thundersvm.thundersvm"
+    solves: ClassVar[tuple[type[Problem], ...]] = (CSVC,)
+    kernels: ClassVar[tuple[type[Kernel], ...]] = (RBF, Linear, Poly)
+    class_costs = True
+
+    def converted(self, problem: Problem) -> Any:
+        return with_int32_indices(problem.kernel.points, np.float32)
+
+    def trained(self, problem: Problem, handed: Any) -> Iterate:
+        from threadpoolctl import threadpool_limits
+
+        assert isinstance(problem, CSVC)
+        library = importlib.import_module(self.package).thundersvm
+        library.model_new.restype = ctypes.c_void_p
+        model = ctypes.c_void_p(library.model_new(_C_SVC))
+        try:
+            with threadpool_limits(threads_of(problem), user_api="openmp"):
+                features = self._train(library, model, problem, handed)
+            members, values, rho = _read(library, model, features)
+        finally:
+            library.model_free(model)
+        coef = np.zeros(problem.n)
+        coef[members] = values
+        sign = float(problem.targets[0])  # the class of the first point is the library's positive one
+        coef = at_bounds(sign * coef, problem.lower_bounds, problem.upper_bounds)
+        return Iterate(coef, -sign * rho, done=True)
+
+    def _train(self, library: Any, model: Any, problem: CSVC, handed: Any) -> int:
+        """Train ``model``; return the number of features that the library saw."""
+        labels = problem.targets.astype(np.float32)
+        weights = np.array([class_cost(problem, label) / problem.C for label in (-1.0, 1.0)], dtype=np.float32)
+        classes = np.array([-1, 1], dtype=np.int32)
+        features, count, success = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        common = (
+            _C_SVC,
+            *_kernel_arguments(problem.kernel.kernel),
+            ctypes.c_float(problem.C),
+            ctypes.c_float(0.5),  # nu and epsilon: of other formulations
+            ctypes.c_float(0.1),
+            ctypes.c_float(self.tol),
+            0,  # no probabilities
+            len(classes),
+            _pointer(classes),
+            _pointer(weights),
+            0,  # silent
+            *(_NO_LIMIT, _NO_LIMIT, _NO_LIMIT),
+            0,  # of the GPUs it was not built for
+            ctypes.byref(features),
+            ctypes.byref(count),
+            ctypes.byref(success),
+            model,
+        )
+        if isinstance(handed, np.ndarray):
+            library.dense_model_scikit(*handed.shape, _pointer(handed), _pointer(labels), *common)
+        else:
+            parts = (_pointer(handed.data), _pointer(handed.indptr), _pointer(handed.indices))
+            library.sparse_model_scikit(problem.n, *parts, _pointer(labels), *common)
+        if success.value == -1:
+            raise UsageError("thundersvm says that its training failed, and not why.")
+        return features.value
+
+
+def _read(library: Any, model: Any, features: int) -> tuple[Any, Any, float]:
+    """Return the indices of the support vectors, their coefficients and rho; f(x) = sum coef_i k(x_i, x) - rho."""
+    count = library.n_sv(model)
+    # the support vectors themselves come along: the library has no other road to their indices
+    starts, columns = np.empty(count + 1, np.int32), np.empty(count * features, np.int32)
+    data, members, coef = np.empty(count * features, np.float32), np.empty(count, np.int32), np.empty(count, np.float32)
+    library.get_sv(
+        _pointer(starts), _pointer(columns), _pointer(data), ctypes.byref(ctypes.c_int()), _pointer(members), model
+    )
+    library.get_coef(_pointer(coef), 2, count, model)
+    rho = ctypes.c_float()
+    library.get_rho(ctypes.byref(rho), 1, model)
+    return members, coef, float(rho.value)
+
+
+def _kernel_arguments(kernel: Kernel) -> tuple[Any, ...]:
+    """Return kernel type, degree, gamma and coef0 as the library takes them."""
+    match kernel:
+        case RBF(gamma=gamma):
+            return 2, 3, ctypes.c_float(gamma), ctypes.c_float(0.0)
+        case Poly(degree=degree, gamma=gamma, coef0=coef0):
+            return 1, degree, ctypes.c_float(gamma), ctypes.c_float(coef0)
+    assert isinstance(kernel, Linear)
+    return 0, 3, ctypes.c_float(0.0), ctypes.c_float(0.0)
+
+
+def _pointer(array: Any) -> Any:
+    return array.ctypes.data_as(ctypes.c_void_p)
