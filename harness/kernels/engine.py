@@ -6,10 +6,13 @@ tiles that stay in the cache for the kernel's pass; sparse ones are CSR times a 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.kernels.crew import Crew
 from harness.kernels.functions import DotProductKernel, Kernel, Precomputed, squared_norms
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
 
     Block = np.ndarray[Any, np.dtype[Any]]
     Points = Block | scipy.sparse.csr_array
+    After = Callable[[int, int], None]
 
 _TILE_BYTES = 1 << 20  # one tile of products: measured best near the size of a core's L2
 _ROWS_BYTES = 64 << 20  # densified sparse rows, or rows read from a mapped file, held at a time
@@ -44,6 +48,7 @@ class Engine:
         self.sparse = not isinstance(x, np.ndarray)
         self.mapped = is_mapped(x)
         self.centre: Block | None = None
+        self._crew = Crew()
         self._x: Any = self._converted(x)
         self._sq: Block | None = None
         if isinstance(kernel, DotProductKernel):
@@ -88,6 +93,30 @@ class Engine:
         else:
             self._dense_block(out, rows, columns)
         return out
+
+    def fill(
+        self,
+        rows: Block,
+        out: Block,
+        slots: Block,
+        columns: Block | None,
+        after: After,
+        threads: int = 1,
+    ) -> None:
+        """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each."""
+        width = self.n if columns is None else len(columns)
+        tile = max(256, _TILE_BYTES // (self.dtype.itemsize * max(1, len(rows))))
+        share = -(-max(1, width) // threads)
+
+        def tiles(first: int, last: int) -> None:
+            for start in range(first, last, tile):
+                stop = min(start + tile, last)
+                part = np.arange(start, stop) if columns is None else columns[start:stop]
+                if len(rows):
+                    out[slots, start:stop] = self.block(rows, part)
+                after(start, stop)
+
+        self._crew.run([partial(tiles, first, min(first + share, width)) for first in range(0, max(1, width), share)])
 
     def _general_block(self, out: Block, rows: Block, columns: Block | None) -> None:
         """Ask a kernel that is no function of inner products; mapped points are converted in pieces."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,7 @@ class KernelOracle:
     cache_mb : memory for cached rows, MB of 2^20 bytes; at least two rows are kept
     ridge : added to k(x_i, x_i) on the diagonal (l2-svc: 1/chi)
     dtype : of the values; float64 unless a solver asks for :meth:`astype` float32
+    threads : that share the columns of a request, at least 1
 
     Arrays handed out are read-only: copy what you want to change.
     """
@@ -60,6 +61,7 @@ class KernelOracle:
         dtype: Any = np.float64,
         counter: Counter | None = None,
         engine: Engine | None = None,
+        threads: int = 1,
     ) -> None:
         self.kernel = kernel
         self.points = x
@@ -69,6 +71,9 @@ class KernelOracle:
         self.engine = engine if engine is not None else Engine(kernel, x, dtype)
         self.n = self.engine.n
         self.dtype = self.engine.dtype
+        self.threads = int(threads)
+        if self.threads < 1:
+            raise ValueError(f"threads={threads} asked of a kernel oracle; give the number of threads, 1 or more.")
         self._capacity = max(2, int(self.cache_mb * 2**20 / max(1, self.n * self.dtype.itemsize)))
         self._rows: OrderedDict[int, Block] = OrderedDict()
         self._diagonal: Block | None = None
@@ -148,6 +153,66 @@ class KernelOracle:
                 values[same] += self.ridge
         return _read_only(values)
 
+    def fill(
+        self,
+        rows: Block,
+        out: Block,
+        slots: Block | None = None,
+        columns: Block | None = None,
+        after: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Compute K[rows, columns] straight into the caller's array, counted and not cached.
+
+        Parameters
+        ----------
+        rows : (q,) training points; may be empty
+        out : C-ordered 2-D array of the oracle's dtype, at least m columns wide; changed in place
+        slots : (q,) rows of ``out``, all different: K[rows[p], columns] goes to ``out[slots[p], :m]``; 0 .. q-1 if None
+        columns : (m,) training points, all n if None
+        after : called as ``after(start, stop)`` when columns [start, stop) of all rows are in ``out``, while they are
+            still in the core's cache, from the thread that computed them. The tiles are disjoint and cover all
+            columns, in no particular order if there are several threads.
+
+        Raises
+        ------
+        IndexError : a row, column or slot outside its range.
+        ValueError : ``out`` has another dtype, order or shape.
+        """
+        rows = self._checked(rows)
+        columns = None if columns is None else self._checked(columns)
+        width = self.n if columns is None else len(columns)
+        slots = np.arange(len(rows)) if slots is None else np.asarray(slots, dtype=np.intp)
+        self._check_target(out, slots, len(rows), width)
+
+        def finished(start: int, stop: int) -> None:
+            if self.ridge:
+                self._add_ridge(out, slots, rows, columns, start, stop)
+            if after is not None:
+                after(start, stop)
+
+        self.engine.fill(rows, out, slots, columns, finished, self.threads)
+        self._count(len(rows) * width)
+
+    def _check_target(self, out: Block, slots: Block, count: int, width: int) -> None:
+        if not (isinstance(out, np.ndarray) and out.ndim == 2 and out.flags.c_contiguous and out.dtype == self.dtype):
+            raise ValueError(f"out must be a C-ordered 2-D array of {self.dtype}; make it with np.empty.")
+        if out.shape[1] < width:
+            raise ValueError(f"out has {out.shape[1]} columns; {width} were asked for.")
+        if slots.shape != (count,):
+            raise ValueError(f"slots has shape {slots.shape} for {count} rows; give one slot a row.")
+        if slots.size and not (slots.min() >= 0 and slots.max() < len(out)):
+            wrong = int(slots[(slots < 0) | (slots >= len(out))][0])
+            raise IndexError(f"slot {wrong} of an array of {len(out)} rows; they run from 0 to {len(out) - 1}.")
+
+    def _add_ridge(self, out: Block, slots: Block, rows: Block, columns: Block | None, start: int, stop: int) -> None:
+        """Add the ridge where row and column are the same point, in columns [start, stop)."""
+        if columns is None:
+            inside = (rows >= start) & (rows < stop)
+            out[slots[inside], rows[inside]] += self.ridge
+        else:
+            row, column = np.nonzero(rows[:, None] == columns[None, start:stop])
+            out[slots[row], start + column] += self.ridge
+
     def diagonal(self) -> Block:
         """Return k(x_i, x_i) + ridge for all points, (n,) float64; n evaluations the first time; read-only."""
         if self._diagonal is None:
@@ -217,32 +282,32 @@ class KernelOracle:
             scores[part] = points[part if index is None else index[part]].astype(np.float64, copy=False) @ weights
         return scores
 
+    def _view(self, points: Points, engine: Engine, **changed: Any) -> KernelOracle:
+        settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, "threads": self.threads, **changed}
+        return KernelOracle(self.kernel, points, counter=self.counter, engine=engine, **settings)
+
     def astype(self, dtype: Any) -> KernelOracle:
         """Return this oracle with values of another dtype (float32 or float64), the same counter, its own cache."""
         if np.dtype(dtype) == self.dtype:
             return self
-        return KernelOracle(
-            self.kernel, self.points, cache_mb=self.cache_mb, ridge=self.ridge, dtype=dtype, counter=self.counter
-        )
+        return self._view(self.points, Engine(self.kernel, self.points, dtype))
 
     def with_cache(self, cache_mb: float) -> KernelOracle:
         """Return this oracle with an empty cache of another size, the same counter and the same data."""
-        return KernelOracle(
-            self.kernel, self.points, cache_mb=cache_mb, ridge=self.ridge, counter=self.counter, engine=self.engine
-        )
+        return self._view(self.points, self.engine, cache_mb=cache_mb)
 
     def with_ridge(self, ridge: float) -> KernelOracle:
         """Return the oracle of k + ridge * delta_ij, the same counter and the same data, its own cache."""
-        return KernelOracle(
-            self.kernel, self.points, cache_mb=self.cache_mb, ridge=ridge, counter=self.counter, engine=self.engine
-        )
+        return self._view(self.points, self.engine, ridge=ridge)
+
+    def with_threads(self, threads: int) -> KernelOracle:
+        """Return this oracle with requests shared by ``threads`` threads, the same counter and data, its own cache."""
+        return self._view(self.points, self.engine, threads=threads)
 
     def restrict(self, indices: Block) -> KernelOracle:
         """Return the oracle over ``x[indices]``: the same counter, its own cache."""
         engine = self.engine.subset(np.asarray(indices, dtype=np.intp))
-        return KernelOracle(
-            self.kernel, engine.source, cache_mb=self.cache_mb, ridge=self.ridge, counter=self.counter, engine=engine
-        )
+        return self._view(engine.source, engine)
 
     @contextmanager
     def uncounted(self) -> Iterator[None]:

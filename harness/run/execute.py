@@ -68,7 +68,9 @@ class Workbench:
             checked = KernelOracle(kernel, dataset.x_train)
             check_finite(checked)
             self._engines[key] = checked.engine
-        oracle = KernelOracle(kernel, dataset.x_train, cache_mb=spec.cache_mb, engine=self._engines[key])
+        oracle = KernelOracle(
+            kernel, dataset.x_train, cache_mb=spec.cache_mb, engine=self._engines[key], threads=spec.threads
+        )
         return FORMULATIONS[spec.formulation].build(oracle, dataset.y_train, spec.problem_parameters)
 
     def solver(self, spec: RunSpec) -> Solver:

@@ -1,0 +1,163 @@
+"""fill() writes what block() returns, where it is told to, tile by tile, with any number of threads."""
+
+import os
+import threading
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import RBF, KernelOracle, Linear, Poly, Precomputed
+
+N = 700
+
+
+def oracle_of(kind: str, dtype: str = "float64", *, n: int = N, ridge: float = 0.5, threads: int = 1) -> KernelOracle:
+    x = np.random.default_rng(0).normal(size=(n, 3))
+    x[:, 0] *= x[:, 0] > 1.0
+    kernel = {"linear": Linear(), "poly": Poly(degree=2)}.get(kind, RBF(gamma=0.4))
+    if kind == "precomputed":
+        kernel, x = Precomputed(), kernel.block(x, x)
+    data = scipy.sparse.csr_array(x) if kind == "csr" else x
+    return KernelOracle(kernel, data, dtype=dtype, ridge=ridge, threads=threads)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("kind", ["rbf", "linear", "poly", "csr", "precomputed"])
+def test_fill_writes_the_block_into_its_slots(kind: str, dtype: str, threads: int) -> None:
+    oracle = oracle_of(kind, dtype, threads=threads)
+    rows, slots, columns = np.array([5, 699, 5, 0]), np.array([6, 1, 3, 0]), np.array([699, 5, 5, 8, 0])
+    for asked in (None, columns):
+        width = N if asked is None else len(asked)
+        expected = oracle.block(rows, asked)
+        out = np.full((8, width + 2), np.nan, dtype=dtype)
+        before = oracle.counter.evaluations
+        oracle.fill(rows, out, slots, asked)
+        assert oracle.counter.evaluations == before + len(rows) * width
+        np.testing.assert_allclose(out[slots, :width], expected, rtol=1e-6)
+        out[slots, :width] = np.nan
+        assert np.isnan(out).all()  # nothing else was written
+    plain = np.empty((4, N), dtype=dtype)
+    oracle.fill(rows, plain)
+    np.testing.assert_allclose(plain, oracle.block(rows), rtol=1e-6)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 1, 40])
+@pytest.mark.parametrize("columns", [None, 0, 1, 3000])
+def test_after_sees_every_column_once_and_finished(threads: int, count: int, columns: int | None) -> None:
+    n = 5000
+    oracle = oracle_of("rbf", "float32", n=n, threads=threads)
+    rng = np.random.default_rng(1)
+    rows, picked = rng.integers(0, n, count), None if columns is None else rng.integers(0, n, columns)
+    width = n if picked is None else len(picked)
+    expected = oracle.block(rows, picked)
+    out, seen, lock = np.full((count, width), np.nan, dtype=np.float32), np.zeros(width, dtype=int), threading.Lock()
+    names = set()
+
+    def after(start: int, stop: int) -> None:
+        assert start < stop
+        np.testing.assert_allclose(out[:, start:stop], expected[:, start:stop], rtol=1e-5)
+        with lock:
+            seen[start:stop] += 1
+            names.add(threading.get_ident())
+
+    oracle.fill(rows, out, columns=picked, after=after)
+    assert (seen == 1).all()
+    assert len(names) <= threads
+
+
+def test_the_same_threads_give_the_same_bits() -> None:
+    rows = np.arange(0, N, 9)
+    for threads in (1, 2):
+        outs = []
+        for _ in range(3):
+            out = np.empty((len(rows), N), dtype=np.float32)
+            oracle_of("rbf", "float32", threads=threads).fill(rows, out)
+            outs.append(out.tobytes())
+        assert len(set(outs)) == 1
+
+
+def test_an_error_in_after_reaches_the_caller_and_the_oracle_lives_on() -> None:
+    oracle = oracle_of("rbf", threads=3)
+    out = np.empty((1, N))
+
+    def after(start: int, stop: int) -> None:
+        raise ArithmeticError(f"at {start}")
+
+    with pytest.raises(ArithmeticError, match="at "):
+        oracle.fill([3], out, after=after)
+    oracle.fill([3], out)
+    np.testing.assert_allclose(out[0], oracle.row(3), rtol=1e-12)
+
+
+def test_threads_work_in_a_forked_child() -> None:
+    oracle = oracle_of("rbf", threads=2)
+    out = np.empty((1, N))
+    oracle.fill([3], out)  # the parent's threads exist now; the child has none of them
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads: what is tested here
+        child = os.fork()
+    if child == 0:
+        again = np.empty((1, N))
+        oracle.fill([3], again)
+        os._exit(0 if np.array_equal(out, again) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_the_threads_end_with_the_oracle() -> None:
+    before = threading.active_count()
+    oracle = oracle_of("rbf", threads=3)
+    oracle.fill([1], np.empty((1, N)))
+    assert threading.active_count() == before + 2
+    workers = [t for t in threading.enumerate() if t.name == "harness-kernels"][-2:]
+    del oracle
+    for worker in workers:
+        worker.join(timeout=10)
+        assert not worker.is_alive()
+
+
+def test_views_keep_the_number_of_threads() -> None:
+    oracle = oracle_of("rbf").with_threads(2)
+    for view in (oracle.restrict([1, 2]), oracle.astype("float32"), oracle.with_cache(1.0), oracle.with_ridge(1.0)):
+        assert view.threads == 2
+    assert oracle.with_threads(1).threads == 1
+    with pytest.raises(ValueError, match="threads=0"):
+        oracle.with_threads(0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "match"),
+    [
+        ({"out": np.empty((1, N), dtype=np.float32)}, ValueError, "C-ordered 2-D array of float64"),
+        ({"out": np.empty((N, 2)).T}, ValueError, "C-ordered"),
+        ({"out": np.empty(N)}, ValueError, "2-D"),
+        ({"out": np.empty((1, N - 1))}, ValueError, "699 columns; 700"),
+        ({"slots": [0, 1]}, ValueError, "one slot a row"),
+        ({"slots": [1]}, IndexError, "slot 1 of an array of 1 rows"),
+        ({"slots": [-1]}, IndexError, "slot -1"),
+        ({"rows": [N]}, IndexError, "700 asked"),
+        ({"columns": [-2]}, IndexError, "-2 asked"),
+    ],
+)
+def test_what_does_not_fit_is_refused(arguments, error, match) -> None:
+    oracle = oracle_of("rbf")
+    with pytest.raises(error, match=match):
+        oracle.fill(**{"rows": [3], "out": np.empty((1, N)), **arguments})
+    assert oracle.counter.evaluations == 0
+
+
+@given(st.integers(1, 40), st.integers(0, 9), st.integers(1, 4), st.booleans(), st.randoms(use_true_random=False))
+def test_fill_equals_block_for_any_rows_and_columns(n: int, count: int, threads: int, some: bool, random) -> None:
+    oracle = oracle_of("rbf", n=n, threads=threads)
+    rows = np.array([random.randrange(n) for _ in range(count)], dtype=int)
+    columns = np.array([random.randrange(n) for _ in range(random.randrange(12))], dtype=int) if some else None
+    expected = oracle.block(rows, columns)
+    out = np.full((count + 2, expected.shape[1]), np.nan)
+    slots = np.array(random.sample(range(count + 2), count), dtype=int)
+    oracle.fill(rows, out, slots, columns)
+    np.testing.assert_allclose(out[slots], expected, rtol=1e-12)
