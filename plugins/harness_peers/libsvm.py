@@ -21,7 +21,7 @@ from harness import (
     UsageError,
     parameter,
 )
-from harness_peers.peer import Peer, at_bounds, threads_of, with_int32_indices
+from harness_peers.peer import Peer, at_bounds, with_int32_indices
 
 if TYPE_CHECKING:
     from harness import Kernel, Problem
@@ -137,7 +137,7 @@ class SklearnEx(LibSVM):
 
     def converted(self, problem: Problem) -> Any:
         # oneDAL's threads are TBB's: OMP_NUM_THREADS does not reach them
-        importlib.import_module("daal4py").daalinit(threads_of(problem))
+        importlib.import_module("daal4py").daalinit(problem.kernel.threads)
         return with_int32_indices(problem.kernel.points, np.dtype(self.dtype))
 
     def _model(self, estimator: str, problem: Problem, **values: Any) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from harness import CSVC, RBF, Iterate, Linear, Poly, UsageError, parameter
-from harness_peers.peer import Peer, at_bounds, class_cost, threads_of, with_int32_indices
+from harness_peers.peer import Peer, at_bounds, class_cost, with_int32_indices
 
 if TYPE_CHECKING:
     from harness import Kernel, Problem
@@ -50,7 +50,7 @@ class LibSVMOfficial(Peer):
         refusal = library.libsvm.svm_check_parameter(handed, options)
         if refusal:
             raise UsageError(f"libsvm-official refuses the problem: {refusal.decode()}.")
-        with threadpool_limits(threads_of(problem), user_api="openmp"):
+        with threadpool_limits(problem.kernel.threads, user_api="openmp"):
             pointer = library.libsvm.svm_train(handed, options)
         model = library.toPyModel(pointer)  # freed when it goes
         coef = np.zeros(problem.n)

@@ -7,7 +7,6 @@ costs C_i are handed over; the coefficients come back in the harness's signs and
 from __future__ import annotations
 
 import importlib
-import os
 import time
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -92,11 +91,6 @@ class Peer(Solver):
     @abstractmethod
     def trained(self, problem: Problem, handed: Any) -> Iterate:
         """Train on what :meth:`converted` returned; the one call whose time is the library's."""
-
-
-def threads_of(problem: Problem) -> int:
-    """Return the threads of the run."""
-    return int(getattr(problem.kernel, "threads", os.environ.get("OMP_NUM_THREADS", "1")))
 
 
 def _uniform_by_class(problem: CSVC) -> bool:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from harness import CSVC, RBF, Iterate, Linear, Poly, UsageError
-from harness_peers.peer import Peer, at_bounds, class_cost, threads_of, with_int32_indices
+from harness_peers.peer import Peer, at_bounds, class_cost, with_int32_indices
 
 if TYPE_CHECKING:
     from harness import Kernel, Problem
@@ -47,7 +47,7 @@ class ThunderSVM(Peer):
         library.model_new.restype = ctypes.c_void_p
         model = ctypes.c_void_p(library.model_new(_C_SVC))
         try:
-            with threadpool_limits(threads_of(problem), user_api="openmp"):
+            with threadpool_limits(problem.kernel.threads, user_api="openmp"):
                 features = self._train(library, model, problem, handed)
             members, values, rho = _read(library, model, features)
         finally:

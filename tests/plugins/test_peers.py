@@ -176,8 +176,7 @@ def test_sklearnex_runs_with_the_threads_of_the_run(peer, monkeypatch):
     x, y = overlapping(17, n=80)
     given = []
     monkeypatch.setattr(daal4py, "daalinit", given.append)
-    problem = build(CSVC, x, y)
-    monkeypatch.setattr(KernelOracle, "threads", 3, raising=False)
+    problem = CSVC.build(KernelOracle(RBF(0.5), x).with_threads(3), y)
     peer().converted(problem)
     assert given == [3]
 
