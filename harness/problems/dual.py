@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
     Groups = np.ndarray[Any, np.dtype[np.int8]]
 
-_ROUNDING = 1e-12  # a group's sum this far off, relative to its coefficients, is no reason for new support vectors
+_EXACT = 1e-16  # what a group's sum may be off, relative to its coefficients
+_ROUNDING = 1e-12  # and what is no reason to move a variable off its bound
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +29,7 @@ class DualForm:
 
     linear, lower, upper : (V,) float64, contiguous and the form's own; 0 is always in [lower, upper]
     start : (V,) float64, a cheap feasible point; it fixes the sums
-    copies : 1, or 2 where a point has one variable for each sign (eps-svr: the first rises, the second falls)
+    copies : 1, or 2 where a point has one variable for each sign (eps-svr with epsilon > 0: the first is >= 0)
     groups : number of sums that are fixed: 0 (no bias), 1, or 2 (hulls: one for each class)
     group : (V,) int8, the group of each variable; zeros unless there are two (hulls: 0 positive, 1 negative class)
     unit : what tau counts in, in units of f(x): 1, or the cap of a coefficient where the sums are 1 (LIBSVM's scale)
@@ -97,8 +98,8 @@ class DualForm:
     def variables(self, dual_coef: Vector) -> Vector:
         """Return feasible variables (V,) near the signed coefficients ``dual_coef``, (n,): a warm start.
 
-        They are clipped into the box; what a group's sum is off is shared by the variables in use, in proportion
-        to their room, and by the others only where those do not suffice.
+        They are clipped into the box; what a group's sum is off is shared by its free variables in proportion to
+        their room, then by those at a bound but in use, and by the others only where these do not suffice.
         """
         coef = np.asarray(dual_coef, dtype=np.float64)
         parts = [coef] if self.copies == 1 else [np.maximum(coef, 0.0), np.minimum(coef, 0.0)]
@@ -111,16 +112,20 @@ class DualForm:
 
 def _with_sum(a: Vector, lower: Vector, upper: Vector, total: float) -> Vector:
     """Return ``a`` inside its bounds and with its sum as near to ``total`` as rounding allows."""
-    for _ in range(6):
+    for _ in range(8):
         excess = float(a.sum()) - total
-        if excess == 0.0:
+        off = abs(excess) / max(abs(total), float(np.abs(a).sum()), 1e-300)
+        if off <= _EXACT:
             break
         room: Vector = a - lower if excess > 0.0 else upper - a
-        in_use = np.where(a != 0.0, room, 0.0)
-        if in_use.any():
-            room = in_use
-        elif abs(excess) <= _ROUNDING * max(abs(total), float(np.abs(a).sum())):
+        # a variable moved off its bound by rounding would count as free: the free ones first, then those in use
+        free, used = np.where((a > lower) & (a < upper), room, 0.0), np.where(a != 0.0, room, 0.0)
+        if free.any():
+            room = free
+        elif off <= _ROUNDING:
             break
+        elif used.any():
+            room = used
         if not room.any():
             break
         a = np.clip(a - excess * (room / room.sum()), lower, upper)

@@ -56,15 +56,17 @@ class EpsSVR(Problem):
         return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
 
     def dual_form(self) -> DualForm:
-        zero, cost = np.zeros(self.n), np.full(self.n, self.C)
+        y, zero, cost = self.targets, np.zeros(self.n), np.full(self.n, self.C)
+        # without a tube the price of both signs is the same, and one variable has them both
+        copies = 2 if self.epsilon > 0.0 else 1
         return DualForm(
-            linear=np.concatenate([self.targets - self.epsilon, self.targets + self.epsilon]),
-            lower=np.concatenate([zero, -cost]),
-            upper=np.concatenate([cost, zero]),
-            start=np.zeros(2 * self.n),
-            copies=2,
+            linear=np.concatenate([y - self.epsilon, y + self.epsilon]) if copies == 2 else y.copy(),
+            lower=np.concatenate([zero, -cost]) if copies == 2 else -cost,
+            upper=np.concatenate([cost, zero]) if copies == 2 else cost,
+            start=np.zeros(copies * self.n),
+            copies=copies,
             groups=1,
-            group=np.zeros(2 * self.n, dtype=np.int8),
+            group=np.zeros(copies * self.n, dtype=np.int8),
         )
 
     def feasibility_violation(self, dual_coef: Vector) -> float:

@@ -2,8 +2,9 @@
 
     min 1/2 x'Kx - c'x    s.t.  lower <= x <= upper,  sum of x over each group = its total
 
-x are the signed coefficients. An interior-point method ends near its bounds, never on them; the polish puts
-the coefficients onto their bounds and solves for the free ones, which the certificate of a reference needs.
+x are the variables of the common dual form: the signed coefficients, or two for each point, over a tiled kernel matrix.
+An interior-point method ends near its bounds, never on them; the polish puts the variables onto their bounds and
+solves for the free ones, which the certificate of a reference needs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 _AT_BOUND = 1e-7  # nearer to its bound than this part of its range, a coefficient belongs on it
 _LANDED = 1e-13  # the same, where a step of the polish ended there up to rounding
-_POLISH_ROUNDS = 200
+_POLISH_ROUNDS = 200  # of O(free points^3) each
+_MANY_ROUNDS, _SMALL = 2000, 1000  # up to that many variables rounds are cheap, and some hulls need many
 _ACCURACY = {
     "CLARABEL": {"tol_gap_abs": 1e-10, "tol_gap_rel": 1e-10, "tol_feas": 1e-10},
     "OSQP": {"eps_abs": 1e-8, "eps_rel": 1e-8, "max_iter": 200_000},
@@ -127,7 +129,7 @@ class BoxQP:
         best, best_violation = x, self.violation(x)
         free = (x > self.lower) & (x < self.upper)
         x = x.copy()
-        for _ in range(_POLISH_ROUNDS):
+        for _ in range(_MANY_ROUNDS if len(x) <= _SMALL else _POLISH_ROUNDS):
             step, prices = self._newton(x, np.flatnonzero(free))
             length, blocked = self._longest_step(x, step)
             x = x + length * step

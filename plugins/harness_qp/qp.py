@@ -11,13 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import CSVC, L2SVC, CSVCNoBias, HardMargin, Iterate, ReducedHull, Solver, UsageError, parameter
+from harness import (
+    CSVC,
+    L2SVC,
+    CSVCNoBias,
+    EpsSVR,
+    HardMargin,
+    Iterate,
+    OneClass,
+    ReducedHull,
+    Solver,
+    UsageError,
+    parameter,
+)
 from harness_qp.convex import BoxQP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness import Problem
+    from harness import DualForm, Problem
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -30,7 +42,7 @@ class QP(Solver):
     """The dual as a quadratic program, solved by a cvxpy backend and polished by an active-set method."""
 
     name = "qp"
-    solves = (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull)
+    solves = (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass)
 
     backend: str = parameter("CLARABEL", "cvxpy backend for quadratic programs, by cvxpy's name")
     max_points: int = parameter(5000, "skip larger problems: the kernel matrix and its factor are n x n", ge=1)
@@ -64,32 +76,28 @@ class QP(Solver):
         kernel = problem.kernel.block(everything).astype(np.float64)
         ridge = problem.kernel.ridge
         kernel[everything, everything] -= ridge
-        if isinstance(problem, CSVC):
-            yield self._svc(problem, kernel, ridge)
-        else:
-            assert isinstance(problem, HardMargin)
-            yield self._hulls(problem, kernel, ridge)
-
-    def _svc(self, problem: CSVC, kernel: Vector, ridge: float) -> Iterate:
-        groups, totals = ((np.arange(problem.n),), (0.0,)) if problem.has_bias else ((), ())
-        program = BoxQP(kernel, ridge, problem.targets, problem.lower_bounds, problem.upper_bounds, groups, totals)
-        x, status = program.interior(self.backend, scale=float(problem.upper.max()))
-        x = program.polished(program.feasible(x))
-        gradient = problem.targets - program.scores(x)
-        up = float(np.max(gradient[x < program.upper], initial=-np.inf))
-        low = float(np.min(gradient[x > program.lower], initial=np.inf))
-        # with one class only, one end of the interval of b is open
-        ends = [end for end in (up, low) if np.isfinite(end)]
-        intercept = float(np.mean(ends)) if problem.has_bias and ends else 0.0
-        return self._iterate(program, x, intercept, status)
-
-    def _hulls(self, problem: HardMargin, kernel: Vector, ridge: float) -> Iterate:
-        y = problem.targets
-        caps = np.where(y > 0, problem.caps[0], problem.caps[1])
-        groups, totals = (np.flatnonzero(y > 0), np.flatnonzero(y < 0)), (1.0, -1.0)
-        zero = np.zeros(problem.n)
-        program = BoxQP(kernel, ridge, zero, np.minimum(0.0, caps * y), np.maximum(0.0, caps * y), groups, totals)
+        form = problem.dual_form()
         largest = float(np.diagonal(kernel).max()) + ridge
+        program = _program(form, kernel, ridge)
+        if form.linear.any():
+            scale = float((form.upper - form.lower).max() * np.abs(form.linear).max())
+            x, status = program.interior(self.backend, scale)
+            x = program.feasible(x)
+            if form.copies > 1:  # what a point has of both signs cancels
+                x = program.feasible(form.variables(form.coef(x)))
+            x = program.polished(x)
+        else:
+            x, status = self._nearest(program, largest)
+        gradient = form.linear - program.scores(x)
+        intercept = form.intercept(form.levels(form.ends(x, gradient)))
+        coef = form.coef(x)
+        if not form.linear.any() and float(coef @ form.scores(gradient)) <= _INTERSECTING * largest:
+            status = "hulls intersect" if form.groups == 2 else "the origin is inside"
+        info = {"status": status, "backend": self.backend, "kkt_violation": program.violation(x)}
+        yield Iterate(coef, intercept, done=True, info=info)
+
+    def _nearest(self, program: BoxQP, largest: float) -> tuple[Vector, str]:
+        """Solve a program without a linear part: the shortest w, whose length is not known beforehand."""
         scale = largest if largest > 0.0 else 1.0
         x, status = program.interior(self.backend, scale)
         x = program.feasible(x)
@@ -97,7 +105,7 @@ class QP(Solver):
         for _ in range(3):
             if squared >= 1e-2 * scale or squared <= _INTERSECTING * largest:
                 break
-            # near hulls have an optimum that the backend's absolute tolerance hides: ask again in its own units
+            # a short w is an optimum that the backend's absolute tolerance hides: ask again in its own units
             scale = squared
             try:
                 candidate, new_status = program.interior(self.backend, scale)
@@ -107,28 +115,14 @@ class QP(Solver):
             squared = float(candidate @ program.scores(candidate))
             if squared < scale:
                 x, status = candidate, new_status
-        x = program.polished(x)
-        scores = program.scores(x)
-        if float(x @ scores) <= _INTERSECTING * largest:
-            status = "hulls intersect"
-        thresholds = [
-            _threshold(sign * scores[y == sign], sign * x[y == sign], problem.caps[0]) for sign in (1.0, -1.0)
-        ]
-        return self._iterate(program, x, -0.5 * (thresholds[0] - thresholds[1]), status)
-
-    def _iterate(self, program: BoxQP, x: Vector, intercept: float, status: str) -> Iterate:
-        info = {"status": status, "backend": self.backend, "kkt_violation": program.violation(x)}
-        return Iterate(x, intercept, done=True, info=info)
+        return program.polished(x), status
 
 
-def _threshold(projections: Vector, weights: Vector, cap: float) -> float:
-    """Return where the free weights of a class sit along w: at the optimum all at one projection.
-
-    The full hull's is its nearest point; a capped weight lies before the threshold, an unused one behind it.
-    """
-    if cap >= 1.0:
-        return float(projections.min())
-    before, behind = projections[weights > 0.0], projections[weights < cap]
-    if len(behind) == 0:
-        return float(before.max())
-    return 0.5 * (float(before.max()) + float(behind.min()))
+def _program(form: DualForm, kernel: Vector, ridge: float) -> BoxQP:
+    """Return the dual form as a program over a kernel matrix of the size of its variables."""
+    if form.copies > 1:
+        kernel = np.tile(kernel + ridge * np.eye(form.n), (form.copies, form.copies))
+        ridge = 0.0
+    members = tuple(np.flatnonzero(form.group == k) for k in range(form.groups))
+    totals = tuple(float(form.start[member].sum()) for member in members)
+    return BoxQP(kernel, ridge, form.linear, form.lower, form.upper, members, totals)

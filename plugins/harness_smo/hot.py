@@ -1,7 +1,8 @@
 """The compiled loops of SMO.
 
-All of them work on signed coefficients in [lower, upper] and the gradient g = y - K coef of the dual, over the
-points listed in ``active``. They run until they need a kernel row that is not held, and say which.
+All of them work on the variables of the common dual form in [lower, upper] and on their gradient g = linear - K coef,
+over those listed in ``active``. Variable v stands at point v mod n, whose kernel row it reads. They run until they
+need a kernel row that is not held, and say which.
 """
 
 from __future__ import annotations
@@ -23,40 +24,45 @@ _TINY = 1e-12  # stands for a curvature of zero: two points on top of each other
 
 
 @njit(cache=True, nogil=True)
+def _point(v: int, n: int) -> int:
+    """Return v mod n for v < 2 n: the point at which the variable stands."""
+    return v - n if v >= n else v
+
+
+@njit(cache=True, nogil=True)
 def _extremes(
-    coef: Vector, gradient: Vector, lower: Vector, upper: Vector, active: Index
+    a: Vector, gradient: Vector, lower: Vector, upper: Vector, active: Index
 ) -> tuple[int, int, float, float]:
     """Return (i, j, g_i, g_j): the largest g that may rise and the smallest that may fall."""
     i, j, up, low = -1, -1, -np.inf, np.inf
-    for k in active:
-        g = gradient[k]
-        # the comparison that rarely holds comes first: most points are decided without their bounds
-        if g > up and coef[k] < upper[k]:
-            i, up = k, g
-        if g < low and coef[k] > lower[k]:
-            j, low = k, g
+    for v in active:
+        g = gradient[v]
+        # the comparison that rarely holds comes first: most variables are decided without their bounds
+        if g > up and a[v] < upper[v]:
+            i, up = v, g
+        if g < low and a[v] > lower[v]:
+            j, low = v, g
     return i, j, up, low
 
 
 @njit(cache=True, nogil=True)
-def _partner(
-    i: int, row_i: Vector, coef: Vector, gradient: Vector, lower: Vector, diagonal: Vector, active: Index
-) -> int:
+def _partner(i: int, row_i: Vector, a: Vector, gradient: Vector, lower: Vector, diagonal: Vector, active: Index) -> int:
     """Return the j whose pair (i, j) promises the largest gain, (g_i - g_j)^2 / (K_ii + K_jj - 2 K_ij)."""
-    j, best = -1, 0.0
-    g_i, k_ii = gradient[i], diagonal[i]
-    for k in active:
-        difference = g_i - gradient[k]
-        if difference > 0.0 and coef[k] > lower[k]:
-            gain = difference * difference / max(k_ii + diagonal[k] - 2.0 * row_i[k], _TINY)
+    j, best, n = -1, 0.0, len(row_i)
+    g_i, k_ii = gradient[i], diagonal[_point(i, n)]
+    for v in active:
+        difference = g_i - gradient[v]
+        if difference > 0.0 and a[v] > lower[v]:
+            p = _point(v, n)
+            gain = difference * difference / max(k_ii + diagonal[p] - 2.0 * row_i[p], _TINY)
             if gain > best:
-                j, best = k, gain
+                j, best = v, gain
     return j
 
 
 @njit(cache=True, nogil=True)
 def _move_pair(
-    coef: Vector,
+    a: Vector,
     gradient: Vector,
     lower: Vector,
     upper: Vector,
@@ -65,26 +71,28 @@ def _move_pair(
     step: float,
     active: Index,
 ) -> tuple[int, int, float, float]:
-    """Update the gradient for coef_i += step, coef_j -= step, and return its new extremes in the same pass."""
-    i, j, up, low = -1, -1, -np.inf, np.inf
-    for k in active:
-        g = gradient[k] - step * (row_i[k] - row_j[k])
-        gradient[k] = g
-        if g > up and coef[k] < upper[k]:
-            i, up = k, g
-        if g < low and coef[k] > lower[k]:
-            j, low = k, g
+    """Update the gradient for a_i += step, a_j -= step, and return its new extremes in the same pass."""
+    i, j, up, low, n = -1, -1, -np.inf, np.inf, len(row_i)
+    for v in active:
+        p = _point(v, n)
+        g = gradient[v] - step * (row_i[p] - row_j[p])
+        gradient[v] = g
+        if g > up and a[v] < upper[v]:
+            i, up = v, g
+        if g < low and a[v] > lower[v]:
+            j, low = v, g
     return i, j, up, low
 
 
 @njit(cache=True, nogil=True)
 def pair_steps(
-    coef: Vector,
+    a: Vector,
     gradient: Vector,
     lower: Vector,
     upper: Vector,
     diagonal: Vector,
     active: Index,
+    edges: Index,
     rows: Matrix,
     slot_of: Index,
     last_used: Index,
@@ -92,52 +100,65 @@ def pair_steps(
     tau: float,
     second_order: bool,
     limit: int,
-) -> tuple[int, int, int, float, float]:
-    """Take up to ``limit`` steps on pairs, which keep the sum of the coefficients.
+    up: Vector,
+    low: Vector,
+) -> tuple[int, int, int]:
+    """Take up to ``limit`` steps on pairs of one group, which keep the group's sum.
 
     Parameters
     ----------
-    coef, gradient : (n,); changed in place, the gradient at the active points only
-    rows, slot_of : kernel row k is rows[slot_of[k]], or not held where slot_of[k] < 0
+    a, gradient : (V,); changed in place, the gradient at the active variables only
+    active, edges : group k is active[edges[k]:edges[k + 1]]
+    rows, slot_of : kernel row p is rows[slot_of[p]], or not held where slot_of[p] < 0
     last_used : (rows held,), step of a row's last use, counted from ``clock``; changed in place
+    up, low : (groups,); set to the largest g that may rise and the smallest that may fall in each group
 
     Returns
     -------
-    (why it came back, row it needs, steps taken, largest g that may rise, smallest g that may fall).
+    (why it came back, row it needs, steps taken).
     """
-    steps = 0
-    i, j, up, low = _extremes(coef, gradient, lower, upper, active)
+    steps, n, groups = 0, rows.shape[1], len(edges) - 1
+    rising, falling = np.empty(groups, dtype=np.int64), np.empty(groups, dtype=np.int64)
+    for k in range(groups):
+        members = active[edges[k] : edges[k + 1]]
+        rising[k], falling[k], up[k], low[k] = _extremes(a, gradient, lower, upper, members)
     while True:
-        if up - low <= tau:
-            return CONVERGED, -1, steps, up, low
+        worst = np.argmax(up - low)
+        if up[worst] - low[worst] <= tau:
+            return CONVERGED, -1, steps
         if steps == limit:
-            return PAUSED, -1, steps, up, low
-        if slot_of[i] < 0:
-            return NEEDS_ROW, i, steps, up, low
-        row_i = rows[slot_of[i]]
-        last_used[slot_of[i]] = clock + steps
+            return PAUSED, -1, steps
+        i, j = rising[worst], falling[worst]
+        slot = slot_of[_point(i, n)]
+        if slot < 0:
+            return NEEDS_ROW, _point(i, n), steps
+        row_i = rows[slot]
+        last_used[slot] = clock + steps
         if second_order:
-            j = _partner(i, row_i, coef, gradient, lower, diagonal, active)
-        if slot_of[j] < 0:
-            return NEEDS_ROW, j, steps, up, low
-        row_j = rows[slot_of[j]]
-        last_used[slot_of[j]] = clock + steps
-        curvature = max(diagonal[i] + diagonal[j] - 2.0 * row_i[j], _TINY)
-        rise, fall = upper[i] - coef[i], coef[j] - lower[j]
+            j = _partner(i, row_i, a, gradient, lower, diagonal, active[edges[worst] : edges[worst + 1]])
+        slot = slot_of[_point(j, n)]
+        if slot < 0:
+            return NEEDS_ROW, _point(j, n), steps
+        row_j = rows[slot]
+        last_used[slot] = clock + steps
+        curvature = max(diagonal[_point(i, n)] + diagonal[_point(j, n)] - 2.0 * row_i[_point(j, n)], _TINY)
+        rise, fall = upper[i] - a[i], a[j] - lower[j]
         step = min((gradient[i] - gradient[j]) / curvature, rise, fall)
-        # a clipped coefficient is set to its bound: one rounding error away it would count as free
-        coef_i = upper[i] if step == rise else coef[i] + step
-        coef_j = lower[j] if step == fall else coef[j] - step
-        if coef_i == coef[i] and coef_j == coef[j]:
-            return STALLED, -1, steps, up, low
-        coef[i], coef[j] = coef_i, coef_j
+        # a clipped variable is set to its bound: one rounding error away it would count as free
+        a_i = upper[i] if step == rise else a[i] + step
+        a_j = lower[j] if step == fall else a[j] - step
+        if a_i == a[i] and a_j == a[j]:
+            return STALLED, -1, steps
+        a[i], a[j] = a_i, a_j
         steps += 1
-        i, j, up, low = _move_pair(coef, gradient, lower, upper, row_i, row_j, step, active)
+        for k in range(groups):
+            members = active[edges[k] : edges[k + 1]]
+            rising[k], falling[k], up[k], low[k] = _move_pair(a, gradient, lower, upper, row_i, row_j, step, members)
 
 
 @njit(cache=True, nogil=True)
 def _steepest(
-    coef: Vector,
+    a: Vector,
     gradient: Vector,
     lower: Vector,
     upper: Vector,
@@ -145,26 +166,27 @@ def _steepest(
     active: Index,
     second_order: bool,
 ) -> tuple[int, float, float]:
-    """Return the coordinate with the largest |g| (or gain g^2 / K_kk) among those that may move, and the extremes."""
-    i, best, up, low = -1, 0.0, 0.0, 0.0
-    for k in active:
-        g = gradient[k]
-        if (g > 0.0 and coef[k] < upper[k]) or (g < 0.0 and coef[k] > lower[k]):
+    """Return the variable with the largest |g| (or gain g^2 / K_vv) among those that may move, and the extremes."""
+    i, best, up, low, n = -1, 0.0, 0.0, 0.0, len(diagonal)
+    for v in active:
+        g = gradient[v]
+        if (g > 0.0 and a[v] < upper[v]) or (g < 0.0 and a[v] > lower[v]):
             up, low = max(up, g), min(low, g)
-            score = g * g / max(diagonal[k], _TINY) if second_order else abs(g)
+            score = g * g / max(diagonal[_point(v, n)], _TINY) if second_order else abs(g)
             if score > best:
-                i, best = k, score
+                i, best = v, score
     return i, up, low
 
 
 @njit(cache=True, nogil=True)
 def single_steps(
-    coef: Vector,
+    a: Vector,
     gradient: Vector,
     lower: Vector,
     upper: Vector,
     diagonal: Vector,
     active: Index,
+    edges: Index,  # noqa: ARG001 - called in place of pair_steps
     rows: Matrix,
     slot_of: Index,
     last_used: Index,
@@ -172,27 +194,30 @@ def single_steps(
     tau: float,
     second_order: bool,
     limit: int,
-) -> tuple[int, int, int, float, float]:
-    """Take up to ``limit`` steps on single coefficients: the problem without a bias. See :func:`pair_steps`."""
-    steps = 0
+    up: Vector,
+    low: Vector,
+) -> tuple[int, int, int]:
+    """Take up to ``limit`` steps on single variables: no sum is fixed. See :func:`pair_steps`; up, low : (1,)."""
+    steps, n = 0, rows.shape[1]
     while True:
-        i, up, low = _steepest(coef, gradient, lower, upper, diagonal, active, second_order)
-        if max(up, -low) <= tau:
-            return CONVERGED, -1, steps, up, low
+        i, up[0], low[0] = _steepest(a, gradient, lower, upper, diagonal, active, second_order)
+        if max(up[0], -low[0]) <= tau:
+            return CONVERGED, -1, steps
         if steps == limit:
-            return PAUSED, -1, steps, up, low
-        if slot_of[i] < 0:
-            return NEEDS_ROW, i, steps, up, low
-        row_i = rows[slot_of[i]]
-        last_used[slot_of[i]] = clock + steps
-        target = min(max(coef[i] + gradient[i] / max(diagonal[i], _TINY), lower[i]), upper[i])
-        step = target - coef[i]
+            return PAUSED, -1, steps
+        slot = slot_of[_point(i, n)]
+        if slot < 0:
+            return NEEDS_ROW, _point(i, n), steps
+        row_i = rows[slot]
+        last_used[slot] = clock + steps
+        target = min(max(a[i] + gradient[i] / max(diagonal[_point(i, n)], _TINY), lower[i]), upper[i])
+        step = target - a[i]
         if step == 0.0:
-            return STALLED, -1, steps, up, low
-        coef[i] = target
+            return STALLED, -1, steps
+        a[i] = target
         steps += 1
-        for k in active:
-            gradient[k] -= step * row_i[k]
+        for v in active:
+            gradient[v] -= step * row_i[_point(v, n)]
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,9 @@
-"""SMO: the two coefficients that violate the optimality conditions most move together, until none does by tau.
+"""SMO: the two variables that violate the optimality conditions most move together, until none does by tau.
 
-The dual is written in signed coefficients: max y'coef - 1/2 coef'K coef with A_i <= coef_i <= B_i and
-sum coef = 0, its gradient is g = y - K coef, and (i, j) violates by tau if g_i - g_j > tau, coef_i < B_i and
-coef_j > A_j. One step costs O(active points) and at most two kernel rows.
+It works on the common dual form (see ``harness.DualForm``): max linear'a - 1/2 coef'K coef with lower <= a <= upper
+and the sum of a fixed in each group. The gradient is g = linear - K coef, and (i, j) of one group violates by tau if
+g_i - g_j > tau, a_i < upper_i and a_j > lower_j. Of several groups (the two hulls) the one that violates most moves;
+without a group one variable moves alone. One step costs O(active variables) and at most two kernel rows.
 
 Source: Platt 1998; Keerthi, Shevade, Bhattacharyya, Murthy, Neural Computation 13 (2001), modification 2;
 Fan, Chen, Lin, JMLR 6 (2005), WSS 2; shrinking as in LIBSVM. Differs in: the signed formulation, full rows
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from harness import CSVC, CSVCNoBias, Iterate, Solver, parameter
+from harness import CSVC, CSVCNoBias, EpsSVR, Iterate, OneClass, ReducedHull, Solver, parameter
 from harness_smo.rows import RowBuffer
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from harness import Problem
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Index = np.ndarray[Any, np.dtype[np.int64]]
 
 _STEP_VALUES = 1_000_000  # gradient entries updated between two yields: a few milliseconds
 _YIELD_ROWS = 16  # and at most this many rows computed between them
@@ -32,10 +34,14 @@ _YIELD_ROWS = 16  # and at most this many rows computed between them
 
 @dataclass(frozen=True)
 class SMO(Solver):
-    """Sequential minimal optimisation for c-svc; one coefficient at a time where there is no bias."""
+    """Sequential minimal optimisation for every formulation with a dual form; one variable at a time without a bias.
+
+    tau counts in units of f(x) at the margin (c-svc), of y (eps-svr), and where the coefficients sum to 1
+    (reduced-hull, one-class) in their cap times f: LIBSVM's scale.
+    """
 
     name = "smo"
-    solves = (CSVC, CSVCNoBias)
+    solves = (CSVC, CSVCNoBias, EpsSVR, OneClass, ReducedHull)
 
     tau: float = parameter(1e-3, "stop when no pair violates the optimality conditions by more, in units of f(x)", gt=0)
     selection: Literal["first", "second"] = parameter("second", "order of the working set selection; second: WSS 2")
@@ -52,18 +58,17 @@ class SMO(Solver):
         return self.replaced(gap=gap)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Start from zero, which is feasible and needs no kernel value."""
-        yield from self._run(problem, np.zeros(problem.n))
+        """Start from the dual form's own point: zero, or the first points at their cap."""
+        yield from self._run(problem, None)
 
     def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
         coef, _ = problem.checked(start, 0.0)
         yield from self._run(problem, coef)
 
-    def _run(self, problem: Problem, start: Vector) -> Iterator[Iterate]:
+    def _run(self, problem: Problem, start: Vector | None) -> Iterator[Iterate]:
         from harness_smo import hot
 
-        assert isinstance(problem, CSVC)
         state = _State(self, problem, start)
         while True:
             outcome = state.advance()
@@ -85,41 +90,48 @@ class SMO(Solver):
 
 
 class _State:
-    """Coefficients, gradient (true at the active points), and the rows at hand."""
+    """Variables, gradient (true at the active ones), and the rows at hand."""
 
-    def __init__(self, settings: SMO, problem: CSVC, start: Vector) -> None:
+    def __init__(self, settings: SMO, problem: Problem, start: Vector | None = None) -> None:
         from harness_smo import hot
 
         self.settings, self.problem = settings, problem
-        self.lower, self.upper = problem.lower_bounds, problem.upper_bounds
-        self.coef = _feasible(start, self.lower, self.upper, balanced=problem.has_bias)
-        self.gradient = (
-            problem.targets - problem.kernel.expand(self.coef) if self.coef.any() else problem.targets.copy()
-        )
+        self.form = form = problem.dual_form()
+        self.a = form.start.copy() if start is None else form.variables(start)
+        coef = form.coef(self.a)
+        self.gradient = form.gradient(problem.kernel.expand(coef)) if coef.any() else form.linear.copy()
         self.diagonal = np.ascontiguousarray(problem.kernel.diagonal())
         self.buffer = RowBuffer(problem.kernel, settings.cache_mb or problem.kernel.cache_mb)
-        self.active = np.arange(problem.n)
-        self.tau = settings.tau
+        self.everything = np.argsort(form.group, kind="stable")  # the compiled loops want the groups apart
+        self.up, self.low = np.empty(max(1, form.groups)), np.empty(max(1, form.groups))
+        self.set_active(self.everything)
+        self._find_extremes()
+        self.tau = settings.tau * form.unit
         self.steps = 0
-        self.up, self.low = np.inf, -np.inf
-        self.take_steps = hot.pair_steps if problem.has_bias else hot.single_steps
-        self.shrink_interval = min(problem.n, 1000)
+        self.take_steps = hot.pair_steps if form.groups else hot.single_steps
+        self.shrink_interval = min(len(self.a), 1000)
         self.next_shrink = self.shrink_interval
         self.close_to_end = False  # LIBSVM restores all points once when the violation is below 10 tau
 
+    def set_active(self, active: Index) -> None:
+        """Let the compiled loops see these variables only, group after group."""
+        self.active = active
+        self.edges = np.searchsorted(self.form.group[active], np.arange(len(self.up) + 1))
+
+    @property
+    def ends(self) -> list[tuple[float, float]]:
+        """(largest g that may rise, smallest g that may fall) among the active variables of each group."""
+        return list(zip(self.up.tolist(), self.low.tolist(), strict=True))
+
     @property
     def violation(self) -> float:
-        """Largest violation of the optimality conditions among the active points."""
-        return max(0.0, self.up - self.low) if self.problem.has_bias else max(self.up, -self.low)
+        """Largest violation of the optimality conditions among the active variables."""
+        return self.form.violation(self.ends)
 
     @property
     def intercept(self) -> float:
         """The middle of the interval in which b lies at the optimum; 0 where there is none."""
-        if not self.problem.has_bias:
-            return 0.0
-        # with one class only, one end is open
-        ends = [end for end in (self.up, self.low) if np.isfinite(end)]
-        return float(np.mean(ends)) if ends else 0.0
+        return self.form.intercept(self.form.levels(self.ends))
 
     def advance(self) -> int:
         """Take steps for a few milliseconds or a few kernel rows; return why the compiled loop came back last."""
@@ -132,13 +144,13 @@ class _State:
         rows_before, outcome = buffer.fetched, hot.PAUSED
         while self.steps < until and buffer.fetched - rows_before < _YIELD_ROWS:
             limit = min(until, self.next_shrink) - self.steps if settings.shrinking else until - self.steps
-            outcome, row, taken, self.up, self.low = self.take_steps(
-                self.coef, self.gradient, self.lower, self.upper, self.diagonal, self.active,
+            outcome, row, taken = self.take_steps(
+                self.a, self.gradient, self.form.lower, self.form.upper, self.diagonal, self.active, self.edges,
                 buffer.rows, buffer.slot_of, buffer.last_used, self.steps,
-                self.tau, settings.selection == "second", limit,
+                self.tau, settings.selection == "second", limit, self.up, self.low,
             )  # fmt: skip
             self.steps += taken
-            self.problem.kernel.counter.cache_hits += taken * (2 if self.problem.has_bias else 1)
+            self.problem.kernel.counter.cache_hits += taken * (2 if self.form.groups else 1)
             if outcome == hot.NEEDS_ROW:
                 buffer.fetch(row, self.steps)
                 self.problem.kernel.counter.cache_hits -= 1
@@ -149,44 +161,48 @@ class _State:
         return outcome
 
     def shrink(self) -> None:
-        """Leave out the active points at a bound whose gradient is beyond every violating pair."""
+        """Leave out the active variables at a bound whose gradient is beyond every violating pair of their group."""
         self.next_shrink = self.steps + self.shrink_interval
         if not self.close_to_end and self.violation <= 10.0 * self.tau:
             self.close_to_end = True
             self.unshrink()
-        ceiling, floor = (self.up, self.low) if self.problem.has_bias else (self.violation, -self.violation)
-        g, coef = self.gradient[self.active], self.coef[self.active]
-        resting = (coef == self.upper[self.active]) & (g > ceiling) | (coef == self.lower[self.active]) & (g < floor)
-        self.active = self.active[~resting]
+        widest = np.array([self.violation])
+        ceiling, floor = (self.up, self.low) if self.form.groups else (widest, -widest)
+        group, g, a = self.form.group[self.active], self.gradient[self.active], self.a[self.active]
+        at_top, at_bottom = a == self.form.upper[self.active], a == self.form.lower[self.active]
+        resting = at_top & (g > ceiling[group]) | at_bottom & (g < floor[group])
+        self.set_active(self.active[~resting])
 
     def unshrink(self) -> bool:
-        """Restore the gradient of the points left out and make them active; False if there were none."""
-        if len(self.active) == self.problem.n:
+        """Restore the gradient of the variables left out and make them active; False if there were none."""
+        if len(self.active) == len(self.a):
             return False
-        left_out = np.ones(self.problem.n, dtype=bool)
-        left_out[self.active] = False
-        where = np.flatnonzero(left_out)
-        self.gradient[where] = self.problem.targets[where] - self.buffer.scores(self.coef, where)
-        self.active = np.arange(self.problem.n)
+        n, active = self.problem.n, self.active
+        # a point with two variables is known from the one that is still active
+        scores, known = np.empty(n), np.zeros(n, dtype=bool)
+        scores[active % n] = self.form.linear[active] - self.gradient[active]
+        known[active % n] = True
+        unknown = np.flatnonzero(~known)
+        scores[unknown] = self.buffer.scores(self.form.coef(self.a), unknown)
+        left_out = np.ones(len(self.a), dtype=bool)
+        left_out[active] = False
+        self.gradient[left_out] = self.form.gradient(scores)[left_out]
+        self.set_active(self.everything)
         self._find_extremes()
         return True
 
     def _find_extremes(self) -> None:
-        can_rise, can_fall = self.coef < self.upper, self.coef > self.lower
-        open_up, open_low = (-np.inf, np.inf) if self.problem.has_bias else (0.0, 0.0)
-        self.up = float(np.max(self.gradient[can_rise], initial=open_up))
-        self.low = float(np.min(self.gradient[can_fall], initial=open_low))
+        for k, (up, low) in enumerate(self.form.ends(self.a, self.gradient)):
+            self.up[k], self.low[k] = up, low
 
     def gap_reached(self) -> bool:
-        """Whether the relative duality gap is small enough; asked for when the gradient is true at all points."""
+        """Whether the certified relative gap is small enough; asked for when the gradient is true everywhere."""
         wanted = self.settings.gap
         if wanted is None:
             return True
-        y, g, coef = self.problem.targets, self.gradient, self.coef
-        # P - D = -coef'g + sum C_i max(0, y_i (g_i - b)), since 1 - y f = y g
-        hinge = float(self.problem.upper @ np.maximum(0.0, y * (g - self.intercept)))
-        gap, primal = hinge - float(coef @ g), 0.5 * float(coef @ (y - g)) + hinge
-        return gap <= wanted * max(1.0, abs(primal))
+        coef, scores = self.form.coef(self.a), self.form.scores(self.gradient)
+        found = self.problem.certificate(coef, self.intercept, scores).relative_gap
+        return found is None or found <= wanted
 
     def iterate(self, reason: str) -> Iterate:
         """Return the current model; ``reason`` says why it is the last one, if it is."""
@@ -198,18 +214,5 @@ class _State:
         }
         if reason:
             info["stopped"] = reason
-        return Iterate(self.coef, self.intercept, done=reason == "converged", step=self.steps, info=info)
-
-
-def _feasible(start: Vector, lower: Vector, upper: Vector, *, balanced: bool) -> Vector:
-    """Return ``start`` inside the bounds and, if ``balanced``, with sum exactly as near to 0 as rounding allows."""
-    coef = np.clip(start, lower, upper)
-    for _ in range(4 if balanced else 0):
-        excess = float(coef.sum())
-        room = coef - lower if excess > 0.0 else upper - coef
-        # what has no weight yet keeps none: the surplus is rounding, no reason for new support vectors
-        room[coef == 0.0] = 0.0
-        if excess == 0.0 or not room.any():
-            break
-        coef = np.clip(coef - excess * room / room.sum(), lower, upper)
-    return coef
+        coef = self.form.coef(self.a)
+        return Iterate(coef, self.intercept, done=reason == "converged", step=self.steps, info=info)

@@ -17,9 +17,11 @@ from harness import (
     L2SVC,
     RBF,
     CSVCNoBias,
+    EpsSVR,
     HardMargin,
     KernelOracle,
     Linear,
+    OneClass,
     Poly,
     Precomputed,
     ReducedHull,
@@ -38,6 +40,10 @@ FORMULATIONS = [
     (HardMargin, {}),
     (ReducedHull, {}),
     (ReducedHull, {"D": 0.05}),
+    (EpsSVR, {"C": 1.0}),
+    (EpsSVR, {"C": 100.0, "epsilon": 0.0}),
+    (OneClass, {"nu": 0.5}),
+    (OneClass, {"nu": 0.05}),
 ]
 
 
@@ -55,6 +61,8 @@ def certified(problem, solution):
 @pytest.mark.parametrize(("formulation", "values"), FORMULATIONS)
 def test_the_certificate_closes(formulation, values, data, kernel):
     x, y = data()
+    if formulation is EpsSVR:
+        y = x[:, 0] * y + np.sin(x[:, 1])  # real targets
     problem = build(formulation, x, y, kernel, **values)
     found = certified(problem, QP().solve(problem))
     assert abs(found.relative_gap) <= 1e-7
@@ -65,6 +73,8 @@ def test_the_certificate_closes(formulation, values, data, kernel):
 @pytest.mark.parametrize(("formulation", "values"), FORMULATIONS)
 def test_the_certificate_closes_on_overlapping_classes(formulation, values, seed):
     x, y = overlapping(seed, n=80)
+    if formulation is EpsSVR:
+        y = np.sin(2.0 * x[:, 0]) + 0.3 * x[:, 1]
     problem = build(formulation, x, y, **values)
     # the hulls of overlapping points are 1e-5 apart and less, which float64 knows to a few digits
     allowed = 1e-4 if formulation in (HardMargin, ReducedHull) else 1e-8

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 from harness_qp import QP
-from harness_smo import SMO
+from harness_smo import SMO, hot
 from harness_smo.rows import RowBuffer
 from harness_smo.smo import _State
 from hypothesis import given, settings
@@ -19,12 +19,15 @@ from harness import (
     RBF,
     Budget,
     CSVCNoBias,
+    EpsSVR,
     HardMargin,
     InvalidModel,
     KernelOracle,
     Linear,
+    OneClass,
     Poly,
     Precomputed,
+    ReducedHull,
     UsageError,
     drive,
     get_solver,
@@ -51,6 +54,33 @@ def optimum(problem):
     return found.dual
 
 
+def curve(seed=0, n=60):
+    """Points in the plane and a noisy function of them."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2))
+    return x, np.sin(2.0 * x[:, 0]) + 0.5 * x[:, 1] + 0.1 * rng.normal(size=n)
+
+
+FURTHER = {
+    "eps-svr": (EpsSVR, {"C": 4.0, "epsilon": 0.1}),
+    "eps-svr-without-tube": (EpsSVR, {"C": 4.0, "epsilon": 0.0}),
+    "eps-svr-capped": (EpsSVR, {"C": 0.05, "epsilon": 0.3}),
+    "one-class": (OneClass, {"nu": 0.3}),
+    "one-class-all": (OneClass, {"nu": 1.0}),
+    "one-class-few": (OneClass, {"nu": 0.02}),
+    "reduced-hull": (ReducedHull, {"D": 0.1}),
+    "full-hull": (ReducedHull, {"D": 1.0}),
+}
+EACH = pytest.mark.parametrize(("formulation", "values"), FURTHER.values(), ids=FURTHER)
+
+
+def stated(formulation, values, seed=0, n=60, kernel=None, **oracle):
+    x, y = curve(seed, n) if formulation is EpsSVR else overlapping(seed, n)
+    if formulation is ReducedHull:
+        x[:, 0] += (2.5 if values["D"] == 1.0 else 1.5) * y  # hulls that touch have w = 0, where no method ends quickly
+    return build(x, y, kernel, formulation, **oracle, **values)
+
+
 # -- the algorithm ---------------------------------------------------------------------------------------------------
 
 
@@ -61,7 +91,9 @@ def test_every_iterate_is_that_of_the_printed_algorithm(formulation, selection, 
     x, y = overlapping(1, n=30)
     problem = build(x, y, kernel, formulation, C=4.0)
     full = np.stack([problem.kernel.row(i) for i in range(problem.n)])
-    history, b = naive_smo(full, y, problem.upper, tau=1e-3, selection=selection, has_bias=problem.has_bias)
+    history, b = naive_smo(
+        full, problem.kernel.diagonal(), problem.dual_form(), np.zeros(30), tau=1e-3, selection=selection
+    )
     assert len(history) > 20
     for steps in [*range(1, 20), len(history)]:
         solver = SMO(selection=selection, shrinking=False, max_iterations=steps)
@@ -128,22 +160,19 @@ def test_a_target_gap_is_certified(formulation, gap):
 def test_only_points_beyond_every_violating_pair_are_left_out(formulation):
     x, y = overlapping(3, n=400)
     problem = build(x, y, formulation=formulation, C=100.0)
-    state = _State(SMO(), problem, np.zeros(400))
+    state = _State(SMO(), problem)
     while len(state.active) == 400:
         state.shrink_interval = state.next_shrink = 10**9
         state.advance()
-        up, low, g = state.up, state.low, state.gradient.copy()
+        up, low, g = state.up[0], state.low[0], state.gradient.copy()
         state.shrink()
     if not problem.has_bias:
         up, low = max(up, -low), -max(up, -low)
     out = np.setdiff1d(np.arange(400), state.active)
-    at_high, at_low = state.coef[out] == state.upper[out], state.coef[out] == state.lower[out]
-    assert (at_high & (g[out] > up) | at_low & (g[out] < low)).all()
-    kept = (state.coef[state.active] > state.lower[state.active]) & (
-        state.coef[state.active] < state.upper[state.active]
-    )
-    free = (state.coef > state.lower) & (state.coef < state.upper)
-    assert kept.sum() == free.sum(), "every free point stays"
+    a, lower, upper = state.a, state.form.lower, state.form.upper
+    assert ((a[out] == upper[out]) & (g[out] > up) | (a[out] == lower[out]) & (g[out] < low)).all()
+    free = np.flatnonzero((a > lower) & (a < upper))
+    assert np.isin(free, state.active).all(), "every free point stays"
 
 
 def test_class_weights_bound_each_class_by_its_own_cost():
@@ -169,7 +198,7 @@ def test_bounds_are_met_exactly(cost):
         assert ((inside > 1e-9) & (inside < cost - 1e-9)).all(), "no coefficient is one rounding error off its bound"
 
 
-# -- invariants ------------------------------------------------------------------------------------------------------
+# -- every formulation with a dual form ------------------------------------------------------------------------------
 
 small = st.tuples(st.integers(0, 10_000), st.integers(3, 25), st.sampled_from([0.2, 3.0, 100.0]))
 
@@ -178,6 +207,137 @@ def tight(x, y, kernel=None, formulation=CSVC, **values):
     problem = build(x, y, kernel, formulation, **values)
     solution = SMO(tau=1e-9).solve(problem)
     return problem, solution, certified(problem, solution)
+
+
+@EACH
+@pytest.mark.parametrize("selection", ["first", "second"])
+def test_every_iterate_of_the_others_is_that_of_the_printed_algorithm(formulation, values, selection):
+    problem = stated(formulation, values, 1, n=40)
+    form, full = problem.dual_form(), np.stack([problem.kernel.row(i) for i in range(problem.n)])
+    scores = problem.kernel.expand(form.coef(form.start))
+    assert scores == pytest.approx(full @ form.coef(form.start), abs=1e-12)
+    history, b = naive_smo(full, problem.kernel.diagonal(), form, scores, tau=1e-3 * form.unit, selection=selection)
+    for steps in range(1, min(30, len(history))):  # thousands of steps later rounding would break ties differently
+        solver = SMO(selection=selection, shrinking=False, max_iterations=steps)
+        last = list(solver.iterates(stated(formulation, values, 1, n=40), np.random.default_rng(0)))[-1]
+        assert last.step == steps
+        assert last.dual_coef == pytest.approx(history[steps - 1], abs=1e-9)
+    solution = SMO(selection=selection, shrinking=False).solve(stated(formulation, values, 1, n=40))
+    assert solution.intercept == pytest.approx(b, abs=1e-3 * form.unit)
+    assert len(history) == 0 or solution.dual_coef == pytest.approx(history[-1], abs=0.05 * np.abs(history[-1]).max())
+
+
+@EACH
+@pytest.mark.parametrize("setting", [{}, {"selection": "first"}, {"shrinking": False}, {"cache_mb": 0.01}])
+def test_the_others_end_at_the_interior_point_solvers_optimum(formulation, values, setting):
+    problem = stated(formulation, values, 2, n=250)
+    best = optimum(stated(formulation, values, 2, n=250))
+    found = certified(problem, SMO(tau=1e-6, **setting).solve(problem))
+    assert found.dual == pytest.approx(best, rel=1e-6)
+    if formulation is not ReducedHull:  # whose certificate states the violation over the hull
+        assert found.kkt_violation <= 1.01e-6 * problem.dual_form().unit
+
+
+@EACH
+@pytest.mark.parametrize("gap", [1e-2, 1e-6])
+def test_a_target_gap_of_the_others_is_certified(formulation, values, gap):
+    problem = stated(formulation, values, 3, n=200)
+    solver = SMO(tau=10.0).with_target_gap(gap)
+    assert certified(problem, solver.solve(problem)).relative_gap <= gap * (1.0 + 1e-6) + 1e-12
+
+
+@EACH
+def test_shrinking_the_others_leaves_variables_out_and_takes_them_back(formulation, values):
+    problem = stated(formulation, values, 4, n=400)
+    state = _State(SMO(tau=1e-8), problem)
+    least = len(state.a)
+    outcome = hot.PAUSED
+    while outcome != hot.CONVERGED:
+        state.next_shrink = min(state.next_shrink, state.steps + 50)
+        outcome = state.advance()
+        least = min(least, len(state.active))
+        assert (np.diff(state.form.group[state.active]) >= 0).all(), "the compiled loops want the groups apart"
+    kernel = np.array(problem.kernel.block(np.arange(problem.n)))
+    state.unshrink()
+    exact = state.form.gradient(kernel @ state.form.coef(state.a))
+    assert state.gradient == pytest.approx(exact, abs=1e-10)
+    assert least < len(state.a) or values in ({"nu": 1.0}, {"C": 4.0, "epsilon": 0.0})
+
+
+@EACH
+def test_a_warm_start_of_the_others(formulation, values):
+    problem = stated(formulation, values, 5, n=200)
+    cold = SMO(tau=1e-6).solve(problem)
+    again = SMO(tau=1e-6).solve(problem, start=cold.dual_coef)
+    assert again.steps <= 1
+    assert again.dual_coef == pytest.approx(cold.dual_coef, abs=1e-12)
+    near = {name: value * (1.0 if name == "D" else 0.98) for name, value in values.items()}
+    wanted = stated(formulation, near, 5, n=200)
+    start = wanted.dual_form().coef(wanted.dual_form().variables(cold.dual_coef))
+    found = certified(wanted, SMO(tau=1e-6).solve(wanted, start=start))
+    assert found.dual == pytest.approx(optimum(stated(formulation, near, 5, n=200)), rel=1e-6)
+
+
+@given(st.sampled_from(list(FURTHER.values())), st.integers(0, 10_000), st.integers(8, 30))
+@settings(max_examples=40)
+def test_permuted_points_give_the_permuted_model_of_the_others(case, seed, n):
+    formulation, values = case
+    x, y = curve(seed, n) if formulation is EpsSVR else overlapping(seed, n)
+    if formulation is ReducedHull:  # the smaller class may be a single point
+        values, y[:2] = {"D": 1.0}, (1.0, -1.0)
+        x[:, 0] += 2.5 * y
+    order = np.random.default_rng(seed).permutation(n)
+    problem, one, found = tight(x, y, formulation=formulation, **values)
+    _, other, again = tight(x[order], y[order], formulation=formulation, **values)
+    assert again.dual == pytest.approx(found.dual, rel=1e-6, abs=1e-9)
+    scores = problem.kernel.expand(one.dual_coef)
+    assert problem.restrict(order).kernel.expand(other.dual_coef) == pytest.approx(scores[order], abs=1e-4)
+
+
+@given(st.integers(0, 10_000), st.sampled_from([-3.0, 100.0]))
+@settings(max_examples=20)
+def test_shifted_targets_shift_the_intercept(seed, shift):
+    x, y = curve(seed, 25)
+    problem, one, found = tight(x, y, formulation=EpsSVR, C=2.0, epsilon=0.1)
+    _, other, again = tight(x, y + shift, formulation=EpsSVR, C=2.0, epsilon=0.1)
+    assert again.dual == pytest.approx(found.dual, rel=1e-6, abs=1e-7)
+    assert other.intercept - one.intercept == pytest.approx(shift, abs=1e-4)
+    assert problem.kernel.expand(other.dual_coef) == pytest.approx(problem.kernel.expand(one.dual_coef), abs=1e-4)
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.5, 0.9])
+def test_nu_bounds_outliers_and_support_vectors(nu):
+    x, y = overlapping(6, n=200)
+    problem = build(x, y, formulation=OneClass, nu=nu)
+    solution = SMO(tau=1e-8).solve(problem)
+    outside = problem.kernel.expand(solution.dual_coef) + solution.intercept < -1e-7
+    assert outside.mean() <= nu
+    assert (solution.dual_coef > 0.0).mean() >= nu - 1e-12
+
+
+def test_labels_take_no_part_in_one_class():
+    x, y = overlapping(7, n=80)
+    runs = [SMO().solve(build(x, labels, formulation=OneClass, nu=0.4)) for labels in (y, -y, np.ones(80))]
+    assert runs[0].dual_coef.tobytes() == runs[1].dual_coef.tobytes() == runs[2].dual_coef.tobytes()
+
+
+def test_a_constant_target_needs_no_support_vector():
+    x, _ = curve(8, 30)
+    problem = build(x, np.full(30, 7.5), formulation=EpsSVR, C=10.0, epsilon=0.1)
+    solution = SMO().solve(problem)
+    assert not solution.dual_coef.any()
+    assert solution.intercept == pytest.approx(7.5)
+    assert certified(problem, solution).relative_gap == pytest.approx(0.0, abs=1e-12)
+
+
+def test_one_point_is_its_own_class():
+    problem = build(np.ones((1, 2)), np.array([1.0]), formulation=OneClass, nu=0.5)
+    solution = SMO().solve(problem)
+    assert solution.dual_coef.tolist() == [1.0]
+    assert solution.intercept == -1.0
+
+
+# -- invariants ------------------------------------------------------------------------------------------------------
 
 
 @given(small, st.sampled_from([CSVC, CSVCNoBias]))
@@ -436,7 +596,7 @@ def test_parameters_are_checked_and_named():
     with pytest.raises(UsageError, match="tau=0"):
         SMO(tau=0)
     assert SMO(tau=0.1, shrinking=False).label == "smo[tau=0.1,shrinking=False]"
-    assert SMO.solves == (CSVC, CSVCNoBias)
+    assert SMO.solves[0] is CSVC, "the formulation that is taken where none is named"
     assert not {HardMargin, L2SVC} & set(SMO.solves)
 
 
