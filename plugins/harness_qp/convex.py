@@ -2,7 +2,7 @@
 
     min 1/2 x'Kx - c'x    s.t.  lower <= x <= upper,  sum of x over each group = its total
 
-x are the variables of the common dual form: the signed coefficients, or two for each point, over a tiled kernel matrix.
+x are the variables of the common dual form: the signed coefficients, or two for each point, whose sum K sees.
 An interior-point method ends near its bounds, never on them; the polish puts the variables onto their bounds and
 solves for the free ones, which the certificate of a reference needs.
 """
@@ -37,6 +37,7 @@ class BoxQP:
     """The program above.
 
     kernel : (n, n), K without ``ridge`` on its diagonal
+    linear, lower, upper : (V,), V = n or 2 n; variable v stands at point v mod n
     groups : (index arrays, totals); disjoint
     """
 
@@ -48,9 +49,15 @@ class BoxQP:
     groups: tuple[Index, ...]
     totals: tuple[float, ...]
 
+    @property
+    def copies(self) -> int:
+        """Variables of a point, 1 or 2."""
+        return len(self.linear) // len(self.kernel)
+
     def scores(self, x: Vector) -> Vector:
-        """Return Kx with the ridge."""
-        return np.asarray(self.kernel @ x + self.ridge * x)
+        """Return K coef with the ridge, (V,): the score of each variable's point."""
+        coef = x.reshape(self.copies, -1).sum(axis=0)
+        return np.tile(self.kernel @ coef + self.ridge * coef, self.copies)
 
     def interior(self, backend: str, scale: float) -> tuple[Vector, str]:
         """Solve by ``backend``; return x and the backend's status.
@@ -66,19 +73,21 @@ class BoxQP:
 
         unit = float(np.max(self.upper - self.lower))
         t = cp.Variable(len(self.linear))
+        n = len(self.kernel)
+        coef = t if self.copies == 1 else t[:n] + t[n:]
         weight = unit * unit / scale
         factor = _low_rank_factor(self.kernel)
         constraints = [t >= self.lower / unit, t <= self.upper / unit]
         constraints += [cp.sum(t[group]) == total / unit for group, total in zip(self.groups, self.totals, strict=True)]
         if factor is None:
-            full = weight * (self.kernel + self.ridge * np.eye(len(self.linear)))
-            quadratic = 0.5 * cp.quad_form(t, cp.psd_wrap(full))
+            full = weight * (self.kernel + self.ridge * np.eye(n))
+            quadratic = 0.5 * cp.quad_form(coef, cp.psd_wrap(full))
         else:
             z = cp.Variable(factor.shape[1])
-            constraints.append(z == np.sqrt(weight) * factor.T @ t)
+            constraints.append(z == np.sqrt(weight) * factor.T @ coef)
             quadratic = 0.5 * cp.sum_squares(z)
             if self.ridge:
-                quadratic += 0.5 * weight * self.ridge * cp.sum_squares(t)
+                quadratic += 0.5 * weight * self.ridge * cp.sum_squares(coef)
         program = cp.Problem(cp.Minimize(quadratic - (unit / scale) * self.linear @ t), constraints)
         with warnings.catch_warnings():
             # 'may be inaccurate' is for the certificate to say
@@ -168,9 +177,12 @@ class BoxQP:
         if q == 0:
             return step, prices
         system = np.zeros((q + m, q + m))
-        system[:q, :q] = self.kernel[np.ix_(free, free)]
+        points = free % len(self.kernel)
+        system[:q, :q] = self.kernel[np.ix_(points, points)]
         # free points that depend on each other leave the step open; the tiny weight picks the shortest one
-        weight = self.ridge + 1e-11 * float(np.diagonal(self.kernel).max(initial=1e-300))
+        if self.ridge:
+            system[:q, :q] += self.ridge * (points[:, None] == points)
+        weight = 1e-11 * float(np.diagonal(self.kernel).max(initial=1e-300))
         system[np.arange(q), np.arange(q)] += weight
         for position, group in enumerate(filled):
             member = np.isin(free, group)

@@ -119,10 +119,7 @@ class QP(Solver):
 
 
 def _program(form: DualForm, kernel: Vector, ridge: float) -> BoxQP:
-    """Return the dual form as a program over a kernel matrix of the size of its variables."""
-    if form.copies > 1:
-        kernel = np.tile(kernel + ridge * np.eye(form.n), (form.copies, form.copies))
-        ridge = 0.0
+    """Return the dual form as a quadratic program."""
     members = tuple(np.flatnonzero(form.group == k) for k in range(form.groups))
     totals = tuple(float(form.start[member].sum()) for member in members)
     return BoxQP(kernel, ridge, form.linear, form.lower, form.upper, members, totals)
