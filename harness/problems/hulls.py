@@ -84,10 +84,6 @@ class HardMargin(Problem):
         near_p, near_q = float(scores[positive].min()), float(scores[~positive].max())
         return near_p, near_q, float(scores[positive & used].max()), float(scores[~positive & used].min())
 
-    def _largest_diagonal(self, used: Any) -> float:
-        # from the engine: the oracle would keep the diagonal and a later request of the solver's go uncounted
-        return float(self.kernel.engine.diagonal()[used].max()) + self.kernel.ridge
-
     def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
         """Margin bounds, epsilon of Kumar & Yildirim (10), (11), and the gap as this module defines it."""
         violation = self.feasibility_violation(dual_coef)
@@ -96,7 +92,7 @@ class HardMargin(Problem):
         if not (positive & used).any() or not (~positive & used).any():
             return Certificate(feasibility_violation=violation)
         near_p, near_q, far_p, far_q = self._extremes(dual_coef, scores)
-        if squared <= TOUCHING * self._largest_diagonal(used):
+        if squared <= TOUCHING * self.largest_diagonal():
             # the hulls meet: w = 0 up to rounding, which is the optimum, and no direction is left to certify
             return Certificate(
                 primal=0.0,

@@ -85,7 +85,7 @@ class OneClass(Problem):
         outside = np.maximum(0.0, rho - scores)
         primal, dual = 0.5 * squared - rho + self.cap * float(outside.sum()), -0.5 * squared
         gap = primal - dual
-        largest = float(self.kernel.engine.diagonal().max()) + self.kernel.ridge
+        largest = self.largest_diagonal()
         scale = 0.5 * (squared if squared > TOUCHING * largest else max(largest, TOUCHING))
         return Certificate(
             primal=primal,

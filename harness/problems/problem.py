@@ -121,6 +121,11 @@ class Problem(ABC):
             scores = self.kernel.expand(coef)
         return self.certificate(coef, float(intercept), scores)
 
+    def largest_diagonal(self) -> float:
+        """Return the largest k(x_i, x_i), uncounted, from the solver's own diagonal where it has asked for one."""
+        with self.kernel.uncounted():
+            return float(self.kernel.diagonal().max())
+
     def checked(self, dual_coef: Any, intercept: Any, *, tolerance: float = 1e-6) -> tuple[Vector, float]:
         """Return the model as float64, or refuse it.
 

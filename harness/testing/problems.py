@@ -14,6 +14,7 @@ import numpy as np
 from harness.kernels.functions import RBF, Kernel, Linear, Precomputed
 from harness.kernels.oracle import KernelOracle
 from harness.problems.hulls import HardMargin
+from harness.problems.one_class import OneClass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -80,6 +81,14 @@ def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:
 
 @functools.cache  # the same objects for every suite, so that the exact oracle is asked once for each
 def _cases(formulation: type[Problem]) -> list[Case]:
+    if formulation.task == "regression":
+        return _regression_cases(formulation)
+    if formulation is OneClass:
+        return _one_class_cases()
+    return _two_class_cases(formulation)
+
+
+def _two_class_cases(formulation: type[Problem]) -> list[Case]:
     known = {"c-svc": 0.5, "c-svc-nobias": 0.5, "hard-margin": 2.0, "reduced-hull": 2.0, "l2-svc": 2.1}
     has_cost = "C" in formulation.parameter_class.__dataclass_fields__  # type: ignore[attr-defined]
     hard: dict[str, Any] = {"C": 10.0} if has_cost else {}
@@ -124,6 +133,70 @@ def _cases(formulation: type[Problem]) -> list[Case]:
         both = np.concatenate([overlap[:12], overlap[:3]])  # three points in both classes: reduced hulls stay apart
         found.append(case("opposite-labels", both, np.concatenate([mixed[:12], -mixed[:3]]), rbf, soft, "opposite"))
     return found
+
+
+def _regression_cases(formulation: type[Problem]) -> list[Case]:
+    linear, rbf = Linear(), RBF(gamma=0.5)
+    hard, soft = {"C": 10.0, "epsilon": 0.1}, {"C": 1.0, "epsilon": 0.1}
+
+    def case(
+        name: str, x: Any, y: Any, kernel: Kernel, values: Mapping[str, Any], *tags: str, optimum: float | None = None
+    ) -> Case:
+        return Case(name, formulation, x, np.asarray(y, dtype=np.float64), kernel, values, optimum, frozenset(tags))
+
+    pair = np.array([[0.0, 1.0], [0.0, -1.0]])
+    plane, _ = separable(16)
+    x, y = curve(40)
+    steep = 2.0 * plane[:, 0] - plane[:, 1] + 3.0
+    return [
+        case("pair", pair, [1.0, -1.0], linear, hard, "protocol", optimum=0.405),  # w = 0.9: inside the tube
+        case("plane", plane, steep, linear, hard, "protocol"),
+        case("constant-feature", np.column_stack([plane, np.full(16, 3.0)]), steep, linear, hard),
+        case("constant-target", x, np.full(40, 5.0), rbf, soft, optimum=0.0),
+        case("inside-the-tube", x, y, rbf, {"C": 1.0, "epsilon": 100.0}, optimum=0.0),
+        case("without-tube", x, y, rbf, {"C": 1.0, "epsilon": 0.0}),
+        case("one-outlier", x, np.where(np.arange(40) == 3, 50.0, y), rbf, soft),
+        case("duplicates", np.concatenate([x[:12], x[:12]]), np.concatenate([y[:12], y[:12]]), rbf, soft),
+        case("opposite-targets", np.concatenate([x[:12], x[:3]]), [*y[:12], *(y[:3] + 2.0)], rbf, soft, "opposite"),
+        case("curve", x, y, rbf, soft, "protocol"),
+        case("float32", x.astype(np.float32), y, rbf, soft),
+        case("csr", csr(x), y, rbf, soft),
+        case("csr-linear", csr(plane), steep, linear, hard),
+        case("precomputed", rbf.block(x, x), y, Precomputed(), soft),
+    ]
+
+
+def _one_class_cases() -> list[Case]:
+    linear, rbf = Linear(), RBF(gamma=0.5)
+
+    def case(name: str, x: Any, y: Any, kernel: Kernel, nu: float, *tags: str, optimum: float | None = None) -> Case:
+        return Case(name, OneClass, x, np.asarray(y, dtype=np.float64), kernel, {"nu": nu}, optimum, frozenset(tags))
+
+    away = np.array([3.0, 0.0])  # with the linear kernel points around the origin have w = 0
+    x, y = separable(16)
+    x = x + away
+    overlap, mixed = overlapping(40)
+    return [
+        case("pair", np.array([[1.0, 1.0], [1.0, -1.0]]), [1, -1], linear, 0.5, "protocol", optimum=-0.5),  # w = (1, 0)
+        case("three-points", np.array([[1.0, 1.0], [1.0, -1.0], [4.0, 0.0]]), [1, 1, -1], linear, 0.3, optimum=-0.5),
+        case("half-plane", x, y, linear, 0.3, "protocol"),
+        case("constant-feature", np.column_stack([x, np.full(len(x), 3.0)]), y, linear, 0.3),
+        case("every-point-at-the-cap", overlap, mixed, rbf, 1.0),
+        case("cap-out-of-reach", overlap, mixed, rbf, 0.01),
+        case("duplicates", np.concatenate([overlap[:12], overlap[:12]]), [*mixed[:12], *mixed[:12]], rbf, 0.5),
+        case("cloud", overlap, mixed, rbf, 0.3, "protocol"),
+        case("float32", overlap.astype(np.float32), mixed, rbf, 0.3),
+        case("csr", csr(overlap), mixed, rbf, 0.3),
+        case("csr-linear", csr(x), y, linear, 0.3),
+        case("precomputed", rbf.block(overlap, overlap), mixed, Precomputed(), 0.3),
+    ]
+
+
+def curve(n: int, seed: int = 7) -> tuple[Vector, Vector]:
+    """Return n points in the plane and a noisy function of them that no tube of 0.1 holds."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2))
+    return x, np.sin(2.0 * x[:, 0]) + 0.5 * x[:, 1] + 0.2 * rng.normal(size=n)
 
 
 def separable(n: int, seed: int = 3) -> tuple[Vector, Vector]:

@@ -36,7 +36,7 @@ def points(n: int, d: int) -> st.SearchStrategy[Any]:
 
 @st.composite
 def cases(draw: st.DrawFn, formulation: type[Problem], kernel: Kernel | None = None, largest: int = 12) -> Case:
-    """Return problems of 2 to ``largest`` points with both classes, dense or CSR.
+    """Return problems of 2 to ``largest`` points, dense or CSR, with both classes or with targets on a grid.
 
     Parameters
     ----------
@@ -44,9 +44,11 @@ def cases(draw: st.DrawFn, formulation: type[Problem], kernel: Kernel | None = N
     """
     n = draw(st.integers(2, largest), label="n")
     x = draw(points(n, draw(st.integers(1, 3), label="d")), label="x")
-    tail = draw(st.lists(st.sampled_from([-1.0, 1.0]), min_size=n - 2, max_size=n - 2), label="y")
+    values = st.sampled_from([-1.0, 1.0]) if formulation.task == "classification" else st.integers(-8, 8).map(float)
+    tail = draw(st.lists(values, min_size=n - 2, max_size=n - 2), label="y")
     y = np.array([1.0, -1.0, *tail])
     known = formulation.parameter_class.__dataclass_fields__  # type: ignore[attr-defined]
-    values = {"C": draw(st.sampled_from([0.1, 1.0, 10.0]), label="C")} if "C" in known else {}
+    choices = {"C": [0.1, 1.0, 10.0], "epsilon": [0.0, 0.1, 1.5], "nu": [0.1, 0.5, 1.0]}
+    drawn = {name: draw(st.sampled_from(each), label=name) for name, each in choices.items() if name in known}
     stored = csr(x) if draw(st.booleans(), label="csr") else x
-    return Case("drawn", formulation, stored, y, kernel or draw(kernels(), label="kernel"), values)
+    return Case("drawn", formulation, stored, y, kernel or draw(kernels(), label="kernel"), drawn)

@@ -182,7 +182,7 @@ class BoxQP:
         # free points that depend on each other leave the step open; the tiny weight picks the shortest one
         if self.ridge:
             system[:q, :q] += self.ridge * (points[:, None] == points)
-        weight = 1e-11 * float(np.diagonal(self.kernel).max(initial=1e-300))
+        weight = 1e-11 * (float(np.diagonal(self.kernel).max()) or 1.0)
         system[np.arange(q), np.arange(q)] += weight
         for position, group in enumerate(filled):
             member = np.isin(free, group)
