@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from harness import Solver, hookimpl
+from harness_smo.block import SMOBlock
 from harness_smo.smo import SMO
 
-__all__ = ["SMO"]
+__all__ = ["SMO", "SMOBlock"]
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of this plugin."""
-    return [SMO]
+    return [SMO, SMOBlock]

@@ -1,0 +1,117 @@
+"""Kernel rows between the active points, packed in one array that every phase of a run shares."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from harness import KernelOracle
+
+    Index = np.ndarray[Any, np.dtype[np.intp]]
+    Matrix = np.ndarray[Any, np.dtype[Any]]
+
+_NEVER = -(1 << 60)
+_AGED = 1 << 40  # rounds by which the row of a variable at its bound is older: it seldom moves again
+
+
+class RowCache:
+    """As many rows of the kernel over ``kernel``'s points as ``memory`` holds; the row unused for longest goes first.
+
+    Attributes
+    ----------
+    rows : (capacity, m) in the oracle's dtype, a view of ``memory``
+    slot_of : (m,) where row k lies in ``rows``, -1 if it is not held
+    """
+
+    def __init__(self, kernel: KernelOracle, memory: Matrix) -> None:
+        self.kernel, self.memory = kernel, memory
+        self.m = kernel.n
+        words: Matrix = memory.view(kernel.dtype)
+        self.capacity = min(self.m, len(words) // self.m)
+        self.rows: Matrix = words[: self.capacity * self.m].reshape(self.capacity, self.m)
+        self.slot_of = np.full(self.m, -1, dtype=np.intp)
+        self.owner = np.full(self.capacity, -1, dtype=np.intp)
+        self.last_used = np.full(self.capacity, _NEVER, dtype=np.int64)
+        self.computed = np.zeros(self.m, dtype=bool)
+        self.fetched = 0
+        self.again = 0  # rows computed a second time
+
+    @property
+    def free(self) -> int:
+        """Slots that no row has taken yet."""
+        return int(np.count_nonzero(self.owner < 0))
+
+    def block(self, points: Index) -> Matrix:
+        """Return K[points, points], (w, w): held rows are read, the values between the others are computed."""
+        from harness_smo import block_loops
+
+        slots = self.slot_of[points]
+        w = len(points)
+        values = np.empty((w, w), dtype=self.kernel.dtype)
+        missing = np.flatnonzero(slots < 0)
+        if len(missing) == w:
+            self.kernel.fill(points, values, None, points)
+            return values
+        if len(missing):
+            values[np.ix_(missing, missing)] = self.kernel.block(points[missing], points[missing])
+        self.kernel.counter.cache_hits += w - len(missing)
+        block_loops.gather(values, self.rows, slots, points)
+        return values
+
+    def reserve(self, points: Index, now: int) -> Index:
+        """Give slots to ``points``, none of them held; the rows they replace are those unused for longest."""
+        count = len(points)
+        slots = np.argsort(self.last_used, kind="stable")[:count] if count else np.empty(0, dtype=np.intp)
+        previous = self.owner[slots]
+        self.slot_of[previous[previous >= 0]] = -1
+        self.owner[slots] = points
+        self.slot_of[points] = slots
+        self.last_used[slots] = now
+        self.passed(points)
+        return slots
+
+    def passed(self, points: Index) -> None:
+        """Note that the rows of ``points`` were computed, kept or not."""
+        self.fetched += len(points)
+        self.again += int(np.count_nonzero(self.computed[points]))
+        self.computed[points] = True
+
+    def used(self, points: Index, now: int) -> None:
+        """Note that the held rows of ``points`` were used in round ``now``."""
+        self.last_used[self.slot_of[points]] = now
+
+    def at_rest(self, points: Index, now: int) -> None:
+        """Let the rows of ``points`` be the first to go: their variables came to a bound in round ``now``."""
+        slots = self.slot_of[points]
+        self.last_used[slots[slots >= 0]] = now - _AGED
+
+    def moved(self, kernel: KernelOracle, place: Index, keep: Index) -> RowCache:
+        """Return the cache over another set of points, the rows of ``keep`` carried over.
+
+        Parameters
+        ----------
+        kernel : over the new points
+        place : (m',) where each new point stood among the old ones, -1 for those that are new; m' <= m
+        keep : old points whose rows are worth carrying, all of them among the new ones
+        """
+        new = RowCache(kernel, self.memory)
+        position = np.full(self.m, -1, dtype=np.intp)
+        old = place >= 0
+        position[place[old]] = np.flatnonzero(old)
+        slots = np.sort(self.slot_of[keep[self.slot_of[keep] >= 0]])[: new.capacity]
+        source, wanted = self.rows, np.maximum(place, 0)
+        owners = position[self.owner[slots]]
+        # slot t of the new rows ends before slot t + 1 of the old ones begins: in this order nothing is overwritten unread
+        for target, slot in enumerate(slots):
+            new.rows[target] = source[slot].take(wanted)
+        count = len(slots)
+        added = np.flatnonzero(~old)
+        if count and len(added):
+            new.rows[:count, added] = kernel.block(owners, added)
+        new.owner[:count] = owners
+        new.slot_of[owners] = np.arange(count)
+        new.last_used[:count] = self.last_used[slots]
+        new.computed[owners] = True
+        return new

@@ -1,0 +1,245 @@
+"""The state of block SMO over all points: who is active, what is known of the others, and how exactly.
+
+Points that rest at a bound far from any violating pair are parked. Their scores stand still while w moves; by
+Cauchy and Schwarz |f_p(w') - f_p(w)| <= |w' - w| sqrt(K_pp), and |w' - w|^2 = change' K change follows from the
+scores of the active points at no kernel evaluation. So when the active points are done, only those parked points
+are looked at again whose distance from violation is not beyond that bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_smo.block_cache import RowCache
+from harness_smo.block_level import Level
+
+if TYPE_CHECKING:
+    from harness import DualForm, KernelOracle, Problem
+
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Index = np.ndarray[Any, np.dtype[np.intp]]
+    Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+_LEAST = 512  # points: fewer are never parked
+_CROWDED = 0.8  # of the slots: more free variables than that are too many
+_SHRINK = 0.6  # park only if at most this share stays active
+_SAMPLE = 64  # points at least whose scores of both precisions are compared
+_NEAR = 8.0  # times tau: points that close to a violation are looked at in float64
+_GENERATIONS = 6  # of parked points: each keeps the coefficients of its time
+_NOISE = 4.0  # times the largest difference seen between scores of float32 and float64
+
+
+@dataclass
+class _Parked:
+    """Points parked together, when the coefficients were ``coef``, (n,); ``path`` bounds how far w moved since."""
+
+    points: Index
+    coef: Vector
+    path: float = 0.0
+
+
+class Descent:
+    """Variables, scores and the active level.
+
+    Attributes
+    ----------
+    a : (V,) variables, always current
+    scores : (n,) K coef: of active points current (in the level), of the others within ``doubt``
+    doubt : (n,), in units of f(x); 0 where nothing but rounding can be off
+    """
+
+    def __init__(self, problem: Problem, form: DualForm, start: Vector, kernel: KernelOracle, cache_mb: float, size: int) -> None:
+        self.problem, self.form, self.size = problem, form, size
+        self.kernel = kernel
+        self.n = form.n
+        self.a = start
+        coef = form.coef(start)
+        self.scores = kernel.expand(coef) if coef.any() else np.zeros(self.n)
+        self.doubt = np.zeros(self.n)
+        self.root_diagonal = np.sqrt(np.maximum(kernel.diagonal(), 0.0))
+        # at least two rows of all points in float64
+        self.memory: Any = np.empty(max(int(cache_mb * 2**20) // 8, 2 * self.n), dtype=np.float64)
+        self.parked: list[_Parked] = []
+        self.known: Index = np.empty(0, dtype=np.intp)  # parked points computed at the last look
+        self.mark: tuple[Vector, Vector] = (coef, self.scores)
+        self.rounds = self.steps = 0
+        self.everyone = np.arange(self.n)
+        self.level = self._make_level(self.everyone, RowCache(kernel, self.memory), kernel)
+
+    @property
+    def exact(self) -> bool:
+        """Whether kernel values are in float64."""
+        return bool(self.kernel.dtype == np.float64)
+
+    def _make_level(self, where: Index, cache: RowCache, kernel: KernelOracle) -> Level:
+        variables = np.concatenate([where + copy * self.n for copy in range(self.form.copies)])
+        level = Level(self.form, where, self.a[variables], self.scores[where], kernel, cache, self.size)
+        self.mark = (self.form.coef(self.a)[where], level.scores.copy())
+        return level
+
+    # -- moving between levels -----------------------------------------------------------------------
+
+    def keep(self) -> None:
+        """Bring the level's variables and scores to the whole."""
+        level = self.level
+        self.a[level.variables] = level.a
+        self.scores[level.where] = level.scores
+
+    def _moved(self) -> float:
+        """Return how far w moved since this was last asked, |w - w_mark|."""
+        coef, scores = self.mark
+        now = self.form.coef(self.a)[self.level.where]
+        self.mark = (now, self.level.scores.copy())
+        return float(np.sqrt(max(0.0, float((now - coef) @ (self.level.scores - scores)))))
+
+    def crowded(self) -> bool:
+        """Whether the rows of the free variables, which keep moving, hardly find room: then shorter rows pay."""
+        level = self.level
+        capacity = level.cache.capacity
+        return capacity < level.m and level.m > _LEAST and int(np.count_nonzero(level.free)) > _CROWDED * capacity
+
+    def slack(self) -> Vector:
+        """Return how far each point is from violating with the current ends, (n,); 0 or less for free points."""
+        form, level = self.form, self.level
+        gradient = form.gradient(self.scores)
+        ups = np.array([end[0] for end in level.ends])[form.group]
+        lows = np.array([end[1] for end in level.ends])[form.group]
+        can_rise, can_fall = self.a < form.upper, self.a > form.lower
+        distance = np.full(len(gradient), np.inf)
+        distance[can_rise] = (ups - gradient)[can_rise]
+        distance[can_fall] = np.minimum(distance, gradient - lows)[can_fall]
+        least: Vector = distance.reshape(form.copies, self.n).min(axis=0)
+        return least
+
+    def shrink(self) -> bool:
+        """Park the points farthest from violation; False if too few would be."""
+        self.keep()
+        level = self.level
+        where = level.where[self._nearest(self._middle_slack()[level.where])]
+        if len(where) > _SHRINK * level.m:
+            return False
+        self.activate(where)
+        return True
+
+    def _nearest(self, slack: Vector) -> Index:
+        """Return which points to go on with: those that violate or are free, and the next nearest.
+
+        There should be room for twice as many rows as points at hand; beyond that, longer rows save the
+        parked points a later look.
+        """
+        near = max(1, int(np.count_nonzero(slack <= 0.0)))
+        words = self.memory.nbytes // self.kernel.dtype.itemsize
+        # no more than now unless need be: the rows held can be carried over
+        count = max(_LEAST, 2 * near, min(self.level.m, words // (2 * near)))
+        if count >= len(slack):
+            return np.arange(len(slack))
+        return np.sort(np.argpartition(slack, count)[:count])
+
+    def _middle_slack(self) -> Vector:
+        """Slack against the middle of the ends: what is beyond it on the wrong side violates or is free."""
+        form, level = self.form, self.level
+        free = level.free
+        gradient, middles = level.gradient, np.zeros(max(1, form.groups))
+        for k in range(form.groups):
+            own = free & (level.group == k) if form.groups > 1 else free
+            up, low = level.ends[k]
+            middles[k] = np.median(gradient[own]) if own.any() else 0.5 * (up + low) if np.isfinite(up - low) else 0.0
+        full = form.gradient(self.scores) - middles[form.group]
+        can_rise, can_fall = self.a < form.upper, self.a > form.lower
+        distance = np.full(len(full), np.inf)
+        distance[can_rise] = -full[can_rise]
+        distance[can_fall] = np.minimum(distance, full)[can_fall]
+        distance[can_rise & can_fall] = -np.inf
+        least: Vector = distance.reshape(form.copies, self.n).min(axis=0)
+        return least
+
+    def _replace(self, where: Index, *, carry: bool) -> None:
+        level = self.level
+        self.rounds += level.rounds
+        self.steps += level.steps
+        kernel = self.kernel if len(where) == self.n else self.kernel.restrict(where)
+        if carry and len(where) <= level.m and level.cache.kernel.dtype == kernel.dtype:
+            position = np.full(self.n, -1, dtype=np.intp)
+            position[level.where] = np.arange(level.m)
+            place = position[where]
+            staying = np.zeros(level.m, dtype=bool)
+            staying[place[place >= 0]] = True
+            free = level.free.reshape(level.copies, level.m).any(axis=0)
+            cache = level.cache.moved(kernel, place, np.flatnonzero(staying & free))
+        else:
+            cache = RowCache(kernel, self.memory)
+        self.level = self._make_level(where, cache, kernel)
+
+    def look(self, tau: float) -> Index:
+        """Look at the parked points that may violate; return those that do.
+
+        All points neither returned nor parked any more are known not to violate, up to rounding.
+        """
+        self.keep()
+        moved, slack, coef = self._moved(), self.slack(), self.form.coef(self.a)
+        looked = [self.known]
+        for generation in self.parked:
+            generation.path += moved
+            points = generation.points
+            unsure = slack[points] < generation.path * self.root_diagonal[points] + self.doubt[points]
+            generation.points = points[~unsure]
+            looked.append(points[unsure])
+            self.scores[points[unsure]] += self.kernel.expand(coef - generation.coef, points[unsure])
+        self.known = np.concatenate(looked)
+        # what is still in doubt is so by how it was computed once, and is computed anew
+        doubtful = self.known[(self.doubt[self.known] > 0.0) & (self.slack()[self.known] < self.doubt[self.known])]
+        self.scores[doubtful] = self.kernel.expand(coef, doubtful)
+        self.doubt[doubtful] = 0.0
+        return np.asarray(self.known[self.slack()[self.known] < -tau])
+
+    def activate(self, where: Index) -> None:
+        """Go on with ``where``, points whose scores are known now; the others known now are parked as of now."""
+        moved = self._moved()
+        for generation in self.parked:
+            generation.path += moved
+        known = np.concatenate([self.level.where, self.known])
+        known = known[~np.isin(known, where)]
+        self.known = self.known[:0]
+        self._replace(where, carry=True)
+        self.parked = [generation for generation in self.parked if len(generation.points)]
+        if len(known):
+            self.parked.append(_Parked(known, self.form.coef(self.a)))
+        while len(self.parked) > _GENERATIONS:
+            self._merge_oldest()
+
+    def _merge_oldest(self) -> None:
+        """Join the two generations parked first: the older points' scores are in doubt by the path between them."""
+        first, second = self.parked[0], self.parked[1]
+        self.doubt[first.points] += max(0.0, first.path - second.path) * self.root_diagonal[first.points]
+        self.parked[:2] = [_Parked(np.concatenate([first.points, second.points]), second.coef, second.path)]
+
+    def nearest(self, violating: Index) -> Index:
+        """Return who should be active next, among the points whose scores are known now."""
+        candidates = np.concatenate([self.level.where, self.known])
+        slack = self._middle_slack()
+        slack[violating] = -np.inf
+        return np.sort(candidates[self._nearest(slack[candidates])])
+
+    def sharpen(self, kernel: KernelOracle, tau: float) -> None:
+        """Go on in float64 with the points near a violation; the others' scores are off by the rounding seen there."""
+        coef, slack = self.form.coef(self.a), self.slack()
+        sample = np.argsort(slack, kind="stable")[: max(_SAMPLE, int(np.count_nonzero(slack <= tau)))]
+        exact = kernel.expand(coef, sample)
+        noise = _NOISE * float(np.abs(exact - self.scores[sample]).max(initial=0.0))
+        near = slack <= max(_NEAR * tau, 2.0 * noise)
+        near[sample] = True
+        rest = near.copy()
+        rest[sample] = False
+        self.scores[sample] = exact
+        self.scores[rest] = kernel.expand(coef, np.flatnonzero(rest))
+        moved = self._moved()
+        for generation in self.parked:
+            self.doubt[generation.points] += (generation.path + moved) * self.root_diagonal[generation.points]
+        self.doubt += noise
+        self.doubt[near] = 0.0
+        self.kernel, self.parked = kernel, []
+        self.known = np.setdiff1d(self.everyone, self.level.where)
+        self.activate(np.flatnonzero(near))

@@ -1,0 +1,142 @@
+"""Rounds of block SMO over the active points: choose a working set, descend in it, update the scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_smo.block_cache import RowCache
+from harness_smo.working_set import choose
+
+if TYPE_CHECKING:
+    from harness import DualForm, KernelOracle
+
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Index = np.ndarray[Any, np.dtype[np.intp]]
+
+# how a round ended
+CONVERGED, MOVED, STALLED = 0, 1, 2
+
+_INNER_SHARE = 0.1  # of the violation that the descent in a working set leaves
+_INNER_STEPS = 100  # at most, times the size of the working set
+_RESOLUTION = 8.0  # roundings of the largest gradient below which a violation cannot be told from noise
+
+
+class Level:
+    """The active points, their variables and scores, and kernel rows over them.
+
+    Attributes
+    ----------
+    where : (m,) the active points
+    variables : (copies * m,) their variables; variable v of the level stands at active point v mod m
+    a, lower, upper, linear : (copies * m,); ``a`` changes
+    scores : (m,) K coef at the active points
+    """
+
+    def __init__(
+        self, form: DualForm, where: Index, a: Vector, scores: Vector, kernel: KernelOracle, cache: RowCache, size: int
+    ) -> None:
+        self.where, self.kernel, self.cache, self.size = where, kernel, cache, size
+        self.m = len(where)
+        self.variables = np.concatenate([where + copy * form.n for copy in range(form.copies)])
+        self.groups, self.group = form.groups, form.group[self.variables]
+        self.lower, self.upper = form.lower[self.variables], form.upper[self.variables]
+        self.linear, self.copies = form.linear[self.variables], form.copies
+        self.a, self.scores = a, scores
+        self.diagonal = kernel.diagonal().astype(kernel.dtype)
+        self.previous: Index = np.empty(0, dtype=np.intp)
+        self.rounds = self.steps = 0
+        self.ends: list[tuple[float, float]] = []
+
+    @property
+    def gradient(self) -> Vector:
+        """Gradient of every variable of the level, (copies * m,)."""
+        tiled = self.scores if self.copies == 1 else np.tile(self.scores, self.copies)
+        return np.asarray(self.linear - tiled)
+
+    @property
+    def free(self) -> Any:
+        """True where a variable is strictly between its bounds, (copies * m,)."""
+        return (self.a > self.lower) & (self.a < self.upper)
+
+    def directions(self) -> tuple[Vector, Vector]:
+        """Return the gradient where a variable may rise, else -inf, and where it may fall, else inf; note the ends."""
+        gradient = self.gradient
+        rise = np.where(self.a < self.upper, gradient, -np.inf)
+        fall = np.where(self.a > self.lower, gradient, np.inf)
+        if self.groups == 2:
+            self.ends = [
+                (float(rise[self.group == k].max(initial=-np.inf)), float(fall[self.group == k].min(initial=np.inf)))
+                for k in (0, 1)
+            ]
+        else:
+            open_up, open_low = (0.0, 0.0) if self.groups == 0 else (-np.inf, np.inf)
+            self.ends = [(float(rise.max(initial=open_up)), float(fall.min(initial=open_low)))]
+        return rise, fall
+
+    @property
+    def violation(self) -> float:
+        """Largest violation of the optimality conditions among the active variables."""
+        if self.groups == 0:
+            return max(self.ends[0][0], -self.ends[0][1])
+        return max(0.0, *(up - low for up, low in self.ends))
+
+    def round(self, tau: float) -> int:
+        """Work on one working set; return CONVERGED, MOVED or STALLED."""
+        from harness_smo import block_loops
+
+        rise, fall = self.directions()
+        if self.violation <= tau:
+            return CONVERGED
+        chosen, cut = choose(rise, fall, self.ends, self.group, self.groups, self.previous, self.free, self.size)
+        points = chosen % self.m if self.copies > 1 else chosen
+        block = self.cache.block(points)
+        before, gradient = self.a[chosen], self.linear[chosen] - self.scores[points]
+        a = before.copy()
+        noise = _RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max())
+        descend = block_loops.pair_descent if self.groups else block_loops.single_descent
+        taken = descend(
+            block, self.diagonal[points], a, self.lower[chosen], self.upper[chosen], gradient, cut,
+            max(0.5 * tau, _INNER_SHARE * self.violation, noise), _INNER_STEPS * len(chosen),
+        )  # fmt: skip
+        self.steps += taken
+        self.rounds += 1
+        self.previous = chosen
+        changed = np.flatnonzero(a != before)
+        if len(changed) == 0:
+            return STALLED
+        self.a[chosen] = a
+        self._update(chosen[changed], (a - before)[changed])
+        return MOVED
+
+    def _update(self, variables: Index, change: Vector) -> None:
+        """Add the change of the variables to the scores of all active points."""
+        from harness_smo import block_loops
+
+        points, cache = variables, self.cache
+        if self.copies > 1:
+            points, inverse = np.unique(variables % self.m, return_inverse=True)
+            change = np.bincount(inverse, change)
+        resting = ~self.free.reshape(self.copies, self.m).any(axis=0)[points]
+        held = cache.slot_of[points] >= 0
+        cache.used(points[held], self.rounds)
+        self.kernel.counter.cache_hits += int(np.count_nonzero(held))
+        # what came to rest at a bound seldom moves again: its row is kept only where a slot is free
+        missing, spare = np.flatnonzero(~held), cache.capacity - int(np.count_nonzero(held))
+        wanted = np.concatenate([missing[~resting[missing]], missing[resting[missing]][: cache.free]])[:spare]
+        slots = cache.reserve(points[wanted], self.rounds)
+        all_slots = np.concatenate([cache.slot_of[points[held]], slots])
+        all_changes = np.concatenate([change[held], change[wanted]])
+
+        def add(start: int, stop: int) -> None:
+            block_loops.add_rows(self.scores, cache.rows, all_slots, all_changes, start, stop)
+
+        self.kernel.fill(points[wanted], cache.rows, slots, None, add)
+        cache.at_rest(points[resting], self.rounds)
+        passing = np.setdiff1d(missing, wanted)
+        if len(passing):
+            coef = np.zeros(self.m)
+            coef[points[passing]] = change[passing]
+            self.scores += self.kernel.expand(coef)
+            cache.passed(points[passing])
