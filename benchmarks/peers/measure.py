@@ -1,0 +1,179 @@
+"""One run after another through the harness's isolated workers, each result on disk before the next run starts."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.suite import PROBES
+from harness.measure.machine import machine, now, versions
+from harness.parameters import values_of
+from harness.registry import Chosen, load_registry
+from harness.run.plan import plan
+from harness.run.pool import Pool, numba_cache_folder
+from harness.run.study import RunSpec, Study, data_key
+
+CACHE_MB = 256.0
+_PEER_PACKAGES = ("scikit-learn-intelex", "daal", "libsvm-official", "thundersvm-cpu")
+_KEPT = (
+    "status", "reason", "kkt_violation", "relative_gap", "support_vectors", "kernel_evaluations", "iterations",
+    "peak_rss_bytes", "fit_seconds", "cpu_seconds", "load_average", "info", "measured_at",
+)  # fmt: skip
+
+Row = dict[str, Any]
+
+
+class Journal:
+    """The rows measured so far, appended to a file of JSON lines; a row is on disk before :meth:`append` returns."""
+
+    def __init__(self, path: Path, *, resume: bool) -> None:
+        self.path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not resume:
+            path.unlink(missing_ok=True)
+        self.rows = read_rows(path)
+        if path.exists():  # the end of a line that was cut off is no part of the next one
+            path.write_text("".join(json.dumps(row) + "\n" for row in self.rows))
+
+    def append(self, row: Row) -> None:
+        self.rows.append(row)
+        with self.path.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def find(self, key: Row) -> Row | None:
+        """Return the row whose columns have all the values of ``key``, or None."""
+        for row in self.rows:
+            if all(row.get(name) == value for name, value in key.items()):
+                return row
+        return None
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Return the rows of a journal; a last line that a kill cut short is left out."""
+    rows = []
+    for line in path.read_text().splitlines() if path.exists() else ():
+        try:
+            rows.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return rows
+
+
+class Bench:
+    """Runs (solver, data set, threads) in a process of its own each; workers stay warm between the runs of a set."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.registry = load_registry([str(PROBES)])
+        self._pools: dict[str, Pool] = {}
+        self._datasets: dict[str, Any] = {}
+        self._stop = threading.Event()
+        self._numba = numba_cache_folder(sorted(plugin.fingerprint for plugin in self.registry.plugins.values()))
+
+    def has(self, name: str) -> bool:
+        """Return whether a solver of this name is installed."""
+        return name in self.registry.solver_names()
+
+    def chosen(self, label: str) -> Chosen:
+        """Return the solver that a selection such as ``sklearnex[dtype=float32]`` stands for."""
+        found = self.registry.select_solvers([label])[0]
+        if not isinstance(found, Chosen):
+            raise SystemExit(f"{label}: the plugin cannot be loaded: {found.reason}")
+        return found
+
+    def run(self, key: Row, selection: str, label: str, *, threads: int, limit: float, tol: float | None = None) -> Row:
+        """Carry out one run, or take it from the journal; return its row.
+
+        key : the columns that say which run this is
+        selection, label : data set and solver as the harness's command takes them
+        limit : seconds inside the solver, conversion included
+        tol : of a black box; None: the solver's own default
+        """
+        key = {**key, "selection": selection, "label": label, "threads": threads, "tol": tol}
+        known = self.journal.find(key)
+        if known is not None:
+            return known
+        spec = self._spec(selection, label, threads, limit, tol)
+        began = time.monotonic()
+        pool = self._pools.setdefault(f"{label} {threads}", Pool(None, self._numba, self._stop))
+        record = pool.run(spec)
+        row = {**key, **self._row(record, spec, limit), "elapsed": time.monotonic() - began}
+        self.journal.append(row)
+        print(_line(row), flush=True)
+        return row
+
+    def _spec(self, selection: str, label: str, threads: int, limit: float, tol: float | None) -> RunSpec:
+        study = Study(
+            [self.chosen(label)],
+            self.registry.select_datasets([selection]),
+            formulations=["c-svc"],
+            time_limit=limit,
+            threads=threads,
+            cache_mb=CACHE_MB,
+            plugin_paths=[str(PROBES)],
+        )
+        source = study.datasets[0]
+        place = data_key(source.name, values_of(source))
+        if place not in self._datasets:
+            self._datasets = {place: source.load()}
+        spec = plan(study, self.registry, self._datasets)[0]
+        # every peer maps a target gap to tol = gap / 10, and a warm worker takes another one without a new start
+        return spec if tol is None else replace(spec, target_gap=10.0 * tol)
+
+    def _row(self, record: Row, spec: RunSpec, limit: float) -> Row:
+        row = {name: record.get(name) for name in _KEPT}
+        info = dict(row["info"] or {})
+        row["info"] = {name: value for name, value in info.items() if not isinstance(value, list)}
+        wall, cpu = info.get("conversion_seconds", 0.0), info.get("conversion_cpu_seconds", 0.0)
+        seconds, cpu_seconds = record.get("fit_seconds"), record.get("cpu_seconds")
+        accuracy = record.get("test_accuracy")
+        dataset = self._datasets[spec.data_key]
+        return {
+            **row,
+            "seconds": None if seconds is None else max(0.0, seconds - wall),
+            "cpu": None if cpu_seconds is None else max(0.0, cpu_seconds - cpu),
+            "test_error": None if accuracy is None else 1.0 - accuracy,
+            "limit": limit,
+            "n": int(dataset.x_train.shape[0]),
+            "d": int(dataset.x_train.shape[1]),
+            "C": spec.problem_parameters.get("C"),
+            "gamma": spec.kernel_parameters.get("gamma"),
+        }
+
+    def close_workers(self) -> None:
+        """End the workers: their data are those of a set that is done with."""
+        for pool in self._pools.values():
+            pool.close()
+        self._pools.clear()
+
+
+def header() -> Row:
+    """Return the row that says where and with what the others were measured."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = dict(versions())
+    for name in _PEER_PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return {"part": "header", "machine": machine(), "versions": found, "command": " ".join(sys.argv), **now()}
+
+
+def _line(row: Row) -> str:
+    name = row["label"] + ("" if row["tol"] is None else f" tol {row['tol']:g}")
+    head = f"{row['part']:8} {row['set']:22} {row['threads']} thr  {name:34}"
+    if row["seconds"] is None:
+        return f"{head} {row['status']}: {row['reason']}"
+    figures = f"{row['seconds']:9.3f} s {row['cpu']:9.3f} CPU s"
+    if row["kkt_violation"] is not None and row["part"] == "peers":
+        figures += f"  KKT {row['kkt_violation']:.2e}  gap {row['relative_gap']:.2e}"
+    return f"{head} {figures}  ({row['elapsed']:.1f} s in all)"
