@@ -1,7 +1,8 @@
-"""Blocks of kernel values between training points: one engine for dense, sparse and mapped data.
+"""Blocks of kernel values between training points: one engine for dense, sparse and mapped data, and for views of them.
 
-The engine computes; it neither counts nor caches (see oracle.py). Dense blocks are matrix products in
-tiles that stay in the cache for the kernel's pass; sparse ones are CSR times a dense block of rows.
+The engine computes; it neither counts nor caches (see oracle.py). How a value comes about is the way's business (see
+ways.py); the engine cuts requests into tiles of columns that stay in the core's cache, shares them among threads, and
+maps the points of a restricted problem to those of the whole.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.kernels.crew import Crew
-from harness.kernels.functions import DotProductKernel, Kernel, Precomputed, squared_norms
+from harness.kernels.functions import Kernel, Precomputed
+from harness.kernels.ways import Way, choose, is_mapped
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -22,154 +24,171 @@ if TYPE_CHECKING:
     Points = Block | scipy.sparse.csr_array
     After = Callable[[int, int], None]
 
-_TILE_BYTES = 1 << 20  # one tile of products: measured best near the size of a core's L2
-_ROWS_BYTES = 64 << 20  # densified sparse rows, or rows read from a mapped file, held at a time
+_TILE_BYTES = 1 << 20  # one tile of values: measured best near the size of a core's L2
+_NARROWEST = 256  # columns of a tile
+_PACKED_BYTES = 64 << 20  # a view that is asked for much keeps its points packed if they take no more
+_PACKS_AFTER = 8  # rows of a view, asked for with all columns, after which packing has paid
+_EXPAND_ROWS = 128  # rows of a tile in expand()
+_EXPAND_LEFT = 2048  # rows prepared at a time
 
 
-def is_mapped(x: Any) -> bool:
-    """Return whether ``x`` is an array mapped from a file, or a view of one."""
-    return isinstance(x, np.memmap) or isinstance(getattr(x, "base", None), np.memmap)
+class _Whole:
+    """What all views of one training set share: the points, laid out once a dtype, and the threads."""
+
+    def __init__(self, kernel: Kernel, source: Points) -> None:
+        self.kernel, self.source = kernel, source
+        self.crew = Crew()
+        self._ways: dict[np.dtype[Any], Way] = {}
+
+    def way(self, dtype: np.dtype[Any]) -> Way:
+        if dtype not in self._ways:
+            self._ways[dtype] = choose(self.kernel, self.source, dtype)
+        return self._ways[dtype]
 
 
 class Engine:
-    """Kernel values between the points of one training set.
+    """Kernel values between the points of one training set, or between some of them.
 
     Parameters
     ----------
     x : (n, d) dense, memory-mapped or CSR; for ``precomputed`` (n, n) kernel values
-    dtype : of the blocks, float64 or float32; converted data are kept once, mapped data in pieces
+    dtype : of the blocks, float64 or float32; the points are laid out when the first values are asked for
     """
 
-    def __init__(self, kernel: Kernel, x: Points, dtype: Any = np.float64) -> None:
-        self.kernel = kernel
-        self.source: Any = x
-        self.n = int(x.shape[0])
-        self.dtype = np.dtype(dtype)
-        self.sparse = not isinstance(x, np.ndarray)
-        self.mapped = is_mapped(x)
-        self.centre: Block | None = None
-        self._crew = Crew()
-        self._x: Any = self._converted(x)
-        self._sq: Block | None = None
-        if isinstance(kernel, DotProductKernel):
-            self._sq = self._squared_norms().astype(self.dtype)
+    def __init__(
+        self,
+        kernel: Kernel,
+        x: Points,
+        dtype: Any = np.float64,
+        *,
+        whole: _Whole | None = None,
+        index: Block | None = None,
+    ) -> None:
+        self.kernel, self.dtype = kernel, np.dtype(dtype)
+        self._whole = whole if whole is not None else _Whole(kernel, x)
+        self._index = index  # which points of the whole these are; None if all
+        self.n = int(x.shape[0]) if index is None else len(index)
+        self._packed: Way | None = None
+        self._asked = 0
+        self._source: Any = None
 
-    def _converted(self, x: Points) -> Points:
-        if isinstance(self.kernel, Precomputed):
-            return x
-        if self.sparse:
-            return x if x.dtype == self.dtype else x.astype(self.dtype)
-        narrow = self.dtype.itemsize < 8
-        if narrow and isinstance(self.kernel, DotProductKernel) and self.kernel.centred:
-            # float32 products of far-away points cancel: centring keeps their size down
-            self.centre = np.asarray(x.mean(axis=0, dtype=np.float64))
-        return x if self.mapped else self._dense(x)
+    @property
+    def source(self) -> Any:
+        """The points themselves; of a view, a copy that is made when it is first asked for."""
+        if self._index is None:
+            return self._whole.source
+        if self._source is None:
+            x: Any = self._whole.source
+            self._source = (
+                x[np.ix_(self._index, self._index)] if isinstance(self.kernel, Precomputed) else x[self._index]
+            )
+        return self._source
 
-    def _dense(self, x: Any) -> Block:
-        """Return dense points as the products need them: centred where the kernel allows, in the engine's dtype."""
-        if self.centre is not None:
-            x = x - self.centre
-        return np.ascontiguousarray(x, dtype=self.dtype)
+    def _view(self, dtype: Any, index: Block | None) -> Engine:
+        return Engine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index)
 
-    def _squared_norms(self) -> Block:
-        if not self.mapped or self.centre is None:
-            return squared_norms(self._x)
-        step = max(1, _ROWS_BYTES // (8 * max(1, self.source.shape[1])))
-        parts = [squared_norms(self._dense(self.source[start : start + step])) for start in range(0, self.n, step)]
-        return np.concatenate([np.empty(0), *parts])
+    def astype(self, dtype: Any) -> Engine:
+        """Return the engine of the same points with values of another dtype."""
+        return self._view(dtype, self._index)
 
-    def block(self, rows: Block, columns: Block | None = None) -> Block:
+    def subset(self, indices: Block) -> Engine:
+        """Return an engine over ``x[indices]`` without a copy of the points."""
+        index = indices if self._index is None else self._index[indices]
+        return self._view(self.dtype, index)
+
+    def block(self, rows: Block, columns: Block | None = None, threads: int = 1) -> Block:
         """Return K[rows, columns] (all columns if None), a new C-ordered array of the engine's dtype."""
-        width = self.n if columns is None else len(columns)
-        out = np.empty((len(rows), width), dtype=self.dtype)
-        if out.size == 0:
-            return out
-        if isinstance(self.kernel, Precomputed):
-            out[...] = self.source[rows] if columns is None else self.source[np.ix_(rows, columns)]
-        elif not isinstance(self.kernel, DotProductKernel):
-            self._general_block(out, rows, columns)
-        elif self.sparse:
-            self._sparse_block(out, rows, columns)
-        else:
-            self._dense_block(out, rows, columns)
+        out = np.empty((len(rows), self.n if columns is None else len(columns)), dtype=self.dtype)
+        if out.size:
+            self.fill(rows, out, np.arange(len(rows)), columns, None, threads)
         return out
 
     def fill(
-        self,
-        rows: Block,
-        out: Block,
-        slots: Block,
-        columns: Block | None,
-        after: After,
-        threads: int = 1,
+        self, rows: Block, out: Block, slots: Block, columns: Block | None, after: After | None, threads: int = 1
     ) -> None:
         """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each."""
         width = self.n if columns is None else len(columns)
-        tile = max(256, _TILE_BYTES // (self.dtype.itemsize * max(1, len(rows))))
-        share = -(-max(1, width) // threads)
+        way, picked = self._columns(len(rows), columns)
+        left = self._left(rows, picked is not None) if len(rows) else None
 
-        def tiles(first: int, last: int) -> None:
-            for start in range(first, last, tile):
-                stop = min(start + tile, last)
-                part = np.arange(start, stop) if columns is None else columns[start:stop]
-                if len(rows):
-                    out[slots, start:stop] = self.block(rows, part)
+        def tile(start: int, stop: int) -> None:
+            if left is not None:
+                way.tile(left, slice(start, stop) if picked is None else picked[start:stop], out, slots, start)
+            if after is not None:
                 after(start, stop)
 
-        self._crew.run([partial(tiles, first, min(first + share, width)) for first in range(0, max(1, width), share)])
+        wide = _TILE_BYTES // (self.dtype.itemsize * max(1, len(rows)))
+        self._tiles(tile, width, max(_NARROWEST, wide), 1 if picked is not None else way.grain, threads)
 
-    def _general_block(self, out: Block, rows: Block, columns: Block | None) -> None:
-        """Ask a kernel that is no function of inner products; mapped points are converted in pieces."""
-        if not self.mapped:
-            out[...] = self.kernel.block(self._x[rows], self._x if columns is None else self._x[columns])
-            return
-        left = self._dense(self._x[rows])
-        step = max(1, _ROWS_BYTES // (self.dtype.itemsize * max(1, self._x.shape[1])))
-        for start in range(0, out.shape[1], step):
-            part: Any = slice(start, start + step) if columns is None else columns[start : start + step]
-            out[:, start : start + step] = self.kernel.block(left, self._dense(self._x[part]))
+    def _left(self, rows: Block, gathered: bool) -> Any:
+        index = rows if self._index is None else self._index[rows]
+        return self._whole.way(self.dtype).left(index, gathered=gathered)
 
-    def _dense_block(self, out: Block, rows: Block, columns: Block | None) -> None:
-        assert isinstance(self.kernel, DotProductKernel)
-        assert self._sq is not None
-        x, sq = self._x, self._sq
-        left = self._dense(x[rows]) if self.mapped else x[rows]
-        sq_left = sq[rows]
-        tile = max(64, _TILE_BYTES // (self.dtype.itemsize * len(rows)))
-        if self.mapped or columns is not None:
-            tile = min(tile, max(1, _ROWS_BYTES // (self.dtype.itemsize * max(1, x.shape[1]))))
-        for start in range(0, out.shape[1], tile):
-            part: Any = slice(start, start + tile) if columns is None else columns[start : start + tile]
-            right = x[part]
-            if self.mapped:
-                right = self._dense(right)
-            products = out[:, start : start + tile]
-            if len(rows) == 1:
-                np.dot(right, left[0], out=products[0])
-            else:
-                np.matmul(left, right.T, out=products)
-            self.kernel.from_products(products, sq_left, sq[part])
+    def _columns(self, rows: int, columns: Block | None) -> tuple[Way, Block | None]:
+        """Return the way that has the columns asked for, and which of its points they are; None for all, in order."""
+        way = self._whole.way(self.dtype)
+        if columns is not None:
+            return way, columns if self._index is None else self._index[columns]
+        if self._index is None:
+            return way, None
+        self._asked += rows
+        if self._packed is None and self._asked >= _PACKS_AFTER and 0 < way.bytes_of(self.n) <= _PACKED_BYTES:
+            self._packed = way.take(self._index)
+        return (way, self._index) if self._packed is None else (self._packed, None)
 
-    def _sparse_block(self, out: Block, rows: Block, columns: Block | None) -> None:
-        assert isinstance(self.kernel, DotProductKernel)
-        assert self._sq is not None
-        x = self._x
-        right = x if columns is None else x[columns]
-        sq_right = self._sq if columns is None else self._sq[columns]
-        chunk = max(1, _ROWS_BYTES // (self.dtype.itemsize * max(1, x.shape[1])))
-        for start in range(0, len(rows), chunk):
-            part = rows[start : start + chunk]
-            products = out[start : start + chunk]
-            products[...] = (right @ x[part].toarray().T).T
-            self.kernel.from_products(products, self._sq[part], sq_right)
+    def _tiles(self, tile: After, width: int, wide: int, grain: int, threads: int) -> None:
+        """Call ``tile(start, stop)`` for tiles of about ``wide`` columns that begin at multiples of ``grain``."""
+        wide = max(1, wide // grain) * grain
+        share = -(-width // (threads * grain)) * grain
+
+        def run(first: int, last: int) -> None:
+            for start in range(first, last, wide):
+                tile(start, min(start + wide, last))
+
+        if width:
+            self._whole.crew.run([partial(run, first, min(first + share, width)) for first in range(0, width, share)])
+
+    def expand(self, support: Block, coef: Block, columns: Block | None, threads: int = 1) -> Block:
+        """Return sum_j coef_j K[support_j, columns], float64, the values of a tile weighted while they are in the cache."""
+        width = self.n if columns is None else len(columns)
+        scores = np.zeros(width)
+        way, picked = self._columns(len(support), columns)
+        for first in range(0, len(support), _EXPAND_LEFT):
+            rows = support[first : first + _EXPAND_LEFT]
+            left = self._left(rows, picked is not None)
+            weights = coef[first : first + _EXPAND_LEFT]
+            ends = [(k, min(k + _EXPAND_ROWS, len(rows))) for k in range(0, len(rows), _EXPAND_ROWS)]
+            parts = [(way.part(left, k, end), weights[k:end]) for k, end in ends]
+
+            def tile(start: int, stop: int, parts: Any = parts) -> None:
+                columns = slice(start, stop) if picked is None else picked[start:stop]
+                values = np.empty((_EXPAND_ROWS, stop - start), dtype=self.dtype)
+                for part, weights in parts:
+                    way.tile(part, columns, values, np.arange(len(weights)), 0)
+                    scores[start:stop] += _weighted(weights, values)
+
+            wide = _TILE_BYTES // (self.dtype.itemsize * _EXPAND_ROWS)
+            self._tiles(tile, width, wide, 1 if picked is not None else way.grain, threads)
+        return scores
 
     def diagonal(self) -> Block:
         """Return k(x_i, x_i) for all points, (n,) float64."""
+        source: Any = self._whole.source
         if isinstance(self.kernel, Precomputed):
-            return np.array(np.diagonal(self.source), dtype=np.float64)
-        return self.kernel.diagonal(self.source)
+            every = np.array(source.diagonal() if self._index is None else source[self._index, self._index])
+            return every.astype(np.float64).reshape(-1)
+        return self.kernel.diagonal(source if self._index is None else source[self._index])
 
-    def subset(self, indices: Block) -> Engine:
-        """Return an engine over ``x[indices]`` (a copy of those points)."""
-        x = self.source[np.ix_(indices, indices)] if isinstance(self.kernel, Precomputed) else self.source[indices]
-        return Engine(self.kernel, x, self.dtype)
+
+def _weighted(weights: Block, values: Block) -> Block:
+    """Return sum_q weights_q values[q] in float64, over the first rows of ``values``."""
+    if values.dtype == np.float64:
+        return weights @ values[: len(weights)]
+    from harness.kernels.compiled import weighted_sum
+
+    result = np.zeros(values.shape[1])
+    weighted_sum(weights, values, len(weights), values.shape[1], result)
+    return result
+
+
+__all__ = ["Engine", "is_mapped"]

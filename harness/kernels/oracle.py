@@ -42,7 +42,7 @@ class KernelOracle:
     Parameters
     ----------
     kernel : the kernel function
-    x : (n, d) points, or (n, n) values for ``precomputed``
+    x : (n, d) points, or (n, n) values for ``precomputed``; None with ``engine``, which has them
     cache_mb : memory for cached rows, MB of 2^20 bytes; at least two rows are kept
     ridge : added to k(x_i, x_i) on the diagonal (l2-svc: 1/chi)
     dtype : of the values; float64 unless a solver asks for :meth:`astype` float32
@@ -54,7 +54,7 @@ class KernelOracle:
     def __init__(
         self,
         kernel: Kernel,
-        x: Points,
+        x: Points | None,
         *,
         cache_mb: float = 256.0,
         ridge: float = 0.0,
@@ -64,11 +64,16 @@ class KernelOracle:
         threads: int = 1,
     ) -> None:
         self.kernel = kernel
-        self.points = x
         self.ridge = float(ridge)
         self.cache_mb = float(cache_mb)
         self.counter = counter if counter is not None else Counter()
-        self.engine = engine if engine is not None else Engine(kernel, x, dtype)
+        if engine is None:
+            if x is None:
+                raise ValueError(
+                    "a kernel oracle was given neither points nor an engine over points; give one of them."
+                )
+            engine = Engine(kernel, x, dtype)
+        self.engine = engine
         self.n = self.engine.n
         self.dtype = self.engine.dtype
         self.threads = int(threads)
@@ -80,6 +85,11 @@ class KernelOracle:
 
     def __len__(self) -> int:
         return self.n
+
+    @property
+    def points(self) -> Any:
+        """The (n, d) training points; of a restricted oracle, a copy that is made when it is first asked for."""
+        return self.engine.source
 
     @property
     def is_linear(self) -> bool:
@@ -104,7 +114,7 @@ class KernelOracle:
             return cached
         if not 0 <= i < self.n:
             raise IndexError(f"row {i} asked of a kernel over {self.n} points; they run from 0 to {self.n - 1}.")
-        values = self.engine.block(np.array([i]))
+        values = self.engine.block(np.array([i]), None, self.threads)
         return self._keep(i, values)
 
     def rows(self, indices: Block) -> list[Block]:
@@ -116,7 +126,7 @@ class KernelOracle:
             self._rows.move_to_end(i)
         missing = list(dict.fromkeys(i for i in wanted if i not in found))
         if missing:
-            values = self.engine.block(np.array(missing))
+            values = self.engine.block(np.array(missing), None, self.threads)
             for position, i in enumerate(missing):
                 found[i] = self._keep(i, values[position : position + 1].copy())
         return [found[i] for i in wanted]
@@ -143,7 +153,7 @@ class KernelOracle:
         """Return K[rows, columns] (all columns if None), computed afresh and counted; read-only."""
         rows = self._checked(rows)
         columns = None if columns is None else self._checked(columns)
-        values = self.engine.block(rows, columns)
+        values = self.engine.block(rows, columns, self.threads)
         self._count(values.size)
         if self.ridge:
             if columns is None:
@@ -232,13 +242,7 @@ class KernelOracle:
         if self.is_linear:
             scores = self._products(self.points, self._weights(coef, support), None if rows is None else index)
         else:
-            scores = np.zeros(len(index))
-            step = max(1, _EXPAND_VALUES // max(1, len(support)))
-            weighted = coef[support].astype(self.dtype)
-            for start in range(0, len(index), step):
-                # the longer side runs along the tiles
-                part = index[start : start + step]
-                scores[start : start + step] = weighted @ self.engine.block(support, part) if len(support) else 0.0
+            scores = self.engine.expand(support, coef[support], None if rows is None else index, self.threads)
         self._count(len(index) * len(support))
         if self.ridge:
             scores += self.ridge * coef[index]
@@ -282,32 +286,29 @@ class KernelOracle:
             scores[part] = points[part if index is None else index[part]].astype(np.float64, copy=False) @ weights
         return scores
 
-    def _view(self, points: Points, engine: Engine, **changed: Any) -> KernelOracle:
+    def _view(self, engine: Engine, **changed: Any) -> KernelOracle:
         settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, "threads": self.threads, **changed}
-        return KernelOracle(self.kernel, points, counter=self.counter, engine=engine, **settings)
+        return KernelOracle(self.kernel, None, counter=self.counter, engine=engine, **settings)
 
     def astype(self, dtype: Any) -> KernelOracle:
         """Return this oracle with values of another dtype (float32 or float64), the same counter, its own cache."""
-        if np.dtype(dtype) == self.dtype:
-            return self
-        return self._view(self.points, Engine(self.kernel, self.points, dtype))
+        return self if np.dtype(dtype) == self.dtype else self._view(self.engine.astype(dtype))
 
     def with_cache(self, cache_mb: float) -> KernelOracle:
         """Return this oracle with an empty cache of another size, the same counter and the same data."""
-        return self._view(self.points, self.engine, cache_mb=cache_mb)
+        return self._view(self.engine, cache_mb=cache_mb)
 
     def with_ridge(self, ridge: float) -> KernelOracle:
         """Return the oracle of k + ridge * delta_ij, the same counter and the same data, its own cache."""
-        return self._view(self.points, self.engine, ridge=ridge)
+        return self._view(self.engine, ridge=ridge)
 
     def with_threads(self, threads: int) -> KernelOracle:
         """Return this oracle with requests shared by ``threads`` threads, the same counter and data, its own cache."""
-        return self._view(self.points, self.engine, threads=threads)
+        return self._view(self.engine, threads=threads)
 
     def restrict(self, indices: Block) -> KernelOracle:
-        """Return the oracle over ``x[indices]``: the same counter, its own cache."""
-        engine = self.engine.subset(np.asarray(indices, dtype=np.intp))
-        return self._view(engine.source, engine)
+        """Return the oracle over ``x[indices]``, which shares the points: the same counter, its own cache."""
+        return self._view(self.engine.subset(self._checked(indices)))
 
     @contextmanager
     def uncounted(self) -> Iterator[None]:

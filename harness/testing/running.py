@@ -79,12 +79,16 @@ def recorded_work() -> Iterator[Work]:
     The linear kernel's expansion goes through w and computes no kernel value; it is taken at its counted price.
     """
     work = Work()
-    block, diagonal, expand, expand_new = Engine.block, Engine.diagonal, KernelOracle.expand, KernelOracle.expand_new
+    fill, weighted, diagonal = Engine.fill, Engine.expand, Engine.diagonal
+    expand, expand_new = KernelOracle.expand, KernelOracle.expand_new
 
-    def counted_block(self: Engine, rows: Any, columns: Any = None) -> Any:
-        values = block(self, rows, columns)
-        work.values += values.size
-        return values
+    def counted_fill(self: Engine, rows: Any, out: Any, slots: Any, columns: Any, *further: Any) -> None:
+        work.values += len(rows) * (self.n if columns is None else len(columns))
+        fill(self, rows, out, slots, columns, *further)
+
+    def counted_weighted(self: Engine, support: Any, coef: Any, columns: Any, *further: Any) -> Any:
+        work.values += len(support) * (self.n if columns is None else len(columns))
+        return weighted(self, support, coef, columns, *further)
 
     def counted_diagonal(self: Engine) -> Any:
         values = diagonal(self)
@@ -101,7 +105,8 @@ def recorded_work() -> Iterator[Work]:
         return expand_new(self, dual_coef, points)
 
     with (
-        mock.patch.object(Engine, "block", counted_block),
+        mock.patch.object(Engine, "fill", counted_fill),
+        mock.patch.object(Engine, "expand", counted_weighted),
         mock.patch.object(Engine, "diagonal", counted_diagonal),
         mock.patch.object(KernelOracle, "expand", counted_expand),
         mock.patch.object(KernelOracle, "expand_new", counted_expand_new),

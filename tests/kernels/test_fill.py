@@ -83,8 +83,8 @@ def test_the_same_threads_give_the_same_bits() -> None:
 
 
 def test_an_error_in_after_reaches_the_caller_and_the_oracle_lives_on() -> None:
-    oracle = oracle_of("rbf", threads=3)
-    out = np.empty((1, N))
+    oracle = oracle_of("rbf", n=5000, threads=3)
+    out = np.empty((1, 5000))
 
     def after(start: int, stop: int) -> None:
         raise ArithmeticError(f"at {start}")
@@ -96,25 +96,25 @@ def test_an_error_in_after_reaches_the_caller_and_the_oracle_lives_on() -> None:
 
 
 def test_threads_work_in_a_forked_child() -> None:
-    oracle = oracle_of("rbf", threads=2)
-    out = np.empty((1, N))
+    oracle = oracle_of("rbf", n=5000, threads=2)
+    out = np.empty((1, 5000))
     oracle.fill([3], out)  # the parent's threads exist now; the child has none of them
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of a fork with threads: what is tested here
         child = os.fork()
     if child == 0:
-        again = np.empty((1, N))
+        again = np.empty((1, 5000))
         oracle.fill([3], again)
         os._exit(0 if np.array_equal(out, again) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def test_the_threads_end_with_the_oracle() -> None:
-    before = threading.active_count()
-    oracle = oracle_of("rbf", threads=3)
-    oracle.fill([1], np.empty((1, N)))
-    assert threading.active_count() == before + 2
-    workers = [t for t in threading.enumerate() if t.name == "harness-kernels"][-2:]
+    before = set(threading.enumerate())
+    oracle = oracle_of("rbf", n=5000, threads=3)
+    oracle.fill([1], np.empty((1, 5000)))
+    workers = set(threading.enumerate()) - before
+    assert len(workers) == 2
     del oracle
     for worker in workers:
         worker.join(timeout=10)

@@ -1,0 +1,230 @@
+"""The column scan: kernel rows as sums over the non-zero features of one point, vectors along the other points.
+
+Points lie in panels of one chunk (64 float32 or 32 float64 values): panel p holds feature after feature the
+values of points p * chunk ... of the *dense* features. A row of x_i adds up, in registers, the panel's lines of
+x_i's non-zero features, so that zeros cost nothing, and ends in the kernel function. Features that few points
+have are *rare*: they are stored as (point, value) pairs, feature by feature in blocks of points, and added
+beforehand. RBF kernels in few dimensions sum (x - z)^2, which loses nothing to cancellation; else norms are used.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.kernels.functions import RBF, DotProductKernel, Kernel, Linear, Poly
+
+if TYPE_CHECKING:
+    from harness.kernels.ways import Block, Columns
+
+_CHUNK_BYTES = 256
+_BLOCK = 1024  # points; grows where there are many rare features and few points have them
+_LARGEST_BLOCK = 65536  # places in a block are 16-bit numbers
+_PIECE = 8192  # dense points looked through for rare features at a time
+_DENSE = 1 / 16  # share of points from which on a feature is stored dense: reading a line beats scattering then
+
+
+@dataclass(frozen=True)
+class Left:
+    """Rows that a scan is asked for: lists of their non-zero features.
+
+    lists : (ptr, offsets, values, rare_ptr, rare_features, rare_values, sq), see compiled.left_rows()
+    features, rare_number, rare_count : which features the lists refer to, where columns are gathered for them alone
+    """
+
+    lists: tuple[Block, ...]
+    features: Block | None = None
+    rare_number: Block | None = None
+    rare_count: int = 0
+
+
+class ScanWay:
+    """Kernel values by the column scan.
+
+    points : (panels, depth, sq, block, block_ptr, rare_index, rare_value) as compiled.scan() takes them
+    rare : (row_ptr, row_feature, row_value), the rare features point by point; None for points that are never rows
+    """
+
+    def __init__(
+        self,
+        kernel: DotProductKernel,
+        n: int,
+        points: tuple[Any, ...],
+        rare: tuple[Block, ...],
+        rare_features: int,
+        *,
+        differences: bool,
+    ) -> None:
+        self.kernel, self.n, self.points, self.rare, self.rare_features = kernel, n, points, rare, rare_features
+        self.differences = differences
+        self.dtype = np.dtype(points[0].dtype)
+        self.grain = int(points[3])
+
+    @classmethod
+    def of(
+        cls,
+        kernel: DotProductKernel,
+        x: Any,
+        dtype: np.dtype[Any],
+        share: Block,
+        *,
+        differences: bool,
+        centre: Any = None,
+    ) -> ScanWay:
+        """Lay the points out.
+
+        x : (n, d) dense or CSR
+        share : (d,) of points in which each feature is not zero: what is rare
+        differences : sum (x - z)^2 over all features; all are dense then
+        centre : (d,) subtracted from dense points
+        """
+        from harness.kernels import compiled
+
+        n = x.shape[0]
+        dense = np.ones(len(share), dtype=bool) if differences else share >= _DENSE
+        number = np.where(dense, np.cumsum(dense) - 1, -np.cumsum(~dense)).astype(np.int32)
+        depth, rare_features = int(dense.sum()), int((~dense).sum())
+        chunk = _CHUNK_BYTES // dtype.itemsize
+        panels = np.zeros((-(-n // chunk), depth, chunk), dtype=dtype)
+        if isinstance(x, np.ndarray):
+            rare = _split_dense(x, dense, panels, dtype, centre)
+        else:
+            rare = _split_sparse(x, number, panels.reshape(-1), depth, dtype)
+        row_ptr, row_feature, row_value = rare
+        panels = panels.reshape(-1)
+        sq = compiled.squared_norms(panels, depth, row_ptr, row_value, n)
+        block = _BLOCK
+        while block < _LARGEST_BLOCK and -(-n // block) * rare_features > 2 * len(row_value):
+            block *= 2
+        own = np.arange(rare_features, dtype=np.int32)
+        columns = compiled.rare_columns(
+            row_ptr, row_feature, row_value, np.arange(n if rare_features else 0), own, rare_features, block
+        )
+        points = (panels, depth, sq, block, *columns)
+        return cls(kernel, n, points, rare, rare_features, differences=differences)
+
+    def left(self, rows: Block, *, gathered: bool = False) -> Left:
+        """Return the rows as tile() takes them; ``gathered`` if it will be asked for picked columns."""
+        from harness.kernels import compiled
+
+        row_ptr, row_feature, row_value = self.rare
+        lists = compiled.left_rows(self.points, row_ptr, row_feature, row_value, rows, self.differences)
+        if not gathered:
+            return Left(lists)
+        chunk = _CHUNK_BYTES // self.dtype.itemsize
+        used, rare_used = np.zeros(self.points[1], dtype=bool), np.zeros(self.rare_features, dtype=bool)
+        place = lists[1] // chunk
+        used[place] = True
+        rare_used[lists[4]] = True
+        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
+        rare_number = np.where(rare_used, np.cumsum(rare_used) - 1, -1).astype(np.int32)
+        features = np.flatnonzero(used).astype(np.int32)
+        renumbered = (lists[0], number[place] * np.int32(chunk), lists[2], lists[3], rare_number[lists[4]], *lists[5:])
+        return Left(renumbered, features, rare_number, int(rare_used.sum()))
+
+    def part(self, left: Left, first: int, last: int) -> Left:
+        """Return the rows [first, last) of ``left``."""
+        ptr, offsets, values, rare_ptr, features, rare_values, own = left.lists
+        ends = slice(first, last + 1)
+        return replace(left, lists=(ptr[ends], offsets, values, rare_ptr[ends], features, rare_values, own[first:last]))
+
+    def tile(self, left: Left, columns: Columns, out: Block, slots: Block, position: int) -> None:
+        """Write K[left, columns] to ``out[slots, position:]``; a slice begins at a multiple of ``grain``."""
+        if isinstance(columns, slice):
+            self._scan(self.points, left, columns.start, columns.stop, out, slots, position)
+        else:
+            assert left.features is not None
+            points = self._gathered(columns, left.features, left.rare_number, left.rare_count)
+            self._scan(points, left, 0, len(columns), out, slots, position)
+
+    def _scan(
+        self, points: tuple[Any, ...], left: Left, start: int, stop: int, out: Block, slots: Block, position: int
+    ) -> None:
+        from harness.kernels import compiled
+
+        kernel, own = self.kernel, left.lists[6]
+        if type(kernel) is RBF:
+            mode = compiled.RBF_DIFFERENCES if self.differences else compiled.RBF_PRODUCTS
+            compiled.scan(points, left.lists, out, slots, position, start, stop, self.dtype.type(kernel.gamma), mode)
+            return
+        gamma = self.dtype.type(1.0)
+        if type(kernel) in (Linear, Poly):
+            compiled.scan(points, left.lists, out, slots, position, start, stop, gamma, compiled.PRODUCTS)
+            raise_to_power(kernel, out, slots, position, stop - start)
+            return
+        products = np.empty((len(slots), stop - start), dtype=self.dtype)
+        every = np.arange(len(slots))
+        compiled.scan(points, left.lists, products, every, 0, start, stop, gamma, compiled.PRODUCTS)
+        kernel.from_products(products, own, points[2][start:stop])
+        out[slots, position : position + stop - start] = products
+
+    def _gathered(self, columns: Block, features: Block, rare_number: Any, rare_count: int) -> tuple[Any, ...]:
+        from harness.kernels import compiled
+
+        panels, depth, sq, block, *_ = self.points
+        picked, norms = compiled.gathered_panels(panels, depth, sq, columns, features)
+        some = columns if rare_count else columns[:0]
+        row_ptr, row_feature, row_value = self.rare
+        rare = compiled.rare_columns(row_ptr, row_feature, row_value, some, rare_number, rare_count, block)
+        return (picked, len(features), norms, block, *rare)
+
+    def bytes_of(self, count: int) -> int:
+        """Return the memory that ``count`` points take once packed."""
+        rare = len(self.rare[2]) * (self.dtype.itemsize + 2) // max(1, self.n)
+        return int(count * (self.dtype.itemsize * (self.points[1] + 1) + rare))
+
+    def take(self, index: Block) -> ScanWay:
+        """Return the points ``index`` packed, as columns for rows of this way."""
+        features = np.arange(self.points[1], dtype=np.int32)
+        own = np.arange(self.rare_features, dtype=np.int32)
+        points = self._gathered(index, features, own, self.rare_features)
+        return ScanWay(self.kernel, len(index), points, self.rare, self.rare_features, differences=self.differences)
+
+
+def raise_to_power(kernel: Kernel, out: Block, slots: Block, position: int, width: int) -> None:
+    """Turn products in ``out`` into values of the polynomial kernel; other kernels are left alone."""
+    if type(kernel) is Poly:
+        from harness.kernels import compiled
+
+        gamma, coef0 = out.dtype.type(kernel.gamma), out.dtype.type(kernel.coef0)
+        compiled.powers(out, slots, position, width, gamma, coef0, kernel.degree)
+
+
+def _split_dense(x: Block, dense: Block, panels: Block, dtype: np.dtype[Any], centre: Any) -> tuple[Block, ...]:
+    """Fill the panels with the dense features and return the rare ones, point by point."""
+    n, chunk, some = len(x), panels.shape[2], bool((~dense).any())
+    counts, features, values = np.zeros(n + 1, dtype=np.int64), [], []
+    step = max(chunk, _PIECE // chunk * chunk)
+    for start in range(0, n, step):
+        piece = x[start : start + step]
+        if centre is not None:
+            piece = piece - centre
+        kept = piece[:, dense] if some else piece
+        for first in range(0, len(kept), chunk):
+            lines = kept[first : first + chunk]
+            panels[(start + first) // chunk, :, : len(lines)] = lines.T
+        if some:
+            left_over = piece[:, ~dense]
+            row, feature = np.nonzero(left_over)
+            counts[start + 1 : start + 1 + len(piece)] = np.bincount(row, minlength=len(piece))
+            features.append(feature.astype(np.int32))
+            values.append(left_over[row, feature].astype(dtype))
+    joined = np.concatenate([np.empty(0, dtype=dtype), *values])
+    return np.cumsum(counts), np.concatenate([np.empty(0, dtype=np.int32), *features]), joined
+
+
+def _split_sparse(x: Any, number: Block, panels: Block, depth: int, dtype: np.dtype[Any]) -> tuple[Block, ...]:
+    """Fill the panels with the dense features of CSR rows and return the rare ones, point by point."""
+    from harness.kernels import compiled
+
+    if not x.has_canonical_format:
+        x = x.copy()
+        x.sum_duplicates()
+    rare = int((number[x.indices] < 0).sum())
+    row_ptr = np.zeros(x.shape[0] + 1, dtype=np.int64)
+    row_feature, row_value = np.empty(rare, dtype=np.int32), np.empty(rare, dtype=dtype)
+    indptr, indices = x.indptr.astype(np.int64), x.indices.astype(np.int32)
+    compiled.split_rows(indptr, indices, x.data.astype(dtype), number, panels, depth, row_ptr, row_feature, row_value)
+    return row_ptr, row_feature, row_value

@@ -1,0 +1,270 @@
+"""The ways to compute kernel values between the points of one set, and the choice between them.
+
+A way is chosen once for a set of points, a kernel and a dtype: values of one oracle come from one formula,
+whichever rows and columns are asked for together, because solvers stall on values that disagree with themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from harness.kernels.functions import RBF, DotProductKernel, Kernel, Linear, Poly, Precomputed, squared_norms
+from harness.kernels.scan import ScanWay, raise_to_power
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+    Block = np.ndarray[Any, np.dtype[Any]]
+    Points = Block | scipy.sparse.csr_array
+    Columns = slice | Block
+
+_ROWS_BYTES = 64 << 20  # rows read from a mapped file and converted at a time
+_SAMPLE = 2000  # points looked at to learn how many features are zero
+_COPY_BYTES = 128 << 20  # a float64 copy for the scan beside float64 data is not larger
+# Nanoseconds on one core of a Zen 3 at 2.8 GHz, float32, batches of 16 rows and more (benchmarks/kernels.py):
+_SCAN_A_FEATURE = 0.036
+_SCAN_A_FAR_FEATURE = 0.055  # where a panel is larger than the core's first cache
+_GEMM_A_FEATURE = 0.028
+_DIFFERENCES = 32  # features up to which an RBF kernel sums (x - z)^2: nothing is lost, and the scan wins anyway
+_FIRST_CACHE_BYTES = 32 << 10
+
+
+def is_mapped(x: Any) -> bool:
+    """Return whether ``x`` is an array mapped from a file, or a view of one."""
+    return isinstance(x, np.memmap) or isinstance(getattr(x, "base", None), np.memmap)
+
+
+class Way(Protocol):
+    """Kernel values of chosen rows in tiles of columns.
+
+    grain : a slice of columns begins at a multiple of it
+    """
+
+    n: int
+    dtype: np.dtype[Any]
+    grain: int
+
+    def left(self, rows: Block, *, gathered: bool = False) -> Any:
+        """Return what tile() needs of the rows; ``gathered`` if columns will be picked by index."""
+
+    def part(self, left: Any, first: int, last: int) -> Any:
+        """Return the rows [first, last) of ``left``."""
+
+    def tile(self, left: Any, columns: Columns, out: Block, slots: Block, position: int) -> None:
+        """Write K[left, columns] to ``out[slots, position : position + m]``; ``out`` is C-ordered."""
+
+    def bytes_of(self, count: int) -> int:
+        """Return the memory that ``count`` points take in :meth:`take`; 0 if they cannot be taken."""
+
+    def take(self, index: Block) -> Way:
+        """Return a copy of the points ``index``, as columns for rows of this way."""
+
+
+def choose(kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> Way:
+    """Return the fastest way for these points; see the module's constants for the rates."""
+    if isinstance(kernel, Precomputed):
+        return PrecomputedWay(x, dtype)
+    if not isinstance(kernel, DotProductKernel):
+        return GeneralWay(kernel, x, dtype)
+    dense = isinstance(x, np.ndarray)
+    if dense and is_mapped(x):
+        return GemmWay.of(kernel, x, dtype)
+    share = _share_of_non_zeros(x)
+    if dense:
+        if type(kernel) is RBF and len(share) <= _DIFFERENCES:
+            return ScanWay.of(kernel, x, dtype, share, differences=True, centre=_centre(kernel, x, dtype))
+        panel = len(share) * 256
+        cost = _SCAN_A_FEATURE if panel <= _FIRST_CACHE_BYTES else _SCAN_A_FAR_FEATURE
+        copied = dtype == x.dtype and x.size * dtype.itemsize > _COPY_BYTES and share.mean() > 0.25
+        # a matrix product of few rows is several times slower than one of many; a scan is not
+        if copied or cost * share.sum() > _GEMM_A_FEATURE * len(share):
+            return GemmWay.of(kernel, x, dtype)
+    return ScanWay.of(kernel, x, dtype, share, differences=False)
+
+
+def _share_of_non_zeros(x: Any) -> Block:
+    """Return for each feature the share of points, or of a sample of them, in which it is not zero."""
+    if not isinstance(x, np.ndarray):
+        return np.asarray(np.bincount(x.indices, minlength=x.shape[1]) / max(1, x.shape[0]))
+    sample = x[:: max(1, len(x) // _SAMPLE)]
+    return np.asarray(np.count_nonzero(sample, axis=0) / max(1, len(sample)))
+
+
+def _centre(kernel: DotProductKernel, x: Block, dtype: np.dtype[Any]) -> Any:
+    # float32 products of far-away points cancel, and their coordinates are coarse: centring keeps their size down
+    if kernel.centred and dtype.itemsize < 8 and len(x):
+        return np.asarray(x.mean(axis=0, dtype=np.float64))
+    return None
+
+
+@dataclass(frozen=True)
+class _DenseRows:
+    points: Block
+    sq: Block
+    rows: Block
+
+
+class GemmWay:
+    """Matrix products in tiles that stay in the cache for the kernel function: wide dense data, and mapped data."""
+
+    grain = 1
+
+    def __init__(
+        self, kernel: DotProductKernel, x: Block, dtype: np.dtype[Any], sq: Block, centre: Any, rows: Any
+    ) -> None:
+        self.kernel, self.dtype, self.n = kernel, dtype, len(x)
+        self._x, self._sq, self._centre = x, sq, centre
+        self._rows = rows  # which points of the whole these are; None if all
+        self._mapped = is_mapped(x)
+
+    @classmethod
+    def of(cls, kernel: DotProductKernel, x: Block, dtype: np.dtype[Any]) -> GemmWay:
+        """Convert the points to ``dtype``, unless they are mapped from a file: those are converted piece by piece."""
+        centre = _centre(kernel, x, dtype)
+        points = x if is_mapped(x) else _converted(x, dtype, centre)
+        if not is_mapped(x) or centre is None:
+            sq = squared_norms(points)
+        else:
+            step = max(1, _ROWS_BYTES // (8 * max(1, x.shape[1])))
+            parts = [squared_norms(_converted(x[k : k + step], dtype, centre)) for k in range(0, len(x), step)]
+            sq = np.concatenate([np.empty(0), *parts])
+        return cls(kernel, points, dtype, sq.astype(dtype), centre, None)
+
+    def _points(self, which: Any) -> Block:
+        return _converted(self._x[which], self.dtype, self._centre) if self._mapped else self._x[which]
+
+    def left(self, rows: Block, *, gathered: bool = False) -> _DenseRows:
+        return _DenseRows(self._points(rows), self._sq[rows], rows)
+
+    def part(self, left: _DenseRows, first: int, last: int) -> _DenseRows:
+        return _DenseRows(left.points[first:last], left.sq[first:last], left.rows[first:last])
+
+    def tile(self, left: _DenseRows, columns: Columns, out: Block, slots: Block, position: int) -> None:
+        for piece, start, width in _pieces(columns, self._x.shape[1], self.dtype):
+            self._piece(left, piece, width, out, slots, position + start)
+
+    def _piece(self, left: _DenseRows, columns: Columns, width: int, out: Block, slots: Block, position: int) -> None:
+        right = self._points(columns)
+        products = np.empty((len(slots), width), dtype=self.dtype)
+        if len(slots) == 1:
+            np.dot(right, left.points[0], out=products[0])
+        else:
+            np.matmul(left.points, right.T, out=products)
+        if type(self.kernel) is RBF:
+            self._rbf(products, left, columns, out, slots, position)
+            return
+        if type(self.kernel) not in (Linear, Poly):
+            self.kernel.from_products(products, left.sq, self._sq[columns])
+        out[slots, position : position + width] = products
+        raise_to_power(self.kernel, out, slots, position, width)
+
+    def _rbf(
+        self, products: Block, left: _DenseRows, columns: Columns, out: Block, slots: Block, position: int
+    ) -> None:
+        from harness.kernels import compiled
+        from harness.kernels.simd import CHUNK_BYTES
+
+        assert isinstance(self.kernel, RBF)
+        width = products.shape[1]
+        sq = np.zeros(width + CHUNK_BYTES // self.dtype.itemsize, dtype=self.dtype)
+        sq[:width] = self._sq[columns]
+        compiled.rbf_of_products(products, left.sq, sq, 0, self.dtype.type(self.kernel.gamma), out, slots, position)
+        # a point's distance from itself is 0, whatever the rounding of products and norms
+        if isinstance(columns, slice) and self._rows is None:
+            inside = np.flatnonzero((left.rows >= columns.start) & (left.rows < columns.stop))
+            out[slots[inside], position + left.rows[inside] - columns.start] = 1.0
+        else:
+            points: Any = columns if self._rows is None else self._rows[columns]
+            row, column = np.nonzero(left.rows[:, None] == points[None, :])
+            out[slots[row], position + column] = 1.0
+
+    def bytes_of(self, count: int) -> int:
+        return count * self.dtype.itemsize * (int(self._x.shape[1]) + 1)
+
+    def take(self, index: Block) -> GemmWay:
+        return GemmWay(self.kernel, self._points(index), self.dtype, self._sq[index], None, index)
+
+
+def _pieces(columns: Columns, features: int, dtype: np.dtype[Any]) -> Iterator[tuple[Columns, int, int]]:
+    """Cut columns so that a copy of their points is small; yields (columns, place of the first one, how many)."""
+    step = max(1, _ROWS_BYTES // (dtype.itemsize * max(1, features)))
+    first, width = (columns.start, columns.stop - columns.start) if isinstance(columns, slice) else (0, len(columns))
+    for start in range(0, width, step):
+        stop = min(start + step, width)
+        part = slice(first + start, first + stop) if isinstance(columns, slice) else columns[start:stop]
+        yield part, start, stop - start
+
+
+def _converted(x: Any, dtype: np.dtype[Any], centre: Any) -> Block:
+    """Return dense points as the products need them: centred where the kernel allows, in the way's dtype."""
+    return np.ascontiguousarray(x if centre is None else x - centre, dtype=dtype)
+
+
+class GeneralWay:
+    """A kernel that is no function of inner products computes its own blocks; mapped points are read in pieces."""
+
+    grain = 1
+
+    def __init__(self, kernel: Kernel, x: Points, dtype: np.dtype[Any]) -> None:
+        self.kernel, self.dtype, self.n = kernel, dtype, int(x.shape[0])
+        if isinstance(x, np.ndarray):
+            self._x: Any = x if is_mapped(x) else _converted(x, dtype, None)
+        else:
+            self._x = x if x.dtype == dtype else x.astype(dtype)
+
+    def _points(self, which: Any) -> Any:
+        points = self._x[which]
+        return np.ascontiguousarray(points, dtype=self.dtype) if isinstance(points, np.ndarray) else points
+
+    def left(self, rows: Block, *, gathered: bool = False) -> Any:
+        return self._points(rows)
+
+    def part(self, left: Any, first: int, last: int) -> Any:
+        return left[first:last]
+
+    def tile(self, left: Any, columns: Columns, out: Block, slots: Block, position: int) -> None:
+        for piece, start, width in _pieces(columns, self._x.shape[1], self.dtype):
+            out[slots, position + start : position + start + width] = self.kernel.block(left, self._points(piece))
+
+    def bytes_of(self, count: int) -> int:
+        return 0
+
+    def take(self, index: Block) -> Way:
+        raise NotImplementedError("points of a kernel of its own are gathered where they are needed")
+
+
+class PrecomputedWay:
+    """Rows of a matrix of kernel values, read where they are."""
+
+    grain = 1
+
+    def __init__(self, x: Any, dtype: np.dtype[Any]) -> None:
+        self.dtype, self.n = dtype, int(x.shape[0])
+        self._values = x
+
+    def left(self, rows: Block, *, gathered: bool = False) -> Block:
+        return rows
+
+    def part(self, left: Block, first: int, last: int) -> Block:
+        return left[first:last]
+
+    def tile(self, left: Block, columns: Columns, out: Block, slots: Block, position: int) -> None:
+        if isinstance(columns, slice):
+            values = (
+                self._values[left, columns] if isinstance(self._values, np.ndarray) else self._values[left][:, columns]
+            )
+        else:
+            values = self._values[np.ix_(left, columns)]
+        if not isinstance(values, np.ndarray):
+            values = values.toarray()
+        out[slots, position : position + values.shape[1]] = values
+
+    def bytes_of(self, count: int) -> int:
+        return 0
+
+    def take(self, index: Block) -> Way:
+        raise NotImplementedError("kernel values are read where they are")
