@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
+_SMALLEST, _LARGEST = 256, 1024  # working sets, unless one is given
 _FIRST = 5.0
 _TIGHTEN = 0.1  # of tau, when the gap asks for more
 
@@ -52,7 +53,7 @@ class SMOBlock(Solver):
 
     tau: float = parameter(1e-3, "stop when no pair violates the optimality conditions by more, in units of f(x)", gt=0)
     gap: float | None = parameter(None, "tighten tau until the relative duality gap is at most this too", gt=0)
-    working_set: int = parameter(512, "variables of a working set", ge=4)
+    working_set: int | None = parameter(None, "variables of a working set; none: n / 32, from 256 to 1024", ge=4)
     dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel rows before the last phase, which is float64")
     shrinking: bool = parameter(True, "park points that rest at a bound when their rows do not fit in the cache")
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
@@ -79,7 +80,8 @@ class SMOBlock(Solver):
         rows = kernel.astype(self.dtype)
         tau, loose = self.tau * form.unit, True
         cache_mb = self.cache_mb or problem.kernel.cache_mb
-        state = Descent(problem, form, start, rows, cache_mb, self.working_set)
+        size = self.working_set or min(_LARGEST, max(_SMALLEST, problem.n // 32))
+        state = Descent(problem, form, start, rows, cache_mb, size)
         while True:
             target = _FIRST * tau if loose and state.parked else tau
             outcome = state.level.round(target)

@@ -35,6 +35,10 @@ class RowCache:
         self.owner = np.full(self.capacity, -1, dtype=np.intp)
         self.last_used = np.full(self.capacity, _NEVER, dtype=np.int64)
         self.computed = np.zeros(self.m, dtype=bool)
+        self.place = np.full(self.m, -1, dtype=np.intp)  # scratch of :meth:`block`
+        self.last_points: Index = np.empty(0, dtype=np.intp)
+        self.last_block: Matrix = np.empty((0, 0), dtype=kernel.dtype)
+        self.clock = 0  # rounds, over the lives of all caches this one was moved from
         self.fetched = 0
         self.again = 0  # rows computed a second time
 
@@ -44,23 +48,25 @@ class RowCache:
         return int(np.count_nonzero(self.owner < 0))
 
     def block(self, points: Index) -> Matrix:
-        """Return K[points, points], (w, w): held rows are read, the values between the others are computed."""
+        """Return K[points, points], (w, w): only what neither the held rows nor the last block have is computed."""
         from harness_smo import block_loops
 
-        slots = self.slot_of[points]
-        w = len(points)
-        values = np.empty((w, w), dtype=self.kernel.dtype)
-        missing = np.flatnonzero(slots < 0)
-        if len(missing) == w:
-            self.kernel.fill(points, values, None, points)
-            return values
-        if len(missing):
-            values[np.ix_(missing, missing)] = self.kernel.block(points[missing], points[missing])
-        self.kernel.counter.cache_hits += w - len(missing)
-        block_loops.gather(values, self.rows, slots, points)
-        return values
+        slots, w = self.slot_of[points], len(points)
+        self.place[self.last_points] = np.arange(len(self.last_points))
+        place = self.place[points]
+        self.place[self.last_points] = -1
+        second = np.flatnonzero(slots < 0)
+        first = second[place[second] < 0]
+        values: Matrix = np.empty((len(first), len(second)), dtype=self.kernel.dtype)
+        if len(first):
+            self.kernel.fill(points[first], values, None, points[second])
+        self.kernel.counter.cache_hits += w - len(second)
+        block: Matrix = np.empty((w, w), dtype=self.kernel.dtype)
+        block_loops.gather(block, points, self.rows, slots, self.last_block, place, values, first, second)
+        self.last_points, self.last_block = points, block
+        return block
 
-    def reserve(self, points: Index, now: int) -> Index:
+    def reserve(self, points: Index) -> Index:
         """Give slots to ``points``, none of them held; the rows they replace are those unused for longest."""
         count = len(points)
         slots = np.argsort(self.last_used, kind="stable")[:count] if count else np.empty(0, dtype=np.intp)
@@ -68,7 +74,7 @@ class RowCache:
         self.slot_of[previous[previous >= 0]] = -1
         self.owner[slots] = points
         self.slot_of[points] = slots
-        self.last_used[slots] = now
+        self.last_used[slots] = self.clock
         self.passed(points)
         return slots
 
@@ -78,14 +84,15 @@ class RowCache:
         self.again += int(np.count_nonzero(self.computed[points]))
         self.computed[points] = True
 
-    def used(self, points: Index, now: int) -> None:
-        """Note that the held rows of ``points`` were used in round ``now``."""
-        self.last_used[self.slot_of[points]] = now
+    def used(self, points: Index) -> None:
+        """Begin a round and note that it uses the held rows of ``points``: no other row stays longer."""
+        self.clock += 1
+        self.last_used[self.slot_of[points]] = self.clock
 
-    def at_rest(self, points: Index, now: int) -> None:
-        """Let the rows of ``points`` be the first to go: their variables came to a bound in round ``now``."""
+    def at_rest(self, points: Index) -> None:
+        """Let the rows of ``points`` be the first to go: their variables came to a bound."""
         slots = self.slot_of[points]
-        self.last_used[slots[slots >= 0]] = now - _AGED
+        self.last_used[slots[slots >= 0]] = self.clock - _AGED
 
     def moved(self, kernel: KernelOracle, place: Index, keep: Index) -> RowCache:
         """Return the cache over another set of points, the rows of ``keep`` carried over.
@@ -97,6 +104,7 @@ class RowCache:
         keep : old points whose rows are worth carrying, all of them among the new ones
         """
         new = RowCache(kernel, self.memory)
+        new.clock = self.clock
         position = np.full(self.m, -1, dtype=np.intp)
         old = place >= 0
         position[place[old]] = np.flatnonzero(old)

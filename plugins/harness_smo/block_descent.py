@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _LEAST = 512  # points: fewer are never parked
 _CROWDED = 0.8  # of the slots: more free variables than that are too many
 _SHRINK = 0.6  # park only if at most this share stays active
-_SAMPLE = 64  # points at least whose scores of both precisions are compared
+_SAMPLE = 64  # points, about, whose scores of both precisions are compared
 _NEAR = 8.0  # times tau: points that close to a violation are looked at in float64
 _GENERATIONS = 6  # of parked points: each keeps the coefficients of its time
 _NOISE = 4.0  # times the largest difference seen between scores of float32 and float64
@@ -67,16 +67,16 @@ class Descent:
         self.mark: tuple[Vector, Vector] = (coef, self.scores)
         self.rounds = self.steps = 0
         self.everyone = np.arange(self.n)
-        self.level = self._make_level(self.everyone, RowCache(kernel, self.memory), kernel)
+        self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
 
     @property
     def exact(self) -> bool:
         """Whether kernel values are in float64."""
         return bool(self.kernel.dtype == np.float64)
 
-    def _make_level(self, where: Index, cache: RowCache, kernel: KernelOracle) -> Level:
+    def _make_level(self, where: Index, cache: RowCache) -> Level:
         variables = np.concatenate([where + copy * self.n for copy in range(self.form.copies)])
-        level = Level(self.form, where, self.a[variables], self.scores[where], kernel, cache, self.size)
+        level = Level(self.form, where, self.a[variables], self.scores[where], self.kernel, cache, self.size)
         self.mark = (self.form.coef(self.a)[where], level.scores.copy())
         return level
 
@@ -171,7 +171,7 @@ class Descent:
             cache = level.cache.moved(kernel, place, np.flatnonzero(staying & free))
         else:
             cache = RowCache(kernel, self.memory)
-        self.level = self._make_level(where, cache, kernel)
+        self.level = self._make_level(where, cache)
 
     def look(self, tau: float) -> Index:
         """Look at the parked points that may violate; return those that do.
@@ -226,15 +226,10 @@ class Descent:
     def sharpen(self, kernel: KernelOracle, tau: float) -> None:
         """Go on in float64 with the points near a violation; the others' scores are off by the rounding seen there."""
         coef, slack = self.form.coef(self.a), self.slack()
-        sample = np.argsort(slack, kind="stable")[: max(_SAMPLE, int(np.count_nonzero(slack <= tau)))]
-        exact = kernel.expand(coef, sample)
-        noise = _NOISE * float(np.abs(exact - self.scores[sample]).max(initial=0.0))
-        near = slack <= max(_NEAR * tau, 2.0 * noise)
-        near[sample] = True
-        rest = near.copy()
-        rest[sample] = False
-        self.scores[sample] = exact
-        self.scores[rest] = kernel.expand(coef, np.flatnonzero(rest))
+        close = np.flatnonzero(slack <= max(tau, float(slack.min())))
+        sample = close[:: max(1, len(close) // _SAMPLE)]
+        noise = _NOISE * float(np.abs(kernel.expand(coef, sample) - self.scores[sample]).max())
+        near = slack <= max(_NEAR * tau, 2.0 * noise, float(slack.min()))
         moved = self._moved()
         for generation in self.parked:
             self.doubt[generation.points] += (generation.path + moved) * self.root_diagonal[generation.points]
@@ -243,3 +238,5 @@ class Descent:
         self.kernel, self.parked = kernel, []
         self.known = np.setdiff1d(self.everyone, self.level.where)
         self.activate(np.flatnonzero(near))
+        self.level.compute_scores(coef)
+        self.mark = (self.mark[0], self.level.scores.copy())

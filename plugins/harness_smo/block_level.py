@@ -28,23 +28,23 @@ class Level:
 
     Attributes
     ----------
-    where : (m,) the active points
+    where : (m,) the active points; ``whole`` is the kernel over all points, ``kernel`` over these
     variables : (copies * m,) their variables; variable v of the level stands at active point v mod m
     a, lower, upper, linear : (copies * m,); ``a`` changes
     scores : (m,) K coef at the active points
     """
 
     def __init__(
-        self, form: DualForm, where: Index, a: Vector, scores: Vector, kernel: KernelOracle, cache: RowCache, size: int
+        self, form: DualForm, where: Index, a: Vector, scores: Vector, whole: KernelOracle, cache: RowCache, size: int
     ) -> None:
-        self.where, self.kernel, self.cache, self.size = where, kernel, cache, size
+        self.where, self.whole, self.kernel, self.cache, self.size = where, whole, cache.kernel, cache, size
         self.m = len(where)
         self.variables = np.concatenate([where + copy * form.n for copy in range(form.copies)])
         self.groups, self.group = form.groups, form.group[self.variables]
         self.lower, self.upper = form.lower[self.variables], form.upper[self.variables]
         self.linear, self.copies = form.linear[self.variables], form.copies
         self.a, self.scores = a, scores
-        self.diagonal = kernel.diagonal().astype(kernel.dtype)
+        self.diagonal = self.kernel.diagonal().astype(self.kernel.dtype)
         self.previous: Index = np.empty(0, dtype=np.intp)
         self.rounds = self.steps = 0
         self.ends: list[tuple[float, float]] = []
@@ -60,19 +60,21 @@ class Level:
         """True where a variable is strictly between its bounds, (copies * m,)."""
         return (self.a > self.lower) & (self.a < self.upper)
 
+    def free_among(self, variables: Index) -> Any:
+        """Whether each of ``variables`` is strictly between its bounds."""
+        a = self.a[variables]
+        return (a > self.lower[variables]) & (a < self.upper[variables])
+
     def directions(self) -> tuple[Vector, Vector]:
         """Return the gradient where a variable may rise, else -inf, and where it may fall, else inf; note the ends."""
-        gradient = self.gradient
-        rise = np.where(self.a < self.upper, gradient, -np.inf)
-        fall = np.where(self.a > self.lower, gradient, np.inf)
-        if self.groups == 2:
-            self.ends = [
-                (float(rise[self.group == k].max(initial=-np.inf)), float(fall[self.group == k].min(initial=np.inf)))
-                for k in (0, 1)
-            ]
-        else:
-            open_up, open_low = (0.0, 0.0) if self.groups == 0 else (-np.inf, np.inf)
-            self.ends = [(float(rise.max(initial=open_up)), float(fall.min(initial=open_low)))]
+        from harness_smo import block_loops
+
+        rise, fall = np.empty_like(self.a), np.empty_like(self.a)
+        ends = np.full((max(1, self.groups), 2), [0.0, 0.0] if self.groups == 0 else [-np.inf, np.inf])
+        block_loops.directions(
+            self.a, self.lower, self.upper, self.linear, self.scores, self.group, ends, rise, fall
+        )
+        self.ends = [(float(up), float(low)) for up, low in ends]
         return rise, fall
 
     @property
@@ -89,7 +91,7 @@ class Level:
         rise, fall = self.directions()
         if self.violation <= tau:
             return CONVERGED
-        chosen, cut = choose(rise, fall, self.ends, self.group, self.groups, self.previous, self.free, self.size)
+        chosen, cut = choose(rise, fall, self.ends, self.group, self.groups, self.previous, self.free_among, self.size)
         points = chosen % self.m if self.copies > 1 else chosen
         block = self.cache.block(points)
         before, gradient = self.a[chosen], self.linear[chosen] - self.scores[points]
@@ -110,30 +112,45 @@ class Level:
         self._update(chosen[changed], (a - before)[changed])
         return MOVED
 
-    def _update(self, variables: Index, change: Vector) -> None:
-        """Add the change of the variables to the scores of all active points."""
+    def compute_scores(self, coef: Vector) -> None:
+        """Compute the scores afresh from the coefficients of all points, (n,), and keep the free variables' rows."""
+        where = self.where
+        free = np.any(self.free.reshape(self.copies, self.m), axis=0)
+        points = np.flatnonzero(free)[: self.cache.capacity]
+        slots = self.cache.reserve(points)
+        self.scores[:] = 0.0
+        self._fill(points, slots, slots, coef[where[points]])
+        rest = coef.copy()
+        rest[where[points]] = 0.0
+        if rest.any():
+            self.scores += self.whole.expand(rest, where)
+
+    def _fill(self, points: Index, slots: Index, added: Index, change: Vector) -> None:
+        """Compute the rows of ``points`` into ``slots``, and add the rows in ``added``, times ``change``, to the scores."""
         from harness_smo import block_loops
 
+        def add(start: int, stop: int) -> None:
+            block_loops.add_rows(self.scores, self.cache.rows, added, change, start, stop)
+
+        self.kernel.fill(points, self.cache.rows, slots, None, add)
+
+    def _update(self, variables: Index, change: Vector) -> None:
+        """Add the change of the variables to the scores of all active points."""
         points, cache = variables, self.cache
         if self.copies > 1:
             points, inverse = np.unique(variables % self.m, return_inverse=True)
             change = np.bincount(inverse, change)
-        resting = ~self.free.reshape(self.copies, self.m).any(axis=0)[points]
+        resting = ~np.any([self.free_among(points + copy * self.m) for copy in range(self.copies)], axis=0)
         held = cache.slot_of[points] >= 0
-        cache.used(points[held], self.rounds)
+        cache.used(points[held])
         self.kernel.counter.cache_hits += int(np.count_nonzero(held))
         # what came to rest at a bound seldom moves again: its row is kept only where a slot is free
         missing, spare = np.flatnonzero(~held), cache.capacity - int(np.count_nonzero(held))
         wanted = np.concatenate([missing[~resting[missing]], missing[resting[missing]][: cache.free]])[:spare]
-        slots = cache.reserve(points[wanted], self.rounds)
-        all_slots = np.concatenate([cache.slot_of[points[held]], slots])
-        all_changes = np.concatenate([change[held], change[wanted]])
-
-        def add(start: int, stop: int) -> None:
-            block_loops.add_rows(self.scores, cache.rows, all_slots, all_changes, start, stop)
-
-        self.kernel.fill(points[wanted], cache.rows, slots, None, add)
-        cache.at_rest(points[resting], self.rounds)
+        slots = cache.reserve(points[wanted])
+        added = np.concatenate([cache.slot_of[points[held]], slots])
+        self._fill(points[wanted], slots, added, np.concatenate([change[held], change[wanted]]))
+        cache.at_rest(points[resting])
         passing = np.setdiff1d(missing, wanted)
         if len(passing):
             coef = np.zeros(self.m)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     Matrix = np.ndarray[Any, np.dtype[Any]]
 
 _SEGMENT = 256  # entries whose extremes are kept: short enough to search, long enough to vectorise
+_BINS = 1024  # of the histogram that finds the largest values
 _BLOCK = 2048  # scores updated at a time: they stay in L1 while all rows pass over them
 # inf - inf never happens in the passes, and no result depends on the sign of zero
 _FAST = {"nsz", "reassoc", "contract", "arcp", "nnan"}
@@ -237,20 +238,99 @@ def single_descent(
 
 
 @njit(cache=True, nogil=True)
-def gather(block: Matrix, rows: Matrix, slots: Index, columns: Index) -> None:
-    """Copy rows[slots[p], columns] to both row and column p of ``block`` wherever slots[p] >= 0."""
-    w = len(columns)
+def gather(
+    block: Matrix, points: Index, rows: Matrix, slots: Index, old: Matrix, place: Index, values: Matrix, first: Index, second: Index
+) -> None:
+    """Put the kernel block of a working set together from all that is at hand.
+
+    Parameters
+    ----------
+    block : (w, w); filled
+    rows, slots : the row of point p is rows[slots[p]], or not held where slots[p] < 0
+    old, place : the block of the last working set, and where each point stood in it, -1 for those that are new
+    values : (len(first), len(second)), K[points[first], points[second]]: first the new ones not held, second all not held
+    """
+    w = len(points)
     for p in range(w):
-        if slots[p] >= 0:
-            source, target = rows[slots[p]], block[p]
+        if place[p] >= 0:
+            source, target = old[place[p]], block[p]
             for q in range(w):
-                target[q] = source[columns[q]]
+                if place[q] >= 0:
+                    target[q] = source[place[q]]
     for p in range(w):
         if slots[p] < 0:
-            target = block[p]
-            for q in range(w):
-                if slots[q] >= 0:
-                    target[q] = block[q, p]
+            continue
+        held = rows[slots[p]]
+        for q in range(w):
+            # of two held rows the first serves; a pair of the last working set is done
+            if (slots[q] >= 0 and q < p) or (place[p] >= 0 and place[q] >= 0):
+                continue
+            value = held[points[q]]
+            block[p, q] = value
+            block[q, p] = value
+    for s in range(len(first)):
+        for t in range(len(second)):
+            block[first[s], second[t]] = values[s, t]
+            block[second[t], first[s]] = values[s, t]
+
+
+@njit(cache=True, nogil=True)
+def directions(
+    a: Vector, lower: Vector, upper: Vector, linear: Vector, scores: Vector, group: Any, ends: Vector, rise: Vector, fall: Vector
+) -> None:
+    """Write the gradient where a variable may rise, else -inf, and where it may fall, else inf; widen ``ends``.
+
+    Parameters
+    ----------
+    scores : (m,) of the points; variable v stands at point v mod m
+    ends : (groups, 2) with the ends before any variable is seen: of each group the largest rise, the smallest fall
+    rise, fall : (copies * m,); filled
+    """
+    m = len(scores)
+    for v in range(len(a)):
+        g = linear[v] - scores[v % m]
+        k = group[v]
+        rise[v], fall[v] = -np.inf, np.inf
+        if a[v] < upper[v]:
+            rise[v] = g
+            ends[k, 0] = max(ends[k, 0], g)
+        if a[v] > lower[v]:
+            fall[v] = g
+            ends[k, 1] = min(ends[k, 1], g)
+
+
+@njit(cache=True, nogil=True)
+def largest(values: Vector, floor: float, count: int) -> Index:
+    """Return the positions of the ``count`` largest values above ``floor``, or of all of them, in no special order.
+
+    By a histogram, two passes: the values in the bin where the count is reached are taken as they come.
+    """
+    top, above = -np.inf, 0
+    for value in values:
+        if value > floor:
+            above += 1
+            top = max(top, value)
+    chosen = np.empty(min(count, above), np.intp)
+    bins = np.zeros(_BINS, np.int64)
+    scale = _BINS / (top - floor) if 0.0 < top - floor < np.inf else 0.0
+    if above > count:
+        for value in values:
+            if value > floor:
+                bins[min(_BINS - 1, int((value - floor) * scale))] += 1
+    last, more = _BINS, 0
+    while above > count and last > 0 and more + bins[last - 1] <= count:
+        last -= 1
+        more += bins[last]
+    # bins from `last` on are taken whole; of the bin below, what is left of the count
+    rest, found = count - more, 0
+    for k in range(len(values)):
+        if values[k] > floor:
+            place = min(_BINS - 1, int((values[k] - floor) * scale)) if above > count else _BINS
+            if place >= last or (place == last - 1 and rest > 0):
+                rest -= place < last
+                chosen[found] = k
+                found += 1
+    return chosen[:found]
 
 
 @njit(cache=True, nogil=True, fastmath={"nsz", "reassoc", "contract"})

@@ -23,42 +23,29 @@ def choose(
     ----------
     rise, fall : (V,) the gradient where a variable may rise (fall), else -inf (inf); changed in place
     ends : of each group, the largest entry of ``rise`` and the smallest of ``fall``
-    free : (V,) True where a variable is strictly between its bounds
+    free : of variables: whether each is strictly between its bounds
     """
+    from harness_smo.block_loops import largest
+
     kept = _kept(rise, fall, ends, group, previous, free, size // 2)
     rise[kept], fall[kept] = -np.inf, np.inf
     chosen = [kept]
     if groups == 0:
-        violation = np.maximum(rise, -fall)
-        new = _largest(violation, size - len(kept))
-        chosen.append(new[violation[new] > 0.0])
+        chosen.append(largest(np.maximum(rise, -fall), 0.0, size - len(kept)))
     for k in range(groups):
         share = max(1, (size - len(kept)) // (2 * groups))
         members = np.flatnonzero(group == k) if groups > 1 else None
         up, low = ends[k]
-        top = _largest(_of(rise, members), share)
+        top = largest(rise if members is None else rise[members], low, share)
         top = top if members is None else members[top]
-        top = top[rise[top] > low]
         fall[top] = np.inf
-        bottom = _largest(-_of(fall, members), share)
-        bottom = bottom if members is None else members[bottom]
-        bottom = bottom[fall[bottom] < up]
-        chosen += [top, bottom]
+        bottom = largest(-fall if members is None else -fall[members], -up, share)
+        chosen += [top, bottom if members is None else members[bottom]]
     together = np.concatenate(chosen)
     if groups < 2:
         return together, len(together)
     second = group[together] == 1
     return np.concatenate([together[~second], together[second]]), int(np.count_nonzero(~second))
-
-
-def _of(values: Vector, members: Index | None) -> Vector:
-    return values if members is None else values[members]
-
-
-def _largest(values: Vector, count: int) -> Index:
-    if count >= len(values):
-        return np.arange(len(values))
-    return np.argpartition(values, len(values) - count)[len(values) - count :]
 
 
 def _kept(
@@ -69,5 +56,5 @@ def _kept(
     ups, lows = np.array([end[0] for end in ends]), np.array([end[1] for end in ends])
     own = group[previous]
     violation = np.maximum(rise[previous] - lows[own], ups[own] - fall[previous])
-    order = np.lexsort((-violation, ~free[previous]))
+    order = np.lexsort((-violation, ~free(previous)))
     return previous[order[:count]]
