@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness_smo.block_cache import RowCache
-from harness_smo.block_level import Level
+from harness_smo.block_level import Level, variables_of
 
 if TYPE_CHECKING:
     from harness import DualForm, KernelOracle, Problem
@@ -59,7 +59,8 @@ class Descent:
         coef = form.coef(start)
         self.scores = kernel.expand(coef) if coef.any() else np.zeros(self.n)
         self.doubt = np.zeros(self.n)
-        self.root_diagonal = np.sqrt(np.maximum(kernel.diagonal(), 0.0))
+        self.diagonal = problem.kernel.diagonal()
+        self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
         # at least two rows of all points in float64
         self.memory: Any = np.empty(max(int(cache_mb * 2**20) // 8, 2 * self.n), dtype=np.float64)
         self.parked: list[_Parked] = []
@@ -75,8 +76,9 @@ class Descent:
         return bool(self.kernel.dtype == np.float64)
 
     def _make_level(self, where: Index, cache: RowCache) -> Level:
-        variables = np.concatenate([where + copy * self.n for copy in range(self.form.copies)])
-        level = Level(self.form, where, self.a[variables], self.scores[where], self.kernel, cache, self.size)
+        points: Any = slice(None) if len(where) == self.n else where
+        a, scores, diagonal = self.a[variables_of(self.form, where)], self.scores[points], self.diagonal[points]
+        level = Level(self.form, where, a, scores, diagonal, self.kernel, cache, self.size)
         self.mark = (self.form.coef(self.a)[where], level.scores.copy())
         return level
 

@@ -15,6 +15,14 @@ if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
     Index = np.ndarray[Any, np.dtype[np.intp]]
 
+
+def variables_of(form: DualForm, where: Index) -> Any:
+    """Return the variables of the points ``where``, to index with; a slice, that copies nothing, if they are all."""
+    if len(where) == form.n:
+        return slice(None)
+    return np.concatenate([where + copy * form.n for copy in range(form.copies)])
+
+
 # how a round ended
 CONVERGED, MOVED, STALLED = 0, 1, 2
 
@@ -29,22 +37,30 @@ class Level:
     Attributes
     ----------
     where : (m,) the active points; ``whole`` is the kernel over all points, ``kernel`` over these
-    variables : (copies * m,) their variables; variable v of the level stands at active point v mod m
+    variables : index of their variables; variable v of the level stands at active point v mod m
     a, lower, upper, linear : (copies * m,); ``a`` changes
-    scores : (m,) K coef at the active points
+    scores : (m,) K coef at the active points; changes
     """
 
     def __init__(
-        self, form: DualForm, where: Index, a: Vector, scores: Vector, whole: KernelOracle, cache: RowCache, size: int
+        self,
+        form: DualForm,
+        where: Index,
+        a: Vector,
+        scores: Vector,
+        diagonal: Vector,
+        whole: KernelOracle,
+        cache: RowCache,
+        size: int,
     ) -> None:
         self.where, self.whole, self.kernel, self.cache, self.size = where, whole, cache.kernel, cache, size
         self.m = len(where)
-        self.variables = np.concatenate([where + copy * form.n for copy in range(form.copies)])
+        self.variables: Any = variables_of(form, where)
         self.groups, self.group = form.groups, form.group[self.variables]
         self.lower, self.upper = form.lower[self.variables], form.upper[self.variables]
         self.linear, self.copies = form.linear[self.variables], form.copies
         self.a, self.scores = a, scores
-        self.diagonal = self.kernel.diagonal().astype(self.kernel.dtype)
+        self.diagonal = diagonal.astype(self.kernel.dtype)
         self.previous: Index = np.empty(0, dtype=np.intp)
         self.rounds = self.steps = 0
         self.ends: list[tuple[float, float]] = []
