@@ -57,27 +57,50 @@ class _Chunk:
             b = a if difference or factor is None else factor
             self.builder.store(self.lanes.fma(a, b, self.builder.load(total)), total)
 
+    def clear(self) -> None:
+        for total in self.sums:
+            self.builder.store(self.lanes.constant(0.0), total)
 
-def _typed_accumulate(
-    _typing: Any,
-    panels: Any,
-    _base: Any,
-    offsets: Any,
-    values: Any,
-    _first: Any,
-    _last: Any,
-    out: Any,
-    _at: Any,
-    _d: Any,
-) -> Any:
-    """Add to out[at : at + chunk] the sum of values[f] * panels[base + offsets[f] :], or of (panels[...] - values[f])^2."""
+    def to_rbf(self, difference: Any, norms: Any, column: Any, own: Any, gamma: Any) -> None:
+        """Turn squared distances, or products and the squared norms, into exp(-gamma |x - z|^2)."""
+        lanes, builder, zero = self.lanes, self.builder, self.lanes.constant(0.0)
+        with builder.if_else(difference) as (distances, products):
+            with distances:
+                for total in self.sums:
+                    builder.store(builder.fneg(builder.load(total)), total)
+            with products:
+                mine = lanes.splat(own)
+                for total, offset in zip(self.sums, self.offsets(column), strict=True):
+                    product, norm = builder.load(total), lanes.load(norms, offset)
+                    # exactly 0 for a point with itself; rounding must not give a kernel value above 1
+                    distance = builder.fadd(builder.fsub(product, mine), builder.fsub(product, norm))
+                    above = builder.fcmp_ordered(">", distance, zero)
+                    builder.store(builder.select(above, zero, distance), total)
+        width = lanes.splat(gamma)
+        for total in self.sums:
+            builder.store(lanes.exp(builder.fmul(width, builder.load(total))), total)
+
+
+def _typed_values(
+    _typing: Any, panels: Any, _base: Any, offsets: Any, values: Any, _first: Any, _last: Any, out: Any, _at: Any,
+    _seeded: Any, _mode: Any, sq: Any, _column: Any, own: Any, gamma: Any,
+) -> Any:  # fmt: skip
+    """out[at : at + chunk] = the values of one row with a chunk of points, sums in out counted in if seeded.
+
+    The sums are of values[f] * panels[base + offsets[f] :], or of (panels[...] - values[f])^2, first <= f < last.
+    """
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         chunk = _Chunk(context, builder, signature, arguments, 0)
-        _, base, _, _, first, last, _, at, difference = arguments
+        _, base, _, _, first, last, _, at, seeded, mode, _, column, own, gamma = arguments
         panel = builder.gep(chunk.pointer(0), [base])
-        offset_of, value_of, target = chunk.pointer(2), chunk.pointer(3), chunk.pointer(6)
-        chunk.read(target, at)
+        offset_of, value_of, target, norms = (chunk.pointer(k) for k in (2, 3, 6, 10))
+        with builder.if_else(seeded) as (begun, fresh):
+            with begun:
+                chunk.read(target, at)
+            with fresh:
+                chunk.clear()
+        difference = builder.icmp_signed("==", mode, mode.type(RBF_DIFFERENCES))
         with builder.if_else(difference) as branches:
             for branch, differences in zip(branches, (True, False), strict=True):
                 with branch, cgutils.for_range(builder, builder.sub(last, first)) as loop:
@@ -85,11 +108,14 @@ def _typed_accumulate(
                     offset = builder.sext(builder.load(builder.gep(offset_of, [f])), chunk.index)
                     factor = chunk.lanes.splat(builder.load(builder.gep(value_of, [f])))
                     chunk.add(panel, offset, factor, difference=differences)
+        with builder.if_then(builder.icmp_signed("!=", mode, mode.type(PRODUCTS))):
+            chunk.to_rbf(difference, norms, column, own, gamma)
         chunk.write(target, at)
         return no_value(context)
 
-    index = types.intp
-    return types.void(panels, index, offsets, values, index, index, out, index, types.boolean), build
+    index, flag = types.intp, types.boolean
+    given = (panels, index, offsets, values, index, index, out, index, flag, index, sq, index, own, gamma)
+    return types.void(*given), build
 
 
 def _typed_squares(_typing: Any, panels: Any, _base: Any, _depth: Any, out: Any, _at: Any) -> Any:
@@ -110,39 +136,22 @@ def _typed_squares(_typing: Any, panels: Any, _base: Any, _depth: Any, out: Any,
 
 
 def _typed_rbf(
-    _typing: Any, source: Any, _from: Any, out: Any, _at: Any, sq: Any, _column: Any, sq_left: Any, gamma: Any, _d: Any
+    _typing: Any, source: Any, _from: Any, out: Any, _at: Any, sq: Any, _column: Any, own: Any, gamma: Any
 ) -> Any:
-    """Write exp(-gamma |x - z|^2) of a chunk of squared distances, or of products and the squared norms."""
+    """Write exp(-gamma |x - z|^2) of a chunk of products and the squared norms to out[at : at + chunk]."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         chunk = _Chunk(context, builder, signature, arguments, 0)
-        _, begin, _, at, _, column, own, gamma, difference = arguments
-        lanes, zero, target, norms = chunk.lanes, chunk.lanes.constant(0.0), chunk.pointer(2), chunk.pointer(4)
+        _, begin, _, at, _, column, own, gamma = arguments
         chunk.read(chunk.pointer(0), begin)
-        with builder.if_else(difference) as (distances, products):
-            with distances:
-                for total in chunk.sums:
-                    builder.store(builder.fneg(builder.load(total)), total)
-            with products:
-                mine = lanes.splat(own)
-                for total, offset in zip(chunk.sums, chunk.offsets(column), strict=True):
-                    product = builder.load(total)
-                    # exactly 0 for a point with itself; rounding must not give a kernel value above 1
-                    distance = builder.fadd(
-                        builder.fsub(product, mine), builder.fsub(product, lanes.load(norms, offset))
-                    )
-                    above = builder.fcmp_ordered(">", distance, zero)
-                    builder.store(builder.select(above, zero, distance), total)
-        width = lanes.splat(gamma)
-        for total, offset in zip(chunk.sums, chunk.offsets(at), strict=True):
-            lanes.store(lanes.exp(builder.fmul(width, builder.load(total))), target, offset)
+        chunk.to_rbf(ir.IntType(1)(0), chunk.pointer(4), column, own, gamma)
+        chunk.write(chunk.pointer(2), at)
         return no_value(context)
 
-    index = types.intp
-    return types.void(source, index, out, index, sq, index, sq_left, gamma, types.boolean), build
+    return types.void(source, types.intp, out, types.intp, sq, types.intp, own, gamma), build
 
 
-_accumulate: Any = intrinsic(_typed_accumulate)
+_values: Any = intrinsic(_typed_values)
 _squares: Any = intrinsic(_typed_squares)
 _rbf: Any = intrinsic(_typed_rbf)
 
@@ -160,7 +169,6 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
     flat = out.reshape(out.size)
     stride, chunk = out.shape[1], CHUNK_BYTES // out.itemsize
     tail = np.zeros(chunk, panels.dtype)
-    difference = mode == RBF_DIFFERENCES
     group = max(1, _GROUP_BYTES // (block * out.itemsize))
     rows = ptr.size - 1
     for low in range(start, stop, block):
@@ -169,24 +177,29 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
             last = min(first + group, rows)
             for q in range(first, last):
                 at = slots[q] * stride + position + low - start
-                flat[at : at + high - low] = 0.0
+                if rare_ptr[q] < rare_ptr[q + 1]:
+                    flat[at : at + high - low] = 0.0
                 for f in range(rare_ptr[q], rare_ptr[q + 1]):
-                    factor, where = rare_values[f], block_ptr[low // block, rare_features[f]]
-                    for k in range(where, block_ptr[low // block, rare_features[f] + 1]):
+                    factor, feature = rare_values[f], rare_features[f]
+                    for k in range(block_ptr[low // block, feature], block_ptr[low // block, feature + 1]):
                         flat[at + rare_index[k]] += factor * rare_value[k]
-            for panel in range(low, high, chunk):
-                width = min(chunk, high - panel)
+            whole = high - (high - low) % chunk
+            for panel in range(low, whole, chunk):
                 for q in range(first, last):
                     at = slots[q] * stride + position + panel - start
-                    target, to = flat, at
-                    if width < chunk:  # vectors are whole: the last points go through an array of their own
-                        tail[:width] = flat[at : at + width]
-                        target, to = tail, 0
-                    _accumulate(panels, panel * depth, offsets, values, ptr[q], ptr[q + 1], target, to, difference)
-                    if mode != PRODUCTS:
-                        _rbf(target, to, target, to, sq, panel, own[q], gamma, difference)
-                    if width < chunk:
-                        flat[at : at + width] = tail[:width]
+                    _values(
+                        panels, panel * depth, offsets, values, ptr[q], ptr[q + 1], flat, at,
+                        rare_ptr[q] < rare_ptr[q + 1], mode, sq, panel, own[q], gamma,
+                    )  # fmt: skip
+            if whole < high:  # vectors are whole: the last points go through an array of their own
+                for q in range(first, last):
+                    at = slots[q] * stride + position + whole - start
+                    tail[: high - whole] = flat[at : at + high - whole]
+                    _values(
+                        panels, whole * depth, offsets, values, ptr[q], ptr[q + 1], tail, 0,
+                        rare_ptr[q] < rare_ptr[q + 1], mode, sq, whole, own[q], gamma,
+                    )  # fmt: skip
+                    flat[at : at + high - whole] = tail[: high - whole]
 
 
 @hot
@@ -202,11 +215,11 @@ def rbf_of_products(products, own, sq, start, gamma, out, slots, position):  # t
     for q in range(products.shape[0]):
         base = slots[q] * out.shape[1] + position
         for k in range(0, width - width % chunk, chunk):
-            _rbf(source, q * width + k, flat, base + k, sq, start + k, own[q], gamma, False)
+            _rbf(source, q * width + k, flat, base + k, sq, start + k, own[q], gamma)
         rest = width % chunk
         if rest:
             tail[:rest] = products[q, width - rest :]
-            _rbf(tail, 0, tail, 0, sq, start + width - rest, own[q], gamma, False)
+            _rbf(tail, 0, tail, 0, sq, start + width - rest, own[q], gamma)
             flat[base + width - rest : base + width] = tail[:rest]
 
 
@@ -241,11 +254,9 @@ def left_rows(points, row_ptr, row_feature, row_value, rows, everything):  # typ
 
 
 @hot
-def gathered_panels(panels, depth, sq, columns, features):  # type: ignore[no-untyped-def]
-    """Return (panels, sq) of the points ``columns`` with the dense ``features`` only."""
+def gather(panels, depth, sq, columns, features, result, norms):  # type: ignore[no-untyped-def]
+    """Copy the points ``columns``, their dense ``features`` only, to the panels ``result`` and their |x|^2 to ``norms``."""
     chunk = CHUNK_BYTES // panels.itemsize
-    size = -(-columns.size // chunk) * chunk
-    result, norms = np.zeros(size * features.size, panels.dtype), np.zeros(size, panels.dtype)
     for k in range(columns.size):
         j = columns[k]
         base = (j // chunk) * chunk * depth + j % chunk
@@ -253,7 +264,6 @@ def gathered_panels(panels, depth, sq, columns, features):  # type: ignore[no-un
         for f in range(features.size):
             result[target + f * chunk] = panels[base + features[f] * chunk]
         norms[k] = sq[j]
-    return result, norms
 
 
 @hot

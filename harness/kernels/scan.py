@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from harness.kernels.ways import Block, Columns
 
 _CHUNK_BYTES = 256
+_LINE_BYTES = 64
 _BLOCK = 1024  # points; grows where there are many rare features and few points have them
 _LARGEST_BLOCK = 65536  # places in a block are 16-bit numbers
 _PIECE = 8192  # dense points looked through for rare features at a time
@@ -86,8 +87,7 @@ class ScanWay:
         dense = np.ones(len(share), dtype=bool) if differences else share >= _DENSE
         number = np.where(dense, np.cumsum(dense) - 1, -np.cumsum(~dense)).astype(np.int32)
         depth, rare_features = int(dense.sum()), int((~dense).sum())
-        chunk = _CHUNK_BYTES // dtype.itemsize
-        panels = np.zeros((-(-n // chunk), depth, chunk), dtype=dtype)
+        panels = aligned_zeros(_panels(n, depth, dtype), dtype)
         if isinstance(x, np.ndarray):
             rare = _split_dense(x, dense, panels, dtype, centre)
         else:
@@ -164,11 +164,13 @@ class ScanWay:
         from harness.kernels import compiled
 
         panels, depth, sq, block, *_ = self.points
-        picked, norms = compiled.gathered_panels(panels, depth, sq, columns, features)
+        picked = aligned_zeros(_panels(len(columns), len(features), self.dtype), self.dtype)
+        norms = np.zeros(picked.shape[0] * picked.shape[2], dtype=self.dtype)
+        compiled.gather(panels, depth, sq, columns, features, picked.reshape(-1), norms)
         some = columns if rare_count else columns[:0]
         row_ptr, row_feature, row_value = self.rare
         rare = compiled.rare_columns(row_ptr, row_feature, row_value, some, rare_number, rare_count, block)
-        return (picked, len(features), norms, block, *rare)
+        return (picked.reshape(-1), len(features), norms, block, *rare)
 
     def bytes_of(self, count: int) -> int:
         """Return the memory that ``count`` points take once packed."""
@@ -181,6 +183,20 @@ class ScanWay:
         own = np.arange(self.rare_features, dtype=np.int32)
         points = self._gathered(index, features, own, self.rare_features)
         return ScanWay(self.kernel, len(index), points, self.rare, self.rare_features, differences=self.differences)
+
+
+def _panels(count: int, depth: int, dtype: np.dtype[Any]) -> tuple[int, int, int]:
+    """Return the shape of the panels of ``count`` points: (panels, features, points of a panel)."""
+    chunk = _CHUNK_BYTES // dtype.itemsize
+    return -(-count // chunk), depth, chunk
+
+
+def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Block:
+    """Return zeros that begin at a cache line: a vector that lies across two lines costs two reads."""
+    size = int(np.prod(shape))
+    memory = np.zeros(size * dtype.itemsize + _LINE_BYTES, dtype=np.uint8)
+    begin = -memory.ctypes.data % _LINE_BYTES
+    return memory[begin : begin + size * dtype.itemsize].view(dtype).reshape(shape)
 
 
 def raise_to_power(kernel: Kernel, out: Block, slots: Block, position: int, width: int) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _ROWS_BYTES = 64 << 20  # rows read from a mapped file and converted at a time
 _SAMPLE = 2000  # points looked at to learn how many features are zero
+_LOADED_BYTES = 256 << 20  # mapped points that take no more are laid out in memory like any others
 _COPY_BYTES = 128 << 20  # a float64 copy for the scan beside float64 data is not larger
 # Nanoseconds on one core of a Zen 3 at 2.8 GHz, float32, batches of 16 rows and more (benchmarks/kernels.py):
 _SCAN_A_FEATURE = 0.036
@@ -71,7 +72,7 @@ def choose(kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> Way:
     if not isinstance(kernel, DotProductKernel):
         return GeneralWay(kernel, x, dtype)
     dense = isinstance(x, np.ndarray)
-    if dense and is_mapped(x):
+    if dense and is_mapped(x) and x.size * dtype.itemsize > _LOADED_BYTES:
         return GemmWay.of(kernel, x, dtype)
     share = _share_of_non_zeros(x)
     if dense:
@@ -123,10 +124,11 @@ class GemmWay:
 
     @classmethod
     def of(cls, kernel: DotProductKernel, x: Block, dtype: np.dtype[Any]) -> GemmWay:
-        """Convert the points to ``dtype``, unless they are mapped from a file: those are converted piece by piece."""
+        """Convert the points to ``dtype``; large ones that are mapped from a file are converted piece by piece."""
         centre = _centre(kernel, x, dtype)
-        points = x if is_mapped(x) else _converted(x, dtype, centre)
-        if not is_mapped(x) or centre is None:
+        stays = is_mapped(x) and x.size * dtype.itemsize > _LOADED_BYTES
+        points = x if stays else _converted(np.asarray(x), dtype, centre)
+        if not stays or centre is None:
             sq = squared_norms(points)
         else:
             step = max(1, _ROWS_BYTES // (8 * max(1, x.shape[1])))

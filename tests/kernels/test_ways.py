@@ -1,0 +1,228 @@
+"""Each way to compute kernel values against its slow twin, the choice between them, views and their packing."""
+
+import time
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import RBF, KernelOracle, Linear, Poly
+from harness.kernels import compiled, engine
+from harness.kernels.scan import ScanWay
+from harness.kernels.ways import GemmWay, choose
+from tests.kernels import naive_scan
+
+KINDS = {"differences": RBF(gamma=0.3), "norms": RBF(gamma=0.3), "products": Linear()}
+DTYPES = ["float32", "float64"]
+
+
+def points(n: int, d: int, share: float, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=(n, d)) * (rng.random((n, d)) < share)).astype(np.float32).astype(np.float64)
+
+
+def scan_of(kind: str, x: np.ndarray, dtype: str, *, rare: int, sparse: bool = False) -> ScanWay:
+    """A scan whose last ``rare`` features are stored as pairs."""
+    share = np.where(np.arange(x.shape[1]) < x.shape[1] - rare, 1.0, 0.0)
+    data = scipy.sparse.csr_array(x) if sparse else x
+    return ScanWay.of(KINDS[kind], data, np.dtype(dtype), share, differences=kind == "differences")
+
+
+def naive(kind: str, x: np.ndarray, rows, columns) -> np.ndarray:
+    return np.array([[naive_scan.value(x[i], x[j], 0.3, kind=kind) for j in columns] for i in rows])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", KINDS)
+@given(
+    n=st.integers(1, 150), d=st.integers(0, 9), rare=st.integers(0, 9), rows=st.integers(1, 5), sparse=st.booleans(),
+    seed=st.integers(0, 99),
+)  # fmt: skip
+def test_the_scan_equals_its_twin(kind, dtype, n, d, rare, rows, sparse, seed) -> None:
+    x = points(n, d, 0.6, seed)
+    way = scan_of(kind, x, dtype, rare=min(rare, d), sparse=sparse)
+    rng = np.random.default_rng(seed)
+    asked, columns = rng.integers(0, n, rows), rng.integers(0, n, 70)
+    close = {"rtol": 0.0, "atol": 1e-4 if dtype == "float32" else 1e-12}
+    out = np.full((rows + 1, n + 3), np.nan, dtype=dtype)
+    slots = rng.permutation(rows + 1)[:rows]
+    way.tile(way.left(asked), slice(0, n), out, slots, 2)
+    np.testing.assert_allclose(out[slots, 2 : n + 2], naive(kind, x, asked, range(n)), **close)
+    out[slots, 2 : n + 2] = np.nan
+    assert np.isnan(out).all()
+    picked = np.empty((rows, 70), dtype=dtype)
+    way.tile(way.left(asked, gathered=True), columns, picked, np.arange(rows), 0)
+    np.testing.assert_allclose(picked, naive(kind, x, asked, columns), **close)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_layout_is_what_it_says(dtype: str) -> None:
+    x = points(2500, 5, 0.5)
+    panels, depth, _, block, block_ptr, rare_index, rare_value = scan_of("norms", x, dtype, rare=3).points
+    chunk = 256 // np.dtype(dtype).itemsize
+    assert depth == 2
+    assert panels.ctypes.data % 64 == 0
+    np.testing.assert_array_equal(panels.reshape(-1, 2, chunk), naive_scan.panel_of(x[:, :2], chunk).astype(dtype))
+    for b, features in enumerate(naive_scan.rare_by_feature(x[:, 2:], block)):
+        for f, pairs in enumerate(features):
+            inside = slice(block_ptr[b, f], block_ptr[b, f + 1])
+            assert list(zip(rare_index[inside].tolist(), rare_value[inside].tolist(), strict=True)) == pairs
+
+
+def test_blocks_grow_where_rare_features_are_many() -> None:
+    x = scipy.sparse.random_array((5000, 4000), density=0.0001, rng=np.random.default_rng(0), format="csr")
+    way = choose(RBF(gamma=1.0), x, np.dtype("float32"))
+    assert way.grain == 8192
+    assert way.points[4].size <= 2 * x.nnz + 4001
+    exact = KernelOracle(RBF(gamma=1.0), x.toarray()[:, :], dtype="float64")
+    out = np.empty((2, 5000), dtype=np.float32)
+    way.tile(way.left(np.array([7, 4999])), slice(0, 5000), out, np.arange(2), 0)
+    np.testing.assert_allclose(out, exact.block([7, 4999]), atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Linear(), Poly(degree=3, gamma=0.2)])
+def test_matrix_products_equal_the_twin(kernel, dtype: str) -> None:
+    x = points(150, 6, 1.0)
+    way = GemmWay.of(kernel, x, np.dtype(dtype))
+    rows, columns = np.array([3, 149, 3]), np.array([149, 5, 3, 3])
+    products = naive("products", x, rows, range(150))
+    exact = {
+        "rbf": naive("norms", x, rows, range(150)),
+        "linear": products,
+        "poly": naive_scan.power(products, 0.2, 1.0, 3),
+    }[kernel.name]
+    for asked, wanted in ((slice(10, 150), exact[:, 10:]), (columns, exact[:, columns])):
+        out = np.full((4, 151), np.nan, dtype=dtype)
+        way.tile(way.left(rows), asked, out, np.array([3, 0, 1]), 1)
+        width = wanted.shape[1]
+        np.testing.assert_allclose(out[[3, 0, 1], 1 : 1 + width], wanted, rtol=2e-5, atol=2e-5)
+        out[[3, 0, 1], 1 : 1 + width] = np.nan
+        assert np.isnan(out).all()
+
+
+@given(st.integers(0, 9), st.integers(0, 40), st.sampled_from(DTYPES))
+def test_weighted_sums_and_powers_equal_their_twins(rows: int, width: int, dtype: str) -> None:
+    rng = np.random.default_rng(rows + 10 * width)
+    weights, values = rng.normal(size=rows), rng.normal(size=(rows + 1, width)).astype(dtype)
+    result = np.ones(width)
+    compiled.weighted_sum(weights, values, rows, width, result)
+    np.testing.assert_allclose(result, 1.0 + naive_scan.weighted(weights, values[:rows]), rtol=1e-12, atol=1e-12)
+    for degree in (1, 2, 3, 7):
+        raised, slots = values.copy(), np.arange(rows)
+        compiled.powers(raised, slots, 0, width, values.dtype.type(0.5), values.dtype.type(1.5), degree)
+        exact = naive_scan.power(values[:rows].astype(float), 0.5, 1.5, degree)
+        np.testing.assert_allclose(raised[:rows], exact, rtol=1e-5 if dtype == "float32" else 1e-13)
+        np.testing.assert_array_equal(raised[rows], values[rows])
+
+
+SETS = {
+    "few features": points(900, 3, 1.0) + 50.0,
+    "many zeros": points(900, 60, 0.2),
+    "wide": points(900, 200, 1.0),
+    "rare": scipy.sparse.csr_array(points(900, 300, 0.02)),
+}
+
+
+def test_the_way_follows_the_data() -> None:
+    ways = {name: choose(RBF(gamma=0.1), x, np.dtype("float32")) for name, x in SETS.items()}
+    assert ways["few features"].differences
+    assert isinstance(ways["many zeros"], ScanWay)
+    assert not ways["many zeros"].differences
+    assert isinstance(ways["wide"], GemmWay)
+    assert isinstance(ways["rare"], ScanWay)
+    assert ways["rare"].points[1] == 0  # no feature is dense
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", SETS)
+def test_a_value_is_the_same_whoever_asks(name: str, dtype: str) -> None:
+    oracle = KernelOracle(RBF(gamma=0.02), SETS[name], dtype=dtype)
+    rows = np.arange(0, 900, 31)
+    block = oracle.block(rows)
+    one_by_one = np.array([oracle.row(i) for i in rows])
+    part = np.arange(5, 900, 3)
+    view = oracle.restrict(part)
+    view_rows = np.arange(0, len(part), 7)
+    seldom = view.block(view_rows[:1])
+    packed = [view.block(view_rows), view.block(view_rows)][1]
+    # matrix products of other shapes round differently; the scans are equal to the bit
+    unit = 0.0 if name != "wide" else 20 * np.finfo(dtype).eps
+    np.testing.assert_allclose(one_by_one, block, atol=unit, rtol=0)
+    np.testing.assert_allclose(oracle.block(rows, part), block[:, part], atol=unit, rtol=0)
+    np.testing.assert_allclose(oracle.with_threads(2).block(rows), block, atol=unit, rtol=0)
+    np.testing.assert_allclose(packed, oracle.block(part[view_rows], part), atol=unit, rtol=0)
+    np.testing.assert_allclose(seldom, packed[:1], atol=unit, rtol=0)
+    assert np.array_equal(block[np.arange(len(rows)), rows], np.ones(len(rows)))  # K(i, i) is 1, not nearly
+    assert np.array_equal(np.diagonal(view.block(np.arange(len(part)))), np.ones(len(part)))
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("name", SETS)
+def test_views_of_views_compose(name: str, packed: bool, monkeypatch) -> None:
+    if not packed:
+        monkeypatch.setattr(engine, "_PACKED_BYTES", 0)
+    x = SETS[name]
+    first, second = np.arange(899, 0, -2), np.array([7, 3, 3, 400, 11])
+    whole = KernelOracle(RBF(gamma=0.02), x)
+    view = whole.restrict(first).restrict(second)
+    index = first[second]
+    exact = whole.block(index, index)
+    for _ in range(3):
+        np.testing.assert_allclose(view.block(np.arange(5)), exact, atol=1e-12)
+    assert (view.engine._packed is not None) == packed
+    np.testing.assert_allclose(view.block([4], [1, 0]), exact[[4]][:, [1, 0]], atol=1e-12)
+    coef = np.array([1.0, -2.0, 0.0, 3.0, 0.5])
+    np.testing.assert_allclose(view.expand(coef), exact @ coef, atol=1e-11)
+    np.testing.assert_allclose(view.expand(coef, [2, 0]), (exact @ coef)[[2, 0]], atol=1e-11)
+    np.testing.assert_allclose(view.astype("float32").block([1, 2]), exact[[1, 2]], atol=1e-5)
+    part = x[index]
+    np.testing.assert_array_equal(*(p if isinstance(p, np.ndarray) else p.toarray() for p in (view.points, part)))
+    np.testing.assert_allclose(view.diagonal(), np.ones(5))
+
+
+def test_restricting_copies_nothing_until_points_are_asked_for() -> None:
+    view = KernelOracle(Linear(), points(900, 3, 1.0)).restrict(np.arange(10))
+    view.row(0)
+    assert view.engine._source is None
+    assert view.points is view.points
+    with pytest.raises(IndexError, match="900 asked"):
+        KernelOracle(Linear(), points(900, 3, 1.0)).restrict([900])
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_a_small_view_and_its_first_row_cost_little(name: str) -> None:
+    oracle = KernelOracle(RBF(gamma=0.02), SETS[name], dtype="float32")
+    part, costs = np.arange(0, 900, 2), []
+    for _ in range(20):
+        began = time.process_time()
+        oracle.restrict(part).row(3)
+        costs.append(time.process_time() - began)
+    assert min(costs[1:]) < 2e-3
+
+
+def test_far_points_in_few_dimensions_lose_nothing() -> None:
+    """The difference form: g |x|^2 is 1e6, the norms' rounding alone would be 0.1."""
+    x = points(300, 2, 1.0) + 1000.0
+    x = x.astype(np.float32).astype(np.float64)
+    values = KernelOracle(RBF(gamma=1.0), x, dtype="float32").block([0, 1])
+    np.testing.assert_allclose(values, naive("differences", x * np.sqrt(1 / 0.3), [0, 1], range(300)), atol=1e-5)
+
+
+def test_csr_with_entries_given_twice() -> None:
+    twice = scipy.sparse.csr_array(([1.0, 2.0, 3.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 3))
+    parts = (np.array([1.0, 2.0, 3.0]), np.array([1, 1, 0]), np.array([0, 2, 3]))
+    again = scipy.sparse.csr_array(parts, shape=(2, 3))
+    for data in (twice, again):
+        np.testing.assert_allclose(KernelOracle(Linear(), data).block([0, 1]), [[9.0, 0.0], [0.0, 9.0]])
+    assert again.nnz == 3  # the caller's points are as they were
+
+
+def test_points_without_any_value() -> None:
+    for data in (np.zeros((5, 3)), np.zeros((5, 40)), np.zeros((5, 0)), scipy.sparse.csr_array((5, 40))):
+        for kernel, value in ((RBF(gamma=1.0), 1.0), (Poly(degree=2, coef0=3.0), 9.0), (Linear(), 0.0)):
+            oracle = KernelOracle(kernel, data)
+            assert np.array_equal(oracle.block([0, 4]), np.full((2, 5), value))
+            assert np.array_equal(oracle.restrict([4, 1]).block([0, 1]), np.full((2, 2), value))
