@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from harness.kernels.functions import Kernel
     from harness.solver import Solver
 
-PROBLEM_NAMES = ("C", "chi", "D", "class_weight", "gamma", "degree", "coef0")  # set by the problem, not the solver
+# set by the problem, not the solver
+PROBLEM_NAMES = ("C", "chi", "D", "epsilon", "nu", "class_weight", "gamma", "degree", "coef0")
 
 
 @dataclass(frozen=True)

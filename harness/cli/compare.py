@@ -14,6 +14,7 @@ from harness.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.datasets.dataset import DataSource
     from harness.registry import Registry
     from harness.run.study import Record, RunSpec, Study
 
@@ -33,13 +34,15 @@ _PARAMETERS = [
            help="Data sets, with parameters, or paths of files: 'checkerboard[n=1000],./mine.csv'. Repeatable."),
     Option(["--plugin-path"], **options.PLUGIN_PATH, section=_WHAT),
     Option(["--formulation"], type=values.NAMES, shell_complete=names.listed("formulations"), section=_PROBLEM,
-           help="c-svc, l2-svc, hard-margin ... [default: those that the solvers prefer]"),
+           help="c-svc, l2-svc, eps-svr, one-class ... [default: those that the solvers prefer]"),
     Option(["--kernel"], metavar="NAME", shell_complete=names.single("kernels"), section=_PROBLEM,
            help="linear, rbf, poly ... [default: the data set's]"),
     Option(["--gamma"], type=values.GAMMAS, section=_PROBLEM, help="Kernel width, or 'scale': 1 / (d var(x))."),
     Option(["--C", "C"], type=values.POSITIVES, section=_PROBLEM, help="Price of a margin violation (c-svc)."),
     Option(["--chi"], type=values.POSITIVES, section=_PROBLEM, help="Price of a squared violation (l2-svc).  [default: C]"),
     Option(["--D", "D"], type=values.POSITIVES, section=_PROBLEM, help="Bound of the weights (reduced-hull)."),
+    Option(["--epsilon"], type=values.CONSTANTS, section=_PROBLEM, help="Half the width of the tube (eps-svr)."),
+    Option(["--nu"], type=values.POSITIVES, section=_PROBLEM, help="Share of outliers at most (one-class)."),
     Option(["--degree"], type=values.DEGREES, section=_PROBLEM, help="Degree of the polynomial kernel."),
     Option(["--coef0"], type=values.CONSTANTS, section=_PROBLEM, help="Constant of the polynomial kernel."),
     Option(["--class-weight"], type=values.WEIGHTS, section=_PROBLEM, help="none, balanced."),
@@ -146,11 +149,13 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
 
     study = Study(
         solvers=registry.select_solvers(given["plugins"]),
-        datasets=registry.select_datasets(given["datasets"]),
+        datasets=[_meant(source, given["formulation"]) for source in registry.select_datasets(given["datasets"])],
         formulations=given["formulation"],
         kernel=given["kernel"],
         kernel_values={name: given[name] for name in ("gamma", "degree", "coef0") if given[name]},
-        problem_values={name: given[name] for name in ("C", "chi", "D", "class_weight") if given[name]},
+        problem_values={
+            name: given[name] for name in ("C", "chi", "D", "epsilon", "nu", "class_weight") if given[name]
+        },
         seeds=given["seeds"],
         repeat=given["repeat"],
         time_limit=given["time_limit"],
@@ -169,6 +174,14 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
     )
     check_names(study, registry)  # here already: before data are loaded, and where broken plugins are told of
     return study
+
+
+def _meant(source: DataSource, formulations: Sequence[str] | None) -> DataSource:
+    """Return the source as regression data where only regression is asked for and it has numbers to predict."""
+    from harness.problems import FORMULATIONS
+
+    tasks = {FORMULATIONS[name].task for name in formulations or [] if name in FORMULATIONS}
+    return source.for_task("regression") if tasks == {"regression"} else source
 
 
 def exit_code(records: Sequence[Record]) -> int:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from harness.run.study import RunSpec
 
-_PROBLEM = ("C", "chi", "D", "class_weight")
+_PROBLEM = ("C", "chi", "D", "epsilon", "nu", "class_weight")
 _KERNEL = ("gamma", "degree", "coef0")
 
 
@@ -31,6 +31,10 @@ def notes(given: Mapping[str, Any], specs: Iterable[RunSpec]) -> list[str]:
         if given[name] and name not in of_kernels:
             kernels = ", ".join(dict.fromkeys(spec.kernel for spec in formulated))
             found.append(_note(name, f"the kernel {kernels} has no {name}"))
+    recorded = {name for spec in formulated for name in spec.metrics}
+    unused = [name for name in given["metrics"] or [] if name not in recorded]
+    if unused:
+        found.append(f"note: --metrics {','.join(unused)} has no effect: no run predicts labels")
     return found
 
 

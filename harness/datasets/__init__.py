@@ -18,7 +18,7 @@ def builtin_sources() -> list[type[DataSource]]:
     :class:`FileSource` is not among them: it is chosen by a path, not by a name.
     """
     from harness.datasets.catalogue import REAL
-    from harness.datasets.embedded import BreastCancer, Digits
+    from harness.datasets.embedded import BreastCancer, Diabetes, Digits
     from harness.datasets.generators import BananaLike, Checkerboard, Ringnorm, Twonorm, WaveformBreiman
 
-    return [Digits, BreastCancer, Twonorm, Ringnorm, Checkerboard, WaveformBreiman, BananaLike, *REAL]
+    return [Digits, BreastCancer, Diabetes, Twonorm, Ringnorm, Checkerboard, WaveformBreiman, BananaLike, *REAL]

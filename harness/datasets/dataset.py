@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from harness import parameters
 
@@ -55,6 +55,10 @@ class DataSource(ABC):
     def label(self) -> str:
         """The name with the parameters that differ from their defaults: ``checkerboard[n=500]``."""
         return parameters.label_of(self)
+
+    def for_task(self, task: Task) -> Self:
+        """Return this source with the targets of ``task``; itself where it has no others."""
+        return self
 
     @abstractmethod
     def load(self) -> Dataset:

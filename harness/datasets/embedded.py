@@ -1,4 +1,4 @@
-"""Two small real sets that come with scikit-learn: nothing to fetch, nothing to cache."""
+"""Three small real sets that come with scikit-learn: nothing to fetch, nothing to cache."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.datasets.dataset import Dataset, DataSource, content_sha256
 from harness.datasets.raw import rbf
-from harness.datasets.splitting import rescaled, stratified_split
+from harness.datasets.splitting import random_split, rescaled, stratified_split
 from harness.parameters import parameter
 
 
@@ -52,3 +52,29 @@ class BreastCancer(DataSource):
         x_train, x_test = rescaled(x[train], x[test], "standard")
         arrays = (x_train, y[train], x_test, y[test])
         return Dataset(self.label, *arrays, content_sha256(*arrays), defaults=rbf(gamma=0.03, c=10.0))
+
+
+@dataclass(frozen=True)
+class Diabetes(DataSource):
+    """442 x 10 measurements of patients (Efron, Hastie, Johnstone, Tibshirani 2004), standardised by the training part.
+
+    The target is the progression of the disease after a year, 25 to 346, as it is: epsilon and C are in its units.
+    """
+
+    name = "diabetes"
+    description = (
+        "Disease progression of diabetes patients (scikit-learn), standardised; regression. C, gamma chosen here."
+    )
+    test_fraction: float = parameter(1 / 3, "share of the points that is held out for testing", ge=0, lt=1)
+    split_seed: int = parameter(0, "seed of the split", ge=0)
+
+    def load(self) -> Dataset:
+        """Return the split points: (295, 10) and (147, 10) by default."""
+        from sklearn.datasets import load_diabetes
+
+        x, y = load_diabetes(return_X_y=True)
+        train, test = random_split(len(y), len(y) - round(self.test_fraction * len(y)), self.split_seed)
+        x_train, x_test = rescaled(x[train], x[test], "standard")
+        arrays = (x_train, y[train], x_test, y[test])
+        defaults = {**rbf(gamma=0.02, c=100.0), "epsilon": 10.0}
+        return Dataset(self.label, *arrays, content_sha256(*arrays), task="regression", defaults=defaults)

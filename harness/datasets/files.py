@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import os
 from dataclasses import MISSING, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from harness import parameters
 from harness.datasets.dataset import Dataset, DataSource
@@ -19,7 +20,7 @@ from harness.parameters import parameter
 if TYPE_CHECKING:
     import scipy.sparse
 
-    from harness.datasets.dataset import Points, Vector
+    from harness.datasets.dataset import Points, Task, Vector
     from harness.datasets.tables import Table
 
 _SHORT = 40  # characters of a path that a heading has room for
@@ -64,6 +65,10 @@ class FileSource(DataSource):
             if isinstance(getattr(self, name), int | float):
                 object.__setattr__(self, name, str(getattr(self, name)))
         parameters.check(self, owner=f"data file '{self.path}'")
+
+    def for_task(self, task: Task) -> Self:
+        """Return the file with its labels read as ``task`` wants them."""
+        return dataclasses.replace(self, task=task)
 
     @property
     def label(self) -> str:

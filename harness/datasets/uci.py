@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from harness.datasets.raw import Parsed, RawSource, rbf
 from harness.datasets.splitting import random_split, rescaled, stratified_split
@@ -86,6 +87,10 @@ class Abalone(RawSource):
     regression: bool = parameter(False, "predict the number of rings instead")
     n: int = parameter(3759, "training rows drawn; all others are for testing", ge=2, le=4175)
     split_seed: int = parameter(0, "seed of the draw", ge=0)
+
+    def for_task(self, task: Task) -> Self:
+        """Return the set with the number of rings as target, or one number against the rest."""
+        return dataclasses.replace(self, regression=task == "regression")
 
     def parse(self, *paths: Path) -> Parsed:
         """Return (n, 10) and (4177 - n, 10); columns M, F, I, then UCI's order."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,15 @@ def pearson(targets: Any, scores: Any) -> float:
     if np.ptp(targets) == 0.0 or np.ptp(scores) == 0.0:
         return float("nan")
     return float(np.corrcoef(targets, scores)[0, 1])
+
+
+OF_LABELS = frozenset({"accuracy", "balanced-accuracy", "g-means", "roc-auc", "prbep", "f1"})
+"""Metrics that need labels -1 / +1; the others take any targets."""
+
+
+def applicable(names: Iterable[str], task: str) -> tuple[str, ...]:
+    """Return those of the metrics, each once, that data for ``task`` have the targets for."""
+    return tuple(dict.fromkeys(name for name in names if task == "classification" or name not in OF_LABELS))
 
 
 METRICS: dict[str, Callable[[Any, Any], float]] = {

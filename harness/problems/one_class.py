@@ -39,6 +39,7 @@ class OneClass(Problem):
     """The one-class SVM; ``restrict`` keeps nu, so that the cap is 1 / (nu n) of the points that are left."""
 
     name = "one-class"
+    metrics = ("roc-auc",)  # the labels take part here only: +1 is what the points are, -1 an outlier
     parameter_class = OneClassParameters
     constraints = "0 <= dual_coef_i <= 1 / (nu n) and sum dual_coef = 1"
 

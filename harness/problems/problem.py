@@ -66,6 +66,7 @@ class Problem(ABC):
 
     name: ClassVar[str]  # the formulation's id
     task: ClassVar[str] = "classification"
+    metrics: ClassVar[tuple[str, ...]] = ()  # test metrics that every run records, besides the accuracy of labels
     parameter_class: ClassVar[type]  # frozen dataclass: the formulation's parameters (C, chi, D ...)
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:

@@ -38,6 +38,7 @@ class EpsSVR(Problem):
 
     name = "eps-svr"
     task = "regression"
+    metrics = ("mse", "mae", "r2")
     parameter_class = EpsSVRParameters
     constraints = "|dual_coef_i| <= C and sum dual_coef = 0"
 

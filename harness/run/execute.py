@@ -209,7 +209,7 @@ def _certified(
 ) -> Record:
     """Check, certify and score the last model; outside the clock, uncounted."""
     if outcome.dual_coef is None:
-        return _scored_weights(outcome, problem, dataset)
+        return _scored_weights(outcome, problem, dataset, metrics)
     try:
         coef, intercept = problem.checked(outcome.dual_coef, outcome.intercept)
     except InvalidModel as error:
@@ -242,7 +242,9 @@ def _certified(
     return {**record, "trace": [point.as_dict() for point in (*outcome.trace, end)]}
 
 
-def _scored_weights(outcome: Outcome, problem: Problem, dataset: Dataset) -> Record:
+def _scored_weights(
+    outcome: Outcome, problem: Problem, dataset: Dataset, metrics: Mapping[str, MetricFunction]
+) -> Record:
     """A linear model without dual coefficients: scores only, the dual side of the certificate is absent."""
     weights = np.asarray(outcome.weights, dtype=np.float64)
     shape = (problem.kernel.points.shape[1],)
@@ -250,9 +252,14 @@ def _scored_weights(outcome: Outcome, problem: Problem, dataset: Dataset) -> Rec
         reason = f"weights have shape {weights.shape} or are not finite; the data have {shape[0]} features"
         return {"status": "invalid", "reason": reason}
     train = np.asarray(dataset.x_train @ weights) + outcome.intercept
-    record: Record = {"train_accuracy": accuracy(dataset.y_train, train)}
+    test = np.asarray(dataset.x_test @ weights) + outcome.intercept
+    record: Record = {}
+    if dataset.task == "classification":
+        record["train_accuracy"] = accuracy(dataset.y_train, train)
     if len(dataset.y_test):
-        record["test_accuracy"] = accuracy(dataset.y_test, np.asarray(dataset.x_test @ weights) + outcome.intercept)
+        if dataset.task == "classification":
+            record["test_accuracy"] = accuracy(dataset.y_test, test)
+        record["metrics"] = {name: of(dataset.y_test, test) for name, of in metrics.items()}
     return record
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harness import parameters
 from harness.kernels.checks import check_precomputed
 from harness.kernels.functions import Precomputed
+from harness.measure.metrics import applicable
 from harness.registry import Broken, Chosen, Registry
 from harness.run.study import RunSpec, Study, data_key
 
@@ -59,18 +60,36 @@ def check_names(study: Study, registry: Registry) -> None:
         parameters.check_known("metric", name, registry.metrics)
 
 
-def formulations_of(solver: Solver, study: Study) -> list[type[Problem]]:
+def formulations_of(solver: Solver, study: Study, task: str = "classification") -> list[type[Problem]]:
     """Return the formulations a solver is run on: those asked for, else those the study is about.
 
-    Without ``--formulation`` a study is about each solver's preferred formulation; a solver of several
-    is run on all of these that it solves, so that ``qp,lasvm,fw`` compares qp with both.
+    Without ``--formulation`` a study is about each solver's preferred formulation for the data's ``task``; a solver
+    of several is run on all of these that it solves, so that ``qp,lasvm,fw`` compares qp with both.
     """
     if study.formulations is not None:
         return [cls for cls in solver.solves if cls.name in study.formulations]
-    chosen = [item.solver for item in study.solvers if isinstance(item, Chosen)]
+
+    def fitting(other: Solver) -> list[type[Problem]]:
+        return [cls for cls in other.solves if cls.task == task]
+
+    if not fitting(solver):
+        return [solver.solves[0]]  # a row that says which data it needs
+    chosen = [item.solver for item in study.solvers if isinstance(item, Chosen) and fitting(item.solver)]
     narrow = [other for other in chosen if len(other.solves) < 4] or chosen[:1]
-    about = {other.solves[0].name for other in narrow}
-    return [cls for cls in solver.solves if cls.name in about] or [solver.solves[0]]
+    about = {fitting(other)[0].name for other in narrow}
+    return [cls for cls in fitting(solver) if cls.name in about] or fitting(solver)[:1]
+
+
+def mismatch(problem: type[Problem], source: DataSource, task: str) -> str:
+    """Return why ``problem`` cannot be stated over data for another ``task``, and what can."""
+    from harness.problems import FORMULATIONS
+
+    found = f"{problem.name} needs {problem.task} data; {source.label} is for {task}"
+    other = source.for_task("regression" if problem.task == "regression" else "classification")
+    if other != source:
+        return f"{found}: take {other.label}"
+    able = [name for name, cls in FORMULATIONS.items() if cls.task == task]
+    return f"{found}: take other data, or --formulation {' or '.join(able)}"
 
 
 def _cells(study: Study, registry: Registry, source: DataSource, dataset: Dataset) -> Iterator[dict[str, Any]]:
@@ -106,7 +125,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
             "solver": item.solver.name,
             "parameters": parameters.values_of(item.solver),
         }
-        problems = formulations_of(item.solver, study)
+        problems = formulations_of(item.solver, study, dataset.task)
         if not problems:
             solved = ", ".join(cls.name for cls in item.solver.solves)
             asked = ", ".join(study.formulations or [])
@@ -116,16 +135,15 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
         for problem in problems:
             for kernel_name, kernel_values in _kernels(study, registry, item, dataset):
                 for problem_values in _problem_grid(study, item, problem, dataset):
-                    skip = ""
-                    if dataset.task != problem.task:
-                        skip = f"{problem.name} needs {problem.task} data; {source.label} is for {dataset.task}"
+                    fits = dataset.task == problem.task
                     yield {
                         **own,
                         "formulation": problem.name,
                         "problem_parameters": problem_values,
                         "kernel": kernel_name,
                         "kernel_parameters": kernel_values,
-                        "skip_reason": skip,
+                        "metrics": applicable((*problem.metrics, *study.metrics), dataset.task),
+                        "skip_reason": "" if fits else mismatch(problem, source, dataset.task),
                     }
 
 

@@ -170,6 +170,23 @@ def test_defaults_of_the_study(slow):
     assert (study.seeds, study.repeat, study.fresh, study.store, study.time_limit) == ([0], 1, False, None, 600.0)
 
 
+def test_only_regression_asked_for_takes_the_numbers_of_a_set_that_has_both(slow):
+    from harness.registry import load_registry
+
+    def labels(*arguments):
+        given = ["--plugins", "quick", "--plugin-path", slow, "--datasets", "abalone,digits", *arguments]
+        context = compare.command.make_context("compare", given)
+        study = compare.study_of(context.params, load_registry([slow]))
+        return [source.label for source in study.datasets], study.problem_values
+
+    assert labels("--formulation", "eps-svr", "--epsilon", "0,0.5") == (
+        ["abalone[regression=True]", "digits"],
+        {"epsilon": [0.0, 0.5]},
+    )
+    assert labels("--formulation", "eps-svr,c-svc")[0] == ["abalone", "digits"]
+    assert labels("--nu", "0.2") == (["abalone", "digits"], {"nu": [0.2]})
+
+
 def test_live_progress_on_a_terminal(slow, tmp_path):
     pexpect = pytest.importorskip("pexpect")
     arguments = ["--plugin-path", slow, "--plugins", "raiser,sleeper", *DATA, "--store", str(tmp_path / "store.sqlite")]

@@ -1,5 +1,6 @@
 """What the command says beside the table: broken plugins, options without effect, older measurements, widths."""
 
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -53,7 +54,14 @@ def spec(problem_parameters, kernel="rbf", kernel_parameters=None, formulation="
     return RunSpec("p", "s", {}, "d", "d", {}, formulation, problem_parameters, kernel, kernel_parameters or {}, 0, 0)
 
 
-GIVEN = dict.fromkeys(["C", "chi", "D", "class_weight", "gamma", "degree", "coef0"])
+GIVEN = dict.fromkeys(["C", "chi", "D", "epsilon", "nu", "class_weight", "gamma", "degree", "coef0", "metrics"])
+
+
+def test_metrics_that_no_run_has_the_targets_for():
+    regression = dataclasses.replace(spec({"C": 1.0}, formulation="eps-svr"), metrics=("mse",))
+    given = {**GIVEN, "metrics": ["mse", "g-means", "f1"]}
+    assert effects.notes(given, [regression]) == ["note: --metrics g-means,f1 has no effect: no run predicts labels"]
+    assert effects.notes({**GIVEN, "metrics": ["mse"]}, [regression]) == []
 
 
 def test_options_without_effect():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from harness.datasets import builtin_sources, validate
-from harness.datasets.embedded import BreastCancer, Digits
+from harness.datasets.embedded import BreastCancer, Diabetes, Digits
 from harness.datasets.generators import BananaLike, Checkerboard, Ringnorm, Twonorm, WaveformBreiman
 from harness.errors import DataError, UsageError
 
@@ -180,10 +180,10 @@ def test_parameters_are_refused_with_their_range():
 def test_every_builtin_source_has_a_name_of_its_own_and_says_which_class_is_positive():
     sources = builtin_sources()
     names = [cls.name for cls in sources]
-    assert len(set(names)) == len(names) == 24
+    assert len(set(names)) == len(names) == 25
     for cls in sources:
         assert cls().label == cls.name
-        assert "+1" in cls.description or "labels as" in cls.description, cls.name
+        assert any(word in cls.description for word in ("+1", "labels as", "regression")), cls.name
 
 
 def test_importing_the_package_loads_no_numerical_library():
@@ -193,3 +193,15 @@ def test_importing_the_package_loads_no_numerical_library():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_diabetes_is_regression_with_its_own_tube():
+    data = Diabetes().load()
+    validate(data)
+    assert (data.task, data.x_train.shape, data.x_test.shape) == ("regression", (295, 10), (147, 10))
+    progression = np.concatenate([data.y_train, data.y_test])
+    assert (progression.min(), progression.max()) == (25.0, 346.0)
+    assert data.x_train.mean(axis=0) == pytest.approx(np.zeros(10), abs=1e-12)
+    assert data.x_train.std(axis=0) == pytest.approx(np.ones(10))
+    assert data.defaults["epsilon"] == 10.0
+    assert Diabetes().for_task("classification") == Diabetes(), "it has no other targets"

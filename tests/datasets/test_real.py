@@ -135,7 +135,10 @@ def test_wdbc_and_breast_cancer_hold_the_same_points():
 
 
 def test_abalone_as_regression_keeps_the_rings():
-    data = SOURCES["abalone"](regression=True).load()
+    source = SOURCES["abalone"]().for_task("regression")
+    assert source == SOURCES["abalone"](regression=True)
+    assert source.for_task("classification") == SOURCES["abalone"]()
+    data = source.load()
     validate(data)
     assert data.task == "regression"
     rings = np.concatenate([data.y_train, data.y_test])

@@ -1,13 +1,16 @@
 """From a study to its runs: formulations, precedence of parameters, grids, order, keys."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
+from harness import CSVC, EpsSVR
 from harness.datasets import Dataset, content_sha256
 from harness.errors import UsageError
 from harness.parameters import values_of
 from harness.registry import load_registry
-from harness.run.plan import plan, scale_gamma
+from harness.run.plan import mismatch, plan, scale_gamma
 from harness.run.study import RunSpec, Study, data_key
 
 
@@ -103,3 +106,51 @@ def test_spec_survives_the_wire_and_its_key_follows_every_dependency(registry):
     assert key != spec.key({"data": "a", "plugin": "2"})
     (other,) = specs(registry, "smo[C=6]")
     assert key != other.key({"data": "a", "plugin": "1"})
+
+
+# -- regression and one-class ----------------------------------------------------------------------------------------
+
+
+def regression_specs(registry, selection, **options):
+    sources = registry.select_datasets("diabetes")
+    study = Study(registry.select_solvers(selection), sources, **options)
+    numbers = dataclasses.replace(data("diabetes"), task="regression")
+    return plan(study, registry, {data_key(source.name, values_of(source)): numbers for source in sources})
+
+
+def test_regression_data_get_a_regression_formulation_and_its_metrics(registry):
+    found = regression_specs(registry, "smo,qp", metrics=["pearson", "g-means", "mse"])
+    assert by_solver(found) == [("smo", "eps-svr"), ("qp", "eps-svr")]
+    assert {spec.metrics for spec in found} == {("mse", "mae", "r2", "pearson")}, "g-means needs labels"
+    assert not any(spec.skip_reason for spec in found)
+
+
+def test_a_classification_formulation_on_regression_data_is_skipped_in_words(registry):
+    (alone,) = regression_specs(registry, "lasvm")
+    (asked,) = regression_specs(registry, "smo", formulations=["c-svc"])
+    for spec in (alone, asked):
+        assert spec.skip_reason == (
+            "c-svc needs classification data; diabetes is for regression: take other data, or --formulation eps-svr"
+        )
+
+
+def test_a_regression_formulation_on_labels_is_skipped_in_words(registry):
+    (spec,) = specs(registry, "smo", formulations=["eps-svr"])
+    assert spec.skip_reason.startswith(
+        "eps-svr needs regression data; banana-like is for classification: take other data, or --formulation c-svc or"
+    )
+
+
+def test_a_source_with_other_targets_is_named(registry):
+    (source,) = registry.select_datasets("abalone")
+    assert mismatch(EpsSVR, source, "classification").endswith(
+        "abalone is for classification: take abalone[regression=True]"
+    )
+    assert mismatch(CSVC, source.for_task("regression"), "regression").endswith("is for regression: take abalone")
+
+
+def test_one_class_takes_labels_for_its_metrics_only(registry):
+    (spec,) = specs(registry, "smo", formulations=["one-class"], problem_values={"nu": [0.2]}, metrics=["g-means"])
+    assert spec.problem_parameters == {"nu": 0.2}
+    assert spec.metrics == ("roc-auc", "g-means")
+    assert spec.skip_reason == ""

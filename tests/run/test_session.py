@@ -196,3 +196,35 @@ def test_the_same_file_under_another_path_is_not_measured_again(tmp_path, monkey
 
     assert run("./d.csv")["reused"] is False
     assert run("d.csv")["reused"] is True
+
+
+def test_a_regression_run_records_errors_and_no_accuracy(tmp_path):
+    registry = load_registry()
+    request = Study(
+        registry.select_solvers("smo,qp"), registry.select_datasets("diabetes"), store=tmp_path / "s.sqlite"
+    )
+    one, other = compare(request, registry)
+    for record in (one, other):
+        assert record["status"] == "ok", record["reason"]
+        assert record["test_accuracy"] is None
+        assert record["relative_gap"] < 1e-5
+        assert record["metrics"]["mse"] < 5000.0, "the variance of the targets is 5900"
+        assert 0.3 < record["metrics"]["r2"] < 1.0
+    assert one["dual"] == pytest.approx(other["dual"], rel=1e-5)
+    assert one["metrics"]["mae"] == pytest.approx(other["metrics"]["mae"], rel=1e-3)
+
+
+def test_a_one_class_run_is_scored_against_the_labels(tmp_path):
+    registry = load_registry()
+    request = Study(
+        registry.select_solvers("smo"),
+        registry.select_datasets("breast-cancer"),
+        formulations=["one-class"],
+        problem_values={"nu": [0.1]},
+        store=tmp_path / "s.sqlite",
+    )
+    (record,) = compare(request, registry)
+    assert record["status"] == "ok", record["reason"]
+    assert 0.5 < record["metrics"]["roc-auc"] < 1.0
+    assert record["test_accuracy"] is not None
+    assert record["support_vectors"] >= 0.1 * 379
