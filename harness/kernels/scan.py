@@ -9,6 +9,7 @@ beforehand. RBF kernels in few dimensions sum (x - z)^2, which loses nothing to 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ _LINE_BYTES = 64
 _BLOCK = 1024  # points; grows where there are many rare features and few points have them
 _LARGEST_BLOCK = 65536  # places in a block are 16-bit numbers
 _PIECE = 8192  # dense points looked through for rare features at a time
+_FEW = 128  # features of either kind that picked columns are copied with, used or not
 _DENSE = 1 / 16  # share of points from which on a feature is stored dense: reading a line beats scattering then
 
 
@@ -62,6 +64,9 @@ class ScanWay:
         self.differences = differences
         self.dtype = np.dtype(points[0].dtype)
         self.grain = int(points[3])
+        self._features = np.arange(points[1], dtype=np.int32)
+        self._rare_number = np.arange(rare_features, dtype=np.int32)
+        self._nothing_rare = (np.zeros((1, 1), np.int64), np.empty(0, np.uint16), np.empty(0, self.dtype))
 
     @classmethod
     def of(
@@ -113,6 +118,8 @@ class ScanWay:
         lists = compiled.left_rows(self.points, row_ptr, row_feature, row_value, rows, self.differences)
         if not gathered:
             return Left(lists)
+        if self.points[1] <= _FEW and self.rare_features <= _FEW:  # finding out what is used would cost more
+            return Left(lists, self._features, self._rare_number, self.rare_features)
         chunk = _CHUNK_BYTES // self.dtype.itemsize
         used, rare_used = np.zeros(self.points[1], dtype=bool), np.zeros(self.rare_features, dtype=bool)
         place = lists[1] // chunk
@@ -164,12 +171,14 @@ class ScanWay:
         from harness.kernels import compiled
 
         panels, depth, sq, block, *_ = self.points
-        picked = aligned_zeros(_panels(len(columns), len(features), self.dtype), self.dtype)
+        shape = _panels(len(columns), len(features), self.dtype)
+        picked = np.zeros(shape, self.dtype) if len(columns) < _BLOCK else aligned_zeros(shape, self.dtype)
         norms = np.zeros(picked.shape[0] * picked.shape[2], dtype=self.dtype)
         compiled.gather(panels, depth, sq, columns, features, picked.reshape(-1), norms)
-        some = columns if rare_count else columns[:0]
-        row_ptr, row_feature, row_value = self.rare
-        rare = compiled.rare_columns(row_ptr, row_feature, row_value, some, rare_number, rare_count, block)
+        rare: tuple[Any, ...] = self._nothing_rare
+        if rare_count:
+            row_ptr, row_feature, row_value = self.rare
+            rare = compiled.rare_columns(row_ptr, row_feature, row_value, columns, rare_number, rare_count, block)
         return (picked.reshape(-1), len(features), norms, block, *rare)
 
     def bytes_of(self, count: int) -> int:
@@ -179,9 +188,7 @@ class ScanWay:
 
     def take(self, index: Block) -> ScanWay:
         """Return the points ``index`` packed, as columns for rows of this way."""
-        features = np.arange(self.points[1], dtype=np.int32)
-        own = np.arange(self.rare_features, dtype=np.int32)
-        points = self._gathered(index, features, own, self.rare_features)
+        points = self._gathered(index, self._features, self._rare_number, self.rare_features)
         return ScanWay(self.kernel, len(index), points, self.rare, self.rare_features, differences=self.differences)
 
 
@@ -193,7 +200,7 @@ def _panels(count: int, depth: int, dtype: np.dtype[Any]) -> tuple[int, int, int
 
 def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Block:
     """Return zeros that begin at a cache line: a vector that lies across two lines costs two reads."""
-    size = int(np.prod(shape))
+    size = math.prod(shape)
     memory = np.zeros(size * dtype.itemsize + _LINE_BYTES, dtype=np.uint8)
     begin = -memory.ctypes.data % _LINE_BYTES
     return memory[begin : begin + size * dtype.itemsize].view(dtype).reshape(shape)
