@@ -158,12 +158,12 @@ class Descent:
         least: Vector = distance.reshape(form.copies, self.n).min(axis=0)
         return least
 
-    def _replace(self, where: Index, *, carry: bool) -> None:
+    def _replace(self, where: Index) -> None:
         level = self.level
         self.rounds += level.rounds
         self.steps += level.steps
         kernel = self.kernel if len(where) == self.n else self.kernel.restrict(where)
-        if carry and len(where) <= level.m and level.cache.kernel.dtype == kernel.dtype:
+        if len(where) <= level.m and level.cache.kernel.dtype == kernel.dtype:
             position = np.full(self.n, -1, dtype=np.intp)
             position[level.where] = np.arange(level.m)
             place = position[where]
@@ -203,12 +203,16 @@ class Descent:
         for generation in self.parked:
             generation.path += moved
         known = np.concatenate([self.level.where, self.known])
-        known = known[~np.isin(known, where)]
-        self.known = self.known[:0]
-        self._replace(where, carry=True)
+        self.known = known[~np.isin(known, where)]
+        self._replace(where)
+        self.park_known()
+
+    def park_known(self) -> None:
+        """Park the points looked at last as of now: w is about to move, or the active points are others."""
         self.parked = [generation for generation in self.parked if len(generation.points)]
-        if len(known):
-            self.parked.append(_Parked(known, self.form.coef(self.a)))
+        if len(self.known):
+            self.parked.append(_Parked(self.known, self.form.coef(self.a)))
+        self.known = self.known[:0]
         while len(self.parked) > _GENERATIONS:
             self._merge_oldest()
 
