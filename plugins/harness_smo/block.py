@@ -55,7 +55,9 @@ class SMOBlock(Solver):
     tau: float = parameter(1e-3, "stop when no pair violates the optimality conditions by more, in units of f(x)", gt=0)
     gap: float | None = parameter(None, "tighten tau until the relative duality gap is at most this too", gt=0)
     working_set: int | None = parameter(None, "variables of a working set; none: n / 32, from 256 to 1024", ge=4)
-    dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel rows before the last phase, which is float64")
+    dtype: Literal["float32", "float64"] = parameter(
+        "float32", "of the kernel rows before the last phase, which is float64"
+    )
     shrinking: bool = parameter(True, "park points that rest at a bound when their rows do not fit in the cache")
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
     threads: int | None = parameter(None, "threads that compute rows and scores; none: the run's", ge=1)
@@ -97,7 +99,9 @@ class SMOBlock(Solver):
             violating = state.look(target)
             if len(violating) or target > tau:
                 loose = False
-                state.activate(state.nearest(violating) if not state.exact else np.union1d(state.level.where, violating))
+                state.activate(
+                    state.nearest(violating) if not state.exact else np.union1d(state.level.where, violating)
+                )
             elif not state.exact:
                 loose = False
                 state.sharpen(kernel, tau)

@@ -51,7 +51,9 @@ class Descent:
     doubt : (n,), in units of f(x); 0 where nothing but rounding can be off
     """
 
-    def __init__(self, problem: Problem, form: DualForm, start: Vector, kernel: KernelOracle, cache_mb: float, size: int) -> None:
+    def __init__(
+        self, problem: Problem, form: DualForm, start: Vector, kernel: KernelOracle, cache_mb: float, size: int
+    ) -> None:
         self.problem, self.form, self.size = problem, form, size
         self.kernel = kernel
         self.n = form.n

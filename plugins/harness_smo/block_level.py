@@ -87,9 +87,7 @@ class Level:
 
         rise, fall = np.empty_like(self.a), np.empty_like(self.a)
         ends = np.full((max(1, self.groups), 2), [0.0, 0.0] if self.groups == 0 else [-np.inf, np.inf])
-        block_loops.directions(
-            self.a, self.lower, self.upper, self.linear, self.scores, self.group, ends, rise, fall
-        )
+        block_loops.directions(self.a, self.lower, self.upper, self.linear, self.scores, self.group, ends, rise, fall)
         self.ends = [(float(up), float(low)) for up, low in ends]
         return rise, fall
 

@@ -37,7 +37,9 @@ def _binary(name: str) -> Any:
         def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             kind = arguments[0].type
             suffix = "f32" if isinstance(kind, ir.FloatType) else "f64"
-            function = builder.module.declare_intrinsic(f"llvm.{name}.{suffix}", (), ir.FunctionType(kind, [kind, kind]))
+            function = builder.module.declare_intrinsic(
+                f"llvm.{name}.{suffix}", (), ir.FunctionType(kind, [kind, kind])
+            )
             return builder.call(function, arguments)
 
         return a(a, b), generate
@@ -106,6 +108,25 @@ def _segments(n: int, cut: int) -> tuple[Index, Index, int]:
 
 
 @njit(cache=True, nogil=True)
+def _worst_group(ups: Matrix, lows: Matrix, first: int, tau: float) -> tuple[int, int, int]:
+    """Return the segment with the largest rise of the group that violates most, -1 if none does by tau, and its segments."""
+    best, begin, stop, worst = -1, 0, 0, tau
+    for group in range(2):
+        left, right = (0, first) if group == 0 else (first, len(ups))
+        if left == right:
+            continue
+        high, low = left, lows[left]
+        for b in range(left + 1, right):
+            if ups[b] > ups[high]:
+                high = b
+            low = min(low, lows[b])
+        violation = np.float64(ups[high]) - np.float64(low)
+        if violation > worst:
+            best, begin, stop, worst = high, left, right, violation
+    return best, begin, stop
+
+
+@njit(cache=True, nogil=True)
 def pair_descent(
     kernel: Matrix,
     diagonal: Matrix,
@@ -146,20 +167,7 @@ def pair_descent(
     for b in range(count):
         ups[b], lows[b] = rise[starts[b] : ends[b]].max(), fall[starts[b] : ends[b]].min()
     for steps in range(limit):
-        # the pair comes from the group that violates more
-        bi, begin, stop, worst = -1, 0, 0, tau
-        for group in range(2 if cut < w else 1):
-            left, right = (0, first) if group == 0 else (first, count)
-            if left == right:
-                continue
-            high, low = left, lows[left]
-            for b in range(left + 1, right):
-                if ups[b] > ups[high]:
-                    high = b
-                low = min(low, lows[b])
-            violation = np.float64(ups[high]) - np.float64(low)
-            if violation > worst:
-                bi, begin, stop, worst = high, left, right, violation
+        bi, begin, stop = _worst_group(ups, lows, first, tau)
         if bi < 0:
             return steps
         i = starts[bi] + _seek(rise[starts[bi] : ends[bi]], ups[bi])
@@ -239,7 +247,15 @@ def single_descent(
 
 @njit(cache=True, nogil=True)
 def gather(
-    block: Matrix, points: Index, rows: Matrix, slots: Index, old: Matrix, place: Index, values: Matrix, first: Index, second: Index
+    block: Matrix,
+    points: Index,
+    rows: Matrix,
+    slots: Index,
+    old: Matrix,
+    place: Index,
+    values: Matrix,
+    first: Index,
+    second: Index,
 ) -> None:
     """Put the kernel block of a working set together from all that is at hand.
 
@@ -276,7 +292,15 @@ def gather(
 
 @njit(cache=True, nogil=True)
 def directions(
-    a: Vector, lower: Vector, upper: Vector, linear: Vector, scores: Vector, group: Any, ends: Vector, rise: Vector, fall: Vector
+    a: Vector,
+    lower: Vector,
+    upper: Vector,
+    linear: Vector,
+    scores: Vector,
+    group: Any,
+    ends: Vector,
+    rise: Vector,
+    fall: Vector,
 ) -> None:
     """Write the gradient where a variable may rise, else -inf, and where it may fall, else inf; widen ``ends``.
 
@@ -334,7 +358,9 @@ def largest(values: Vector, floor: float, count: int) -> Index:
 
 
 @njit(cache=True, nogil=True, fastmath={"nsz", "reassoc", "contract"})
-def _add_four(out: Vector, r0: Matrix, r1: Matrix, r2: Matrix, r3: Matrix, c0: float, c1: float, c2: float, c3: float) -> None:
+def _add_four(
+    out: Vector, r0: Matrix, r1: Matrix, r2: Matrix, r3: Matrix, c0: float, c1: float, c2: float, c3: float
+) -> None:
     for k in range(len(out)):
         out[k] += c0 * r0[k] + c1 * r1[k] + c2 * r2[k] + c3 * r3[k]
 

@@ -12,7 +12,14 @@ if TYPE_CHECKING:
 
 
 def choose(
-    rise: Vector, fall: Vector, ends: list[tuple[float, float]], group: Any, groups: int, previous: Index, free: Any, size: int
+    rise: Vector,
+    fall: Vector,
+    ends: list[tuple[float, float]],
+    group: Any,
+    groups: int,
+    previous: Index,
+    free: Any,
+    size: int,
 ) -> tuple[Index, int]:
     """Return up to ``size`` variables, those of the first group first, and where the second group starts.
 
