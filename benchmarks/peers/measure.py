@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import harness
 from benchmarks.peers.suite import PROBES
 from harness.measure.machine import machine, now, versions
 from harness.parameters import values_of
-from harness.registry import Chosen, load_registry
+from harness.registry import Chosen, load_registry, source_sha256
 from harness.run.plan import plan
 from harness.run.pool import Pool, numba_cache_folder
 from harness.run.study import RunSpec, Study, data_key
@@ -76,7 +77,8 @@ class Bench:
         self._pools: dict[str, Pool] = {}
         self._datasets: dict[str, Any] = {}
         self._stop = threading.Event()
-        self._numba = numba_cache_folder(sorted(plugin.fingerprint for plugin in self.registry.plugins.values()))
+        plugins = sorted(plugin.fingerprint for plugin in self.registry.plugins.values())
+        self._numba = numba_cache_folder([source_sha256(harness), *plugins])
 
     def has(self, name: str) -> bool:
         """Return whether a solver of this name is installed."""

@@ -27,7 +27,7 @@ MARKERS = dict(zip(COLOURS, "osD^v", strict=True))
 
 def ratios(results: Results, path: Path) -> None:
     """Draw time over ours for each set, a panel for each number of threads; an open triangle is a lower bound."""
-    count, height = len(results.threads), 0.42 * len(results.sets)
+    count, height = len(results.threads), max(2.4, 0.42 * len(results.sets))
     figure, panels = plt.subplots(
         1, count, figsize=(1.2 + 5.2 * count, height + 2.6), layout="constrained", squeeze=False, sharey=True
     )
@@ -63,7 +63,9 @@ def _ratio_panel(axes: Any, results: Results, threads: int) -> None:
             axes.axvline(goal[0], color=COLOURS[label], linewidth=0.9, linestyle="--", alpha=0.7)
     axes.axvline(1.0, color=OURS, linewidth=1.2)
     axes.set(xscale="log", xlabel=f"time over {results.ours}'s (open triangle: at least; dashed: target)")
+    axes.xaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
+    axes.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
     axes.grid(axis="x", which="both", alpha=0.25)
     axes.set_axisbelow(True)
     _stripes(axes, results)
@@ -127,6 +129,7 @@ def scaling(results: Results, path: Path) -> None:
         ticks = [n for n in (2000, 5000, 10_000, 20_000, 50_000, 100_000) if n <= SCALING[family][1][-1]]
         axes.set_xticks(ticks, [f"{n // 1000}k" for n in ticks])
         axes.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+        axes.set_xlim(0.8 * SCALING[family][1][0], 1.25 * SCALING[family][1][-1])
         axes.grid(alpha=0.25)
         if axes.get_legend_handles_labels()[0]:
             axes.legend(frameon=False, fontsize=8, loc="upper left")

@@ -26,6 +26,10 @@ FRAME = """# Against the SVM libraries that people use on a CPU
 <!-- begin machine -->
 <!-- end machine -->
 
+## What to pick
+
+## Where we lose, and why
+
 ![Time of each library over ours, one thread and two](ratios.png)
 
 ## Time to a certified quality

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from benchmarks.peers.measure import Bench, Row
-from benchmarks.peers.suite import DEFAULT_TOL, GAP_TARGET, DataSet, Peer, certifies, next_rung, stalled
+from benchmarks.peers.suite import DEFAULT_TOL, FLOAT32, GAP_TARGET, DataSet, Peer, certifies, next_rung, stalled
 
 OUR_LIMIT = 900.0  # seconds
 
@@ -16,7 +16,7 @@ class Budget:
 
     factor, least, longest : a run is stopped after min(longest, max(least, factor x our time)) seconds; longest None:
         what the suite says for each peer
-    settled : a peer whose first run takes more than this many times ours is not repeated
+    settled : a peer whose run takes more than this many times ours is neither repeated nor tightened
     patience : seconds of one solver on one set after which no run of it is repeated
     """
 
@@ -92,8 +92,9 @@ class Rounds:
     def _first(self, peer: Peer, data: DataSet, ours: float) -> list[Entry]:
         """Run ``peer`` by default, then down the ladder until it certifies; return what is worth repeating.
 
-        The search ends without a result when a run is stopped, when a tighter tolerance changes nothing (float32)
-        or when the search took as long as a run may take: the time of its last run is then a lower bound.
+        The search ends without a result when a run is stopped or takes ``settled`` times ours, when a tighter
+        tolerance changes nothing (float32; not searched at all where one run is beyond the patience) or when the
+        search took as long as a run may take: the time of its last run is then a lower bound.
         """
         limit = self.budget.limit(peer, ours)
         default = Entry(peer.label, None, limit)
@@ -103,7 +104,10 @@ class Rounds:
             figures = {"kkt": row["kkt_violation"], "gap": row["relative_gap"]}
             spent += row["seconds"]
             rung = next_rung(tol, figures["kkt"], figures["gap"])
-            if rung is None or spent > limit or (before is not None and stalled(before, figures)):
+            longest = self.budget.patience if peer.label == FLOAT32 else self.budget.settled * ours
+            if rung is None or spent > limit or row["seconds"] > longest:
+                return [default]
+            if before is not None and stalled(before, figures):
                 return [default]
             tol, before = rung, figures
             found = Entry(peer.label, tol, limit)

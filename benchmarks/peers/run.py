@@ -7,7 +7,8 @@
 
 Each run has a process of its own (the harness's isolated worker): threads fixed, the library loaded, warmed up on a few
 points, everything compiled before the clock starts. Rounds go over all solvers, so that a disturbance of the machine
-falls on all alike. Every result is in OUT/results.jsonl before the next run starts; ``--resume`` goes on from there.
+falls on all alike. Every result is in OUT/results.jsonl before the next run starts; ``--resume`` goes on from there
+(it does not notice that code has changed: begin anew then).
 
 Parts: ``peers`` (default stopping, and the time to a certified quality), ``scaling`` (subsets of growing size),
 ``limits`` (the rate of kernel values here, and how many a solution needs), ``warm`` (2 C from the solution at C),
@@ -58,7 +59,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--factor", type=float, default=40.0, help="a peer is stopped after this many times our time")
     parser.add_argument("--least", type=float, default=20.0, help="seconds that a peer has at least")
     parser.add_argument("--longest", type=float, help="seconds that a peer has at most; default: by peer (suite.py)")
-    parser.add_argument("--settled", type=float, default=12.0, help="a peer this many times slower is measured once")
+    parser.add_argument(
+        "--settled", type=float, default=12.0, help="a peer this many times slower is measured once, at its defaults"
+    )
     parser.add_argument("--patience", type=float, default=15.0, help="seconds of one solver on one set, then no repeat")
     parser.add_argument("--out", type=Path, default=ROOT / "reports" / "peers")
     parser.add_argument("--resume", action="store_true", help="keep what OUT/results.jsonl holds and go on")

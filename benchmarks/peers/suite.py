@@ -91,10 +91,10 @@ class Peer:
 
 PEERS = (
     Peer("sklearnex", "sklearnex", threaded=True, longest=200.0),
-    Peer("sklearnex[dtype=float32]", "oneDAL float32", threaded=True, longest=120.0),
-    Peer("libsvm", "scikit-learn SVC", threaded=False, longest=90.0),
-    Peer("libsvm-official", "LIBSVM", threaded=True, longest=90.0),
-    Peer("thundersvm", "ThunderSVM", threaded=True, longest=60.0),
+    Peer("sklearnex[dtype=float32]", "oneDAL float32", threaded=True, longest=80.0),
+    Peer("libsvm", "scikit-learn SVC", threaded=False, longest=75.0),
+    Peer("libsvm-official", "LIBSVM", threaded=True, longest=30.0),
+    Peer("thundersvm", "ThunderSVM", threaded=True, longest=40.0),
 )
 FLOAT32 = "sklearnex[dtype=float32]"
 OF_TWO_THREADS = ("sklearnex", FLOAT32)  # the others only where --solvers names them

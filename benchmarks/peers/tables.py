@@ -98,9 +98,9 @@ def certified(results: Results) -> str:
     intro = (
         "Seconds of ours, and time over ours of each library: both until the harness certifies a KKT violation of 1.0e-3 "
         f"and a relative gap of {GAP_TARGET:g}. A black box's tolerance is tightened (1e-3, 3e-4, 1e-4, ...) until it is "
-        "certified, and the first run that is counts alone. '> x': stopped, or it ceases to change before it gets there; "
-        "then x is from its last run. oneDAL float32 rarely gets there: its column is its default stopping, whatever "
-        "quality that reaches, over ours certified."
+        "certified, and the first run that is counts alone. '> x': stopped, far slower already before it gets there, or "
+        "ceasing to change; then x is from its last run. oneDAL float32 rarely gets there: its column is its default "
+        "stopping, whatever quality that reaches, over ours certified."
     )
     parts = [intro]
     for threads in results.threads:
@@ -218,16 +218,16 @@ def probes(results: Results) -> str:
     lines = []
     for row in results.probe("memory", "covtype-581012"):
         info = row["info"]
-        own = info["peak_bytes"] - info["data_bytes"] - info["cache_bytes"]
-        what = f"{results.ours} for {info['seconds']:.0f} s" if info["yields"] else "the process before any solver runs"
-        goal = f" (target: at most {MEMORY_TARGET_MB:g} MB)" if info["yields"] else ""
-        base = info["peak_bytes"] - info["data_bytes"]
-        beyond = f"{base / 2**20:.0f} MB beyond the data" + (
-            f", {own / 2**20:.0f} MB beyond data and cache{goal}" if info["yields"] else ""
-        )
+        beyond, mega = info["peak_bytes"] - info["data_bytes"], 2**20
+        size = f"* covtype, n = {row['n']:,}, data {info['data_bytes'] / mega:.0f} MB: "
+        if not info["yields"]:
+            lines.append(f"{size}the process alone, no solver run, holds {beyond / mega:.0f} MB beyond the data.")
+            continue
+        own = info["peak_bytes"] - info["resident_before_bytes"]
         lines.append(
-            f"* covtype, n = {row['n']:,}, data {info['data_bytes'] / 2**20:.0f} MB, cache {info['cache_bytes'] / 2**20:.0f} MB, "
-            f"{what}: peak {info['peak_bytes'] / 2**20:.0f} MB, {beyond}."
+            f"{size}{results.ours} for {info['seconds']:.0f} s with a cache of {info['cache_bytes'] / mega:.0f} MB has its peak "
+            f"{(beyond - info['cache_bytes']) / mega:.0f} MB beyond data and cache (target: at most {MEMORY_TARGET_MB:g} MB), "
+            f"{(own - info['cache_bytes']) / mega:.0f} MB beyond what the process held before and the cache."
         )
     for name in results.sets:
         for row in results.probe("warm", name):

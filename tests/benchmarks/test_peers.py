@@ -116,6 +116,16 @@ def test_a_search_ends_where_nothing_changes_or_a_run_is_stopped():
     assert [call for call in calls if call[1] == "libsvm"] == [(0, "libsvm", None)], "a killed run is not repeated"
 
 
+def test_no_search_where_the_verdict_stands():
+    calls, _ = measured(lambda label, tol: (1.0 if label.startswith("smo") else 12.5, 2e-3, 1e-5))
+    assert [tol for _, label, tol in calls if label == "libsvm"] == [None], "12.5 times slower before it certifies"
+    narrow = next(peer for peer in PEERS if peer.label == "sklearnex[dtype=float32]")
+    for seconds, rungs in ((16.0, [None]), (14.0, [None, 1e-5])):
+        bench = FakeBench(lambda label, tol, seconds=seconds: (seconds, 8e-2 if "32" in label else 1e-3, 1e-5))
+        Rounds(bench, "smo", [narrow], 1, Budget()).measure(DATA, 1)
+        assert [tol for _, label, tol, _ in bench.calls if label == narrow.label] == rungs
+
+
 def test_limits_follow_our_time():
     _, bench = measured(lambda label, tol: (0.01, 1e-3, 1e-5))
     assert bench.calls[-1][3] == 20.0, "the least"
@@ -157,12 +167,12 @@ def test_a_run_goes_through_the_isolated_worker_and_is_not_repeated(tmp_path):
     bench = Bench(Journal(tmp_path / "results.jsonl", resume=False))
     key = {"part": "peers", "set": "small", "round": 0}
     try:
-        done = bench.run(key, "checkerboard[n=300,n_test=100]", "libsvm", threads=1, limit=60.0, tol=1e-5)
-        assert bench.run(key, "checkerboard[n=300,n_test=100]", "libsvm", threads=1, limit=60.0, tol=1e-5) is done
+        done = bench.run(key, "checkerboard[n=300,n_test=100]", "libsvm", threads=1, limit=60.0, tol=1e-4)
+        assert bench.run(key, "checkerboard[n=300,n_test=100]", "libsvm", threads=1, limit=60.0, tol=1e-4) is done
     finally:
         bench.close_workers()
     assert (done["status"], done["n"], done["d"], done["C"], done["gamma"]) == ("ok", 300, 2, 100.0, 4.0)
-    assert 3e-6 < done["kkt_violation"] < 5e-5, "the tolerance arrived"
+    assert 3e-5 < done["kkt_violation"] < 3e-4, "the tolerance arrived"
     assert 0.0 <= done["seconds"] <= done["fit_seconds"]
     assert done["seconds"] == pytest.approx(done["fit_seconds"] - done["info"]["conversion_seconds"])
     assert 0.0 <= done["test_error"] < 0.3
@@ -333,6 +343,7 @@ def full():
         "cache_bytes": 256 * 2**20,
         "yields": 7,
         "seconds": 30.0,
+        "resident_before_bytes": 500 * 2**20,
     }
     rows.append(row("covtype-581012", "peak-memory", 1.0, part="memory", info=info, n=581_012))
     warm = {"warm_cpu_seconds": 1.0, "warm_kernel_evaluations": 3, "warm_kkt": 1e-3}
@@ -350,6 +361,7 @@ def test_the_tables_say_what_was_measured():
     assert "| usps | scikit-learn SVC | > 20 |" in text["default"]
     assert "| usps | 100 (10) | 2 | 0.25 | 0.5 | 2.00 | 5e+06 | 1.45 |" in text["limits"]
     assert "404 MB beyond data and cache (target: at most 200 MB)" in text["probes"]
+    assert "144 MB beyond what the process held before and the cache" in text["probes"]
     assert "25 % of the time" in text["probes"]
     assert "a processor, 2 cores, 16 GB" in text["machine"]
 
