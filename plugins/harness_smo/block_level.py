@@ -111,11 +111,12 @@ class Level:
         before, gradient = self.a[chosen], self.linear[chosen] - self.scores[points]
         a = before.copy()
         noise = _RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max())
-        descend = block_loops.pair_descent if self.groups else block_loops.single_descent
-        taken = descend(
-            block, self.diagonal[points], a, self.lower[chosen], self.upper[chosen], gradient, cut,
-            max(0.5 * tau, _INNER_SHARE * self.violation, noise), _INNER_STEPS * len(chosen),
-        )  # fmt: skip
+        bounds = (self.lower[chosen], self.upper[chosen])
+        inner, limit = max(0.5 * tau, _INNER_SHARE * self.violation, noise), _INNER_STEPS * len(chosen)
+        if self.groups:
+            taken = block_loops.pair_descent(block, self.diagonal[points], a, *bounds, gradient, cut, inner, limit)
+        else:
+            taken = block_loops.single_descent(block, self.diagonal[points], a, *bounds, gradient, inner, limit)
         self.steps += taken
         self.rounds += 1
         self.previous = chosen

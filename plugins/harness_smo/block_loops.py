@@ -127,6 +127,45 @@ def _worst_group(ups: Matrix, lows: Matrix, first: int, tau: float) -> tuple[int
 
 
 @njit(cache=True, nogil=True)
+def _partner(
+    fall: Matrix,
+    diagonal: Matrix,
+    row: Matrix,
+    gains: Matrix,
+    g_i: Any,
+    k_ii: Any,
+    tiny: Any,
+    lows: Matrix,
+    starts: Index,
+    ends: Index,
+    begin: int,
+    stop: int,
+) -> int:
+    """Return the variable of the segments [begin, stop) that gains most with i, -1 if none does."""
+    best, where = tiny - tiny, -1
+    for b in range(begin, stop):
+        if lows[b] < g_i:
+            s, e = starts[b], ends[b]
+            gain = _gains(fall[s:e], diagonal[s:e], row[s:e], gains[s:e], g_i, k_ii, tiny)
+            if gain > best:
+                best, where = gain, b
+    return starts[where] + _seek(gains[starts[where] : ends[where]], best) if where >= 0 else -1
+
+
+@njit(cache=True, nogil=True)
+def _turn(rise: Matrix, fall: Matrix, i: int, j: int, i_full: bool, j_empty: bool) -> None:
+    """Note which ways i, that rose, and j, that fell, may move now; what opens is filled in before the pass."""
+    if fall[i] == np.inf:
+        fall[i] = rise[i]
+    if rise[j] == -np.inf:
+        rise[j] = fall[j]
+    if i_full:
+        rise[i] = -np.inf
+    if j_empty:
+        fall[j] = np.inf
+
+
+@njit(cache=True, nogil=True)
 def pair_descent(
     kernel: Matrix,
     diagonal: Matrix,
@@ -172,16 +211,9 @@ def pair_descent(
             return steps
         i = starts[bi] + _seek(rise[starts[bi] : ends[bi]], ups[bi])
         row_i, g_i, k_ii = kernel[i], rise[i], diagonal[i]
-        best, bj = tiny - tiny, -1
-        for b in range(begin, stop):
-            if lows[b] < g_i:
-                s, e = starts[b], ends[b]
-                gain = _gains(fall[s:e], diagonal[s:e], row_i[s:e], gains[s:e], g_i, k_ii, tiny)
-                if gain > best:
-                    best, bj = gain, b
-        if bj < 0:
+        j = _partner(fall, diagonal, row_i, gains, g_i, k_ii, tiny, lows, starts, ends, begin, stop)
+        if j < 0:
             return steps
-        j = starts[bj] + _seek(gains[starts[bj] : ends[bj]], best)
         row_j = kernel[j]
         curvature = max(np.float64(k_ii) + np.float64(diagonal[j]) - 2.0 * np.float64(row_i[j]), 1e-12)
         room_i, room_j = upper[i] - a[i], a[j] - lower[j]
@@ -192,15 +224,7 @@ def pair_descent(
         if a_i == a[i] and a_j == a[j]:
             return steps
         a[i], a[j] = a_i, a_j
-        # directions that open are filled in before the pass, those that shut are emptied
-        if fall[i] == np.inf:
-            fall[i] = g_i
-        if rise[j] == -np.inf:
-            rise[j] = fall[j]
-        if a_i >= upper[i]:
-            rise[i] = -np.inf
-        if a_j <= lower[j]:
-            fall[j] = np.inf
+        _turn(rise, fall, i, j, a_i >= upper[i], a_j <= lower[j])
         number[1] = step
         for b in range(count):
             s, e = starts[b], ends[b]
@@ -216,7 +240,6 @@ def single_descent(
     lower: Vector,
     upper: Vector,
     gradient: Vector,
-    cut: int,
     tau: float,
     limit: int,
 ) -> int:
