@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.kernels.crew import Crew
-from harness.kernels.functions import Kernel, Precomputed
+from harness.kernels.functions import DotProductKernel, Kernel, Precomputed
 from harness.kernels.ways import Way, choose, is_mapped
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ _TILE_BYTES = 1 << 20  # one tile of values: measured best near the size of a co
 _NARROWEST = 256  # columns of a tile
 _PACKED_BYTES = 64 << 20  # a view that is asked for much keeps its points packed if they take no more
 _PACKS_AFTER = 8  # rows of a view, asked for with all columns, after which packing has paid
+_OWN_SHARE = 0.5  # of the whole: a smaller view lays out its own points rather than have the whole laid out for it
+_THREAD_VALUES = 1 << 17  # values that are worth waking another thread for
+_CALLBACK_ROWS = 8  # a callback is taken to do as much work as so many rows at least
 _EXPAND_ROWS = 128  # rows of a tile in expand()
 _EXPAND_LEFT = 2048  # rows prepared at a time
 
@@ -39,6 +42,9 @@ class _Whole:
         self.kernel, self.source = kernel, source
         self.crew = Crew()
         self._ways: dict[np.dtype[Any], Way] = {}
+
+    def is_laid_out(self, dtype: np.dtype[Any]) -> bool:
+        return dtype in self._ways
 
     def way(self, dtype: np.dtype[Any]) -> Way:
         if dtype not in self._ways:
@@ -69,6 +75,7 @@ class Engine:
         self._index = index  # which points of the whole these are; None if all
         self.n = int(x.shape[0]) if index is None else len(index)
         self._packed: Way | None = None
+        self._own: Way | None = None  # of a view alone, where the whole is not laid out in this dtype
         self._asked = 0
         self._source: Any = None
 
@@ -118,14 +125,30 @@ class Engine:
                 after(start, stop)
 
         wide = _TILE_BYTES // (self.dtype.itemsize * max(1, len(rows)))
-        self._tiles(tile, width, max(_NARROWEST, wide), 1 if picked is not None else way.grain, threads)
+        worth = width * max(len(rows), 1 if after is None else _CALLBACK_ROWS)
+        grain = 1 if picked is not None else way.grain
+        self._tiles(tile, width, max(_NARROWEST, wide), grain, _sharing(threads, worth))
+
+    def _has_own(self) -> Way | None:
+        """Return the way over the view's own points, if it has one or should have."""
+        if self._own is None and self._index is not None and not self._whole.is_laid_out(self.dtype):
+            x: Any = self._whole.source
+            small = self.n <= _OWN_SHARE * x.shape[0] and isinstance(self.kernel, DotProductKernel)
+            if small and self.n * _width(x) * self.dtype.itemsize <= _PACKED_BYTES:
+                self._own = choose(self.kernel, x[self._index], self.dtype)
+        return self._own
 
     def _left(self, rows: Block, gathered: bool) -> Any:
+        if self._own is not None:
+            return self._own.left(rows, gathered=gathered)
         index = rows if self._index is None else self._index[rows]
         return self._whole.way(self.dtype).left(index, gathered=gathered)
 
     def _columns(self, rows: int, columns: Block | None) -> tuple[Way, Block | None]:
         """Return the way that has the columns asked for, and which of its points they are; None for all, in order."""
+        own = self._has_own()
+        if own is not None:
+            return own, columns
         way = self._whole.way(self.dtype)
         if columns is not None:
             return way, columns if self._index is None else self._index[columns]
@@ -168,7 +191,8 @@ class Engine:
                     scores[start:stop] += _weighted(weights, values)
 
             wide = _TILE_BYTES // (self.dtype.itemsize * _EXPAND_ROWS)
-            self._tiles(tile, width, wide, 1 if picked is not None else way.grain, threads)
+            grain = 1 if picked is not None else way.grain
+            self._tiles(tile, width, wide, grain, _sharing(threads, width * len(rows)))
         return scores
 
     def diagonal(self) -> Block:
@@ -178,6 +202,16 @@ class Engine:
             every = np.array(source.diagonal() if self._index is None else source[self._index, self._index])
             return every.astype(np.float64).reshape(-1)
         return self.kernel.diagonal(source if self._index is None else source[self._index])
+
+
+def _width(x: Any) -> int:
+    """Return how many numbers a point takes: its features, or its non-zeros if sparse."""
+    return int(x.shape[1]) if isinstance(x, np.ndarray) else -(-int(x.nnz) // max(1, int(x.shape[0])))
+
+
+def _sharing(threads: int, values: int) -> int:
+    """Return how many of ``threads`` a request of so many values is shared among."""
+    return max(1, min(threads, values // _THREAD_VALUES))
 
 
 def _weighted(weights: Block, values: Block) -> Block:

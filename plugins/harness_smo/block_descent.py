@@ -236,7 +236,9 @@ class Descent:
         coef, slack = self.form.coef(self.a), self.slack()
         close = np.flatnonzero(slack <= max(tau, float(slack.min())))
         sample = close[:: max(1, len(close) // _SAMPLE)]
-        noise = _NOISE * float(np.abs(kernel.expand(coef, sample) - self.scores[sample]).max())
+        both = np.union1d(sample, np.flatnonzero(coef))
+        exact = kernel.restrict(both).expand(coef[both], np.searchsorted(both, sample))
+        noise = _NOISE * float(np.abs(exact - self.scores[sample]).max())
         near = slack <= max(_NEAR * tau, 2.0 * noise, float(slack.min()))
         moved = self._moved()
         for generation in self.parked:

@@ -137,8 +137,11 @@ class Level:
         self._fill(points, slots, slots, coef[where[points]])
         rest = coef.copy()
         rest[where[points]] = 0.0
-        if rest.any():
-            self.scores += self.whole.expand(rest, where)
+        others = np.flatnonzero(rest)
+        if len(others):
+            # over the points concerned alone: the whole need not be laid out in float64
+            both = np.union1d(where, others)
+            self.scores += self.whole.restrict(both).expand(rest[both], np.searchsorted(both, where))
 
     def _fill(self, points: Index, slots: Index, added: Index, change: Vector) -> None:
         """Compute the rows of ``points`` into ``slots``, and add the rows in ``added``, times ``change``, to the scores."""
