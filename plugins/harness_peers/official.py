@@ -57,9 +57,9 @@ class LibSVMOfficial(Peer):
         if model.l:
             members = np.ctypeslib.as_array(model.sv_indices, (model.l,)) - 1
             coef[members] = np.ctypeslib.as_array(model.sv_coef[0], (model.l,))
-        sign = float(model.label[0])  # of the first point: the library's positive class
-        coef = at_bounds(sign * coef, problem.lower_bounds, problem.upper_bounds)
-        return Iterate(coef, -sign * float(model.rho[0]), done=True, info={"free_support_vectors": int(model.free_sv)})
+        # of the labels -1 and +1 the library makes +1 its first class, whichever comes first in the data
+        coef = at_bounds(coef, problem.lower_bounds, problem.upper_bounds)
+        return Iterate(coef, -float(model.rho[0]), done=True, info={"free_support_vectors": int(model.free_sv)})
 
     def _options(self, problem: CSVC, cost: float, weight: float) -> str:
         """Return the library's command line: ``cost`` of the negative class, that of the positive one ``weight`` times it."""
