@@ -15,6 +15,11 @@ from harness import RBF, KernelOracle, Linear, Poly, Precomputed
 N = 700
 
 
+@pytest.fixture(autouse=True)
+def shared_however_small(monkeypatch):
+    monkeypatch.setattr("harness.kernels.engine._THREAD_VALUES", 1)
+
+
 def oracle_of(kind: str, dtype: str = "float64", *, n: int = N, ridge: float = 0.5, threads: int = 1) -> KernelOracle:
     x = np.random.default_rng(0).normal(size=(n, 3))
     x[:, 0] *= x[:, 0] > 1.0
@@ -107,6 +112,16 @@ def test_threads_work_in_a_forked_child() -> None:
         oracle.fill([3], again)
         os._exit(0 if np.array_equal(out, again) else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_small_request_wakes_no_thread(monkeypatch) -> None:
+    monkeypatch.undo()
+    before = set(threading.enumerate())
+    oracle = oracle_of("rbf", n=5000, threads=2)
+    oracle.fill([1], np.empty((1, 5000)))
+    assert set(threading.enumerate()) <= before
+    oracle.fill(np.arange(60), np.empty((60, 5000)))
+    assert len(set(threading.enumerate()) - before) == 1
 
 
 def test_the_threads_end_with_the_oracle() -> None:

@@ -138,7 +138,8 @@ def test_the_way_follows_the_data() -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("name", SETS)
-def test_a_value_is_the_same_whoever_asks(name: str, dtype: str) -> None:
+def test_a_value_is_the_same_whoever_asks(name: str, dtype: str, monkeypatch) -> None:
+    monkeypatch.setattr(engine, "_THREAD_VALUES", 1)
     oracle = KernelOracle(RBF(gamma=0.02), SETS[name], dtype=dtype)
     rows = np.arange(0, 900, 31)
     block = oracle.block(rows)
