@@ -94,7 +94,9 @@ class ScanWay:
         depth, rare_features = int(dense.sum()), int((~dense).sum())
         panels = aligned_zeros(_panels(n, depth, dtype), dtype)
         if isinstance(x, np.ndarray):
-            rare = _split_dense(x, dense, panels, dtype, centre)
+            from harness.kernels.layout import split_dense
+
+            rare = split_dense(x, dense, panels, dtype, centre, _PIECE)
         else:
             rare = _split_sparse(x, number, panels.reshape(-1), depth, dtype)
         row_ptr, row_feature, row_value = rare
@@ -213,29 +215,6 @@ def raise_to_power(kernel: Kernel, out: Block, slots: Block, position: int, widt
 
         gamma, coef0 = out.dtype.type(kernel.gamma), out.dtype.type(kernel.coef0)
         compiled.powers(out, slots, position, width, gamma, coef0, kernel.degree)
-
-
-def _split_dense(x: Block, dense: Block, panels: Block, dtype: np.dtype[Any], centre: Any) -> tuple[Block, ...]:
-    """Fill the panels with the dense features and return the rare ones, point by point."""
-    n, chunk, some = len(x), panels.shape[2], bool((~dense).any())
-    counts, features, values = np.zeros(n + 1, dtype=np.int64), [], []
-    step = max(chunk, _PIECE // chunk * chunk)
-    for start in range(0, n, step):
-        piece = x[start : start + step]
-        if centre is not None:
-            piece = piece - centre
-        kept = piece[:, dense] if some else piece
-        for first in range(0, len(kept), chunk):
-            lines = kept[first : first + chunk]
-            panels[(start + first) // chunk, :, : len(lines)] = lines.T
-        if some:
-            left_over = piece[:, ~dense]
-            row, feature = np.nonzero(left_over)
-            counts[start + 1 : start + 1 + len(piece)] = np.bincount(row, minlength=len(piece))
-            features.append(feature.astype(np.int32))
-            values.append(left_over[row, feature].astype(dtype))
-    joined = np.concatenate([np.empty(0, dtype=dtype), *values])
-    return np.cumsum(counts), np.concatenate([np.empty(0, dtype=np.int32), *features]), joined
 
 
 def _split_sparse(x: Any, number: Block, panels: Block, depth: int, dtype: np.dtype[Any]) -> tuple[Block, ...]:
