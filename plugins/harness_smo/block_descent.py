@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Index = np.ndarray[Any, np.dtype[np.intp]]
     Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
+_TOUCHING = 1e-12  # relative: this close to its bound a variable is at it
 _LEAST = 512  # points: fewer are never parked
 _CROWDED = 0.8  # of the slots: more free variables than that are too many
 _SHRINK = 0.6  # park only if at most this share stays active
@@ -60,6 +61,8 @@ class Descent:
         self.a = start
         coef = form.coef(start)
         self.scores = kernel.expand(coef) if coef.any() else np.zeros(self.n)
+        if coef.any() and not any(form.start[form.group == k].sum() for k in range(form.groups)):
+            coef = self._stretch(coef)
         self.doubt = np.zeros(self.n)
         self.diagonal = problem.kernel.diagonal()
         self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
@@ -71,6 +74,25 @@ class Descent:
         self.rounds = self.steps = 0
         self.everyone = np.arange(self.n)
         self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
+
+    def _stretch(self, coef: Vector) -> Vector:
+        """Go to the best point on the ray from 0 through the start, at no kernel value; return its coefficients.
+
+        From the solution at a smaller C, the variables that were at their bounds are at the new ones at once.
+        """
+        a, form = self.a, self.form
+        curvature, slope = float(coef @ self.scores), float(form.linear @ a)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room = np.where(a > 0.0, form.upper / a, np.where(a < 0.0, form.lower / a, np.inf))
+        factor = min(max(slope, 0.0) / curvature if curvature > 0.0 else np.inf, float(room.min()))
+        if not np.isfinite(factor):
+            return coef
+        at_bound = room <= factor * (1.0 + _TOUCHING)
+        a *= factor
+        a[at_bound & (a > 0.0)] = form.upper[at_bound & (a > 0.0)]
+        a[at_bound & (a < 0.0)] = form.lower[at_bound & (a < 0.0)]
+        self.scores *= factor
+        return form.coef(a)
 
     @property
     def exact(self) -> bool:
