@@ -59,6 +59,7 @@ class Engine:
     ----------
     x : (n, d) dense, memory-mapped or CSR; for ``precomputed`` (n, n) kernel values
     dtype : of the blocks, float64 or float32; the points are laid out when the first values are asked for
+    threads : that share the columns of a request
     """
 
     def __init__(
@@ -69,8 +70,9 @@ class Engine:
         *,
         whole: _Whole | None = None,
         index: Block | None = None,
+        threads: int = 1,
     ) -> None:
-        self.kernel, self.dtype = kernel, np.dtype(dtype)
+        self.kernel, self.dtype, self.threads = kernel, np.dtype(dtype), threads
         self._whole = whole if whole is not None else _Whole(kernel, x)
         self._index = index  # which points of the whole these are; None if all
         self.n = int(x.shape[0]) if index is None else len(index)
@@ -91,28 +93,30 @@ class Engine:
             )
         return self._source
 
-    def _view(self, dtype: Any, index: Block | None) -> Engine:
-        return Engine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index)
+    def _view(self, dtype: Any, index: Block | None, threads: int) -> Engine:
+        return Engine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index, threads=threads)
 
     def astype(self, dtype: Any) -> Engine:
         """Return the engine of the same points with values of another dtype."""
-        return self._view(dtype, self._index)
+        return self._view(dtype, self._index, self.threads)
+
+    def with_threads(self, threads: int) -> Engine:
+        """Return the engine of the same points with requests shared by so many threads; itself if it has them."""
+        return self if threads == self.threads else self._view(self.dtype, self._index, threads)
 
     def subset(self, indices: Block) -> Engine:
         """Return an engine over ``x[indices]`` without a copy of the points."""
         index = indices if self._index is None else self._index[indices]
-        return self._view(self.dtype, index)
+        return self._view(self.dtype, index, self.threads)
 
-    def block(self, rows: Block, columns: Block | None = None, threads: int = 1) -> Block:
+    def block(self, rows: Block, columns: Block | None = None) -> Block:
         """Return K[rows, columns] (all columns if None), a new C-ordered array of the engine's dtype."""
         out = np.empty((len(rows), self.n if columns is None else len(columns)), dtype=self.dtype)
         if out.size:
-            self.fill(rows, out, np.arange(len(rows)), columns, None, threads)
+            self.fill(rows, out, np.arange(len(rows)), columns, None)
         return out
 
-    def fill(
-        self, rows: Block, out: Block, slots: Block, columns: Block | None, after: After | None, threads: int = 1
-    ) -> None:
+    def fill(self, rows: Block, out: Block, slots: Block, columns: Block | None, after: After | None) -> None:
         """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each."""
         width = self.n if columns is None else len(columns)
         way, picked = self._columns(len(rows), columns)
@@ -127,7 +131,7 @@ class Engine:
         wide = _TILE_BYTES // (self.dtype.itemsize * max(1, len(rows)))
         worth = width * max(len(rows), 1 if after is None else _CALLBACK_ROWS)
         grain = 1 if picked is not None else way.grain
-        self._tiles(tile, width, max(_NARROWEST, wide), grain, _sharing(threads, worth))
+        self._tiles(tile, width, max(_NARROWEST, wide), grain, _sharing(self.threads, worth))
 
     def _has_own(self) -> Way | None:
         """Return the way over the view's own points, if it has one or should have."""
@@ -171,7 +175,7 @@ class Engine:
         if width:
             self._whole.crew.run([partial(run, first, min(first + share, width)) for first in range(0, width, share)])
 
-    def expand(self, support: Block, coef: Block, columns: Block | None, threads: int = 1) -> Block:
+    def expand(self, support: Block, coef: Block, columns: Block | None) -> Block:
         """Return sum_j coef_j K[support_j, columns], float64, the values of a tile weighted while they are in the cache."""
         width = self.n if columns is None else len(columns)
         scores = np.zeros(width)
@@ -192,7 +196,7 @@ class Engine:
 
             wide = _TILE_BYTES // (self.dtype.itemsize * _EXPAND_ROWS)
             grain = 1 if picked is not None else way.grain
-            self._tiles(tile, width, wide, grain, _sharing(threads, width * len(rows)))
+            self._tiles(tile, width, wide, grain, _sharing(self.threads, width * len(rows)))
         return scores
 
     def diagonal(self) -> Block:

@@ -46,7 +46,7 @@ class KernelOracle:
     cache_mb : memory for cached rows, MB of 2^20 bytes; at least two rows are kept
     ridge : added to k(x_i, x_i) on the diagonal (l2-svc: 1/chi)
     dtype : of the values; float64 unless a solver asks for :meth:`astype` float32
-    threads : that share the columns of a request, at least 1
+    threads : that share the columns of a request, at least 1; the engine's, or 1, if None
 
     Arrays handed out are read-only: copy what you want to change.
     """
@@ -61,24 +61,24 @@ class KernelOracle:
         dtype: Any = np.float64,
         counter: Counter | None = None,
         engine: Engine | None = None,
-        threads: int = 1,
+        threads: int | None = None,
     ) -> None:
         self.kernel = kernel
         self.ridge = float(ridge)
         self.cache_mb = float(cache_mb)
         self.counter = counter if counter is not None else Counter()
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads={threads} asked of a kernel oracle; give the number of threads, 1 or more.")
         if engine is None:
             if x is None:
                 raise ValueError(
                     "a kernel oracle was given neither points nor an engine over points; give one of them."
                 )
             engine = Engine(kernel, x, dtype)
-        self.engine = engine
+        self.engine = engine if threads is None else engine.with_threads(threads)
         self.n = self.engine.n
         self.dtype = self.engine.dtype
-        self.threads = int(threads)
-        if self.threads < 1:
-            raise ValueError(f"threads={threads} asked of a kernel oracle; give the number of threads, 1 or more.")
+        self.threads = self.engine.threads
         self._capacity = max(2, int(self.cache_mb * 2**20 / max(1, self.n * self.dtype.itemsize)))
         self._rows: OrderedDict[int, Block] = OrderedDict()
         self._diagonal: Block | None = None
@@ -114,7 +114,7 @@ class KernelOracle:
             return cached
         if not 0 <= i < self.n:
             raise IndexError(f"row {i} asked of a kernel over {self.n} points; they run from 0 to {self.n - 1}.")
-        values = self.engine.block(np.array([i]), None, self.threads)
+        values = self.engine.block(np.array([i]))
         return self._keep(i, values)
 
     def rows(self, indices: Block) -> list[Block]:
@@ -126,7 +126,7 @@ class KernelOracle:
             self._rows.move_to_end(i)
         missing = list(dict.fromkeys(i for i in wanted if i not in found))
         if missing:
-            values = self.engine.block(np.array(missing), None, self.threads)
+            values = self.engine.block(np.array(missing))
             for position, i in enumerate(missing):
                 found[i] = self._keep(i, values[position : position + 1].copy())
         return [found[i] for i in wanted]
@@ -153,7 +153,7 @@ class KernelOracle:
         """Return K[rows, columns] (all columns if None), computed afresh and counted; read-only."""
         rows = self._checked(rows)
         columns = None if columns is None else self._checked(columns)
-        values = self.engine.block(rows, columns, self.threads)
+        values = self.engine.block(rows, columns)
         self._count(values.size)
         if self.ridge:
             if columns is None:
@@ -200,7 +200,7 @@ class KernelOracle:
             if after is not None:
                 after(start, stop)
 
-        self.engine.fill(rows, out, slots, columns, finished, self.threads)
+        self.engine.fill(rows, out, slots, columns, finished)
         self._count(len(rows) * width)
 
     def _check_target(self, out: Block, slots: Block, count: int, width: int) -> None:
@@ -242,7 +242,7 @@ class KernelOracle:
         if self.is_linear:
             scores = self._products(self.points, self._weights(coef, support), None if rows is None else index)
         else:
-            scores = self.engine.expand(support, coef[support], None if rows is None else index, self.threads)
+            scores = self.engine.expand(support, coef[support], None if rows is None else index)
         self._count(len(index) * len(support))
         if self.ridge:
             scores += self.ridge * coef[index]
@@ -287,7 +287,7 @@ class KernelOracle:
         return scores
 
     def _view(self, engine: Engine, **changed: Any) -> KernelOracle:
-        settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, "threads": self.threads, **changed}
+        settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, **changed}
         return KernelOracle(self.kernel, None, counter=self.counter, engine=engine, **settings)
 
     def astype(self, dtype: Any) -> KernelOracle:
