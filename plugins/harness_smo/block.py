@@ -87,6 +87,8 @@ class SMOBlock(Solver):
         state = Descent(problem, form, start, rows, cache_mb, size)
         while True:
             target = _FIRST * tau if loose and state.parked else tau
+            if not state.exact:
+                target = max(target, state.noise)
             outcome = state.level.round(target)
             if outcome == MOVED:
                 if self.max_iterations is not None and state.steps + state.level.steps >= self.max_iterations:
@@ -97,7 +99,7 @@ class SMOBlock(Solver):
                     state.shrink()
                 continue
             violating = state.look(target)
-            if len(violating) or target > tau:
+            if len(violating) or target > max(tau, 0.0 if state.exact else state.noise):
                 loose = False
                 state.activate(
                     state.nearest(violating) if not state.exact else np.union1d(state.level.where, violating)
@@ -134,7 +136,7 @@ class SMOBlock(Solver):
             "rounds": state.rounds + level.rounds,
             "kkt_violation": level.violation,
             "active": level.m,
-            "rows_computed": level.cache.fetched,
+            "rows_computed": state.fetched + level.cache.fetched,
             "float64": state.exact,
         }
         if reason:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     Index = np.ndarray[Any, np.dtype[np.intp]]
     Matrix = np.ndarray[Any, np.dtype[Any]]
 
+_PIECE = 256  # rows completed at a time
 _NEVER = -(1 << 60)
 _AGED = 1 << 40  # rounds by which the row of a variable at its bound is older: it seldom moves again
 
@@ -116,8 +117,9 @@ class RowCache:
             new.rows[target] = source[slot].take(wanted)
         count = len(slots)
         added = np.flatnonzero(~old)
-        if count and len(added):
-            new.rows[:count, added] = kernel.block(owners, added)
+        for start in range(0, count if len(added) else 0, _PIECE):
+            piece = slice(start, min(start + _PIECE, count))
+            new.rows[piece, added] = kernel.block(owners[piece], added)
         new.owner[:count] = owners
         new.slot_of[owners] = np.arange(count)
         new.last_used[:count] = self.last_used[slots]

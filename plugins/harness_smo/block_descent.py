@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     Index = np.ndarray[Any, np.dtype[np.intp]]
     Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
+_STRETCH = 1.01  # of the start along its ray: less is not worth disturbing a good start
 _TOUCHING = 1e-12  # relative: this close to its bound a variable is at it
 _LEAST = 512  # points: fewer are never parked
 _CROWDED = 0.8  # of the slots: more free variables than that are too many
@@ -50,6 +51,7 @@ class Descent:
     a : (V,) variables, always current
     scores : (n,) K coef: of active points current (in the level), of the others within ``doubt``
     doubt : (n,), in units of f(x); 0 where nothing but rounding can be off
+    noise : what rounding of the rows does to the scores of a warm start; below it float32 would only disturb
     """
 
     def __init__(
@@ -64,6 +66,8 @@ class Descent:
         if coef.any() and not any(form.start[form.group == k].sum() for k in range(form.groups)):
             coef = self._stretch(coef)
         self.doubt = np.zeros(self.n)
+        support = np.flatnonzero(coef)
+        self.noise = self._rounding(coef, support[:: max(1, len(support) // _SAMPLE)]) if len(support) else 0.0
         self.diagonal = problem.kernel.diagonal()
         self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
         # at least two rows of all points in float64
@@ -71,7 +75,7 @@ class Descent:
         self.parked: list[_Parked] = []
         self.known: Index = np.empty(0, dtype=np.intp)  # parked points computed at the last look
         self.mark: tuple[Vector, Vector] = (coef, self.scores)
-        self.rounds = self.steps = 0
+        self.rounds = self.steps = self.fetched = 0  # of the levels before this one
         self.everyone = np.arange(self.n)
         self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
 
@@ -85,7 +89,7 @@ class Descent:
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(a > 0.0, form.upper / a, np.where(a < 0.0, form.lower / a, np.inf))
         factor = min(max(slope, 0.0) / curvature if curvature > 0.0 else np.inf, float(room.min()))
-        if not np.isfinite(factor):
+        if not _STRETCH <= factor < np.inf:
             return coef
         at_bound = room <= factor * (1.0 + _TOUCHING)
         a *= factor
@@ -185,6 +189,7 @@ class Descent:
     def _replace(self, where: Index) -> None:
         level = self.level
         self.rounds += level.rounds
+        self.fetched += level.cache.fetched
         self.steps += level.steps
         kernel = self.kernel if len(where) == self.n else self.kernel.restrict(where)
         if len(where) <= level.m and level.cache.kernel.dtype == kernel.dtype:
@@ -219,7 +224,26 @@ class Descent:
         doubtful = self.known[(self.doubt[self.known] > 0.0) & (self.slack()[self.known] < self.doubt[self.known])]
         self.scores[doubtful] = self.kernel.expand(coef, doubtful)
         self.doubt[doubtful] = 0.0
-        return np.asarray(self.known[self.slack()[self.known] < -tau])
+        outside = self.known[self.slack()[self.known] < 0.0]
+        if len(outside) == 0 or self._widened(outside, tau):
+            return outside[:0]
+        return outside
+
+    def _widened(self, points: Index, tau: float) -> bool:
+        """Take ``points`` into the level's ends, if the violation stays within tau."""
+        level, form, before = self.level, self.form, self.level.ends
+        variables = variables_of(form, points)
+        gradient, own = form.gradient(self.scores)[variables], form.group[variables]
+        rise = np.where(self.a[variables] < form.upper[variables], gradient, -np.inf)
+        fall = np.where(self.a[variables] > form.lower[variables], gradient, np.inf)
+        level.ends = [
+            (max(up, float(rise[own == k].max(initial=up))), min(low, float(fall[own == k].min(initial=low))))
+            for k, (up, low) in enumerate(before)
+        ]
+        if level.violation <= tau:
+            return True
+        level.ends = before
+        return False
 
     def activate(self, where: Index) -> None:
         """Go on with ``where``, points whose scores are known now; the others known now are parked as of now."""
@@ -253,14 +277,21 @@ class Descent:
         slack[violating] = -np.inf
         return np.sort(candidates[self._nearest(slack[candidates])])
 
+    def _rounding(self, coef: Vector, sample: Index) -> float:
+        """Return a bound, from the points ``sample``, on how far scores in the rows' dtype are off; 0 for float64."""
+        if self.exact:
+            return 0.0
+        both = np.union1d(sample, np.flatnonzero(coef))
+        view = self.problem.kernel.restrict(both)
+        exact = view.expand(coef[both], np.searchsorted(both, sample))
+        return _NOISE * float(np.abs(exact - self.scores[sample]).max())
+
     def sharpen(self, kernel: KernelOracle, tau: float) -> None:
         """Go on in float64 with the points near a violation; the others' scores are off by the rounding seen there."""
         coef, slack = self.form.coef(self.a), self.slack()
         close = np.flatnonzero(slack <= max(tau, float(slack.min())))
         sample = close[:: max(1, len(close) // _SAMPLE)]
-        both = np.union1d(sample, np.flatnonzero(coef))
-        exact = kernel.restrict(both).expand(coef[both], np.searchsorted(both, sample))
-        noise = _NOISE * float(np.abs(exact - self.scores[sample]).max())
+        noise = self._rounding(coef, sample)
         near = slack <= max(_NEAR * tau, 2.0 * noise, float(slack.min()))
         moved = self._moved()
         for generation in self.parked:

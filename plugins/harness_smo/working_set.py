@@ -21,7 +21,7 @@ def choose(
     free: Any,
     size: int,
 ) -> tuple[Index, int]:
-    """Return up to ``size`` variables, those of the first group first, and where the second group starts.
+    """Return up to ``size`` variables (at least two of a group), first group first, and where the second one starts.
 
     Half of them are kept from the previous working set, free ones first, then by violation; the others violate
     most: in each group half from the top of those that may rise, half from the bottom of those that may fall.
