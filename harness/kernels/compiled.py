@@ -17,6 +17,7 @@ from numba.extending import intrinsic
 from harness.kernels.simd import CHUNK_BYTES, Lanes, data_of, no_value
 
 PRODUCTS, RBF_PRODUCTS, RBF_DIFFERENCES = 0, 1, 2  # what scan() leaves: <x, z>; or the RBF kernel by either formula
+_FEATURES = 96  # whose lines of a panel, 24 kB, are read by many rows in turn
 _GROUP_BYTES = 1 << 18  # of output touched while a block of points is scanned: part of a core's L2
 
 hot = nb.njit(cache=True, nogil=True, error_model="numpy")
@@ -157,6 +158,19 @@ _rbf: Any = intrinsic(_typed_rbf)
 
 
 @hot
+def _cut(ptr, offsets, parts, length):  # type: ignore[no-untyped-def]
+    """Return where each row's list of offsets passes multiples of ``length``, (rows, parts + 1)."""
+    ends = np.empty((ptr.size - 1, parts + 1), np.int64)
+    for q in range(ptr.size - 1):
+        f, ends[q, 0] = ptr[q], ptr[q]
+        for b in range(parts):
+            while f < ptr[q + 1] and offsets[f] < (b + 1) * length:
+                f += 1
+            ends[q, b + 1] = f
+    return ends
+
+
+@hot
 def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type: ignore[no-untyped-def]
     """Write the values of all left rows with points [start, stop) to ``out[slots[q], position:]``.
 
@@ -171,6 +185,8 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
     tail = np.zeros(chunk, panels.dtype)
     group = max(1, _GROUP_BYTES // (block * out.itemsize))
     rows = ptr.size - 1
+    parts = max(1, -(-depth // _FEATURES))
+    ends = _cut(ptr, offsets, parts, _FEATURES * chunk)
     for low in range(start, stop, block):
         high = min(low + block, stop)
         for first in range(0, rows, group):
@@ -185,12 +201,15 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
                         flat[at + rare_index[k]] += factor * rare_value[k]
             whole = high - (high - low) % chunk
             for panel in range(low, whole, chunk):
-                for q in range(first, last):
-                    at = slots[q] * stride + position + panel - start
-                    _values(
-                        panels, panel * depth, offsets, values, ptr[q], ptr[q + 1], flat, at,
-                        rare_ptr[q] < rare_ptr[q + 1], mode, sq, panel, own[q], gamma,
-                    )  # fmt: skip
+                for b in range(parts):  # of the features: their lines stay in L1 while all rows of the group pass
+                    kind = mode if b == parts - 1 else PRODUCTS
+                    for q in range(first, last):
+                        at = slots[q] * stride + position + panel - start
+                        seeded = b > 0 or rare_ptr[q] < rare_ptr[q + 1]
+                        _values(
+                            panels, panel * depth, offsets, values, ends[q, b], ends[q, b + 1], flat, at,
+                            seeded, kind, sq, panel, own[q], gamma,
+                        )  # fmt: skip
             if whole < high:  # vectors are whole: the last points go through an array of their own
                 for q in range(first, last):
                     at = slots[q] * stride + position + whole - start

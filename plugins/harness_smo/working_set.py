@@ -64,4 +64,4 @@ def _kept(
     own = group[previous]
     violation = np.maximum(rise[previous] - lows[own], ups[own] - fall[previous])
     order = np.lexsort((-violation, ~free(previous)))
-    return previous[order[:count]]
+    return np.sort(previous[order[:count]])  # rows are read at ascending places
