@@ -1,0 +1,327 @@
+"""The parts of block SMO by themselves: compiled loops against their slow twins, row cache, choice of the working set."""
+
+import numpy as np
+import pytest
+from harness_smo import block_loops
+from harness_smo.block_cache import RowCache
+from harness_smo.working_set import choose
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import RBF, KernelOracle
+from tests.plugins.naive_block import naive_add, naive_directions, naive_pairs, naive_singles, naive_violation
+
+PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def block_problem(seed, w, cut, kind="rbf", dtype=np.float64):
+    """A kernel block with variables inside their bounds and at them, and a gradient."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(w, 2 if kind == "low-rank" else 3))
+    if kind == "duplicates":
+        x = x[rng.integers(0, max(2, w // 3), w)]
+    kernel = (x @ x.T if kind == "low-rank" else np.exp(-0.5 * ((x[:, None] - x[None]) ** 2).sum(-1))).astype(dtype)
+    lower = np.where(rng.random(w) < 0.5, -rng.uniform(0.5, 3.0, w), 0.0)
+    upper = np.where(lower < 0.0, 0.0, rng.uniform(0.5, 3.0, w))
+    where = rng.choice([0.0, 0.3, 1.0], w)
+    a = lower + where * (upper - lower)
+    a[where == 1.0] = upper[where == 1.0]
+    return kernel, np.diagonal(kernel).copy(), a, lower, upper, rng.normal(size=w), cut
+
+
+# -- descent inside a working set ------------------------------------------------------------------------------------
+
+SHAPES = [(6, 6), (40, 40), (40, 13), (40, 0), (300, 300), (300, 270), (520, 257)]
+
+
+@pytest.mark.parametrize(("w", "cut"), SHAPES)
+@pytest.mark.parametrize("kind", ["rbf", "low-rank", "duplicates"])
+def test_every_step_of_the_pair_descent_is_the_twins(w, cut, kind):
+    kernel, diagonal, a, *rest = block_problem(1, w, cut, kind)
+    for limit in (1, 2, 3, 5, 8, 13):
+        moved = a.copy()
+        taken = block_loops.pair_descent(kernel, diagonal, moved, *rest, 1e-3, limit)
+        wanted, _, steps = naive_pairs(kernel, diagonal, a, *rest, 1e-3, limit)
+        assert taken == steps
+        assert (wanted != a).any()
+        assert moved == pytest.approx(wanted, abs=1e-9)
+
+
+@PRECISIONS
+@given(st.integers(0, 1000), st.integers(2, 60), st.sampled_from(["rbf", "low-rank", "duplicates"]), st.data())
+@settings(max_examples=40)
+def test_the_pair_descent_ends_where_no_pair_violates(dtype, seed, w, kind, data):
+    cut = data.draw(st.sampled_from([w, w // 2, 1]), label="cut")
+    kernel, diagonal, a, lower, upper, gradient, _ = block_problem(seed, w, cut, kind, dtype)
+    tau, moved = (1e-2 if dtype is np.float32 else 1e-6), a.copy()
+    taken = block_loops.pair_descent(kernel, diagonal, moved, lower, upper, gradient, cut, tau, 100_000)
+    assert taken < 100_000
+    assert ((moved >= lower) & (moved <= upper)).all()
+    for group in (slice(0, cut), slice(cut, w)):
+        assert moved[group].sum() == pytest.approx(a[group].sum(), abs=1e-9)
+    change = moved - a
+    left = gradient - kernel.astype(np.float64) @ change
+    assert naive_violation(moved, lower, upper, left, cut) <= 1.01 * tau
+    wanted, _, _ = naive_pairs(kernel, diagonal, a, lower, upper, gradient, cut, tau, 100_000)
+    other = wanted - a
+    reached, best = (gradient @ d - 0.5 * d @ kernel.astype(np.float64) @ d for d in (change, other))
+    # the objective is concave: no point of the box is better by more than the violation times half the way there
+    assert abs(reached - best) <= 0.51 * tau * np.abs(change - other).sum() + 1e-12
+    assert reached >= -1e-9
+
+
+def test_the_pair_descent_stops_at_its_limit_and_leaves_the_gradient():
+    kernel, diagonal, a, lower, upper, gradient, cut = block_problem(3, 50, 50)
+    before = gradient.copy()
+    assert block_loops.pair_descent(kernel, diagonal, a, lower, upper, gradient, cut, 1e-9, 7) == 7
+    assert gradient.tobytes() == before.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["rbf", "low-rank", "duplicates"])
+def test_every_step_of_the_single_descent_is_the_twins(kind):
+    kernel, diagonal, a, lower, upper, gradient, _ = block_problem(4, 40, 40, kind)
+    for limit in (1, 2, 3, 7, 20, 5000):
+        moved = a.copy()
+        taken = block_loops.single_descent(kernel, diagonal, moved, lower, upper, gradient, 1e-6, limit)
+        wanted, _, steps = naive_singles(kernel, diagonal, a, lower, upper, gradient, 1e-6, limit)
+        assert taken == steps or limit == 5000
+        assert moved == pytest.approx(wanted, abs=1e-9 if limit < 5000 else 1e-3)
+    left = gradient - kernel @ (moved - a)
+    assert max(left[moved < upper].max(initial=0.0), -left[moved > lower].min(initial=0.0)) <= 1.01e-6
+
+
+# -- the other loops -------------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(-50, 50), min_size=1, max_size=100), st.data())
+def test_seek_finds_the_first(values, data):
+    wanted = data.draw(st.sampled_from(values))
+    assert block_loops._seek(np.array(values, dtype=np.float32), np.float32(wanted)) == values.index(wanted)
+
+
+@given(st.integers(1, 2000), st.data())
+def test_segments_cover_both_groups_and_no_segment_has_points_of_both(n, data):
+    cut = data.draw(st.sampled_from([0, 1, n // 2, n - 1, n]) | st.integers(0, n))
+    starts, ends, first = block_loops._segments(n, cut)
+    covered = [k for s, e in zip(starts, ends, strict=True) for k in range(s, e)]
+    assert covered == list(range(n))
+    assert all(e <= cut for e in ends[:first])
+    assert all(s >= cut for s in starts[first:])
+    assert all(0 < e - s <= block_loops._SEGMENT for s, e in zip(starts, ends, strict=True))
+
+
+@PRECISIONS
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 11])
+@pytest.mark.parametrize(("start", "stop"), [(0, 5000), (17, 2100), (2048, 4096), (4999, 5000), (30, 30)])
+def test_add_rows_adds_to_its_range_and_no_further(dtype, count, start, stop):
+    rng = np.random.default_rng(count)
+    rows, scores = rng.normal(size=(15, 5000)).astype(dtype), rng.normal(size=5000)
+    slots, coef = rng.permutation(15)[:count], rng.normal(size=count) * 100.0
+    added = scores.copy()
+    block_loops.add_rows(added, rows, slots, coef, start, stop)
+    wanted = naive_add(scores, rows, slots, coef, start, stop)
+    assert added == pytest.approx(wanted, rel=1e-12, abs=1e-9)  # the sums are in float64 whatever the rows are
+    assert added[:start].tobytes() == scores[:start].tobytes()
+    assert added[stop:].tobytes() == scores[stop:].tobytes()
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0, 1, 2]), st.sampled_from([1, 2]))
+def test_directions_are_the_gradient_of_what_may_move(seed, groups, copies):
+    rng = np.random.default_rng(seed)
+    m = int(rng.integers(1, 20))
+    _, _, a, lower, upper, linear, _ = block_problem(seed, copies * m, 0)
+    scores = rng.normal(size=m)
+    group = rng.integers(0, max(1, groups), copies * m).astype(np.int8)
+    rise, fall = np.empty(copies * m), np.empty(copies * m)
+    ends = np.full((max(1, groups), 2), [0.0, 0.0] if groups == 0 else [-np.inf, np.inf])
+    block_loops.directions(a, lower, upper, linear, scores, group, ends, rise, fall)
+    wanted = naive_directions(a, lower, upper, linear, scores, group, groups)
+    assert rise.tolist() == wanted[0]
+    assert fall.tolist() == wanted[1]
+    assert [tuple(pair) for pair in ends.tolist()] == wanted[2]
+
+
+@given(st.integers(0, 10_000), st.integers(1, 60), st.floats(-3.0, 3.0), st.sampled_from([0.1, 1.0, 1e6]))
+def test_largest_takes_as_many_as_it_should_from_the_top(seed, count, floor, spread):
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=int(rng.integers(1, 100))) * rng.choice([1.0, spread], 1)
+    values[rng.random(len(values)) < 0.2] = -np.inf
+    chosen = block_loops.largest(values, floor, count)
+    above = np.sort(values[values > floor])[::-1]
+    assert len(chosen) == min(count, len(above)) == len(set(chosen.tolist()))
+    assert (values[chosen] > floor).all()
+    if len(above) > count:
+        resolution = (above[0] - floor) / block_loops._BINS
+        assert values[chosen].min() >= above[count - 1] - 1.01 * resolution
+
+
+# -- kernel rows -----------------------------------------------------------------------------------------------------
+
+
+def oracle(n=40, dtype=np.float64, seed=0):
+    x = np.random.default_rng(seed).normal(size=(n, 3))
+    return KernelOracle(RBF(0.5), x).astype(dtype)
+
+
+def whole(kernel):
+    with kernel.uncounted():
+        return np.array(kernel.block(np.arange(kernel.n)))
+
+
+def hold(cache, points):
+    """Bring the rows of ``points``, none of them held, into the cache."""
+    slots = cache.reserve(points)
+    cache.kernel.fill(points, cache.rows, slots)
+    return slots
+
+
+def held(cache):
+    return set(np.flatnonzero(cache.slot_of >= 0).tolist())
+
+
+def sound(cache):
+    """The slots and the owners say the same, and every held row is the kernel's."""
+    for slot, row in enumerate(cache.owner.tolist()):
+        assert row < 0 or cache.slot_of[row] == slot
+    assert len(held(cache)) == int(np.count_nonzero(cache.owner >= 0)) <= cache.capacity
+    truth = whole(cache.kernel)
+    for row in held(cache):
+        assert cache.rows[cache.slot_of[row]] == pytest.approx(truth[row], abs=1e-6)
+
+
+@PRECISIONS
+@pytest.mark.parametrize("words", [80, 333, 10_000])
+def test_the_cache_holds_as_many_rows_as_the_memory(dtype, words):
+    memory, kernel = np.empty(words), oracle(40, dtype)
+    cache = RowCache(kernel, memory)
+    assert cache.capacity == min(40, memory.nbytes // (40 * np.dtype(dtype).itemsize))
+    assert np.shares_memory(cache.rows, memory)
+    assert cache.rows.nbytes <= memory.nbytes
+    assert cache.free == cache.capacity
+
+
+@given(st.integers(0, 10_000), st.integers(2, 12))
+@settings(max_examples=50)
+def test_rows_unused_for_longest_go_first_and_those_at_rest_before_all(seed, capacity):
+    rng = np.random.default_rng(seed)
+    cache = RowCache(oracle(20), np.empty(20 * capacity))
+    stamp = {}  # when each held row was used last; those at rest long ago
+    for now in range(1, 25):
+        points = rng.permutation(20)[: rng.integers(1, capacity + 1)]
+        here = cache.slot_of[points] >= 0
+        cache.used(points[here])
+        before = held(cache)
+        hold(cache, points[~here])
+        gone = before - held(cache)
+        assert set(points.tolist()) <= held(cache), "what a round uses stays"
+        stay = before - gone - set(points.tolist())
+        assert max((stamp[row] for row in gone), default=-np.inf) <= min((stamp[row] for row in stay), default=np.inf)
+        assert not gone or cache.free == 0, "none goes while there is room"
+        stamp = {row: now if row in points else stamp[row] for row in held(cache)}
+        resting = points[rng.random(len(points)) < 0.3]
+        cache.at_rest(resting)
+        stamp |= dict.fromkeys(resting.tolist(), now - 1e6)
+    sound(cache)
+
+
+@PRECISIONS
+@given(st.integers(0, 10_000))
+@settings(max_examples=40)
+def test_a_block_is_the_kernel_and_computes_only_what_is_not_at_hand(dtype, seed):
+    rng = np.random.default_rng(seed)
+    kernel = oracle(40, dtype)
+    cache, truth = RowCache(kernel, np.empty(40 * 12)), whole(kernel)
+    last = set()
+    for _ in range(5):
+        cache.used(np.empty(0, dtype=np.intp))
+        hold(cache, np.setdiff1d(rng.permutation(40)[:5], sorted(held(cache))))
+        cache.rows[cache.owner < 0] = np.nan
+        points = rng.permutation(40)[: rng.integers(1, 20)]
+        before = kernel.counter.evaluations
+        block = cache.block(points)
+        assert block == pytest.approx(truth[np.ix_(points, points)], abs=1e-6)
+        out = set(points.tolist()) - held(cache)
+        new = out - last
+        assert kernel.counter.evaluations - before == len(new) * len(out), "each value is computed and counted once"
+        last = set(points.tolist())
+
+
+def test_a_block_takes_a_point_twice():
+    kernel = oracle(10)
+    cache, truth = RowCache(kernel, np.empty(50)), whole(oracle(10))
+    hold(cache, np.array([3, 4]))
+    for points in ([3, 5, 3, 5, 6], [5, 3, 7, 7, 4], [7, 7]):  # eps-svr: both variables of a point
+        assert cache.block(np.array(points)) == pytest.approx(truth[np.ix_(points, points)], abs=1e-12)
+
+
+@PRECISIONS
+@given(st.integers(0, 10_000), st.booleans())
+@settings(max_examples=60)
+def test_a_moved_cache_has_the_rows_over_the_new_points(dtype, seed, fresh):
+    rng = np.random.default_rng(seed)
+    everyone = oracle(40, dtype)
+    old = np.sort(rng.permutation(40)[: rng.integers(5, 40)])
+    cache = RowCache(everyone.restrict(old), np.empty(int(rng.integers(90, 700))))
+    hold(cache, rng.permutation(len(old))[: cache.capacity])
+    cache.used(np.array(sorted(held(cache)), dtype=np.intp)[::2])
+    pool = np.arange(40) if fresh else old
+    new = np.sort(rng.permutation(pool)[: rng.integers(1, len(old) + 1)])
+    position = np.full(40, -1)
+    position[old] = np.arange(len(old))
+    place = position[new]
+    keep = np.array([k for k in sorted(held(cache)) if k in place and rng.random() < 0.7], dtype=np.intp)
+    counter = everyone.counter.evaluations
+    moved = cache.moved(everyone.restrict(new), place, keep)
+    sound(moved)
+    assert moved.capacity * len(new) * np.dtype(dtype).itemsize <= moved.memory.nbytes
+    carried = {int(old[k]) for k in keep}
+    assert {int(new[k]) for k in held(moved)} <= carried
+    assert len(held(moved)) == min(len(carried), moved.capacity)
+    assert everyone.counter.evaluations - counter == len(held(moved)) * int((place < 0).sum())
+
+
+def test_a_row_used_after_a_move_outlives_those_carried_and_unused():
+    # ages go on over the move: a clock that began anew would let the rows of the present round go first
+    everyone = oracle(30)
+    cache = RowCache(everyone, np.empty(30 * 4))
+    for _ in range(50):
+        cache.used(np.empty(0, dtype=np.intp))
+    hold(cache, np.array([0, 1, 2]))
+    moved = cache.moved(everyone.restrict(np.arange(30)), np.arange(30), np.array([0, 1, 2]))
+    moved.used(np.array([0]))
+    hold(moved, np.array([10, 11, 12]))
+    assert held(moved) == {0, 10, 11, 12}
+    sound(moved)
+
+
+# -- the working set -------------------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10_000), st.sampled_from([0, 1, 2]), st.sampled_from([8, 16, 64]))
+@settings(max_examples=200)
+def test_a_working_set_has_the_violating_and_half_of_the_last_one(seed, groups, size):
+    rng = np.random.default_rng(seed)
+    w = int(rng.integers(4, 120))
+    _, _, a, lower, upper, gradient, _ = block_problem(seed, w, 0)
+    group = rng.integers(0, max(1, groups), w).astype(np.int8)
+    rise, fall, ends = naive_directions(a, lower, upper, gradient, np.zeros(w), group, groups)
+    rise, fall = np.array(rise), np.array(fall)
+    free = (a > lower) & (a < upper)
+    previous = rng.permutation(w)[: rng.integers(0, size + 1)]
+    chosen, cut = choose(rise.copy(), fall.copy(), ends, group, groups, previous, lambda v: free[v], size)
+    assert len(chosen) <= size
+    assert len(set(chosen.tolist())) == len(chosen)
+    assert cut == (int((group[chosen] == 0).sum()) if groups == 2 else len(chosen))
+    assert (np.diff(group[chosen]) >= 0).all() or groups < 2
+    kept = np.intersect1d(chosen, previous)
+    assert len(kept) >= min(len(previous), size // 2)
+    ups, lows = np.array([end[0] for end in ends])[group], np.array([end[1] for end in ends])[group]
+    violating = (rise > lows) | (fall < ups) if groups else np.maximum(rise, -fall) > 0.0
+    assert violating[np.setdiff1d(chosen, previous)].all()
+    if groups and len(previous) == 0:
+        worst = max(range(groups), key=lambda k: ends[k][0] - ends[k][1])
+        if ends[worst][0] > ends[worst][1]:
+            assert np.isin(np.flatnonzero(rise == ends[worst][0]), chosen).all(), "the worst pair is in it"
+    if len(previous) > size // 2 and groups:
+        share = min(int(free[previous].sum()), size // 2)
+        assert int(free[kept].sum()) >= share, "the free ones are kept first"
