@@ -180,18 +180,21 @@ class Engine:
         width = self.n if columns is None else len(columns)
         scores = np.zeros(width)
         way, picked = self._columns(len(support), columns)
+        taken = picked is not None and way.bytes_of(1) > 0  # picked columns are gathered once a tile, not for each part
         for first in range(0, len(support), _EXPAND_LEFT):
             rows = support[first : first + _EXPAND_LEFT]
-            left = self._left(rows, picked is not None)
+            left = self._left(rows, picked is not None and not taken)
             weights = coef[first : first + _EXPAND_LEFT]
             ends = [(k, min(k + _EXPAND_ROWS, len(rows))) for k in range(0, len(rows), _EXPAND_ROWS)]
             parts = [(way.part(left, k, end), weights[k:end]) for k, end in ends]
 
             def tile(start: int, stop: int, parts: Any = parts) -> None:
-                columns = slice(start, stop) if picked is None else picked[start:stop]
+                source, columns = way, slice(start, stop) if picked is None else picked[start:stop]
+                if taken:
+                    source, columns = way.take(np.asarray(columns)), slice(0, stop - start)
                 values = np.empty((_EXPAND_ROWS, stop - start), dtype=self.dtype)
                 for part, weights in parts:
-                    way.tile(part, columns, values, np.arange(len(weights)), 0)
+                    source.tile(part, columns, values, np.arange(len(weights)), 0)
                     scores[start:stop] += _weighted(weights, values)
 
             wide = _TILE_BYTES // (self.dtype.itemsize * _EXPAND_ROWS)
