@@ -93,10 +93,12 @@ def test_every_step_of_the_single_descent_is_the_twins(kind):
 # -- the other loops -------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.integers(-50, 50), min_size=1, max_size=100), st.data())
-def test_seek_finds_the_first(values, data):
-    wanted = data.draw(st.sampled_from(values))
-    assert block_loops._seek(np.array(values, dtype=np.float32), np.float32(wanted)) == values.index(wanted)
+@given(st.integers(0, 10_000), st.integers(1, 300), st.sampled_from([3, 10_000]))
+def test_seek_finds_the_first(seed, length, different):
+    rng = np.random.default_rng(seed)
+    values = rng.integers(0, different, length)
+    for wanted in rng.choice(values, 10):
+        assert block_loops._seek(values.astype(np.float32), np.float32(wanted)) == values.tolist().index(wanted)
 
 
 @given(st.integers(1, 2000), st.data())
