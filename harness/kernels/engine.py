@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.kernels.crew import Crew
 from harness.kernels.functions import DotProductKernel, Kernel, Precomputed
-from harness.kernels.ways import Way, choose, is_mapped
+from harness.kernels.ways import Way, choose, is_mapped, scratch
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -192,7 +192,7 @@ class Engine:
                 source, columns = way, slice(start, stop) if picked is None else picked[start:stop]
                 if taken:
                     source, columns = way.take(np.asarray(columns)), slice(0, stop - start)
-                values = np.empty((_EXPAND_ROWS, stop - start), dtype=self.dtype)
+                values = scratch("values", _EXPAND_ROWS, stop - start, self.dtype)
                 for part, weights in parts:
                     source.tile(part, columns, values, np.arange(len(weights)), 0)
                     scores[start:stop] += _weighted(weights, values)

@@ -6,6 +6,7 @@ whichever rows and columns are asked for together, because solvers stall on valu
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -32,6 +33,22 @@ _SCAN_A_FAR_FEATURE = 0.055  # where a panel is larger than the core's first cac
 _GEMM_A_FEATURE = 0.028
 _DIFFERENCES = 32  # features up to which an RBF kernel sums (x - z)^2: nothing is lost, and the scan wins anyway
 _FIRST_CACHE_BYTES = 32 << 10
+
+
+_kept = threading.local()
+
+
+def scratch(use: str, rows: int, columns: int, dtype: np.dtype[Any]) -> Block:
+    """Return an array (rows, columns) of this thread that the next call for the same use hands out again.
+
+    Fresh memory of this size costs a page fault every 4 kB, which is a good part of the time of a tile.
+    """
+    size = rows * columns * dtype.itemsize
+    held: Any = getattr(_kept, use, None)
+    if held is None or len(held) < size:
+        held = np.empty(size, dtype=np.uint8)
+        setattr(_kept, use, held)
+    return np.asarray(held[:size].view(dtype).reshape(rows, columns))
 
 
 def is_mapped(x: Any) -> bool:
@@ -151,7 +168,7 @@ class GemmWay:
 
     def _piece(self, left: _DenseRows, columns: Columns, width: int, out: Block, slots: Block, position: int) -> None:
         right = self._points(columns)
-        products = np.empty((len(slots), width), dtype=self.dtype)
+        products = scratch("products", len(slots), width, self.dtype)
         if len(slots) == 1:
             np.dot(right, left.points[0], out=products[0])
         else:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     Index = np.ndarray[Any, np.dtype[np.intp]]
     Matrix = np.ndarray[Any, np.dtype[Any]]
 
+_ROOMY = 0.25  # of the slots
 _PIECE = 256  # rows completed at a time
 _NEVER = -(1 << 60)
 _AGED = 1 << 40  # rounds by which the row of a variable at its bound is older: it seldom moves again
@@ -34,9 +35,13 @@ class RowCache:
         self.rows: Matrix = words[: self.capacity * self.m].reshape(self.capacity, self.m)
         self.slot_of = np.full(self.m, -1, dtype=np.intp)
         self.owner = np.full(self.capacity, -1, dtype=np.intp)
-        self.last_used = np.full(self.capacity, _NEVER, dtype=np.int64)
+        # slots that no row took yet: a part of them is taken at once, the others only when no row is at rest
+        self.last_used = np.full(self.capacity, -_AGED // 2, dtype=np.int64)
+        self.last_used[: int(_ROOMY * self.capacity)] = _NEVER
         self.computed = np.zeros(self.m, dtype=bool)
         self.place = np.full(self.m, -1, dtype=np.intp)  # scratch of :meth:`block`
+        self.scratch: list[Matrix] = [np.empty(0, dtype=kernel.dtype) for _ in range(3)]
+        self.turn = 0  # the last block lies in scratch[turn]
         self.last_points: Index = np.empty(0, dtype=np.intp)
         self.last_block: Matrix = np.empty((0, 0), dtype=kernel.dtype)
         self.clock = 0  # rounds, over the lives of all caches this one was moved from
@@ -44,13 +49,13 @@ class RowCache:
         self.again = 0  # rows computed a second time
 
     @property
-    def free(self) -> int:
-        """Slots that no row has taken yet."""
-        return int(np.count_nonzero(self.owner < 0))
+    def roomy(self) -> int:
+        """Slots that may go to rows of little use: a part of those that no row has taken, as touching memory costs time."""
+        return max(0, int(_ROOMY * self.capacity) - int(np.count_nonzero(self.owner >= 0)))
 
     def block(self, points: Index) -> Matrix:
         """Return K[points, points], (w, w): only what neither the held rows nor the last block have is computed."""
-        from harness_smo import block_loops
+        from harness_smo import block_passes
 
         slots, w = self.slot_of[points], len(points)
         self.place[self.last_points] = np.arange(len(self.last_points))
@@ -58,14 +63,21 @@ class RowCache:
         self.place[self.last_points] = -1
         second = np.flatnonzero(slots < 0)
         first = second[place[second] < 0]
-        values: Matrix = np.empty((len(first), len(second)), dtype=self.kernel.dtype)
+        values = self._scratch(2, len(first), len(second))
         if len(first):
             self.kernel.fill(points[first], values, None, points[second])
         self.kernel.counter.cache_hits += w - len(second)
-        block: Matrix = np.empty((w, w), dtype=self.kernel.dtype)
-        block_loops.gather(block, points, self.rows, slots, self.last_block, place, values, first, second)
+        self.turn = 1 - self.turn
+        block = self._scratch(self.turn, w, w)
+        block_passes.gather(block, points, self.rows, slots, self.last_block, place, values, first, second)
         self.last_points, self.last_block = points, block
         return block
+
+    def _scratch(self, which: int, rows: int, columns: int) -> Matrix:
+        """Return one of three arrays that are used over and over: fresh memory costs a page fault every 4 kB."""
+        if len(self.scratch[which]) < rows * columns:
+            self.scratch[which] = np.empty(rows * columns, dtype=self.kernel.dtype)
+        return self.scratch[which][: rows * columns].reshape(rows, columns)
 
     def reserve(self, points: Index) -> Index:
         """Give slots to ``points``, none of them held; the rows they replace are those unused for longest."""
@@ -106,6 +118,7 @@ class RowCache:
         """
         new = RowCache(kernel, self.memory)
         new.clock = self.clock
+        new.scratch = self.scratch
         position = np.full(self.m, -1, dtype=np.intp)
         old = place >= 0
         position[place[old]] = np.flatnonzero(old)

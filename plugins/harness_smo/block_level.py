@@ -62,6 +62,7 @@ class Level:
         self.a, self.scores = a, scores
         self.diagonal = diagonal.astype(self.kernel.dtype)
         self.previous: Index = np.empty(0, dtype=np.intp)
+        self.scratch = np.empty_like(a), np.empty_like(a)
         self.rounds = self.steps = 0
         self.ends: list[tuple[float, float]] = []
 
@@ -83,11 +84,11 @@ class Level:
 
     def directions(self) -> tuple[Vector, Vector]:
         """Return the gradient where a variable may rise, else -inf, and where it may fall, else inf; note the ends."""
-        from harness_smo import block_loops
+        from harness_smo import block_passes
 
-        rise, fall = np.empty_like(self.a), np.empty_like(self.a)
+        rise, fall = self.scratch
         ends = np.full((max(1, self.groups), 2), [0.0, 0.0] if self.groups == 0 else [-np.inf, np.inf])
-        block_loops.directions(self.a, self.lower, self.upper, self.linear, self.scores, self.group, ends, rise, fall)
+        block_passes.directions(self.a, self.lower, self.upper, self.linear, self.scores, self.group, ends, rise, fall)
         self.ends = [(float(up), float(low)) for up, low in ends]
         return rise, fall
 
@@ -145,10 +146,10 @@ class Level:
 
     def _fill(self, points: Index, slots: Index, added: Index, change: Vector) -> None:
         """Compute the rows of ``points`` into ``slots``, and add the rows in ``added``, times ``change``, to the scores."""
-        from harness_smo import block_loops
+        from harness_smo import block_passes
 
         def add(start: int, stop: int) -> None:
-            block_loops.add_rows(self.scores, self.cache.rows, added, change, start, stop)
+            block_passes.add_rows(self.scores, self.cache.rows, added, change, start, stop)
 
         self.kernel.fill(points, self.cache.rows, slots, None, add)
 
@@ -162,9 +163,9 @@ class Level:
         held = cache.slot_of[points] >= 0
         cache.used(points[held])
         self.kernel.counter.cache_hits += int(np.count_nonzero(held))
-        # what came to rest at a bound seldom moves again: its row is kept only where a slot is free
+        # what came to rest at a bound seldom moves again: its row is kept only where slots abound
         missing, spare = np.flatnonzero(~held), cache.capacity - int(np.count_nonzero(held))
-        wanted = np.concatenate([missing[~resting[missing]], missing[resting[missing]][: cache.free]])[:spare]
+        wanted = np.concatenate([missing[~resting[missing]], missing[resting[missing]][: cache.roomy]])[:spare]
         slots = cache.reserve(points[wanted])
         added = np.concatenate([cache.slot_of[points[held]], slots])
         self._fill(points[wanted], slots, added, np.concatenate([change[held], change[wanted]]))

@@ -32,7 +32,7 @@ def choose(
     ends : of each group, the largest entry of ``rise`` and the smallest of ``fall``
     free : of variables: whether each is strictly between its bounds
     """
-    from harness_smo.block_loops import largest
+    from harness_smo.block_passes import largest
 
     kept = _kept(rise, fall, ends, group, previous, free, size // 2)
     rise[kept], fall[kept] = -np.inf, np.inf

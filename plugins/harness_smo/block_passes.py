@@ -1,0 +1,159 @@
+"""Compiled passes of block SMO around a descent: the working set's block, who may move, the update of the scores."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import njit
+
+if TYPE_CHECKING:
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Index = np.ndarray[Any, np.dtype[np.intp]]
+    Matrix = np.ndarray[Any, np.dtype[Any]]
+
+_BINS = 1024  # of the histogram that finds the largest values
+_BLOCK = 2048  # scores updated at a time: they stay in L1 while all rows pass over them
+
+
+@njit(cache=True, nogil=True)
+def gather(
+    block: Matrix,
+    points: Index,
+    rows: Matrix,
+    slots: Index,
+    old: Matrix,
+    place: Index,
+    values: Matrix,
+    first: Index,
+    second: Index,
+) -> None:
+    """Put the kernel block of a working set together from all that is at hand.
+
+    Parameters
+    ----------
+    block : (w, w); filled
+    rows, slots : the row of point p is rows[slots[p]], or not held where slots[p] < 0
+    old, place : the block of the last working set, and where each point stood in it, -1 for those that are new
+    values : (len(first), len(second)), K[points[first], points[second]]: first the new ones not held, second all not held
+    """
+    w = len(points)
+    for p in range(w):
+        if place[p] >= 0:
+            source, target = old[place[p]], block[p]
+            for q in range(w):
+                if place[q] >= 0:
+                    target[q] = source[place[q]]
+    for p in range(w):
+        if slots[p] < 0:
+            continue
+        held = rows[slots[p]]
+        for q in range(w):
+            # of two held rows the first serves; a pair of the last working set is done
+            if (slots[q] >= 0 and q < p) or (place[p] >= 0 and place[q] >= 0):
+                continue
+            value = held[points[q]]
+            block[p, q] = value
+            block[q, p] = value
+    for s in range(len(first)):
+        for t in range(len(second)):
+            block[first[s], second[t]] = values[s, t]
+            block[second[t], first[s]] = values[s, t]
+
+
+@njit(cache=True, nogil=True)
+def directions(
+    a: Vector,
+    lower: Vector,
+    upper: Vector,
+    linear: Vector,
+    scores: Vector,
+    group: Any,
+    ends: Vector,
+    rise: Vector,
+    fall: Vector,
+) -> None:
+    """Write the gradient where a variable may rise, else -inf, and where it may fall, else inf; widen ``ends``.
+
+    Parameters
+    ----------
+    scores : (m,) of the points; variable v stands at point v mod m
+    ends : (groups, 2) with the ends before any variable is seen: of each group the largest rise, the smallest fall
+    rise, fall : (copies * m,); filled
+    """
+    m = len(scores)
+    for v in range(len(a)):
+        g = linear[v] - scores[v % m]
+        k = group[v]
+        rise[v], fall[v] = -np.inf, np.inf
+        if a[v] < upper[v]:
+            rise[v] = g
+            ends[k, 0] = max(ends[k, 0], g)
+        if a[v] > lower[v]:
+            fall[v] = g
+            ends[k, 1] = min(ends[k, 1], g)
+
+
+@njit(cache=True, nogil=True)
+def largest(values: Vector, floor: float, count: int) -> Index:
+    """Return the positions of the ``count`` largest values above ``floor``, or of all of them, in no special order.
+
+    By a histogram, two passes: the values in the bin where the count is reached are taken as they come.
+    """
+    top, above = -np.inf, 0
+    for value in values:
+        if value > floor:
+            above += 1
+            top = max(top, value)
+    chosen = np.empty(min(count, above), np.intp)
+    bins = np.zeros(_BINS, np.int64)
+    scale = _BINS / (top - floor) if 0.0 < top - floor < np.inf else 0.0
+    if above > count:
+        for value in values:
+            if value > floor:
+                bins[min(_BINS - 1, int((value - floor) * scale))] += 1
+    last, more = _BINS, 0
+    while above > count and last > 0 and more + bins[last - 1] <= count:
+        last -= 1
+        more += bins[last]
+    # bins from `last` on are taken whole; of the bin below, what is left of the count
+    rest, found = count - more, 0
+    for k in range(len(values)):
+        if values[k] > floor:
+            place = min(_BINS - 1, int((values[k] - floor) * scale)) if above > count else _BINS
+            if place >= last or (place == last - 1 and rest > 0):
+                rest -= place < last
+                chosen[found] = k
+                found += 1
+    return chosen[:found]
+
+
+@njit(cache=True, nogil=True, fastmath={"nsz", "reassoc", "contract"})
+def _add_four(
+    out: Vector, r0: Matrix, r1: Matrix, r2: Matrix, r3: Matrix, c0: float, c1: float, c2: float, c3: float
+) -> None:
+    for k in range(len(out)):
+        out[k] += c0 * r0[k] + c1 * r1[k] + c2 * r2[k] + c3 * r3[k]
+
+
+@njit(cache=True, nogil=True, fastmath={"nsz", "reassoc", "contract"})
+def _add_one(out: Vector, row: Matrix, c: float) -> None:
+    for k in range(len(out)):
+        out[k] += c * row[k]
+
+
+@njit(cache=True, nogil=True)
+def add_rows(scores: Vector, rows: Matrix, slots: Index, coef: Vector, start: int, stop: int) -> None:
+    """Add sum_p coef[p] rows[slots[p], start:stop] to scores[start:stop] in float64, in place."""
+    whole = len(slots) // 4 * 4
+    for s in range(start, stop, _BLOCK):
+        e = min(stop, s + _BLOCK)
+        out = scores[s:e]
+        for p in range(0, whole, 4):
+            _add_four(
+                out,
+                rows[slots[p]][s:e], rows[slots[p + 1]][s:e], rows[slots[p + 2]][s:e], rows[slots[p + 3]][s:e],
+                coef[p], coef[p + 1], coef[p + 2], coef[p + 3],
+            )  # fmt: skip
+        for p in range(whole, len(slots)):
+            _add_one(out, rows[slots[p]][s:e], coef[p])
