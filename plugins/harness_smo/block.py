@@ -12,6 +12,7 @@ rows only of variables that moved, the bound that tells which parked points must
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -70,13 +71,23 @@ class SMOBlock(Solver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Start from the form's own feasible point."""
         form = problem.dual_form()
-        yield from self._run(problem, form, form.start.copy())
+        with self._threads(problem):
+            yield from self._run(problem, form, form.start.copy())
 
     def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector) -> Iterator[Iterate]:
         """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
         coef, _ = problem.checked(start, 0.0)
         form = problem.dual_form()
-        yield from self._run(problem, form, form.variables(coef))
+        with self._threads(problem):
+            yield from self._run(problem, form, form.variables(coef))
+
+    def _threads(self, problem: Problem) -> AbstractContextManager[Any]:
+        """Keep BLAS to one thread while requests are shared out: its own threads would spin between them."""
+        if (self.threads or problem.kernel.threads) == 1:
+            return nullcontext()
+        from threadpoolctl import threadpool_limits
+
+        return threadpool_limits(1, user_api="blas")
 
     def _run(self, problem: Problem, form: DualForm, start: Vector) -> Iterator[Iterate]:
         kernel = problem.kernel.with_threads(self.threads or problem.kernel.threads)
