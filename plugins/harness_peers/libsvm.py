@@ -26,6 +26,8 @@ from harness_peers.peer import Peer, at_bounds, with_int32_indices
 if TYPE_CHECKING:
     from harness import Kernel, Problem
 
+_ONE_CLASS = 0.1  # of the tolerance, for one-class
+
 
 @dataclass(frozen=True)
 class LibSVM(Peer):
@@ -58,12 +60,13 @@ class LibSVM(Peer):
 
     def _model(self, estimator: str, problem: Problem, **values: Any) -> Any:
         """Return the library's unfitted model; ``estimator`` is its class name, the same in both packages."""
+        own = {
+            "tol": self.tol,
+            "cache_size": problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb,
+            "shrinking": self.shrinking,
+        }
         return getattr(importlib.import_module(self.package), estimator)(
-            **_kernel_arguments(problem.kernel.kernel),
-            tol=self.tol,
-            cache_size=problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb,
-            shrinking=self.shrinking,
-            **values,
+            **{**_kernel_arguments(problem.kernel.kernel), **own, **values}
         )
 
     def _svc(self, problem: CSVC, handed: Any) -> Iterate:
@@ -83,9 +86,10 @@ class LibSVM(Peer):
 
     def _one_class(self, problem: OneClass, handed: Any) -> Iterate:
         """The library's coefficients are at most 1 and sum to nu n: the problem times nu n."""
-        model = self._model("OneClassSVM", problem, nu=problem.nu)
-        model.fit(handed)
         scale = problem.nu * problem.n
+        # the scores shrink with the scale, and the relative gap is over 1/2 |w|^2, small where points are near each other
+        model = self._model("OneClassSVM", problem, nu=problem.nu, tol=_ONE_CLASS * self.tol * min(1.0, scale))
+        model.fit(handed)
         coef = at_bounds(_signed_coefficients(model, problem.n), 0.0, 1.0)
         return self._iterate(model, coef / scale, scale)
 

@@ -92,8 +92,9 @@ class EatsMemory(Faulty):
         if problem.n > 100:
             hoard = []
             while True:
-                hoard.append(np.ones(4_000_000))
-                time.sleep(0.005)
+                hoard.append(
+                    np.empty(4_000_000)
+                )  # asked for is eaten: touching it all can take longer than the time limit
 
 
 class ReturnsNaN(Faulty):
