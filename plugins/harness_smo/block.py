@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 _SMALLEST, _LARGEST = 256, 1024  # working sets, unless one is given
+_WHOLE = 512  # points up to which all variables make one working set
+_WIDE = 2000  # points up to which a second precision would cost more than it saves
 _FIRST = 5.0
 _SAFE = 0.95  # of the gap asked for: its denominator is taken from scores that are not the latest
 _TIGHTEN = 0.1  # of tau, when the gap asks for more
@@ -56,8 +58,8 @@ class SMOBlock(Solver):
     tau: float = parameter(1e-3, "stop when no pair violates the optimality conditions by more, in units of f(x)", gt=0)
     gap: float | None = parameter(None, "tighten tau until the relative duality gap is at most this too", gt=0)
     working_set: int | None = parameter(None, "variables of a working set; none: n / 32, from 256 to 1024", ge=4)
-    dtype: Literal["float32", "float64"] = parameter(
-        "float32", "of the kernel rows before the last phase, which is float64"
+    dtype: Literal["auto", "float32", "float64"] = parameter(
+        "auto", "of the kernel rows before the last phase, which is float64; auto: float32 beyond 2,000 points"
     )
     shrinking: bool = parameter(True, "park points that rest at a bound when their rows do not fit in the cache")
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
@@ -91,10 +93,13 @@ class SMOBlock(Solver):
 
     def _run(self, problem: Problem, form: DualForm, start: Vector) -> Iterator[Iterate]:
         kernel = problem.kernel.with_threads(self.threads or problem.kernel.threads)
-        rows = kernel.astype(self.dtype)
+        narrow = problem.n > _WIDE if self.dtype == "auto" else self.dtype == "float32"
+        rows = kernel.astype(np.float32 if narrow else np.float64)
         tau, loose = self.tau * form.unit, True
         cache_mb = self.cache_mb or problem.kernel.cache_mb
         size = self.working_set or min(_LARGEST, max(_SMALLEST, problem.n // 32))
+        if self.working_set is None and problem.n <= _WHOLE:
+            size = len(form.linear)
         state = Descent(problem, form, start, rows, cache_mb, size)
         while True:
             target = _FIRST * tau if loose and state.parked else tau

@@ -113,7 +113,9 @@ class Level:
         a = before.copy()
         noise = _RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max())
         bounds = (self.lower[chosen], self.upper[chosen])
-        inner, limit = max(0.5 * tau, _INNER_SHARE * self.violation, noise), _INNER_STEPS * len(chosen)
+        # where all variables are at hand there is nothing to come back for
+        share = _INNER_SHARE * self.violation if len(chosen) < len(self.a) else 0.0
+        inner, limit = max(0.5 * tau, share, noise), _INNER_STEPS * len(chosen)
         if self.groups:
             taken = block_loops.pair_descent(block, self.diagonal[points], a, *bounds, gradient, cut, inner, limit)
         else:
