@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.kernels.crew import Crew
 from harness.kernels.functions import DotProductKernel, Kernel, Precomputed
-from harness.kernels.ways import Way, choose, is_mapped, scratch
+from harness.kernels.ways import Way, choose, scratch
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -133,12 +133,12 @@ class Engine:
         grain = 1 if picked is not None else way.grain
         self._tiles(tile, width, max(_NARROWEST, wide), grain, _sharing(self.threads, worth))
 
-    def _has_own(self) -> Way | None:
+    def _own_way(self) -> Way | None:
         """Return the way over the view's own points, if it has one or should have."""
         if self._own is None and self._index is not None and not self._whole.is_laid_out(self.dtype):
             x: Any = self._whole.source
             small = self.n <= _OWN_SHARE * x.shape[0] and isinstance(self.kernel, DotProductKernel)
-            if small and self.n * _width(x) * self.dtype.itemsize <= _PACKED_BYTES:
+            if small and self.n * width_of(x) * self.dtype.itemsize <= _PACKED_BYTES:
                 self._own = choose(self.kernel, x[self._index], self.dtype)
         return self._own
 
@@ -150,7 +150,7 @@ class Engine:
 
     def _columns(self, rows: int, columns: Block | None) -> tuple[Way, Block | None]:
         """Return the way that has the columns asked for, and which of its points they are; None for all, in order."""
-        own = self._has_own()
+        own = self._own_way()
         if own is not None:
             return own, columns
         way = self._whole.way(self.dtype)
@@ -211,9 +211,9 @@ class Engine:
         return self.kernel.diagonal(source if self._index is None else source[self._index])
 
 
-def _width(x: Any) -> int:
-    """Return how many numbers a point takes: its features, or its non-zeros if sparse."""
-    return int(x.shape[1]) if isinstance(x, np.ndarray) else -(-int(x.nnz) // max(1, int(x.shape[0])))
+def width_of(points: Points) -> int:
+    """Return the numbers held for one point: the dimension, for sparse points the mean number of non-zeros."""
+    return points.shape[1] if isinstance(points, np.ndarray) else int(points.nnz) // max(1, points.shape[0])
 
 
 def _sharing(threads: int, values: int) -> int:
@@ -230,6 +230,3 @@ def _weighted(weights: Block, values: Block) -> Block:
     result = np.zeros(values.shape[1])
     weighted_sum(weights, values, len(weights), values.shape[1], result)
     return result
-
-
-__all__ = ["Engine", "is_mapped"]

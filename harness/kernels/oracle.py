@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.engine import Engine
+from harness.kernels.engine import Engine, width_of
 from harness.kernels.functions import Kernel, Linear, Precomputed
 
 if TYPE_CHECKING:
@@ -156,11 +156,7 @@ class KernelOracle:
         values = self.engine.block(rows, columns)
         self._count(values.size)
         if self.ridge:
-            if columns is None:
-                values[np.arange(len(rows)), rows] += self.ridge
-            else:
-                same = rows[:, None] == columns[None, :]
-                values[same] += self.ridge
+            self._add_ridge(values, np.arange(len(rows)), rows, columns, 0, values.shape[1])
         return _read_only(values)
 
     def fill(
@@ -265,7 +261,7 @@ class KernelOracle:
             return self._products(points, self._weights(coef, support))
         scores = np.empty(n_new)
         vectors = self.points[support].astype(np.float64)  # float32 would lose what the engine saves by centring
-        for part in _pieces(n_new, len(support) + _width(points)):
+        for part in _pieces(n_new, len(support) + width_of(points)):
             values = self.kernel.block(points[part].astype(np.float64, copy=False), vectors)
             scores[part] = values @ coef[support]
         return scores
@@ -273,7 +269,7 @@ class KernelOracle:
     def _weights(self, coef: Block, support: Block) -> Block:
         """Return w = sum_j coef_j x_j in float64, the points read in pieces."""
         weights = np.zeros(self.points.shape[1])
-        for part in _pieces(len(support), _width(self.points)):
+        for part in _pieces(len(support), width_of(self.points)):
             weights += self.points[support[part]].astype(np.float64, copy=False).T @ coef[support[part]]
         return weights
 
@@ -282,7 +278,7 @@ class KernelOracle:
         """Return <x_i, w> in float64, the points read in pieces so that mapped files need no copy."""
         length = points.shape[0] if index is None else len(index)
         scores = np.empty(length)
-        for part in _pieces(length, _width(points)):
+        for part in _pieces(length, width_of(points)):
             scores[part] = points[part if index is None else index[part]].astype(np.float64, copy=False) @ weights
         return scores
 
@@ -320,11 +316,6 @@ class KernelOracle:
             for name, value in vars(kept).items():
                 setattr(self.counter, name, value)
             self._rows, self._diagonal = rows, diagonal
-
-
-def _width(points: Points) -> int:
-    """Numbers held for one point: the dimension, for sparse points the mean number of non-zeros."""
-    return points.shape[1] if isinstance(points, np.ndarray) else int(points.nnz) // max(1, points.shape[0])
 
 
 def _pieces(length: int, width: int) -> Iterator[slice]:

@@ -100,12 +100,9 @@ class CSVC(Problem):
         hinge = np.maximum(0.0, 1.0 - y * (scores + intercept))
         primal = 0.5 * quadratic + float(self.upper @ hinge)
         dual = float(y @ dual_coef) - 0.5 * quadratic
-        gap = primal - dual
-        return Certificate(
-            primal=primal,
-            dual=dual,
-            gap=gap,
-            relative_gap=gap / max(1.0, abs(primal)),
+        return Certificate.of_objectives(
+            primal,
+            dual,
             kkt_violation=self.kkt_violation(dual_coef, scores),
             feasibility_violation=self.feasibility_violation(dual_coef),
         )

@@ -85,16 +85,14 @@ class OneClass(Problem):
         squared, rho = float(dual_coef @ scores), -intercept
         outside = np.maximum(0.0, rho - scores)
         primal, dual = 0.5 * squared - rho + self.cap * float(outside.sum()), -0.5 * squared
-        gap = primal - dual
         largest = self.largest_diagonal()
         scale = 0.5 * (squared if squared > TOUCHING * largest else max(largest, TOUCHING))
-        return Certificate(
-            primal=primal,
-            dual=dual,
-            gap=gap,
-            relative_gap=gap / scale,
+        return Certificate.of_objectives(
+            primal,
+            dual,
             kkt_violation=self.kkt_violation(dual_coef, scores),
             feasibility_violation=self.feasibility_violation(dual_coef),
+            scale=scale,
         )
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:

@@ -47,6 +47,27 @@ class Certificate:
     margin_lower: float | None = None
     margin_upper: float | None = None
 
+    @classmethod
+    def of_objectives(
+        cls,
+        primal: float,
+        dual: float,
+        *,
+        kkt_violation: float,
+        feasibility_violation: float,
+        scale: float | None = None,
+    ) -> Certificate:
+        """Return the certificate of a minimised primal and its dual; the gap is relative to ``scale``, or max(1, |P|)."""
+        gap = primal - dual
+        return cls(
+            primal=primal,
+            dual=dual,
+            gap=gap,
+            relative_gap=gap / (max(1.0, abs(primal)) if scale is None else scale),
+            kkt_violation=kkt_violation,
+            feasibility_violation=feasibility_violation,
+        )
+
     def as_dict(self) -> dict[str, float | None]:
         """Return the figures by name."""
         return asdict(self)

@@ -82,12 +82,9 @@ class EpsSVR(Problem):
         beyond = np.maximum(0.0, np.abs(self.targets - scores - intercept) - self.epsilon)
         primal = 0.5 * quadratic + self.C * float(beyond.sum())
         dual = float(self.targets @ dual_coef) - self.epsilon * float(np.abs(dual_coef).sum()) - 0.5 * quadratic
-        gap = primal - dual
-        return Certificate(
-            primal=primal,
-            dual=dual,
-            gap=gap,
-            relative_gap=gap / max(1.0, abs(primal)),
+        return Certificate.of_objectives(
+            primal,
+            dual,
             kkt_violation=self.kkt_violation(dual_coef, scores),
             feasibility_violation=self.feasibility_violation(dual_coef),
         )

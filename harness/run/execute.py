@@ -13,8 +13,9 @@ import numpy as np
 
 from harness.errors import InvalidModel
 from harness.kernels.checks import check_finite
-from harness.kernels.engine import Engine, is_mapped
+from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle
+from harness.kernels.ways import is_mapped
 from harness.measure.budget import Budget
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive

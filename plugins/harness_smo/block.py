@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _SMALLEST, _LARGEST = 256, 1024  # working sets, unless one is given
 _WHOLE = 512  # points up to which all variables make one working set
 _WIDE = 2000  # points up to which a second precision would cost more than it saves
-_FIRST = 5.0
+_FIRST = 5.0  # times tau: parked points are first looked at when the active ones are this good
 _SAFE = 0.95  # of the gap asked for: its denominator is taken from scores that are not the latest
 _TIGHTEN = 0.1  # of tau, when the gap asks for more
 

@@ -38,15 +38,13 @@ class RowCache:
         # slots that no row took yet: a part of them is taken at once, the others only when no row is at rest
         self.last_used = np.full(self.capacity, -_AGED // 2, dtype=np.int64)
         self.last_used[: int(_ROOMY * self.capacity)] = _NEVER
-        self.computed = np.zeros(self.m, dtype=bool)
         self.place = np.full(self.m, -1, dtype=np.intp)  # scratch of :meth:`block`
         self.scratch: list[Matrix] = [np.empty(0, dtype=kernel.dtype) for _ in range(3)]
         self.turn = 0  # the last block lies in scratch[turn]
         self.last_points: Index = np.empty(0, dtype=np.intp)
         self.last_block: Matrix = np.empty((0, 0), dtype=kernel.dtype)
         self.clock = 0  # rounds, over the lives of all caches this one was moved from
-        self.fetched = 0
-        self.again = 0  # rows computed a second time
+        self.fetched = 0  # rows computed, kept or not
 
     @property
     def roomy(self) -> int:
@@ -88,14 +86,8 @@ class RowCache:
         self.owner[slots] = points
         self.slot_of[points] = slots
         self.last_used[slots] = self.clock
-        self.passed(points)
+        self.fetched += count
         return slots
-
-    def passed(self, points: Index) -> None:
-        """Note that the rows of ``points`` were computed, kept or not."""
-        self.fetched += len(points)
-        self.again += int(np.count_nonzero(self.computed[points]))
-        self.computed[points] = True
 
     def used(self, points: Index) -> None:
         """Begin a round and note that it uses the held rows of ``points``: no other row stays longer."""
@@ -136,5 +128,4 @@ class RowCache:
         new.owner[:count] = owners
         new.slot_of[owners] = np.arange(count)
         new.last_used[:count] = self.last_used[slots]
-        new.computed[owners] = True
         return new

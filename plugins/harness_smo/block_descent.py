@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
     Index = np.ndarray[Any, np.dtype[np.intp]]
-    Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 _STRETCH = 1.01  # of the start along its ray: less is not worth disturbing a good start
 _TOUCHING = 1e-12  # relative: this close to its bound a variable is at it
@@ -74,7 +73,6 @@ class Descent:
         self.memory: Any = np.empty(max(int(cache_mb * 2**20) // 8, 2 * self.n), dtype=np.float64)
         self.parked: list[_Parked] = []
         self.known: Index = np.empty(0, dtype=np.intp)  # parked points computed at the last look
-        self.mark: tuple[Vector, Vector] = (coef, self.scores)
         self.rounds = self.steps = self.fetched = 0  # of the levels before this one
         self.everyone = np.arange(self.n)
         self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
@@ -133,14 +131,19 @@ class Descent:
 
     def slack(self) -> Vector:
         """Return how far each point is from violating with the current ends, (n,); 0 or less for free points."""
-        form, level = self.form, self.level
-        gradient = form.gradient(self.scores)
-        ups = np.array([end[0] for end in level.ends])[form.group]
-        lows = np.array([end[1] for end in level.ends])[form.group]
+        ups, lows = np.array(self.level.ends).T
+        return self._distance(self.form.gradient(self.scores), ups, lows)
+
+    def _distance(self, gradient: Vector, ups: Vector, lows: Vector) -> Vector:
+        """Return how far below ``ups`` what may rise and above ``lows`` what may fall is, the least at each point, (n,).
+
+        ups, lows : of each group
+        """
+        form = self.form
         can_rise, can_fall = self.a < form.upper, self.a > form.lower
         distance = np.full(len(gradient), np.inf)
-        distance[can_rise] = (ups - gradient)[can_rise]
-        distance[can_fall] = np.minimum(distance, gradient - lows)[can_fall]
+        distance[can_rise] = (ups[form.group] - gradient)[can_rise]
+        distance[can_fall] = np.minimum(distance, gradient - lows[form.group])[can_fall]
         least: Vector = distance.reshape(form.copies, self.n).min(axis=0)
         return least
 
@@ -169,22 +172,16 @@ class Descent:
         return np.sort(np.argpartition(slack, count)[:count])
 
     def _middle_slack(self) -> Vector:
-        """Slack against the middle of the ends: what is beyond it on the wrong side violates or is free."""
+        """Slack against the middle of the ends, at most 0 for what is on its wrong side and for free points."""
         form, level = self.form, self.level
-        free = level.free
-        gradient, middles = level.gradient, np.zeros(max(1, form.groups))
+        free, middles = level.free, np.zeros(max(1, form.groups))
+        gradient = form.gradient(self.scores)
+        active = gradient[level.variables]
         for k in range(form.groups):
             own = free & (level.group == k) if form.groups > 1 else free
             up, low = level.ends[k]
-            middles[k] = np.median(gradient[own]) if own.any() else 0.5 * (up + low) if np.isfinite(up - low) else 0.0
-        full = form.gradient(self.scores) - middles[form.group]
-        can_rise, can_fall = self.a < form.upper, self.a > form.lower
-        distance = np.full(len(full), np.inf)
-        distance[can_rise] = -full[can_rise]
-        distance[can_fall] = np.minimum(distance, full)[can_fall]
-        distance[can_rise & can_fall] = -np.inf
-        least: Vector = distance.reshape(form.copies, self.n).min(axis=0)
-        return least
+            middles[k] = np.median(active[own]) if own.any() else 0.5 * (up + low) if np.isfinite(up - low) else 0.0
+        return self._distance(gradient, middles, middles)
 
     def _replace(self, where: Index) -> None:
         level = self.level
@@ -198,8 +195,7 @@ class Descent:
             place = position[where]
             staying = np.zeros(level.m, dtype=bool)
             staying[place[place >= 0]] = True
-            free = level.free.reshape(level.copies, level.m).any(axis=0)
-            cache = level.cache.moved(kernel, place, np.flatnonzero(staying & free))
+            cache = level.cache.moved(kernel, place, np.flatnonzero(staying & level.free_points))
         else:
             cache = RowCache(kernel, self.memory)
         self.level = self._make_level(where, cache)

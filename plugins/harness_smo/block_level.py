@@ -53,7 +53,8 @@ class Level:
         cache: RowCache,
         size: int,
     ) -> None:
-        self.where, self.whole, self.kernel, self.cache, self.size = where, whole, cache.kernel, cache, size
+        self.form, self.where, self.size = form, where, size
+        self.whole, self.kernel, self.cache = whole, cache.kernel, cache
         self.m = len(where)
         self.variables: Any = variables_of(form, where)
         self.groups, self.group = form.groups, form.group[self.variables]
@@ -67,15 +68,14 @@ class Level:
         self.ends: list[tuple[float, float]] = []
 
     @property
-    def gradient(self) -> Vector:
-        """Gradient of every variable of the level, (copies * m,)."""
-        tiled = self.scores if self.copies == 1 else np.tile(self.scores, self.copies)
-        return np.asarray(self.linear - tiled)
-
-    @property
     def free(self) -> Any:
         """True where a variable is strictly between its bounds, (copies * m,)."""
         return (self.a > self.lower) & (self.a < self.upper)
+
+    @property
+    def free_points(self) -> Any:
+        """True where a point has a free variable, (m,)."""
+        return self.free.reshape(self.copies, self.m).any(axis=0)
 
     def free_among(self, variables: Index) -> Any:
         """Whether each of ``variables`` is strictly between its bounds."""
@@ -95,9 +95,7 @@ class Level:
     @property
     def violation(self) -> float:
         """Largest violation of the optimality conditions among the active variables."""
-        if self.groups == 0:
-            return max(self.ends[0][0], -self.ends[0][1])
-        return max(0.0, *(up - low for up, low in self.ends))
+        return self.form.violation(self.ends)
 
     def round(self, tau: float) -> int:
         """Work on one working set; return CONVERGED, MOVED or STALLED."""
@@ -133,8 +131,7 @@ class Level:
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores afresh from the coefficients of all points, (n,), and keep the free variables' rows."""
         where = self.where
-        free = np.any(self.free.reshape(self.copies, self.m), axis=0)
-        points = np.flatnonzero(free)[: self.cache.capacity]
+        points = np.flatnonzero(self.free_points)[: self.cache.capacity]
         slots = self.cache.reserve(points)
         self.scores[:] = 0.0
         self._fill(points, slots, slots, coef[where[points]])
@@ -177,4 +174,4 @@ class Level:
             coef = np.zeros(self.m)
             coef[points[passing]] = change[passing]
             self.scores += self.kernel.expand(coef)
-            cache.passed(points[passing])
+            cache.fetched += len(passing)
