@@ -91,6 +91,13 @@ class Solver(ABC):
         """Return this solver with its own stopping parameter set for a relative gap; the default has none to set."""
         return self
 
+    def warm_ups(self) -> tuple[Solver, ...]:
+        """Return what the host runs on a few points before the clock starts, so that no compilation is measured.
+
+        The default is this solver; return variants of it too if few points do not take all of its code.
+        """
+        return (self,)
+
     def solve(self, problem: Problem, start: Vector | None = None) -> Solution:
         """Drive the iterates to the end: this solver as an oracle for another.
 

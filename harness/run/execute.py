@@ -110,8 +110,9 @@ def warm_up(solver: Solver, problem: Problem) -> float:
     try:
         with problem.kernel.uncounted():
             small = problem.restrict(np.sort(np.concatenate(members)))
-            if solver.skip(small) is None:
-                drive(solver, small, np.random.default_rng(0), Budget(seconds=5.0, iterations=_WARM_UP_YIELDS))
+            for each in solver.warm_ups():
+                if each.skip(small) is None:
+                    drive(each, small, np.random.default_rng(0), Budget(seconds=5.0, iterations=_WARM_UP_YIELDS))
     except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
         return time.perf_counter() - began
     return time.perf_counter() - began

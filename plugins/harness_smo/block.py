@@ -70,6 +70,10 @@ class SMOBlock(Solver):
         """Return this solver with ``gap`` set; what it costs are steps on the points near a violation."""
         return self.replaced(gap=gap)
 
+    def warm_ups(self) -> tuple[SMOBlock, ...]:
+        """Return both precisions: few points are solved in float64 alone."""
+        return (self, self.replaced(dtype="float32")) if self.dtype == "auto" else (self,)
+
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Start from the form's own feasible point."""
         form = problem.dual_form()

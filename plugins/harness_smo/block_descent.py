@@ -218,8 +218,9 @@ class Descent:
         self.known = np.concatenate(looked)
         # what is still in doubt is so by how it was computed once, and is computed anew
         doubtful = self.known[(self.doubt[self.known] > 0.0) & (self.slack()[self.known] < self.doubt[self.known])]
-        self.scores[doubtful] = self.kernel.expand(coef, doubtful)
-        self.doubt[doubtful] = 0.0
+        if len(doubtful):
+            self.scores[doubtful] = self.kernel.expand(coef, doubtful)
+            self.doubt[doubtful] = 0.0
         outside = self.known[self.slack()[self.known] < 0.0]
         if len(outside) == 0 or self._widened(outside, tau):
             return outside[:0]

@@ -164,12 +164,13 @@ class Level:
         self.kernel.counter.cache_hits += int(np.count_nonzero(held))
         # what came to rest at a bound seldom moves again: its row is kept only where slots abound
         missing, spare = np.flatnonzero(~held), cache.capacity - int(np.count_nonzero(held))
-        wanted = np.concatenate([missing[~resting[missing]], missing[resting[missing]][: cache.roomy]])[:spare]
+        moving, arrived, roomy = missing[~resting[missing]], missing[resting[missing]], cache.roomy
+        worth = np.concatenate([moving, arrived[:roomy]])
+        wanted, passing = worth[:spare], np.concatenate([worth[spare:], arrived[roomy:]])
         slots = cache.reserve(points[wanted])
         added = np.concatenate([cache.slot_of[points[held]], slots])
         self._fill(points[wanted], slots, added, np.concatenate([change[held], change[wanted]]))
         cache.at_rest(points[resting])
-        passing = np.setdiff1d(missing, wanted)
         if len(passing):
             coef = np.zeros(self.m)
             coef[points[passing]] = change[passing]

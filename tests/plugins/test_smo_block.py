@@ -325,3 +325,8 @@ def test_parameters_are_checked_and_named():
 def test_importing_the_plugin_compiles_nothing():
     code = "import sys, harness_smo; assert not {'numba', 'llvmlite', 'sklearn'} & set(sys.modules), 'too heavy'"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_both_precisions_are_warmed_up():
+    assert [solver.dtype for solver in SMOBlock().warm_ups()] == ["auto", "float32"]
+    assert SMOBlock(dtype="float64").warm_ups() == (SMOBlock(dtype="float64"),)

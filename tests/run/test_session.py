@@ -131,6 +131,19 @@ def test_compilation_in_the_measured_run_is_off_the_clock(tmp_path):
     assert record["compile_seconds"] > 0.02
 
 
+def test_the_warm_up_takes_every_way_that_the_solver_names(tmp_path):
+    path = str(PLUGINS / "two_ways.py")
+    registry = load_registry([path])
+    request = Study(
+        registry.select_solvers("two-ways"),
+        registry.select_datasets("checkerboard[n=200,n_test=50]"),
+        store=tmp_path / "s.sqlite",
+        plugin_paths=[path],
+    )
+    (record,) = compare(request, registry)
+    assert record["info"]["before"] == "few,many"
+
+
 def test_skipped_is_a_row(study):
     (record,) = compare(*study("smo", formulations=["l2-svc"]))
     assert record["status"] == "skipped"

@@ -1,0 +1,32 @@
+"""A solver of two ways, one of which few points never take: its warm-up names both."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
+
+seen: list[tuple[str, int]] = []  # ways and points of this process so far
+
+
+@dataclass(frozen=True)
+class TwoWays(Solver):
+    """The zero model; ``info`` tells what this process ran before."""
+
+    name = "two-ways"
+    solves = (CSVC,)
+    way: str = parameter("auto", "auto, few or many")
+
+    def warm_ups(self) -> tuple[Solver, ...]:
+        return self.replaced(way="few"), self.replaced(way="many")
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        before = sorted({way for way, n in seen if n < problem.n})
+        seen.append((self.way, problem.n))
+        yield Iterate(dual_coef=np.zeros(problem.n), done=True, info={"before": ",".join(before)})
+
+
+@hookimpl
+def harness_solvers() -> list[type[Solver]]:
+    return [TwoWays]
