@@ -2,6 +2,7 @@
 
 ``kernel-rate``  how fast this machine computes kernel values of this data, and how many a solution needs
 ``warm-start``   a solution at 2 C from the one at C, against a cold start
+``oracle-calls`` what a call of a solver as an oracle costs beside its kernel values
 ``peak-memory``  the peak of a solver's memory within a budget, without the cost of certifying what it has then
 ``adult-part``   the first n rows of adult
 """
@@ -30,6 +31,7 @@ from harness import (
 from harness.measure.machine import reset_peak_memory, status_bytes
 from harness.registry import load_registry
 
+CALL_SIZES = (200, 1000, 2000, 5000)  # points
 _BATCH = 256  # rows computed at a time: bounds the memory, costs no speed
 
 
@@ -103,6 +105,38 @@ class WarmStart(Solver):
 
 
 @dataclass(frozen=True)
+class OracleCalls(Solver):
+    """Calls ``oracle`` on random parts of the data from their solutions, where nothing is left to do but the overhead.
+
+    info has, for each size, the median CPU seconds of a call, of computing the scores that any start needs, and the
+    median of their difference in pairs.
+    """
+
+    name = "oracle-calls"
+    solves = (CSVC,)
+    oracle: str = parameter("smo", "the solver that is called")
+    calls: int = parameter(15, "of each size", ge=1)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        solver = get_solver(self.oracle)
+        info: dict[str, Any] = {}
+        for size in CALL_SIZES:
+            indices = np.sort(rng.choice(problem.n, min(size, problem.n), replace=False))
+            start = solver.solve(problem.restrict(indices)).dual_coef
+            called, computed = [], []
+            for _ in range(self.calls):
+                began = time.process_time()
+                solver.solve(problem.restrict(indices), start)
+                called.append(time.process_time() - began)
+                began = time.process_time()
+                problem.restrict(indices).kernel.expand(start)
+                computed.append(time.process_time() - began)
+            info[f"call_{size}"], info[f"scores_{size}"] = float(np.median(called)), float(np.median(computed))
+            info[f"overhead_{size}"] = float(np.median(np.subtract(called, computed)))
+        yield Iterate(np.zeros(problem.n), done=True, info=info)
+
+
+@dataclass(frozen=True)
 class PeakMemory(Solver):
     """Drives ``oracle`` for ``seconds`` (0: not at all) and tells the peak of the process's memory."""
 
@@ -151,7 +185,7 @@ class AdultPart(DataSource):
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
-    return [KernelRate, WarmStart, PeakMemory]
+    return [KernelRate, WarmStart, OracleCalls, PeakMemory]
 
 
 @hookimpl

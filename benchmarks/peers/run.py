@@ -12,7 +12,7 @@ falls on all alike. Every result is in OUT/results.jsonl before the next run sta
 
 Parts: ``peers`` (default stopping, and the time to a certified quality), ``scaling`` (subsets of growing size),
 ``limits`` (the rate of kernel values here, and how many a solution needs), ``warm`` (2 C from the solution at C),
-``memory`` (covtype with all 581,012 points under a budget of time).
+``calls`` (what a call as an oracle costs beside kernel values), ``memory`` (covtype with all 581,012 points under a budget of time).
 
 Sets in raw files are read from the folder that HARNESS_DATA names. Peers are in the extra ``peers``.
 """
@@ -39,8 +39,9 @@ from benchmarks.peers.suite import (  # noqa: E402
     scaling_sets,
 )
 
-PARTS = ("peers", "scaling", "limits", "warm", "memory")
+PARTS = ("peers", "scaling", "limits", "warm", "calls", "memory")
 WARM_SETS = ("adult", "mnist8-20k")
+CALL_SETS = ("twonorm-10k", "adult")
 MEMORY_SET = "covtype[n=581012,n_test=0]"
 MEMORY_SECONDS = 30.0
 _PROBE_LIMIT = 900.0
@@ -51,7 +52,9 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--suite", choices=("quick", "full"), default="quick")
     parser.add_argument("--sets", help="names of sets, separated by commas; instead of a suite")
-    parser.add_argument("--parts", help="separated by commas: peers,scaling,limits,warm,memory; all for --suite full")
+    parser.add_argument(
+        "--parts", help="separated by commas: peers,scaling,limits,warm,calls,memory; all for --suite full"
+    )
     parser.add_argument("--threads", default="1", help="numbers of threads, separated by commas")
     parser.add_argument("--solvers", help="labels of peers, separated by commas; default: all that are installed")
     parser.add_argument("--ours", help="this project's solver; default: smo-block, or smo where there is none")
@@ -101,10 +104,11 @@ def _labels(text: str) -> list[str]:
 
 
 def probes(bench: Bench, given: argparse.Namespace, ours: str) -> None:
-    """Measure the limits, the warm start and the memory."""
+    """Measure the limits, the warm start, the calls and the memory."""
     for part, sets, label in (
         ("limits", [SETS[name] for name in given.sets], f"kernel-rate[oracle={ours}]"),
         ("warm", [SETS[name] for name in WARM_SETS if name in given.sets], f"warm-start[oracle={ours}]"),
+        ("calls", [SETS[name] for name in CALL_SETS if name in given.sets], f"oracle-calls[oracle={ours}]"),
     ):
         for each in sets if part in given.parts else ():
             bench.run(

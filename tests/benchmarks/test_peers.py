@@ -203,6 +203,14 @@ def test_the_limit_counts_the_values_that_the_solution_needs():
     assert 1e5 < info["rate"] < 1e12
 
 
+def test_the_overhead_of_a_call_is_what_is_left_beside_the_scores(monkeypatch):
+    monkeypatch.setattr(probes, "CALL_SIZES", (20, 40))
+    info = probed(probes.OracleCalls(oracle="smo", calls=3), stated())
+    for size in (20, 40):
+        assert 0.0 < info[f"scores_{size}"] < info[f"call_{size}"]
+        assert 0.0 < info[f"overhead_{size}"] < info[f"call_{size}"]
+
+
 def test_the_warm_start_is_compared_with_a_cold_one():
     # the classes are apart: the solution at 2 C is that at C
     info = probed(probes.WarmStart(oracle="smo"), stated(cost=10.0, apart=3.0))
@@ -349,6 +357,8 @@ def full():
     warm = {"warm_cpu_seconds": 1.0, "warm_kernel_evaluations": 3, "warm_kkt": 1e-3}
     cold = {"cold_cpu_seconds": 4.0, "cold_kernel_evaluations": 4, "cold_kkt": 1e-3}
     rows.append(row("usps", "warm-start", 1.0, part="warm", info=warm | cold))
+    calls = {"call_200": 1.5e-3, "scores_200": 1e-3, "overhead_200": 0.5e-3}
+    rows.append(row("usps", "oracle-calls", 1.0, part="calls", info=calls))
     return Results(rows)
 
 
@@ -363,6 +373,7 @@ def test_the_tables_say_what_was_measured():
     assert "404 MB beyond data and cache (target: at most 200 MB)" in text["probes"]
     assert "144 MB beyond what the process held before and the cache" in text["probes"]
     assert "25 % of the time" in text["probes"]
+    assert "takes 1.5 ms on 200 points, 0.5 ms of it not for scores (target: at most 1 ms" in text["probes"]
     assert "a processor, 2 cores, 16 GB" in text["machine"]
 
 
