@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.kernels.columns import Columns
 from harness.kernels.crew import Crew
 from harness.kernels.functions import RBF, DotProductKernel, Kernel, Precomputed
 from harness.kernels.ways import Way, choose, scratch
@@ -116,7 +117,12 @@ class Engine:
             self.fill(rows, out, np.arange(len(rows)), columns, None)
         return out
 
-    def fill(self, rows: Block, out: Block, slots: Block, columns: Block | None, after: After | None) -> None:
+    def columns(self) -> Columns:
+        """Return an empty set of columns for fill()."""
+        own = self._own_way()
+        return Columns(self._whole.way(self.dtype), self._index) if own is None else Columns(own, None)
+
+    def fill(self, rows: Block, out: Block, slots: Block, columns: Block | Columns | None, after: After | None) -> None:
         """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each."""
         width = self.n if columns is None else len(columns)
         way, picked = self._columns(len(rows), columns)
@@ -148,8 +154,12 @@ class Engine:
         index = rows if self._index is None else self._index[rows]
         return self._whole.way(self.dtype).left(index, gathered=gathered)
 
-    def _columns(self, rows: int, columns: Block | None) -> tuple[Way, Block | None]:
+    def _columns(self, rows: int, columns: Block | Columns | None) -> tuple[Way, Block | None]:
         """Return the way that has the columns asked for, and which of its points they are; None for all, in order."""
+        if isinstance(columns, Columns):
+            if columns.way is not None:
+                return columns.way, None
+            columns = columns.index
         own = self._own_way()
         if own is not None:
             return own, columns

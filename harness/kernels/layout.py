@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numba import njit
 
+from harness.kernels.simd import CHUNK_BYTES
+
 if TYPE_CHECKING:
     from harness.kernels.ways import Block
 
@@ -28,6 +30,21 @@ def fill_panels(x: Block, centre: Block, dense: Block, first: int, panels: Block
         row = x[i]
         for f in range(len(dense)):
             panel[f, lane] = row[dense[f]] - centre[dense[f]]
+
+
+@njit(cache=True, nogil=True)
+def overwrite(
+    source: Block, depth: int, source_sq: Block, points: Block, places: Block, panels: Block, sq: Block
+) -> None:
+    """Copy ``points`` of the flat panels ``source`` to ``places`` of ``panels``, and their |x|^2; of equal depth and chunk."""
+    chunk = CHUNK_BYTES // panels.itemsize
+    for k in range(points.size):
+        i, place = points[k], places[k]
+        base = (i // chunk) * chunk * depth + i % chunk
+        target = (place // chunk) * chunk * depth + place % chunk
+        for f in range(depth):
+            panels[target + f * chunk] = source[base + f * chunk]
+        sq[place] = source_sq[i]
 
 
 @njit(cache=True, nogil=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.kernels.columns import Columns
 from harness.kernels.engine import Engine, width_of
 from harness.kernels.functions import Kernel, Linear, Precomputed
 
@@ -164,7 +165,7 @@ class KernelOracle:
         rows: Block,
         out: Block,
         slots: Block | None = None,
-        columns: Block | None = None,
+        columns: Block | Columns | None = None,
         after: Callable[[int, int], None] | None = None,
     ) -> None:
         """Compute K[rows, columns] straight into the caller's array, counted and not cached.
@@ -174,7 +175,7 @@ class KernelOracle:
         rows : (q,) training points; may be empty
         out : C-ordered 2-D array of the oracle's dtype, at least m columns wide; changed in place
         slots : (q,) rows of ``out``, all different: K[rows[p], columns] goes to ``out[slots[p], :m]``; 0 .. q-1 if None
-        columns : (m,) training points, all n if None
+        columns : (m,) training points, or those of :meth:`columns`; all n if None
         after : called as ``after(start, stop)`` when columns [start, stop) of all rows are in ``out``, while they are
             still in the core's cache, from the thread that computed them. The tiles are disjoint and cover all
             columns, in no particular order if there are several threads.
@@ -185,19 +186,27 @@ class KernelOracle:
         ValueError : ``out`` has another dtype, order or shape.
         """
         rows = self._checked(rows)
-        columns = None if columns is None else self._checked(columns)
+        columns = columns if columns is None or isinstance(columns, Columns) else self._checked(columns)
         width = self.n if columns is None else len(columns)
         slots = np.arange(len(rows)) if slots is None else np.asarray(slots, dtype=np.intp)
         self._check_target(out, slots, len(rows), width)
 
         def finished(start: int, stop: int) -> None:
             if self.ridge:
-                self._add_ridge(out, slots, rows, columns, start, stop)
+                points = columns.index if isinstance(columns, Columns) else columns
+                self._add_ridge(out, slots, rows, points, start, stop)
             if after is not None:
                 after(start, stop)
 
         self.engine.fill(rows, out, slots, columns, finished)
         self._count(len(rows) * width)
+
+    def columns(self) -> Columns:
+        """Return an empty set of points to be kept as columns for many a :meth:`fill`, see :class:`Columns`.
+
+        Its ``put(places, points)`` copies points to places 0, 1, ...; nothing is counted until values are computed.
+        """
+        return self.engine.columns()
 
     def _check_target(self, out: Block, slots: Block, count: int, width: int) -> None:
         if not (isinstance(out, np.ndarray) and out.ndim == 2 and out.flags.c_contiguous and out.dtype == self.dtype):

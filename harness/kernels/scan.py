@@ -193,6 +193,20 @@ class ScanWay:
         points = self._gathered(index, self._features, self._rare_number, self.rare_features)
         return ScanWay(self.kernel, len(index), points, self.rare, self.rare_features, differences=self.differences)
 
+    def put(self, source: ScanWay, index: Block, places: Block) -> None:
+        """Overwrite ``places`` of a way that ``source.take()`` made with the source's points ``index[places]``."""
+        from harness.kernels import compiled
+        from harness.kernels.layout import overwrite
+
+        panels, depth, sq, block, *rare = self.points
+        overwrite(source.points[0], depth, source.points[2], index[places], places, panels, sq)
+        if self.rare_features:
+            row_ptr, row_feature, row_value = source.rare
+            rare = compiled.rare_columns(
+                row_ptr, row_feature, row_value, index, self._rare_number, self.rare_features, block
+            )
+        self.points = (panels, depth, sq, block, *rare)
+
 
 def _panels(count: int, depth: int, dtype: np.dtype[Any]) -> tuple[int, int, int]:
     """Return the shape of the panels of ``count`` points: (panels, features, points of a panel)."""

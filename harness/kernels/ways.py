@@ -81,6 +81,9 @@ class Way(Protocol):
     def take(self, index: Block) -> Way:
         """Return a copy of the points ``index``, as columns for rows of this way."""
 
+    def put(self, source: Any, index: Block, places: Block) -> None:
+        """Overwrite ``places`` of a way that ``source.take()`` made with the source's points ``index[places]``."""
+
 
 def choose(kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> Way:
     """Return the fastest way for these points; see the module's constants for the rates."""
@@ -205,7 +208,11 @@ class GemmWay:
         return count * self.dtype.itemsize * (int(self._x.shape[1]) + 1)
 
     def take(self, index: Block) -> GemmWay:
-        return GemmWay(self.kernel, self._points(index), self.dtype, self._sq[index], None, index)
+        return GemmWay(self.kernel, self._points(index), self.dtype, self._sq[index], None, index.copy())
+
+    def put(self, source: GemmWay, index: Block, places: Block) -> None:
+        points = index[places]
+        self._x[places], self._sq[places], self._rows[places] = source._points(points), source._sq[points], points
 
 
 def _pieces(columns: Columns, features: int, dtype: np.dtype[Any]) -> Iterator[tuple[Columns, int, int]]:
@@ -255,6 +262,9 @@ class GeneralWay:
     def take(self, index: Block) -> Way:
         raise NotImplementedError("points of a kernel of its own are gathered where they are needed")
 
+    def put(self, source: Any, index: Block, places: Block) -> None:
+        raise NotImplementedError("points of a kernel of its own are gathered where they are needed")
+
 
 class PrecomputedWay:
     """Rows of a matrix of kernel values, read where they are."""
@@ -286,4 +296,7 @@ class PrecomputedWay:
         return 0
 
     def take(self, index: Block) -> Way:
+        raise NotImplementedError("kernel values are read where they are")
+
+    def put(self, source: Any, index: Block, places: Block) -> None:
         raise NotImplementedError("kernel values are read where they are")

@@ -1,0 +1,63 @@
+"""Points kept as columns: whatever stands where, fill() writes what block() returns for the same points."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import RBF, KernelOracle, Linear, Poly, Precomputed
+
+N = 300
+
+
+def oracle_of(kind: str, dtype: str, ridge: float = 0.0) -> KernelOracle:
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(N, 150 if kind == "wide" else 6))
+    if kind == "sparse":
+        x = scipy.sparse.csr_array(x * (rng.random(x.shape) < [0.9, 0.5, 0.04, 0.04, 0.03, 0.02]))
+    kernel = {"linear": Linear(), "poly": Poly(degree=3)}.get(kind, RBF(gamma=0.1))
+    if kind == "precomputed":
+        kernel, x = Precomputed(), kernel.block(x, x)
+    return KernelOracle(kernel, x, dtype=dtype, ridge=ridge)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("kind", ["rbf", "wide", "sparse", "linear", "poly", "precomputed"])
+@given(
+    seed=st.integers(0, 999), puts=st.lists(st.integers(0, 40), min_size=1, max_size=6),
+    far=st.sampled_from([30, 700]), ridge=st.sampled_from([0.0, 0.5]), view=st.sampled_from(["whole", "part", "own"]),
+)  # fmt: skip
+def test_fill_writes_the_block_of_the_points_put(kind, dtype, seed, puts, far, ridge, view) -> None:
+    rng = np.random.default_rng(seed)
+    oracle = oracle_of(kind, dtype, ridge)
+    if view != "whole":
+        if view == "part":  # the whole is laid out first, so that the view uses it
+            oracle.block(np.array([0]))
+        oracle = oracle.restrict(rng.permutation(N)[:100])
+    columns = oracle.columns()
+    standing: dict[int, int] = {}
+    for size in puts:
+        places, points = rng.permutation(far)[:size], rng.integers(0, oracle.n, size)[: min(size, far)]
+        columns.put(places, points)
+        standing.update(zip(places.tolist(), points.tolist(), strict=True))
+        expected = np.array([standing.get(place, 0) for place in range(max(standing, default=-1) + 1)], dtype=int)
+        np.testing.assert_array_equal(columns.index, expected)
+        assert len(columns) == len(expected)
+        rows, slots = rng.integers(0, oracle.n, 3), rng.permutation(5)[:3]
+        out = np.full((5, len(expected) + 2), np.nan, dtype=dtype)
+        before = oracle.counter.evaluations
+        oracle.fill(rows, out, slots, columns)
+        assert oracle.counter.evaluations == before + 3 * len(expected)
+        close = {"rtol": 1e-4, "atol": 1e-5} if dtype == "float32" else {"rtol": 1e-12, "atol": 1e-12}
+        np.testing.assert_allclose(out[slots, : len(expected)], oracle.block(rows, expected), **close)
+        out[slots, : len(expected)] = np.nan
+        assert np.isnan(out).all()
+
+
+def test_places_are_checked() -> None:
+    columns = oracle_of("rbf", "float64").columns()
+    with pytest.raises(ValueError, match="one place, 0 or more, for each point"):
+        columns.put(np.array([0, -1]), np.array([1, 2]))
+    with pytest.raises(ValueError, match=r"places has shape \(2,\) and points \(1,\)"):
+        columns.put(np.array([0, 1]), np.array([1]))
