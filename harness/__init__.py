@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from harness.problems.one_class import OneClass as OneClass
     from harness.problems.problem import Certificate as Certificate
     from harness.problems.problem import Problem as Problem
+    from harness.problems.ramp import RampSVC as RampSVC
     from harness.problems.svr import EpsSVR as EpsSVR
     from harness.registry import get_solver as get_solver
     from harness.solver import Iterate as Iterate
@@ -63,6 +64,7 @@ _HOME = {
     "harness.problems.hulls": ("L2SVC", "HardMargin", "ReducedHull"),
     "harness.problems.one_class": ("OneClass",),
     "harness.problems.problem": ("Certificate", "Problem"),
+    "harness.problems.ramp": ("RampSVC",),
     "harness.problems.svr": ("EpsSVR",),
     "harness.registry": ("get_solver",),
     "harness.solver": ("Iterate", "Solution", "Solver"),

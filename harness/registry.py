@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from harness.solver import Solver
 
 # set by the problem, not the solver
-PROBLEM_NAMES = ("C", "chi", "D", "epsilon", "nu", "class_weight", "gamma", "degree", "coef0")
+PROBLEM_NAMES = ("C", "chi", "D", "epsilon", "nu", "s", "class_weight", "gamma", "degree", "coef0")
 
 
 @dataclass(frozen=True)

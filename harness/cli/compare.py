@@ -42,6 +42,7 @@ _PARAMETERS = [
     Option(["--chi"], type=values.POSITIVES, section=_PROBLEM, help="Price of a squared violation (l2-svc).  [default: C]"),
     Option(["--D", "D"], type=values.POSITIVES, section=_PROBLEM, help="Bound of the weights (reduced-hull)."),
     Option(["--epsilon"], type=values.CONSTANTS, section=_PROBLEM, help="Half the width of the tube (eps-svr)."),
+    Option(["--s", "s"], type=values.BENDS, section=_PROBLEM, help="Score below which the loss is flat (ramp-svc)."),
     Option(["--nu"], type=values.POSITIVES, section=_PROBLEM, help="Share of outliers at most (one-class)."),
     Option(["--degree"], type=values.DEGREES, section=_PROBLEM, help="Degree of the polynomial kernel."),
     Option(["--coef0"], type=values.CONSTANTS, section=_PROBLEM, help="Constant of the polynomial kernel."),
@@ -154,7 +155,7 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
         kernel=given["kernel"],
         kernel_values={name: given[name] for name in ("gamma", "degree", "coef0") if given[name]},
         problem_values={
-            name: given[name] for name in ("C", "chi", "D", "epsilon", "nu", "class_weight") if given[name]
+            name: given[name] for name in ("C", "chi", "D", "epsilon", "nu", "s", "class_weight") if given[name]
         },
         seeds=given["seeds"],
         repeat=given["repeat"],

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from harness.run.study import RunSpec
 
-_PROBLEM = ("C", "chi", "D", "epsilon", "nu", "class_weight")
+_PROBLEM = ("C", "chi", "D", "epsilon", "nu", "s", "class_weight")
 _KERNEL = ("gamma", "degree", "coef0")
 
 

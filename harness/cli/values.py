@@ -99,6 +99,13 @@ def _gamma(text: str) -> float | str:
     return text if text == "scale" else positive(text)
 
 
+def _bend(text: str) -> float:
+    number = real(text)
+    if number >= 1.0:
+        raise ValueError(text)
+    return number
+
+
 def _weight(text: str) -> str:
     if text not in ("none", "balanced"):
         raise ValueError(text)
@@ -150,6 +157,7 @@ DEGREES = Converted(
 CONSTANTS = Converted(
     "LIST", listed(lambda text: real(text, least=0.0)), "a list of numbers >= 0; write for example 0,1"
 )
+BENDS = Converted("LIST", listed(_bend), "a list of numbers < 1; write for example -1,0")
 WEIGHTS = Converted("LIST", listed(_weight), "a list of 'none' and 'balanced'; write for example none,balanced")
 SEEDS = Converted("SEEDS", seeds, "a list of seeds; write whole numbers and ranges >= 0, for example 0,1,2 or 0-4")
 DURATION = Converted("TIME", duration, "a positive duration; write seconds or a number with s, m or h, for example 90s")

@@ -5,10 +5,11 @@ from harness.problems.dual import DualForm
 from harness.problems.hulls import L2SVC, HardMargin, ReducedHull
 from harness.problems.one_class import OneClass
 from harness.problems.problem import Certificate, Problem
+from harness.problems.ramp import RampSVC
 from harness.problems.svr import EpsSVR
 
 FORMULATIONS: dict[str, type[Problem]] = {
-    cls.name: cls for cls in (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass)
+    cls.name: cls for cls in (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass, RampSVC)
 }
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "HardMargin",
     "OneClass",
     "Problem",
+    "RampSVC",
     "ReducedHull",
 ]

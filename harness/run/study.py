@@ -23,7 +23,7 @@ class Study:
     formulations : ids; None: each solver's preferred one (see plan.py)
     kernel : name; None: the data set's default
     kernel_values : gamma, degree, coef0 -> list of values (numbers, or ``scale`` for gamma); empty: the data set's default
-    problem_values : C, chi, D, epsilon, nu, class_weight -> list of values; empty: the data set's default
+    problem_values : C, chi, D, epsilon, nu, s, class_weight -> list of values; empty: the data set's default
     time_limit : wall seconds inside a solver, None: none
     memory_limit : bytes of resident memory of a run's process, None: none
     threads : BLAS / OpenMP threads of a run

@@ -15,6 +15,7 @@ from harness.kernels.functions import RBF, Kernel, Linear, Precomputed
 from harness.kernels.oracle import KernelOracle
 from harness.problems.hulls import HardMargin
 from harness.problems.one_class import OneClass
+from harness.problems.ramp import RampSVC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -129,6 +130,9 @@ def _two_class_cases(formulation: type[Problem]) -> list[Case]:
         case("csr-linear", csr(x), y, linear, hard),
         case("precomputed", rbf.block(overlap, overlap), mixed, Precomputed(), soft),
     ]
+    if formulation is RampSVC:  # far on the wrong side: beyond s
+        wrong = np.where(np.arange(16) < 4, -y, y)
+        found.append(case("outliers", 2.0 * x, wrong, rbf, soft, "protocol", "outliers"))
     if formulation is not HardMargin:  # the hulls would touch: w = 0, and no direction to certify
         both = np.concatenate([overlap[:12], overlap[:3]])  # three points in both classes: reduced hulls stay apart
         found.append(case("opposite-labels", both, np.concatenate([mixed[:12], -mixed[:3]]), rbf, soft, "opposite"))

@@ -54,7 +54,7 @@ def spec(problem_parameters, kernel="rbf", kernel_parameters=None, formulation="
     return RunSpec("p", "s", {}, "d", "d", {}, formulation, problem_parameters, kernel, kernel_parameters or {}, 0, 0)
 
 
-GIVEN = dict.fromkeys(["C", "chi", "D", "epsilon", "nu", "class_weight", "gamma", "degree", "coef0", "metrics"])
+GIVEN = dict.fromkeys(["C", "chi", "D", "epsilon", "nu", "s", "class_weight", "gamma", "degree", "coef0", "metrics"])
 
 
 def test_metrics_that_no_run_has_the_targets_for():

@@ -1,0 +1,239 @@
+"""ramp-svc: the SVM with the ramp loss and no bias, and the convex problem that stands for it at one model.
+
+    min_w  J_s(w) = 1/2 |w|^2 + sum_i C_i R_s(y_i f_i),    R_s = H_1 - H_s,  H_t(z) = max(0, t - z),  s < 1
+
+The loss of a point is at most C_i (1 - s), however wrong it is. J_s is not convex and has no dual. Its concave part
+is replaced by its tangent at a model f: beta_i = C_i where y_i f_i < s, else 0. What is left lies above J_s, touches
+it at f, and is convex (one step of the concave-convex procedure, CCCP):
+
+    max_a  sum_i y_i a_i - 1/2 a' K a + (1 - s) sum_i beta_i    s.t.  0 <= y_i a_i + beta_i <= C_i
+
+Source: Ertekin, Bottou, Giles, Ignorance is Bliss: Non-Convex Online Support Vector Machines, section 5.1, (16)-(18),
+which leaves out the constant. No bias, as that paper's solvers have none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import parameters
+from harness.errors import InvalidModel, UsageError
+from harness.kernels.oracle import KernelOracle
+from harness.parameters import parameter
+from harness.problems.csvc import CSVCNoBias, CSVCParameters
+from harness.problems.dual import DualForm
+from harness.problems.problem import AT_BOUND, Certificate, Problem
+
+if TYPE_CHECKING:
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+ORACLE = "smo-block"  # re-solves the convex problem, by the registry's name
+_RESOLVED = 1e-6  # relative gap it is asked for
+_RESOLVABLE = 100_000  # points; beyond, the certificate makes do with the model's own coefficients
+
+
+@dataclass(frozen=True)
+class RampSVCParameters(CSVCParameters):
+    """Parameters of ramp-svc."""
+
+    s: float = parameter(-1.0, "the loss is flat below y f = s; minus infinity would be the hinge loss", lt=1)
+
+    def __post_init__(self) -> None:
+        parameters.check(self, owner="formulation 'ramp-svc'")
+
+
+class RampSVC(Problem):
+    """The SVM with the ramp loss. ``hinge`` is the same problem with the hinge loss; its ``upper`` holds C_i, (n,)."""
+
+    name = "ramp-svc"
+    parameter_class = RampSVCParameters
+    constraints = "|dual_coef_i| <= C_i and intercept 0"
+
+    def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Any = None) -> None:
+        super().__init__(kernel, targets, settings)
+        convex = CSVCParameters(C=settings.C, class_weight=settings.class_weight)
+        self.hinge = CSVCNoBias(kernel, targets, convex, upper)
+
+    @property
+    def C(self) -> float:
+        """The common price C before class weights."""
+        return float(self.settings.C)
+
+    @property
+    def s(self) -> float:
+        """Where the loss becomes flat, in units of y f."""
+        return float(self.settings.s)
+
+    @property
+    def upper(self) -> Vector:
+        """C_i, (n,); read-only."""
+        return self.hinge.upper
+
+    def restrict(self, indices: Any) -> Problem:
+        indices = np.asarray(indices, dtype=np.intp)
+        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings, self.upper[indices])
+
+    def feasibility_violation(self, dual_coef: Vector) -> float:
+        """How far coefficients leave [-C_i, C_i]: beyond, they are feasible for no choice of beta_i in {0, C_i}."""
+        return max(float(np.max(np.abs(dual_coef) - self.upper)), 0.0) / float(self.upper.max())
+
+    def checked(self, dual_coef: Any, intercept: Any, *, tolerance: float = 1e-6) -> tuple[Vector, float]:
+        coef, offset = super().checked(dual_coef, intercept, tolerance=tolerance)
+        _refuse_intercept(self, offset)
+        return coef, offset
+
+    def objective(self, dual_coef: Vector, scores: Vector) -> float:
+        """Return J_s of the model with ``scores`` = K dual_coef, both (n,)."""
+        margins = self.targets * scores
+        ramp = np.maximum(0.0, 1.0 - margins) - np.maximum(0.0, self.s - margins)
+        return 0.5 * float(dual_coef @ scores) + float(self.upper @ ramp)
+
+    def outliers(self, scores: Vector) -> Mask:
+        """Return which points have y f < s, and so beta = C (eq. 17), (n,)."""
+        return np.asarray(self.targets * scores < self.s)
+
+    def subproblem(self, outliers: Mask) -> RampSubproblem:
+        """Return the convex problem whose concave part is the tangent with beta_i = C_i at ``outliers``, (n,) bool."""
+        return RampSubproblem(self.kernel, self.targets, self.settings, self.upper, outliers)
+
+    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+        """J_s, and how far the model is from being stationary.
+
+        primal : J_s(w)
+        dual : the best dual value known of the convex problem at this model (the module's second formula): a lower
+            bound on *its* minimum, found by solving it anew, not on the minimum of J_s
+        gap, relative_gap : primal - dual, and that over max(1, J_s): no step of CCCP from here can take more off J_s's
+            convex majorant; 0 if and only if the model is a stationary point of CCCP. A model may be stationary and
+            far from the global minimum: no figure here says how far.
+        kkt_violation : see :meth:`kkt_violation`
+
+        Solving anew takes the registry's 'smo-block', up to 100,000 points; without it, or beyond, ``dual`` is the
+        value of the model's own coefficients, cut to the bounds, and the gap an upper bound that may be loose.
+
+        Raises
+        ------
+        InvalidModel : the intercept is not 0.
+        """
+        _refuse_intercept(self, intercept)
+        primal = self.objective(dual_coef, scores)
+        convex = self.subproblem(self.outliers(scores))
+        return Certificate.of_objectives(
+            primal,
+            self._best_dual(convex, dual_coef, scores),
+            kkt_violation=self.kkt_violation(dual_coef, scores),
+            feasibility_violation=self.feasibility_violation(dual_coef),
+        )
+
+    def _best_dual(self, convex: RampSubproblem, dual_coef: Vector, scores: Vector) -> float:
+        own = np.clip(dual_coef, convex.lower_bounds, convex.upper_bounds)
+        with self.kernel.uncounted():
+            moved = own - dual_coef
+            best = convex.dual(own, scores + self.kernel.expand(moved) if moved.any() else scores)
+            oracle = _oracle() if self.n <= _RESOLVABLE else None
+            if oracle is None:
+                return best
+            # cut as well: whatever the oracle returns, the value is one of the convex problem's dual
+            found = np.clip(oracle.solve(convex, own).dual_coef, convex.lower_bounds, convex.upper_bounds)
+            return max(best, convex.dual(found, self.kernel.expand(found)))
+
+    def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
+        """Return by how much, in units of f, the worst point misses the conditions of a stationary point.
+
+        With z = y f and a = y coef they are, for beta = 0: z >= s, z >= 1 unless a = C, z <= 1 unless a = 0; for
+        beta = C: z <= s, z >= 1 unless a = 0, z <= 1 unless a = -C. Of the two, the one that a point misses by less
+        counts; a < 0 rules the first out, a > 0 the second.
+        """
+        z, a, slack = self.targets * scores, self.targets * dual_coef, AT_BOUND * self.upper
+        short, over, flat = 1.0 - z, z - 1.0, z - self.s
+        plain = np.maximum(-flat, np.where(a < self.upper - slack, short, -np.inf))
+        plain = np.maximum(plain, np.where(a > slack, over, -np.inf))
+        tangent = np.maximum(flat, np.where(a < -slack, short, -np.inf))
+        tangent = np.maximum(tangent, np.where(a > -self.upper + slack, over, -np.inf))
+        missed = np.minimum(np.where(a < -slack, np.inf, plain), np.where(a > slack, np.inf, tangent))
+        return max(0.0, float(missed.max()))
+
+
+class RampSubproblem(Problem):
+    """The convex problem that CCCP solves at one model: c-svc-nobias with the bounds of ``outliers`` shifted by -y C.
+
+    Its objective holds the constant (1 - s) sum beta, so that primal and dual are upper bounds of J_s where they meet
+    it. No formulation to choose: :meth:`RampSVC.subproblem` makes it, for whoever needs an exact solver's answer.
+    """
+
+    name = "ramp-svc-subproblem"
+    parameter_class = RampSVCParameters
+    constraints = "0 <= y_i dual_coef_i + beta_i <= C_i and intercept 0"
+
+    def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Vector, outliers: Mask) -> None:
+        super().__init__(kernel, targets, settings)
+        self.upper = upper
+        self.beta: Vector = np.where(outliers, upper, 0.0)
+        self.constant = (1.0 - float(settings.s)) * float(self.beta.sum())
+        shift = self.beta * self.targets
+        self.lower_bounds: Vector = np.minimum(0.0, upper * self.targets) - shift
+        self.upper_bounds: Vector = np.maximum(0.0, upper * self.targets) - shift
+
+    def restrict(self, indices: Any) -> Problem:
+        indices = np.asarray(indices, dtype=np.intp)
+        outliers = self.beta[indices] > 0.0
+        return type(self)(
+            self.kernel.restrict(indices), self.targets[indices], self.settings, self.upper[indices], outliers
+        )
+
+    def dual_form(self) -> DualForm:
+        return DualForm(
+            linear=self.targets.copy(),
+            lower=self.lower_bounds.copy(),
+            upper=self.upper_bounds.copy(),
+            start=np.zeros(self.n),
+            copies=1,
+            groups=0,
+            group=np.zeros(self.n, dtype=np.int8),
+        )
+
+    def feasibility_violation(self, dual_coef: Vector) -> float:
+        outside = np.maximum(self.lower_bounds - dual_coef, dual_coef - self.upper_bounds)
+        return max(float(outside.max()), 0.0) / float(self.upper.max())
+
+    def dual(self, dual_coef: Vector, scores: Vector) -> float:
+        """Return the dual objective, constant included, from ``scores`` = K dual_coef, both (n,)."""
+        return float(self.targets @ dual_coef) - 0.5 * float(dual_coef @ scores) + self.constant
+
+    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+        """P, D, the gap, and the largest gradient that its bound does not hold.
+
+        Raises
+        ------
+        InvalidModel : the intercept is not 0.
+        """
+        _refuse_intercept(self, intercept)
+        gradient = self.targets - scores
+        loss = np.maximum(self.lower_bounds * gradient, self.upper_bounds * gradient)
+        slack = AT_BOUND * self.upper
+        rise = gradient[dual_coef < self.upper_bounds - slack].max(initial=0.0)
+        fall = -gradient[dual_coef > self.lower_bounds + slack].min(initial=0.0)
+        return Certificate.of_objectives(
+            0.5 * float(dual_coef @ scores) + float(loss.sum()) + self.constant,
+            self.dual(dual_coef, scores),
+            kkt_violation=max(float(rise), float(fall)),
+            feasibility_violation=self.feasibility_violation(dual_coef),
+        )
+
+
+def _refuse_intercept(problem: Problem, intercept: float) -> None:
+    if intercept != 0.0:
+        raise InvalidModel(f"the intercept is {intercept}; {problem.name} has none: it must be 0.")
+
+
+def _oracle() -> Any:
+    """Return the solver that solves the convex problem anew, or None where it is not installed."""
+    from harness.registry import get_solver
+
+    try:
+        return get_solver(ORACLE).with_target_gap(_RESOLVED)
+    except UsageError:
+        return None
