@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from harness.problems.hulls import L2SVC as L2SVC
     from harness.problems.hulls import HardMargin as HardMargin
     from harness.problems.hulls import ReducedHull as ReducedHull
+    from harness.problems.mistake_driven import MistakeDriven as MistakeDriven
     from harness.problems.one_class import OneClass as OneClass
     from harness.problems.problem import Certificate as Certificate
     from harness.problems.problem import Problem as Problem
@@ -62,6 +63,7 @@ _HOME = {
     "harness.problems.csvc": ("CSVC", "CSVCNoBias"),
     "harness.problems.dual": ("DualForm",),
     "harness.problems.hulls": ("L2SVC", "HardMargin", "ReducedHull"),
+    "harness.problems.mistake_driven": ("MistakeDriven",),
     "harness.problems.one_class": ("OneClass",),
     "harness.problems.problem": ("Certificate", "Problem"),
     "harness.problems.ramp": ("RampSVC",),

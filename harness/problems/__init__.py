@@ -3,13 +3,14 @@
 from harness.problems.csvc import CSVC, CSVCNoBias
 from harness.problems.dual import DualForm
 from harness.problems.hulls import L2SVC, HardMargin, ReducedHull
+from harness.problems.mistake_driven import MistakeDriven
 from harness.problems.one_class import OneClass
 from harness.problems.problem import Certificate, Problem
 from harness.problems.ramp import RampSVC
 from harness.problems.svr import EpsSVR
 
 FORMULATIONS: dict[str, type[Problem]] = {
-    cls.name: cls for cls in (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass, RampSVC)
+    cls.name: cls for cls in (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass, RampSVC, MistakeDriven)
 }
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "DualForm",
     "EpsSVR",
     "HardMargin",
+    "MistakeDriven",
     "OneClass",
     "Problem",
     "RampSVC",

@@ -1,0 +1,14 @@
+"""Kernel perceptrons, plain, averaged and with a budget: see :mod:`harness_perceptron.solvers`."""
+
+from __future__ import annotations
+
+from harness import Solver, hookimpl
+from harness_perceptron.solvers import AveragedPerceptron, BudgetPerceptron, KernelPerceptron
+
+__all__ = ["AveragedPerceptron", "BudgetPerceptron", "KernelPerceptron"]
+
+
+@hookimpl
+def harness_solvers() -> list[type[Solver]]:
+    """Return the solvers of this plugin."""
+    return [KernelPerceptron, AveragedPerceptron, BudgetPerceptron]

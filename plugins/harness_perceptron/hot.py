@@ -1,0 +1,124 @@
+"""Compiled loops of the perceptrons: what follows from kernel values that are already there."""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+_hot = nb.njit(cache=True, nogil=True, error_model="numpy")
+# sums may be reassociated, else they are not vectorised
+_hot_sum = nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+
+
+@_hot_sum
+def catch_up(scores, values, weights, first):  # type: ignore[no-untyped-def]
+    """Add the weighted sum of row p of ``values`` (b, m) from column first[p] on to scores[p]."""
+    for p in range(scores.size):
+        total = 0.0
+        for q in range(first[p], weights.size):
+            total += weights[q] * values[p, q]
+        scores[p] += total
+
+
+@_hot
+def _add(scores, weight, values):  # type: ignore[no-untyped-def]
+    for q in range(scores.size):
+        scores[q] += weight * values[q]
+
+
+@_hot
+def visit(scores, targets, among, places):  # type: ignore[no-untyped-def]
+    """Run the kernel perceptron over a block; write the places of its mistakes, return their number.
+
+    scores : (b,) f at the block's examples, kept up to date
+    among : (b, b) kernel values between them
+    """
+    count = 0
+    for p in range(scores.size):
+        if targets[p] * scores[p] <= 0.0:
+            places[count] = p
+            count += 1
+            _add(scores, targets[p], among[p])
+    return count
+
+
+@_hot
+def _against(x, slot, fetched, among, q):  # type: ignore[no-untyped-def]
+    """Return K between the member in ``slot`` and the block's example q."""
+    column = x.fetched[slot]
+    return fetched[q, column] if column >= 0 else among[x.born[slot], q]
+
+
+@_hot
+def _most_correct(x, y, own):  # type: ignore[no-untyped-def]
+    """Return the slot whose y_i (f(x_i) - alpha_i K_ii) is largest now that y k(x, .) has joined, -1: the newcomer.
+
+    x : the members, as many as may be; x.row : the newcomer's values against them
+    own : the newcomer's y_t (f(x_t) - alpha_t K_tt)
+
+    Among equals the first slot's, the newcomer last.
+    """
+    leaving, largest = -1, -np.inf
+    for s in range(x.example.size):
+        alpha = x.alpha[s]
+        margin = x.scores[s] + y * x.row[s] - alpha * x.gram[s, s]
+        if alpha < 0.0:
+            margin = -margin
+        if margin > largest:
+            leaving, largest = s, margin
+    return leaving if own <= largest else -1
+
+
+@_hot
+def _enter(x, slot, size, place, example, y, score):  # type: ignore[no-untyped-def]
+    """Put an example with coefficient y and score f(x) into a slot; x.row holds its values, its own included."""
+    _add(x.scores[:size], y, x.row[:size])
+    x.example[slot] = example
+    x.where[example] = slot
+    x.alpha[slot] = y
+    x.scores[slot] = score
+    x.fetched[slot] = -1
+    x.born[slot] = place
+    for s in range(size):
+        x.gram[slot, s] = x.row[s]
+        x.gram[s, slot] = x.row[s]
+
+
+@_hot
+def visit_with_budget(x, size, batch, targets, scores, fetched, among, beta):  # type: ignore[no-untyped-def]
+    """Run the budget perceptron over a block; return the number of its updates and of the members now.
+
+    batch, targets, scores : (b,) the block's examples, their labels, and f at them, kept up to date
+    fetched : (b, m) kernel values against the members at the block's beginning
+    among : (b, b) kernel values between the block's examples
+    """
+    limit = x.example.size
+    updates = 0
+    for p in range(scores.size):
+        y = targets[p]
+        if y * scores[p] > beta:
+            continue
+        updates += 1
+        slot = x.where[batch[p]]
+        if slot >= 0:
+            x.alpha[slot] += y
+            _add(x.scores[:size], y, x.gram[slot])
+            _add(scores, y, among[p])
+            continue
+        for s in range(size):
+            x.row[s] = _against(x, s, fetched, among, p)
+        slot = size if size < limit else _most_correct(x, y, y * scores[p])
+        if slot < 0:  # it joined and left at once
+            continue
+        if slot < size:
+            weight = x.alpha[slot]
+            _add(x.scores[:size], -weight, x.gram[slot])
+            for q in range(scores.size):
+                scores[q] -= weight * _against(x, slot, fetched, among, q)
+            x.where[x.example[slot]] = -1
+        else:
+            size += 1
+        _add(scores, y, among[p])
+        x.row[slot] = among[p, p]
+        _enter(x, slot, size, p, batch[p], y, scores[p])
+    return updates, size

@@ -1,0 +1,81 @@
+"""The list of mistakes, and every example's score as of the mistakes it has seen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_perceptron import hot
+
+if TYPE_CHECKING:
+    from harness import Problem
+
+    Vector = np.ndarray[Any, np.dtype[Any]]
+
+_VALUES = 4_000_000  # kernel values held at a time
+
+
+class Mistakes:
+    """The state of the kernel and the averaged perceptron.
+
+    f is the sum over the mistakes made, in their order, of y_k k(x_k, .). An example visited again needs those made
+    since only: ``seen`` says how many are in its ``scores``.
+
+    alpha : (n,) sum of y_k over the mistakes on an example
+    late : (n,) sum of y_k times the examples that were visited before the mistake
+    """
+
+    def __init__(self, problem: Problem, dtype: str) -> None:
+        self.kernel = problem.kernel.astype(dtype)
+        self.targets = problem.targets
+        n = problem.n
+        self.alpha, self.late, self.scores = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.seen = np.zeros(n, dtype=np.int64)
+        self.made = np.zeros(min(n, 1024), dtype=np.int64)  # the examples of the mistakes, in order; grows
+        self.mistakes, self.visited, self.members = 0, 0, 0
+        self._oldest = self._at_epoch = 0
+
+    @property
+    def due(self) -> int:
+        """Number of mistakes that the next block's kernel values are against, at most."""
+        return self.mistakes - self._oldest
+
+    def start_epoch(self) -> None:
+        """Note that every example has been visited since the last call."""
+        self._oldest, self._at_epoch = self._at_epoch, self.mistakes
+
+    def visit(self, batch: Vector) -> None:
+        """Visit the examples of ``batch``, all different, in order."""
+        scores = self._caught_up(batch)
+        targets = self.targets[batch]
+        if (targets * scores <= 0.0).any():  # else there is no mistake: f stays as it is
+            places = np.empty(len(batch), dtype=np.int64)
+            count = hot.visit(scores, targets, self.kernel.block(batch, batch), places)
+            self._note(batch[places[:count]], self.visited + places[:count])
+        self.visited += len(batch)
+        self.scores[batch] = scores
+        self.seen[batch] = self.mistakes
+
+    def averaged(self) -> Vector:
+        """Return the mean of alpha over the iterations so far, each as it was after its update."""
+        return self.alpha - self.late / max(1, self.visited)
+
+    def _caught_up(self, batch: Vector) -> Vector:
+        scores, seen = self.scores[batch], self.seen[batch]
+        step = max(1, _VALUES // len(batch))
+        for start in range(int(seen.min()), self.mistakes, step):
+            new = self.made[start : min(start + step, self.mistakes)]
+            hot.catch_up(scores, self.kernel.block(batch, new), self.targets[new], np.maximum(seen - start, 0))
+        return scores
+
+    def _note(self, examples: Vector, before: Vector) -> None:
+        """Add mistakes, of which each was made when ``before`` examples had been visited."""
+        self.members += int(np.count_nonzero(self.alpha[examples] == 0.0))
+        self.alpha[examples] += self.targets[examples]
+        self.late[examples] += self.targets[examples] * before
+        total = self.mistakes + len(examples)
+        if total > len(self.made):
+            self.made = np.concatenate([self.made, np.zeros(total, dtype=np.int64)])
+        self.made[self.mistakes : total] = examples
+        self.mistakes = total
