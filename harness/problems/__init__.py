@@ -10,7 +10,8 @@ from harness.problems.ramp import RampSVC
 from harness.problems.svr import EpsSVR
 
 FORMULATIONS: dict[str, type[Problem]] = {
-    cls.name: cls for cls in (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass, RampSVC, MistakeDriven)
+    cls.name: cls
+    for cls in (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass, RampSVC, MistakeDriven)
 }
 
 __all__ = [
