@@ -1,0 +1,217 @@
+"""The pictures of reports/lasvm-2005."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+from benchmarks.papers.lasvm_2005.parts import (
+    ADULT_SUPPORTS,
+    COUNTED,
+    CRITERIA,
+    DELTAS,
+    LIBSVM,
+    MNIST_SUPPORTS,
+    ONE,
+    TWO,
+    WAYS,
+    curve,
+    tau_of,
+    with_delta_max,
+)
+from benchmarks.papers.lasvm_2005.tables import NAMES, as_measured, cache_times, measured_sets
+from benchmarks.papers.results import Results, ratio
+
+COLOURS = {LIBSVM: "#444444", ONE: "#0072B2", TWO: "#56B4E9"}
+WAY_COLOURS = dict(zip(WAYS, ("#D55E00", "#0072B2", "#56B4E9"), strict=True))
+CRITERION_COLOURS = dict(zip(CRITERIA, ("#0072B2", "#D55E00", "#009E73", "#CC79A7"), strict=True))
+PERCENT = "test error, %"
+SUPPORT = "support vectors"
+
+
+def _save(figure: Any, path: Path) -> None:
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def figure8(results: Results, path: Path) -> bool:
+    """Draw LASVM x1 over LIBSVM for each set, ours and published: support vectors, kernel values, time."""
+    names = measured_sets(results)
+    panels = (
+        ("support vectors", "support_vectors", "support_vectors", LIBSVM),
+        ("kernel values (ours: over SMO's)", "kernel_evaluations", "kernel_values", COUNTED),
+        ("training time", "cpu", "seconds", LIBSVM),
+    )
+    height = 0.36 * len(names) + 1.6
+    figure, axes = plt.subplots(1, 3, figsize=(11, height), layout="constrained", sharey=True)
+    for panel, (title, quantity, column, below) in zip(axes, panels, strict=True):
+        for row, name in enumerate(names):
+            ours = ratio(*(results.median(name, tau_of(name, solver), quantity) for solver in (ONE, below)))
+            theirs = ratio(*(results.published.get("figure8", name, solver, column) for solver in (ONE, LIBSVM)))
+            for value, marker, colour in ((theirs, "D", "#BBBBBB"), (ours, "o", COLOURS[ONE])):
+                if value is not None:
+                    panel.plot(value, row, marker, color=colour)
+        panel.axvline(1.0, color="#222222", linewidth=1.0)
+        panel.set(title=title, xscale="log", xlabel="LASVM x1 over LIBSVM")
+        panel.xaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+        panel.xaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
+        panel.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+        panel.grid(axis="x", alpha=0.3)
+    axes[0].set_yticks(range(len(names)), names)
+    axes[0].invert_yaxis()
+    axes[0].plot([], [], "o", color=COLOURS[ONE], label="here")
+    axes[0].plot([], [], "D", color="#BBBBBB", label="published")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    _save(figure, path)
+    return bool(names)
+
+
+def figure6(results: Results, path: Path) -> bool:
+    """Draw the change of training time with the cache size."""
+    figure, axes = plt.subplots(figsize=(5.6, 3.8), layout="constrained")
+    drawn = False
+    for solver in (LIBSVM, ONE):
+        times = cache_times(results, solver)
+        if times:
+            drawn = True
+            means = [sum(each) / len(each) for each in times.values()]
+            axes.plot(list(times), means, "o-", color=COLOURS[solver], label=NAMES[solver])
+    axes.axhline(0.0, color="#222222", linewidth=0.8)
+    axes.set(xscale="log", xlabel="cache, MB", ylabel="time over LIBSVM with the largest cache, change in %")
+    if drawn:
+        axes.legend(frameon=False)
+    _save(figure, path)
+    return drawn
+
+
+def figure10(results: Results, path: Path) -> bool:
+    """Draw error, time and support vectors against delta_max, LIBSVM as a triangle on the right."""
+    figure, panels = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
+    drawn = False
+    for axes, (quantity, title) in zip(
+        panels, (("error", PERCENT), ("cpu", "seconds"), ("support_vectors", SUPPORT)), strict=True
+    ):
+        for way, name in WAYS.items():
+            points = [(d, results.mean("banana", with_delta_max(way, d), quantity)) for d in DELTAS]
+            points = [(d, value) for d, value in points if value is not None]
+            drawn = drawn or bool(points)
+            if points:
+                axes.plot(*zip(*points, strict=True), "o-", color=WAY_COLOURS[way], markersize=4, label=name)
+        level = results.mean("banana", LIBSVM, quantity)
+        if level is not None:
+            axes.plot(2.5 * max(DELTAS), level, "<", color=COLOURS[LIBSVM], markersize=10, label="LIBSVM")
+        axes.set(xscale="log", xlabel="delta_max", title=title)
+        axes.grid(alpha=0.25)
+    panels[1].set_yscale("log")
+    handles, names = panels[0].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
+    _save(figure, path)
+    return drawn
+
+
+def digits(results: Results, path: Path) -> bool:
+    """Draw error, time and support vectors of the ten binary classifiers (figures 1, 2, 5), and time against size (3)."""
+    names = [name for name in results.sets if name.startswith("mnist-") and "noise" not in name]
+    figure, panels = plt.subplots(2, 2, figsize=(9.5, 6.4), layout="constrained")
+    quantities = (("error", PERCENT), ("cpu", "seconds"), ("support_vectors", SUPPORT))
+    for axes, (quantity, title) in zip(panels.flat, quantities, strict=False):
+        for shift, (solver, colour) in enumerate(COLOURS.items()):
+            found = [(row, results.mean(name, solver, quantity, cache_mb=256.0)) for row, name in enumerate(names)]
+            found = [(row + 0.25 * (shift - 1), value) for row, value in found if value is not None]
+            if found:
+                axes.bar(*zip(*found, strict=True), width=0.25, color=colour, label=NAMES[solver])
+        axes.set_xticks(range(len(names)), [name.removeprefix("mnist-") for name in names])
+        axes.set(title=title, xlabel="digit against the rest")
+    for solver, colour in COLOURS.items():
+        points = [
+            (
+                results.mean(name, solver, "support_vectors", cache_mb=256.0),
+                results.mean(name, solver, "cpu", cache_mb=256.0),
+            )
+            for name in names
+        ]
+        known = [point for point in points if None not in point]
+        if known:
+            panels[1, 1].plot(*zip(*known, strict=True), "o", color=colour)
+    panels[1, 1].set(xlabel=SUPPORT, title="seconds against support vectors")
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    _save(figure, path)
+    return bool(names)
+
+
+def _curves(results: Results, name: str, criteria: Any, supports: Any, across: str, axes: Any) -> bool:
+    """Draw the error of each criterion against a quantity of its runs; return whether there was anything."""
+    drawn = False
+    for criterion in criteria:
+        points = [
+            (results.mean(name, solver, across), results.mean(name, solver, "error"))
+            for solver in curve(criterion, supports)
+        ]
+        known = sorted(point for point in points if None not in point)
+        if known:
+            drawn = True
+            axes.plot(
+                *zip(*known, strict=True),
+                "o-",
+                color=CRITERION_COLOURS[criterion],
+                markersize=4,
+                label=criterion.upper(),
+            )
+    level = results.mean(name, LIBSVM, "error")
+    if level is not None:
+        axes.axhline(level, color=COLOURS[LIBSVM], linestyle="--", label="LIBSVM")
+    axes.set(xscale="log", ylabel=PERCENT)
+    axes.grid(alpha=0.25)
+    return drawn
+
+
+ACROSS = {"info.visited": "examples processed", "cpu": "seconds, finishing included", "support_vectors": SUPPORT}
+
+
+def selection(results: Results, name: str, criteria: Any, supports: Any, path: Path) -> bool:
+    """Draw the error against examples, time and support vectors."""
+    figure, panels = plt.subplots(1, 3, figsize=(11.5, 3.8), layout="constrained", sharey=True)
+    found = [
+        _curves(results, name, criteria, supports, across, axes) for axes, across in zip(panels, ACROSS, strict=True)
+    ]
+    for axes, label in zip(panels, ACROSS.values(), strict=True):
+        axes.set_xlabel(label)
+    handles, labels = panels[0].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+    _save(figure, path)
+    return any(found)
+
+
+def figure11(results: Results, path: Path) -> bool:
+    """Draw figures 11 and 12."""
+    return selection(results, as_measured(results, "adult-split"), CRITERIA, ADULT_SUPPORTS, path)
+
+
+def figure13(results: Results, path: Path) -> bool:
+    """Draw figure 13."""
+    return selection(results, as_measured(results, "mnist-8"), CRITERIA[:3], MNIST_SUPPORTS, path)
+
+
+def figure14(results: Results, path: Path) -> bool:
+    """Draw figure 14, and its half of figure 15."""
+    return selection(results, as_measured(results, "mnist-8-noise"), CRITERIA[:3], MNIST_SUPPORTS, path)
+
+
+PICTURES = {
+    "figure8": figure8,
+    "figure10": figure10,
+    "digits": digits,
+    "figure6": figure6,
+    "figure11": figure11,
+    "figure13": figure13,
+    "figure14": figure14,
+}

@@ -1,0 +1,74 @@
+"""The parts of a report's page: tables, the machine, what is missing, and text between markers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from benchmarks.papers.results import Results
+from benchmarks.peers.report import filled
+
+NOT_MEASURED = "Not measured yet."
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table, the first column to the left and the others to the right; a sentence where it has no rows."""
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    if not lines:
+        return NOT_MEASURED
+    marks = "|".join([":--"] + ["--:"] * (len(head) - 1))
+    return "\n".join(["| " + " | ".join(head) + " |", f"|{marks}|", *lines])
+
+
+def number(value: float | None, form: str = ".3g") -> str:
+    """Return a number as text, empty where there is none."""
+    return "" if value is None else f"{value:{form}}"
+
+
+def beside(ours: float | None, theirs: float | None, form: str = ".3g") -> str:
+    """Return our number with the published one in parentheses."""
+    return number(ours, form) + ("" if theirs is None else f" ({number(theirs, form)})")
+
+
+def millions(value: float | None) -> float | None:
+    """Return a count in millions."""
+    return None if value is None else value / 1e6
+
+
+def machine(results: Results) -> str:
+    """Return where and when the rows were measured."""
+    if not results.headers:
+        return NOT_MEASURED
+    last = results.headers[-1]
+    found = last["machine"]
+    days = sorted({row["measured_at"][:10] for row in results.runs})
+    when = "" if not days else f", {days[0]}" + ("" if len(days) == 1 else f" to {days[-1]}")
+    wanted = ("python", "numpy", "numba", "scikit-learn")
+    versions = ", ".join(f"{name} {last['versions'][name]}" for name in wanted if name in last["versions"])
+    return (
+        f"{found['processor']}, {found['usable_cores']} cores, {found['memory_bytes'] / 2**30:.0f} GB{when}; "
+        f"one thread; {versions}. Times are CPU seconds inside the solver, without compilation."
+    )
+
+
+def missing(results: Results) -> str:
+    """Return what could not be measured, and what was stopped, a line each."""
+    lines = []
+    for row in results.missing:
+        what = row.get("solver") or ", ".join(row.get("datasets") or [])
+        measured = [run for run in results.runs if run["set"] == row["set"]]
+        if not any(
+            run["solver"] == row.get("solver") or run["dataset"] in (row.get("datasets") or []) for run in measured
+        ):
+            lines.append(f"* {row['set']}, {what}: {row['missing']}")
+    lines += [
+        f"* {row['set']}, {row['dataset']}, {row['solver']}, seed {row['seed']}: {row['reason']}"
+        for row in results.runs
+        if row["status"] != "ok"
+    ]
+    return "\n".join(dict.fromkeys(lines)) or "Nothing."
+
+
+def write(page: Path, sections: dict[str, str]) -> None:
+    """Put the sections into the page; the prose between them stays."""
+    page.write_text(filled(page.read_text(), sections))

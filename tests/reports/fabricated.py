@@ -1,0 +1,38 @@
+"""Rows as the studies of papers write them, made up."""
+
+HEADER = {
+    "part": "header",
+    "machine": {"processor": "a processor", "usable_cores": 2, "memory_bytes": 2**34},
+    "versions": {"python": "3.11", "numpy": "2"},
+    "measured_at": "2026-01-02T03:04:05",
+}
+
+
+def row(name, solver, **changed):
+    """One finished run."""
+    found = {
+        "set": name,
+        "solver": solver,
+        "dataset": name,
+        "seed": 0,
+        "formulation": "c-svc",
+        "cache_mb": 256.0,
+        "C": 1.0,
+        "gamma": 1.0,
+        "status": "ok",
+        "reason": "",
+        "error": 1.0,
+        "support_vectors": 100,
+        "core_set_size": 100,
+        "kernel_evaluations": 1e6,
+        "cpu": 1.0,
+        "seconds": 1.0,
+        "dual": 1.0,
+        "relative_gap": 1e-3,
+        "metrics": {},
+        "info": {},
+        "trace": [],
+        "n_train": 1000,
+        "measured_at": "2026-01-02",
+    }
+    return {**found, **changed}
