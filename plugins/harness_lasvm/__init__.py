@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from harness import Solver, hookimpl
+from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
 from harness_lasvm.solver import LASVM
 
-__all__ = ["LASVM"]
+__all__ = ["LASVM", "LASVMG", "LASVMI", "LASVMNC", "FullSVM"]
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of this plugin."""
-    return [LASVM]
+    return [LASVM, LASVMG, LASVMNC, LASVMI, FullSVM]

@@ -1,0 +1,245 @@
+"""LASVM-G, LASVM-NC, LASVM-I and the Full SVM: online kernel machines without a bias, driven by the duality gap.
+
+S holds the members with their signed coefficients alpha and gradients g_s = y_s - sum_t alpha_t K_st. Without a bias
+one coordinate at a time is feasible. For each example, in random order: PROCESS lets it into S and searches along its
+coordinate, then REPROCESS searches along the coordinate with the largest violation until the duality gap over S is at
+most max(C, gap target). CLEAN, every so many examples, removes members with alpha = 0.
+
+Cost: an example |S| kernel values and a pass over S for its gradient; each search along a coordinate one pass over S,
+which also renews the gap, the gap target and the next violation.
+
+Source: Ertekin, Bottou, Giles, Ignorance is Bliss: Non-Convex Online Support Vector Machines, sections 4-7. Where the
+printed pseudo-code cannot be meant, here is what the derivation gives:
+
+* gap, eq. (9). With A_i <= alpha_i <= B_i the primal of (18) is 1/2 |w|^2 + sum max(A_i g_i, B_i g_i), so
+  G = sum (max(A_i g_i, B_i g_i) - alpha_i g_i): no term is negative. For beta_i = 0 that is
+  sum (C max(0, y_i g_i) - alpha_i g_i); the printed sign binds both terms, and its y_i is missing. The derivation in
+  section 4.1 has the two identities |w|^2 = sum alpha_l f_l and h |h|_+ = |h|_+^2 garbled; its last line does not hold.
+* gap target, eq. (8): the maximum with 0 stands under the root. The sums run over the l support vectors: over all of
+  S, as printed, the argument is no spread of l values and turns negative. h_i = (A_i + B_i) g_i, which is C_i y_i g_i
+  for beta_i = 0 and changes its sign, as the loss does, for beta_i = C.
+* PROCESS, step 2, else-branch: min(B_i - alpha_i, g_i / K_ii), printed with max. Step 1 means y_i. In later epochs a
+  member is processed with the alpha that it has.
+* REPROCESS, steps 4-5: i is the index chosen in step 3, also in the else-branch. Step 2, to bail out if (i, j) is no
+  tau-violating pair, is the rule of the SVM with a bias: here a single coordinate violates if g > tau and it may
+  rise, or g < -tau and it may fall. If none does, the loop ends whatever the gap is, else it would never.
+* CLEAN: of the members with alpha = 0 those stay that are nearest to a violation, y_i g_i largest (for beta_i = C:
+  -y_i g_i). The printed |g_i|_+ does not depend on the label, and 'highest gradients' would remove the violators.
+* K_ii is taken to be at least 1e-12. S is seeded as lasvm's, with the first five examples of each class in the first
+  epoch's order, with beta = 0: otherwise, at f = 0 and s > 0, every example would lie on the flat part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+
+from harness import CSVCNoBias, Iterate, Problem, RampSVC, Solver, parameter
+
+if TYPE_CHECKING:
+    from harness_lasvm.expansion import Expansion
+    from harness_lasvm.nobias_loops import Ledger
+
+_SEEDS = 5  # of each class
+_PAUSE = 1000  # REPROCESS operations between two yields
+
+
+@dataclass(frozen=True)
+class _NoBias(Solver):
+    """What the four have in common; ``rule`` says what becomes of an example off the ramp."""
+
+    exact: ClassVar[bool] = False  # examples cleaned away in the last epoch are not looked at again
+    rule: ClassVar[Literal["hinge", "ramp", "ignore"]] = "hinge"
+
+    epochs: int = parameter(1, "passes over the examples, each in a fresh random order", ge=1)
+    finishing: bool = parameter(False, "after the epochs, REPROCESS until no member violates by more than tau")
+    tau: float = parameter(1e-3, "a member violates if its gradient points inside its bounds and is larger", gt=0)
+    cache_mb: float | None = parameter(None, "memory for kernel rows, MB of 2^20 bytes; none: the problem's own", gt=0)
+    block: int = parameter(256, "most candidates whose kernel rows are computed together", ge=1)
+    dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel rows; gradients are float64")
+
+    @property
+    def cleaning(self) -> tuple[int, int]:
+        """Examples between two CLEANs (0: never), and members with alpha = 0 that it leaves."""
+        return 0, 0
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with the finishing step, and tau at most ``gap``.
+
+        Over S no violation above tau leaves a gap of at most tau sum C_i over the members off their bounds; over all
+        examples it also depends on the epochs. On ramp-svc it bounds the gap of the last convex problem only.
+        """
+        return self.replaced(finishing=True, tau=min(self.tau, gap))
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        from harness_lasvm import nobias_loops as loops
+        from harness_lasvm.expansion import Expansion
+
+        hinge = problem.hinge if isinstance(problem, RampSVC) else cast("CSVCNoBias", problem)
+        cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
+        expansion = Expansion(hinge, cache_mb=cache_mb, block=self.block, dtype=self.dtype)
+        ledger = self._ledger(problem, hinge.C)
+        for epoch in range(1, self.epochs + 1):
+            order = rng.permutation(problem.n)
+            if epoch == 1:
+                _admit(expansion, _firsts(problem.targets, order))
+            for _ in self._epoch(expansion, ledger, order):
+                yield self._iterate(expansion, ledger, epoch)
+        if self.finishing:
+            for _ in self._finish(expansion, ledger):
+                yield self._iterate(expansion, ledger, self.epochs)
+        if self.cleaning[0]:
+            loops.clean(expansion.members, ledger, 0)
+        yield self._iterate(expansion, ledger, self.epochs, done=True)
+
+    def _ledger(self, problem: Problem, price: float) -> Ledger:
+        from harness_lasvm import nobias_loops as loops
+
+        reals, counts = np.zeros(8), np.zeros(9, dtype=np.int64)
+        reals[loops.PRICE], reals[loops.TAU] = price, self.tau
+        reals[loops.BEND] = problem.s if isinstance(problem, RampSVC) else -np.inf
+        counts[loops.CLEAN_EVERY], counts[loops.MAX_INACTIVE] = self.cleaning
+        counts[loops.RULE] = {"hinge": loops.HINGE, "ramp": loops.RAMP, "ignore": loops.IGNORE}[self.rule]
+        return loops.Ledger(reals, counts, np.zeros((3, problem.n)))
+
+    def _epoch(self, expansion: Expansion, ledger: Ledger, order: Any) -> Iterator[None]:
+        """Run the online iterations over ``order``; pause after every block, and within one after many REPROCESS."""
+        from harness_lasvm import nobias_loops as loops
+        from harness_lasvm import state
+
+        counts = expansion.counts
+        visited = 0
+        while visited < len(order):
+            if not expansion.size:  # all cleaned away; a request needs a member
+                _admit(expansion, order[visited : visited + 1])
+            work = expansion.fetch(order[visited:])
+            loops.measure(expansion.members, ledger)  # the slots may have moved
+            code = None
+            while code not in (state.DONE, state.STALE):
+                counts[state.PAUSE] = counts[state.OPERATIONS] + max(_PAUSE, 2 * self.block)
+                code = loops.online(expansion.members, expansion.box, ledger, *work)
+                if code == state.NEED_ROW:
+                    expansion.supply()
+                elif code == state.PAUSED:
+                    yield
+            visited += int(counts[state.AT])
+            yield
+
+    def _finish(self, expansion: Expansion, ledger: Ledger) -> Iterator[None]:
+        """REPROCESS until no member violates; pause every so many."""
+        from harness_lasvm import nobias_loops as loops
+        from harness_lasvm import state
+
+        counts = expansion.counts
+        code = None
+        while code != state.DONE:
+            counts[state.PAUSE] = counts[state.OPERATIONS] + _PAUSE
+            code = state.NEED_ROW
+            while code == state.NEED_ROW:
+                code = loops.finish(expansion.members, ledger)
+                if code == state.NEED_ROW:
+                    expansion.supply()
+            yield
+
+    def _iterate(self, expansion: Expansion, ledger: Ledger, epoch: int, *, done: bool = False) -> Iterate:
+        from harness_lasvm import hot
+        from harness_lasvm import nobias_loops as loops
+
+        hot.write(expansion.members)
+        reals, counts = ledger.reals, ledger.counts
+        info = {
+            "gap": float(reals[loops.GAP]),
+            "gap_target": float(reals[loops.TARGET]),
+            "members": expansion.size,
+            "support": int(counts[loops.SUPPORT]),
+            "epoch": epoch,
+            "rows_recomputed": expansion.rows_recomputed,
+        }
+        if self.rule == "ramp":
+            info["reversed"] = int(counts[loops.REVERSED])
+        if self.rule == "ignore":
+            info["skipped"] = int(counts[loops.SKIPPED])
+        return Iterate(
+            dual_coef=expansion.members.coef,
+            done=done,
+            step=expansion.operations,
+            core_set=expansion.size,
+            info=info,
+        )
+
+
+@dataclass(frozen=True)
+class FullSVM(_NoBias):
+    """LASVM-G without CLEAN: every example stays in the expansion.
+
+    A step is one PROCESS or REPROCESS, those that bail out included. ``info``: gap (over S, in units of the
+    objective), gap_target (of the last example), members (|S|), support (members with alpha != 0), epoch,
+    rows_recomputed (kernel rows of members that memory did not hold).
+    """
+
+    name: ClassVar[str] = "full-svm"
+    solves: ClassVar[tuple[type[Problem], ...]] = (CSVCNoBias,)
+
+
+@dataclass(frozen=True)
+class _Cleaned(_NoBias):
+    """Those with CLEAN."""
+
+    max_inactive: int = parameter(500, "members with alpha = 0 that CLEAN leaves; the last one leaves none", ge=0)
+    clean_every: int = parameter(300, "examples between two CLEANs", ge=1)
+
+    @property
+    def cleaning(self) -> tuple[int, int]:
+        """The two parameters."""
+        return self.clean_every, self.max_inactive
+
+
+@dataclass(frozen=True)
+class LASVMG(_Cleaned):
+    """Online, the number of REPROCESS steps set by the duality gap; converges to the SVM without a bias.
+
+    Steps and ``info`` are those of full-svm.
+    """
+
+    name: ClassVar[str] = "lasvm-g"
+    solves: ClassVar[tuple[type[Problem], ...]] = (CSVCNoBias,)
+
+
+@dataclass(frozen=True)
+class LASVMNC(_Cleaned):
+    """LASVM-G with the ramp loss: an example that arrives with y f < s gets beta = C, which it keeps as a member.
+
+    Steps and ``info`` are those of full-svm, and ``info`` has reversed: the examples that got beta = C so far. As
+    beta is not renewed while an example is a member, the model need not be a stationary point of ramp-svc.
+    """
+
+    name: ClassVar[str] = "lasvm-nc"
+    solves: ClassVar[tuple[type[Problem], ...]] = (RampSVC,)
+    rule: ClassVar[Literal["hinge", "ramp", "ignore"]] = "ramp"
+
+
+@dataclass(frozen=True)
+class LASVMI(_Cleaned):
+    """LASVM-G that skips an example which arrives off the ramp: y f > 1 or y f < s.
+
+    Steps and ``info`` are those of full-svm, and ``info`` has skipped: the examples ignored so far. The steps are
+    those of the hinge loss over the examples taken.
+    """
+
+    name: ClassVar[str] = "lasvm-i"
+    solves: ClassVar[tuple[type[Problem], ...]] = (RampSVC,)
+    rule: ClassVar[Literal["hinge", "ramp", "ignore"]] = "ignore"
+
+
+def _admit(expansion: Expansion, examples: Any) -> None:
+    """Let ``examples`` into S with alpha = 0 and beta = 0; right while f = 0."""
+    expansion.admit(examples, np.zeros(len(examples)), expansion.box.targets[examples])
+
+
+def _firsts(targets: Any, order: Any) -> Any:
+    """Return the first few examples of each class in ``order``."""
+    firsts = [np.flatnonzero(targets[order] == label)[:_SEEDS] for label in (1.0, -1.0)]
+    return order[np.sort(np.concatenate(firsts))]
