@@ -39,31 +39,37 @@ class Columns:
     def __len__(self) -> int:
         return len(self.index)
 
-    def put(self, places: Block, points: Block) -> None:
-        """Let the points stand at ``places`` (both (q,)); unfilled places below the last one hold point 0.
+    def put(self, places: Block, points: Block, count: int | None = None) -> None:
+        """Let the points stand at ``places`` (both (q,)); unfilled places hold point 0.
+
+        count : places from now on, those from there on are given up; None: so many as before, or as ``places`` need
 
         Raises
         ------
-        ValueError : a place is negative, or the two arrays differ in shape.
+        ValueError : a place is negative or not below ``count``, or the two arrays differ in shape.
         """
-        if places.shape != points.shape or (places.size and places.min() < 0):
+        needed = int(places.max()) + 1 if places.size else 0
+        count = max(len(self.index), needed) if count is None else count
+        if places.shape != points.shape or needed > count or (places.size and places.min() < 0):
             raise ValueError(
-                f"places has shape {places.shape} and points {points.shape}; give one place, 0 or more, for each point."
+                f"places has shape {places.shape} and points {points.shape}; give one place, from 0 to {count - 1}, "
+                "for each point."
             )
-        if not places.size:
+        if not places.size and count == len(self.index):
             return
-        count = max(len(self.index), int(places.max()) + 1)
         grown = count > len(self._index)
         if grown:
             longer: Block = np.zeros(max(_LEAST_PLACES, int(_GROWTH * count)), dtype=np.intp)
             longer[: len(self.index)] = self.index
             self._index = longer
+        self._index[len(self.index) : count] = 0
         self._index[places] = points
-        self.index = self._index[:count]
+        before, self.index = len(self.index), self._index[:count]
         if self._source.bytes_of(1):
             index: Any = self._index if self._own is None else self._own[self._index]
             if grown:
                 self.way = self._source.take(index)
             assert self.way is not None
-            if not grown:
-                self.way.put(self._source, index[:count], places)
+            unfilled = np.ones(max(0, count - before), dtype=bool)
+            unfilled[places[places >= before] - before] = False
+            self.way.put(self._source, index[:count], np.concatenate([places, before + np.flatnonzero(unfilled)]))

@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_lasvm import hot, state
+from harness_lasvm import hot, pool, state
 
 if TYPE_CHECKING:
     from harness import CSVC
 
     Vector = np.ndarray[Any, np.dtype[Any]]
 
-_SMALLEST_BLOCK = 8
+_SMALLEST_BLOCK = 32
+_AMONG = 0.1  # of the kernel values may be between candidates, rather than with S
+_LEAST_SHARE = 0.02  # of the candidates is taken to enter
 _LEAST_WIDTH = 512  # slots a stored row has at first, where memory does not hold all rows in full
 _GROWTH = 1.25
+_HOLES = 16  # are left open, or one slot in so many: kernel values are computed for them too
+_TOGETHER = 16  # new members whose values are worth being written to all rows at once
 _PAGE = 16  # a row starts at a multiple of this many values
 _DELTA_VALUES = 4_000_000  # kernel values held at a time while the inactive members' gradients are renewed
 
@@ -47,8 +51,11 @@ class Expansion:
 
     def __init__(self, problem: CSVC, *, cache_mb: float, block: int, dtype: str) -> None:
         self.kernel = problem.kernel.astype(dtype)
+        self._columns = self.kernel.columns()  # the points of S by slot, and behind them those of a block
+        self._memory = np.empty(0, dtype=dtype)  # for the values of a block: fresh pages cost as much as the values
         self.n = problem.n
         self.block = block
+        self._entering = 1.0  # share of the last block's candidates that were likely to enter
         self.rows_recomputed = 0
         self.inactive: list[Inactive] = []
         n = self.n
@@ -129,7 +136,7 @@ class Expansion:
         # one row is spare: it takes the next candidate's values
         rows = np.sort(rows[np.argsort(x.rows[state.USED, rows])[max(0, len(rows) - (n_rows - 1)) :]])
         owners = place[x.rows[state.SLOT_OF, rows]]
-        hot.move_rows(x.pool, rows, keep, old_width, width)
+        pool.move_rows(x.pool, rows, keep, old_width, width)
         held = len(rows)
         x.rows[state.SEEN, :held], x.rows[state.USED, :held], x.rows[state.SLOT_OF, :held] = (
             x.rows[state.SEEN, rows],
@@ -150,13 +157,15 @@ class Expansion:
         x.lists[state.FREE_ROW, :free] = np.arange(n_rows - 1, held - 1, -1)
         counts[state.TOP], counts[state.HOLES], counts[state.ZEROS] = len(keep), 0, len(zeros)
         counts[state.WIDTH], counts[state.ROWS], counts[state.FREE_ROWS] = width, n_rows, free
-        counts[state.SPARE] = hot.take_row(x)
+        counts[state.SPARE] = pool.take_row(x)
         hot.scan(x)
 
     def _make_room(self, entering: int) -> None:
         """Let ``entering`` members find slots, columns and places in the log."""
         counts, top = self.counts, int(self.counts[state.TOP])
-        if counts[state.HOLES] > max(64, top // 4):
+        if counts[state.CLOCK] - counts[state.CAUGHT] >= _TOGETHER:
+            pool.catch_up(self.members)
+        if counts[state.HOLES] > max(_HOLES, top // _HOLES):
             self._relayout(self.live(), int(counts[state.WIDTH]))
             top = int(counts[state.TOP])
         needed = min(self.n, top + entering)
@@ -169,52 +178,92 @@ class Expansion:
 
     # -- kernel values ------------------------------------------------------------------------------
 
+    def _point(self, others: Vector) -> None:
+        """Let the kernel's columns be those of slots 0 .. top - 1, a hole's any, and behind them the examples ``others``."""
+        top = int(self.counts[state.TOP])
+        members = self.members.slots[state.MEMBER, :top]
+        known = self._columns.index[:top]
+        stale = members[: len(known)] != known
+        places = np.concatenate([np.flatnonzero(stale), np.arange(len(known), top)])
+        places = places[members[places] >= 0]
+        behind = np.arange(top, top + len(others))
+        self._columns.put(
+            np.concatenate([places, behind]), np.concatenate([members[places], others]), top + len(others)
+        )
+
+    def _values(self, examples: Vector, others: Vector) -> Vector:
+        """Return K(examples, slots 0 .. top - 1 and then ``others``); the next call overwrites it."""
+        self._point(others)
+        shape = (len(examples), len(self._columns))
+        if len(self._memory) < shape[0] * shape[1]:
+            self._memory = np.empty(int(_GROWTH * shape[0] * shape[1]), dtype=self._memory.dtype)
+        values = self._memory[: shape[0] * shape[1]].reshape(shape)
+        self.kernel.fill(examples, values, columns=self._columns)
+        return values
+
     def admit(self, examples: Vector, alphas: Vector, grads: Vector) -> None:
         """Let ``examples``, none of them members, into S."""
         for start in range(0, len(examples), self.block):
             part = slice(start, start + self.block)
             entering = np.asarray(examples[part], dtype=np.int64)
             self._make_room(len(entering))
-            slots = self.live()
-            values = self.kernel.block(entering, np.concatenate([self.members.slots[state.MEMBER, slots], entering]))
-            hot.admit(self.members, self.box, entering, alphas[part], grads[part], values, slots)
+            hot.admit(self.members, self.box, entering, alphas[part], grads[part], self._values(entering, entering))
 
-    def fetch(self, upcoming: Vector) -> tuple[Any, ...]:
+    def fetch(self, upcoming: Vector, *, foresee: bool = False) -> tuple[Any, ...]:
         """Compute the kernel rows of the next candidates; return what :func:`hot.online` needs of them.
 
-        Candidates among themselves cost block^2 values that a row at a time would not: the block stays
-        below a tenth of S, so that this adds at most a tenth.
+        Candidates among themselves cost values that a row at a time would not. The block stays small enough that
+        this adds about a tenth to the values against S. With ``foresee`` only those likely to enter count: the
+        others' columns are computed if they enter after all.
+
+        Returns
+        -------
+        (candidates, places, fetched, among, starts, lengths) : places, of each candidate the row of ``fetched`` or -1;
+        starts and lengths, the runs of slots that the first columns of ``fetched`` belong to; among, K between the
+        rows' candidates, with NaN in the diagonal where the column has not been computed.
         """
-        size = min(self.block, max(_SMALLEST_BLOCK, self.size // 10))
+        share = self._entering if foresee else 1.0
+        size = min(self.block, max(_SMALLEST_BLOCK, int(_AMONG * self.size / share)))
         candidates = np.array(upcoming[:size], dtype=np.int64)
         self._make_room(len(candidates))
         outside = self.members.lists[state.WHERE, candidates] < 0
         places = np.where(outside, np.cumsum(outside) - 1, -1)
+        top = int(self.counts[state.TOP])
         fresh = candidates[outside]
-        slots = self.live()
-        fetched = self.kernel.block(fresh, self.members.slots[state.MEMBER, slots])
-        among = self.kernel.block(fresh, fresh)
-        breaks = np.flatnonzero(np.diff(slots) != 1) + 1
-        firsts = np.concatenate([[0], breaks]).astype(np.int64)
-        starts = slots[firsts]
-        lengths = np.diff(np.concatenate([firsts, [len(slots)]]))
+        if foresee:
+            fetched = self._values(fresh, np.empty(0, dtype=np.int64))
+            likely = np.zeros(len(fresh), dtype=np.bool_)
+            self._entering = max(_LEAST_SHARE, hot.foresee(self.members, self.box, fresh, fetched, likely) / len(fresh))
+            self._among = np.full((len(fresh), len(fresh)), np.nan, dtype=fetched.dtype)
+            self._among[:, likely] = self.kernel.block(fresh, fresh[likely])
+        else:
+            fetched = self._values(fresh, fresh)
+            self._among = fetched[:, top:].copy()
+        self._fresh = fresh
         self.counts[state.AT] = self.counts[state.STAGE] = self.counts[state.BORN] = 0
-        return candidates, places, fetched, among, starts, lengths
+        return candidates, places, fetched, self._among, np.zeros(1, dtype=np.int64), np.array([top])
 
     def supply(self) -> None:
-        """Compute what the row of the wanted slot lacks."""
+        """Compute what the loops want: what the row of a slot lacks, or a candidate's values with those after it."""
         x, counts = self.members, self.counts
-        slot = int(counts[state.WANTED])
+        slot, width = int(counts[state.WANTED]), int(counts[state.WIDTH])
+        if slot < 0:
+            place = -1 - slot
+            self._among[place:, place] = self.kernel.block(self._fresh[place : place + 1], self._fresh[place:])[0]
+            return
+        wanted = x.slots[state.MEMBER, slot : slot + 1]
         if counts[state.GAPS]:
             missing = np.unique(x.lists[state.GAP, : counts[state.GAPS]])
             row = int(x.slots[state.ROW_OF, slot])
+            values = self.kernel.block(wanted, x.slots[state.MEMBER, missing])
+            x.pool[row * width + missing] = values[0]
         else:
-            missing = self.live()
-            row = int(hot.take_row(x))
+            row = int(pool.take_row(x))
             self.rows_recomputed += 1
-        values = self.kernel.block(x.slots[state.MEMBER, slot : slot + 1], x.slots[state.MEMBER, missing])
-        x.pool[row * int(counts[state.WIDTH]) + missing] = values[0]
-        hot.own_row(x, row, slot)
+            self._point(np.empty(0, dtype=np.int64))
+            rows = x.pool[: x.pool.size // width * width].reshape(-1, width)
+            self.kernel.fill(wanted, rows, np.array([row]), self._columns)
+        pool.own_row(x, row, slot)
 
     # -- shrinking ----------------------------------------------------------------------------------
 

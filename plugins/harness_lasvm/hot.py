@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness_lasvm.pool import drop_row, own_row, take_row
 from harness_lasvm.scans import (
+    consider,
     dot,
     hot_loop,
     mark,
+    partner,
     scan,
     search,
 )
@@ -30,8 +33,6 @@ from harness_lasvm.state import (
     DIAGONAL,
     DONE,
     FALL,
-    FREE_ROW,
-    FREE_ROWS,
     G_MAX,
     G_MIN,
     GAP,
@@ -50,9 +51,7 @@ from harness_lasvm.state import (
     PAUSED,
     RISE,
     ROW_OF,
-    ROWS,
     SEEN,
-    SLOT_OF,
     SPARE,
     STAGE,
     STALE,
@@ -69,42 +68,7 @@ from harness_lasvm.state import (
     ZEROS,
 )
 
-
-@hot_loop
-def take_row(x):  # type: ignore[no-untyped-def]
-    """Return a row of the pool to write into: a free one, or the one not used for longest."""
-    counts = x.counts
-    if counts[FREE_ROWS] > 0:
-        counts[FREE_ROWS] -= 1
-        return x.lists[FREE_ROW, counts[FREE_ROWS]]
-    oldest = -1
-    for row in range(counts[ROWS]):
-        if x.rows[SLOT_OF, row] >= 0 and (oldest < 0 or x.rows[USED, row] < x.rows[USED, oldest]):
-            oldest = row
-    x.slots[ROW_OF, x.rows[SLOT_OF, oldest]] = -1
-    x.rows[SLOT_OF, oldest] = -1
-    return oldest
-
-
-@hot_loop
-def own_row(x, row, slot):  # type: ignore[no-untyped-def]
-    """Note that ``row`` holds the values of ``slot`` against all members of now."""
-    counts = x.counts
-    x.slots[ROW_OF, slot] = row
-    x.rows[SLOT_OF, row] = slot
-    x.rows[SEEN, row] = counts[CLOCK]
-    counts[TICK] += 1
-    x.rows[USED, row] = counts[TICK]
-
-
-@hot_loop
-def _drop_row(x, slot):  # type: ignore[no-untyped-def]
-    row = x.slots[ROW_OF, slot]
-    if row >= 0:
-        x.rows[SLOT_OF, row] = -1
-        x.slots[ROW_OF, slot] = -1
-        x.lists[FREE_ROW, x.counts[FREE_ROWS]] = row
-        x.counts[FREE_ROWS] += 1
+_NEAR = 0.2  # how much a gradient is expected to move before a candidate's turn
 
 
 @hot_loop
@@ -131,7 +95,7 @@ def _ready(x, slot):  # type: ignore[no-untyped-def]
             x.lists[GAP, counts[GAPS]] = s
             counts[GAPS] += 1
         else:  # too much is missing: the whole row is wanted
-            _drop_row(x, slot)
+            drop_row(x, slot)
             counts[GAPS] = 0
             return False
     if counts[GAPS] > 0:
@@ -169,14 +133,13 @@ def _enter(x, box, k, alpha, grad):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
-def admit(x, box, examples, alphas, grads, values, slots):  # type: ignore[no-untyped-def]
-    """Let several examples into S: ``values[q]`` holds K(examples[q], members in ``slots``), then K(., examples)."""
-    held = slots.size
+def admit(x, box, examples, alphas, grads, values):  # type: ignore[no-untyped-def]
+    """Let several examples into S: ``values[q]`` holds K(examples[q], slots 0 .. top - 1 and then examples)."""
+    held = x.counts[TOP]
     entered = np.empty(examples.size, np.int64)
     for q in range(examples.size):
         base = x.counts[SPARE] * x.counts[WIDTH]
-        for p in range(held):
-            x.pool[base + slots[p]] = values[q, p]
+        x.pool[base : base + held] = values[q, :held]
         for p in range(q):
             x.pool[base + entered[p]] = values[q, held + p]
         entered[q] = _enter(x, box, examples[q], alphas[q], grads[q])
@@ -193,7 +156,7 @@ def _leave(x, slot):  # type: ignore[no-untyped-def]
     x.slots[MEMBER, slot] = -1
     x.ways[RISE, slot] = -np.inf
     x.ways[FALL, slot] = np.inf
-    _drop_row(x, slot)
+    drop_row(x, slot)
     x.lists[HOLE, counts[HOLES]] = slot
     counts[HOLES] += 1
 
@@ -242,6 +205,31 @@ def _reprocess(x, tau):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
+def _improve(x, tau):  # type: ignore[no-untyped-def]
+    """A REPROCESS of the finishing step: one of the most violating pair, with the partner that gains most."""
+    counts = x.counts
+    if not x.extremes[G_MAX] - x.extremes[G_MIN] > tau:
+        counts[OPERATIONS] += 1
+        return BAILED
+    # whose partner is looked for depends on slots alone: then swapping the labels swaps nothing but signs
+    i, j = counts[I_MAX], counts[I_MIN]
+    first = min(i, j) if counts[OPERATIONS] % 2 else max(i, j)
+    if not _ready(x, first):
+        return NEED_ROW
+    other = partner(x, first)
+    if not _ready(x, other):
+        return NEED_ROW
+    counts[OPERATIONS] += 1
+    if first == i:
+        search(x, first, other)
+    else:
+        search(x, other, first)
+    if counts[SWEEP]:
+        _sweep(x)
+    return STEPPED
+
+
+@hot_loop
 def _process(x, box, k, place, fetched, among, starts, lengths, tau):  # type: ignore[no-untyped-def]
     """PROCESS(k); ``place`` is the row of ``fetched`` with k's values, -1 if k was a member when it was fetched."""
     counts = x.counts
@@ -254,8 +242,7 @@ def _process(x, box, k, place, fetched, among, starts, lengths, tau):  # type: i
     read = 0
     for run in range(starts.size):
         into = base + starts[run]
-        for p in range(lengths[run]):
-            x.pool[into + p] = fetched[place, read + p]
+        x.pool[into : into + lengths[run]] = fetched[place, read : read + lengths[run]]
         read += lengths[run]
     for q in range(counts[BORN]):
         x.pool[base + x.lists[BORN_SLOT, q]] = among[place, x.lists[BORN_FROM, q]]
@@ -272,13 +259,16 @@ def _process(x, box, k, place, fetched, among, starts, lengths, tau):  # type: i
             return DONE
     elif not _ready(x, other):
         return NEED_ROW
+    if np.isnan(among[place, place]):  # later candidates lack their values with k
+        counts[WANTED] = -1 - place
+        return NEED_ROW
     value = x.pool[base + other] if violating else x.pool[base]
     slot = _enter(x, box, k, 0.0, grad)
     x.lists[BORN_SLOT, counts[BORN]] = slot
     x.lists[BORN_FROM, counts[BORN]] = place
     counts[BORN] += 1
     if not violating:
-        scan(x)
+        consider(x, slot)
         return DONE
     counts[OPERATIONS] += 1
     row = x.slots[
@@ -291,6 +281,24 @@ def _process(x, box, k, place, fetched, among, starts, lengths, tau):  # type: i
     else:
         search(x, other, slot)
     return DONE
+
+
+@hot_loop
+def foresee(x, box, candidates, fetched, likely):  # type: ignore[no-untyped-def]
+    """Note which candidates PROCESS would let in if their turn were near; return how many.
+
+    ``fetched[q]`` begins with K(candidates[q], slots 0 .. top - 1).
+    """
+    top = x.counts[TOP]
+    low = min(x.extremes[G_MIN], x.extremes[G_MAX]) - _NEAR
+    high = max(x.extremes[G_MIN], x.extremes[G_MAX]) + _NEAR
+    count = 0
+    for q in range(candidates.size):
+        target = box.targets[candidates[q]]
+        grad = target - dot(x.reals[ALPHA, :top], fetched[q, :top])
+        likely[q] = grad > low if target > 0.0 else grad < high
+        count += likely[q]
+    return count
 
 
 @hot_loop
@@ -323,9 +331,9 @@ def online(x, box, candidates, places, fetched, among, starts, lengths, tau, del
 
 @hot_loop
 def finish(x, tau):  # type: ignore[no-untyped-def]
-    """REPROCESS until no tau-violating pair is left in the slots (DONE) or counts[PAUSE] operations were made."""
+    """Improve pairs until no tau-violating pair is left in the slots (DONE) or counts[PAUSE] operations were made."""
     while x.counts[OPERATIONS] < x.counts[PAUSE]:
-        code = _reprocess(x, tau)
+        code = _improve(x, tau)
         if code == BAILED:
             return DONE
         if code == NEED_ROW:
@@ -343,27 +351,3 @@ def write(x):  # type: ignore[no-untyped-def]
             if x.reals[ALPHA, s] != 0.0:
                 support += 1
     return support
-
-
-@hot_loop
-def move_rows(pool, rows, columns, old_width, width):  # type: ignore[no-untyped-def]
-    """Move the values pool[rows[r], columns[p]] to place (r, p) of rows of another width; both lists ascend."""
-    # first columns and numbers, then the width: each pass moves all values in one direction, so none is overwritten
-    gathered = columns.size > 0 and columns[-1] != columns.size - 1
-    for r in range(rows.size):
-        source = rows[r] * old_width
-        target = r * old_width
-        if gathered:
-            for p in range(columns.size):
-                pool[target + p] = pool[source + columns[p]]
-        elif source != target:
-            for p in range(columns.size):
-                pool[target + p] = pool[source + p]
-    if width < old_width:
-        for r in range(rows.size):
-            for p in range(columns.size):
-                pool[r * width + p] = pool[r * old_width + p]
-    elif width > old_width:
-        for r in range(rows.size - 1, -1, -1):
-            for p in range(columns.size - 1, -1, -1):
-                pool[r * width + p] = pool[r * old_width + p]

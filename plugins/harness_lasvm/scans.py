@@ -30,25 +30,28 @@ from harness_lasvm.state import (
 )
 
 _BLOCK = 512  # slots scanned at a time: the block of a maximum is known, its slot is looked up once
+_FLAT = np.float32(1e-6)  # floor of the same in float32, where a partner is chosen
 _CURVATURE = 1e-12  # floor of K_ii + K_jj - 2 K_ij: two equal points have none
 
 
-def _extremum(name: str) -> Any:
-    """Return llvm.maxnum or llvm.minnum of two doubles: reductions over a Python ``max`` are not vectorised."""
+def _extremum(name: str, single: bool = False) -> Any:
+    """Return llvm.maxnum or llvm.minnum of two numbers: reductions over a Python ``max`` are not vectorised."""
+    kind = nb.float32 if single else nb.float64
 
     def typed(_context: Any, _first: Any, _second: Any) -> Any:
         def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            double = ir.DoubleType()
-            function = builder.module.declare_intrinsic(name, [double], ir.FunctionType(double, [double, double]))
+            real = ir.FloatType() if single else ir.DoubleType()
+            function = builder.module.declare_intrinsic(name, [real], ir.FunctionType(real, [real, real]))
             return builder.call(function, arguments, fastmath=("nnan", "nsz"))
 
-        return nb.float64(nb.float64, nb.float64), build
+        return kind(kind, kind), build
 
     return intrinsic(typed)
 
 
 _larger = _extremum("llvm.maxnum")
 _smaller = _extremum("llvm.minnum")
+_larger32 = _extremum("llvm.maxnum", single=True)
 hot_loop = nb.njit(cache=True, nogil=True, error_model="numpy")
 # sums may be reassociated, else they are not vectorised; infinities keep their meaning
 _hot_sum = nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
@@ -120,6 +123,45 @@ def scan(x):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
+def _best_gain(grad, shut, diagonal, row, end, sign, own):  # type: ignore[no-untyped-def]
+    """Return the largest (g_i - g_s)^2 / (K_ii + K_ss - 2 K_is) of one block, in float32; see :func:`partner`."""
+    best = np.float32(0.0)
+    for s in range(grad.size):
+        best = _larger32(best, _gain(grad[s], shut[s], diagonal[s], row[s], end, sign, own))
+    return best
+
+
+@hot_loop
+def _gain(grad, shut, diagonal, value, end, sign, own):  # type: ignore[no-untyped-def]
+    apart = _larger32(np.float32(sign * (end - (grad + shut))), np.float32(0.0))
+    bend = np.float32(own + diagonal) - np.float32(2.0) * np.float32(value)
+    return apart * apart / _larger32(bend, _FLAT)
+
+
+@hot_loop
+def partner(x, s):  # type: ignore[no-untyped-def]
+    """Return the slot with which s, one of the two extremes and its row at hand, gains most (to second order)."""
+    rising = s == x.counts[I_MAX]
+    sign = 1.0 if rising else -1.0
+    shut = x.ways[FALL if rising else RISE]
+    base = x.slots[ROW_OF, s] * x.counts[WIDTH]
+    end, own = x.reals[GRAD, s], x.reals[DIAGONAL, s]
+    best, block = np.float32(0.0), 0
+    for start in range(0, x.counts[TOP], _BLOCK):
+        stop = min(start + _BLOCK, x.counts[TOP])
+        row = x.pool[base + start : base + stop]
+        found = _best_gain(
+            x.reals[GRAD, start:stop], shut[start:stop], x.reals[DIAGONAL, start:stop], row, end, sign, own
+        )
+        if found > best:
+            best, block = found, start
+    t = block
+    while _gain(x.reals[GRAD, t], shut[t], x.reals[DIAGONAL, t], x.pool[base + t], end, sign, own) != best:
+        t += 1
+    return t
+
+
+@hot_loop
 def mark(x, s):  # type: ignore[no-untyped-def]
     """Renew what follows from alpha_s: which way it may go, and whether step 4 must look at it."""
     x.ways[RISE, s] = 0.0 if x.reals[ALPHA, s] < x.reals[UPPER, s] else -np.inf
@@ -128,6 +170,17 @@ def mark(x, s):  # type: ignore[no-untyped-def]
         x.slots[LISTED, s] = 1
         x.lists[ZERO, x.counts[ZEROS]] = s
         x.counts[ZEROS] += 1
+
+
+@hot_loop
+def consider(x, s):  # type: ignore[no-untyped-def]
+    """Renew the extremes after slot s was filled: what :func:`scan` would find."""
+    extremes, counts = x.extremes, x.counts
+    high, low = x.reals[GRAD, s] + x.ways[RISE, s], x.reals[GRAD, s] + x.ways[FALL, s]
+    if high > extremes[G_MAX] or (high == extremes[G_MAX] and s < counts[I_MAX]):
+        extremes[G_MAX], counts[I_MAX] = high, s
+    if low < extremes[G_MIN] or (low == extremes[G_MIN] and s < counts[I_MIN]):
+        extremes[G_MIN], counts[I_MIN] = low, s
 
 
 @hot_loop

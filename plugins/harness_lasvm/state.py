@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 # indices into Members.counts
 TOP, HOLES, CLOCK, TICK, WIDTH, ROWS, FREE_ROWS, SPARE, ZEROS, I_MAX, I_MIN = range(11)
-WANTED, GAPS, AT, STAGE, BORN, OPERATIONS, PAUSE, SWEEP = range(11, 19)
-N_COUNTS = 19
+WANTED, GAPS, AT, STAGE, BORN, OPERATIONS, PAUSE, SWEEP, CAUGHT = range(11, 20)
+N_COUNTS = 20
 G_MAX, G_MIN = range(2)  # into Members.extremes
 MEMBER, ROW_OF, LISTED = range(3)
 ALPHA, GRAD, LOWER, UPPER, DIAGONAL = range(5)

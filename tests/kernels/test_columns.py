@@ -26,9 +26,9 @@ def oracle_of(kind: str, dtype: str, ridge: float = 0.0) -> KernelOracle:
 @pytest.mark.parametrize("kind", ["rbf", "wide", "sparse", "linear", "poly", "precomputed"])
 @given(
     seed=st.integers(0, 999), puts=st.lists(st.integers(0, 40), min_size=1, max_size=6),
-    far=st.sampled_from([30, 700]), ridge=st.sampled_from([0.0, 0.5]), view=st.sampled_from(["whole", "part", "own"]),
+    far=st.sampled_from([30, 700]), cut=st.booleans(), ridge=st.sampled_from([0.0, 0.5]), view=st.sampled_from(["whole", "part", "own"]),
 )  # fmt: skip
-def test_fill_writes_the_block_of_the_points_put(kind, dtype, seed, puts, far, ridge, view) -> None:
+def test_fill_writes_the_block_of_the_points_put(kind, dtype, seed, puts, far, cut, ridge, view) -> None:
     rng = np.random.default_rng(seed)
     oracle = oracle_of(kind, dtype, ridge)
     if view != "whole":
@@ -39,8 +39,11 @@ def test_fill_writes_the_block_of_the_points_put(kind, dtype, seed, puts, far, r
     standing: dict[int, int] = {}
     for size in puts:
         places, points = rng.permutation(far)[:size], rng.integers(0, oracle.n, size)[: min(size, far)]
-        columns.put(places, points)
+        count = int(rng.integers(places.max(initial=-1) + 1, far + 1)) if cut else None
+        columns.put(places, points, count)
         standing.update(zip(places.tolist(), points.tolist(), strict=True))
+        if count is not None:
+            standing = {place: standing.get(place, 0) for place in range(count)}
         expected = np.array([standing.get(place, 0) for place in range(max(standing, default=-1) + 1)], dtype=int)
         np.testing.assert_array_equal(columns.index, expected)
         assert len(columns) == len(expected)
@@ -57,7 +60,9 @@ def test_fill_writes_the_block_of_the_points_put(kind, dtype, seed, puts, far, r
 
 def test_places_are_checked() -> None:
     columns = oracle_of("rbf", "float64").columns()
-    with pytest.raises(ValueError, match="one place, 0 or more, for each point"):
+    with pytest.raises(ValueError, match="one place, from 0 to 0, for each point"):
         columns.put(np.array([0, -1]), np.array([1, 2]))
     with pytest.raises(ValueError, match=r"places has shape \(2,\) and points \(1,\)"):
         columns.put(np.array([0, 1]), np.array([1]))
+    with pytest.raises(ValueError, match="from 0 to 4"):
+        columns.put(np.array([0, 5]), np.array([1, 2]), 5)

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_lasvm import LASVM, expansion, hot, solver
+from harness_lasvm import LASVM, expansion, hot, pool, scans, solver, state
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,13 +112,14 @@ def test_finishing_ends_where_the_twin_ends(case, shrinking):
 )
 def test_block_and_memory_change_the_cost_only(parameters):
     problem, _ = precomputed(stated(*noisy(400), C=5.0))
-    common = {"dtype": "float64", "epochs": 2, "shrinking": False}
+    common = {"dtype": "float64", "epochs": 2, "finishing": False}
     plain = iterates(problem, block=1, **common)[-1]
     other = iterates(problem, **common, **parameters)[-1]
     assert plain.info["rows_recomputed"] == 0
     assert (other.info["rows_recomputed"] > 0) == ("cache_mb" in parameters)
-    np.testing.assert_array_equal(other.dual_coef, plain.dual_coef)
-    assert other.intercept == plain.intercept
+    # members change their slots at other times, and with them the order of sums
+    np.testing.assert_allclose(other.dual_coef, plain.dual_coef, rtol=0, atol=1e-10)
+    assert other.intercept == pytest.approx(plain.intercept, abs=1e-10)
     assert other.step == plain.step
 
 
@@ -207,14 +208,13 @@ def test_every_kernel_value_is_counted(monkeypatch, parameters):
     problem = stated(*noisy(400, noise=1.5), C=10.0)
     computed = []
     engine = type(problem.kernel.engine)
-    block = engine.block
+    fill = engine.fill
 
-    def counting(self, rows, columns=None):
-        values = block(self, rows, columns)
-        computed.append(values.size)
-        return values
+    def counting(self, rows, out, slots, columns, after):
+        computed.append(len(rows) * (self.n if columns is None else len(columns)))
+        fill(self, rows, out, slots, columns, after)
 
-    monkeypatch.setattr(engine, "block", counting)
+    monkeypatch.setattr(engine, "fill", counting)
     iterates(problem, **parameters)
     assert problem.kernel.counter.evaluations == sum(computed) + problem.n  # and the diagonal
 
@@ -321,11 +321,73 @@ def test_rows_move_in_place(seed, n_rows, old_width, width):
     rng = np.random.default_rng(seed)
     rows = np.flatnonzero(rng.random(n_rows) < 0.6)
     columns = np.flatnonzero(rng.random(old_width) < 0.6)[:width]
-    pool = rng.random(n_rows * max(width, old_width))
-    expected = pool[: n_rows * old_width].reshape(n_rows, old_width)[np.ix_(rows, columns)]
-    hot.move_rows(pool, rows, columns, old_width, width)
-    moved = pool[: n_rows * width].reshape(n_rows, width)[: len(rows), : len(columns)]
+    values = rng.random(n_rows * max(width, old_width))
+    expected = values[: n_rows * old_width].reshape(n_rows, old_width)[np.ix_(rows, columns)]
+    pool.move_rows(values, rows, columns, old_width, width)
+    moved = values[: n_rows * width].reshape(n_rows, width)[: len(rows), : len(columns)]
     np.testing.assert_array_equal(moved, expected)
+
+
+def partway(seed, blocks, **parameters):
+    """An expansion in the middle of its first epoch, and its full kernel matrix."""
+    x, y = noisy(300, noise=1.5, seed=seed)
+    problem, values = precomputed(stated(x, y, C=5.0))
+    given_ = {"cache_mb": 100.0, "block": 64, "dtype": "float64", **parameters}
+    found = expansion.Expansion(problem, **given_)
+    order = np.random.default_rng(seed).permutation(300)
+    seeds = np.concatenate([order[y[order] == label][:5] for label in (1.0, -1.0)])
+    found.admit(seeds, np.zeros(10), y[seeds])
+    done = 0
+    for _ in range(blocks):
+        work = found.fetch(order[done:])
+        found.counts[state.PAUSE] = 10**9
+        while hot.online(found.members, found.box, *work, 1e-3, np.inf) == state.NEED_ROW:
+            found.supply()
+        done += int(found.counts[state.AT])
+    return found, values
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 999), st.integers(1, 14), st.sampled_from([100.0, 0.05, 0.0001]))
+def test_rows_gradients_and_extremes_are_what_they_should_be(seed, blocks, cache_mb):
+    found, K = partway(seed, blocks, cache_mb=cache_mb)
+    x, slots = found.members, found.live()
+    members = x.slots[state.MEMBER, slots]
+    alpha, grad = x.reals[state.ALPHA], x.reals[state.GRAD]
+    np.testing.assert_allclose(
+        grad[slots], found.box.targets[members] - K[np.ix_(members, members)] @ alpha[slots], atol=1e-10
+    )
+    able = slots[alpha[slots] < x.reals[state.UPPER, slots]]
+    assert x.counts[state.I_MAX] == able[np.argmax(grad[able])]
+    able = slots[alpha[slots] > x.reals[state.LOWER, slots]]
+    assert x.counts[state.I_MIN] == able[np.argmin(grad[able])]
+    pool.catch_up(x)
+    width = found.counts[state.WIDTH]
+    complete = 0
+    for s, k in zip(slots, members, strict=True):
+        row = x.slots[state.ROW_OF, s]
+        if row >= 0 and x.rows[state.SEEN, row] == found.counts[state.CLOCK]:
+            complete += 1
+            np.testing.assert_array_equal(x.pool[row * width + slots], K[k, members])
+    assert complete == len(slots) if cache_mb == 100.0 else complete >= 1
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 999), st.integers(1, 12), st.booleans())
+def test_the_partner_is_the_one_that_gains_most(seed, blocks, rising):
+    found, K = partway(seed, blocks)
+    x, slots = found.members, found.live()
+    members = x.slots[state.MEMBER, slots]
+    s = int(x.counts[state.I_MAX if rising else state.I_MIN])
+    pool.catch_up(x)
+    k = x.slots[state.MEMBER, s]
+    able = x.reals[state.ALPHA, slots] > x.reals[state.LOWER, slots]
+    if not rising:
+        able = x.reals[state.ALPHA, slots] < x.reals[state.UPPER, slots]
+    apart = (x.reals[state.GRAD, s] - x.reals[state.GRAD, slots]) * (1 if rising else -1)
+    gains = np.where(able & (apart > 0), apart**2 / np.maximum(2 - 2 * K[k, members], 1e-6), 0.0)
+    chosen = scans.partner(x, s)
+    assert gains[slots == chosen] == pytest.approx(gains.max(), rel=1e-4)
 
 
 def test_parameters_are_checked():
