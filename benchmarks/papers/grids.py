@@ -17,6 +17,7 @@ class Grid:
     C, gamma : None: the data set's own
     metrics : of the test scores, beside the accuracy
     limit : seconds inside a solver, then the run is stopped
+    traced : the study keeps the runs' traces
     """
 
     set: str
@@ -29,6 +30,7 @@ class Grid:
     gamma: float | None = None
     metrics: tuple[str, ...] = ()
     limit: float = 7200.0
+    traced: bool = False
 
     def __post_init__(self) -> None:
         if len(self.datasets) > 1 and len(self.seeds) > 1:

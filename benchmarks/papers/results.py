@@ -40,7 +40,11 @@ class Results:
         self.missing = [row for row in everything if "missing" in row]
         self.derived = [row for row in everything if "derived" in row]
         runs = [row for row in everything if "status" in row]
-        newest = {tuple(row[name] for name in IDENTITY): row for row in runs}  # later rows replace earlier ones
+        newest: dict[tuple[Any, ...], Row] = {}
+        for row in runs:
+            key = tuple(row[name] for name in IDENTITY)
+            newest.pop(key, None)  # the later row replaces the earlier one, and is the later one in the order too
+            newest[key] = row
         self.runs = [row for row in newest.values() if row["status"] != "skipped"]
 
     @property

@@ -116,6 +116,8 @@ class Runner:
 
         def finished(record: Row, reused: bool) -> None:
             row = slim(record, set=grid.set, solver=_meant(record, chosen), dataset=sources[record["dataset"]])
+            if not grid.traced:
+                del row["trace"]
             rows.append({**row, "record": record})
             self._note(row, reused)
 

@@ -41,6 +41,7 @@ def machine(results: Results) -> str:
     """Say where, when and with what the rows were measured."""
     first, last = results.headers[0], results.headers[-1]
     found, versions = first["machine"], first["versions"]
+    cores = max(row["machine"]["usable_cores"] for row in results.headers)
     cells = [row["load_average"] for row in results.rows if row.get("load_average") is not None]
     wanted = (
         "python",
@@ -56,7 +57,7 @@ def machine(results: Results) -> str:
     commands = "\n".join(f"    {command}" for command in dict.fromkeys(row["command"] for row in results.headers))
     days = " to ".join(dict.fromkeys((first["measured_at"][:10], last["measured_at"][:10])))
     return (
-        f"{found['processor']}, {found['usable_cores']} cores, {found['memory_bytes'] / 2**30:.0f} GB, {found['system']}, "
+        f"{found['processor']}, {cores} cores, {found['memory_bytes'] / 2**30:.0f} GB, {found['system']}, "
         f"BLAS {found['blas']}; {libraries}. Measured {days}, load average {min(cells):.1f} to {max(cells):.1f}, by\n\n"
         f"{commands}\n\n"
         "Each run is a process of its own, the solvers take turns on each set, compilation and the conversion to a "

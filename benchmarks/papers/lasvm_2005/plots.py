@@ -24,7 +24,7 @@ from benchmarks.papers.lasvm_2005.parts import (
     tau_of,
     with_delta_max,
 )
-from benchmarks.papers.lasvm_2005.tables import NAMES, as_measured, cache_times, measured_sets
+from benchmarks.papers.lasvm_2005.tables import NAMES, as_measured, cache_times, digits_of, measured_sets
 from benchmarks.papers.results import Results, ratio
 
 COLOURS = {LIBSVM: "#444444", ONE: "#0072B2", TWO: "#56B4E9"}
@@ -117,12 +117,12 @@ def figure10(results: Results, path: Path) -> bool:
 
 def digits(results: Results, path: Path) -> bool:
     """Draw error, time and support vectors of the ten binary classifiers (figures 1, 2, 5), and time against size (3)."""
-    names = [name for name in results.sets if name.startswith("mnist-") and "noise" not in name]
+    names = digits_of(results)
     figure, panels = plt.subplots(2, 2, figsize=(9.5, 6.4), layout="constrained")
     quantities = (("error", PERCENT), ("cpu", "seconds"), ("support_vectors", SUPPORT))
     for axes, (quantity, title) in zip(panels.flat, quantities, strict=False):
         for shift, (solver, colour) in enumerate(COLOURS.items()):
-            found = [(row, results.mean(name, solver, quantity, cache_mb=256.0)) for row, name in enumerate(names)]
+            found = [(row, results.mean(name, solver, quantity)) for row, name in enumerate(names)]
             found = [(row + 0.25 * (shift - 1), value) for row, value in found if value is not None]
             if found:
                 axes.bar(*zip(*found, strict=True), width=0.25, color=colour, label=NAMES[solver])
@@ -131,8 +131,8 @@ def digits(results: Results, path: Path) -> bool:
     for solver, colour in COLOURS.items():
         points = [
             (
-                results.mean(name, solver, "support_vectors", cache_mb=256.0),
-                results.mean(name, solver, "cpu", cache_mb=256.0),
+                results.mean(name, solver, "support_vectors"),
+                results.mean(name, solver, "cpu"),
             )
             for name in names
         ]
