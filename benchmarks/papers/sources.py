@@ -23,6 +23,7 @@ from harness import (
     Iterate,
     Problem,
     Solver,
+    UsageError,
     content_sha256,
     get_solver,
     hookimpl,
@@ -105,7 +106,12 @@ class Admissions(Solver):
         z = np.zeros(problem.n)  # y f at the example's turn; before the first one f = 0
         scored = 0
         for last in get_solver(self.oracle, block=1).iterates(problem, recording):
-            visited = int(last.info["visited"])
+            visited = last.info.get("visited")
+            if visited is None:
+                raise UsageError(
+                    f"solver 'admissions': the info of {self.oracle} has no 'visited', the number of examples so far; "
+                    "take an oracle that has it."
+                )
             if scored < visited < problem.n:
                 scored = visited
                 k = recording.order[visited : visited + 1]

@@ -1,0 +1,107 @@
+"""The pictures of reports/lasvm-nc: figures 1 and 5 to 7."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+from benchmarks.papers.lasvm_nc.parts import BENDS, FULL, NC, SOLVERS, G, I, with_bend
+from benchmarks.papers.lasvm_nc.tables import measured_sets, trace
+from benchmarks.papers.results import Results
+
+COLOURS = dict(zip(SOLVERS, ("#444444", "#0072B2", "#D55E00", "#009E73"), strict=True))
+
+
+def _panels(results: Results, draw: Callable[[Any, str], bool], path: Path) -> bool:
+    """Draw a panel for each set; return whether any had something."""
+    names = measured_sets(results)
+    if not names:
+        return False
+    columns = min(3, len(names))
+    lines = -(-len(names) // columns)
+    figure, panels = plt.subplots(
+        lines, columns, figsize=(3.7 * columns, 3.0 * lines + 0.5), layout="constrained", squeeze=False
+    )
+    drawn = []
+    for axes, name in zip(panels.flat, names, strict=False):
+        drawn.append(draw(axes, name))
+        axes.set_title(name)
+        axes.grid(alpha=0.25)
+    for axes in panels.flat[len(names) :]:
+        axes.set_visible(False)
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+    if any(drawn):
+        figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return any(drawn)
+
+
+def _against_examples(results: Results, solvers: Any, value: Callable[[Any], Any], title: str, path: Path) -> bool:
+    def draw(axes: Any, name: str) -> bool:
+        drawn = False
+        for solver in solvers:
+            points = trace(results, name, solver)
+            if points:
+                drawn = True
+                x = [point["info"]["visited"] for point in points]
+                axes.plot(x, [value(point) for point in points], color=COLOURS[solver], label=solver)
+        axes.set(xlabel="examples", ylabel=title)
+        return drawn
+
+    return _panels(results, draw, path)
+
+
+def figure1(results: Results, path: Path) -> bool:
+    """Draw LASVM-G's duality gap over the number of examples."""
+
+    def gap(point: Any) -> float:
+        return float(point["info"]["gap"] / point["info"]["visited"])
+
+    return _against_examples(results, (G,), gap, "gap / examples", path)
+
+
+def figure6(results: Results, path: Path) -> bool:
+    """Draw support vectors against examples."""
+    return _against_examples(results, SOLVERS, lambda point: point["support_vectors"], "support vectors", path)
+
+
+def figure7(results: Results, path: Path) -> bool:
+    """Draw kernel values against examples."""
+    return _against_examples(
+        results, SOLVERS, lambda point: point["kernel_evaluations"] / 1e6, "kernel values, millions", path
+    )
+
+
+def figure5(results: Results, path: Path) -> bool:
+    """Draw error against support vectors for several s, the hinge solvers as points."""
+
+    def draw(axes: Any, name: str) -> bool:
+        drawn = False
+        for solver in (FULL, G, NC, I):
+            bends = BENDS if solver in (NC, I) else (-1.0,)
+            found = [
+                (
+                    results.mean(name, with_bend(solver, s), "support_vectors"),
+                    results.mean(name, with_bend(solver, s), "error"),
+                )
+                for s in bends
+            ]
+            known = [point for point in found if None not in point]
+            if known:
+                drawn = True
+                axes.plot(*zip(*known, strict=True), "o-", color=COLOURS[solver], markersize=4, label=solver)
+        axes.set(xlabel="support vectors", ylabel="test error, %")
+        return drawn
+
+    return _panels(results, draw, path)
+
+
+PICTURES = {"figure1": figure1, "figure5": figure5, "figure6": figure6, "figure7": figure7}
