@@ -24,31 +24,31 @@ section 3.2. Differs in:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from harness import CSVC, Iterate, Problem, Solver, parameter
+from harness import CSVC, Iterate, Problem, Solver, UsageError, parameter
 
 if TYPE_CHECKING:
     from harness_lasvm.expansion import Expansion
 
-_SEEDS = 5  # of each class
-_PAUSE = 1000  # REPROCESS operations between two yields, and between two attempts to shrink
+_PAUSE = 1000  # REPROCESS operations between two yields of the finishing step, and between two attempts to shrink
 _WORTHWHILE = 0.1  # share of the active members whose removal pays for packing the others
 
 
 @dataclass(frozen=True)
 class LASVM(Solver):
-    """Online LASVM with random examples: a number of epochs, then the finishing step.
+    """Online LASVM: a number of epochs over random or selected examples, then the finishing step.
 
     A step is one PROCESS or REPROCESS, those that bail out included. ``info`` holds delta (of the most violating
-    pair of the active members of S), members (|S|), epoch, phase ('online' or 'finishing') and rows_recomputed
-    (kernel rows of members that memory did not hold); once online iterations are over also what they ended
-    with: online_support, online_steps and online_kernel_evaluations.
+    pair of the active members of S), members (|S|), epoch, phase ('online' or 'finishing'), visited (examples given
+    to PROCESS) and rows_recomputed (kernel rows of members that memory did not hold). The last iterate of phase
+    'online' is the model before the finishing step; it and all later ones say what the online iterations ended
+    with: online_support, online_members, online_delta, online_steps, online_kernel_evaluations, and stopped_by:
+    '' after the last epoch, 'max_support' or 'margin'.
     """
 
     name: ClassVar[str] = "lasvm"
@@ -61,8 +61,43 @@ class LASVM(Solver):
     shrinking: bool = parameter(True, "set members at their bounds aside during the finishing step")
     delta_max: float | None = parameter(None, "repeat REPROCESS until delta < delta_max; none: once per example", gt=0)
     cache_mb: float | None = parameter(None, "memory for kernel rows, MB of 2^20 bytes; none: the problem's own", gt=0)
+    selection: Literal["random", "gradient", "active", "autoactive"] = parameter(
+        "random",
+        "the next example: gradient, the sampled one of smallest y f; active, of smallest |f|; autoactive, the same of "
+        "a sample that ends when 5 have |f| < 1 + delta / 2",
+    )
+    candidates: int | None = parameter(
+        None, "examples sampled to select one, at most so many for autoactive; none: 50, for autoactive 100", ge=1
+    )
+    quantile: float | None = parameter(
+        None, "instead of candidates: so many that one of this best share is sampled with probability 0.95", gt=0, lt=1
+    )
+    max_support: int | None = parameter(None, "end the online iterations at so many support vectors; none: no", ge=1)
+    stop_at_margin: bool = parameter(
+        False,
+        "end the online iterations when the selected example is outside the margin: |f|, or y f, >= 1 + delta / 2",
+    )
     block: int = parameter(256, "most candidates whose kernel rows are computed together", ge=1)
     dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel rows; gradients are float64")
+
+    def __post_init__(self) -> None:
+        Solver.__post_init__(self)
+        if self.candidates is not None and self.quantile is not None:
+            raise UsageError(
+                f"solver 'lasvm': candidates={self.candidates} and quantile={self.quantile:g} both say how many examples "
+                "are sampled; give one of them."
+            )
+        given = {
+            "candidates": self.candidates,
+            "quantile": self.quantile,
+            "stop_at_margin": self.stop_at_margin or None,
+        }
+        idle = [f"{name}={value}" for name, value in given.items() if value is not None]
+        if self.selection == "random" and idle:
+            raise UsageError(
+                f"solver 'lasvm': {idle[0]} has no meaning with selection=random, where no sample is compared; "
+                "leave it out or choose selection=gradient, active or autoactive."
+            )
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with tau at most ``gap``.
@@ -73,54 +108,42 @@ class LASVM(Solver):
         return self.replaced(tau=min(self.tau, gap))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        from harness_lasvm.expansion import Expansion
+        from harness_lasvm.online import Online
+        from harness_lasvm.open_expansion import OpenExpansion
 
         csvc = cast("CSVC", problem)
+        counter = problem.kernel.counter
+        evaluations = counter.evaluations
         cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
-        expansion = Expansion(csvc, cache_mb=cache_mb, block=self.block, dtype=self.dtype)
-        evaluations = problem.kernel.counter.evaluations
-        last = Iterate(expansion.members.coef)
+        expansion = OpenExpansion(csvc, cache_mb=cache_mb, block=self.block, dtype=self.dtype)
+        online = Online(expansion, self, rng)
         for epoch in range(1, self.epochs + 1):
             order = rng.permutation(problem.n)
             if epoch == 1:
-                _seed(expansion, csvc, order)
-            for _ in self._epoch(expansion, order):
-                last = _iterate(expansion, epoch=epoch, phase="online")
-                yield last
-        online = {
-            "online_support": int(np.count_nonzero(last.dual_coef)),
+                online.seed(order)
+            for _ in online.visit(order):
+                yield iterate_of(expansion, epoch=epoch, phase="online", visited=online.visited)
+            if online.stopped_by:
+                break
+        before = iterate_of(expansion, epoch=epoch, phase="online", visited=online.visited)
+        ended = {
+            "online_support": int(np.count_nonzero(before.dual_coef)),
+            "online_members": expansion.size,
+            "online_delta": expansion.delta,
             "online_steps": expansion.operations,
-            "online_kernel_evaluations": problem.kernel.counter.evaluations - evaluations,
+            "online_kernel_evaluations": counter.evaluations - evaluations,
+            "stopped_by": online.stopped_by,
         }
-        if self.finishing:
-            for _ in self._finish(expansion):
-                yield _iterate(expansion, epoch=self.epochs, phase="finishing", **online)
-        yield _iterate(
-            expansion, epoch=self.epochs, phase="finishing" if self.finishing else "online", done=True, **online
-        )
+        yield replace(before, done=not self.finishing, info={**before.info, **ended})
+        if not self.finishing:
+            return
+        closing = {"epoch": epoch, "phase": "finishing", "visited": online.visited, **ended}
+        for _ in self.finish(expansion):
+            yield iterate_of(expansion, **closing)
+        yield iterate_of(expansion, done=True, **closing)
 
-    def _epoch(self, expansion: Expansion, order: Any) -> Iterator[None]:
-        """Run the online iterations over ``order``; pause after every block, and within one after many REPROCESS."""
-        from harness_lasvm import hot, state
-
-        counts = expansion.counts
-        delta_max = math.inf if self.delta_max is None else self.delta_max
-        visited = 0
-        while visited < len(order):
-            work = expansion.fetch(order[visited:])
-            code = None
-            while code not in (state.DONE, state.STALE):
-                counts[state.PAUSE] = counts[state.OPERATIONS] + max(_PAUSE, 2 * self.block)
-                code = hot.online(expansion.members, expansion.box, *work, self.tau, delta_max)
-                if code == state.NEED_ROW:
-                    expansion.supply()
-                elif code == state.PAUSED:
-                    yield
-            visited += int(counts[state.AT])
-            yield
-
-    def _finish(self, expansion: Expansion) -> Iterator[None]:
-        """Run the finishing step; pause every so many REPROCESS."""
+    def finish(self, expansion: Expansion) -> Iterator[None]:
+        """Run the finishing step on ``expansion``; pause every so many REPROCESS."""
         from harness_lasvm import hot, state
 
         counts = expansion.counts
@@ -143,15 +166,8 @@ class LASVM(Solver):
             yield
 
 
-def _seed(expansion: Expansion, problem: CSVC, order: Any) -> None:
-    """Let the first few examples of each class into S, with alpha = 0 and g = y."""
-    targets = problem.targets[order]
-    firsts = np.concatenate([np.flatnonzero(targets == label)[:_SEEDS] for label in (1.0, -1.0)])
-    seeds = order[np.sort(firsts)]
-    expansion.admit(seeds, np.zeros(len(seeds)), problem.targets[seeds])
-
-
-def _iterate(expansion: Expansion, *, done: bool = False, **info: Any) -> Iterate:
+def iterate_of(expansion: Expansion, *, done: bool = False, **info: Any) -> Iterate:
+    """Return the model of now and what there is to say about it, with ``info``."""
     from harness_lasvm import hot
 
     hot.write(expansion.members)
