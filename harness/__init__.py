@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness.datasets.chunks import ChunkedFile as ChunkedFile
     from harness.datasets.dataset import Dataset as Dataset
     from harness.datasets.dataset import DataSource as DataSource
     from harness.datasets.dataset import content_sha256 as content_sha256
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from harness.solver import Solver as Solver
 
 _HOME = {
+    "harness.datasets.chunks": ("ChunkedFile",),
     "harness.datasets.dataset": ("Dataset", "DataSource", "content_sha256"),
     "harness.errors": ("DataError", "HarnessError", "InvalidModel", "PluginError", "UsageError"),
     "harness.hookspecs": ("hookimpl",),

@@ -1,0 +1,352 @@
+"""LASVM on a stream: chunks come and go, the candidate set S stays.
+
+A chunk and the points of S are the examples of a small problem; after the chunk what left S is forgotten, and alpha,
+the gradients and the kernel rows of S go on. Memory is bounded by |S|, the chunk and the cache of kernel rows,
+whatever the number of points seen; K(S, S) is not computed again while the cache holds it.
+
+A stream fed in one chunk takes the steps of the solver ``lasvm`` over the same order; in several chunks it does so up
+to the rounding of kernel values, if the first chunk holds the seeds, five examples of each class.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import CSVC, DataError, Kernel, KernelOracle, Precomputed, UsageError
+from harness_lasvm.solver import LASVM
+
+if TYPE_CHECKING:
+    from harness_lasvm.open_expansion import OpenExpansion
+
+    Vector = np.ndarray[Any, np.dtype[Any]]
+    Chunk = tuple[Any, Any]
+
+_CACHE_MB = 256.0
+
+
+@dataclass(frozen=True, eq=False)
+class StreamModel:
+    """A model apart from the stream it came from: f(x) = sum_i coef_i k(s_i, x) + intercept.
+
+    support_vectors : (s, d) dense or CSR
+    coef : (s,) signed, sum 0
+    """
+
+    kernel: Kernel
+    support_vectors: Any
+    coef: Vector
+    intercept: float
+
+    def decision_function(self, x: Any) -> Vector:
+        """Return f of new points x, (m, d), as (m,) float64.
+
+        Raises
+        ------
+        DataError : x is not (m, d) with the d of the support vectors, or not finite.
+        """
+        x = _like(_points(x, "the points"), self.support_vectors)
+        _check_width(x, self.support_vectors, "the points")
+        if not len(self.coef):
+            return np.full(x.shape[0], self.intercept)
+        return KernelOracle(self.kernel, self.support_vectors).expand_new(self.coef, x) + self.intercept
+
+
+class LASVMStream:
+    """LASVM fed with chunks of examples.
+
+    Parameters
+    ----------
+    kernel : any kernel of two points (not precomputed)
+    C : upper bound of the coefficients, > 0
+    class_weight : factors of C, e.g. {-1: 1.0, 1: 10.0}; 1 where nothing is said
+    options : parameters of the solver; ``epochs`` and ``max_support`` have no meaning here. With selection other than
+        'random' the examples of a chunk are its pool, and an exhausted margin ends the chunk
+    seed : of the samples of ``options.selection``; without selection examples are visited in their order
+
+    Raises
+    ------
+    UsageError : C or an option out of range.
+
+    Attributes
+    ----------
+    seen, visited : examples fed, and given to PROCESS
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        C: float = 1.0,
+        *,
+        class_weight: Mapping[int, float] | None = None,
+        options: LASVM | None = None,
+        seed: int = 0,
+    ) -> None:
+        if isinstance(kernel, Precomputed):
+            raise UsageError(
+                "the precomputed kernel knows the points of one data set only; a stream needs a kernel of two points: "
+                "rbf, linear or poly."
+            )
+        self.options = LASVM() if options is None else options
+        if self.options.epochs != 1 or self.options.max_support is not None:
+            raise UsageError(
+                f"{self.options.label}: a stream passes once and has no end to come early to; leave out epochs and "
+                "max_support, and stop feeding when stream.support is large enough."
+            )
+        self.kernel = kernel
+        self.settings = CSVC.parameter_class(C=C)
+        self._costs = {label: self.settings.C * _weight(class_weight, label) for label in (-1, 1)}
+        self._cache_mb = _CACHE_MB if self.options.cache_mb is None else self.options.cache_mb
+        self._rng = np.random.default_rng(seed)
+        self._problem: CSVC | None = None
+        self._online: Any = None
+        self._evaluations = 0
+        self._classes: set[float] = set()
+        self.seen = 0
+
+    # -- feeding ------------------------------------------------------------------------------------
+
+    def feed(self, x: Any, y: Any) -> None:
+        """Visit the examples of a chunk.
+
+        Parameters
+        ----------
+        x : (m, d) numbers, a dense array (in memory or mapped) or a sparse matrix; copied, m at least 1
+        y : (m,) labels -1 or +1; a chunk may hold one class
+
+        Raises
+        ------
+        DataError : an empty chunk, another d than before, lengths that differ, NaN or infinity, other labels. The
+            stream stays as it was.
+        """
+        points, labels = self._checked(x, y)
+        examples = self._enter(points, labels)
+        online = self._online
+        online.seed(examples)
+        for _ in online.visit(examples):
+            pass
+        online.stopped_by = ""  # the margin of this chunk says nothing about the next one's
+        self._classes |= {float(label) for label in np.unique(labels)}
+        self.seen += len(labels)
+
+    def feed_from(self, chunks: Iterable[Chunk]) -> None:
+        """Visit the chunks (x, y) of an iterator or a reader, one in memory at a time.
+
+        Raises
+        ------
+        DataError : what :meth:`feed` refuses; no chunk at all; one class only after the last one.
+        """
+        seen = self.seen
+        for x, y in chunks:
+            self.feed(x, y)
+        if self.seen == seen:
+            raise DataError(
+                "there was no chunk to feed; expected an iterable of pairs (x, y), and one that is not used up."
+            )
+        self._check_classes()
+
+    def finish(self) -> None:
+        """Run the finishing step: REPROCESS until delta <= tau. More chunks may follow.
+
+        Raises
+        ------
+        DataError : nothing was fed, or one class only.
+        """
+        expansion = self._expansion()
+        self._check_classes()
+        for _ in self.options.finish(expansion):
+            pass
+
+    # -- what it knows -------------------------------------------------------------------------------
+
+    def model(self) -> StreamModel:
+        """Return the model of now, which later chunks do not change; a constant while one class was seen.
+
+        Raises
+        ------
+        DataError : nothing was fed yet.
+        """
+        expansion = self._expansion()
+        coef = self._coef()
+        support = np.flatnonzero(coef)
+        points = self._problem.kernel.points  # type: ignore[union-attr]
+        return StreamModel(self.kernel, points[support], coef[support], expansion.intercept)
+
+    @property
+    def visited(self) -> int:
+        """Examples given to PROCESS: all that were seen, but with selection and ``stop_at_margin``."""
+        return 0 if self._online is None else int(self._online.visited)
+
+    @property
+    def members(self) -> int:
+        """|S|, those that the finishing step set aside included."""
+        expansion = self._expansion()
+        return expansion.size + sum(len(group.members) for group in expansion.inactive)
+
+    @property
+    def support(self) -> int:
+        """Number of support vectors."""
+        return int(np.count_nonzero(self._coef()))
+
+    @property
+    def delta(self) -> float:
+        """Gradient difference of the most violating pair of S; -inf while there is none."""
+        return self._expansion().delta
+
+    @property
+    def kernel_evaluations(self) -> int:
+        """Kernel values computed, used or not."""
+        return 0 if self._problem is None else self._problem.kernel.counter.evaluations
+
+    @property
+    def rows_recomputed(self) -> int:
+        """Kernel rows of members that the cache did not hold when they were needed."""
+        return self._expansion().rows_recomputed
+
+    # -- inside --------------------------------------------------------------------------------------
+
+    def _expansion(self) -> OpenExpansion:
+        if self._online is None:
+            raise DataError("nothing was fed to the stream yet; call feed(x, y) first.")
+        expansion: OpenExpansion = self._online.expansion
+        return expansion
+
+    def _coef(self) -> Vector:
+        from harness_lasvm import hot
+
+        members = self._expansion().members
+        hot.write(members)
+        return np.array(members.coef)
+
+    def _enter(self, points: Any, labels: Vector) -> Vector:
+        """State the problem over S and the chunk, S first; return the chunk's places in it."""
+        from harness_lasvm import state
+        from harness_lasvm.online import Online
+        from harness_lasvm.open_expansion import OpenExpansion
+
+        if self._problem is None:
+            self._problem = self._stated(points, labels)
+            options = self.options
+            expansion = OpenExpansion(self._problem, cache_mb=self._cache_mb, block=options.block, dtype=options.dtype)
+            self._online = Online(expansion, options, self._rng)
+            return np.arange(len(labels))
+        before = self._expansion()
+        before.readmit()
+        kept = before.members.slots[state.MEMBER, before.live()]
+        problem = self._stated(
+            _stacked(self._problem.kernel.points[kept], points),
+            np.concatenate([self._problem.targets[kept], labels]),
+        )
+        self._online.expansion = before.moved(problem, cache_mb=self._cache_mb)
+        self._online.expansion.counts[state.SWEEP] = 1  # the finishing step may have left it off
+        self._problem = problem
+        return np.arange(len(kept), problem.n)
+
+    def _stated(self, points: Any, labels: Vector) -> CSVC:
+        counter = None if self._problem is None else self._problem.kernel.counter
+        oracle = KernelOracle(self.kernel, points, counter=counter)
+        return CSVC(oracle, labels, self.settings, np.where(labels > 0, self._costs[1], self._costs[-1]))
+
+    def _checked(self, x: Any, y: Any) -> tuple[Any, Vector]:
+        """Return a chunk as the stream's own copy, or refuse it."""
+        what = f"the chunk after {self.seen} examples"
+        x = _points(x, what)
+        labels = np.asarray(y)
+        if labels.shape != (x.shape[0],):
+            raise DataError(
+                f"{what} has {x.shape[0]} points and labels of shape {labels.shape}; expected ({x.shape[0]},), one label "
+                "for each point."
+            )
+        if not len(labels):
+            raise DataError(f"{what} is empty; expected one example or more: leave it out.")
+        wrong = [label for label in np.unique(labels).tolist() if label not in (-1, 1)]
+        if wrong:
+            raise DataError(
+                f"{what} has the label {wrong[0]!r}; expected -1 or +1: map the two classes, e.g. with "
+                "numpy.where(y == positive, 1, -1)."
+            )
+        if self._problem is not None:
+            x = _like(x, self._problem.kernel.points)
+            _check_width(x, self._problem.kernel.points, what)
+        return x, labels.astype(np.float64)
+
+    def _check_classes(self) -> None:
+        if len(self._classes) < 2:
+            label = next(iter(self._classes))
+            raise DataError(
+                f"all {self.seen} examples fed so far have the label {label:+g}; expected both classes: feed examples of "
+                "the other one, or mix the order of the source."
+            )
+
+
+def _weight(class_weight: Mapping[int, float] | None, label: int) -> float:
+    weights = {} if class_weight is None else dict(class_weight)
+    unknown = [key for key in weights if key not in (-1, 1)]
+    if unknown:
+        raise UsageError(f"class_weight names the class {unknown[0]!r}; expected -1 or 1.")
+    weight = weights.get(label, 1.0)
+    if not 0.0 < weight < float("inf"):
+        raise UsageError(f"class_weight of class {label:+d} is {weight}; expected a factor of C greater than 0.")
+    return float(weight)
+
+
+def _points(x: Any, what: str) -> Any:
+    """Return a copy of (m, d) points, dense or CSR, float32 or float64.
+
+    Raises
+    ------
+    DataError : no numbers of this shape, or not finite.
+    """
+    import scipy.sparse
+
+    sparse = scipy.sparse.issparse(x)
+    points: Any = scipy.sparse.csr_array(x, copy=True) if sparse else np.asarray(x)
+    if points.ndim != 2 or points.dtype.kind not in "fiub":
+        raise DataError(f"{what} is {points.dtype} of shape {points.shape}; expected numbers of shape (m, d).")
+    if points.shape[1] == 0:
+        raise DataError(f"{what} has no features; expected points of shape (m, d) with d at least 1.")
+    dtype = points.dtype if points.dtype in (np.float32, np.float64) else np.float64
+    if sparse:
+        points.sum_duplicates()
+        points = points.astype(dtype)
+    else:
+        points = np.array(points, dtype=dtype, order="C")
+    values = points.data if sparse else points
+    if not np.isfinite(values).all():
+        if sparse:
+            first = int(np.flatnonzero(~np.isfinite(points.data))[0])
+            row, column = int(np.searchsorted(points.indptr, first, side="right")) - 1, int(points.indices[first])
+        else:
+            row, column = (int(place) for place in np.argwhere(~np.isfinite(points))[0])
+        raise DataError(
+            f"{what} holds {points[row, column]} in row {row}, column {column} (counted from 0); expected finite numbers."
+        )
+    return points
+
+
+def _like(x: Any, known: Any) -> Any:
+    """Return ``x`` as CSR or dense, whichever ``known`` is."""
+    import scipy.sparse
+
+    if isinstance(known, np.ndarray):
+        return x if isinstance(x, np.ndarray) else x.toarray()
+    return scipy.sparse.csr_array(x) if isinstance(x, np.ndarray) else x
+
+
+def _stacked(first: Any, second: Any) -> Any:
+    import scipy.sparse
+
+    if isinstance(first, np.ndarray):
+        return np.concatenate([first, second])
+    return scipy.sparse.vstack([first, second], format="csr")
+
+
+def _check_width(x: Any, known: Any, what: str) -> None:
+    if x.shape[1] != known.shape[1]:
+        raise DataError(
+            f"{what} came with {x.shape[1]} features each; expected {known.shape[1]}, as the points before: give all the same "
+            "columns."
+        )
