@@ -63,7 +63,7 @@ def figure8(results: Results, path: Path) -> bool:
         panel.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
         panel.grid(axis="x", alpha=0.3)
     axes[0].set_yticks(range(len(names)), names)
-    axes[0].invert_yaxis()
+    axes[0].set_ylim(len(names) - 0.5, -0.5)
     axes[0].plot([], [], "o", color=COLOURS[ONE], label="here")
     axes[0].plot([], [], "D", color="#BBBBBB", label="published")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)

@@ -37,7 +37,7 @@ def _panels(results: Results, draw: Callable[[Any, str], bool], path: Path) -> b
         axes.set_visible(False)
     handles, labels = panels[0, 0].get_legend_handles_labels()
     if handles:
-        figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
+        figure.legend(handles, labels, loc="outside lower center", ncols=4 if columns > 1 else 2, frameon=False)
     if any(drawn):
         figure.savefig(path, dpi=110)
     plt.close(figure)
