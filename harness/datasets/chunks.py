@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from harness.datasets.dataset import Points, Vector
 
 _DAMAGED = (EOFError, OSError, ValueError, lzma.LZMAError, zlib.error)
-_OPEN = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
+_OPEN: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
 
 
 class ChunkedFile:
@@ -119,7 +119,7 @@ class ChunkedFile:
 
     def _opened(self) -> BinaryIO:
         with self._file.open("rb") as file:
-            opener = _OPEN.get(file.read(2))
+            opener: Any = _OPEN.get(file.read(2))
         return self._file.open("rb") if opener is None else cast("BinaryIO", opener(self._file, "rb"))
 
     def _chunks(self, *, learning: bool = False) -> Iterator[tuple[Any, Any]]:
@@ -175,9 +175,10 @@ class ChunkedFile:
 
     def _header(self, file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """Return shape and dtype of the array, the file being left at its first value."""
-        read: Any = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        by_version: Any = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         try:
-            shape, by_columns, dtype = read[np.lib.format.read_magic(file)](file)
+            read = by_version[np.lib.format.read_magic(file)]
+            shape, by_columns, dtype = read(file)
         except (KeyError, ValueError) as error:
             raise DataError(
                 f"'{self.path}' is not an array as numpy.save writes it ({error}). Write it again."

@@ -83,10 +83,11 @@ class Online:
         expansion, options = self.expansion, self.options
         counts = expansion.counts
         delta_max = math.inf if options.delta_max is None else options.delta_max
+        run: Any = hot.online
         code = None
         while code not in (state.DONE, state.STALE):
             counts[state.PAUSE] = counts[state.OPERATIONS] + max(_PAUSE, 2 * options.block)
-            code = hot.online(expansion.members, expansion.box, *work, options.tau, delta_max)
+            code = run(expansion.members, expansion.box, *work, options.tau, delta_max)
             if code == state.NEED_ROW:
                 expansion.supply()
             elif code == state.PAUSED:

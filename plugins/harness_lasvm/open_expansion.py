@@ -63,7 +63,7 @@ class OpenExpansion(Expansion):
 
     def _pool(self, fresh: Vector) -> Vector:
         """Return memory for rows with those held: the present one, or ``fresh`` if it is larger."""
-        pool = self.members.pool
+        pool: Vector = self.members.pool
         if len(pool) >= len(fresh):
             return pool
         held = np.flatnonzero(self.members.rows[state.SLOT_OF, : self.counts[state.ROWS]] >= 0)

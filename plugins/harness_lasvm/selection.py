@@ -130,7 +130,7 @@ class Search:
         """
         stop = min(self.used + self.size, len(self.drawn))
         measures: list[Vector] = []
-        lates: list[Vector] = []
+        blocks: list[Vector] = []
         inside = 0
         at = self.used
         while at < stop and inside < _ENOUGH:
@@ -142,9 +142,9 @@ class Search:
                 measure = measure[: int(np.searchsorted(within, _ENOUGH)) + 1]
                 inside = int(within[len(measure) - 1])
             measures.append(measure)
-            lates.append(late[: len(measure)])
+            blocks.append(late[: len(measure)])
             at += len(measure)
-        return slice(self.used, at), np.concatenate(measures), np.concatenate(lates)
+        return slice(self.used, at), np.concatenate(measures), np.concatenate(blocks)
 
     def _measure(self, rows: slice, entered: Vector, late: Vector) -> Vector:
         """Return y f by the gradient criterion, else |f|, of the candidates ``rows``."""

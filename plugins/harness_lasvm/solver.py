@@ -126,8 +126,8 @@ class LASVM(Solver):
             if online.stopped_by:
                 break
         before = iterate_of(expansion, epoch=epoch, phase="online", visited=online.visited)
-        ended = {
-            "online_support": int(np.count_nonzero(before.dual_coef)),
+        ended: dict[str, Any] = {
+            "online_support": int(np.count_nonzero(expansion.members.coef)),
             "online_members": expansion.size,
             "online_delta": expansion.delta,
             "online_steps": expansion.operations,
@@ -137,7 +137,7 @@ class LASVM(Solver):
         yield replace(before, done=not self.finishing, info={**before.info, **ended})
         if not self.finishing:
             return
-        closing = {"epoch": epoch, "phase": "finishing", "visited": online.visited, **ended}
+        closing: dict[str, Any] = {"epoch": epoch, "phase": "finishing", "visited": online.visited, **ended}
         for _ in self.finish(expansion):
             yield iterate_of(expansion, **closing)
         yield iterate_of(expansion, done=True, **closing)

@@ -4,7 +4,7 @@ The solvers are found through the registry. Each is configured once below; one t
 listed here fails the first test, so that no solver goes without.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -58,20 +58,28 @@ _registry = load_registry()
 _classes = {name: cls for plugin in FIRST_PARTY for name, cls in _registry.solvers.get(plugin, {}).items()}
 
 
-def _suite(name: str) -> type[SolverConformance]:
-    setting = SETTINGS[name]
+# further ways of a solver, each with a suite of its own
+VARIANTS = {
+    "lasvm": [{"epochs": 5, "tau": 1e-5, "selection": chosen} for chosen in ("gradient", "active", "autoactive")],
+}
+
+
+def _suite(name: str, variant: dict[str, Any] | None = None) -> type[SolverConformance]:
+    setting = SETTINGS[name] if variant is None else replace(SETTINGS[name], values=variant)
     solver = _classes[name](**setting.values)
     if setting.gap is not None:
         solver = solver.with_target_gap(setting.gap)
     own = {"solver": solver, "gap": setting.gap, "exclude": setting.exclude}
     title = "".join(part.title() for part in name.split("-"))
+    title += "" if variant is None else variant["selection"].title()
     return type(f"Test{title}", (SolverConformance,), {**own, "__module__": __name__})
 
 
 for _name in _classes:
     if _name in SETTINGS:
-        _class = _suite(_name)
-        globals()[_class.__name__] = _class
+        for _variant in (None, *VARIANTS.get(_name, ())):
+            _class = _suite(_name, _variant)
+            globals()[_class.__name__] = _class
 
 
 @pytest.mark.parametrize("plugin", FIRST_PARTY)
