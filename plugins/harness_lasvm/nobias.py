@@ -115,7 +115,8 @@ class _NoBias(Solver):
         while visited < len(order):
             if not expansion.size:  # all cleaned away; a request needs a member
                 _admit(expansion, order[visited : visited + 1])
-            work = expansion.fetch(order[visited:])
+            # where all enter nothing is to be foreseen
+            work = expansion.fetch(order[visited:], foresee=self.rule == "ignore")
             loops.measure(expansion.members, ledger)  # the slots may have moved
             code = None
             while code not in (state.DONE, state.STALE):

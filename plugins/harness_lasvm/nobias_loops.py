@@ -38,6 +38,7 @@ from harness_lasvm.state import (
     STEPPED,
     TOP,
     UPPER,
+    WANTED,
     WHERE,
     WIDTH,
     ZEROS,
@@ -136,7 +137,9 @@ def measure(x, own):  # type: ignore[no-untyped-def]
         _mark(x, own, s)
         support += x.reals[ALPHA, s] != 0.0
     own.counts[SUPPORT] = support
-    _pass(x, own, x.counts[SPARE] * x.counts[WIDTH], 0.0)  # any row: nothing moves
+    base = x.counts[SPARE] * x.counts[WIDTH]
+    x.pool[base : base + x.counts[TOP]] = 0.0  # nothing moves
+    _pass(x, own, base, 0.0)
 
 
 @hot_loop
@@ -209,6 +212,9 @@ def _process(x, box, own, k, place, fetched, among, starts, lengths):  # type: i
             own.counts[SKIPPED] += 1
             counts[OPERATIONS] += 1
             return DONE
+        if np.isnan(among[place, place]):  # later candidates lack their values with k
+            counts[WANTED] = -1 - place
+            return NEED_ROW
         _set_threshold(x, own)
         width = y * (box.upper[k] - box.lower[k])
         reversed_ = own.counts[RULE] == RAMP and outside
