@@ -231,6 +231,22 @@ def test_later_epochs_pay_for_new_mistakes_only():
     assert counter.evaluations < 0.5 * sum(end * problem.n for end in ends)  # K against all mistakes in every epoch
 
 
+def test_blocks_grow_with_the_mistakes_that_are_new_to_them():
+    problem = real(4000)
+    found = iterates(KernelPerceptron(epochs=3), problem)
+    began = [0, 0, 0, 0]  # mistakes before epoch 0, 1, 2, 3
+    before, mistakes, sizes = 0, 0, set()
+    for iterate in found:
+        epoch = iterate.info["epoch"]
+        if before == (epoch - 1) * problem.n:
+            began[epoch] = mistakes
+        size = min(256, max(64, (mistakes - began[epoch - 1]) // 8))
+        assert iterate.step == min(before + size, epoch * problem.n)
+        before, mistakes = iterate.step, iterate.info["mistakes"]
+        sizes.add(size)
+    assert max(sizes) > 100
+
+
 def test_epochs_without_mistakes_cost_hardly_a_kernel_value():
     K, y = integers(4, 200)
     y = np.ones(200)  # one class, no negative kernel value against the sum: one mistake at most a direction
