@@ -74,6 +74,14 @@ def test_reading_results_in_python(folder):
     assert "lasvm" in done.stdout
 
 
+def test_the_stream_learns(folder):
+    done = run([sys.executable, "-c", python_block("import numpy as np")], folder)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[-1].startswith("20000 ")
+    assert len(lines) == 20
+
+
 def test_the_shown_solver_passes_the_conformance_suite(folder):
     done = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_perceptron_plugin.py"], folder)
     assert done.returncode == 0, done.stdout[-3000:]
