@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_lasvm import hot, pool, state
+from harness_lasvm import hot, pool, scans, state
 
 if TYPE_CHECKING:
     from harness import CSVC
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
 _SMALLEST_BLOCK = 32
 _AMONG = 0.1  # of the kernel values may be between candidates, rather than with S
+_FORESEEN = 0.03  # of S: smaller blocks are computed among themselves without looking who will enter
 _LEAST_SHARE = 0.02  # of the candidates is taken to enter
-_LEAST_WIDTH = 512  # slots a stored row has at first, where memory does not hold all rows in full
+_LEAST_WIDTH = 512  # slots a stored row has at first: close together, rows share pages of memory
 _GROWTH = 1.25
 _HOLES = 16  # are left open, or one slot in so many: kernel values are computed for them too
 _TOGETHER = 16  # new members whose values are worth being written to all rows at once
@@ -51,7 +52,8 @@ class Expansion:
 
     def __init__(self, problem: CSVC, *, cache_mb: float, block: int, dtype: str) -> None:
         self.kernel = problem.kernel.astype(dtype)
-        self._columns = self.kernel.columns()  # the points of S by slot, and behind them those of a block
+        self._columns = self.kernel.columns()  # the points of S, by slot
+        self._pointed = -1  # length of the log when they were last renewed; -1: the slots have moved since
         self._memory = np.empty(0, dtype=dtype)  # for the values of a block: fresh pages cost as much as the values
         self.n = problem.n
         self.block = block
@@ -70,7 +72,7 @@ class Expansion:
         widest = _aligned(n)
         budget = int(cache_mb * 2**20 / itemsize)
         size = min(max(budget, 4 * widest), (n + 2) * widest)
-        width = widest if size >= (n + 2) * widest else min(widest, _aligned(_LEAST_WIDTH))
+        width = min(widest, _aligned(_LEAST_WIDTH))
 
         self.members = state.Members(
             slots=np.zeros((3, n), dtype=np.int64),
@@ -158,7 +160,8 @@ class Expansion:
         counts[state.TOP], counts[state.HOLES], counts[state.ZEROS] = len(keep), 0, len(zeros)
         counts[state.WIDTH], counts[state.ROWS], counts[state.FREE_ROWS] = width, n_rows, free
         counts[state.SPARE] = pool.take_row(x)
-        hot.scan(x)
+        scans.scan(x)
+        self._pointed = -1
 
     def _make_room(self, entering: int) -> None:
         """Let ``entering`` members find slots, columns and places in the log."""
@@ -178,22 +181,19 @@ class Expansion:
 
     # -- kernel values ------------------------------------------------------------------------------
 
-    def _point(self, others: Vector) -> None:
-        """Let the kernel's columns be those of slots 0 .. top - 1, a hole's any, and behind them the examples ``others``."""
+    def _point(self) -> None:
+        """Let the kernel's columns be those of slots 0 .. top - 1; a hole's may be any."""
         top = int(self.counts[state.TOP])
         members = self.members.slots[state.MEMBER, :top]
         known = self._columns.index[:top]
-        stale = members[: len(known)] != known
-        places = np.concatenate([np.flatnonzero(stale), np.arange(len(known), top)])
-        places = places[members[places] >= 0]
-        behind = np.arange(top, top + len(others))
-        self._columns.put(
-            np.concatenate([places, behind]), np.concatenate([members[places], others]), top + len(others)
-        )
+        stale = np.concatenate([members[: len(known)] != known, np.ones(top - len(known), dtype=bool)])
+        places = np.flatnonzero(stale & (members >= 0))
+        self._columns.put(places, members[places], top)
+        self._pointed = int(self.counts[state.CLOCK])
 
-    def _values(self, examples: Vector, others: Vector) -> Vector:
-        """Return K(examples, slots 0 .. top - 1 and then ``others``); the next call overwrites it."""
-        self._point(others)
+    def _values(self, examples: Vector) -> Vector:
+        """Return K(examples, slots 0 .. top - 1); the next call overwrites it."""
+        self._point()
         shape = (len(examples), len(self._columns))
         if len(self._memory) < shape[0] * shape[1]:
             self._memory = np.empty(int(_GROWTH * shape[0] * shape[1]), dtype=self._memory.dtype)
@@ -207,9 +207,10 @@ class Expansion:
             part = slice(start, start + self.block)
             entering = np.asarray(examples[part], dtype=np.int64)
             self._make_room(len(entering))
-            hot.admit(self.members, self.box, entering, alphas[part], grads[part], self._values(entering, entering))
+            values, among = self._values(entering), self.kernel.block(entering, entering)
+            hot.admit(self.members, self.box, entering, alphas[part], grads[part], values, among)
 
-    def fetch(self, upcoming: Vector, *, foresee: bool = False) -> tuple[Any, ...]:
+    def fetch(self, upcoming: Vector, *, foresee: bool = True) -> tuple[Any, ...]:
         """Compute the kernel rows of the next candidates; return what :func:`hot.online` needs of them.
 
         Candidates among themselves cost values that a row at a time would not. The block stays small enough that
@@ -222,26 +223,22 @@ class Expansion:
         starts and lengths, the runs of slots that the first columns of ``fetched`` belong to; among, K between the
         rows' candidates, with NaN in the diagonal where the column has not been computed.
         """
-        share = self._entering if foresee else 1.0
+        share = max(_LEAST_SHARE, self._entering) if foresee else 1.0
         size = min(self.block, max(_SMALLEST_BLOCK, int(_AMONG * self.size / share)))
         candidates = np.array(upcoming[:size], dtype=np.int64)
         self._make_room(len(candidates))
         outside = self.members.lists[state.WHERE, candidates] < 0
         places = np.where(outside, np.cumsum(outside) - 1, -1)
-        top = int(self.counts[state.TOP])
         fresh = candidates[outside]
-        if foresee:
-            fetched = self._values(fresh, np.empty(0, dtype=np.int64))
-            likely = np.zeros(len(fresh), dtype=np.bool_)
-            self._entering = max(_LEAST_SHARE, hot.foresee(self.members, self.box, fresh, fetched, likely) / len(fresh))
-            self._among = np.full((len(fresh), len(fresh)), np.nan, dtype=fetched.dtype)
-            self._among[:, likely] = self.kernel.block(fresh, fresh[likely])
-        else:
-            fetched = self._values(fresh, fresh)
-            self._among = fetched[:, top:].copy()
+        fetched = self._values(fresh)
+        likely = np.ones(len(fresh), dtype=np.bool_)
+        if foresee and len(fresh) > _FORESEEN * self.size:
+            self._entering = hot.foresee(self.members, self.box, fresh, fetched, likely) / max(1, len(fresh))
+        self._among = np.full((len(fresh), len(fresh)), np.nan, dtype=fetched.dtype)
+        self._among[:, likely] = self.kernel.block(fresh, fresh[likely])
         self._fresh = fresh
         self.counts[state.AT] = self.counts[state.STAGE] = self.counts[state.BORN] = 0
-        return candidates, places, fetched, self._among, np.zeros(1, dtype=np.int64), np.array([top])
+        return candidates, places, fetched, self._among, np.zeros(1, dtype=np.int64), np.array([fetched.shape[1]])
 
     def supply(self) -> None:
         """Compute what the loops want: what the row of a slot lacks, or a candidate's values with those after it."""
@@ -258,11 +255,16 @@ class Expansion:
             values = self.kernel.block(wanted, x.slots[state.MEMBER, missing])
             x.pool[row * width + missing] = values[0]
         else:
+            if self._pointed < 0 or 4 * (counts[state.CLOCK] - self._pointed) > counts[state.TOP]:
+                self._point()
             row = int(pool.take_row(x))
             self.rows_recomputed += 1
-            self._point(np.empty(0, dtype=np.int64))
             rows = x.pool[: x.pool.size // width * width].reshape(-1, width)
             self.kernel.fill(wanted, rows, np.array([row]), self._columns)
+            pool.own_row(x, row, slot)
+            x.pool[row * width + slot] = x.reals[state.DIAGONAL, slot]
+            x.rows[state.SEEN, row] = self._pointed  # who entered since then has the values in a row of its own
+            return
         pool.own_row(x, row, slot)
 
     # -- shrinking ----------------------------------------------------------------------------------
@@ -326,6 +328,5 @@ class Expansion:
 
 
 def _aligned(width: int) -> int:
-    """Return a row's width in values: not a power of two, where the columns would share their cache lines."""
-    width = -(-width // _PAGE) * _PAGE
-    return width + _PAGE if width % 1024 == 0 else width
+    """Return a row's width in values: an odd number of pages, else the rows' columns would share few cache sets."""
+    return (-(-width // _PAGE) | 1) * _PAGE

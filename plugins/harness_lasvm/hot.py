@@ -133,15 +133,15 @@ def _enter(x, box, k, alpha, grad):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
-def admit(x, box, examples, alphas, grads, values):  # type: ignore[no-untyped-def]
-    """Let several examples into S: ``values[q]`` holds K(examples[q], slots 0 .. top - 1 and then examples)."""
+def admit(x, box, examples, alphas, grads, values, among):  # type: ignore[no-untyped-def]
+    """Let several examples into S; values : K(examples, slots 0 .. top - 1); among : K between the examples."""
     held = x.counts[TOP]
     entered = np.empty(examples.size, np.int64)
     for q in range(examples.size):
         base = x.counts[SPARE] * x.counts[WIDTH]
-        x.pool[base : base + held] = values[q, :held]
+        x.pool[base : base + held] = values[q]
         for p in range(q):
-            x.pool[base + entered[p]] = values[q, held + p]
+            x.pool[base + entered[p]] = among[q, p]
         entered[q] = _enter(x, box, examples[q], alphas[q], grads[q])
     scan(x)
 

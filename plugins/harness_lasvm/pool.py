@@ -93,24 +93,32 @@ def catch_up(x):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
+def _copy(target, source):  # type: ignore[no-untyped-def]
+    for p in range(source.size):
+        target[p] = source[p]
+
+
+@hot_loop
 def move_rows(pool, rows, columns, old_width, width):  # type: ignore[no-untyped-def]
     """Move the values pool[rows[r], columns[p]] to place (r, p) of rows of another width; both lists ascend."""
     # first columns and numbers, then the width: each pass moves all values in one direction, so none is overwritten
-    gathered = columns.size > 0 and columns[-1] != columns.size - 1
+    size = columns.size
+    gathered = size > 0 and columns[-1] != size - 1
     for r in range(rows.size):
         source = rows[r] * old_width
         target = r * old_width
         if gathered:
-            for p in range(columns.size):
+            for p in range(size):
                 pool[target + p] = pool[source + columns[p]]
         elif source != target:
-            for p in range(columns.size):
-                pool[target + p] = pool[source + p]
+            _copy(pool[target : target + size], pool[source : source + size])
     if width < old_width:
-        for r in range(rows.size):
-            for p in range(columns.size):
-                pool[r * width + p] = pool[r * old_width + p]
+        for r in range(1, rows.size):
+            _copy(pool[r * width : r * width + size], pool[r * old_width : r * old_width + size])
     elif width > old_width:
-        for r in range(rows.size - 1, -1, -1):
-            for p in range(columns.size - 1, -1, -1):
-                pool[r * width + p] = pool[r * old_width + p]
+        for r in range(rows.size - 1, 0, -1):
+            if r * (width - old_width) >= size:
+                _copy(pool[r * width : r * width + size], pool[r * old_width : r * old_width + size])
+            else:
+                for p in range(size - 1, -1, -1):
+                    pool[r * width + p] = pool[r * old_width + p]

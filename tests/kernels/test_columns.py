@@ -26,7 +26,8 @@ def oracle_of(kind: str, dtype: str, ridge: float = 0.0) -> KernelOracle:
 @pytest.mark.parametrize("kind", ["rbf", "wide", "sparse", "linear", "poly", "precomputed"])
 @given(
     seed=st.integers(0, 999), puts=st.lists(st.integers(0, 40), min_size=1, max_size=6),
-    far=st.sampled_from([30, 700]), cut=st.booleans(), ridge=st.sampled_from([0.0, 0.5]), view=st.sampled_from(["whole", "part", "own"]),
+    far=st.sampled_from([30, 700]), cut=st.booleans(),
+    ridge=st.sampled_from([0.0, 0.5]), view=st.sampled_from(["whole", "part", "own"]),
 )  # fmt: skip
 def test_fill_writes_the_block_of_the_points_put(kind, dtype, seed, puts, far, cut, ridge, view) -> None:
     rng = np.random.default_rng(seed)

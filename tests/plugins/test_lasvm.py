@@ -110,16 +110,16 @@ def test_finishing_ends_where_the_twin_ends(case, shrinking):
 @pytest.mark.parametrize(
     "parameters", [{"block": 7}, {"block": 256}, {"cache_mb": 0.001}, {"cache_mb": 0.05, "block": 9}]
 )
-def test_block_and_memory_change_the_cost_only(parameters):
+def test_block_and_memory_change_the_cost_only(monkeypatch, parameters):
+    monkeypatch.setattr(expansion, "_HOLES", 10**6)  # packing changes the order of sums, and that decides ties
     problem, _ = precomputed(stated(*noisy(400), C=5.0))
-    common = {"dtype": "float64", "epochs": 2, "finishing": False}
+    common = {"dtype": "float64", "epochs": 2, "shrinking": False}
     plain = iterates(problem, block=1, **common)[-1]
     other = iterates(problem, **common, **parameters)[-1]
     assert plain.info["rows_recomputed"] == 0
     assert (other.info["rows_recomputed"] > 0) == ("cache_mb" in parameters)
-    # members change their slots at other times, and with them the order of sums
-    np.testing.assert_allclose(other.dual_coef, plain.dual_coef, rtol=0, atol=1e-10)
-    assert other.intercept == pytest.approx(plain.intercept, abs=1e-10)
+    np.testing.assert_array_equal(other.dual_coef, plain.dual_coef)
+    assert other.intercept == plain.intercept
     assert other.step == plain.step
 
 
@@ -334,11 +334,13 @@ def partway(seed, blocks, **parameters):
     problem, values = precomputed(stated(x, y, C=5.0))
     given_ = {"cache_mb": 100.0, "block": 64, "dtype": "float64", **parameters}
     found = expansion.Expansion(problem, **given_)
-    order = np.random.default_rng(seed).permutation(300)
-    seeds = np.concatenate([order[y[order] == label][:5] for label in (1.0, -1.0)])
+    rng = np.random.default_rng(seed)
+    order = np.concatenate([rng.permutation(300), rng.permutation(300)])
+    seeds = np.concatenate([order[:300][y[order[:300]] == label][:5] for label in (1.0, -1.0)])
     found.admit(seeds, np.zeros(10), y[seeds])
     done = 0
-    for _ in range(blocks):
+    while blocks and done < 600:
+        blocks -= 1
         work = found.fetch(order[done:])
         found.counts[state.PAUSE] = 10**9
         while hot.online(found.members, found.box, *work, 1e-3, np.inf) == state.NEED_ROW:
@@ -348,7 +350,7 @@ def partway(seed, blocks, **parameters):
 
 
 @settings(deadline=None, max_examples=30)
-@given(st.integers(0, 999), st.integers(1, 14), st.sampled_from([100.0, 0.05, 0.0001]))
+@given(st.integers(0, 999), st.integers(1, 30), st.sampled_from([100.0, 0.05, 0.0001]))
 def test_rows_gradients_and_extremes_are_what_they_should_be(seed, blocks, cache_mb):
     found, K = partway(seed, blocks, cache_mb=cache_mb)
     x, slots = found.members, found.live()
