@@ -33,6 +33,7 @@ _OWN_SHARE = 0.5  # of the whole: a smaller view lays out its own points rather 
 _THREAD_VALUES = 1 << 17  # values that are worth waking another thread for
 _CALLBACK_ROWS = 8  # a callback is taken to do as much work as so many rows at least
 _EXPAND_ROWS = 128  # rows of a tile in expand()
+_PREPARED_ROWS = 512  # are kept prepared for the next request at most
 _EXPAND_LEFT = 2048  # rows prepared at a time
 
 
@@ -80,6 +81,7 @@ class Engine:
         self._packed: Way | None = None
         self._own: Way | None = None  # of a view alone, where the whole is not laid out in this dtype
         self._asked = 0
+        self._prepared: tuple[Block, bool, Any] = (np.empty(0, dtype=np.intp), False, None)
         self._source: Any = None
 
     @property
@@ -149,10 +151,18 @@ class Engine:
         return self._own
 
     def _left(self, rows: Block, gathered: bool) -> Any:
+        """Return the rows prepared; those of the last request, if it was a small one, are prepared already."""
+        known, kind, left = self._prepared
+        if kind == gathered and np.array_equal(known, rows):
+            return left
         if self._own is not None:
-            return self._own.left(rows, gathered=gathered)
-        index = rows if self._index is None else self._index[rows]
-        return self._whole.way(self.dtype).left(index, gathered=gathered)
+            left = self._own.left(rows, gathered=gathered)
+        else:
+            index = rows if self._index is None else self._index[rows]
+            left = self._whole.way(self.dtype).left(index, gathered=gathered)
+        if len(rows) <= _PREPARED_ROWS:
+            self._prepared = (rows.copy(), gathered, left)
+        return left
 
     def _columns(self, rows: int, columns: Block | Columns | None) -> tuple[Way, Block | None]:
         """Return the way that has the columns asked for, and which of its points they are; None for all, in order."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[Any]]
 
 _SMALLEST_BLOCK = 32
-_AMONG = 0.1  # of the kernel values may be between candidates, rather than with S
+_AMONG = 0.07  # of the kernel values may be between candidates, rather than with S
 _FORESEEN = 0.03  # of S: smaller blocks are computed among themselves without looking who will enter
 _LEAST_SHARE = 0.02  # of the candidates is taken to enter
 _LEAST_WIDTH = 512  # slots a stored row has at first: close together, rows share pages of memory
@@ -54,6 +54,8 @@ class Expansion:
         self.kernel = problem.kernel.astype(dtype)
         self._columns = self.kernel.columns()  # the points of S, by slot
         self._pointed = -1  # length of the log when they were last renewed; -1: the slots have moved since
+        self._peers = self.kernel.columns()  # candidates that are likely to enter
+        self._mixed, self._between = np.empty((2, 0), dtype=dtype)
         self._memory = np.empty(0, dtype=dtype)  # for the values of a block: fresh pages cost as much as the values
         self.n = problem.n
         self.block = block
@@ -214,7 +216,7 @@ class Expansion:
         """Compute the kernel rows of the next candidates; return what :func:`hot.online` needs of them.
 
         Candidates among themselves cost values that a row at a time would not. The block stays small enough that
-        this adds about a tenth to the values against S. With ``foresee`` only those likely to enter count: the
+        this adds less than a tenth to the values against S. With ``foresee`` only those likely to enter count: the
         others' columns are computed if they enter after all.
 
         Returns
@@ -234,19 +236,29 @@ class Expansion:
         likely = np.ones(len(fresh), dtype=np.bool_)
         if foresee and len(fresh) > _FORESEEN * self.size:
             self._entering = hot.foresee(self.members, self.box, fresh, fetched, likely) / max(1, len(fresh))
-        self._among = np.full((len(fresh), len(fresh)), np.nan, dtype=fetched.dtype)
-        self._among[:, likely] = self.kernel.block(fresh, fresh[likely])
         self._fresh = fresh
+        if len(self._between) < len(fresh) ** 2:
+            self._mixed, self._between = np.empty((2, len(fresh) ** 2), dtype=fetched.dtype)
+        self._among = self._between[: len(fresh) ** 2].reshape(len(fresh), len(fresh))
+        np.fill_diagonal(self._among, np.nan)
+        self._mix(np.flatnonzero(likely))
         self.counts[state.AT] = self.counts[state.STAGE] = self.counts[state.BORN] = 0
         return candidates, places, fetched, self._among, np.zeros(1, dtype=np.int64), np.array([fetched.shape[1]])
+
+    def _mix(self, entering: Vector) -> None:
+        """Compute K(fresh, fresh[entering]), columns of ``among``: for all rows, as these are at hand, prepared."""
+        fresh = self._fresh
+        self._peers.put(np.arange(len(entering)), fresh[entering], len(entering))
+        values = self._mixed[: len(fresh) * len(entering)].reshape(len(fresh), len(entering))
+        self.kernel.fill(fresh, values, columns=self._peers)
+        self._among[:, entering] = values
 
     def supply(self) -> None:
         """Compute what the loops want: what the row of a slot lacks, or a candidate's values with those after it."""
         x, counts = self.members, self.counts
         slot, width = int(counts[state.WANTED]), int(counts[state.WIDTH])
         if slot < 0:
-            place = -1 - slot
-            self._among[place:, place] = self.kernel.block(self._fresh[place : place + 1], self._fresh[place:])[0]
+            self._mix(np.array([-1 - slot]))
             return
         wanted = x.slots[state.MEMBER, slot : slot + 1]
         if counts[state.GAPS]:

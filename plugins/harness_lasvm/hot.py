@@ -68,7 +68,7 @@ from harness_lasvm.state import (
     ZEROS,
 )
 
-_NEAR = 0.2  # how much a gradient is expected to move before a candidate's turn
+_NEAR = 0.15  # how much a gradient is expected to move before a candidate's turn
 
 
 @hot_loop

@@ -176,3 +176,13 @@ def test_fill_equals_block_for_any_rows_and_columns(n: int, count: int, threads:
     slots = np.array(random.sample(range(count + 2), count), dtype=int)
     oracle.fill(rows, out, slots, columns)
     np.testing.assert_allclose(out[slots], expected, rtol=1e-12)
+
+
+def test_rows_prepared_for_one_request_are_those_of_the_next() -> None:
+    oracle, columns = oracle_of("rbf"), np.array([3, 1, 4])
+    rows = np.array([5, 6])
+    for changed in (5, 8):  # the same array with another row in it
+        rows[0] = changed
+        for asked in (None, columns):
+            expected = oracle_of("rbf").block(rows.copy(), asked)
+            np.testing.assert_array_equal(oracle.block(rows, asked), expected)
