@@ -1,18 +1,28 @@
-"""Compiled loops of the solvers without a bias: one coordinate a step, the gap in the same pass as the update.
-
-They work on the slots and packed rows of :mod:`harness_lasvm.hot`. A hole has alpha = 0 and both bounds 0: it may go
-nowhere, and adds nothing to the sums. A slot's bounds are those of its own sub-problem, beta included.
-"""
+"""Compiled loops of the solvers without a bias: PROCESS, CLEAN and the online iterations."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numba as nb
 import numpy as np
 
-from harness_lasvm.hot import _enter, _leave, _ready
-from harness_lasvm.scans import _larger, _smaller, dot, hot_loop
+from harness_lasvm.hot import _enter, _leave
+from harness_lasvm.nobias_ledger import (
+    BEND,
+    CLEAN_EVERY,
+    GAP,
+    IGNORE,
+    MAX_INACTIVE,
+    RAMP,
+    REVERSED,
+    RULE,
+    SKIPPED,
+    THRESHOLD,
+    UNCLEANED,
+    mark,
+    measure,
+    set_threshold,
+)
+from harness_lasvm.nobias_reprocess import reprocess, search
+from harness_lasvm.scans import dot, hot_loop
 from harness_lasvm.state import (
     ALPHA,
     AT,
@@ -20,9 +30,7 @@ from harness_lasvm.state import (
     BORN,
     BORN_FROM,
     BORN_SLOT,
-    DIAGONAL,
     DONE,
-    FALL,
     GRAD,
     LOWER,
     MEMBER,
@@ -30,12 +38,9 @@ from harness_lasvm.state import (
     OPERATIONS,
     PAUSE,
     PAUSED,
-    RISE,
-    ROW_OF,
     SPARE,
     STAGE,
     STALE,
-    STEPPED,
     TOP,
     UPPER,
     WANTED,
@@ -43,138 +48,6 @@ from harness_lasvm.state import (
     WIDTH,
     ZEROS,
 )
-
-HINGE, RAMP, IGNORE = range(3)  # what becomes of an example outside the ramp: nothing, beta = C, skipped
-GAP, HIGH, LOW, THRESHOLD, TARGET, PRICE, BEND, TAU = range(8)  # into Ledger.reals
-I_HIGH, I_LOW, SUPPORT, SKIPPED, REVERSED, UNCLEANED, CLEAN_EVERY, MAX_INACTIVE, RULE = range(9)  # into Ledger.counts
-UP, DOWN, SLOPE = range(3)  # into Ledger.room
-
-_BLOCK = 512  # slots scanned at a time: the block of an extreme is known, its slot is looked up once
-_SMALLEST_DIAGONAL = 1e-12  # of K_ii: a point at the origin of the linear kernel has none
-_hot_sum = nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
-
-
-class Ledger(NamedTuple):
-    """What one run knows of its expansion, renewed by every pass over it.
-
-    reals : GAP (eq. 9), HIGH and LOW (largest g of a member that may rise, smallest of one that may fall), THRESHOLD
-        and TARGET (eq. 8) of the example in work, and the parameters PRICE (C), BEND (s), TAU
-    counts : I_HIGH and I_LOW (slots, -1 if there is none), SUPPORT (number of alpha != 0), SKIPPED, REVERSED (examples
-        that got beta = C), UNCLEANED (examples since the last CLEAN), and the parameters CLEAN_EVERY (0: never),
-        MAX_INACTIVE, RULE
-    room : (3, n) per slot UP = B - alpha, DOWN = alpha - A: a term of the gap is max(UP g, -DOWN g); SLOPE, h / g, is
-        A + B, or 0 where alpha = 0
-    """
-
-    reals: Any
-    counts: Any
-    room: Any
-
-
-@_hot_sum
-def _move(grad, room, ways, row, step):  # type: ignore[no-untyped-def]
-    """g_s -= step K_s over one block; return its extremes and its part of the gap."""
-    high, low, gap = -np.inf, np.inf, 0.0
-    up, down, rise, fall = room[UP], room[DOWN], ways[RISE], ways[FALL]
-    for s in range(grad.size):
-        g = grad[s] - step * np.float64(row[s])
-        grad[s] = g
-        high = _larger(high, g + rise[s])
-        low = _smaller(low, g + fall[s])
-        gap += _larger(up[s] * g, -(down[s] * g))
-    return high, low, gap
-
-
-@_hot_sum
-def _spread(grad, slope):  # type: ignore[no-untyped-def]
-    """Return the sums of h and h^2 over the support vectors."""
-    total, squares = 0.0, 0.0
-    for s in range(grad.size):
-        h = slope[s] * grad[s]
-        total += h
-        squares += h * h
-    return total, squares
-
-
-@hot_loop
-def _pass(x, own, base, step):  # type: ignore[no-untyped-def]
-    """Take ``step`` times the row at ``base`` of the pool off g, over all slots, and renew the ledger."""
-    high, low, gap, i, j = -np.inf, np.inf, 0.0, -1, -1
-    for start in range(0, x.counts[TOP], _BLOCK):
-        stop = min(start + _BLOCK, x.counts[TOP])
-        row = x.pool[base + start : base + stop]
-        found = _move(x.reals[GRAD, start:stop], own.room[:, start:stop], x.ways[:, start:stop], row, step)
-        if found[0] > high:
-            high, i = found[0], start
-        if found[1] < low:
-            low, j = found[1], start
-        gap += found[2]
-    own.reals[GAP], own.reals[HIGH], own.reals[LOW] = gap, high, low
-    if i >= 0:
-        while x.reals[GRAD, i] + x.ways[RISE, i] != high:
-            i += 1
-    if j >= 0:
-        while x.reals[GRAD, j] + x.ways[FALL, j] != low:
-            j += 1
-    own.counts[I_HIGH], own.counts[I_LOW] = i, j
-
-
-@hot_loop
-def _mark(x, own, slot):  # type: ignore[no-untyped-def]
-    """Renew what follows from a slot's alpha and bounds."""
-    alpha, lower, upper = x.reals[ALPHA, slot], x.reals[LOWER, slot], x.reals[UPPER, slot]
-    own.room[UP, slot], own.room[DOWN, slot] = upper - alpha, alpha - lower
-    own.room[SLOPE, slot] = lower + upper if alpha != 0.0 else 0.0
-    x.ways[RISE, slot] = 0.0 if alpha < upper else -np.inf
-    x.ways[FALL, slot] = 0.0 if alpha > lower else np.inf
-
-
-@hot_loop
-def measure(x, own):  # type: ignore[no-untyped-def]
-    """Renew the ledger from the slots: they may have moved since."""
-    support = 0
-    for s in range(x.counts[TOP]):
-        _mark(x, own, s)
-        support += x.reals[ALPHA, s] != 0.0
-    own.counts[SUPPORT] = support
-    base = x.counts[SPARE] * x.counts[WIDTH]
-    x.pool[base : base + x.counts[TOP]] = 0.0  # nothing moves
-    _pass(x, own, base, 0.0)
-
-
-@hot_loop
-def _search(x, own, slot):  # type: ignore[no-untyped-def]
-    """Search along one coordinate: steps 2-3 of PROCESS and 4-5 of REPROCESS.
-
-    BAILED if its bound is in the way, NEED_ROW, with nothing changed, if its row must be computed first.
-    """
-    alpha, grad = x.reals[ALPHA, slot], x.reals[GRAD, slot]
-    newton = grad / max(x.reals[DIAGONAL, slot], _SMALLEST_DIAGONAL)
-    bound = x.reals[LOWER, slot] if grad < 0.0 else x.reals[UPPER, slot]
-    room = bound - alpha
-    step = max(room, newton) if grad < 0.0 else min(room, newton)
-    if step == 0.0:
-        return BAILED
-    if not _ready(x, slot):
-        return NEED_ROW
-    # onto the bound itself where it limits the step: alpha = 0 and alpha = C are tested for equality
-    after = bound if step == room else alpha + step
-    after = max(after, bound) if grad < 0.0 else min(after, bound)  # rounding may overshoot
-    x.reals[ALPHA, slot] = after
-    own.counts[SUPPORT] += (after != 0.0) - (alpha != 0.0)
-    _mark(x, own, slot)
-    _pass(x, own, x.slots[ROW_OF, slot] * x.counts[WIDTH], step)
-    return STEPPED
-
-
-@hot_loop
-def _set_threshold(x, own):  # type: ignore[no-untyped-def]
-    """Note the gap target (eq. 8) and the threshold max(C, target) of the example in work."""
-    top, support = x.counts[TOP], own.counts[SUPPORT]
-    total, squares = _spread(x.reals[GRAD, :top], own.room[SLOPE, :top])
-    spread = squares - total * total / support if support > 0 else 0.0
-    own.reals[TARGET] = np.sqrt(max(0.0, spread))
-    own.reals[THRESHOLD] = max(own.reals[PRICE], own.reals[TARGET])
 
 
 @hot_loop
@@ -199,7 +72,7 @@ def _process(x, box, own, k, place, fetched, among, starts, lengths):  # type: i
     counts = x.counts
     slot = x.lists[WHERE, k]
     if slot >= 0:
-        _set_threshold(x, own)
+        set_threshold(x, own)
     else:
         if place < 0:
             return STALE
@@ -215,7 +88,7 @@ def _process(x, box, own, k, place, fetched, among, starts, lengths):  # type: i
         if np.isnan(among[place, place]):  # later candidates lack their values with k
             counts[WANTED] = -1 - place
             return NEED_ROW
-        _set_threshold(x, own)
+        set_threshold(x, own)
         width = y * (box.upper[k] - box.lower[k])
         reversed_ = own.counts[RULE] == RAMP and outside
         beta = width if reversed_ else 0.0
@@ -227,28 +100,12 @@ def _process(x, box, own, k, place, fetched, among, starts, lengths):  # type: i
         x.lists[BORN_SLOT, counts[BORN]] = slot
         x.lists[BORN_FROM, counts[BORN]] = place
         counts[BORN] += 1
-        _mark(x, own, slot)  # if it cannot move it adds nothing to the gap
-    code = _search(x, own, slot)
+        mark(x, own, slot)  # if it cannot move it adds nothing to the gap
+    code = search(x, own, slot)
     if code != NEED_ROW:
         counts[OPERATIONS] += 1
         return DONE
     return NEED_ROW
-
-
-@hot_loop
-def _reprocess(x, own):  # type: ignore[no-untyped-def]
-    """REPROCESS: search along the coordinate with the largest violation."""
-    high, low = own.reals[HIGH], -own.reals[LOW]
-    if not max(high, low) > own.reals[TAU]:
-        x.counts[OPERATIONS] += 1
-        return BAILED
-    i, j = own.counts[I_HIGH], own.counts[I_LOW]
-    # of two equal violations the first slot's: then swapping the labels swaps nothing but signs
-    slot = i if high > low or (high == low and i < j) else j
-    code = _search(x, own, slot)
-    if code != NEED_ROW:
-        x.counts[OPERATIONS] += 1
-    return code
 
 
 @hot_loop
@@ -291,7 +148,7 @@ def online(x, box, own, candidates, places, fetched, among, starts, lengths):  #
         while own.reals[GAP] > own.reals[THRESHOLD]:
             if counts[OPERATIONS] >= counts[PAUSE]:
                 return PAUSED
-            code = _reprocess(x, own)
+            code = reprocess(x, own)
             if code == NEED_ROW:
                 return code
             if code == BAILED:
@@ -309,7 +166,7 @@ def online(x, box, own, candidates, places, fetched, among, starts, lengths):  #
 def finish(x, own):  # type: ignore[no-untyped-def]
     """REPROCESS until no member violates by more than tau (DONE) or counts[PAUSE] operations were made."""
     while x.counts[OPERATIONS] < x.counts[PAUSE]:
-        code = _reprocess(x, own)
+        code = reprocess(x, own)
         if code == BAILED:
             return DONE
         if code == NEED_ROW:

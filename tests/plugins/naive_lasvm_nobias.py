@@ -16,12 +16,14 @@ class NaiveNoBias:
     rule : 'hinge', 'ramp' (beta = C below s) or 'ignore' (skip outside [s, 1])
     """
 
-    def __init__(self, kernel, targets, upper, price, *, rule="hinge", s=-1.0, tau=1e-3, clean_every=0, max_inactive=0):
+    def __init__(
+        self, kernel, targets, upper, price, *, rule="hinge", s=-1.0, tau=1e-3, clean_every=0, max_inactive=0, group=1
+    ):
         self.K = np.asarray(kernel, dtype=np.float64)
         self.y = np.asarray(targets, dtype=np.float64)
         self.C = np.asarray(upper, dtype=np.float64)
         self.price, self.rule, self.s, self.tau = price, rule, s, tau
-        self.clean_every, self.max_inactive, self.visited = clean_every, max_inactive, 0
+        self.clean_every, self.max_inactive, self.visited, self.group = clean_every, max_inactive, 0, group
         n = len(self.y)
         self.alpha, self.g, self.A, self.B = np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
         self.S = []
@@ -65,20 +67,42 @@ class NaiveNoBias:
         for s in self.S:
             self.g[s] -= step * self.K[i, s]
 
+    def violation(self, s):
+        return max(
+            self.g[s] if self.alpha[s] < self.B[s] else -math.inf,
+            -self.g[s] if self.alpha[s] > self.A[s] else -math.inf,
+        )
+
+    def worst(self, members):
+        """The member with the largest violation, and that."""
+        violation, chosen = 0.0, None
+        for s in members:
+            if self.violation(s) > violation:
+                violation, chosen = self.violation(s), s
+        return violation, chosen
+
     def reprocess(self):
         """Return False if no member violates."""
-        self.steps += 1
-        worst, chosen = self.tau, None
-        for s in self.S:
-            violation = max(
-                self.g[s] if self.alpha[s] < self.B[s] else -math.inf,
-                -self.g[s] if self.alpha[s] > self.A[s] else -math.inf,
-            )
-            if violation > worst:
-                worst, chosen = violation, s
-        if chosen is None:
+        violation, chosen = self.worst(self.S)
+        if violation <= self.tau:
+            self.steps += 1
             return False
-        self.search(chosen)
+        if self.group == 1:
+            self.steps += 1
+            self.search(chosen)
+            return True
+        rising = sorted([s for s in self.S if self.alpha[s] < self.B[s]], key=lambda s: -self.g[s])
+        falling = sorted([s for s in self.S if self.alpha[s] > self.A[s]], key=lambda s: self.g[s])
+        group = set(rising[: self.group // 2]) | set(falling[: self.group // 2])
+        group = [s for s in self.S if s in group]
+        first, _ = self.worst(group)
+        for _ in range(10 * len(group)):
+            violation, chosen = self.worst(group)
+            if violation <= max(self.tau, 0.1 * first):
+                break
+            self.steps += 1
+            self.search(chosen)
+            first = max(first, self.worst(group)[0])
         return True
 
     def visit(self, k):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_lasvm import nobias_loops as loops
+from harness_lasvm import nobias_ledger
 from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -76,7 +76,7 @@ def follow(cls, case, epochs=2, s=-1.0, **parameters):
     upper = problem.upper
     twin = NaiveNoBias(
         matrix, problem.targets, upper, problem.C, rule=solver.rule, s=s, tau=solver.tau,
-        clean_every=clean_every, max_inactive=max_inactive,
+        clean_every=clean_every, max_inactive=max_inactive, group=solver.group,
     )  # fmt: skip
     rng = np.random.default_rng(1)
     steps = solver.iterates(problem, np.random.default_rng(1))
@@ -101,11 +101,12 @@ def follow(cls, case, epochs=2, s=-1.0, **parameters):
     return problem, twin, steps, iterate
 
 
+@pytest.mark.parametrize("group", [1, 6])
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("cls", ALL)
-def test_every_step_is_the_twins(cls, case):
+def test_every_step_is_the_twins(cls, case, group):
     often = {"clean_every": 7, "max_inactive": 5} if cls is not FullSVM else {}
-    problem, twin, steps, last = follow(cls, case, **often)  # asserts at every step
+    problem, twin, steps, last = follow(cls, case, group=group, **often)  # asserts at every step
     if cls is LASVMI:
         assert last.info["skipped"] == twin.skipped
         assert twin.skipped > 0 or case == "small-C"
@@ -159,7 +160,7 @@ def test_a_pass_is_its_formulas(seed, n, dtype):
     moved = grad.copy()
     room = np.array([upper - alpha, alpha - lower])
     ways = np.array([np.where(room[0] > 0.0, 0.0, -np.inf), np.where(room[1] > 0.0, 0.0, np.inf)], dtype=np.float32)
-    found = loops._move(moved, room, ways, row, step)
+    found = nobias_ledger._move(moved, room, ways, row, step)
     expected = grad - step * row.astype(np.float64)
     np.testing.assert_allclose(moved, expected, rtol=1e-12, atol=1e-15)
     rise, fall = alpha < upper, alpha > lower
@@ -169,7 +170,7 @@ def test_a_pass_is_its_formulas(seed, n, dtype):
     assert found[2] == pytest.approx(gap, rel=1e-10, abs=1e-12)
     slope = rng.choice([-2.0, 0.0, 2.0], size=n)
     h = slope * moved
-    assert loops._spread(moved, slope) == pytest.approx((h.sum(), (h * h).sum()), rel=1e-9, abs=1e-12)
+    assert nobias_ledger._spread(moved, slope) == pytest.approx((h.sum(), (h * h).sum()), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("cls", [FullSVM, LASVMG])
@@ -354,7 +355,7 @@ def test_scaled_points_with_the_price_scaled_back_are_the_same_problem(seed, sca
 )
 @pytest.mark.parametrize("cls", ALL)
 def test_block_and_memory_change_the_cost_only(cls, parameters):
-    plain = cls(dtype="float64", epochs=2, block=1)
+    plain = cls(dtype="float64", epochs=2, block=1, group=2)  # the rows of twice a group must fit into memory
     problem, _ = precomputed(stated(plain, *noisy(400), C=5.0))
     expected = iterates(plain, problem)[-1]
     found = iterates(plain.replaced(**parameters), problem)[-1]
@@ -424,6 +425,7 @@ def test_the_iterates_say_what_they_are(cls):
         (lambda: LASVMG(max_inactive=-1), r"solver 'lasvm-g': parameter max_inactive=-1 is not valid .*\[0, inf\)"),
         (lambda: LASVMNC(clean_every=0), r"solver 'lasvm-nc': parameter clean_every=0 is not valid"),
         (lambda: LASVMI(epochs=0), r"solver 'lasvm-i': parameter epochs=0 is not valid"),
+        (lambda: LASVMG(group=0), r"solver 'lasvm-g': parameter group=0 is not valid"),
         (lambda: FullSVM(tau=0.0), r"solver 'full-svm': parameter tau=0.0 is not valid"),
         (lambda: stated(LASVMNC, *noisy(9), s=1.0), r"formulation 'ramp-svc': parameter s=1.0 is not valid"),
         (lambda: stated(LASVMI, *noisy(9), s=1.5), r"formulation 'ramp-svc': parameter s=1.5 is not valid"),
