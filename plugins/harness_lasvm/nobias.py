@@ -25,9 +25,9 @@ printed pseudo-code cannot be meant, here is what the derivation gives:
   rise, or g < -tau and it may fall. If none does, the loop ends whatever the gap is, else it would never.
 * REPROCESS works within ``group`` members, half of them the largest g that may rise, half the smallest that may fall,
   as if they were all of S, until their violations are a tenth; then the others' gradients follow in one pass, and the
-  gap is looked at again. Memory for fewer than 2 ``group`` rows makes it smaller. ``group=1`` is REPROCESS as printed. With a wide kernel and no bias a step along one
-  coordinate moves all gradients alike, and the printed rule goes to and fro between few members, with a pass over S
-  each time: on adult 130 times an example.
+  gap is looked at again. Memory for fewer than 2 ``group`` rows makes it smaller; ``group=1`` is REPROCESS as printed.
+  With a wide kernel and no bias a step along one coordinate moves all gradients alike, and the printed rule zigzags
+  between a few members, with a pass over S each time: on adult 130 times an example.
 * CLEAN: of the members with alpha = 0 those stay that are nearest to a violation, y_i g_i largest (for beta_i = C:
   -y_i g_i). The printed |g_i|_+ does not depend on the label, and 'highest gradients' would remove the violators.
 * K_ii is taken to be at least 1e-12. S is seeded as lasvm's, with the first five examples of each class in the first
