@@ -152,15 +152,16 @@ def test_selection_needs_fewer_examples_and_support_vectors_for_the_same_error()
 # -- early stopping ----------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("limit", [7, 60])
 @pytest.mark.parametrize("parameters", [{}, {"block": 1}, {"block": 11}, {"delta_max": 0.4}])
-def test_max_support_stops_at_the_first_example_that_reaches_it(parameters):
+def test_max_support_stops_at_the_first_example_that_reaches_it(parameters, limit):
     problem, _ = precomputed(stated(*noisy(400, noise=1.0), C=2.0))
     common = {"dtype": "float64", "finishing": False, **parameters}
     single = iterates(problem, **{**common, "block": 1})
     place, first = next(
-        (place, iterate) for place, iterate in enumerate(single, 1) if np.count_nonzero(iterate.dual_coef) >= 60
+        (place, iterate) for place, iterate in enumerate(single, 1) if np.count_nonzero(iterate.dual_coef) >= limit
     )
-    last = iterates(problem, max_support=60, **common)[-1]
+    last = iterates(problem, max_support=limit, **common)[-1]
     np.testing.assert_array_equal(last.dual_coef, first.dual_coef)
     assert last.info["stopped_by"] == "max_support"
     assert last.info["visited"] == first.info["visited"] <= place
