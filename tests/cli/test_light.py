@@ -37,7 +37,7 @@ def complete(words, **environment):
 @pytest.fixture
 def index(tmp_path):
     """A cache folder whose index of names is up to date."""
-    complete("harness compare --plugins f", HARNESS_CACHE=str(tmp_path))
+    complete("harness compare --plugins fw", HARNESS_CACHE=str(tmp_path))
     (file,) = tmp_path.glob("names-*.json")
     return file
 
@@ -62,11 +62,11 @@ def test_import_is_light():
     ("words", "offered"),
     [
         ("harness co", ["compare", "completion"]),
-        ("harness compare --plugins f", ["fw"]),
-        ("harness compare --plugins lasvm,f", ["lasvm,fw"]),
+        ("harness compare --plugins fw", ["fw"]),
+        ("harness compare --plugins lasvm,fw", ["lasvm,fw"]),
         ("harness compare --plugins fw/g", ["fw/gilbert"]),
         ("harness compare --plugins lasvm[", []),
-        ("harness compare --plugins fw,f", []),
+        ("harness compare --plugins fw,fw", []),
         ("harness compare --datasets digits,bre", ["digits,breast-cancer"]),
         ("harness compare --kernel r", ["rbf"]),
         ("harness compare --formulation c-svc,l", ["c-svc,l2-svc"]),
@@ -86,7 +86,7 @@ def test_completion_is_light_and_right(index, words, offered):
 
 
 def test_a_missing_index_is_written_silently(tmp_path):
-    found, _ = complete("harness compare --plugins lasvm,f", HARNESS_CACHE=str(tmp_path))
+    found, _ = complete("harness compare --plugins lasvm,fw", HARNESS_CACHE=str(tmp_path))
     assert found == ["lasvm,fw"]
     assert len(list(tmp_path.glob("names-*.json"))) == 1
 
@@ -94,7 +94,7 @@ def test_a_missing_index_is_written_silently(tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 0}', '{"version": 1, "files": 3}'])
 def test_a_damaged_index_is_rebuilt(index, text):
     index.write_text(text)
-    assert complete("harness compare --plugins f", HARNESS_CACHE=str(index.parent))[0] == ["fw"]
+    assert complete("harness compare --plugins fw", HARNESS_CACHE=str(index.parent))[0] == ["fw"]
     assert json.loads(index.read_text())["names"]["plugins"]
 
 
@@ -109,7 +109,7 @@ def test_a_changed_plugin_makes_the_index_stale(index):
 
 
 def test_a_cache_that_cannot_be_written_is_no_error():
-    assert complete("harness compare --plugins f", HARNESS_CACHE="/proc/nowhere")[0] == ["fw"]
+    assert complete("harness compare --plugins fw", HARNESS_CACHE="/proc/nowhere")[0] == ["fw"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
