@@ -15,6 +15,7 @@ import numpy as np
 from harness_lasvm.pool import drop_row, own_row, take_row
 from harness_lasvm.scans import (
     consider,
+    copy,
     dot,
     hot_loop,
     mark,
@@ -139,7 +140,7 @@ def admit(x, box, examples, alphas, grads, values, among):  # type: ignore[no-un
     entered = np.empty(examples.size, np.int64)
     for q in range(examples.size):
         base = x.counts[SPARE] * x.counts[WIDTH]
-        x.pool[base : base + held] = values[q]
+        copy(x.pool[base : base + held], values[q])
         for p in range(q):
             x.pool[base + entered[p]] = among[q, p]
         entered[q] = _enter(x, box, examples[q], alphas[q], grads[q])
@@ -242,7 +243,7 @@ def _process(x, box, k, place, fetched, among, starts, lengths, tau):  # type: i
     read = 0
     for run in range(starts.size):
         into = base + starts[run]
-        x.pool[into : into + lengths[run]] = fetched[place, read : read + lengths[run]]
+        copy(x.pool[into : into + lengths[run]], fetched[place, read : read + lengths[run]])
         read += lengths[run]
     for q in range(counts[BORN]):
         x.pool[base + x.lists[BORN_SLOT, q]] = among[place, x.lists[BORN_FROM, q]]

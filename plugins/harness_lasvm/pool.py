@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness_lasvm.scans import hot_loop
+from harness_lasvm.scans import copy, hot_loop
 from harness_lasvm.state import (
     CAUGHT,
     CLOCK,
@@ -93,12 +93,6 @@ def catch_up(x):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
-def _copy(target, source):  # type: ignore[no-untyped-def]
-    for p in range(source.size):
-        target[p] = source[p]
-
-
-@hot_loop
 def move_rows(pool, rows, columns, old_width, width):  # type: ignore[no-untyped-def]
     """Move the values pool[rows[r], columns[p]] to place (r, p) of rows of another width; both lists ascend."""
     # first columns and numbers, then the width: each pass moves all values in one direction, so none is overwritten
@@ -111,14 +105,14 @@ def move_rows(pool, rows, columns, old_width, width):  # type: ignore[no-untyped
             for p in range(size):
                 pool[target + p] = pool[source + columns[p]]
         elif source != target:
-            _copy(pool[target : target + size], pool[source : source + size])
+            copy(pool[target : target + size], pool[source : source + size])
     if width < old_width:
         for r in range(1, rows.size):
-            _copy(pool[r * width : r * width + size], pool[r * old_width : r * old_width + size])
+            copy(pool[r * width : r * width + size], pool[r * old_width : r * old_width + size])
     elif width > old_width:
         for r in range(rows.size - 1, 0, -1):
             if r * (width - old_width) >= size:
-                _copy(pool[r * width : r * width + size], pool[r * old_width : r * old_width + size])
+                copy(pool[r * width : r * width + size], pool[r * old_width : r * old_width + size])
             else:
                 for p in range(size - 1, -1, -1):
                     pool[r * width + p] = pool[r * old_width + p]

@@ -30,6 +30,7 @@ from harness_lasvm.state import (
 )
 
 _BLOCK = 512  # slots scanned at a time: the block of a maximum is known, its slot is looked up once
+_STRIP = 64  # slots of a block that are compared with its maximum together
 _FLAT = np.float32(1e-6)  # floor of the same in float32, where a partner is chosen
 _CURVATURE = 1e-12  # floor of K_ii + K_jj - 2 K_ij: two equal points have none
 
@@ -67,6 +68,13 @@ def dot(alpha, row):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
+def copy(target, source):  # type: ignore[no-untyped-def]
+    """Copy ``source``, which may overlap with ``target`` if it lies behind it; a slice assignment is a slow loop."""
+    for s in range(source.size):
+        target[s] = source[s]
+
+
+@hot_loop
 def _shift(grad, rise, fall, row_i, row_j, step):  # type: ignore[no-untyped-def]
     """g_s -= step (K_is - K_js) over one block; return its max over alpha < B and its min over alpha > A."""
     high = -np.inf
@@ -90,18 +98,28 @@ def _extremes(grad, rise, fall):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
+def _holds(grad, way, value):  # type: ignore[no-untyped-def]
+    nearest = np.inf
+    for s in range(grad.size):
+        nearest = _smaller(nearest, abs(grad[s] + way[s] - value))
+    return nearest == 0.0
+
+
+@hot_loop
+def _first(grad, way, start, value):  # type: ignore[no-untyped-def]
+    """Return the first slot from ``start`` on where the scans have found ``value``."""
+    while not _holds(grad[start : start + _STRIP], way[start : start + _STRIP], value):
+        start += _STRIP
+    while grad[start] + way[start] != value:
+        start += 1
+    return start
+
+
+@hot_loop
 def _locate(x, high, high_block, low, low_block):  # type: ignore[no-untyped-def]
     """Note the maximal and minimal gradient and their first slots; -1 where nothing is eligible."""
-    i = -1
-    j = -1
-    if high_block >= 0:
-        i = high_block
-        while x.reals[GRAD, i] + x.ways[RISE, i] != high:
-            i += 1
-    if low_block >= 0:
-        j = low_block
-        while x.reals[GRAD, j] + x.ways[FALL, j] != low:
-            j += 1
+    i = _first(x.reals[GRAD], x.ways[RISE], high_block, high) if high_block >= 0 else -1
+    j = _first(x.reals[GRAD], x.ways[FALL], low_block, low) if low_block >= 0 else -1
     x.extremes[G_MAX] = high
     x.extremes[G_MIN] = low
     x.counts[I_MAX] = i
@@ -155,10 +173,11 @@ def partner(x, s):  # type: ignore[no-untyped-def]
         )
         if found > best:
             best, block = found, start
-    t = block
-    while _gain(x.reals[GRAD, t], shut[t], x.reals[DIAGONAL, t], x.pool[base + t], end, sign, own) != best:
-        t += 1
-    return t
+    grad, diagonal, row = x.reals[GRAD], x.reals[DIAGONAL], x.pool[base : base + x.counts[TOP]]
+    for t in range(block, row.size):
+        if _gain(grad[t], shut[t], diagonal[t], row[t], end, sign, own) == best:
+            return t
+    return -1
 
 
 @hot_loop
