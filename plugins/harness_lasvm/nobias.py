@@ -199,7 +199,7 @@ class FullSVM(_NoBias):
 class _Cleaned(_NoBias):
     """Those with CLEAN."""
 
-    max_inactive: int = parameter(500, "members with alpha = 0 that CLEAN leaves; the last one leaves none", ge=0)
+    max_inactive: int = parameter(1000, "members with alpha = 0 that CLEAN leaves; the last one leaves none", ge=0)
     clean_every: int = parameter(300, "examples between two CLEANs", ge=1)
 
     @property
