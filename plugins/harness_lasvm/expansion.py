@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 
     Vector = np.ndarray[Any, np.dtype[Any]]
 
-_SMALLEST_BLOCK = 32
+_SMALLEST_BLOCK = 48
 _AMONG = 0.07  # of the kernel values may be between candidates, rather than with S
 _FORESEEN = 0.03  # of S: smaller blocks are computed among themselves without looking who will enter
 _LEAST_SHARE = 0.02  # of the candidates is taken to enter
 _LEAST_WIDTH = 512  # slots a stored row has at first: close together, rows share pages of memory
 _GROWTH = 1.25
+_TIGHT_GROWTH = 1.04
+_SMALL_POOL = 64 << 20  # bytes of rows that are moved in a few milliseconds
 _HOLES = 16  # are left open, or one slot in so many: kernel values are computed for them too
 _TOGETHER = 16  # new members whose values are worth being written to all rows at once
 _PAGE = 16  # a row starts at a multiple of this many values
@@ -175,7 +177,9 @@ class Expansion:
             top = int(counts[state.TOP])
         needed = min(self.n, top + entering)
         if needed > counts[state.WIDTH]:
-            width = _aligned(min(self.n, max(needed, int(_GROWTH * counts[state.WIDTH]))))
+            # where rows must be dropped for lack of memory, wide ones cost more than moving them does
+            tight = needed**2 > self.members.pool.size and self.members.pool.nbytes <= _SMALL_POOL
+            width = _aligned(min(self.n, max(needed, int((_TIGHT_GROWTH if tight else _GROWTH) * counts[state.WIDTH]))))
             self._relayout(self.live(), width)
         if counts[state.CLOCK] + entering > len(self.members.log):
             log = np.resize(self.members.log, 2 * (len(self.members.log) + entering))
@@ -295,6 +299,8 @@ class Expansion:
             (alpha == x.reals[state.UPPER, live]) & (grad >= g_max)
         )
         if np.count_nonzero(idle) < max(1.0, least * len(live)):
+            if self.counts[state.ROWS] <= len(live) and _aligned(len(live)) < self.counts[state.WIDTH]:
+                self._relayout(live, _aligned(len(live)))  # narrower rows, so that more of them fit
             return
         hot.write(x)
         away = live[idle & (alpha != 0.0)]
