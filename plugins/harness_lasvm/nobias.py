@@ -94,14 +94,14 @@ class _NoBias(Solver):
             order = rng.permutation(problem.n)
             if epoch == 1:
                 _admit(expansion, _firsts(problem.targets, order))
-            for _ in self._epoch(expansion, ledger, order):
-                yield self._iterate(expansion, ledger, epoch)
+            for visited in self._epoch(expansion, ledger, order):
+                yield self._iterate(expansion, ledger, epoch, visited)
         if self.finishing:
             for _ in self._finish(expansion, ledger):
-                yield self._iterate(expansion, ledger, self.epochs)
+                yield self._iterate(expansion, ledger, self.epochs, problem.n)
         if self.cleaning[0]:
             loops.clean(expansion.members, ledger, 0)
-        yield self._iterate(expansion, ledger, self.epochs, done=True)
+        yield self._iterate(expansion, ledger, self.epochs, problem.n, done=True)
 
     def _ledger(self, problem: Problem, price: float) -> Ledger:
         from harness_lasvm import nobias_ledger as names
@@ -114,8 +114,11 @@ class _NoBias(Solver):
         counts[names.RULE] = {"hinge": names.HINGE, "ramp": names.RAMP, "ignore": names.IGNORE}[self.rule]
         return names.Ledger(reals, counts, np.zeros((3, problem.n)))
 
-    def _epoch(self, expansion: Expansion, ledger: Ledger, order: Any) -> Iterator[None]:
-        """Run the online iterations over ``order``; pause after every block, and within one after many REPROCESS."""
+    def _epoch(self, expansion: Expansion, ledger: Ledger, order: Any) -> Iterator[int]:
+        """Run the online iterations over ``order``; pause after every block, and within one after many REPROCESS.
+
+        Yields how many examples of the epoch are done with.
+        """
         from harness_lasvm import nobias_loops as loops
         from harness_lasvm import state
         from harness_lasvm.nobias_ledger import measure
@@ -135,9 +138,9 @@ class _NoBias(Solver):
                 if code == state.NEED_ROW:
                     expansion.supply()
                 elif code == state.PAUSED:
-                    yield
+                    yield visited + int(counts[state.AT])
             visited += int(counts[state.AT])
-            yield
+            yield visited
 
     def _finish(self, expansion: Expansion, ledger: Ledger) -> Iterator[None]:
         """REPROCESS until no member violates; pause every so many."""
@@ -155,7 +158,9 @@ class _NoBias(Solver):
                     expansion.supply()
             yield
 
-    def _iterate(self, expansion: Expansion, ledger: Ledger, epoch: int, *, done: bool = False) -> Iterate:
+    def _iterate(
+        self, expansion: Expansion, ledger: Ledger, epoch: int, visited: int, *, done: bool = False
+    ) -> Iterate:
         from harness_lasvm import hot
         from harness_lasvm import nobias_ledger as names
 
@@ -167,6 +172,7 @@ class _NoBias(Solver):
             "members": expansion.size,
             "support": int(counts[names.SUPPORT]),
             "epoch": epoch,
+            "visited": (epoch - 1) * expansion.n + visited,
             "rows_recomputed": expansion.rows_recomputed,
         }
         if self.rule == "ramp":
@@ -188,7 +194,7 @@ class FullSVM(_NoBias):
 
     A step is one PROCESS or REPROCESS, those that bail out included. ``info``: gap (over S, in units of the
     objective), gap_target (of the last example), members (|S|), support (members with alpha != 0), epoch,
-    rows_recomputed (kernel rows of members that memory did not hold).
+    visited (examples so far), rows_recomputed (kernel rows of members that memory did not hold).
     """
 
     name: ClassVar[str] = "full-svm"
