@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_lasvm import nobias_ledger
+from harness_lasvm import expansion, nobias, nobias_ledger
 from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -250,6 +250,19 @@ def test_the_ramp_leaves_out_what_the_noise_put_in():
     assert min(right[LASVMNC], right[LASVMI]) >= right[FullSVM] - 0.01
     outliers = y != clean
     assert np.count_nonzero(models[LASVMNC][outliers]) < 0.5 * np.count_nonzero(models[FullSVM][outliers])
+
+
+def test_beta_ends_with_the_membership():
+    problem = stated(LASVMNC, *noisy(600, flipped=0.2), C=10.0)
+    solver, order = LASVMNC(clean_every=50, max_inactive=0), np.random.default_rng(0).permutation(problem.n)
+    members = expansion.Expansion(problem.hinge, cache_mb=16.0, block=64, dtype="float64")
+    ledger = solver._ledger(problem, problem.C)
+    nobias._admit(members, nobias._firsts(problem.targets, order))
+    for _ in solver._epoch(members, ledger, order):
+        pass
+    assert ledger.counts[nobias_ledger.REVERSED] > 0
+    np.testing.assert_array_equal(members.box.lower, problem.hinge.lower_bounds)
+    np.testing.assert_array_equal(members.box.upper, problem.hinge.upper_bounds)
 
 
 def test_clean_keeps_the_expansion_small():
