@@ -427,7 +427,11 @@ def test_the_iterates_say_what_they_are(cls):
     assert all(i.core_set == i.info["members"] >= i.info["support"] for i in found)
     assert all(i.intercept == 0.0 for i in found)
     extra = {LASVMNC: {"reversed"}, LASVMI: {"skipped"}}.get(cls, set())
-    assert set(outcome.info) == {"gap", "gap_target", "members", "support", "epoch", "rows_recomputed"} | extra
+    assert (
+        set(outcome.info) == {"gap", "gap_target", "members", "support", "epoch", "rows_recomputed", "visited"} | extra
+    )
+    assert outcome.info["visited"] == 2 * problem.n
+    assert [i.info["visited"] for i in found] == sorted(i.info["visited"] for i in found)
     if cls is LASVMI:
         assert 0 < outcome.info["skipped"] < 2 * problem.n
 
