@@ -114,7 +114,7 @@ def read(
     parser.add_argument("--sets", help=f"separated by commas: {', '.join(sets)}; default: those of each part")
     parser.add_argument("--seeds", type=int, help="repetitions of what depends on chance; default: as the part has it")
     parser.add_argument("--digits", default="0,1,2,3,4,5,6,7,8,9", help="of the MNIST parts over all digits")
-    parser.add_argument("--n", type=int, help="MNIST, adult-split: only N training points")
+    parser.add_argument("--n", type=int, help="MNIST, adult-split: only N training points; scaling: at most N")
     parser.add_argument("--cache-mb", type=float, help="memory for kernel rows, instead of the paper's")
     parser.add_argument("--limit", type=float, help="seconds inside a solver after which a run is stopped")
     parser.add_argument("--out", type=Path, default=out, help="folder of results.jsonl")

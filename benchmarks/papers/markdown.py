@@ -35,6 +35,11 @@ def millions(value: float | None) -> float | None:
     return None if value is None else value / 1e6
 
 
+def met(holds: bool) -> str:
+    """Return whether what is asked for holds, as a mark behind a number."""
+    return "(met)" if holds else "(**missed**)"
+
+
 def machine(results: Results) -> str:
     """Return where and when the rows were measured."""
     if not results.headers:

@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib")
 
 from benchmarks.papers import command, page
 from benchmarks.papers.grids import Grid, Options, PaperSet, read
-from benchmarks.papers.lasvm_2005 import multiclass, parts, plots, tables
+from benchmarks.papers.lasvm_2005 import growth, multiclass, parts, plots, tables
 from benchmarks.papers.results import Published, Results
 from benchmarks.papers.sources import AdultSplit, MnistNoise, decoded, encoded
 from benchmarks.peers.measure import read_rows
@@ -107,6 +107,22 @@ def test_figure_10_and_the_epochs(tmp_path):
     assert "\n| 1 | " in text
     below = tables._below(Results(read_rows(tmp_path / "out" / "results.jsonl"), PUBLISHED), "banana", parts.FIVE)
     assert -1e-2 < below < 1e-2, "five epochs end at LIBSVM's objective"
+
+
+@pytest.mark.slow
+def test_the_growth_of_time(tmp_path, monkeypatch):
+    few = {"checkerboard": ("checkerboard[n={n},n_test=50,seed={{k}}]", (100, 300, 1000))}
+    for module in (parts, growth, plots):
+        monkeypatch.setattr(module, "SCALED", few)
+    rows = [each for each in measured(tmp_path, "--part", "scaling", "--seeds", "1", "--n", "300") if "status" in each]
+    assert [(each["set"], each["n_train"]) for each in rows] == [
+        ("checkerboard-of-100", 100),
+        ("checkerboard-of-300", 300),
+    ]
+    sizes = growth.measured(results(*rows), "checkerboard")
+    assert [each.members for each in sizes] == [each["info"]["online_members"] for each in rows]
+    assert "* checkerboard: time grows like n^" in reported(tmp_path)
+    assert (tmp_path / "out" / "scaling.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
@@ -293,6 +309,41 @@ def test_figure_9_is_the_change_over_the_runs_without_finishing():
     rows = [row("banana", parts.ONLINE, error=20.0, support_vectors=400, cpu=1.0)]
     rows.append(row("banana", "lasvm", error=5.0, support_vectors=100, cpu=3.0))
     assert "| banana | -75 (-79) | -75 (-74) | +200 (+185) | 20.00 | 5.00 |" in tables.figure9(results(*rows))
+
+
+def grown(power, members=0.6):
+    """Runs on checkerboard whose time grows like n^power, and S like n^members; the first run of three is the median."""
+    return [
+        row(
+            parts.of_size("checkerboard", n).name, "lasvm", dataset=f"draw {draw}", n_train=n,
+            cpu=scale * 1e-6 * n**power, info={"online_members": 2.0 * n**members},
+        )
+        for n in parts.SCALED["checkerboard"][1]
+        for draw, scale in enumerate((1.0, 0.5, 3.0))
+    ]  # fmt: skip
+
+
+def test_time_may_grow_like_n_times_s():
+    text = tables.scaling(results(*grown(1.5)))
+    assert "| checkerboard | 10,000 | 502 | 5.02e+06 | 1 (0.5-3) | 199 | 3 |" in text
+    assert "* checkerboard: time grows like n^1.50, n |S| like n^1.60 (met)." in text
+    assert "n^1.64, n |S| like n^1.60 (met)." in tables.scaling(results(*grown(1.64)))
+    assert "n^1.66, n |S| like n^1.60 (**missed**)." in tables.scaling(results(*grown(1.66)))
+    assert "grows like" not in tables.scaling(results(*grown(1.5)[:3])), "no exponent of one size"
+
+
+def test_the_tolerance_of_the_exponents_is_a_time_1_3_times_too_long_at_adult_s_largest_size():
+    sizes = parts.SCALED["adult"][1]
+    even = [growth.Size(n, 1.0, (float(n),)) for n in sizes]
+    late = [*even[:-1], growth.Size(sizes[-1], 1.0, (1.3 * sizes[-1],))]
+    assert growth.exponents(even) == pytest.approx((1.0, 1.0))
+    assert growth.exponents(late)[0] == pytest.approx(1.0 + growth.TOLERANCE, abs=0.005)
+
+
+def test_sizes_are_repeated_up_to_100_000_points():
+    runs = {grid.set: len(grid.datasets) for grid in parts.scaling(Options())}
+    assert runs["checkerboard-of-100000"] == runs["adult-of-32561"] == 3
+    assert runs["checkerboard-of-1000000"] == 1
 
 
 def test_figure_6_compares_with_libsvm_s_largest_cache():

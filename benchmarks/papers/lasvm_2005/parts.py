@@ -46,6 +46,14 @@ CRITERIA = ("random", "gradient", ACTIVE, "autoactive")
 ADULT_SUPPORTS = (250, 500, 1000, 1500, 2000, 2500, 3500, 5000, 7500)
 MNIST_SUPPORTS = (100, 200, 400, 800, 1200, 1600, 2400)
 
+# how time grows with n: set -> its selection, and the numbers of training points
+SCALED = {
+    "checkerboard": ("checkerboard[n={n},seed={{k}}]", (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)),
+    "adult": ("adult-split[n={n},seed={{k}}]", (1000, 2000, 5000, 10_000, 20_000, 32_561)),
+}
+SCALED_CACHE = 1024.0  # holds the rows of all members at the largest n: no value is computed twice
+SEVERAL = 100_000  # training points up to which a size is repeated
+
 
 def chosen(options: Options, default: Iterable[str] | None = None) -> list[PaperSet]:
     """Return the sets that the command line names, else those of the part."""
@@ -170,11 +178,27 @@ def figure13(options: Options) -> list[Grid]:
     return [options.adjusted(grid) for grid in grids]
 
 
+def of_size(name: str, n: int) -> PaperSet:
+    """Return ``n`` training points of a set, other ones in each repetition."""
+    return PaperSet(f"{name}-of-{n}", SCALED[name][0].format(n=n), SCALED_CACHE)
+
+
+def scaling(options: Options) -> list[Grid]:
+    """One epoch with its finishing step on more and more points (section 3.2, 'Computational Cost of LASVM')."""
+    grids = []
+    for name, (_, sizes) in SCALED.items():
+        for n in (n for n in sizes if options.n is None or n <= options.n):
+            repetitions = options.repetitions or (3 if n <= SEVERAL else 1)
+            grids += [options.adjusted(grid) for grid in of_size(name, n).grids((ONE,), (), repetitions)]
+    return grids
+
+
 PARTS: dict[str, Part] = {
     "figure8": figure8,
     "figure9": figure9,
     "figure10": figure10,
     "epochs": epochs,
+    "scaling": scaling,
     "figure4": figure4,
     "figure6": figure6,
     "figure11": figure11,

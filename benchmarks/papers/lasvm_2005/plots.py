@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import matplotlib as mpl
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
+from benchmarks.papers.lasvm_2005.growth import exponents, measured
 from benchmarks.papers.lasvm_2005.parts import (
     ADULT_SUPPORTS,
     COUNTED,
@@ -18,6 +20,7 @@ from benchmarks.papers.lasvm_2005.parts import (
     LIBSVM,
     MNIST_SUPPORTS,
     ONE,
+    SCALED,
     TWO,
     WAYS,
     curve,
@@ -87,6 +90,26 @@ def figure6(results: Results, path: Path) -> bool:
         axes.legend(frameon=False)
     _save(figure, path)
     return drawn
+
+
+def scaling(results: Results, path: Path) -> bool:
+    """Draw time and n |S| against n, with the exponents of both."""
+    found = {name: sizes for name in SCALED if len(sizes := measured(results, name)) > 1}
+    figure, panels = plt.subplots(1, max(1, len(found)), figsize=(9.0, 4.0), layout="constrained", squeeze=False)
+    for axes, (name, sizes) in zip(panels.flat, found.items(), strict=False):
+        time, product = exponents(sizes) or (math.nan, math.nan)
+        n = [each.n for each in sizes]
+        cost = min(each.time / each.product for each in sizes)  # at the size where it is least: a line below all times
+        label = f"n |S| x {1e9 * cost:.2g} ns: n^{product:.2f}"
+        axes.plot(n, [cost * each.product for each in sizes], "--", color="#888888", label=label)
+        axes.plot(n, [each.time for each in sizes], "o-", color=COLOURS[ONE], label=f"time: n^{time:.2f}")
+        for each in sizes:
+            axes.vlines(each.n, min(each.seconds), max(each.seconds), color=COLOURS[ONE], linewidth=1.0)
+        axes.set(xscale="log", yscale="log", title=name, xlabel="training points n", ylabel="seconds")
+        axes.grid(alpha=0.25)
+        axes.legend(frameon=False, loc="upper left")
+    _save(figure, path)
+    return bool(found)
 
 
 def figure10(results: Results, path: Path) -> bool:
@@ -208,6 +231,7 @@ def figure14(results: Results, path: Path) -> bool:
 
 PICTURES = {
     "figure8": figure8,
+    "scaling": scaling,
     "figure10": figure10,
     "digits": digits,
     "figure6": figure6,

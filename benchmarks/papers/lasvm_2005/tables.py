@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from benchmarks.papers.lasvm_2005.growth import scaling
 from benchmarks.papers.lasvm_2005.parts import (
     ADULT_SUPPORTS,
     CACHED,
@@ -22,7 +23,7 @@ from benchmarks.papers.lasvm_2005.parts import (
     tau_of,
     with_delta_max,
 )
-from benchmarks.papers.markdown import NOT_MEASURED, beside, machine, millions, missing, number, table
+from benchmarks.papers.markdown import NOT_MEASURED, beside, machine, met, millions, missing, number, table
 from benchmarks.papers.results import Results, change, ratio
 from benchmarks.peers.results import published_counts
 
@@ -98,11 +99,11 @@ def verdict(results: Results) -> str:
         rows.append(
             [
                 name,
-                f"{difference:+.2f} {_met(abs(difference) <= ERROR_POINTS)}",
-                "" if share is None else f"{share:.2f} {'' if paper is None else _met(share <= paper)}".strip(),
+                f"{difference:+.2f} {met(abs(difference) <= ERROR_POINTS)}",
+                "" if share is None else f"{share:.2f} {'' if paper is None else met(share <= paper)}".strip(),
                 number(ratio(results.mean(name, lasvm, "kernel_evaluations"), counter.get(name)), ".2f"),
                 number(paper, ".2f"),
-                "" if time is None else f"{time:.2f} {_met(time <= TIME_SHARE) if name in TIMED else ''}".strip(),
+                "" if time is None else f"{time:.2f} {met(time <= TIME_SHARE) if name in TIMED else ''}".strip(),
                 number(
                     ratio(
                         results.published.get("figure8", name, ONE, "seconds"),
@@ -122,10 +123,6 @@ def verdict(results: Results) -> str:
         "theirs",
     ]
     return table(head, rows)
-
-
-def _met(holds: bool) -> str:
-    return "(met)" if holds else "(**missed**)"
 
 
 def figure9(results: Results) -> str:
@@ -217,7 +214,7 @@ def figure6(results: Results) -> str:
     own = [own for own in (_growth(results, name, smallest) for name in results.sets) if own is not None]
     if not own:
         return text
-    holds = _met(max(own) < CACHE_GROWTH)
+    holds = met(max(own) < CACHE_GROWTH)
     return f"{text}\n\nWith {smallest:g} MB LASVM's time grows by at most {max(own):.0f} % (target: less than 30 %) {holds}."
 
 
@@ -242,9 +239,7 @@ def objective(results: Results) -> str:
         for solver in (ONE, TWO, FIVE):
             below = _below(results, name, solver)
             limit = OBJECTIVE.get(solver)
-            cells.append(
-                "" if below is None else f"{below:.1e} {'' if limit is None else _met(below <= limit)}".strip()
-            )
+            cells.append("" if below is None else f"{below:.1e} {'' if limit is None else met(below <= limit)}".strip())
         if any(cells[1:]):
             gaps = [results.median(name, tau_of(name, solver), "relative_gap") for solver in (LIBSVM, FIVE)]
             rows.append([*cells, *(number(gap, ".1e") for gap in gaps)])
@@ -352,6 +347,7 @@ def sections(results: Results) -> dict[str, str]:
         "figure8": figure8(results),
         "differences": differences(results),
         "objective": objective(results),
+        "scaling": scaling(results),
         "figure9": figure9(results),
         "figure10": figure10(results),
         "figure4": figure4(results),

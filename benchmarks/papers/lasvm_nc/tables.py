@@ -6,7 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 from benchmarks.papers.lasvm_nc.parts import BENDS, FULL, NC, NOISY, SETS, SOLVERS, G, I, bookkeeping, with_bend
-from benchmarks.papers.markdown import NOT_MEASURED, beside, machine, millions, missing, number, table
+from benchmarks.papers.markdown import NOT_MEASURED, beside, machine, met, millions, missing, number, table
 from benchmarks.papers.results import Results, ratio
 
 ACCURACY_POINTS = 0.3
@@ -70,23 +70,19 @@ def verdict(results: Results) -> str:
             for solver in (NC, I):
                 share = ratio(ours(results, name, solver, quantity), ours(results, name, FULL, quantity))
                 paper = ratio(*(results.published.get("table3", name, each, quantity) for each in (solver, FULL)))
-                mark = "" if share is None or name not in NOISY else _met(share <= WELL_BELOW)
+                mark = "" if share is None or name not in NOISY else met(share <= WELL_BELOW)
                 cells.append(f"{beside(share, paper, '.2f')} {mark}".strip())
         for solver in (NC, I):
             value = ours(results, name, solver, "accuracy")
-            cells.append("" if value is None else f"{value - best:+.2f} {_met(value >= best - ACCURACY_POINTS)}")
+            cells.append("" if value is None else f"{value - best:+.2f} {met(value >= best - ACCURACY_POINTS)}")
         chain = [ours(results, name, solver, "kernel_values") for solver in (I, NC, G, FULL)]
         known = [each for each in chain if each is not None]
         holds = len(known) == len(chain) and all(small <= large for small, large in pairwise(known))
-        cells.append(f"{' <= '.join(number(each) or '?' for each in chain)} {_met(holds)}")
+        cells.append(f"{' <= '.join(number(each) or '?' for each in chain)} {met(holds)}")
         rows.append(cells)
     head = ["set", "SV: nc / full", "i / full", "kernel values: nc / full", "i / full", "accuracy: nc - full", "i - full",
             "kernel values, M: i <= nc <= g <= full"]  # fmt: skip
     return table(head, rows)
-
-
-def _met(holds: bool) -> str:
-    return "(met)" if holds else "(**missed**)"
 
 
 def differences(results: Results) -> str:
