@@ -12,6 +12,7 @@ import numpy as np
 
 from harness.kernels.columns import Columns
 from harness.kernels.engine import Engine, width_of
+from harness.kernels.features import Features
 from harness.kernels.functions import Kernel, Linear, Precomputed
 
 if TYPE_CHECKING:
@@ -207,6 +208,15 @@ class KernelOracle:
         Its ``put(places, points)`` copies points to places 0, 1, ...; nothing is counted until values are computed.
         """
         return self.engine.columns()
+
+    def features(self) -> Features | None:
+        """Return the points for a solver that keeps w itself, see :class:`Features`; None if the kernel is not linear.
+
+        The kernel is <x_i, x_j> + ridge * delta_ij: the ridge is the solver's to add. Nothing is counted until asked.
+        """
+        if not self.is_linear:
+            return None
+        return Features(self.points, ridge=self.ridge, counter=self.counter, threads=self.threads)
 
     def _check_target(self, out: Block, slots: Block, count: int, width: int) -> None:
         if not (isinstance(out, np.ndarray) and out.ndim == 2 and out.flags.c_contiguous and out.dtype == self.dtype):

@@ -1,0 +1,160 @@
+"""The points behind a linear kernel, for a solver that keeps w = sum_i coef_i x_i and not the kernel's rows.
+
+One pass over the points gives all scores <w, x_i> at the cost of reading them once, whatever the number of support
+vectors, and without the drift of scores that are updated.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.kernels.crew import Crew
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+    from harness.kernels.oracle import Counter
+
+    Reals = np.ndarray[Any, np.dtype[Any]]
+
+_PIECE_VALUES = 1 << 17  # features converted at a time where the points are of another type or order: 1 MB
+_THREAD_VALUES = 1 << 17  # features that are worth waking another thread for
+
+
+class Features:
+    """Inner products with the n training points of one linear kernel, counted; made by ``KernelOracle.features()``.
+
+    Every point that a call reads counts as one kernel evaluation, for which any linear kernel value reads it: a pass
+    over all points counts n. The points themselves are never copied; those that are not C-ordered float32 or float64
+    are converted piece by piece in every pass.
+
+    Parameters
+    ----------
+    points : (n, d) dense, memory-mapped or CSR
+    ridge : what the kernel adds to k(x_i, x_i); no call of this object adds it
+    counter : that of the oracle
+    threads : that share a pass, at least 1
+
+    Attributes
+    ----------
+    n, d : number of points and of features
+    stored : numbers that a pass reads, n d or the number of non-zeros
+    """
+
+    def __init__(self, points: Any, *, ridge: float, counter: Counter, threads: int = 1) -> None:
+        self.n, self.d = int(points.shape[0]), int(points.shape[1])
+        self.ridge, self.counter, self.threads = ridge, counter, threads
+        self._crew = Crew()
+        self._dense: Any = None
+        self._sparse: tuple[Reals, Reals, Reals] | None = None
+        if isinstance(points, np.ndarray):
+            self.stored = self.n * self.d
+            self._dense = _read_only(points)
+        else:
+            self.stored = int(points.nnz)
+            self._sparse = _arrays_of(points)
+
+    def scores(self, weights: Reals, out: Reals | None = None) -> Reals:
+        """Return <x_i, weights> of all points, (n,) float64; n evaluations.
+
+        Parameters
+        ----------
+        weights : (d,)
+        out : (n,) float64, contiguous, to write to and return; a new array if None
+
+        Raises
+        ------
+        ValueError : ``weights`` or ``out`` has another shape, type or order.
+        """
+        w = np.ascontiguousarray(weights, dtype=np.float64)
+        if w.shape != (self.d,):
+            raise ValueError(f"weights has shape {w.shape} for points of {self.d} features; give one number a feature.")
+        if out is None:
+            out = np.empty(self.n)
+        elif out.shape != (self.n,) or out.dtype != np.float64 or not out.flags.c_contiguous:
+            raise ValueError(
+                f"out has shape {out.shape} and type {out.dtype}; give a contiguous float64 array of {self.n}."
+            )
+        threads = max(1, min(self.threads, self.stored // _THREAD_VALUES))
+        share = -(-self.n // threads)
+        if share:
+            self._crew.run([partial(self._pass, w, out, k, min(k + share, self.n)) for k in range(0, self.n, share)])
+        self.counter.evaluations += self.n
+        return out
+
+    def _pass(self, w: Reals, out: Reals, first: int, last: int) -> None:
+        from harness.kernels.products import dense_scores, sparse_scores
+
+        if self._sparse is not None:
+            indptr, indices, data = self._sparse
+            sparse_scores(indptr[first : last + 1], indices, data, w, out[first:last])
+        elif _compiled_for(self._dense):
+            dense_scores(self._dense[first:last], w, out[first:last])
+        else:
+            step = max(1, _PIECE_VALUES // max(1, self.d))
+            for start in range(first, last, step):
+                stop = min(start + step, last)
+                dense_scores(_read_only(_plain(self._dense[start:stop])), w, out[start:stop])
+
+    def add(self, points: Reals, coef: Reals, weights: Reals) -> Reals:
+        """Add sum_k coef_k x_{points_k} to ``weights``, (d,) float64, in place, and return it; one evaluation a point.
+
+        Parameters
+        ----------
+        points, coef : (q,) training points, from 0 to n - 1, and their coefficients
+
+        Raises
+        ------
+        IndexError : a point outside its range.
+        ValueError : shapes differ, or ``weights`` is no contiguous float64 array of d numbers.
+        """
+        from harness.kernels.products import add_dense, add_sparse
+
+        index, factors = np.asarray(points, dtype=np.intp), np.ascontiguousarray(coef, dtype=np.float64)
+        if index.ndim != 1 or index.shape != factors.shape:
+            raise ValueError(f"points has shape {index.shape} and coef {factors.shape}; give one coefficient a point.")
+        if index.size and not (index.min() >= 0 and index.max() < self.n):
+            wrong = int(index[(index < 0) | (index >= self.n)][0])
+            raise IndexError(f"point {wrong} asked of {self.n}; they run from 0 to {self.n - 1}.")
+        if weights.shape != (self.d,) or weights.dtype != np.float64 or not weights.flags.c_contiguous:
+            raise ValueError(
+                f"weights has shape {weights.shape} and type {weights.dtype}; give a contiguous float64 array of {self.d}."
+            )
+        if self._sparse is not None:
+            add_sparse(*self._sparse, index, factors, weights)
+        elif _compiled_for(self._dense):
+            add_dense(self._dense, index, factors, weights)
+        else:
+            step = max(1, _PIECE_VALUES // max(1, self.d))
+            for start in range(0, len(index), step):
+                part = _read_only(_plain(self._dense[index[start : start + step]]))
+                add_dense(part, np.arange(len(part)), factors[start : start + step], weights)
+        self.counter.evaluations += len(index)
+        return weights
+
+    def row(self, i: int) -> Reals:
+        """Return x_i, a new (d,) array of float64; one evaluation."""
+        return self.add(np.array([i]), np.ones(1), np.zeros(self.d))
+
+
+def _compiled_for(points: Any) -> bool:
+    return points.dtype in (np.float32, np.float64) and points.flags.c_contiguous and points.dtype.isnative
+
+
+def _plain(points: Any) -> Reals:
+    """Return the points C-ordered in float64, or in float32 if that is their type."""
+    return np.ascontiguousarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
+
+
+def _arrays_of(points: scipy.sparse.csr_array) -> tuple[Reals, Reals, Reals]:
+    return _read_only(points.indptr), _read_only(points.indices), _read_only(_plain(points.data))
+
+
+def _read_only(values: Any) -> Reals:
+    """Return a read-only view, whose type the compiled loops know: they are not compiled once more for writable data."""
+    view: Reals = np.asarray(values).view()
+    view.flags.writeable = False
+    return view

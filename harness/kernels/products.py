@@ -1,0 +1,57 @@
+"""Compiled loops over the features of points: inner products with w, and sums of points. Importing this imports numba.
+
+Sums are taken in float64 whatever the points' dtype. They may be reordered: without that a row's products are added
+one after the other, which takes several times as long as reading them from memory.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numba as nb
+import numpy as np
+
+if TYPE_CHECKING:
+    from harness.kernels.features import Reals
+
+_hot = nb.njit(cache=True, nogil=True, error_model="numpy")
+_hot_sum = nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+
+
+@_hot_sum
+def dense_scores(x: Reals, w: Reals, out: Reals) -> None:
+    """Set out[i] to <x_i, w>; x (n, d) C-ordered float32 or float64, w (d,) and out (n,) float64."""
+    for i in range(x.shape[0]):
+        row, total = x[i], 0.0
+        for f in range(len(row)):
+            total += row[f] * w[f]
+        out[i] = total
+
+
+@_hot_sum
+def sparse_scores(indptr: Reals, indices: Reals, data: Reals, w: Reals, out: Reals) -> None:
+    """Set out[i] to <x_i, w> for the rows of a CSR matrix, as many as ``out`` is long."""
+    for i in range(len(out)):
+        columns, values = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
+        total = 0.0
+        for k in range(len(columns)):
+            total += values[k] * w[np.uint64(columns[k])]  # unsigned: an index is not tested for being negative
+        out[i] = total
+
+
+@_hot
+def add_dense(x: Reals, points: Reals, coef: Reals, w: Reals) -> None:
+    """Add sum_k coef_k x_{points_k} to w (d,), in the order of ``points``."""
+    for k in range(len(points)):
+        row, factor = x[points[k]], coef[k]
+        for f in range(len(w)):
+            w[f] += factor * row[f]
+
+
+@_hot
+def add_sparse(indptr: Reals, indices: Reals, data: Reals, points: Reals, coef: Reals, w: Reals) -> None:
+    """Add sum_k coef_k x_{points_k} to w (d,) for rows of a CSR matrix, in the order of ``points``."""
+    for k in range(len(points)):
+        factor = coef[k]
+        for place in range(indptr[points[k]], indptr[points[k] + 1]):
+            w[indices[place]] += factor * data[place]

@@ -1,0 +1,156 @@
+"""The points of a linear kernel: products with w in every storage, exact counts, and refusals in a sentence."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import RBF, KernelOracle, Linear, Poly, Precomputed
+
+N, D = 230, 37
+STORAGES = ["float64", "float32", "mapped", "fortran", "int8", "csr", "csr float32", "csr int", "restricted", "swapped"]
+
+
+def points() -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return rng.integers(-9, 9, size=(N, D)) * (rng.random((N, D)) < 0.4)
+
+
+def oracle_of(storage: str, folder, *, threads: int = 1) -> KernelOracle:
+    x = points().astype(np.float64)
+    if storage == "mapped":
+        mapped = np.memmap(folder / "x", dtype=np.float64, mode="w+", shape=x.shape)
+        mapped[:] = x
+        mapped.flush()
+        stored = np.memmap(folder / "x", dtype=np.float64, mode="r", shape=x.shape)
+    elif storage.startswith("csr"):
+        stored = scipy.sparse.csr_array(x.astype({"csr": float, "csr float32": np.float32, "csr int": int}[storage]))
+    elif storage == "restricted":
+        return KernelOracle(Linear(), np.vstack([x[::-1], x]), threads=threads).restrict(np.arange(N, 2 * N))
+    else:
+        stored = {
+            "fortran": lambda: np.asfortranarray(x), "swapped": lambda: x.astype(">f8")
+        }.get(storage, lambda: x.astype(storage))()  # fmt: skip
+    return KernelOracle(Linear(), stored, threads=threads, ridge=0.5)
+
+
+def slow_scores(x, w):
+    """One inner product after the other, summed in whole numbers of float64."""
+    return np.array([sum(float(a) * float(b) for a, b in zip(row, w, strict=True)) for row in x])
+
+
+def slow_sum(x, indices, coef):
+    total = np.zeros(x.shape[1])
+    for i, factor in zip(indices, coef, strict=True):
+        for f in range(x.shape[1]):
+            total[f] += factor * float(x[i, f])
+    return total
+
+
+@pytest.mark.parametrize("storage", STORAGES)
+def test_products_and_sums_are_those_of_the_points(storage, tmp_path) -> None:
+    oracle, x, rng = oracle_of(storage, tmp_path), points(), np.random.default_rng(1)
+    features = oracle.features()
+    assert (features.n, features.d) == (N, D)
+    assert features.stored == (np.count_nonzero(x) if storage.startswith("csr") else N * D)
+    assert features.ridge == oracle.ridge
+    w = rng.normal(size=D)
+    np.testing.assert_allclose(features.scores(w), slow_scores(x, w), rtol=1e-13, atol=1e-12)
+    indices, coef = rng.integers(0, N, 300), rng.normal(size=300)
+    before = rng.normal(size=D)
+    after = before.copy()
+    assert features.add(indices, coef, after) is after
+    np.testing.assert_allclose(after, before + slow_sum(x, indices, coef), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(features.row(7), x[7])
+
+
+@pytest.mark.parametrize("storage", ["float32", "csr float32"])
+def test_float32_points_are_summed_in_float64(storage, tmp_path) -> None:
+    """1e8 and -1e8 cancel, and leave what float32 sums would have lost."""
+    x = np.zeros((5, D), dtype=np.float32)
+    x[:, 0], x[:, 1], x[:, 2] = 1e8, 1.0, -1e8
+    oracle = KernelOracle(Linear(), x if storage == "float32" else scipy.sparse.csr_array(x))
+    np.testing.assert_array_equal(oracle.features().scores(np.ones(D)), np.ones(5))
+
+
+def test_every_point_read_counts_as_one_evaluation(tmp_path) -> None:
+    oracle = oracle_of("float64", tmp_path)
+    features = oracle.features()
+    assert oracle.counter.evaluations == 0
+    features.scores(np.zeros(D))
+    assert oracle.counter.evaluations == N
+    features.add(np.array([3, 3, 5]), np.zeros(3), np.zeros(D))
+    assert oracle.counter.evaluations == N + 3
+    features.row(0)
+    assert oracle.counter.evaluations == N + 4
+    with oracle.uncounted():
+        features.scores(np.zeros(D))
+    assert oracle.counter.evaluations == N + 4
+
+
+@pytest.mark.parametrize("storage", ["float64", "csr", "fortran"])
+def test_threads_and_pieces_change_nothing(storage, tmp_path) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=(4001, 150))
+    x = {"float64": x, "csr": scipy.sparse.csr_array(x), "fortran": np.asfortranarray(x)}[storage]
+    one, three = (KernelOracle(Linear(), x, threads=k) for k in (1, 3))
+    w = rng.normal(size=150)
+    np.testing.assert_array_equal(three.features().scores(w), one.features().scores(w))
+    assert three.counter.evaluations == one.counter.evaluations == 4001
+    coef = rng.normal(size=4001)
+    np.testing.assert_allclose(one.features().add(np.arange(4001), coef, np.zeros(150)), x.T @ coef, atol=1e-10)
+
+
+def test_scores_are_written_where_they_are_wanted(tmp_path) -> None:
+    features, out = oracle_of("float64", tmp_path).features(), np.full(N + 2, np.nan)
+    w = np.arange(D)
+    target = out[1:-1]
+    assert features.scores(w, target) is target
+    np.testing.assert_allclose(target, points() @ w)
+    assert np.isnan(out[[0, -1]]).all()
+
+
+@pytest.mark.parametrize("kernel", [RBF(), Poly(), Precomputed()])
+def test_other_kernels_have_no_features(kernel) -> None:
+    assert KernelOracle(kernel, np.eye(4)).features() is None
+
+
+def test_the_points_are_not_copied() -> None:
+    x = np.random.default_rng(3).normal(size=(20, 4))
+    features = KernelOracle(Linear(), x).features()
+    x[4] = 0.0
+    assert features.scores(np.ones(4))[4] == 0.0
+
+
+def test_bad_requests_are_refused(tmp_path) -> None:
+    features = oracle_of("float64", tmp_path).features()
+    with pytest.raises(ValueError, match=r"weights has shape \(3,\) for points of 37 features"):
+        features.scores(np.zeros(3))
+    with pytest.raises(ValueError, match=r"out has shape \(5,\)"):
+        features.scores(np.zeros(D), np.empty(5))
+    with pytest.raises(ValueError, match="type float32"):
+        features.scores(np.zeros(D), np.empty(N, dtype=np.float32))
+    with pytest.raises(IndexError, match=f"point {N} asked of {N}"):
+        features.add(np.array([0, N]), np.ones(2), np.zeros(D))
+    with pytest.raises(IndexError, match="point -1"):
+        features.row(-1)
+    with pytest.raises(ValueError, match="one coefficient a point"):
+        features.add(np.array([0, 1]), np.ones(3), np.zeros(D))
+    with pytest.raises(ValueError, match=r"weights has shape \(3,\) and type float64"):
+        features.add(np.array([0]), np.ones(1), np.zeros(3))
+
+
+@given(seed=st.integers(0, 9999), n=st.integers(1, 60), d=st.integers(1, 20), sparse=st.booleans())
+def test_scores_of_a_sum_of_points_are_sums_of_kernel_values(seed, n, d, sparse) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d)) * (rng.random((n, d)) < 0.6)
+    oracle = KernelOracle(Linear(), scipy.sparse.csr_array(x) if sparse else x)
+    coef = rng.normal(size=n) * (rng.random(n) < 0.5)
+    support = np.flatnonzero(coef)
+    features = oracle.features()
+    w = features.add(support, coef[support], np.zeros(d))
+    np.testing.assert_allclose(features.scores(w), oracle.expand(coef), rtol=1e-10, atol=1e-10)
+    order = rng.permutation(n)
+    shuffled = oracle.restrict(order).features()
+    np.testing.assert_allclose(shuffled.scores(w), features.scores(w)[order], rtol=1e-12, atol=1e-12)
