@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from harness.problems.hulls import ReducedHull as ReducedHull
     from harness.problems.mistake_driven import MistakeDriven as MistakeDriven
     from harness.problems.one_class import OneClass as OneClass
+    from harness.problems.polytope_distance import PolytopeDistance as PolytopeDistance
     from harness.problems.problem import Certificate as Certificate
     from harness.problems.problem import Problem as Problem
     from harness.problems.ramp import RampSVC as RampSVC
@@ -67,6 +68,7 @@ _HOME = {
     "harness.problems.hulls": ("L2SVC", "HardMargin", "ReducedHull"),
     "harness.problems.mistake_driven": ("MistakeDriven",),
     "harness.problems.one_class": ("OneClass",),
+    "harness.problems.polytope_distance": ("PolytopeDistance",),
     "harness.problems.problem": ("Certificate", "Problem"),
     "harness.problems.ramp": ("RampSVC",),
     "harness.problems.svr": ("EpsSVR",),

@@ -5,13 +5,25 @@ from harness.problems.dual import DualForm
 from harness.problems.hulls import L2SVC, HardMargin, ReducedHull
 from harness.problems.mistake_driven import MistakeDriven
 from harness.problems.one_class import OneClass
+from harness.problems.polytope_distance import PolytopeDistance
 from harness.problems.problem import Certificate, Problem
 from harness.problems.ramp import RampSVC
 from harness.problems.svr import EpsSVR
 
 FORMULATIONS: dict[str, type[Problem]] = {
     cls.name: cls
-    for cls in (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass, RampSVC, MistakeDriven)
+    for cls in (
+        CSVC,
+        CSVCNoBias,
+        L2SVC,
+        HardMargin,
+        ReducedHull,
+        EpsSVR,
+        OneClass,
+        PolytopeDistance,
+        RampSVC,
+        MistakeDriven,
+    )
 }
 
 __all__ = [
@@ -25,6 +37,7 @@ __all__ = [
     "HardMargin",
     "MistakeDriven",
     "OneClass",
+    "PolytopeDistance",
     "Problem",
     "RampSVC",
     "ReducedHull",

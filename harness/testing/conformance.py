@@ -368,6 +368,7 @@ class SolverConformance:
             "reduced-hull",
             "eps-svr",
             "one-class",
+            "polytope-distance",
         ):
             raise unittest.SkipTest("no law of scaling for this kernel and formulation")
         if case.cost == "C":  # shrunk, so that its larger objective makes the relative gap the same demand

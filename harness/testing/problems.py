@@ -15,6 +15,7 @@ from harness.kernels.functions import RBF, Kernel, Linear, Precomputed
 from harness.kernels.oracle import KernelOracle
 from harness.problems.hulls import HardMargin
 from harness.problems.one_class import OneClass
+from harness.problems.polytope_distance import PolytopeDistance
 from harness.problems.ramp import RampSVC
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ def _cases(formulation: type[Problem]) -> list[Case]:
         return _regression_cases(formulation)
     if formulation is OneClass:
         return _one_class_cases()
+    if formulation is PolytopeDistance:
+        return _polytope_cases()
     return _two_class_cases(formulation)
 
 
@@ -193,6 +196,31 @@ def _one_class_cases() -> list[Case]:
         case("csr", csr(overlap), mixed, rbf, 0.3),
         case("csr-linear", csr(x), y, linear, 0.3),
         case("precomputed", rbf.block(overlap, overlap), mixed, Precomputed(), 0.3),
+    ]
+
+
+def _polytope_cases() -> list[Case]:
+    linear, rbf = Linear(), RBF(gamma=0.5)
+
+    def case(name: str, x: Any, kernel: Kernel, *tags: str, optimum: float | None = None) -> Case:
+        y = np.where(np.arange(x.shape[0]) % 2 == 0, 1.0, -1.0)
+        return Case(name, PolytopeDistance, x, y, kernel, {}, optimum, frozenset(tags))
+
+    away = np.array([3.0, 0.0])  # with the linear kernel points around the origin have w = 0
+    x, cloud = separable(16)[0] + away, overlapping(40)[0]
+    line = np.outer(np.arange(1.0, 6.0), [1.0, 1.0])
+    return [
+        case("pair", np.array([[1.0, 1.0], [1.0, -1.0]]), linear, "protocol", optimum=0.5),  # w = (1, 0)
+        case("three-points", np.array([[1.0, 1.0], [1.0, -1.0], [4.0, 0.0]]), linear, optimum=0.5),
+        case("line-through-the-origin", line, linear, optimum=1.0),
+        case("half-plane", x, linear, "protocol"),
+        case("constant-feature", np.column_stack([x, np.full(len(x), 3.0)]), linear),
+        case("duplicates", np.concatenate([cloud[:12], cloud[:12]]), rbf),
+        case("cloud", cloud, rbf, "protocol"),
+        case("float32", cloud.astype(np.float32), rbf),
+        case("csr", csr(cloud), rbf),
+        case("csr-linear", csr(x), linear),
+        case("precomputed", rbf.block(cloud, cloud), Precomputed()),
     ]
 
 

@@ -19,6 +19,7 @@ from harness import (
     HardMargin,
     Iterate,
     OneClass,
+    PolytopeDistance,
     ReducedHull,
     Solver,
     UsageError,
@@ -42,7 +43,7 @@ class QP(Solver):
     """The dual as a quadratic program, solved by a cvxpy backend and polished by an active-set method."""
 
     name = "qp"
-    solves = (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass)
+    solves = (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass, PolytopeDistance)
 
     backend: str = parameter("CLARABEL", "cvxpy backend for quadratic programs, by cvxpy's name")
     max_points: int = parameter(5000, "skip larger problems: the kernel matrix and its factor are n x n", ge=1)

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import CSVC, L2SVC, Budget, CSVCNoBias, EpsSVR, HardMargin, OneClass, ReducedHull, drive
+from harness import CSVC, L2SVC, Budget, CSVCNoBias, EpsSVR, HardMargin, OneClass, PolytopeDistance, ReducedHull, drive
 from harness.testing import Case, SolverConformance, run_checks, zoo
 from harness.testing.exact import oracle_bounds
 from harness.testing.running import recorded_work
 from harness.testing.strategies import cases
 from tests.conformance import bad_solvers as bad
 
-ALL = (CSVC, CSVCNoBias, HardMargin, ReducedHull, L2SVC, OneClass, EpsSVR)
+ALL = (CSVC, CSVCNoBias, HardMargin, ReducedHull, L2SVC, OneClass, PolytopeDistance, EpsSVR)
 
 
 def suite(**attributes) -> type[SolverConformance]:

@@ -23,6 +23,7 @@ from harness import (
     Linear,
     OneClass,
     Poly,
+    PolytopeDistance,
     Precomputed,
     ReducedHull,
     UsageError,
@@ -44,6 +45,7 @@ FORMULATIONS = [
     (EpsSVR, {"C": 100.0, "epsilon": 0.0}),
     (OneClass, {"nu": 0.5}),
     (OneClass, {"nu": 0.05}),
+    (PolytopeDistance, {}),
 ]
 
 

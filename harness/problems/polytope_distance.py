@@ -1,0 +1,100 @@
+"""polytope-distance: the point of a convex hull nearest to the origin, the widest margin that separates both.
+
+    min 1/2 |sum_i s_i x_i|^2     s.t.  s >= 0,  sum s = 1
+
+coef = s, w = sum_i s_i phi(x_i). The distance lies in [min_i <w, x_i> / |w|, |w|], so that lower and upper bound
+certify each other. As objectives: the dual value is 1/2 |w|^2 (minimised), the primal value of the direction w is
+1/2 lower^2 (maximised), 0 for a direction that does not separate; the relative gap is over the dual value. The
+intercept takes no part in the certificate; -min_i <w, x_i>, minus the offset of the supporting hyperplane, is
+what the exact reference gives. The labels take no part in training.
+
+Source: Ding & Xu, "Random gradient descent tree" (2015), section 2.1; Gilbert, SIAM Journal on Control 4(1), 1966.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.problems.dual import DualForm, first_at_cap
+from harness.problems.problem import TOUCHING, Certificate, Problem
+
+if TYPE_CHECKING:
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class PolytopeDistanceParameters:
+    """The polytope-distance problem has no parameter."""
+
+
+class PolytopeDistance(Problem):
+    """The point of conv{x_i} nearest to the origin."""
+
+    name = "polytope-distance"
+    metrics = ("roc-auc",)  # the labels take part here only: +1 is what the points are, -1 an outlier
+    parameter_class = PolytopeDistanceParameters
+    constraints = "dual_coef_i >= 0 and sum dual_coef = 1"
+
+    def restrict(self, indices: Any) -> Problem:
+        indices = np.asarray(indices, dtype=np.intp)
+        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
+
+    def dual_form(self) -> DualForm:
+        # the sum implies a cap of 1: kept out of reach, it never decides the intercept
+        upper = np.full(self.n, 2.0)
+        return DualForm(
+            linear=np.zeros(self.n),
+            lower=np.zeros(self.n),
+            upper=upper,
+            start=first_at_cap(upper),
+            copies=1,
+            groups=1,
+            group=np.zeros(self.n, dtype=np.int8),
+            unit=1.0,
+        )
+
+    def feasibility_violation(self, dual_coef: Vector) -> float:
+        return max(float(-dual_coef.min()), abs(float(dual_coef.sum()) - 1.0), 0.0)
+
+    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+        """Bounds of the distance, epsilon, and the gap as this module defines it.
+
+        epsilon_plus is the least epsilon of Definition 1, 1 - min_i <w, x_i> / |w|^2; epsilon_minus is that of the
+        support, max <w, x_i> / |w|^2 - 1 over s_i > 0. Where w = 0 up to rounding the origin is inside: that is the
+        optimum, and no direction is left to certify.
+        """
+        violation = self.feasibility_violation(dual_coef)
+        used = dual_coef != 0.0
+        if not used.any():
+            return Certificate(feasibility_violation=violation)
+        squared = float(dual_coef @ scores)
+        if squared <= TOUCHING * self.largest_diagonal():
+            return Certificate(
+                primal=0.0,
+                dual=0.0,
+                gap=0.0,
+                relative_gap=0.0,
+                feasibility_violation=violation,
+                margin_lower=0.0,
+                margin_upper=0.0,
+            )
+        norm = float(np.sqrt(squared))
+        near, far = float(scores.min()), float(scores[used].max())
+        lower = near / norm
+        primal, dual = 0.5 * max(0.0, lower) ** 2, 0.5 * squared
+        return Certificate(
+            primal=primal,
+            dual=dual,
+            gap=dual - primal,
+            relative_gap=(dual - primal) / dual,
+            kkt_violation=max(0.0, far - near),
+            feasibility_violation=violation,
+            epsilon=max(0.0, 1.0 - near / squared),
+            epsilon_plus=1.0 - near / squared,
+            epsilon_minus=far / squared - 1.0,
+            margin_lower=lower,
+            margin_upper=norm,
+        )
