@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _PIECE_VALUES = 1 << 17  # features converted at a time where the points are of another type or order: 1 MB
 _THREAD_VALUES = 1 << 17  # features that are worth waking another thread for
+_ONE = np.ones(1)
 
 
 class Features:
@@ -113,12 +114,9 @@ class Features:
         """
         from harness.kernels.products import add_dense, add_sparse
 
-        index, factors = np.asarray(points, dtype=np.intp), np.ascontiguousarray(coef, dtype=np.float64)
+        index, factors = self._checked(points), np.ascontiguousarray(coef, dtype=np.float64)
         if index.ndim != 1 or index.shape != factors.shape:
             raise ValueError(f"points has shape {index.shape} and coef {factors.shape}; give one coefficient a point.")
-        if index.size and not (index.min() >= 0 and index.max() < self.n):
-            wrong = int(index[(index < 0) | (index >= self.n)][0])
-            raise IndexError(f"point {wrong} asked of {self.n}; they run from 0 to {self.n - 1}.")
         if weights.shape != (self.d,) or weights.dtype != np.float64 or not weights.flags.c_contiguous:
             raise ValueError(
                 f"weights has shape {weights.shape} and type {weights.dtype}; give a contiguous float64 array of {self.d}."
@@ -135,9 +133,31 @@ class Features:
         self.counter.evaluations += len(index)
         return weights
 
-    def row(self, i: int) -> Reals:
-        """Return x_i, a new (d,) array of float64; one evaluation."""
-        return self.add(np.array([i]), np.ones(1), np.zeros(self.d))
+    def rows(self, points: Reals) -> Reals:
+        """Return x_i of each of ``points``, a new (q, d) array of float64; one evaluation a point.
+
+        Raises
+        ------
+        IndexError : a point outside its range.
+        """
+        index = self._checked(points)
+        self.counter.evaluations += len(index)
+        if self._sparse is None:
+            return np.asarray(self._dense[index], dtype=np.float64)
+        from harness.kernels.products import add_sparse
+
+        out = np.zeros((len(index), self.d))
+        for k in range(len(index)):
+            add_sparse(*self._sparse, index[k : k + 1], _ONE, out[k])
+        return out
+
+    def _checked(self, points: Reals) -> Reals:
+        """Return points as integers; IndexError where one is outside."""
+        index = np.asarray(points, dtype=np.intp)
+        if index.size and not (index.min() >= 0 and index.max() < self.n):
+            wrong = int(index[(index < 0) | (index >= self.n)][0])
+            raise IndexError(f"point {wrong} asked of {self.n}; they run from 0 to {self.n - 1}.")
+        return index
 
 
 def _compiled_for(points: Any) -> bool:

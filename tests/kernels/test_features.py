@@ -62,7 +62,9 @@ def test_products_and_sums_are_those_of_the_points(storage, tmp_path) -> None:
     after = before.copy()
     assert features.add(indices, coef, after) is after
     np.testing.assert_allclose(after, before + slow_sum(x, indices, coef), rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(features.row(7), x[7])
+    picked = features.rows(np.array([7, 0, 7]))
+    assert picked.dtype == np.float64
+    np.testing.assert_array_equal(picked, x[[7, 0, 7]])
 
 
 @pytest.mark.parametrize("storage", ["float32", "csr float32"])
@@ -82,11 +84,11 @@ def test_every_point_read_counts_as_one_evaluation(tmp_path) -> None:
     assert oracle.counter.evaluations == N
     features.add(np.array([3, 3, 5]), np.zeros(3), np.zeros(D))
     assert oracle.counter.evaluations == N + 3
-    features.row(0)
-    assert oracle.counter.evaluations == N + 4
+    features.rows([0, 1])
+    assert oracle.counter.evaluations == N + 5
     with oracle.uncounted():
         features.scores(np.zeros(D))
-    assert oracle.counter.evaluations == N + 4
+    assert oracle.counter.evaluations == N + 5
 
 
 @pytest.mark.parametrize("storage", ["float64", "csr", "fortran"])
@@ -134,7 +136,7 @@ def test_bad_requests_are_refused(tmp_path) -> None:
     with pytest.raises(IndexError, match=f"point {N} asked of {N}"):
         features.add(np.array([0, N]), np.ones(2), np.zeros(D))
     with pytest.raises(IndexError, match="point -1"):
-        features.row(-1)
+        features.rows([2, -1])
     with pytest.raises(ValueError, match="one coefficient a point"):
         features.add(np.array([0, 1]), np.ones(3), np.zeros(D))
     with pytest.raises(ValueError, match=r"weights has shape \(3,\) and type float64"):
