@@ -20,12 +20,14 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(["| " + " | ".join(head) + " |", f"|{marks}|", *lines])
 
 
-def number(value: float | None, form: str = ".3g") -> str:
-    """Return a number as text, empty where there is none."""
-    return "" if value is None else f"{value:{form}}"
+def number(value: float | None, form: str = "") -> str:
+    """Return a number as text, empty where there is none; without ``form`` to three digits, from 1,000 on to the unit."""
+    if value is None:
+        return ""
+    return f"{value:{form or (',.0f' if abs(value) >= 999.5 else '.3g')}}"
 
 
-def beside(ours: float | None, theirs: float | None, form: str = ".3g") -> str:
+def beside(ours: float | None, theirs: float | None, form: str = "") -> str:
     """Return our number with the published one in parentheses."""
     return number(ours, form) + ("" if theirs is None else f" ({number(theirs, form)})")
 
@@ -66,11 +68,13 @@ def missing(results: Results) -> str:
             run["solver"] == row.get("solver") or run["dataset"] in (row.get("datasets") or []) for run in measured
         ):
             lines.append(f"* {row['set']}, {what}: {row['missing']}")
-    lines += [
-        f"* {row['set']}, {row['dataset']}, {row['solver']}, seed {row['seed']}: {row['reason']}"
-        for row in results.runs
-        if row["status"] != "ok"
-    ]
+    stopped: dict[tuple[str, str, str], list[str]] = {}
+    for row in results.runs:
+        if row["status"] != "ok":
+            key = (row["set"], row["solver"], row["reason"])
+            stopped.setdefault(key, []).append(f"{row['dataset']}, seed {row['seed']}")
+    for (name, solver, reason), runs in stopped.items():
+        lines.append(f"* {name}, {solver}, {runs[0] if len(runs) == 1 else f'{len(runs)} runs'}: {reason}")
     return "\n".join(dict.fromkeys(lines)) or "Nothing."
 
 

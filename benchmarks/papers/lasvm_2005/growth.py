@@ -77,5 +77,5 @@ def scaling(results: Results) -> str:
             time, product = found
             holds = met(time <= product + TOLERANCE)
             lines.append(f"* {name}: time grows like n^{time:.2f}, n |S| like n^{product:.2f} {holds}.")
-    head = ["set", "n", r"\|S\|", r"n \|S\|", "seconds", r"ns / (n \|S\|)", "runs"]
+    head = ["set", "n", r"\|S\|", r"n \|S\|", "seconds", r"seconds / (n \|S\|), ns", "runs"]
     return "\n".join([table(head, rows), *([""] if lines else []), *lines])

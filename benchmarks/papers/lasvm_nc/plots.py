@@ -32,6 +32,7 @@ def _panels(results: Results, draw: Callable[[Any, str], bool], path: Path) -> b
     for axes, name in zip(panels.flat, names, strict=False):
         drawn.append(draw(axes, name))
         axes.set_title(name)
+        axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))  # more labels of five digits run into each other
         axes.grid(alpha=0.25)
     for axes in panels.flat[len(names) :]:
         axes.set_visible(False)
@@ -98,6 +99,8 @@ def figure5(results: Results, path: Path) -> bool:
             if known:
                 drawn = True
                 axes.plot(*zip(*known, strict=True), "o-", color=COLOURS[solver], markersize=4, label=solver)
+                if found[bends.index(-1.0)] in known:  # the s of Table 3
+                    axes.plot(*found[bends.index(-1.0)], "o", color=COLOURS[solver], markersize=9, fillstyle="none")
         axes.set(xlabel="support vectors", ylabel="test error, %")
         return drawn
 

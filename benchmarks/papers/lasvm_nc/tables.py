@@ -19,8 +19,8 @@ QUANTITIES = {
     "auc": ("AUC", "metrics.roc-auc", 1.0, ".3f"),
     "g_means": ("g-means %", "metrics.g-means", 100.0, ".2f"),
     "support_vectors": ("SV", "support_vectors", 1.0, ".0f"),
-    "kernel_values": ("kernel values, M", "kernel_evaluations", 1e-6, ".3g"),
-    "seconds": ("seconds", "cpu", 1.0, ".3g"),
+    "kernel_values": ("kernel values, M", "kernel_evaluations", 1e-6, ""),
+    "seconds": ("seconds", "cpu", 1.0, ""),
 }
 
 
@@ -80,9 +80,12 @@ def verdict(results: Results) -> str:
         holds = len(known) == len(chain) and all(small <= large for small, large in pairwise(known))
         cells.append(f"{' <= '.join(number(each) or '?' for each in chain)} {met(holds)}")
         rows.append(cells)
-    head = ["set", "SV: nc / full", "i / full", "kernel values: nc / full", "i / full", "accuracy: nc - full", "i - full",
-            "kernel values, M: i <= nc <= g <= full"]  # fmt: skip
+    head = ["set", "SV: nc / full", "SV: i / full", "kernel values: nc / full", "kernel values: i / full",
+            "accuracy: nc - full", "accuracy: i - full", "kernel values, M: i <= nc <= g <= full"]  # fmt: skip
     return table(head, rows)
+
+
+WORDED = {"accuracy": "accuracy {} %", "support_vectors": "{} SV", "kernel_values": "{} million kernel values"}
 
 
 def differences(results: Results) -> str:
@@ -91,7 +94,7 @@ def differences(results: Results) -> str:
     for name in measured_sets(results):
         for solver in SOLVERS:
             for quantity in ("accuracy", "support_vectors", "kernel_values"):
-                title, *_, form = QUANTITIES[quantity]
+                form = QUANTITIES[quantity][3]
                 here, there = (
                     ours(results, name, solver, quantity),
                     results.published.get("table3", name, solver, quantity),
@@ -100,7 +103,9 @@ def differences(results: Results) -> str:
                     continue
                 far = abs(here - there) > ACCURACY_POINTS if quantity == "accuracy" else abs(here / there - 1.0) > 0.25
                 if far:
-                    lines.append(f"* {name}, {solver}: {title} {here:{form}} against {there:{form}} published.")
+                    ratios = "" if quantity == "accuracy" else f" ({here / there:.2f} times)"
+                    found, theirs = WORDED[quantity].format(number(here, form)), number(there, form)
+                    lines.append(f"* {name}, {solver}: {found} against {theirs} published{ratios}.")
     return "\n".join(lines) or ("None beyond that." if measured_sets(results) else NOT_MEASURED)
 
 
@@ -108,10 +113,10 @@ TABLE1 = {
     "support_vectors": "SV",
     "non_support": "others in S",
     "admitted": "admitted",
-    "admitted_left": "of these y f < -1",
-    "admitted_right": "y f > 1",
-    "cleaned_left": "cleaned: y f < -1",
-    "cleaned_right": "y f > 1",
+    "admitted_left": "admitted with y f < -1",
+    "admitted_right": "admitted with y f > 1",
+    "cleaned_left": "removed, y f was < -1",
+    "cleaned_right": "removed, y f was > 1",
 }
 
 
@@ -130,8 +135,8 @@ def table1(results: Results) -> str:
                     )
                     for quantity in TABLE1
                 ]
-                rows.append([f"{name}, {solver}", *cells])
-    return table(["", *TABLE1.values()], rows)
+                rows.append([name, solver, *cells])
+    return table(["set", "solver", *TABLE1.values()], rows)
 
 
 def figure5(results: Results) -> str:
@@ -142,16 +147,17 @@ def figure5(results: Results) -> str:
             labels = [with_bend(solver, s) for solver in (NC, I)]
             if not all(results.of(name, label) for label in labels):
                 continue
-            pairs = [
-                f"{number(results.mean(name, label, 'error'), '.2f')} / {number(results.mean(name, label, 'support_vectors'), '.0f')}"
+            cells = [
+                number(results.mean(name, label, quantity), form)
                 for label in labels
+                for quantity, form in (("error", ".2f"), ("support_vectors", ".0f"))
             ]
-            rows.append([name, f"{s:g}", *pairs])
-    return table(["set", "s", "lasvm-nc: error % / SV", "lasvm-i: error % / SV"], rows)
+            rows.append([name, f"{s:g}", *cells])
+    return table(["set", "s", *(f"{solver}: {title}" for solver in (NC, I) for title in ("error %", "SV"))], rows)
 
 
 def growth(results: Results) -> str:
-    """Figures 1, 6 and 7 as numbers: the last point before each quarter of the examples."""
+    """Figures 1, 6 and 7 as numbers: the last point before a quarter and half of the examples, and the end."""
     rows = []
     for name in measured_sets(results):
         for solver in SOLVERS:
