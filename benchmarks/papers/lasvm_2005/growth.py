@@ -48,6 +48,11 @@ def measured(results: Results, name: str) -> list[Size]:
     return found
 
 
+def largest(sizes: list[Size]) -> list[Size]:
+    """Return the sizes of the last factor of ten."""
+    return [each for each in sizes if 10 * each.n >= sizes[-1].n]
+
+
 def exponents(sizes: list[Size]) -> tuple[float, float] | None:
     """Return p and q of time ~ n^p and n |S| ~ n^q, least squares in logarithms; None for fewer than two sizes."""
     time, product = slope([(each.n, each.time) for each in sizes]), slope([(each.n, each.product) for each in sizes])
@@ -75,7 +80,12 @@ def scaling(results: Results) -> str:
         found = exponents(sizes)
         if found is not None:
             time, product = found
-            holds = met(time <= product + TOLERANCE)
-            lines.append(f"* {name}: time grows like n^{time:.2f}, n |S| like n^{product:.2f} {holds}.")
+            text = (
+                f"* {name}: time grows like n^{time:.2f}, n |S| like n^{product:.2f} {met(time <= product + TOLERANCE)}"
+            )
+            last = largest(sizes)
+            end = exponents(last)
+            text += "" if end is None else f"; from n = {last[0].n:,} on like n^{end[0]:.2f} and n^{end[1]:.2f}"
+            lines.append(f"{text}.")
     head = ["set", "n", r"\|S\|", r"n \|S\|", "seconds", r"seconds / (n \|S\|), ns", "runs"]
     return "\n".join([table(head, rows), *([""] if lines else []), *lines])

@@ -93,7 +93,7 @@ def verdict(results: Results) -> str:
         rows.append(
             [
                 name,
-                f"{difference:+.2f} {met(abs(difference) <= ERROR_POINTS)}",
+                f"{difference:+z.2f} {met(abs(difference) <= ERROR_POINTS)}",
                 "" if share is None else f"{share:.2f} {'' if paper is None else met(share <= paper)}".strip(),
                 number(ratio(results.mean(name, lasvm, "kernel_evaluations"), counter.get(name)), ".2f"),
                 number(paper, ".2f"),

@@ -99,7 +99,7 @@ def figure5(results: Results, path: Path) -> bool:
             if known:
                 drawn = True
                 axes.plot(*zip(*known, strict=True), "o-", color=COLOURS[solver], markersize=4, label=solver)
-                if found[bends.index(-1.0)] in known:  # the s of Table 3
+                if len(bends) > 1 and found[bends.index(-1.0)] in known:  # the s of Table 3
                     axes.plot(*found[bends.index(-1.0)], "o", color=COLOURS[solver], markersize=9, fillstyle="none")
         axes.set(xlabel="support vectors", ylabel="test error, %")
         return drawn

@@ -74,7 +74,7 @@ def verdict(results: Results) -> str:
                 cells.append(f"{beside(share, paper, '.2f')} {mark}".strip())
         for solver in (NC, I):
             value = ours(results, name, solver, "accuracy")
-            cells.append("" if value is None else f"{value - best:+.2f} {met(value >= best - ACCURACY_POINTS)}")
+            cells.append("" if value is None else f"{value - best:+z.2f} {met(value >= best - ACCURACY_POINTS)}")
         chain = [ours(results, name, solver, "kernel_values") for solver in (I, NC, G, FULL)]
         known = [each for each in chain if each is not None]
         holds = len(known) == len(chain) and all(small <= large for small, large in pairwise(known))
