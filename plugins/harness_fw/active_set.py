@@ -1,0 +1,241 @@
+"""The exact optimum over the hulls of a few points, kept as points come and go.
+
+    min 1/2 |w|^2     w = sum_a weight_a y_a phi(a)     0 <= weight_a <= cap, summing to 1 over each class
+
+The kernel matrix of the members is kept whole. From the weights as they are, compiled pair descent goes on until the
+violations are within a tolerance; where it is slow (the matrix is ill-conditioned), a Newton step on the free weights
+by a Cholesky factor takes over: after it either a weight is at a bound or the free ones are at their optimum.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_fw import active_set_hot as hot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Matrix = np.ndarray[Any, np.dtype[np.float64]]
+    Index = np.ndarray[Any, np.dtype[np.intp]]
+
+_FIRST = 32  # places of a class in the beginning
+_TINY = 1e-13  # of the diagonal: added to the free points' matrix, which may be singular
+_NEWTON_PAYS = 50  # a factor of f free points costs about as much as f^2 / _NEWTON_PAYS steps of the descent
+_IN_A_ROW = 8  # Newton steps that end at a bound before the descent has its turn again
+_ROUNDS = 60  # turns of both after which rounding must be at work
+
+
+class ActiveSet:
+    """Members, their kernel matrix, weights and scores.
+
+    Parameters
+    ----------
+    caps : upper bound of a weight, for each class; 1 for whole hulls
+    floor : |w|^2 at which w counts as zero
+
+    Attributes
+    ----------
+    steps, factors : steps of the pair descent and Cholesky factors so far
+    """
+
+    def __init__(self, caps: Sequence[float], floor: float) -> None:
+        given = np.asarray(caps, dtype=np.float64)
+        self.caps = np.where(given < 1.0, given, 2.0)  # a cap of 1 is implied by the sum: kept out of reach
+        self.floor = floor
+        self.steps = self.factors = 0
+        self._rescored = (0, 0)  # what they were when the scores were last computed from the weights
+        sides = len(self.caps)
+        self.size = np.zeros(sides, dtype=np.int64)
+        self._allocate(np.full(sides, _FIRST, dtype=np.int64))
+
+    def _allocate(self, room: Any) -> None:
+        self.room = room
+        self.begin = np.concatenate([[0], np.cumsum(room)[:-1]]).astype(np.int64)
+        total = int(room.sum())
+        self._matrix = np.empty((total, total))
+        self._point = np.zeros(total, dtype=np.intp)
+        self._weight, self._score = np.zeros(total), np.zeros(total)
+
+    @property
+    def places(self) -> Index:
+        """Places of the members in the arrays, class by class."""
+        return np.concatenate([b + np.arange(s) for b, s in zip(self.begin, self.size, strict=True)]).astype(np.intp)
+
+    @property
+    def members(self) -> Index:
+        """The members, class by class, each in the order in which they came."""
+        return self._point[self.places]
+
+    @property
+    def weights(self) -> Vector:
+        """(members,) their weights."""
+        return self._weight[self.places]
+
+    @property
+    def squared_norm(self) -> float:
+        """|w|^2."""
+        places = self.places
+        return float(self._weight[places] @ self._score[places])
+
+    def add(self, points: Sequence[Index], values: Matrix, weights: Vector | None = None) -> None:
+        """Take points in, with weight 0 unless ``weights`` are given.
+
+        points : for each class, the new ones; none of them a member
+        values : signed kernel values of the new points, class by class, with ``[*members, *new points]``, (new, all)
+        weights : of the members from now on, all of them, in the order of :attr:`members`
+        """
+        old, fresh = self.places, [len(new) for new in points]
+        self._make_room(self.size + fresh)
+        kept = self.places  # where the old ones are now
+        assert len(kept) == len(old)
+        places = []
+        for side, new in enumerate(points):
+            first = int(self.begin[side] + self.size[side])
+            places.append(np.arange(first, first + len(new)))
+            self._point[first : first + len(new)] = new
+            self._weight[first : first + len(new)] = 0.0
+            self.size[side] += len(new)
+        added = np.concatenate(places).astype(np.intp)
+        everyone = np.concatenate([kept, added])
+        self._matrix[np.ix_(added, everyone)] = values
+        self._matrix[np.ix_(kept, added)] = values[:, : len(kept)].T
+        self._score[added] = values @ self._weight[everyone]
+        if weights is not None:
+            self._weight[self.places] = weights
+            self.rescore()
+
+    def _make_room(self, wanted: Any) -> None:
+        """Grow the panels so that ``wanted`` members of each class fit."""
+        if (wanted <= self.room).all():
+            return
+        old, before = self.places, (self._matrix, self._point, self._weight, self._score)
+        self._allocate(np.where(wanted > self.room, np.maximum(wanted, 2 * self.room), self.room))
+        new = self.places
+        self._matrix[np.ix_(new, new)] = before[0][np.ix_(old, old)]
+        for mine, other in zip((self._point, self._weight, self._score), before[1:], strict=True):
+            mine[new] = other[old]
+
+    def drop(self) -> Index:
+        """Let go of the members of weight 0; return them."""
+        gone = [self._point[:0]]
+        kept = []
+        for side, first in enumerate(self.begin):
+            panel = np.arange(first, first + self.size[side])
+            used = self._weight[panel] > 0.0
+            gone.append(self._point[panel[~used]])
+            kept.append(panel[used])
+        dropped = np.concatenate(gone)
+        if len(dropped):
+            old = np.concatenate(kept)
+            self.size[:] = [len(panel) for panel in kept]
+            new = self.places
+            self._matrix[np.ix_(new, new)] = self._matrix[np.ix_(old, old)]
+            for mine in (self._point, self._weight, self._score):
+                mine[new] = mine[old]
+        return dropped
+
+    def rescore(self) -> None:
+        """Recompute the scores from the weights, whose sums are set to 1 exactly."""
+        panels = [slice(int(b), int(b + size)) for b, size in zip(self.begin, self.size, strict=True)]
+        for panel, cap in zip(panels, self.caps, strict=True):
+            if (self._weight[panel] < cap).all():  # a weight at its cap stays there
+                self._weight[panel] /= self._weight[panel].sum()
+        for panel in panels:
+            self._score[panel] = sum(self._matrix[panel, other] @ self._weight[other] for other in panels)
+        self._rescored = self.steps, self.factors
+
+    def levels(self) -> list[tuple[float, float]]:
+        """Return, for each class, the smallest score of a weight below its cap and the largest of one in use."""
+        found = []
+        for side, first in enumerate(self.begin):
+            panel = slice(first, first + self.size[side])
+            weight, score = self._weight[panel], self._score[panel]
+            low = score[weight < self.caps[side]].min(initial=np.inf)
+            found.append((float(low), float(score[weight > 0.0].max(initial=-np.inf))))
+        return found
+
+    def replace(self, weights: Vector) -> None:
+        """Take other weights of the members, from another solver."""
+        self._weight[self.places] = weights
+        self.rescore()
+
+    def solve(self, tolerance: float) -> bool:
+        """Go on from the weights as they are until the violations of the classes sum to ``tolerance`` |w|^2 at most.
+
+        Returns False where w is zero up to rounding, or rounding lets it go no further.
+        """
+        reason = hot.STEPS
+        for _ in range(_ROUNDS):
+            count = int(self.size.sum())
+            reason, taken = hot.descend(
+                self._matrix,
+                self._weight,
+                self._score,
+                self.begin,
+                self.size,
+                self.caps,
+                tolerance,
+                self.floor,
+                max(4 * count, count * count // _NEWTON_PAYS),
+            )
+            self.steps += int(taken)
+            if reason in (hot.SOLVED, hot.TOUCHING):
+                break
+            before = self.squared_norm
+            for _ in range(_IN_A_ROW):
+                if not self._newton():
+                    break
+            if reason == hot.STALLED and not self.squared_norm < before:
+                break
+        steps, factors = self._rescored
+        if self.factors > factors or self.steps - steps > int(self.size.sum()):
+            self.rescore()
+        return reason == hot.SOLVED
+
+    def _newton(self) -> bool:
+        """Step to the optimum of the free weights, or to the first bound on the way; True if a bound was in the way."""
+        import scipy.linalg
+
+        places = self.places
+        side_of = np.repeat(np.arange(len(self.size)), self.size)
+        free = (self._weight[places] > 0.0) & (self._weight[places] < self.caps[side_of])
+        chosen, side = places[free], side_of[free]
+        indicator = (side[:, None] == np.unique(side)[None, :]).astype(np.float64)
+        if len(chosen) <= indicator.shape[1]:
+            return False
+        system = self._matrix[np.ix_(chosen, chosen)]
+        scale = float(system.diagonal().max())
+        # steps that leave the sums alone do not see the first term, and it makes the matrix definite where they do
+        system += scale * (indicator @ indicator.T)
+        system[np.diag_indices_from(system)] += _TINY * scale
+        try:
+            factor = scipy.linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
+        except scipy.linalg.LinAlgError:
+            return False
+        self.factors += 1
+        gradient = self._score[chosen]
+        solved = scipy.linalg.cho_solve(factor, np.column_stack([gradient, indicator]), check_finite=False)
+        prices = np.linalg.solve(indicator.T @ solved[:, 1:], indicator.T @ solved[:, 0])
+        step = solved[:, 1:] @ prices - solved[:, 0]
+        step -= indicator @ ((indicator.T @ step) / indicator.sum(axis=0))
+        change = self._matrix[np.ix_(places, chosen)] @ step
+        slope, curvature = float(gradient @ step), float(change[free] @ step)
+        if not slope < 0.0 or not curvature > 0.0:
+            return False
+        weight, caps = self._weight[chosen], self.caps[side]
+        room = np.full(len(step), np.inf)
+        np.divide(weight, -step, out=room, where=step < 0.0)
+        np.divide(caps - weight, step, out=room, where=step > 0.0)
+        blocking = int(room.argmin())
+        length = min(-slope / curvature, float(room[blocking]))
+        blocked = length == room[blocking]
+        moved = np.clip(weight + length * step, 0.0, caps)
+        if blocked:
+            moved[blocking] = 0.0 if step[blocking] < 0.0 else caps[blocking]
+        self._weight[chosen] = moved
+        self._score[places] += length * change
+        return blocked

@@ -1,0 +1,194 @@
+"""What core-set solvers share of a problem: signed points in one or two hulls, where to start, and kernel rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_fw import active_set_hot as hot
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from harness import KernelOracle, Problem
+
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Matrix = np.ndarray[Any, np.dtype[np.float64]]
+    Index = np.ndarray[Any, np.dtype[np.intp]]
+
+TOUCHING = 1e-14  # |w|^2 over the largest k(x, x) at which rounding hides the direction of w
+
+
+class Hulls:
+    """The (reduced) hulls of a problem: of its two classes, or one against the origin.
+
+    Attributes
+    ----------
+    sign : (n,) +1 or -1: a coefficient is sign times a weight
+    sides : the points of each hull
+    caps : the largest weight in each hull, 1 for a whole one
+    diagonal : (n,) k(x, x), counted
+    floor : |w|^2 at which w counts as zero
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        form = problem.dual_form()
+        self.kernel = problem.kernel
+        self.sign: Vector = np.where(form.upper > 0.0, 1.0, -1.0)
+        self.sides: list[Index] = [np.flatnonzero(form.group == side) for side in range(form.groups)]
+        bound = np.maximum(form.upper, -form.lower)
+        self.caps = [min(1.0, float(bound[side[0]])) for side in self.sides]
+        self.diagonal: Vector = np.asarray(self.kernel.diagonal(), dtype=np.float64)
+        self.floor = TOUCHING * float(self.diagonal.max())
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return len(self.sign)
+
+    def start(self, row_of: Callable[[int], Vector]) -> list[tuple[Index, Vector]]:
+        """Return, for each hull, the points to begin with and their weights, which sum to 1.
+
+        Two hulls: q nearest to the first p, then p nearest to that q (lines 1-11 of Kumar & Yildirim's Algorithm 1).
+        One hull: the point nearest to the origin. Where weights have a cap, the vertex of the reduced hulls that is
+        farthest down the w of these points.
+
+        row_of : gives K[i, :], (n,), of up to three points
+        """
+        if len(self.sides) == 1:
+            chosen = [int(self.sides[0][self.diagonal[self.sides[0]].argmin()])]
+        else:
+            p, q = self.sides
+            # |p - q|^2 = k(p, p) + k(q, q) - 2 k(p, q)
+            j = int(q[(self.diagonal[q] - 2.0 * row_of(int(p[0]))[q]).argmin()])
+            i = int(p[(self.diagonal[p] - 2.0 * row_of(j)[p]).argmin()])
+            chosen = [i, j]
+        if min(self.caps) >= 1.0:
+            return [(np.array([point]), np.ones(1)) for point in chosen]
+        scores = self.sign * sum(self.sign[point] * row_of(point) for point in chosen)
+        found = []
+        for side, cap in zip(self.sides, self.caps, strict=True):
+            count = min(len(side), int(np.ceil(1.0 / cap - 1e-9)))
+            weights = np.full(count, cap)
+            weights[-1] = 1.0 - cap * (count - 1)
+            found.append((lowest(scores, side, count), weights))
+        return found
+
+    def near(self, scores: Vector) -> float:
+        """Return <w, z>, the smallest value over all vertices, from the signed ``scores``, (n,)."""
+        return sum(greedy(scores[side], cap) for side, cap in zip(self.sides, self.caps, strict=True))
+
+    def far(self, scores: Vector, weights: Vector) -> float:
+        """Return the largest value over the vertices of the smallest face that holds ``weights``, (n,).
+
+        Weights at their cap stay there; of whole hulls it is the largest score in use, class by class.
+        """
+        total = 0.0
+        for side, cap in zip(self.sides, self.caps, strict=True):
+            values, own = scores[side], weights[side]
+            fixed = (own >= cap) if cap < 1.0 else np.zeros(len(own), dtype=bool)
+            free = (own > 0.0) & ~fixed
+            mass = 1.0 - cap * int(fixed.sum())
+            total += cap * float(values[fixed].sum())
+            if free.any() and mass > 1e-12:
+                total -= mass * greedy(-values[free], min(1.0, cap / mass))
+        return total
+
+
+def greedy(values: Vector, cap: float) -> float:
+    """Return the minimum of <values, u> over u on the simplex with u_i <= cap: the smallest values at the cap each."""
+    if cap >= 1.0:
+        return float(values.min())
+    count = min(len(values), int(np.ceil(1.0 / cap - 1e-9)))
+    smallest = np.sort(np.partition(values, count - 1)[:count])
+    return cap * float(smallest[:-1].sum()) + (1.0 - cap * (count - 1)) * float(smallest[-1])
+
+
+def lowest(scores: Vector, candidates: Index, count: int) -> Index:
+    """Return the ``count`` candidates with the smallest scores, in the order of the scores."""
+    if count < len(candidates):
+        candidates = candidates[np.argpartition(scores[candidates], count)[:count]]
+    return np.asarray(candidates[np.argsort(scores[candidates], kind="stable")], dtype=np.intp)
+
+
+class MemberRows:
+    """Kernel rows of the core set's members, as many as ``cache_mb`` holds; those of former ones make room.
+
+    A member whose row finds no room costs n kernel evaluations each time all scores are asked for.
+    """
+
+    def __init__(self, kernel: KernelOracle, cache_mb: float) -> None:
+        self.kernel = kernel
+        n = kernel.n
+        capacity = min(n, max(2, int(cache_mb * 2**20 / (8 * n))))
+        self._rows = np.empty((capacity, n))  # takes memory only as rows arrive
+        self._place = np.full(n, -1, dtype=np.int64)
+        self._owner: list[int] = []
+        self.computed = 0
+
+    def take(self, points: Index, members: Index) -> Matrix:
+        """Fetch the rows of ``points``; return K[points, members + points], (points, all), float64.
+
+        Rows still here are not computed again. ``members`` are those that must not make room.
+        """
+        everyone = np.concatenate([members, points])
+        missing = points[self._place[points] < 0]
+        places = self._make_room(len(missing), everyone)
+        stored, rest = missing[: len(places)], missing[len(places) :]
+        for point, place in zip(stored, places, strict=True):
+            if place < len(self._owner):
+                self._place[self._owner[place]] = -1
+                self._owner[place] = int(point)
+            else:
+                self._owner.append(int(point))
+            self._place[point] = place
+        if len(stored):
+            self.kernel.fill(stored, self._rows, np.array(places))
+            self.computed += len(stored)
+        values = np.empty((len(points), len(everyone)))
+        held = self._place[points] >= 0
+        values[held] = self._rows[np.ix_(self._place[points[held]], everyone)]
+        if len(rest):
+            values[~held] = self.kernel.block(rest, everyone)
+        return values
+
+    def row(self, point: int) -> Vector:
+        """Return K[point, :], (n,), computed if it is not here; it may make room when others are taken."""
+        self.take(np.array([point]), np.empty(0, dtype=np.intp))
+        return np.asarray(self._rows[self._place[point]])
+
+    def _make_room(self, count: int, needed: Index) -> list[int]:
+        """Return up to ``count`` places for rows: free ones, then those of points that are not ``needed``."""
+        first = len(self._owner)
+        places = list(range(first, min(len(self._rows), first + count)))
+        if len(places) < count and first:
+            keep = np.zeros(first, dtype=bool)
+            held = self._place[needed]
+            keep[held[held >= 0]] = True
+            places += [int(place) for place in np.flatnonzero(~keep)[: count - len(places)]]
+        return places
+
+    def scores(self, coef: Vector) -> Vector:
+        """Return K coef, (n,), from the rows held and, for support without a row, from the kernel."""
+        support = np.flatnonzero(coef)
+        held = support[self._place[support] >= 0]
+        total = np.empty(len(coef))
+        hot.combine(self._rows, self._place[held], coef[held], total)
+        if len(held) < len(support):
+            rest = coef.copy()
+            rest[held] = 0.0
+            total += self.kernel.expand(rest)
+        return total
+
+
+def as_weights(hulls: Hulls, members: Index, weights: Vector, out: Vector) -> Vector:
+    """Write the signed coefficients of the members' weights into ``out``, (n,), zero elsewhere; return it."""
+    out[:] = 0.0
+    out[members] = hulls.sign[members] * weights
+    return out
+
+
+def signed(hulls: Hulls, points: Index, others: Sequence[int] | Index, values: Matrix) -> Matrix:
+    """Return y_a y_b k(a, b) from k(a, b)."""
+    return np.asarray(values * (hulls.sign[points][:, None] * hulls.sign[others][None, :]))

@@ -1,0 +1,401 @@
+"""Fully corrective Frank-Wolfe: its loops against slow twins, the exact margin, oracles, rows and drops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness_fw import FrankWolfe
+from harness_fw import active_set_hot as hot
+from harness_fw.active_set import ActiveSet
+from harness_fw.active_set_points import Hulls, MemberRows, greedy
+from harness_fw.corrective import FullyCorrective
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import (
+    L2SVC,
+    RBF,
+    Budget,
+    HardMargin,
+    KernelOracle,
+    Linear,
+    PolytopeDistance,
+    Precomputed,
+    ReducedHull,
+    UsageError,
+    drive,
+    get_solver,
+)
+from tests.plugins.naive_core_set import exact_weights, naive_descent, naive_rounds
+from tests.plugins.test_fw import PROBLEMS, clouds, exact_margin, hard, l2, matrix_of, rng0
+
+
+def signed_matrix(problem):
+    return matrix_of(problem) * np.outer(problem.targets, problem.targets)
+
+
+def by_class(problem):
+    """Return the signed matrix with the positives first, and the side of each point."""
+    order = np.argsort(problem.targets <= 0, kind="stable")
+    return signed_matrix(problem)[np.ix_(order, order)], (problem.targets[order] < 0).astype(int)
+
+
+def filled(matrix, side, caps, weights):
+    active = ActiveSet(caps, 1e-14 * matrix.diagonal().max())
+    active.add([np.flatnonzero(side == group) for group in np.unique(side)], matrix, weights)
+    return active
+
+
+def centres(side, caps):
+    return 1.0 / np.bincount(side)[side]
+
+
+# -- the loops -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("caps", [(1.0, 1.0), (0.1, 0.15)])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_step_of_the_descent_is_that_of_the_slow_twin(seed, caps):
+    matrix, side = by_class(l2(*clouds(seed, 13, 17, 3, 1.0)))
+    expected = naive_descent(matrix, centres(side, caps), side, caps, 1e-6, 60)
+    for steps in (1, 2, 5, 20, len(expected) - 1):
+        weight = centres(side, caps)
+        score = matrix @ weight
+        begin, size = np.array([0, 13]), np.array([13, 17])
+        _, taken = hot.descend(matrix, weight, score, begin, size, np.array(caps), 1e-6, 1e-14, steps)
+        assert taken == steps
+        np.testing.assert_allclose(weight, expected[steps], atol=1e-12)
+        np.testing.assert_allclose(score, matrix @ weight, atol=1e-12)
+
+
+def test_the_descent_leaves_what_lies_between_the_panels_alone():
+    matrix, side = by_class(l2(*clouds(1, 6, 7, 2, 1.0)))
+    places = np.concatenate([np.arange(6), 10 + np.arange(7)])
+    padded, weight, score = np.full((20, 20), np.nan), np.full(20, np.nan), np.full(20, np.nan)
+    padded[np.ix_(places, places)] = matrix
+    weight[places] = centres(side, (1, 1))
+    score[places] = matrix @ weight[places]
+    reason, _ = hot.descend(padded, weight, score, np.array([0, 10]), np.array([6, 7]), np.ones(2), 1e-9, 1e-14, 10_000)
+    assert reason == hot.SOLVED
+    between = np.setdiff1d(np.arange(20), places)
+    assert np.isnan(weight[between]).all()
+    assert np.isnan(score[between]).all()
+    exact = exact_weights(matrix, side, (1, 1))
+    assert weight[places] @ matrix @ weight[places] == pytest.approx(exact @ matrix @ exact, rel=1e-8)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 9])
+@pytest.mark.parametrize("n", [1, 7, 1024, 3000])
+def test_sums_of_rows(n, count):
+    rng = np.random.default_rng(n + count)
+    rows, places, weight = rng.normal(size=(10, n)), rng.permutation(10)[:count], rng.normal(size=count)
+    out = np.full(n, np.nan)
+    hot.combine(rows, places, weight, out)
+    np.testing.assert_allclose(out, weight @ rows[places] if count else np.zeros(n), atol=1e-12)
+
+
+# -- the core set's optimum ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("chi", [0.1, 10.0, 1e4])
+@pytest.mark.parametrize("caps", [(1.0, 1.0), (0.08, 0.2)])
+def test_the_optimum_of_a_core_set_is_exact_to_rounding(chi, caps):
+    matrix, side = by_class(l2(*clouds(2, 30, 30, 2, 1.0), chi=chi))
+    active = filled(matrix, side, caps, centres(side, caps))
+    active.solve(1e-10)
+    weights = np.zeros(len(side))
+    weights[active.members] = active.weights
+    scores = matrix @ weights
+    for group in (0, 1):
+        own = side == group
+        assert weights[own].sum() == pytest.approx(1.0, abs=1e-13)
+        low, high = scores[own & (weights < caps[group])].min(), scores[own & (weights > 0)].max()
+        assert high - low <= 1e-9 * active.squared_norm
+    assert weights.min() >= 0.0
+    assert weights.max() <= max(caps)
+    exact = exact_weights(matrix, side, caps)
+    assert active.squared_norm == pytest.approx(exact @ matrix @ exact, rel=1e-5)
+    assert active.squared_norm <= exact @ matrix @ exact * (1 + 1e-9)
+
+
+def test_newton_steps_end_what_the_descent_does_not():
+    matrix, side = by_class(l2(*clouds(3, 40, 40, 2, 1.0), chi=1e6))
+    active = filled(matrix, side, (1, 1), centres(side, (1, 1)))
+    assert active.solve(1e-6)
+    assert active.factors > 0
+    weight, score = centres(side, (1, 1)), matrix @ centres(side, (1, 1))
+    reason, _ = hot.descend(
+        matrix, weight, score, np.array([0, 40]), np.array([40, 40]), np.ones(2), 1e-6, 1e-14, 2 * active.steps
+    )
+    assert reason == hot.STEPS
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_points_that_come_and_go_leave_a_consistent_core_set(data):
+    rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
+    n = 120
+    problem = l2(rng.normal(size=(n, 3)), np.where(np.arange(n) % 3 == 0, 1.0, -1.0))
+    matrix, sides = signed_matrix(problem), [np.arange(0, n, 3), np.flatnonzero(np.arange(n) % 3)]
+    first = [side[:1] for side in sides]
+    active = ActiveSet((1.0, 1.0), 1e-14)
+    active.add(first, matrix[np.ix_(np.concatenate(first), np.concatenate(first))], np.ones(2))
+    previous = active.squared_norm
+    for _ in range(data.draw(st.integers(1, 5))):
+        outside = [np.setdiff1d(side, active.members) for side in sides]
+        new = [rng.permutation(side)[: data.draw(st.integers(0, 20))] for side in outside]
+        members, added = active.members, np.concatenate(new)
+        active.add(new, matrix[np.ix_(added, np.concatenate([members, added]))])
+        active.solve(1e-8)
+        assert active.squared_norm <= previous * (1 + 1e-12)
+        previous = active.squared_norm
+        before = active.members
+        gone = active.drop()
+        assert sorted([*gone, *active.members]) == sorted(before)
+        weights = np.zeros(n)
+        weights[active.members] = active.weights
+        assert (active.weights > 0).all()
+        scores = matrix @ weights
+        assert active.squared_norm == pytest.approx(weights @ scores, rel=1e-10)
+        for side, (low, high) in zip(sides, active.levels(), strict=True):
+            own = np.intersect1d(side, active.members)
+            assert low == pytest.approx(scores[own].min(), abs=1e-12)
+            assert high == pytest.approx(scores[own].max(), abs=1e-12)
+
+
+@pytest.mark.parametrize("cap", [1.0, 0.5, 0.3, 0.1])
+def test_the_greedy_sum_is_the_minimum_over_the_reduced_hull(cap):
+    from scipy.optimize import linprog
+
+    values = np.random.default_rng(0).normal(size=11)
+    found = linprog(values, A_eq=np.ones((1, 11)), b_eq=[1.0], bounds=(0.0, cap))
+    assert greedy(values, cap) == pytest.approx(found.fun)
+
+
+# -- the solver ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["overlapping clouds", "linear l2", "hard margin rbf", "separable linear"])
+def test_rounds_with_one_vertex_a_class_are_those_of_the_slow_twin(name, monkeypatch):
+    monkeypatch.setattr("harness_fw.corrective._INNER", 1e-7)  # exact, as the twin is
+    problem = PROBLEMS[name]()
+    side = (problem.targets < 0).astype(int)
+    expected = naive_rounds(signed_matrix(problem), side, 1e-4, 40)
+    found = list(FullyCorrective(epsilon=1e-4, vertices=1).iterates(problem, rng0()))
+    assert len(found) == len(expected)
+    last = list(FullyCorrective(epsilon=1e-4, vertices=1).iterates(problem, rng0()))[-1]
+    np.testing.assert_array_equal(np.flatnonzero(last.dual_coef), expected[-1][0])
+    for iterate, (core, norm) in zip(found, expected, strict=True):
+        assert iterate.core_set == len(core)
+        assert iterate.info["norm"] == pytest.approx(norm, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize(
+    "solver", [FullyCorrective(), FullyCorrective(vertices=1), FullyCorrective(oracle="smo-block")]
+)
+def test_margin_bounds_bracket_the_exact_margin_at_every_round(solver, name):
+    problem = PROBLEMS[name]()
+    margin = exact_margin(problem)
+    last = None
+    for last in solver.iterates(problem, rng0()):
+        coef, intercept = problem.checked(last.dual_coef, last.intercept)
+        found = problem.certify(coef, intercept)
+        assert found.margin_lower <= margin * (1 + 1e-6)
+        assert found.margin_upper >= margin * (1 - 1e-6)
+        assert last.info["epsilon_plus"] == pytest.approx(found.epsilon_plus, abs=1e-7)
+        assert last.info["epsilon_minus"] == pytest.approx(found.epsilon_minus, abs=1e-7)
+    assert last is not None
+    assert last.done
+    assert last.core_set == np.count_nonzero(last.dual_coef)
+    assert max(found.epsilon_plus, found.epsilon_minus) <= solver.epsilon * (1 + 1e-6) + 1e-9
+
+
+@pytest.mark.parametrize("name", ["overlapping clouds", "separable linear", "hard margin rbf", "grid"])
+def test_the_oracle_gives_the_same_margin(name):
+    problem = PROBLEMS[name]()
+    own = drive(FullyCorrective(epsilon=1e-4), problem, rng0())
+    other = drive(FullyCorrective(epsilon=1e-4, oracle="smo-block"), problem, rng0())
+    assert own.claimed_done
+    assert other.claimed_done
+    assert other.info["norm"] == pytest.approx(own.info["norm"], rel=2e-4)
+    assert own.info["descent_steps"] > 0 or own.iterations == 0
+    assert other.info["descent_steps"] == 0
+
+
+def test_an_accuracy_of_1e_10_is_reached():
+    problem = l2(*clouds(2, 60, 60, 2, 1.0), chi=1e4)
+    outcome = drive(FullyCorrective(epsilon=1e-10), problem, rng0())
+    assert outcome.claimed_done
+    assert problem.certify(outcome.dual_coef, outcome.intercept).epsilon <= 2e-10
+
+
+@pytest.mark.parametrize(("D", "oracle"), [(0.9, None), (0.34, None), (0.1, None), (0.1, "smo-block"), (1 / 20, None)])
+def test_reduced_hulls(D, oracle):
+    x, y = clouds(5, 20, 30, 2, 3.0)
+    problem = ReducedHull.build(KernelOracle(RBF(gamma=0.5), x), y, {"D": D})
+    outcome = drive(FullyCorrective(epsilon=1e-4, oracle=oracle), problem, rng0())
+    assert outcome.claimed_done
+    coef, intercept = problem.checked(outcome.dual_coef, outcome.intercept, tolerance=1e-9)
+    found = problem.certify(coef, intercept)
+    assert found.epsilon_plus <= 1.01e-4
+    assert found.epsilon_minus <= 1.01e-4
+    matrix, side = by_class(problem)
+    exact = exact_weights(matrix, side, (D, D))
+    assert found.margin_upper == pytest.approx(np.sqrt(exact @ matrix @ exact), rel=2e-4)
+
+
+def test_the_distance_of_a_polytope():
+    x = clouds(6, 40, 1, 3, 4.0)[0]
+    problem = PolytopeDistance.build(KernelOracle(Linear(), x + 3.0), np.ones(41))
+    outcome = drive(FullyCorrective(epsilon=1e-6), problem, rng0())
+    assert outcome.claimed_done
+    found = problem.certify(outcome.dual_coef, outcome.intercept)
+    assert found.epsilon <= 1e-6
+    exact = drive(get_solver("qp"), problem, rng0())
+    assert outcome.intercept == pytest.approx(exact.intercept, rel=1e-5)
+
+
+def test_no_row_is_computed_twice_while_memory_lasts():
+    problem = l2(*clouds(0, 60, 90, 3, 1.0))
+    asked = {0 if problem.targets[0] > 0 else int(np.flatnonzero(problem.targets > 0)[0])}
+    for found in FullyCorrective(vertices=2).iterates(problem, rng0()):
+        asked |= set(np.flatnonzero(found.dual_coef))
+    n, rows = problem.n, found.info["rows"]
+    assert problem.kernel.counter.evaluations == n * (1 + rows)  # the diagonal
+    assert len(asked) <= rows <= len(asked) + found.info["dropped"] + 2
+
+
+def test_a_small_memory_changes_the_counts_and_not_the_model():
+    x, y = clouds(0, 60, 90, 3, 1.0)
+    matrix = matrix_of(l2(x, y))
+    outcomes, counts = [], []
+    for cache_mb in (1e-9, 0.02, 256.0):
+        problem = HardMargin.build(KernelOracle(Precomputed(), matrix), y)
+        outcomes.append(drive(FullyCorrective(cache_mb=cache_mb), problem, rng0()))
+        counts.append(problem.kernel.counter.evaluations)
+    assert counts[0] > counts[1] > counts[2]
+    for outcome in outcomes[:2]:
+        assert outcome.iterations == outcomes[2].iterations
+        np.testing.assert_allclose(outcome.dual_coef, outcomes[2].dual_coef, atol=1e-9)
+
+
+def test_rows_of_former_members_make_room():
+    x, y = clouds(0, 10, 10, 3, 1.0)
+    problem = l2(x, y)
+    rows = MemberRows(problem.kernel, 4 * 8 * 20 / 2**20)  # four rows
+    expected = matrix_of(problem)
+    for members, points in (([], [0, 1, 2]), ([1, 2], [3, 4]), ([2, 3, 4], [0, 5]), ([0, 5], [1, 2, 3])):
+        members, points = np.array(members, dtype=np.intp), np.array(points)
+        np.testing.assert_allclose(
+            rows.take(points, members), expected[np.ix_(points, np.concatenate([members, points]))], atol=1e-12
+        )
+        coef = np.zeros(20)
+        coef[np.concatenate([members, points])] = np.arange(1.0, 1 + len(members) + len(points))
+        np.testing.assert_allclose(rows.scores(coef), expected @ coef, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: hard(*clouds(0, 30, 30, 2, 0.5)),
+        lambda: hard(np.ones((2, 2)), np.array([1.0, -1.0])),
+        lambda: hard(np.zeros((3, 2)), np.array([1.0, -1.0, -1.0])),
+        lambda: hard(np.array([[0.0], [1.0], [2.0]]), np.array([1.0, -1.0, 1.0])),
+    ],
+)
+def test_hulls_that_meet_end_the_run_and_say_so(make):
+    outcome = drive(FullyCorrective(), make(), rng0(), Budget(seconds=20))
+    assert not outcome.claimed_done
+    assert outcome.info["status"] == "hulls intersect"
+    assert outcome.info["norm"] <= 1e-6
+    assert "|w|" in outcome.info["evidence"]
+    assert np.isfinite(outcome.dual_coef).all()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_accuracy_beyond_rounding_ends(seed):
+    problem = l2(*clouds(seed, 20, 20, 2, 1.0))
+    outcome = drive(FullyCorrective(epsilon=1e-300), problem, rng0(), Budget(seconds=20))
+    assert outcome.status == "ok"
+    assert outcome.claimed_done or outcome.info["status"] == "stalled"
+    assert outcome.info["epsilon"] < 1e-9
+
+
+def test_the_limit_on_rounds_ends_the_run():
+    outcome = drive(FullyCorrective(epsilon=1e-9, max_iterations=3), l2(*clouds(0, 40, 60, 3, 1.0)), rng0())
+    assert outcome.iterations == 3
+    assert not outcome.claimed_done
+    assert outcome.info["status"] == "max_iterations"
+
+
+def test_a_target_gap_is_reached():
+    problem = l2(*clouds(0, 40, 60, 3, 1.0))
+    outcome = drive(FullyCorrective().with_target_gap(1e-5), problem, rng0())
+    assert problem.certify(outcome.dual_coef, outcome.intercept).relative_gap <= 1e-5
+
+
+def test_an_oracle_that_does_not_serve_is_refused_in_a_sentence():
+    problem = l2(*clouds(0, 10, 10, 2, 1.0))
+    assert "nothing" in FullyCorrective(oracle="nothing").skip(problem)
+    assert "does not solve l2-svc" in FullyCorrective(oracle="lasvm").skip(problem)
+    assert FullyCorrective(oracle="smo-block").skip(problem) is None
+    assert FullyCorrective(oracle="qp").skip(problem) is None
+    with pytest.raises(UsageError, match="vertices"):
+        FullyCorrective(vertices=0)
+
+
+def test_the_oracle_s_evaluations_are_attributed_to_it():
+    problem = l2(*clouds(0, 40, 60, 3, 1.0))
+    outcome = drive(FullyCorrective(oracle="smo-block"), problem, rng0())
+    counter = problem.kernel.counter
+    assert counter.oracle_calls == outcome.iterations + 1
+    assert 0 < counter.oracle_evaluations < counter.evaluations
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_labels_order_scale_and_duplicates_do_not_matter(data):
+    seed = data.draw(st.integers(0, 10**6))
+    x, y = clouds(seed, data.draw(st.integers(1, 12)), data.draw(st.integers(1, 12)), 3, 1.0)
+    solver = FullyCorrective(epsilon=1e-8)
+
+    def margin(problem):
+        outcome = drive(solver, problem, rng0())
+        assert outcome.claimed_done
+        return problem.certify(outcome.dual_coef, outcome.intercept).margin_upper
+
+    base = margin(l2(x, y))
+    order = np.random.default_rng(seed).permutation(len(y))
+    assert margin(l2(x, -y)) == pytest.approx(base, rel=2e-8)
+    assert margin(l2(x[order], y[order])) == pytest.approx(base, rel=2e-8)
+    scaled = HardMargin.build(KernelOracle(Precomputed(), 4.0 * matrix_of(l2(x, y))), y)
+    assert margin(scaled) == pytest.approx(2.0 * base, rel=2e-8)
+    # twins share the penalty: chi / 2 for each of two equal points is chi for one
+    assert margin(l2(np.vstack([x, x]), np.concatenate([y, y]), chi=5.0)) == pytest.approx(base, rel=2e-8)
+
+
+def test_two_runs_give_the_same_bits():
+    x, y = clouds(0, 40, 60, 3, 1.0)
+    first, second = (drive(FullyCorrective(), l2(x, y), np.random.default_rng(seed)) for seed in (1, 2))
+    np.testing.assert_array_equal(first.dual_coef, second.dual_coef)
+    assert first.info == second.info
+
+
+def test_fewer_rounds_than_frank_wolfe_takes_iterations():
+    x, y = clouds(1, 60, 60, 2, 1.0)
+    corrective, plain = (drive(s, l2(x, y, chi=1000.0), rng0()) for s in (FullyCorrective(vertices=1), FrankWolfe()))
+    assert corrective.iterations * 5 < plain.iterations
+
+
+def test_hulls_of_a_problem():
+    x, y = clouds(0, 4, 6, 2, 1.0)
+    two = Hulls(L2SVC.build(KernelOracle(Linear(), x), y))
+    assert [len(side) for side in two.sides] == [4, 6]
+    assert two.caps == [1.0, 1.0]
+    np.testing.assert_array_equal(two.sign, y)
+    one = Hulls(PolytopeDistance.build(KernelOracle(Linear(), x), y))
+    assert [len(side) for side in one.sides] == [10]
+    assert (one.sign == 1.0).all()
+    reduced = Hulls(ReducedHull.build(KernelOracle(Linear(), x), y, {"D": 0.3}))
+    assert reduced.caps == [0.3, 0.3]
