@@ -191,9 +191,7 @@ def test_rounds_with_one_vertex_a_class_are_those_of_the_slow_twin(name, monkeyp
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize(
-    "solver", [FullyCorrective(), FullyCorrective(vertices=1), FullyCorrective(oracle="smo-block")]
-)
+@pytest.mark.parametrize("solver", [FullyCorrective(), FullyCorrective(vertices=1)])
 def test_margin_bounds_bracket_the_exact_margin_at_every_round(solver, name):
     problem = PROBLEMS[name]()
     margin = exact_margin(problem)
@@ -215,7 +213,7 @@ def test_margin_bounds_bracket_the_exact_margin_at_every_round(solver, name):
 def test_the_oracle_gives_the_same_margin(name):
     problem = PROBLEMS[name]()
     own = drive(FullyCorrective(epsilon=1e-4), problem, rng0())
-    other = drive(FullyCorrective(epsilon=1e-4, oracle="smo-block"), problem, rng0())
+    other = drive(FullyCorrective(epsilon=1e-4, oracle="qp"), problem, rng0())
     assert own.claimed_done
     assert other.claimed_done
     assert other.info["norm"] == pytest.approx(own.info["norm"], rel=2e-4)
@@ -230,7 +228,7 @@ def test_an_accuracy_of_1e_10_is_reached():
     assert problem.certify(outcome.dual_coef, outcome.intercept).epsilon <= 2e-10
 
 
-@pytest.mark.parametrize(("D", "oracle"), [(0.9, None), (0.34, None), (0.1, None), (0.1, "smo-block"), (1 / 20, None)])
+@pytest.mark.parametrize(("D", "oracle"), [(0.9, None), (0.34, None), (0.1, None), (0.1, "qp"), (1 / 20, None)])
 def test_reduced_hulls(D, oracle):
     x, y = clouds(5, 20, 30, 2, 3.0)
     problem = ReducedHull.build(KernelOracle(RBF(gamma=0.5), x), y, {"D": D})
@@ -339,7 +337,6 @@ def test_an_oracle_that_does_not_serve_is_refused_in_a_sentence():
     problem = l2(*clouds(0, 10, 10, 2, 1.0))
     assert "nothing" in FullyCorrective(oracle="nothing").skip(problem)
     assert "does not solve l2-svc" in FullyCorrective(oracle="lasvm").skip(problem)
-    assert FullyCorrective(oracle="smo-block").skip(problem) is None
     assert FullyCorrective(oracle="qp").skip(problem) is None
     with pytest.raises(UsageError, match="vertices"):
         FullyCorrective(vertices=0)
@@ -347,7 +344,7 @@ def test_an_oracle_that_does_not_serve_is_refused_in_a_sentence():
 
 def test_the_oracle_s_evaluations_are_attributed_to_it():
     problem = l2(*clouds(0, 40, 60, 3, 1.0))
-    outcome = drive(FullyCorrective(oracle="smo-block"), problem, rng0())
+    outcome = drive(FullyCorrective(oracle="qp"), problem, rng0())
     counter = problem.kernel.counter
     assert counter.oracle_calls == outcome.iterations + 1
     assert 0 < counter.oracle_evaluations < counter.evaluations
