@@ -10,6 +10,7 @@ from harness.testing import Case
 from harness.testing.strategies import cases
 
 GAP = 1e-3
+SECONDS = 200.0  # the first call's compilation included, on a loaded machine
 
 
 @pytest.mark.parametrize("name", ["smo", "fw", "qp"])
@@ -20,7 +21,7 @@ def test_a_drawn_problem_is_solved_to_the_gap(name: str, data: st.DataObject) ->
     formulation = data.draw(st.sampled_from(sorted(solver.solves, key=lambda each: each.name)), label="formulation")
     case: Case = data.draw(cases(formulation))
     problem = case.problem()
-    outcome = drive(solver, problem, np.random.default_rng(0), Budget(seconds=20.0))
+    outcome = drive(solver, problem, np.random.default_rng(0), Budget(seconds=SECONDS))
     assert outcome.status == "ok"
     found = problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
     assert found.gap is not None

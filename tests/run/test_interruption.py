@@ -25,12 +25,12 @@ def lines(log):
     return log.read_text().splitlines() if log.exists() else []
 
 
-def wait_for(condition, seconds=60.0):
+def wait_for(condition, seconds=60.0, between=0.02):
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():
             return
-        time.sleep(0.02)
+        time.sleep(between)
     raise AssertionError("what the test waits for did not happen")
 
 
@@ -152,8 +152,8 @@ def test_interrupt_ends_what_a_solver_started(tmp_path):
         found = psutil.process_iter(["cmdline", "create_time"])
         return [process for process in found if process.info["cmdline"] == ["sleep", "4242"]]
 
-    wait_for(sleepers)
+    wait_for(sleepers, between=0.3)  # a look at every process of the machine: not so often that it is the load
     driver.send_signal(signal.SIGINT)
     driver.wait(30)
     assert driver.returncode == 130
-    wait_for(lambda: not sleepers(), 5.0)
+    wait_for(lambda: not sleepers(), 5.0, between=0.1)
