@@ -13,7 +13,7 @@ their difference and the relative gap is over the dual value: 1 - (lower / upper
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -178,6 +178,12 @@ class ReducedHull(HardMargin):
                 f"reduced-hull: D={self.cap:g} leaves the hull of the smaller class empty ({smaller} points); "
                 f"D must be at least 1/{smaller} = {least:g}."
             )
+
+    def restrict(self, indices: Any) -> Problem:
+        """Keep the cap: without D in the settings it would follow the number of points."""
+        indices = np.asarray(indices, dtype=np.intp)
+        kept = replace(self.settings, D=self.cap)
+        return type(self)(self.kernel.restrict(indices), self.targets[indices], kept)
 
     @property
     def caps(self) -> tuple[float, float]:

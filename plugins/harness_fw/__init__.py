@@ -16,15 +16,27 @@ from typing import TYPE_CHECKING
 
 from harness import hookimpl
 from harness_fw.bounds import core_set_bound, delta_bound, delta_of, iteration_bound
-from harness_fw.solvers import FrankWolfe, Gilbert
+from harness_fw.corrective import FullyCorrective
+from harness_fw.solvers import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolfe
 
 if TYPE_CHECKING:
     from harness import Solver
 
-__all__ = ["FrankWolfe", "Gilbert", "core_set_bound", "delta_bound", "delta_of", "iteration_bound"]
+__all__ = [
+    "MDM",
+    "FrankWolfe",
+    "FullyCorrective",
+    "Gilbert",
+    "NearestPoint",
+    "PairwiseFrankWolfe",
+    "core_set_bound",
+    "delta_bound",
+    "delta_of",
+    "iteration_bound",
+]
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """The solvers of this plugin."""
-    return [FrankWolfe, Gilbert]
+    return [FrankWolfe, Gilbert, PairwiseFrankWolfe, MDM, NearestPoint, FullyCorrective]

@@ -1,181 +1,205 @@
-"""What surrounds the compiled loop: rows of the vertices, the start, scores from scratch, the model."""
+"""What surrounds the compiled loop: the start, the rows of its points, scores from scratch, the model."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness_fw import hot
+from harness import PolytopeDistance, ReducedHull
+from harness_fw import hot, rules
+from harness_fw import state as names
+from harness_fw.reduced_hull import extreme, face_extreme
+from harness_fw.rows import Rows
 
 if TYPE_CHECKING:
     from harness import Problem
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Index = np.ndarray[Any, np.dtype[np.int64]]
 
-_TOUCHING = 1e-14  # |w|^2 over the largest k(x, x) at which rounding hides the direction of w
-_FETCH_VALUES = 2_000_000  # kernel values held at a time in a refresh
-_YIELD_VALUES = 4_000_000  # kernel evaluations after which the caller gets a word in
-_IN_USE = np.iinfo(np.int64).max  # stamp of rows that must not make room for each other
-_ENDS = {hot.DONE: "done", hot.TOUCHING: "hulls intersect", hot.STALLED: "stalled"}
+YIELD_VALUES = 4_000_000  # kernel evaluations after which the caller gets a word in
+_NO_CAP = 2.0  # a cap that no weight reaches
+_ENDS = {names.DONE: "done", names.STALLED: "stalled"}
 
 
 class Descent:
-    """One run of Algorithm 1: the loop's state and the rows it needs.
+    """One run: the loop's state and the rows it needs.
+
+    keeps_parts : whether the rule NEAREST needs <u_g, x> of all points, and not of those alone that it chooses
 
     Parameters
     ----------
+    rule : of rules.py
     epsilon : accuracy at which the loop stops
-    away : with away steps (Algorithm 1) or without (Gilbert)
-    cache_mb : memory for rows; at least two are kept, the least recently used one makes room
+    touching : |w| over the largest |phi(x)| at which the hulls count as intersecting
+    cache_mb : memory for rows; at least four are kept
     refresh : iterations after which the scores are recomputed from scratch
     """
 
-    def __init__(self, problem: Problem, *, epsilon: float, away: bool, cache_mb: float, refresh: int) -> None:
-        self.kernel, self.epsilon, self.away, self.refresh_every = problem.kernel, epsilon, away, refresh
-        # positives first, each class in the order of the data
-        self.order = np.argsort(problem.targets <= 0, kind="stable")
-        self.signs = problem.targets[self.order]
-        self.positives = int((self.signs > 0).sum())
-        self.sorted = bool((self.order[:-1] < self.order[1:]).all())
+    keeps_parts: ClassVar[bool] = True
+
+    def __init__(
+        self, problem: Problem, *, rule: int, epsilon: float, touching: float, cache_mb: float, refresh: int
+    ) -> None:
+        self.kernel, self.rule, self.epsilon, self.refresh_every = problem.kernel, rule, epsilon, refresh
+        self.level = epsilon  # where the loop comes back: later than epsilon where the loop knows but a bound of it
+        one = isinstance(problem, PolytopeDistance)
+        self.meeting = "the origin is inside" if one else "hulls intersect"
         n = problem.n
-        capacity = min(n, max(2, int(cache_mb * 2**20 / (8 * n))))
-        self.state = hot.new_state(np.ascontiguousarray(self.kernel.diagonal()[self.order], dtype=np.float64), capacity)
-        self.floor = _TOUCHING * float(self.state.diagonal.max())
-        self.held: list[int] = []  # point whose row is in each place of the buffer
-        self.rows_computed = 0
+        # positives first, each class in the order of the data
+        self.order = np.arange(n) if one else np.argsort(problem.targets <= 0, kind="stable")
+        signs = np.ones(n) if one else problem.targets[self.order]
+        self.hulls = [(0, n)] if one else [(0, int((signs > 0).sum())), (int((signs > 0).sum()), n)]
+        cap = problem.cap if isinstance(problem, ReducedHull) else 1.0
+        self.cap = cap if cap < 1.0 else _NO_CAP
+        self.capped = cap < 1.0
+        diagonal = np.ascontiguousarray(self.kernel.diagonal()[self.order], dtype=np.float64)
+        capacity = min(n, max(names.MOST, int(cache_mb * 2**20 / (8 * n))))
+        parts = self.keeps_parts and rule == names.NEAREST and not one and not self.capped
+        begin = np.array([start for start, _ in self.hulls] + [n])
+        self.state = names.new_state(diagonal, begin, capacity, parts=parts, capped=self.capped)
+        self._signs = signs
+        self.rows = self._source()
+        self.floor = touching**2 * float(diagonal.max())
         self.drift = 0.0
         self.next_refresh = refresh
         self.norm_at_end = np.inf  # |w|^2 at the last end that scores from scratch did not confirm
         self._coef = np.zeros(n)
-        self._start()
+        self._begin()
 
-    def _signed_rows(self, points: Any) -> Vector:
-        """Return the signed rows of ``points`` in the solver's order, one matrix product, counted."""
-        values: Vector = self.kernel.block(self.order[points])
-        if not self.sorted:
-            values = values[:, self.order]
-        self.rows_computed += len(points)
-        return values * (self.signs[points, None] * self.signs[None, :])
+    def _source(self) -> Rows:
+        return Rows(self.kernel, self.order, self._signs, self.state)
 
-    def fetch(self, points: list[int]) -> None:
-        """Bring the rows of up to two points into the buffer; those already there are kept."""
+    # -- the start -----------------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        """Lines 1-11 of Algorithm 1; in polytope-distance the point nearest to the origin (Gilbert's step 1).
+
+        q is the point nearest to p^1, then p the nearest to that q; with caps q and p are made of as many nearest
+        points as they need.
+        """
         state = self.state
-        missing = [point for point in points if state.slot[point] < 0]
-        if not missing:
-            return
-        for point in points:
-            if state.slot[point] >= 0:
-                state.used[state.slot[point]] = _IN_USE
-        values = self._signed_rows(np.array(missing))
-        for point, row in zip(missing, values, strict=True):
-            if len(self.held) < len(state.rows):
-                place = len(self.held)
-                self.held.append(point)
-            else:
-                place = int(state.used.argmin())
-                state.slot[self.held[place]] = -1
-                self.held[place] = point
-            state.rows[place] = row
-            state.slot[point], state.used[place] = place, _IN_USE
-        state.used[state.slot[points]] = state.counts[hot.TAKEN]
+        if len(self.hulls) == 1:
+            self._put(0, np.array([int(state.diagonal.argmin())]), np.ones(1))
+        else:
+            # |p - q|^2 = |p|^2 + |q|^2 - 2 <p, q>, and the signed row holds -<p, q>
+            row = self.rows.combination(np.zeros(1, dtype=np.int64), np.ones(1), keep=True)
+            for g in (1, 0):
+                begin, end = self.hulls[g]
+                points, weights = extreme(state.diagonal[begin:end] + 2.0 * row[begin:end], self.cap)
+                self._put(g, begin + points, weights)
+                if g == 1:
+                    row = self.rows.combination(begin + points, weights, keep=True)
+        self._from_scratch()
 
-    def _start(self) -> None:
-        """Lines 1-11: q nearest to p^1, then p nearest to that q; both with weight 1."""
-        state, m = self.state, self.positives
-        self.fetch([0])
-        # |p - q|^2 = k(p, p) + k(q, q) - 2 k(p, q), and the signed row holds -k(p, q)
-        j = m + int((state.diagonal[m:] + 2.0 * state.rows[state.slot[0], m:]).argmin())
-        self.fetch([j])
-        i = int((state.diagonal[:m] + 2.0 * state.rows[state.slot[j], :m]).argmin())
-        self.fetch([i, j])
-        state.scores[:] = state.rows[state.slot[i]] + state.rows[state.slot[j]]
-        for side, vertex in enumerate((i, j)):
-            state.support[side, 0], state.weight[side, 0], state.size[side] = vertex, 1.0, 1
-            state.position[vertex] = 0
-        self._choose()
+    def _put(self, g: int, points: Index, weights: Vector) -> None:
+        state, begin = self.state, self.hulls[g][0]
+        end = begin + len(points)
+        state.support[begin:end], state.weight[begin:end], state.size[g] = points, weights, len(points)
+        state.position[points] = np.arange(begin, end)
+        if self.capped:
+            state.closed[points] = np.where(weights >= self.cap, np.inf, 0.0)
 
-    def _choose(self) -> None:
-        """Lines 28-32 and |w|^2 from the scores and the weights as they are."""
-        state, m, chosen = self.state, self.positives, self.state.chosen
-        chosen[hot.NEAR_P] = state.scores[:m].argmin()
-        chosen[hot.NEAR_Q] = m + state.scores[m:].argmin()
-        norm = 0.0
-        for side, place in ((0, hot.FAR_P), (1, hot.FAR_Q)):
-            support = state.support[side, : state.size[side]]
-            scores = state.scores[support]
-            chosen[place] = support[scores == scores.max()].min()
-            norm += float(state.weight[side, : state.size[side]] @ scores)
-        state.figures[hot.NORM] = norm
+    def _support(self, g: int) -> tuple[Index, Vector]:
+        """Points and weights of hull g's support, views."""
+        begin = self.hulls[g][0]
+        end = begin + int(self.state.size[g])
+        return self.state.support[begin:end], self.state.weight[begin:end]
+
+    def _from_scratch(self, *, keep: bool = True) -> float:
+        """Set scores, near, far and |w|^2 from the weights; return the largest change of a score."""
+        state = self.state
+        parts = [self.rows.combination(*self._support(g), keep=keep) for g in range(len(self.hulls))]
+        scores = sum(parts[1:], start=parts[0])
+        change = float(np.abs(scores - state.scores).max())
+        state.scores[:] = scores
+        if state.parts.size:
+            state.parts[:] = parts
+        self._look()
+        state.figures[names.NORM] = state.mean.sum()
+        return change
+
+    def _look(self) -> None:
+        """Set near, far and mean of each hull from the scores and weights as they are."""
+        for g, (begin, end) in enumerate(self.hulls):
+            part = self.state.scores[begin:end]
+            part = part + self.state.closed[begin:end] if self.capped else part
+            self.state.near[g] = begin + int(part.argmin())
+            rules.look(self.state, g)
+
+    # -- the run -------------------------------------------------------------------------------------
 
     def advance(self, until: int) -> str:
         """Iterate up to iteration ``until``, less far where that takes many kernel evaluations.
 
-        Returns why there is nothing more to do: ``done``, ``hulls intersect`` or ``stalled``; empty while there is.
+        Returns why there is nothing more to do: ``done``, ``stalled`` or that the hulls intersect; empty while there is.
         """
-        fetched_at_most = self.rows_computed + max(2, _YIELD_VALUES // len(self.state.scores))
+        fetched_at_most = self.rows.computed + max(2, YIELD_VALUES // len(self.order))
         while True:
             reason = self._run(min(until, self.next_refresh))
-            if reason == hot.MISSING:
-                self.fetch([int(point) for point in self.state.chosen[[hot.WANTED_P, hot.WANTED_Q]]])
-                if self.rows_computed >= fetched_at_most:
+            if reason == names.MISSING:
+                self.rows.fetch(self.state.wanted[: self.state.counts[names.WANTED]])
+                if self.rows.computed >= fetched_at_most:
                     return ""
                 continue
-            if reason == hot.STEPS and self.taken < self.next_refresh:
+            if reason == names.DONE and not self._reached():
+                continue
+            if reason == names.STEPS and self.taken < self.next_refresh:
                 return ""
             # an end is judged by scores from scratch; one that does not hold must at least have made progress
             self.refresh()
             verdict = self._run(self.taken)
-            norm = float(self.state.figures[hot.NORM])
-            if verdict == hot.STEPS and reason != hot.STEPS:
+            if verdict == names.DONE and not self._reached():
+                verdict = names.STEPS
+            norm = float(self.state.figures[names.NORM])
+            if verdict == names.STEPS and reason != names.STEPS:
                 if norm >= self.norm_at_end:
                     return "stalled"
                 self.norm_at_end = norm
-                self.state.counts[hot.IDLE] = 0
-            if verdict != hot.STEPS or self.taken >= until:
-                return _ENDS.get(verdict, "")
+                self.state.counts[names.IDLE] = 0
+            if verdict != names.STEPS or self.taken >= until:
+                return self.meeting if verdict == names.TOUCHING else _ENDS.get(verdict, "")
 
     def _run(self, until: int) -> int:
-        return int(hot.run(self.state, self.positives, self.epsilon, self.floor, self.away, until - self.taken))
+        return int(hot.run(self.state, self.rule, self.level, self.floor, self.cap, until - self.taken))
+
+    def _reached(self) -> bool:
+        """True if epsilon is reached; if only its bound with caps is, the loop is to come back at half of that."""
+        if not self.capped or max(self.epsilons) <= self.epsilon:
+            return True
+        self.level = 0.5 * float(self.state.figures[names.PLUS])
+        return False
 
     @property
     def taken(self) -> int:
         """Iterations so far."""
-        return int(self.state.counts[hot.TAKEN])
+        return int(self.state.counts[names.TAKEN])
 
     def refresh(self) -> None:
         """Recompute the scores from the weights, and note how far the updated ones had drifted, over |w|^2.
 
         Costs kernel evaluations only for support vectors whose rows had to make room.
         """
-        state = self.state
-        for side in (0, 1):
-            weight = state.weight[side, : state.size[side]]
-            weight /= weight.sum()
-        support = np.concatenate([state.support[side, : state.size[side]] for side in (0, 1)])
-        weight = np.concatenate([state.weight[side, : state.size[side]] for side in (0, 1)])
-        place = state.slot[support]
-        by_place = np.zeros(len(self.held))
-        by_place[place[place >= 0]] = weight[place >= 0]
-        scores = by_place @ state.rows[: len(self.held)]
-        gone, gone_weight = support[place < 0], weight[place < 0]
-        step = max(1, _FETCH_VALUES // len(scores))
-        for start in range(0, len(gone), step):
-            scores += gone_weight[start : start + step] @ self._signed_rows(gone[start : start + step])
+        for g in range(len(self.hulls)):
+            _, weight = self._support(g)
+            free = weight < self.cap
+            if free.any():
+                weight[free] *= 1.0 - (weight.sum() - 1.0) / weight[free].sum()
+        change = self._from_scratch(keep=False)
         self.next_refresh = self.taken + self.refresh_every
-        change = float(np.abs(scores - state.scores).max())
-        state.scores[:] = scores
-        self._choose()
-        if state.figures[hot.NORM] > 0.0:
-            self.drift = max(self.drift, change / float(state.figures[hot.NORM]))
+        if self.state.figures[names.NORM] > 0.0:
+            self.drift = max(self.drift, change / float(self.state.figures[names.NORM]))
+
+    # -- the model -----------------------------------------------------------------------------------
 
     @property
     def dual_coef(self) -> Vector:
         """(n,) u on the positives, -v on the negatives; the same array each time."""
         self._coef[:] = 0.0
-        for side, sign in ((0, 1.0), (1, -1.0)):
-            size = self.state.size[side]
-            self._coef[self.order[self.state.support[side, :size]]] = sign * self.state.weight[side, :size]
+        for g in range(len(self.hulls)):
+            points, weights = self._support(g)
+            self._coef[self.order[points]] = self._signs[points] * weights
         return self._coef
 
     @property
@@ -184,31 +208,72 @@ class Descent:
         return int(self.state.size.sum())
 
     @property
+    def nearest(self) -> list[float]:
+        """<w, x> of the point of each hull that lies least far along w, signed: with caps the greedy sum."""
+        if not self.capped:
+            return [float(self.state.scores[near]) for near in self.state.near]
+        found = []
+        for begin, end in self.hulls:
+            points, weights = extreme(self.state.scores[begin:end], self.cap)
+            found.append(float(weights @ self.state.scores[begin:end][points]))
+        return found
+
+    @property
+    def epsilons(self) -> tuple[float, float]:
+        """epsilon_+ and epsilon_-, with caps of the composed points and of the face that w's points lie in."""
+        figures, state = self.state.figures, self.state
+        if not self.capped or figures[names.NORM] <= 0.0:
+            return float(figures[names.PLUS]), float(figures[names.MINUS])
+        norm, apart = float(figures[names.NORM]), 0.0
+        for g in range(len(self.hulls)):
+            points, weights = self._support(g)
+            chosen, chosen_weights = face_extreme(-state.scores[points], weights, self.cap)
+            apart += float(chosen_weights @ state.scores[points][chosen])
+        return 1.0 - sum(self.nearest) / norm, apart / norm - 1.0
+
+    @property
     def threshold(self) -> float:
-        """Gamma = 1/2 (<w, p_i'> + <w, q_j'>), line 35."""
-        near_p, near_q = self.state.chosen[hot.NEAR_P], self.state.chosen[hot.NEAR_Q]
-        return 0.5 * float(self.state.scores[near_p] - self.state.scores[near_q])
+        """Gamma = 1/2 (<w, p_i'> + <w, q_j'>), line 35; with caps from the levels that the free weights have.
+
+        In polytope-distance the offset of the supporting hyperplane.
+        """
+        state = self.state
+        if len(self.hulls) == 1:
+            return float(state.scores[state.near[0]])
+        if not self.capped:
+            return 0.5 * (self.nearest[0] - self.nearest[1])
+        levels = []
+        for near, far in zip(state.near, state.far, strict=True):
+            ends = [state.scores[far]] if state.closed[near] > 0.0 else [state.scores[far], state.scores[near]]
+            levels.append(float(np.mean(ends)))
+        return 0.5 * (levels[0] - levels[1])
 
     @property
     def margin_lower(self) -> float:
         """<w, z> / |w|, a lower bound of the optimal margin; 0 where w is."""
-        norm = float(self.state.figures[hot.NORM])
-        near = self.state.scores[self.state.chosen[[hot.NEAR_P, hot.NEAR_Q]]]
-        return float(near.sum()) / norm**0.5 if norm > 0.0 else 0.0
+        norm = float(self.state.figures[names.NORM])
+        return sum(self.nearest) / norm**0.5 if norm > 0.0 else 0.0
+
+    @property
+    def evidence(self) -> str:
+        """What is known at an end short of epsilon: |w| bounds the margin from above."""
+        norm = float(self.state.figures[names.NORM])
+        length, largest = max(0.0, norm) ** 0.5, float(self.state.diagonal.max()) ** 0.5
+        share = f", {length / largest:.1g} of the largest |x|" if largest > 0.0 else ""
+        return f"|w| = {length:.3g}{share}, after {self.taken} iterations: no margin is wider"
 
     @property
     def info(self) -> dict[str, Any]:
         """The paper's figures, by name."""
-        _, add, decrease, drop, _ = (int(count) for count in self.state.counts)
-        norm, plus, minus, _ = (float(figure) for figure in self.state.figures)
+        counts, norm = self.state.counts, float(self.state.figures[names.NORM])
+        plus, minus = self.epsilons
         return {
             "epsilon": max(plus, minus),
             "epsilon_plus": plus,
             "epsilon_minus": minus,
             "norm": norm**0.5 if norm > 0.0 else 0.0,
-            "add": add,
-            "decrease": decrease,
-            "drop": drop,
-            "rows": self.rows_computed,
+            **{kind: int(counts[place]) for place, kind in enumerate(names.KINDS) if kind},
+            "kind": names.KINDS[counts[names.KIND]] if self.taken else "",
+            "rows": self.rows.computed,
             "drift": self.drift,
         }

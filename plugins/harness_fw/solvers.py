@@ -1,6 +1,10 @@
 """The solvers on kept scores: what a user sets, and when they yield.
 
-One generator serves them all; a solver is the rule that chooses vertices and step (``rule``).
+One generator serves them all; a solver is the rule that chooses points and step, see rules.py. Each stops when
+epsilon = max(epsilon_+, epsilon_-) of Kumar & Yildirim, (10) and (11), is at most its parameter: the margin is then at
+least (1 - epsilon) times the optimal one by epsilon_+, and no support vector lies farther than epsilon |w| beyond its
+hyperplane by epsilon_-. Gilbert's stops by epsilon_+ alone: the same margin, and no word on the support vectors. On
+a reduced hull both are those of composed points and of the face that the hull's point lies in.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
-from harness import L2SVC, HardMargin, Iterate, Solver, parameter
+from harness import L2SVC, HardMargin, Iterate, PolytopeDistance, ReducedHull, Solver, parameter
 from harness_fw.bounds import delta_bound, iteration_bound
 
 if TYPE_CHECKING:
@@ -18,36 +22,52 @@ if TYPE_CHECKING:
     import numpy as np
 
     from harness import Problem
+    from harness_fw.descent import Descent
 
 _CHUNK_VALUES = 4_000_000  # scores updated between two yields, about: some milliseconds
+_MEETING = 1e-7  # |w| over the largest |phi(x)|, below which rounding hides the direction of w
 
 
 @dataclass(frozen=True)
 class HullDescent(Solver):
-    """What both solvers share: everything but whether there are away steps."""
+    """What the solvers share: everything but the rule.
 
-    solves = (L2SVC, HardMargin)
-    away: ClassVar[bool]
+    rule : of rules.py, by name
+    composes : whether the rule's vertices on a reduced hull are composed of many points
+    bounded : formulations for which Theorem 3.1 holds
+    """
+
+    solves = (L2SVC, HardMargin, ReducedHull, PolytopeDistance)
+    rule: ClassVar[str]
+    composes: ClassVar[bool] = False
+    bounded: ClassVar[tuple[type[Problem], ...]] = ()
 
     epsilon: float = parameter(1e-3, "relative accuracy of the margin at which it stops", gt=0, lt=1)
     refresh: int = parameter(5000, "iterations after which the kept scores are recomputed from scratch", ge=1)
     cache_mb: float | None = parameter(None, "memory for kernel rows, MB; none: the problem's", gt=0)
     max_iterations: int | None = parameter(None, "iterations after which it gives up; none: no limit", ge=1)
+    touching: float = parameter(_MEETING, "|w| over the largest |x| at which the hulls count as intersecting", gt=0)
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with epsilon = gap / 2: the relative gap is 1 - (1 - epsilon)^2 <= 2 epsilon."""
         return replace(self, epsilon=min(gap / 2.0, 0.5))
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse two hulls where the data have one class only."""
+        labels = set(problem.targets.tolist())
+        if isinstance(problem, PolytopeDistance) or len(labels) > 1:
+            return None
+        only = "+1" if 1.0 in labels else "-1"
+        return (
+            f"{self.name} on {problem.name} needs points of both classes, and all are {only}: give some of the other."
+        )
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield at iterations 0, 1, 2, 4 ..., then every few milliseconds of work; deterministic.
 
         Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
         """
-        from harness_fw.descent import Descent
-
-        cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
-        descent = Descent(problem, epsilon=self.epsilon, away=self.away, cache_mb=cache_mb, refresh=self.refresh)
-        delta = delta_bound(problem.kernel.diagonal(), problem.targets > 0)
+        descent = self._descent(problem)
         limit = sys.maxsize if self.max_iterations is None else self.max_iterations
         longest = max(64, min(4096, _CHUNK_VALUES // problem.n))
         until = 0
@@ -57,9 +77,11 @@ class HullDescent(Solver):
             if not status and taken >= limit:
                 status = "max_iterations"
             if status == "done":
-                info["iteration_bound"] = iteration_bound(delta, 0.5 * descent.margin_lower**2, self.epsilon)
+                if isinstance(problem, self.bounded):
+                    psi = 0.5 * descent.margin_lower**2
+                    info["iteration_bound"] = iteration_bound(_delta(problem), psi, self.epsilon)
             elif status:
-                info.update(status=status, evidence=f"|w| = {info['norm']:.3g} after {taken} iterations")
+                info.update(status=status, evidence=descent.evidence)
             yield Iterate(
                 dual_coef=descent.dual_coef,
                 intercept=-descent.threshold,
@@ -72,6 +94,31 @@ class HullDescent(Solver):
                 return
             until = taken + min(max(1, taken), longest)
 
+    def _descent(self, problem: Problem) -> Descent:
+        from harness_fw import state
+        from harness_fw.composed import ComposedDescent
+        from harness_fw.descent import Descent
+
+        capped = isinstance(problem, ReducedHull) and problem.cap < 1.0
+        kind = ComposedDescent if capped and self.composes else Descent
+        return kind(
+            problem,
+            rule=getattr(state, self.rule),
+            epsilon=self.epsilon,
+            # the ridge of l2-svc keeps the hulls apart, however short w is
+            touching=_MEETING if problem.kernel.ridge > 0.0 else self.touching,
+            cache_mb=problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb,
+            refresh=self.refresh,
+        )
+
+
+def _delta(problem: Problem) -> float:
+    """Return a bound of delta, (19); one hull is the pair of it and the origin."""
+    diagonal = problem.kernel.diagonal()
+    if isinstance(problem, PolytopeDistance):
+        return 0.5 * float(diagonal.max())
+    return delta_bound(diagonal, problem.targets > 0)
+
 
 @final
 @dataclass(frozen=True)
@@ -79,7 +126,9 @@ class FrankWolfe(HullDescent):
     """Algorithm 1 of Kumar & Yildirim: Frank-Wolfe with away steps, linearly convergent."""
 
     name = "fw"
-    away = True
+    rule = "FW"
+    composes = True
+    bounded = (L2SVC, HardMargin, PolytopeDistance)
 
 
 @final
@@ -88,4 +137,44 @@ class Gilbert(HullDescent):
     """Gilbert's algorithm: Frank-Wolfe without away steps; epsilon is epsilon_+ alone, which falls like 1 / k."""
 
     name = "gilbert"
-    away = False
+    rule = "GILBERT"
+    composes = True
+    bounded = (L2SVC, HardMargin, PolytopeDistance)
+
+    touching: float = parameter(
+        1e-3, "|w| over the largest |x| at which the hulls count as intersecting (never so with l2-svc)", gt=0
+    )
+
+
+@final
+@dataclass(frozen=True)
+class PairwiseFrankWolfe(HullDescent):
+    """Pairwise Frank-Wolfe (Lacoste-Julien & Jaggi 2015): weight moves from the farthest vertex to the nearest."""
+
+    name = "fw-pairwise"
+    rule = "PAIRWISE"
+    composes = True
+
+
+@final
+@dataclass(frozen=True)
+class MDM(HullDescent):
+    """Mitchell, Dem'yanov & Malozemov (1974): a pairwise step in one class, that with the larger violation.
+
+    In polytope-distance, which has one hull, it is fw-pairwise.
+    """
+
+    name = "mdm"
+    rule = "MDM"
+
+
+@final
+@dataclass(frozen=True)
+class NearestPoint(HullDescent):
+    """Keerthi, Shevade, Bhattacharyya & Murthy (2000): Gilbert's segment and MDM's move at once, over a triangle.
+
+    With caps (reduced-hull), where the segment leaves the hull, the moves of both classes at once.
+    """
+
+    name = "nearest-point"
+    rule = "NEAREST"

@@ -1,0 +1,160 @@
+"""fw, gilbert and fw-pairwise on reduced hulls: the vertices are composed of many points.
+
+The vertex to go to is the greedy sum of the extreme points. The vertex to leave is the farthest one of the smallest
+face that w's points lie in: weights at the cap stay there, weights of zero too (Garber & Meshi 2016, see
+reduced_hull.py); a step away from it, or from it to the other vertex, is as long as the caps allow. The row of a vertex
+is kept and changed by the rows of the points that differ from the last vertex's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness_fw import rules
+from harness_fw import state as names
+from harness_fw.descent import YIELD_VALUES, Descent
+from harness_fw.reduced_hull import extreme, face_extreme
+
+if TYPE_CHECKING:
+    from harness_fw.rows import Rows
+
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+_ROUNDING = 1e-14  # nearer to 0 or to its cap than this part of it, a weight that a step changed belongs there
+
+
+class _Vertex:
+    """A vertex as weights of all points, (n,), and its signed row, (n,)."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+        self.weights: Vector = np.zeros(len(rows.order))
+        self.row: Vector = np.zeros(len(rows.order))
+
+    def move(self, weights: Vector) -> None:
+        """Become the vertex of ``weights``, by the shorter way: the changes, or all of it."""
+        changed, used = np.flatnonzero(weights != self.weights), np.flatnonzero(weights)
+        if len(changed) < len(used):
+            self.row += self.rows.combination(changed, weights[changed] - self.weights[changed], keep=True)
+        elif len(changed):
+            self.row = self.rows.combination(used, weights[used], keep=True)
+        self.weights = weights
+
+
+class ComposedDescent(Descent):
+    """A run of FW, GILBERT or PAIRWISE on two reduced hulls."""
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.near_vertex, self.far_vertex = _Vertex(self.rows), _Vertex(self.rows)
+
+    def _from_scratch(self, *, keep: bool = True) -> float:
+        change = super()._from_scratch(keep=keep)
+        self.u = np.zeros(len(self.order))
+        for g in range(len(self.hulls)):
+            points, weights = self._support(g)
+            self.u[points] = weights
+        if not keep:  # a refresh: the vertices' rows have drifted as well
+            self.near_vertex, self.far_vertex = _Vertex(self.rows), _Vertex(self.rows)
+        return change
+
+    def _run(self, until: int) -> int:
+        """Do what the compiled loop does, a few milliseconds of it at most; return why it stopped."""
+        fetched_at_most = self.rows.computed + max(2, YIELD_VALUES // len(self.order))
+        while True:
+            near, far = self._vertices()
+            verdict = self._measure(near, far)
+            if verdict != names.STEPS or self.taken >= until or self.rows.computed >= fetched_at_most:
+                return verdict
+            if not self._step(near, far):
+                return names.STALLED
+
+    def _reached(self) -> bool:
+        return True
+
+    @property
+    def epsilons(self) -> tuple[float, float]:
+        return float(self.state.figures[names.PLUS]), float(self.state.figures[names.MINUS])
+
+    def _vertices(self) -> tuple[Vector, Vector]:
+        """Weights of the vertex to go to and of the one to leave, (n,) each."""
+        near, far = np.zeros(len(self.order)), np.zeros(len(self.order))
+        for g, (begin, end) in enumerate(self.hulls):
+            points, weights = extreme(self.state.scores[begin:end], self.cap)
+            near[begin + points] = weights
+            if self.rule != names.GILBERT:
+                support, now = self._support(g)
+                places, weights = face_extreme(-self.state.scores[support], now, self.cap)
+                far[support[places]] = weights
+        return near, far
+
+    def _measure(self, near: Vector, far: Vector) -> int:
+        """As ``rules.measure``, of composed vertices."""
+        figures, counts, scores = self.state.figures, self.state.counts, self.state.scores
+        norm = float(figures[names.NORM])
+        toward = float(near @ scores)
+        if norm <= self.floor and (self.rule != names.GILBERT or toward <= 0.0):
+            return names.TOUCHING
+        figures[names.PLUS] = 1.0 - toward / norm
+        figures[names.MINUS] = float(far @ scores) / norm - 1.0 if self.rule != names.GILBERT else 0.0
+        worst = float(figures[names.PLUS : names.MINUS + 1].max())
+        if worst <= self.epsilon:
+            return names.DONE
+        if worst < figures[names.LEAST]:
+            figures[names.LEAST], counts[names.IDLE] = worst, 0
+        return names.STALLED if counts[names.IDLE] > rules.patience(self.state) else names.STEPS
+
+    def _step(self, near: Vector, far: Vector) -> bool:
+        """Move u and the scores along the rule's direction by exact line search; False if there is no step."""
+        state, u, figures = self.state, self.u, self.state.figures
+        leave = self.rule == names.FW and not figures[names.PLUS] > figures[names.MINUS]
+        if self.rule == names.PAIRWISE:
+            self.near_vertex.move(near)
+            self.far_vertex.move(far)
+            direction, change = near - far, self.near_vertex.row - self.far_vertex.row
+        elif leave:
+            self.far_vertex.move(far)
+            direction, change = u - far, state.scores - self.far_vertex.row
+        else:
+            self.near_vertex.move(near)
+            direction, change = near - u, self.near_vertex.row - state.scores
+        slope, length = -float(state.scores @ direction), float(change @ direction)
+        room = self._room(direction) if leave or self.rule == names.PAIRWISE else 1.0
+        step = slope / length if length > 0.0 else np.inf
+        full = step >= room
+        step = min(step, room)
+        if not 0.0 < step < np.inf:
+            return False
+        u += step * direction
+        moved = direction != 0.0
+        u[moved & (u <= _ROUNDING * self.cap)] = 0.0
+        u[moved & (u >= self.cap * (1.0 - _ROUNDING))] = self.cap
+        np.add(state.scores, step * change, out=state.scores)
+        self._pack()
+        if self.rule == names.PAIRWISE:
+            state.counts[names.KIND] = names.SWAP if full else names.PAIR
+        else:
+            state.counts[names.KIND] = (names.DROP if full else names.DECREASE) if leave else names.ADD
+        rules.finish(state)
+        return True
+
+    def _room(self, direction: Vector) -> float:
+        """Return how far u may go along ``direction`` within the caps."""
+        down, up = direction < 0.0, direction > 0.0
+        return float(
+            min(
+                (self.u[down] / -direction[down]).min(initial=np.inf),
+                ((self.cap - self.u[up]) / direction[up]).min(initial=np.inf),
+            )
+        )
+
+    def _pack(self) -> None:
+        """Write u to the state's packed support, and see what is near and far now."""
+        self.state.position[:] = -1
+        self.state.closed[:] = 0.0
+        for g, (begin, end) in enumerate(self.hulls):
+            points = begin + np.flatnonzero(self.u[begin:end])
+            self._put(g, points, self.u[points])
+        self._look()
