@@ -45,6 +45,7 @@ class PaperSet:
         data of its own (``{k1}`` is k + 1), otherwise repetitions differ in the solver's seed
     cache_mb : memory for kernel rows that the paper gives each solver
     default : part of a study unless sets are named
+    seeds : of the solver on each repetition's own data; small sets need several, one epoch on them depends on its order
     """
 
     name: str
@@ -53,6 +54,7 @@ class PaperSet:
     C: float | None = None
     gamma: float | None = None
     default: bool = True
+    seeds: int = 1
 
     @property
     def drawn(self) -> bool:
@@ -68,7 +70,12 @@ class PaperSet:
 
     def grids(self, solvers: Sequence[str], deterministic: Sequence[str], repetitions: int) -> list[Grid]:
         """Return the runs of all repetitions; a solver that uses no chance runs once on data that stay the same."""
-        if self.drawn or repetitions == 1:
+        if self.drawn:
+            return [
+                replace(self.grid(solvers if seed else (*solvers, *deterministic), range(repetitions)), seeds=(seed,))
+                for seed in range(self.seeds)
+            ]
+        if repetitions == 1:
             return [self.grid((*solvers, *deterministic), range(repetitions))]
         return [self.grid((*solvers, *deterministic), (0,)), self.grid(solvers, range(1, repetitions))]
 

@@ -18,8 +18,8 @@ SETS = {
     for each in (
         PaperSet("waveform", "waveform[split_seed={k}]", 40.0),
         PaperSet("banana", "banana[split_seed={k}]", 40.0),
-        PaperSet("waveform-raetsch", "waveform[realisation={k1}]", 40.0),
-        PaperSet("banana-raetsch", "banana[realisation={k1}]", 40.0),
+        PaperSet("waveform-raetsch", "waveform[realisation={k1}]", 40.0, seeds=10),
+        PaperSet("banana-raetsch", "banana[realisation={k1}]", 40.0, seeds=10),
         PaperSet("reuters", "reuters", 40.0),
         PaperSet("usps", "usps", 40.0),
         PaperSet("usps-n", "usps[noise=0.1,noise_seed={k}]", 40.0),
