@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from harness import hookimpl
 from harness_fw.bounds import core_set_bound, delta_bound, delta_of, iteration_bound
 from harness_fw.corrective import FullyCorrective
+from harness_fw.cvm import CoreVectorMachine
 from harness_fw.solvers import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolfe
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MDM",
+    "CoreVectorMachine",
     "FrankWolfe",
     "FullyCorrective",
     "Gilbert",
@@ -39,4 +41,4 @@ __all__ = [
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """The solvers of this plugin."""
-    return [FrankWolfe, Gilbert, PairwiseFrankWolfe, MDM, NearestPoint, FullyCorrective]
+    return [FrankWolfe, Gilbert, PairwiseFrankWolfe, MDM, NearestPoint, FullyCorrective, CoreVectorMachine]

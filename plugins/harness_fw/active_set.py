@@ -149,13 +149,16 @@ class ActiveSet:
         self._rescored = self.steps, self.factors
 
     def levels(self) -> list[tuple[float, float]]:
-        """Return, for each class, the smallest score of a weight below its cap and the largest of one in use."""
+        """Return, for each class, the smallest score of a weight below its cap and the largest of one in use.
+
+        The two are one where every weight is at its cap.
+        """
         found = []
         for side, first in enumerate(self.begin):
             panel = slice(first, first + self.size[side])
             weight, score = self._weight[panel], self._score[panel]
-            low = score[weight < self.caps[side]].min(initial=np.inf)
-            found.append((float(low), float(score[weight > 0.0].max(initial=-np.inf))))
+            high = float(score[weight > 0.0].max())
+            found.append((min(high, float(score[weight < self.caps[side]].min(initial=np.inf))), high))
         return found
 
     def replace(self, weights: Vector) -> None:

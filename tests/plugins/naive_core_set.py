@@ -60,10 +60,10 @@ def exact_weights(matrix, side, caps):
     return x
 
 
-def naive_rounds(matrix, side, epsilon, rounds):
+def naive_rounds(matrix, side, epsilon, rounds, drop=True):
     """Return (core set, |w|) after each round in which the point of each class farthest down w enters; whole hulls.
 
-    Starts with the pair of lines 1-11 of Kumar & Yildirim; points of weight 0 leave after every round.
+    Starts with the pair of lines 1-11 of Kumar & Yildirim; with ``drop`` points of weight 0 leave after every round.
     """
     groups = np.unique(side)
     p, q = np.flatnonzero(side == groups[0]), np.flatnonzero(side == groups[-1])
@@ -74,7 +74,7 @@ def naive_rounds(matrix, side, epsilon, rounds):
     for _ in range(rounds + 1):
         chosen = np.array(core)
         weights = exact_weights(matrix[np.ix_(chosen, chosen)], side[chosen], [1.0, 1.0])
-        core = [i for i, weight in zip(core, weights, strict=True) if weight > 1e-7]
+        core = [i for i, weight in zip(core, weights, strict=True) if weight > 1e-7 or not drop]
         scores = matrix[:, chosen] @ weights
         norm = weights @ scores[chosen]
         history.append((sorted(core), np.sqrt(norm)))
@@ -86,3 +86,13 @@ def naive_rounds(matrix, side, epsilon, rounds):
             if new not in core and scores[new] < level - 1e-9:
                 core.append(new)
     return history
+
+
+def enclosing_ball(points):
+    """Return radius and centre of the smallest ball around ``points``, (count, d), whose centre ends with a 0."""
+    import cvxpy as cp
+
+    centre, radius = cp.Variable(points.shape[1]), cp.Variable()
+    inside = [cp.norm(point - centre) <= radius for point in points]
+    cp.Problem(cp.Minimize(radius), [*inside, centre[-1] == 0]).solve(solver=cp.CLARABEL)
+    return float(radius.value), centre.value

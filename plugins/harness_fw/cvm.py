@@ -1,0 +1,231 @@
+"""The core vector machine: an SVM as a minimum enclosing ball, whose core set grows by the point farthest outside.
+
+I. W. Tsang, J. T. Kwok, P.-M. Cheung, "Core vector machines: fast SVM training on very large data sets", JMLR 6, 2005,
+section 4: find the ball of the core set exactly; if a point lies outside (1 + epsilon) times it, the farthest one
+joins the core set, else stop. With ``sample`` the farthest of 59 random points stands for the farthest of all: with
+probability 0.95 it is among the farthest 5 % (section 4.1.2).
+
+Differs in the ball. The paper's two-class SVM penalises the bias, 1/2 (|w|^2 + b^2), which makes it the ball of the
+points y_i (phi(x_i), 1, e_i / sqrt(C)), all of one length. Here the bias is free, as ``l2-svc`` has it: the nearest
+points of two hulls, the shortest w in the hull of all differences z = phi(p) - phi(q). These are not of one length; an
+additional coordinate sqrt(eta - |z|^2) makes them so, eta being no less than the largest |z|^2 (the centre-constrained
+ball of Tsang, Kwok, Zurada, IEEE Trans. Neural Networks 17, 2006). Then, for the ball of a core set,
+
+    radius^2 = eta - |w|^2        distance^2 of z from its centre = radius^2 + 2 (|w|^2 - <w, z>)
+
+so that the farthest z has the smallest <w, z>: the smallest score of each class. The farthest lies inside (1 + epsilon)
+times the ball if and only if
+
+    epsilon_+ = 1 - min <w, z> / |w|^2  <=  ((1 + epsilon)^2 - 1) radius^2 / (2 |w|^2)
+
+The right side may be large where the classes lie close together, |w|^2 << eta: a tight ball is then a loose margin.
+``gap`` asks for epsilon_+ <= gap / 2 instead, which certifies a relative duality gap of ``gap``. For one hull against
+the origin the points themselves stand in place of the differences.
+
+Differs further: where a sample holds nothing that lies outside, all points are searched before it stops, and later
+samples are of what that search found outside; ``verify=false`` leaves this out, and with it every step that takes
+time in proportion to n but the start. The start is the paper's pair of far points, which here are p and q
+close to each other (lines 1-11 of Kumar & Yildirim's Algorithm 1).
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, final
+
+import numpy as np
+
+from harness import L2SVC, HardMargin, Iterate, PolytopeDistance, Solver, parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness import Problem
+
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Index = np.ndarray[Any, np.dtype[np.intp]]
+
+_INNER = 0.1  # of the accuracy aimed at: how exactly a core set is solved
+_LEAST = 1e-15  # accuracy beyond which asking is in vain
+
+
+@final
+@dataclass(frozen=True)
+class CoreVectorMachine(Solver):
+    """Core vector machine (Tsang, Kwok, Cheung 2005) for the SVM with a free bias."""
+
+    name = "cvm"
+    solves = (L2SVC, HardMargin, PolytopeDistance)
+
+    epsilon: float = parameter(1e-6, "stop when no point lies outside (1 + epsilon) times the ball", gt=0, lt=1)
+    gap: float | None = parameter(None, "relative duality gap at which to stop, in place of epsilon", gt=0)
+    sample: int = parameter(59, "random points of each class among which the farthest is sought; 0: all points", ge=0)
+    verify: bool = parameter(
+        True, "search all points before it stops; else one sample without a point outside is enough"
+    )
+    cache_mb: float | None = parameter(
+        None, "memory for the core set's kernel rows with sample=0, MB; none: the problem's", gt=0
+    )
+    max_iterations: int | None = parameter(None, "iterations after which it gives up; none: no limit", ge=1)
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with ``gap`` set: which epsilon that is depends on |w|, and is said in the info."""
+        return self.replaced(gap=min(gap, 1.0))
+
+    def warm_ups(self) -> tuple[CoreVectorMachine, ...]:
+        """Return the search in samples and the full one."""
+        return (self, self.replaced(sample=0))
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield after every iteration; the last one is certified by a search of all points.
+
+        Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
+        """
+        yield from _Ball(self, problem, rng).iterates()
+
+
+class _Ball:
+    """One run: the core set, its ball, and where to look for points outside."""
+
+    def __init__(self, solver: CoreVectorMachine, problem: Problem, rng: np.random.Generator) -> None:
+        from harness_fw.active_set import ActiveSet
+        from harness_fw.active_set_points import Hulls, MemberRows
+
+        self.solver, self.kernel, self.rng = solver, problem.kernel, rng
+        self.hulls = Hulls(problem)
+        cache_mb = problem.kernel.cache_mb if solver.cache_mb is None else solver.cache_mb
+        self.rows = None if solver.sample else MemberRows(problem.kernel, cache_mb)
+        self.core = ActiveSet(self.hulls.caps, self.hulls.floor)
+        self.eta = sum(float(self.hulls.diagonal[side].max()) ** 0.5 for side in self.hulls.sides) ** 2
+        self.coef, self.member = np.zeros(problem.n), np.zeros(problem.n, dtype=bool)
+        self.pools: list[Index] = list(self.hulls.sides)  # where samples are drawn from
+        self.tolerance, self.taken, self.searches, self.epsilon_plus = _INNER, 0, 0, np.inf
+        row_of = self.rows.row if self.rows is not None else lambda i: self.kernel.block(np.array([i]))[0]
+        self._take([points for points, _ in self.hulls.start(row_of)], np.ones(len(self.hulls.sides)))
+
+    def _take(self, points: list[Any], weights: Vector | None = None) -> None:
+        """Let points of each class join the core set."""
+        from harness_fw.active_set_points import signed
+
+        members, new = self.core.members, np.concatenate(points)
+        everyone = np.concatenate([members, new])
+        values = self.kernel.block(new, everyone) if self.rows is None else self.rows.take(new, members)
+        self.core.add(points, signed(self.hulls, new, everyone, values), weights)
+        self.member[new] = True
+
+    def iterates(self) -> Iterator[Iterate]:
+        """Ball of the core set, the farthest point, and again; until none is outside."""
+        limit = sys.maxsize if self.solver.max_iterations is None else self.solver.max_iterations
+        while True:
+            self._solve()
+            joining, status = self._outside()
+            if not status and self.taken >= limit:
+                status = "max_iterations"
+            info = self._info()
+            if status and status != "done":
+                info.update(status=status, evidence=f"|w| = {info['norm']:.3g} after {self.taken} iterations")
+            levels = [0.5 * (low + high) for low, high in self.core.levels()]
+            yield Iterate(
+                dual_coef=self.coef,
+                intercept=-0.5 * (levels[0] - levels[1]) if len(levels) == 2 else -levels[0],
+                done=status == "done",
+                step=self.taken,
+                core_set=int(self.core.size.sum()),
+                info=info,
+            )
+            if status:
+                return
+            if sum(len(points) for points in joining):
+                self._take(joining)
+            self.taken += 1
+
+    def _solve(self) -> None:
+        """Find the ball of the core set."""
+        self.core.solve(self.tolerance)
+        self.tolerance = max(_LEAST, min(self.tolerance, _INNER * self._target()))
+        self.core.solve(self.tolerance)
+        members = self.core.members
+        self.coef[members] = self.hulls.sign[members] * self.core.weights
+
+    def _target(self) -> float:
+        """Return the epsilon_+ at which the stopping rule holds for the ball as it is."""
+        norm = self.core.squared_norm
+        if self.solver.gap is not None:
+            return self.solver.gap / 2.0
+        if norm <= self.hulls.floor:
+            return np.inf
+        room = max(0.0, self.eta - norm)
+        return max(_LEAST, ((1.0 + self.solver.epsilon) ** 2 - 1.0) * room / (2.0 * norm))
+
+    def _outside(self) -> tuple[list[Index], str]:
+        """Return for each class the points that join the core set, and a status where it is over."""
+        if self.core.squared_norm <= self.hulls.floor:
+            return [], "hulls intersect"
+        if self.rows is None:
+            joining, least = self._among([self._drawn(pool) for pool in self.pools])
+            if self._violates(least) and sum(len(points) for points in joining):
+                return joining, ""
+            if not self.solver.verify:
+                return [], "done"
+        return self._search()
+
+    def _drawn(self, pool: Index) -> Index:
+        size = self.solver.sample
+        return pool if len(pool) <= size else pool[self.rng.choice(len(pool), size, replace=False)]
+
+    def _among(self, drawn: list[Index]) -> tuple[list[Index], float]:
+        """Return the farthest of the points drawn from each class where it is no member and beyond it, and min <w, z>."""
+        members = self.core.members
+        coef = self.coef[members]
+        values = self.kernel.block(np.concatenate(drawn), members) @ coef
+        scores = self.hulls.sign[np.concatenate(drawn)] * values
+        found, least, first = [], 0.0, 0
+        for points, (low, _) in zip(drawn, self.core.levels(), strict=True):
+            own = np.where(self.member[points], np.inf, scores[first : first + len(points)])
+            first += len(points)
+            nearest = float(own.min(initial=np.inf))
+            found.append(points[[own.argmin()]] if nearest < low else points[:0])
+            least += min(low, nearest)
+        return found, least
+
+    def _violates(self, least: float) -> bool:
+        return 1.0 - least / self.core.squared_norm > self._target()
+
+    def _search(self) -> tuple[list[Index], str]:
+        """Look at all points: stop if none is outside, else return the farthest and keep what else is outside."""
+        hulls, norm = self.hulls, self.core.squared_norm
+        scores = hulls.sign * (self.kernel.expand(self.coef) if self.rows is None else self.rows.scores(self.coef))
+        self.searches += 1
+        self.epsilon_plus = 1.0 - hulls.near(scores) / norm
+        if not self._violates(hulls.near(scores)):
+            return [], "done"
+        joining, self.pools = [], []
+        slack = 0.5 * self._target() * norm
+        for side, (low, _) in zip(hulls.sides, self.core.levels(), strict=True):
+            beyond = side[~self.member[side] & (scores[side] < low)]
+            joining.append(beyond[[scores[beyond].argmin()]] if len(beyond) else beyond)
+            self.pools.append(beyond[scores[beyond] < low - slack])
+        if sum(len(points) for points in joining):
+            return joining, ""
+        # nothing to add: what violates is the core set itself, not solved exactly enough
+        stalled = self.tolerance <= _LEAST
+        self.tolerance = max(_LEAST, 0.1 * self.tolerance)
+        return joining, "stalled" if stalled else ""
+
+    def _info(self) -> dict[str, Any]:
+        """The ball, and what the last search of all points found."""
+        norm = max(self.core.squared_norm, 0.0)
+        radius = max(0.0, self.eta - norm)
+        plus = max(0.0, self.epsilon_plus)
+        outside = (1.0 + 2.0 * plus * norm / radius) ** 0.5 - 1.0 if radius > 0.0 and plus < np.inf else plus
+        return {
+            "epsilon_plus": self.epsilon_plus,
+            "epsilon_ball": outside,
+            "norm": norm**0.5,
+            "radius": radius**0.5,
+            "searches": self.searches,
+            "support": int(np.count_nonzero(self.core.weights)),
+            "descent_steps": self.core.steps,
+            "factors": self.core.factors,
+        }
