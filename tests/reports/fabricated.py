@@ -1,5 +1,7 @@
 """Rows as the studies of papers write them, made up."""
 
+import re
+
 HEADER = {
     "part": "header",
     "machine": {"processor": "a processor", "usable_cores": 2, "memory_bytes": 2**34},
@@ -36,3 +38,24 @@ def row(name, solver, **changed):
         "measured_at": "2026-01-02",
     }
     return {**found, **changed}
+
+
+def every_run(parts, options, **changed):
+    """A row for each run that the parts of a study ask for, no two of the same time."""
+    runs = [
+        (grid, dataset, solver, seed)
+        for part in parts.values()
+        for grid in part(options)
+        for dataset in grid.datasets
+        for solver in grid.solvers
+        for seed in grid.seeds
+    ]
+    return [
+        row(grid.set, solver, dataset=dataset, seed=seed, cache_mb=grid.cache_mb, cpu=1.0 + 0.01 * count, **changed)
+        for count, (grid, dataset, solver, seed) in enumerate(runs)
+    ]
+
+
+def cells(text):
+    """The numbers of cells of the lines of a text's table; an escaped bar divides nothing."""
+    return [len(re.split(r"(?<!\\)\|", line)) for line in text.splitlines() if line.startswith("|")]

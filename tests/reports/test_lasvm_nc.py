@@ -11,13 +11,14 @@ pytest.importorskip("matplotlib")
 from benchmarks.papers import command, page, sources
 from benchmarks.papers.grids import Options, PaperSet
 from benchmarks.papers.lasvm_nc import parts, plots, tables
+from benchmarks.papers.markdown import NOT_MEASURED
 from benchmarks.papers.results import Published, Results
 from benchmarks.peers.measure import read_rows
 from harness import RBF, CSVCNoBias, Iterate, KernelOracle, Solver, parameter
 from harness.errors import UsageError
 from harness.registry import load_registry
 from tests.plugins.points import overlapping
-from tests.reports.fabricated import HEADER, row
+from tests.reports.fabricated import HEADER, cells, every_run, row
 
 pytestmark = pytest.mark.timeout(900)  # sessions start a process for each solver, and compile
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "lasvm-nc"
@@ -53,7 +54,7 @@ def tiny(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
-def test_table_3_and_figure_5(tmp_path):
+def test_table_3_figure_5_and_the_growth_during_the_epoch(tmp_path):
     runs = {each["solver"]: each for each in measured(tmp_path, "--part", "table3,figure5", "--seeds", "1")}
     assert set(runs) == {*parts.SOLVERS, "lasvm-nc[s=0.5]", "lasvm-i[s=0.5]"}
     assert {each["status"] for each in runs.values()} == {"ok"}
@@ -68,6 +69,14 @@ def test_table_3_and_figure_5(tmp_path):
     assert "\n| adult | 0.5 | " in text
     assert (tmp_path / "out" / "figure5.png").read_bytes().startswith(b"\x89PNG")
 
+    growing = [each for each in runs.values() if "trace" in each]
+    assert [each["solver"] for each in growing] == list(parts.SOLVERS), "those of table 3"
+    visited = [point["info"]["visited"] for point in growing[0]["trace"] if "info" in point]
+    assert visited == sorted(visited)
+    assert 0 < visited[-1] <= 150
+    assert "| adult | full-svm | 150 | " in text
+    assert (tmp_path / "out" / "figure6.png").read_bytes().startswith(b"\x89PNG")
+
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
@@ -80,18 +89,6 @@ def test_table_1(tmp_path):
     assert cleaned["non_support"] == 0
     assert 0 < cleaned["cleaned_right"] <= cleaned["admitted_right"]
     assert "| adult | full-svm | " in reported(tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("tiny")
-def test_the_growth_during_the_epoch(tmp_path):
-    (run, *_) = measured(tmp_path, "--part", "table3", "--seeds", "1")
-    visited = [point["info"]["visited"] for point in run["trace"] if "info" in point]
-    assert visited == sorted(visited)
-    assert 0 < visited[-1] <= 150
-    text = reported(tmp_path)
-    assert "| adult | full-svm | 150 | " in text
-    assert (tmp_path / "out" / "figure6.png").read_bytes().startswith(b"\x89PNG")
 
 
 # -- the record of admissions ------------------------------------------------------------------------------
@@ -224,6 +221,20 @@ def test_differences_from_the_published_numbers_are_named():
         "* adult, lasvm-nc: accuracy 84.00 % against 85.01 published.",
         "* adult, lasvm-nc: 9000 SV against 4609 published (1.95 times).",
     ]
+
+
+def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
+    info = {"visited": 500, "gap": 3.0, **dict.fromkeys(tables.TABLE1, 4)}
+    point = {"support_vectors": 5, "kernel_evaluations": 1e5, "info": {"visited": 200, "gap": 9.0}}
+    rows = every_run(parts.PARTS, Options(repetitions=1), info=info, trace=[point, {**point, "support_vectors": 8}])
+    found = results(HEADER, *rows)
+    for name, text in tables.sections(found).items():
+        assert NOT_MEASURED not in text, name
+        assert len(set(cells(text))) <= 1, f"{name}: a line with more or fewer cells than the head"
+    for name, draw in plots.PICTURES.items():
+        assert draw(found, tmp_path / f"{name}.png"), name
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+        assert not draw(results(HEADER), tmp_path / "nothing.png"), "nothing to draw"
 
 
 def test_every_section_has_its_place_in_the_page():

@@ -291,9 +291,9 @@ def figure10(results: Results) -> str:
             rows.append([f"{delta_max:g}", *cells])
     if rows and results.of("banana", LIBSVM):
         levels = [number(results.mean("banana", LIBSVM, quantity), form) for quantity, form in quantities]
-        rows.append(["LIBSVM", *(cell for level in levels for cell in ("", level, ""))])
-    ways = ("x1, no finishing", "x1", "x2")
-    return table(["delta_max", *(f"{title}: {way}" for title in ("error %", "seconds", "SV") for way in ways)], rows)
+        rows.append(["LIBSVM", *(cell for level in levels for cell in (level, *[""] * (len(WAYS) - 1)))])
+    titles = ("error %", "seconds", "SV")
+    return table(["delta_max", *(f"{title}: {way}" for title in titles for way in WAYS.values())], rows)
 
 
 def sections(results: Results) -> dict[str, str]:
