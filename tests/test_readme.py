@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -50,10 +51,22 @@ def run(command, folder):
     )
 
 
+@pytest.fixture(scope="module")
+def ended(folder):
+    """What each command of the README will have given, two of them at a time."""
+
+    def shown(command):
+        words = shlex.split(command)
+        return run([str(BIN / words[0]), *words[1:]], folder)
+
+    with ThreadPoolExecutor(2) as pool:
+        yield {command: pool.submit(shown, command) for command in commands()}
+
+
+@pytest.mark.timeout(900)  # all of them are under the first one's clock
 @pytest.mark.parametrize("command", commands())
-def test_command(command, folder):
-    words = shlex.split(command)
-    done = run([str(BIN / words[0]), *words[1:]], folder)
+def test_command(command, ended):
+    done = ended[command].result()
     assert done.returncode == 0, done.stderr + done.stdout
     assert done.stdout.strip()
 
