@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _PIECE_VALUES = 1 << 17  # features converted at a time where the points are of another type or order: 1 MB
 _THREAD_VALUES = 1 << 17  # features that are worth waking another thread for
-_ONE = np.ones(1)
 
 
 class Features:
@@ -144,11 +143,10 @@ class Features:
         self.counter.evaluations += len(index)
         if self._sparse is None:
             return np.asarray(self._dense[index], dtype=np.float64)
-        from harness.kernels.products import add_sparse
+        from harness.kernels.products import take_sparse
 
         out = np.zeros((len(index), self.d))
-        for k in range(len(index)):
-            add_sparse(*self._sparse, index[k : k + 1], _ONE, out[k])
+        take_sparse(*self._sparse, index, out)
         return out
 
     def _checked(self, points: Reals) -> Reals:

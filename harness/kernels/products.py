@@ -55,3 +55,11 @@ def add_sparse(indptr: Reals, indices: Reals, data: Reals, points: Reals, coef: 
         factor = coef[k]
         for place in range(indptr[points[k]], indptr[points[k] + 1]):
             w[indices[place]] += factor * data[place]
+
+
+@_hot
+def take_sparse(indptr: Reals, indices: Reals, data: Reals, points: Reals, out: Reals) -> None:
+    """Add x_{points_k} to out[k], (q, d), for rows of a CSR matrix."""
+    for k in range(len(points)):
+        for place in range(indptr[points[k]], indptr[points[k] + 1]):
+            out[k, indices[place]] += data[place]

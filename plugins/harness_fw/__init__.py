@@ -18,6 +18,7 @@ from harness import hookimpl
 from harness_fw.bounds import core_set_bound, delta_bound, delta_of, iteration_bound
 from harness_fw.corrective import FullyCorrective
 from harness_fw.cvm import CoreVectorMachine
+from harness_fw.linear_newton import NewtonFrankWolfe
 from harness_fw.solvers import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolfe
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = [
     "FullyCorrective",
     "Gilbert",
     "NearestPoint",
+    "NewtonFrankWolfe",
     "PairwiseFrankWolfe",
     "core_set_bound",
     "delta_bound",
@@ -41,4 +43,13 @@ __all__ = [
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """The solvers of this plugin."""
-    return [FrankWolfe, Gilbert, PairwiseFrankWolfe, MDM, NearestPoint, FullyCorrective, CoreVectorMachine]
+    return [
+        FrankWolfe,
+        Gilbert,
+        PairwiseFrankWolfe,
+        MDM,
+        NearestPoint,
+        FullyCorrective,
+        CoreVectorMachine,
+        NewtonFrankWolfe,
+    ]

@@ -45,6 +45,7 @@ SETTINGS = {
     "mdm": HULL,
     "nearest-point": HULL,
     "fw-fully-corrective": HULL,
+    "fw-newton": HULL,
     "cvm": HULL,
     "gilbert": SLOW,
     "libsvm": Setting(),
