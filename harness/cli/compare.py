@@ -62,6 +62,8 @@ _PARAMETERS = [
            help="Solvers in turn, or all runs in a fixed random order."),
     Option(["--metrics"], type=values.NAMES, shell_complete=names.listed("metrics"), section=_HOW,
            help="Further test metrics: g-means,roc-auc."),
+    Option(["--core-set-oracle"], metavar="SOLVER", shell_complete=names.single("solvers"), section=_HOW,
+           help="Solve the core sets of hull formulations by it, and show margin(all) / margin(core set): qp, smo-block."),
     Option(["--resume/--fresh", "resume"], default=True, section=_HOW,
            help="Reuse what the store holds of the same code, data and machine, or measure it again.  [default: resume]"),
     Option(["--store"], **options.STORE, section=_RESULT),
@@ -172,6 +174,7 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
         store=Path(given["store"]) if given["store"] else None,
         plugin_paths=list(given["plugin_path"]),
         metrics=given["metrics"] or [],
+        core_set_oracle=given["core_set_oracle"] or "",
     )
     check_names(study, registry)  # here already: before data are loaded, and where broken plugins are told of
     return study

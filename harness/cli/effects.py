@@ -35,6 +35,9 @@ def notes(given: Mapping[str, Any], specs: Iterable[RunSpec]) -> list[str]:
     unused = [name for name in given["metrics"] or [] if name not in recorded]
     if unused:
         found.append(f"note: --metrics {','.join(unused)} has no effect: no run predicts labels")
+    if given.get("core_set_oracle") and not any(spec.core_set_oracle for spec in formulated):
+        solved = ", ".join(dict.fromkeys(spec.formulation for spec in formulated))
+        found.append(_note("core_set_oracle", f"{solved} has no core set; hull formulations such as l2-svc have one"))
     return found
 
 

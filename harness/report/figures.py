@@ -59,6 +59,11 @@ def percent(value: float) -> str:
     return f"{100.0 * value:.2f}"
 
 
+def ratio(value: float) -> str:
+    """Return a ratio of at most 1 to six decimals, rounded down: what is said of it holds."""
+    return f"{math.floor(value * 1e6) / 1e6:.6f}"
+
+
 def significant(value: float) -> str:
     """Four significant digits, for figures of any kind."""
     return f"{value:.4g}"

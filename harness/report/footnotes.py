@@ -64,6 +64,12 @@ def _reading(rows: Sequence[Row]) -> list[str]:
         found.append("SV/core: support vectors / core set, the points the solver chose to look at, where it differs.")
     if any(row.values("epsilon") and not row.values("kkt_violation") for row in rows):
         found.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")
+    certified = [record["core_set"] for row in rows for record in row.measured if record.get("core_set")]
+    if any(core.get("ratio") is not None for core in certified):
+        oracles = _listing(dict.fromkeys(str(core["oracle"]) for core in certified))
+        found.append(f"core ratio: margin of all points over that of the support alone, at least; solved by {oracles}.")
+    reasons = dict.fromkeys(str(core["reason"]) for core in certified if core.get("reason"))
+    found.extend(f"no core ratio: {reason}." for reason in reasons)
     return found
 
 

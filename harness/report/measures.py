@@ -89,6 +89,7 @@ FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", spread=True, roo
 EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", room=6)
 SIZE = SizeMeasure("SV/core", "support_vectors", figures.count, "low", room=8)
 GAP = GapMeasure("rel\ngap", "relative_gap", figures.gap, "low", "problem", room=7)
+CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio, room=8)
 ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", room=6)
 
 WIDER = (
@@ -116,9 +117,10 @@ EXPENDABLE = ("kkt_violation", "support_vectors", "relative_gap", "test_accuracy
 
 
 def core(rows: Sequence[Row]) -> list[Measure]:
-    """Return the columns that every report has; accuracy only where there are labels to predict."""
+    """Return the columns that every report has; accuracy and core ratio only where the rows have them."""
     accuracy = [ACCURACY] if any(row.values("test_accuracy") for row in rows) else []
-    return [FIT, EVALUATIONS, SIZE, GAP, optimality(rows), *accuracy]
+    ratio = [CORE_RATIO] if any(row.values("core_set.ratio") for row in rows) else []
+    return [FIT, EVALUATIONS, SIZE, GAP, optimality(rows), *ratio, *accuracy]
 
 
 def metrics(rows: Iterable[Row]) -> list[Measure]:

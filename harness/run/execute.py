@@ -18,6 +18,7 @@ from harness.kernels.oracle import KernelOracle
 from harness.kernels.ways import is_mapped
 from harness.measure.budget import Budget
 from harness.measure.compilation import CompilationWatch
+from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.drive import Outcome, drive
 from harness.measure.machine import load_average, now, reset_peak_memory, status_bytes
 from harness.measure.metrics import accuracy
@@ -186,6 +187,8 @@ def measure(
     emit({"event": "fitted", "record": record})
     if record["status"] in ("ok", "budget"):
         record.update(_certified(outcome, solver, problem, dataset, {name: metrics[name] for name in spec.metrics}))
+        if spec.core_set_oracle and record.get("support_vectors"):
+            record["core_set"] = _core_set(outcome, problem, spec.core_set_oracle)
     return record
 
 
@@ -242,6 +245,14 @@ def _certified(
         test_accuracy=record.get("test_accuracy"),
     )
     return {**record, "trace": [point.as_dict() for point in (*outcome.trace, end)]}
+
+
+def _core_set(outcome: Outcome, problem: Problem, oracle: str) -> Record:
+    """Return the core-set certificate; an oracle that fails is its reason, never the run's end."""
+    try:
+        return core_set_certificate(problem, outcome.dual_coef, oracle).as_dict()
+    except Exception as error:
+        return CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {_sentence(error)}").as_dict()
 
 
 def _scored_weights(

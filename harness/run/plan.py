@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from harness import parameters
 from harness.kernels.checks import check_precomputed
 from harness.kernels.functions import Precomputed
+from harness.measure.core_set import has_core_set
 from harness.measure.metrics import applicable
 from harness.registry import Broken, Chosen, Registry
 from harness.run.study import RunSpec, Study, data_key
@@ -49,7 +50,7 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
 
 
 def check_names(study: Study, registry: Registry) -> None:
-    """Raise UsageError for a kernel, formulation or metric that does not exist; needs no data."""
+    """Raise UsageError for a kernel, formulation, metric or oracle that does not exist; needs no data."""
     from harness.problems import FORMULATIONS
 
     if study.kernel is not None:
@@ -58,6 +59,8 @@ def check_names(study: Study, registry: Registry) -> None:
         parameters.check_known("formulation", name, FORMULATIONS)
     for name in study.metrics:
         parameters.check_known("metric", name, registry.metrics)
+    if study.core_set_oracle:
+        registry.solver_class(study.core_set_oracle)
 
 
 def formulations_of(solver: Solver, study: Study, task: str = "classification") -> list[type[Problem]]:
@@ -107,6 +110,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
         "cache_mb": study.cache_mb,
         "plugin_paths": tuple(study.plugin_paths),
         "metrics": tuple(study.metrics),
+        "core_set_oracle": study.core_set_oracle,
     }
     for item in study.solvers:
         if isinstance(item, Broken):
@@ -143,6 +147,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
                         "kernel": kernel_name,
                         "kernel_parameters": kernel_values,
                         "metrics": applicable((*problem.metrics, *study.metrics), dataset.task),
+                        "core_set_oracle": study.core_set_oracle if has_core_set(problem) else "",
                         "skip_reason": "" if fits else mismatch(problem, source, dataset.task),
                     }
 

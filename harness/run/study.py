@@ -30,6 +30,7 @@ class Study:
     target_gap : relative gap, handed to each solver as its own stopping parameter and checked at trace points
     jobs : runs at the same time; each is pinned to its own cores
     fresh : measure again what the store already holds
+    core_set_oracle : solver of the core-set certificate of the hull formulations, by name; empty: no such certificate
     """
 
     solvers: list[Chosen | Broken]
@@ -53,6 +54,7 @@ class Study:
     store: Path | None = None
     plugin_paths: list[str] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)
+    core_set_oracle: str = ""
 
 
 def data_key(source: str, source_parameters: Mapping[str, Any]) -> str:
@@ -85,6 +87,7 @@ class RunSpec:
     cache_mb: float = 256.0
     plugin_paths: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
+    core_set_oracle: str = ""
     skip_reason: str = ""  # not empty: the run is a row without being carried out
     broken_reason: str = ""  # not empty: the plugin could not be loaded
 
@@ -111,5 +114,10 @@ class RunSpec:
 
     def key(self, surroundings: Mapping[str, Any]) -> str:
         """Return the SHA-256 of the run and what its result depends on: code, versions, data, machine."""
-        text = json.dumps([self.as_dict(), dict(surroundings)], sort_keys=True, default=str)
+        asked = self.as_dict()
+        if not self.core_set_oracle:
+            del asked[
+                "core_set_oracle"
+            ]  # as it was before there was such a certificate: the store's rows are still good
+        text = json.dumps([asked, dict(surroundings)], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,100 @@
+"""The core-set certificate: what the margin of the points a solver ended with says of the margin of all points.
+
+The support X of a model of a hull formulation is an epsilon-core set if margin(all) >= (1 - epsilon) margin(X): the
+problem over X alone, solved by an exact solver, is then as good as the problem over all points (Kumar & Yildirim 2009,
+Theorem 3.3). Neither margin is taken on trust: that of X is no more than the |w| the exact solver found, that of all
+points no less than what their projections on it show. The ratio of the two is a lower bound whatever either solver
+did: close to 1 it proves X a core set; far from 1, X is none or cannot be shown to be one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.errors import UsageError
+from harness.problems.hulls import HardMargin
+from harness.problems.polytope_distance import PolytopeDistance
+from harness.problems.problem import TOUCHING, Problem
+
+if TYPE_CHECKING:
+    from harness.solver import Solver
+
+_ACCURACY = 1e-6  # relative gap the oracle is asked for; what it leaves widens the interval, no more
+_VALUES = 4_000_000_000  # n x |X| kernel values beyond which the certificate is left out
+
+
+@dataclass(frozen=True)
+class CoreSetCertificate:
+    """What is known of margin(all) / margin(X), which is at most 1.
+
+    oracle : name of the solver of the problem over X
+    size : |X|
+    ratio : lower bound of the ratio: X is a (1 - ratio)-core set; 1 where the hulls of X meet already
+    margin : of X, no less than its optimum
+    reason : why there is no ratio, in a sentence; empty if there is one
+    """
+
+    oracle: str
+    size: int
+    ratio: float | None = None
+    margin: float | None = None
+    reason: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        return asdict(self)
+
+
+def has_core_set(formulation: type[Problem]) -> bool:
+    """Return whether the formulation is one of hulls, whose models have a margin and a core set."""
+    return issubclass(formulation, (HardMargin, PolytopeDistance))
+
+
+def core_set_certificate(problem: Problem, dual_coef: Any, oracle: str | Solver) -> CoreSetCertificate:
+    """Solve ``problem`` over the support of ``dual_coef`` by ``oracle`` and bound margin(all) / margin(support) from below.
+
+    Costs the oracle's work on the support and n x |support| kernel values twice, none of them counted.
+
+    Parameters
+    ----------
+    dual_coef : (n,) feasible coefficients
+    oracle : an exact solver, or its name in the registry: ``qp``, ``smo-block``
+
+    Raises
+    ------
+    UsageError : an unknown solver, or a formulation without hulls.
+    """
+    if not has_core_set(type(problem)):
+        raise UsageError(
+            f"formulation '{problem.name}' has no core set; take hard-margin, l2-svc, reduced-hull or polytope-distance."
+        )
+    if isinstance(oracle, str):
+        from harness.registry import get_solver
+
+        oracle = get_solver(oracle)
+    coef, _ = problem.checked(dual_coef, 0.0)
+    support = np.flatnonzero(coef)
+    name, size = oracle.name, len(support)
+    if not isinstance(problem, oracle.solves):
+        return CoreSetCertificate(name, size, reason=f"{name} does not solve {problem.name}")
+    if problem.n * size > _VALUES:
+        reason = f"{problem.n:,} points x {size:,} in the core set are more kernel values than {_VALUES:,}"
+        return CoreSetCertificate(name, size, reason=reason)
+    with problem.kernel.uncounted():
+        core = problem.restrict(support)
+        refused = oracle.skip(core)
+        if refused is not None:
+            return CoreSetCertificate(name, size, reason=refused)
+        solution = oracle.with_target_gap(_ACCURACY).solve(core)
+        found, intercept = core.checked(solution.dual_coef, solution.intercept)
+        everywhere = np.zeros(problem.n)
+        everywhere[support] = found
+        certificates = [problem.certify(everywhere, intercept), problem.certify(coef, 0.0)]
+        floor = float(np.sqrt(TOUCHING * problem.largest_diagonal()))
+    lower = max(0.0, *(each.margin_lower or 0.0 for each in certificates))
+    margin = certificates[0].margin_upper or 0.0
+    ratio = min(1.0, lower / margin) if margin > floor else 1.0
+    return CoreSetCertificate(name, size, ratio, margin)

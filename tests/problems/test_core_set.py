@@ -1,0 +1,206 @@
+"""The core-set certificate: the ratio of the margins, wrong core sets caught, what is refused, the command's column."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import (
+    CSVC,
+    L2SVC,
+    RBF,
+    HardMargin,
+    KernelOracle,
+    Linear,
+    PolytopeDistance,
+    ReducedHull,
+    UsageError,
+    drive,
+    get_solver,
+)
+from harness.measure import core_set
+from harness.measure.core_set import core_set_certificate, has_core_set
+from harness.registry import load_registry
+from tests.plugins.naive_core_set import exact_weights
+from tests.plugins.points import overlapping
+
+HULL_SOLVERS = ("fw", "fw-pairwise", "mdm", "nearest-point", "fw-fully-corrective", "cvm")
+
+
+def problem_of(formulation, n=60, seed=0, **values):
+    x, y = overlapping(seed, n)
+    return formulation.build(KernelOracle(RBF(gamma=0.5), x), y, values)
+
+
+def solved(problem, solver="qp"):
+    return drive(get_solver(solver), problem, np.random.default_rng(0)).dual_coef
+
+
+def margin_of(problem, points):
+    """Return the margin of some points, by interior point."""
+    sign = np.ones(problem.n) if isinstance(problem, PolytopeDistance) else problem.targets
+    matrix = np.array(problem.kernel.block(points, points)) * np.outer(sign[points], sign[points])
+    cap = getattr(problem, "cap", 1.0)
+    weights = exact_weights(matrix, (sign[points] < 0).astype(int), (cap, cap))
+    return float(np.sqrt(weights @ matrix @ weights))
+
+
+@pytest.mark.parametrize(
+    ("formulation", "values"),
+    [(L2SVC, {"chi": 5.0}), (HardMargin, {}), (ReducedHull, {"D": 0.2}), (ReducedHull, {}), (PolytopeDistance, {})],
+)
+def test_the_optimum_s_support_is_a_core_set_to_rounding(formulation, values):
+    problem = problem_of(formulation, **values)
+    spent = vars(problem.kernel.counter).copy()
+    coef = solved(problem)
+    spent = vars(problem.kernel.counter).copy()
+    found = core_set_certificate(problem, coef, "qp")
+    assert vars(problem.kernel.counter) == spent  # nothing of it is counted
+    assert found.size == np.count_nonzero(coef)
+    assert found.oracle == "qp"
+    assert found.reason == ""
+    assert 1 - 1e-5 <= found.ratio <= 1
+    assert found.margin == pytest.approx(problem.certify(coef, 0.0).margin_upper, rel=1e-5)
+
+
+@pytest.mark.parametrize("solver", HULL_SOLVERS)
+@pytest.mark.parametrize("data", ["wdbc", "digits"])
+def test_on_real_data_every_solver_s_core_set_holds_its_epsilon(solver, data):
+    registry = load_registry()
+    (source,) = registry.select_datasets({"wdbc": "breast-cancer", "digits": "digits"}[data])
+    x, y = source.load().x_train[:200], source.load().y_train[:200]
+    problem = L2SVC.build(KernelOracle(RBF(gamma=1.0 / x.shape[1]), x), y, {"chi": 10.0})
+    epsilon = 0.05
+    coef = drive(get_solver(solver).with_target_gap(2 * epsilon), problem, np.random.default_rng(0)).dual_coef
+    found = core_set_certificate(problem, coef, "qp")
+    assert found.ratio >= 1 - epsilon
+    assert found.size == np.count_nonzero(coef) < 200
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(seed=st.integers(0, 10**6), share=st.floats(0.05, 1.0))
+def test_the_ratio_is_no_more_than_the_true_one(seed, share):
+    problem = problem_of(L2SVC, n=24, seed=seed, chi=10.0)
+    rng = np.random.default_rng(seed)
+    chosen = np.flatnonzero(rng.random(24) < share)
+    chosen = np.union1d(chosen, [np.flatnonzero(problem.targets == label)[0] for label in (1, -1)])
+    coef = np.zeros(24)
+    for label in (1.0, -1.0):
+        own = chosen[problem.targets[chosen] == label]
+        coef[own] = label / len(own)
+    found = core_set_certificate(problem, coef, "qp")
+    truth = margin_of(problem, np.arange(24)) / margin_of(problem, chosen)
+    assert found.ratio <= truth + 1e-5
+    assert found.margin == pytest.approx(margin_of(problem, chosen), rel=1e-5)
+
+
+def test_a_wrong_core_set_is_caught_and_wrong_weights_on_a_right_one_are_not_held_against_it():
+    problem = problem_of(HardMargin, n=60)
+    coef = solved(problem)
+    right = np.flatnonzero(coef)
+    uniform = np.zeros(60)
+    for label in (1.0, -1.0):
+        own = right[problem.targets[right] == label]
+        uniform[own] = label / len(own)
+    assert core_set_certificate(problem, uniform, "qp").ratio >= 1 - 1e-5
+    without = coef.copy()
+    for label in (1.0, -1.0):  # the heaviest point of each class is left out
+        own = np.flatnonzero(problem.targets * label > 0)
+        without[own[np.argmax(np.abs(coef[own]))]] = 0.0
+        without[own] /= np.abs(without[own]).sum()
+    found = core_set_certificate(problem, without, "qp")
+    assert found.size == len(right) - 2
+    assert found.ratio < 0.9
+    assert margin_of(problem, np.arange(60)) < 0.999 * margin_of(problem, np.flatnonzero(without))
+
+
+def test_a_core_set_whose_hulls_meet_shows_that_all_do():
+    x = np.array([[0.0], [1.0], [2.0], [5.0]])
+    problem = HardMargin.build(KernelOracle(Linear(), x), np.array([1.0, -1.0, 1.0, 1.0]))
+    found = core_set_certificate(problem, np.array([0.5, -1.0, 0.5, 0.0]), "qp")
+    assert found.size == 3
+    assert found.ratio == 1.0
+    assert found.margin <= 1e-6
+
+
+def test_what_cannot_be_certified_is_said(monkeypatch):
+    with pytest.raises(UsageError, match="c-svc"):
+        core_set_certificate(problem_of(CSVC), np.zeros(60), "qp")
+    problem = problem_of(L2SVC, chi=5.0)
+    coef = solved(problem)
+    with pytest.raises(UsageError, match="nosuch"):
+        core_set_certificate(problem, coef, "nosuch")
+    assert "lasvm does not solve l2-svc" in core_set_certificate(problem, coef, "lasvm").reason
+    small = core_set_certificate(problem, coef, get_solver("qp", max_points=3))
+    assert "max_points=3" in small.reason
+    assert small.ratio is None
+    monkeypatch.setattr(core_set, "_VALUES", 100)
+    assert "more kernel values" in core_set_certificate(problem, coef, "qp").reason
+    assert has_core_set(L2SVC)
+    assert has_core_set(PolytopeDistance)
+    assert not has_core_set(CSVC)
+
+
+def spec_with(**changes):
+    from harness.run.study import RunSpec
+
+    given = {
+        "plugin": "fw", "solver": "fw", "parameters": {}, "dataset": "digits", "source": "digits",
+        "source_parameters": {}, "formulation": "l2-svc", "problem_parameters": {}, "kernel": "rbf",
+        "kernel_parameters": {"gamma": 1.0}, "seed": 0, "repetition": 0,
+    }  # fmt: skip
+    return RunSpec(**{**given, **changes})
+
+
+def test_a_run_without_an_oracle_keeps_the_key_it_had_before_there_were_core_set_certificates():
+    import hashlib
+    import json
+
+    plain, asked = spec_with(), spec_with(core_set_oracle="qp")
+    before = {name: value for name, value in plain.as_dict().items() if name != "core_set_oracle"}
+    text = json.dumps([before, {"code": "x"}], sort_keys=True, default=str)
+    assert plain.key({"code": "x"}) == hashlib.sha256(text.encode()).hexdigest()
+    assert asked.key({"code": "x"}) != plain.key({"code": "x"})
+    assert type(asked).from_dict(asked.as_dict()) == asked
+
+
+def test_an_oracle_that_fails_is_a_reason_in_the_record(monkeypatch):
+    from harness.run import execute
+
+    problem = problem_of(L2SVC, chi=5.0)
+    outcome = drive(get_solver("qp"), problem, np.random.default_rng(0))
+    assert execute._core_set(outcome, problem, "qp")["ratio"] > 1 - 1e-5
+
+    def fail(*_):
+        raise ArithmeticError("no luck")
+
+    monkeypatch.setattr(execute, "core_set_certificate", fail)
+    found = execute._core_set(outcome, problem, "qp")
+    assert found["ratio"] is None
+    assert "no luck" in found["reason"]
+
+
+def test_the_table_shows_the_ratio_where_it_was_asked_for():
+    from harness.report import table
+    from tests.report import fabricated
+
+    record = fabricated.record(solver="fw", formulation="l2-svc")
+    with_ratio = {**record, "core_set": {"oracle": "qp", "size": 9, "ratio": 0.99912349, "margin": 1.0, "reason": ""}}
+    text = table.render([with_ratio], width=200)
+    assert "0.999123" in text
+    assert "solved by qp" in text
+    assert "core" not in table.render([{**record, "core_set": None}], width=200)
+    refused = {**record, "core_set": {"oracle": "qp", "size": 9, "ratio": None, "margin": None, "reason": "too large"}}
+    assert "no core ratio: too large." in table.render([refused], width=200)
+
+
+def test_the_option_without_effect_is_told():
+    from harness.cli import effects
+
+    names = (*effects._PROBLEM, *effects._KERNEL, "metrics")
+    given = {**dict.fromkeys(names), "core_set_oracle": "qp"}
+    assert effects.notes(given, [spec_with(core_set_oracle="qp")]) == []
+    (note,) = effects.notes(given, [spec_with(formulation="c-svc")])
+    assert "--core-set-oracle has no effect: c-svc has no core set" in note
