@@ -75,6 +75,10 @@ class Hulls:
             found.append((lowest(scores, side, count), weights))
         return found
 
+    def delta(self) -> float:
+        """Return a bound of delta, (19) of Kumar & Yildirim, half the largest |z|^2 over all vertices, from k(x, x)."""
+        return 0.5 * sum(float(self.diagonal[side].max()) ** 0.5 for side in self.sides) ** 2
+
     def near(self, scores: Vector) -> float:
         """Return <w, z>, the smallest value over all vertices, from the signed ``scores``, (n,)."""
         return sum(greedy(scores[side], cap) for side, cap in zip(self.sides, self.caps, strict=True))

@@ -1,4 +1,4 @@
-"""The paper's own figures: delta of (19), the iterations of Theorem 3.1, the core set of Theorem 3.3.
+"""The paper's own figures: delta of (19), Lemma 3.1's decrease, Theorem 3.1's iterations, Theorem 3.3's core set.
 
 P. Kumar and E. A. Yildirim, "A linearly convergent linear-time first-order algorithm for support vector
 classification with a core set result" (2009).
@@ -39,6 +39,31 @@ def iteration_bound(delta: float, psi_star: float, epsilon: float) -> float:
 def core_set_bound(delta: float, psi_star: float, epsilon: float) -> float:
     """Return the size of the core set that Theorem 3.3's proof allows: two vertices, and two more an iteration."""
     return 2.0 + 2.0 * iteration_bound(delta, psi_star, epsilon)
+
+
+def decrease_bound(psi: float, epsilon: float, delta: float, psi_star: float) -> float:
+    """Return what psi = 1/2 |w|^2 is after an add- or decrease-iteration at most, (21) of Lemma 3.1.
+
+    epsilon : of the iterate with ``psi``
+    delta : (19) or more
+    psi_star : the optimum, half the squared margin, or less; above 0
+    """
+    return psi * delta / (epsilon * epsilon * psi_star + delta)
+
+
+def paper_bounds(delta: float, margin_lower: float, epsilon: float) -> dict[str, float]:
+    """Return the paper's bounds for a run to ``epsilon`` by name, to stand beside what was measured.
+
+    margin_lower : of the optimal margin; delta / Psi* and both bounds are then no less than the exact ones
+
+    ``delta_over_psi`` is the delta / Psi* that they depend on; infinite, all three, where no margin is known.
+    """
+    psi_star = 0.5 * max(0.0, margin_lower) ** 2
+    return {
+        "delta_over_psi": delta / psi_star if psi_star > 0.0 else math.inf,
+        "iteration_bound": iteration_bound(delta, psi_star, epsilon),
+        "core_set_bound": core_set_bound(delta, psi_star, epsilon),
+    }
 
 
 def delta_of(kernel: KernelOracle, positive: Mask) -> float:

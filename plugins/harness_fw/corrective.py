@@ -9,6 +9,9 @@ Differs in: several points a class enter a round, unless ``vertices`` is 1; the 
 tolerance tied to the accuracy still missing, not to rounding. Over reduced hulls the core set is of points, not of
 composed vertices: the reduced hull of the points holds every vertex composed of them, so that a round gains no less.
 
+Over whole hulls a round with an exact optimum gains no less than an add-iteration of Kumar & Yildirim's Algorithm 1
+from the same weights, so that Theorem 3.1 bounds the rounds; the info of the last iterate has the bound.
+
 A round costs n kernel evaluations for each point that enters, none for those that were there and whose rows are still
 in memory, and n times the core set in sums.
 """
@@ -32,6 +35,7 @@ from harness import (
     get_solver,
     parameter,
 )
+from harness_fw.bounds import paper_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -132,6 +136,9 @@ class _Rounds:
             elif self.taken >= limit:
                 status = "max_iterations"
             self.dropped += len(self.core.drop())
+            if status == "done" and min(self.hulls.caps) >= 1.0:
+                margin = (1.0 - info["epsilon_plus"]) * info["norm"]
+                info.update(paper_bounds(self.hulls.delta(), margin, self.epsilon))
             if status and status != "done":
                 info.update(status=status, evidence=f"|w| = {info['norm']:.3g} after {self.taken} rounds")
             yield Iterate(

@@ -97,7 +97,7 @@ class _Ball:
         cache_mb = problem.kernel.cache_mb if solver.cache_mb is None else solver.cache_mb
         self.rows = None if solver.sample else MemberRows(problem.kernel, cache_mb)
         self.core = ActiveSet(self.hulls.caps, self.hulls.floor)
-        self.eta = sum(float(self.hulls.diagonal[side].max()) ** 0.5 for side in self.hulls.sides) ** 2
+        self.eta = 2.0 * self.hulls.delta()
         self.coef, self.member = np.zeros(problem.n), np.zeros(problem.n, dtype=bool)
         self.pools: list[Index] = list(self.hulls.sides)  # where samples are drawn from
         self.tolerance, self.taken, self.searches, self.epsilon_plus = _INNER, 0, 0, np.inf

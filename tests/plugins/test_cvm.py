@@ -19,8 +19,8 @@ from harness import (
     UsageError,
     drive,
 )
+from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, hard, l2, matrix_of, rng0
 from tests.plugins.naive_core_set import enclosing_ball, naive_rounds
-from tests.plugins.test_fw import PROBLEMS, clouds, exact_margin, hard, l2, matrix_of, rng0
 
 WAYS = pytest.mark.parametrize("sample", [0, 3, 59])
 

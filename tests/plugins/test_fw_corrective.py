@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from harness_fw import FrankWolfe
 from harness_fw import active_set_hot as hot
 from harness_fw.active_set import ActiveSet
 from harness_fw.active_set_points import Hulls, MemberRows, greedy
+from harness_fw.bounds import core_set_bound, decrease_bound, delta_of, iteration_bound, paper_bounds
 from harness_fw.corrective import FullyCorrective
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,8 +29,9 @@ from harness import (
     drive,
     get_solver,
 )
+from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, hard, l2, matrix_of, rng0
 from tests.plugins.naive_core_set import exact_weights, naive_descent, naive_rounds
-from tests.plugins.test_fw import PROBLEMS, clouds, exact_margin, hard, l2, matrix_of, rng0
+from tests.plugins.naive_fw import naive_frank_wolfe
 
 
 def signed_matrix(problem):
@@ -396,3 +400,60 @@ def test_hulls_of_a_problem():
     assert (one.sign == 1.0).all()
     reduced = Hulls(ReducedHull.build(KernelOracle(Linear(), x), y, {"D": 0.3}))
     assert reduced.caps == [0.3, 0.3]
+
+
+# -- the paper's bounds ----------------------------------------------------------------------------
+
+
+def psi_and_delta(problem):
+    with problem.kernel.uncounted():
+        return 0.5 * exact_margin(problem) ** 2, delta_of(problem.kernel, problem.targets > 0)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_every_add_and_decrease_iteration_gains_what_lemma_3_1_promises(name):
+    problem = PROBLEMS[name]()
+    psi_star, delta = psi_and_delta(problem)
+    matrix = matrix_of(problem)
+    steps = naive_frank_wolfe(matrix, problem.targets, 1e-3, 150)
+    positive = problem.targets > 0
+
+    def psi(step):
+        coef = np.zeros(problem.n)
+        coef[positive], coef[~positive] = step.u, -step.v
+        return 0.5 * coef @ matrix @ coef
+
+    for before, after in itertools.pairwise(steps):
+        epsilon = max(before.epsilon_plus, before.epsilon_minus)
+        if after.kind == "drop":
+            assert psi(after) <= psi(before) * (1 + 1e-12)
+        else:
+            assert psi(after) <= decrease_bound(psi(before), epsilon, delta, psi_star) * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("vertices", [1, None])
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_corrective_round_gains_no_less_and_the_run_stays_within_the_bounds(name, vertices):
+    problem = PROBLEMS[name]()
+    psi_star, delta = psi_and_delta(problem)
+    found = [
+        (0.5 * each.info["norm"] ** 2, each.info, each.core_set)
+        for each in FullyCorrective(vertices=vertices).iterates(problem, rng0())
+    ]
+    for (psi, info, _), (after, _, _) in itertools.pairwise(found):
+        assert after <= decrease_bound(psi, info["epsilon_plus"], delta, psi_star) * (1 + 1e-6)
+    _, last, size = found[-1]
+    assert len(found) - 1 <= iteration_bound(delta, psi_star, 1e-3) <= last["iteration_bound"] * (1 + 1e-6)
+    assert size <= core_set_bound(delta, psi_star, 1e-3) <= last["core_set_bound"] * (1 + 1e-6)
+    assert delta / psi_star <= last["delta_over_psi"] * (1 + 1e-6)
+
+
+def test_the_bounds_without_a_margin_are_infinite():
+    assert set(paper_bounds(1.0, 0.0, 0.1).values()) == {np.inf}
+    found = paper_bounds(2.0, 2.0, 0.1)
+    assert found == {
+        "delta_over_psi": 1.0,
+        "iteration_bound": iteration_bound(2.0, 2.0, 0.1),
+        "core_set_bound": core_set_bound(2.0, 2.0, 0.1),
+    }
+    assert decrease_bound(3.0, 0.5, 1.0, 0.8) == pytest.approx(3.0 * (1 - 0.25 * 0.8 / (0.25 * 0.8 + 1.0)))

@@ -191,7 +191,7 @@ def test_the_table_shows_the_ratio_where_it_was_asked_for():
     text = table.render([with_ratio], width=200)
     assert "0.999123" in text
     assert "solved by qp" in text
-    assert "core" not in table.render([{**record, "core_set": None}], width=200)
+    assert "core ratio" not in table.render([{**record, "core_set": None}], width=200)
     refused = {**record, "core_set": {"oracle": "qp", "size": 9, "ratio": None, "margin": None, "reason": "too large"}}
     assert "no core ratio: too large." in table.render([refused], width=200)
 
