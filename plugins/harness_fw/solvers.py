@@ -47,13 +47,21 @@ class HullDescent(Solver):
     cache_mb: float | None = parameter(None, "memory for kernel rows, MB; none: the problem's", gt=0)
     max_iterations: int | None = parameter(None, "iterations after which it gives up; none: no limit", ge=1)
     touching: float = parameter(_MEETING, "|w| over the largest |x| at which the hulls count as intersecting", gt=0)
+    explicit_w: bool | None = parameter(
+        None,
+        "linear kernel: keep w, and compute all scores by one pass over the points an iteration instead of updating "
+        "them from kernel rows; none: where that is quicker",
+    )
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with epsilon = gap / 2: the relative gap is 1 - (1 - epsilon)^2 <= 2 epsilon."""
         return replace(self, epsilon=min(gap / 2.0, 0.5))
 
     def skip(self, problem: Problem) -> str | None:
-        """Refuse two hulls where the data have one class only."""
+        """Refuse two hulls where the data have one class only, and an explicit w where there is none."""
+        if self.explicit_w and not problem.kernel.is_linear:
+            kernel = problem.kernel.kernel.name
+            return f"{self.name}: explicit_w=True needs a linear kernel, and this is '{kernel}'; leave it out."
         labels = set(problem.targets.tolist())
         if isinstance(problem, PolytopeDistance) or len(labels) > 1:
             return None
@@ -61,6 +69,10 @@ class HullDescent(Solver):
         return (
             f"{self.name} on {problem.name} needs points of both classes, and all are {only}: give some of the other."
         )
+
+    def warm_ups(self) -> tuple[Self, ...]:
+        """The few points of a warm-up do not take the way of many, so that both are compiled."""
+        return (self,) if self.explicit_w is not None else (self, replace(self, explicit_w=True))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield at iterations 0, 1, 2, 4 ..., then every few milliseconds of work; deterministic.
@@ -98,16 +110,21 @@ class HullDescent(Solver):
         from harness_fw import state
         from harness_fw.composed import ComposedDescent
         from harness_fw.descent import Descent
+        from harness_fw.linear import LinearComposed, LinearDescent, keeps_w
 
-        capped = isinstance(problem, ReducedHull) and problem.cap < 1.0
-        kind = ComposedDescent if capped and self.composes else Descent
+        cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
+        composed = isinstance(problem, ReducedHull) and problem.cap < 1.0 and self.composes
+        if keeps_w(problem.kernel, self.explicit_w, cache_mb):
+            kind: type[Descent] = LinearComposed if composed else LinearDescent
+        else:
+            kind = ComposedDescent if composed else Descent
         return kind(
             problem,
             rule=getattr(state, self.rule),
             epsilon=self.epsilon,
             # the ridge of l2-svc keeps the hulls apart, however short w is
             touching=_MEETING if problem.kernel.ridge > 0.0 else self.touching,
-            cache_mb=problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb,
+            cache_mb=cache_mb,
             refresh=self.refresh,
         )
 

@@ -1,0 +1,229 @@
+"""The hull solvers on an explicit w: the iterates of the kernel path, every storage of points, the evaluations counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+from harness_fw import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolfe
+from harness_fw import state as names
+from harness_fw.descent import Descent
+from harness_fw.linear import LinearDescent, keeps_w
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness import (
+    L2SVC,
+    RBF,
+    HardMargin,
+    KernelOracle,
+    Linear,
+    PolytopeDistance,
+    ReducedHull,
+    drive,
+)
+from tests.plugins.hull_problems import clouds, exact_margin, rng0
+from tests.plugins.naive_fw import naive_frank_wolfe
+
+SOLVERS = [FrankWolfe, Gilbert, PairwiseFrankWolfe, MDM, NearestPoint]
+EVERY = pytest.mark.parametrize("solver_class", SOLVERS)
+FORMS = {
+    "l2": lambda x, y: L2SVC.build(KernelOracle(Linear(), x), y, {"chi": 1.0}),
+    "hard": lambda x, y: HardMargin.build(KernelOracle(Linear(), x), y),
+    "reduced": lambda x, y: ReducedHull.build(KernelOracle(Linear(), x), y, {"D": 0.1}),
+    "polytope": lambda x, y: PolytopeDistance.build(KernelOracle(Linear(), x), np.ones(len(y))),
+}
+
+
+def problem_of(form, seed=6):
+    x, y = clouds(seed, 50, 40, 5, 5.0 if form != "l2" else 1.5)
+    if form == "polytope":
+        x[:, 0] += 3.5  # the origin outside, nearest to the inside of a face
+    return FORMS[form](x, y)
+
+
+def run(kind, problem, rule, **changed):
+    arguments = {"epsilon": 1e-6, "touching": 1e-7, "cache_mb": 10.0, "refresh": 5000, **changed}
+    return kind(problem, rule=rule, **arguments)
+
+
+def signed_matrix(descent, problem):
+    """The signed kernel matrix in the solver's order."""
+    with problem.kernel.uncounted():
+        values = np.array(problem.kernel.block(np.arange(problem.n)))
+    return values[np.ix_(descent.order, descent.order)] * np.outer(descent._signs, descent._signs)
+
+
+@pytest.mark.parametrize("rule", [names.FW, names.GILBERT])
+@pytest.mark.parametrize("form", ["l2", "hard"])
+def test_every_iterate_is_that_of_the_printed_algorithm(form, rule):
+    problem = problem_of(form)
+    descent = run(LinearDescent, problem, rule, epsilon=1e-5)
+    with problem.kernel.uncounted():
+        matrix = np.array(problem.kernel.block(np.arange(problem.n)))
+    printed = naive_frank_wolfe(matrix, problem.targets, 1e-5, 60, rule == names.FW)
+    assert len(printed) > 10
+    for expected in printed:
+        descent.advance(expected.k)
+        assert descent.taken == expected.k
+        coef = descent.dual_coef
+        np.testing.assert_allclose(coef[problem.targets > 0], expected.u, atol=1e-10)
+        np.testing.assert_allclose(-coef[problem.targets < 0], expected.v, atol=1e-10)
+        assert descent.info["epsilon_plus"] == pytest.approx(expected.epsilon_plus, abs=1e-9)
+
+
+@pytest.mark.parametrize("rule", [names.FW, names.GILBERT, names.PAIRWISE, names.MDM, names.NEAREST])
+@pytest.mark.parametrize("form", ["l2", "hard", "polytope", "reduced"])
+def test_an_iteration_leaves_what_the_weights_say(form, rule):
+    """Scores, near, far, <u_g, w> and |w|^2 after every step are those of the weights, and |w| falls."""
+    if form == "reduced" and rule in (names.FW, names.GILBERT, names.PAIRWISE):
+        pytest.skip("vertices of reduced hulls are composed of many points")
+    problem = problem_of(form)
+    explicit = run(LinearDescent, problem, rule)
+    matrix = signed_matrix(explicit, problem)
+    norm = explicit.info["norm"]
+    for k in range(1, 25):
+        ended = explicit.advance(k)
+        state, weights = explicit.state, explicit._signs * explicit.dual_coef[explicit.order]
+        scores = matrix @ weights
+        np.testing.assert_allclose(state.scores, scores, atol=1e-10)
+        for g, (begin, end) in enumerate(explicit.hulls):
+            inside, used = slice(begin, end), np.flatnonzero(weights[begin:end])
+            open_points = weights[inside] < explicit.cap * (1 - 1e-12)
+            assert state.scores[state.near[g]] == pytest.approx(scores[inside][open_points].min(), abs=1e-10)
+            assert state.scores[state.far[g]] == pytest.approx(scores[inside][used].max(), abs=1e-10)
+            part = np.zeros(problem.n)
+            part[inside] = weights[inside]
+            assert state.mean[g] == pytest.approx(part @ scores, abs=1e-10)
+            assert state.own[g] == pytest.approx(part @ matrix @ part, abs=1e-9)
+        assert explicit.info["norm"] ** 2 == pytest.approx(weights @ scores, rel=1e-9)
+        assert explicit.info["norm"] <= norm * (1 + 1e-12)
+        norm = explicit.info["norm"]
+        if ended:
+            break
+    assert explicit.taken > 3
+
+
+@pytest.mark.parametrize("rule", [names.FW, names.GILBERT, names.PAIRWISE, names.MDM])
+def test_the_iterates_are_those_of_the_kernel_path(rule):
+    # of the other rules and formulations too, until two steps of equal worth part them
+    explicit, kept = run(LinearDescent, problem_of("l2"), rule), run(Descent, problem_of("l2"), rule)
+    for k in range(1, 60):
+        assert explicit.advance(k) == kept.advance(k) == ""
+        np.testing.assert_allclose(explicit.dual_coef, kept.dual_coef, atol=1e-10)
+        assert explicit.threshold == pytest.approx(kept.threshold, abs=1e-9)
+
+
+@EVERY
+@pytest.mark.parametrize("form", list(FORMS))
+def test_the_margin_is_that_of_the_kernel_path_and_certified(solver_class, form):
+    epsilon = (0.1 if form == "l2" else 1e-2) if solver_class is Gilbert else 1e-2 if form == "l2" else 1e-4
+    problems = [problem_of(form), problem_of(form)]
+    explicit, kept = (
+        drive(solver_class(epsilon=epsilon, explicit_w=way, max_iterations=20_000), problem, rng0())
+        for way, problem in zip((True, False), problems, strict=True)
+    )
+    assert explicit.claimed_done
+    assert kept.claimed_done
+    assert explicit.info["norm"] == pytest.approx(kept.info["norm"], rel=2 * epsilon)
+    certificate = problems[0].certify(explicit.dual_coef, explicit.intercept)
+    assert certificate.feasibility_violation < 1e-12
+    assert certificate.margin_upper == pytest.approx(explicit.info["norm"], rel=1e-9)
+    if form != "polytope":
+        assert certificate.epsilon_plus <= epsilon * (1 + 1e-6)
+    if form in ("l2", "hard"):
+        margin = exact_margin(problems[1])
+        assert certificate.margin_lower <= margin * (1 + 1e-6)
+        assert margin * (1 - 1e-6) <= certificate.margin_upper <= margin / (1 - 1.01 * epsilon)
+
+
+@pytest.mark.parametrize("storage", ["float32", "mapped", "csr", "fortran", "restricted"])
+def test_the_storage_of_the_points_does_not_matter(storage, tmp_path):
+    x, y = clouds(0, 60, 50, 6, 1.5)
+    x[np.abs(x) < 0.4] = 0.0
+    x = x.astype(np.float32).astype(np.float64)
+    stored = {"csr": scipy.sparse.csr_array, "fortran": np.asfortranarray, "float32": np.float32}.get(storage)
+    if storage == "mapped":
+        np.save(tmp_path / "x.npy", x)
+        kernel = KernelOracle(Linear(), np.load(tmp_path / "x.npy", mmap_mode="r"))
+    elif storage == "restricted":
+        kernel = KernelOracle(Linear(), np.vstack([x[::-1], x])).restrict(np.arange(len(x), 2 * len(x)))
+    else:
+        kernel = KernelOracle(Linear(), stored(x))
+    solver = PairwiseFrankWolfe(epsilon=1e-3, explicit_w=True)
+    outcome = drive(solver, L2SVC.build(kernel, y, {"chi": 1.0}), rng0())
+    plain = drive(solver, FORMS["l2"](x, y), rng0())
+    assert outcome.claimed_done
+    np.testing.assert_allclose(outcome.dual_coef, plain.dual_coef, atol=1e-9)
+    assert outcome.iterations == plain.iterations
+
+
+@pytest.mark.parametrize("rule", [names.FW, names.MDM])
+def test_an_iteration_costs_one_pass_and_the_points_it_is_about(rule):
+    problem = problem_of("l2")
+    descent = run(LinearDescent, problem, rule, epsilon=1e-12)
+    for k in range(1, 30):
+        before, passes = problem.kernel.counter.evaluations, descent.info["rows"]
+        assert descent.advance(k) == ""
+        assert problem.kernel.counter.evaluations == before + problem.n + 2
+        assert descent.info["rows"] == passes + 1
+
+
+def test_scores_do_not_drift_and_a_refresh_changes_nothing():
+    often, rarely = (run(LinearDescent, problem_of("l2"), names.FW, refresh=k, epsilon=1e-12) for k in (3, 10**6))
+    for k in range(1, 200):
+        often.advance(k)
+        rarely.advance(k)
+    assert 0.0 < often.info["drift"] < 1e-12
+    assert rarely.info["drift"] == 0.0
+    np.testing.assert_allclose(often.dual_coef, rarely.dual_coef, atol=1e-10)
+
+
+@EVERY
+def test_hulls_that_meet_end_the_run_and_say_so(solver_class):
+    problem = FORMS["hard"](*clouds(0, 30, 30, 2, 0.5))
+    outcome = drive(solver_class(explicit_w=True, max_iterations=100_000), problem, rng0())
+    assert not outcome.claimed_done
+    assert outcome.info["status"] == "hulls intersect"
+    assert np.isfinite(outcome.dual_coef).all()
+
+
+def test_w_is_kept_where_that_is_quicker_or_wanted():
+    def kernel(n, d, kind=Linear):
+        return KernelOracle(kind(), np.zeros((n, d)))
+
+    assert not keeps_w(kernel(100, 5), None, 256.0)  # calls would take longer than passes
+    assert keeps_w(kernel(100, 5), True, 256.0)
+    assert keeps_w(kernel(40_000, 50), None, 256.0)  # 839 rows fit
+    assert not keeps_w(kernel(20_000, 50), None, 256.0)  # 1678 rows fit
+    assert keeps_w(kernel(20_000, 5), None, 256.0)  # few features
+    assert not keeps_w(kernel(40_000, 50), False, 256.0)
+    assert not keeps_w(kernel(40_000, 2, RBF), None, 256.0)
+
+
+def test_another_kernel_has_no_explicit_w():
+    x, y = clouds(0, 5, 5, 2, 1.0)
+    problem = L2SVC.build(KernelOracle(RBF(), x), y)
+    assert "explicit_w=True needs a linear kernel, and this is 'rbf'" in FrankWolfe(explicit_w=True).skip(problem)
+    assert FrankWolfe().skip(problem) is None
+    assert FrankWolfe(explicit_w=True).skip(FORMS["l2"](x, y)) is None
+
+
+@EVERY
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+@given(
+    seed=st.integers(0, 10**6), n_plus=st.integers(1, 12), n_minus=st.integers(1, 12), sparse=st.booleans(),
+    copies=st.integers(1, 3), scale=st.sampled_from([1.0, 0.25, 8.0]),
+)  # fmt: skip
+def test_labels_order_scale_and_duplicates_do_not_matter(solver_class, seed, n_plus, n_minus, sparse, copies, scale):
+    x, y = clouds(seed, n_plus, n_minus, 3, 8.0)
+    epsilon = 1e-2
+    store = scipy.sparse.csr_array if sparse else np.ascontiguousarray
+    base = drive(solver_class(epsilon=epsilon, explicit_w=True), FORMS["hard"](store(x), y), rng0())
+    order = np.random.default_rng(seed).permutation(copies * len(y))
+    changed = np.repeat(scale * x, copies, axis=0)[order], -np.repeat(y, copies)[order]
+    other = drive(solver_class(epsilon=epsilon, explicit_w=True), FORMS["hard"](store(changed[0]), changed[1]), rng0())
+    if base.claimed_done and other.claimed_done:  # clouds may meet
+        assert other.info["norm"] == pytest.approx(scale * base.info["norm"], rel=2.5 * epsilon)
+    else:
+        assert base.info["status"] == other.info["status"] == "hulls intersect"
