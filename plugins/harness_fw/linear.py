@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _YIELD_VALUES = 4_000_000  # features read after which the caller gets a word in
 _MANY = 4000  # points from which a pass takes longer than calling it
-_MOST_ROWS = 1000  # held in memory, from which on most vertices of a run are likely to be among them
+_VISITED = 0.25  # of the points are vertices of a run on l2-svc again and again
+_TIMES = 4  # so many points as a hull's point needs are vertices of a run without a ridge
 _SHORT = 8  # features of a point, on average, that are read as fast as kept scores are changed by two rows
 
 
@@ -112,12 +113,16 @@ class LinearComposed(ComposedDescent):
 def keeps_w(kernel: KernelOracle, wanted: bool | None, cache_mb: float) -> bool:
     """Return whether to keep w: as ``wanted``, or where that is quicker if None.
 
-    A pass reads the points; an iteration on rows computes one or two rows, which reads the points as well, unless
-    ``cache_mb`` holds those of most vertices, and changes the kept scores by them.
+    A pass costs less than a row that is computed, and several times as much as a row that ``cache_mb`` still holds. So
+    the rows of most points that a run comes back to must fit: a share of all points with the ridge of l2-svc; without
+    it a few times d + 1, of which so many make up any point of a hull (Caratheodory).
     """
     if wanted is not None or not kernel.is_linear:
         return bool(wanted)
     features = kernel.features()
     assert features is not None
-    rows = cache_mb * 2**20 / (8 * features.n)
-    return features.n >= _MANY and (rows < _MOST_ROWS or features.stored <= _SHORT * features.n)
+    visited = _VISITED * features.n
+    if kernel.ridge == 0.0:
+        visited = min(visited, _TIMES * (features.d + 1))
+    fit = cache_mb * 2**20 / (8 * features.n)
+    return features.n >= _MANY and (fit < visited or features.stored <= _SHORT * features.n)

@@ -189,15 +189,17 @@ def test_hulls_that_meet_end_the_run_and_say_so(solver_class):
 
 
 def test_w_is_kept_where_that_is_quicker_or_wanted():
-    def kernel(n, d, kind=Linear):
-        return KernelOracle(kind(), np.zeros((n, d)))
+    def kernel(n, d, kind=Linear, ridge=0.0):
+        return KernelOracle(kind(), np.zeros((n, d)), ridge=ridge)
 
     assert not keeps_w(kernel(100, 5), None, 256.0)  # calls would take longer than passes
     assert keeps_w(kernel(100, 5), True, 256.0)
-    assert keeps_w(kernel(40_000, 50), None, 256.0)  # 839 rows fit
-    assert not keeps_w(kernel(20_000, 50), None, 256.0)  # 1678 rows fit
-    assert keeps_w(kernel(20_000, 5), None, 256.0)  # few features
-    assert not keeps_w(kernel(40_000, 50), False, 256.0)
+    assert not keeps_w(kernel(40_000, 50), None, 256.0)  # 839 rows fit, 204 are enough
+    assert keeps_w(kernel(40_000, 50), None, 60.0)  # 196 rows fit
+    assert keeps_w(kernel(40_000, 50, ridge=1.0), None, 256.0)  # 10,000 should
+    assert not keeps_w(kernel(10_000, 50, ridge=1.0), None, 256.0)  # 3355 rows fit, 2500 are enough
+    assert keeps_w(kernel(10_000, 5, ridge=1.0), None, 256.0)  # few features
+    assert not keeps_w(kernel(40_000, 50, ridge=1.0), False, 256.0)
     assert not keeps_w(kernel(40_000, 2, RBF), None, 256.0)
 
 
