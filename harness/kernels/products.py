@@ -31,11 +31,12 @@ def dense_scores(x: Reals, w: Reals, out: Reals) -> None:
 @_hot_sum
 def sparse_scores(indptr: Reals, indices: Reals, data: Reals, w: Reals, out: Reals) -> None:
     """Set out[i] to <x_i, w> for the rows of a CSR matrix, as many as ``out`` is long."""
+    place = np.uint64(indptr[0])  # unsigned: no place and no index is tested for being negative
     for i in range(len(out)):
-        columns, values = indices[indptr[i] : indptr[i + 1]], data[indptr[i] : indptr[i + 1]]
-        total = 0.0
-        for k in range(len(columns)):
-            total += values[k] * w[np.uint64(columns[k])]  # unsigned: an index is not tested for being negative
+        total, end = 0.0, np.uint64(indptr[i + 1])
+        while place < end:
+            total += data[place] * w[np.uint64(indices[place])]
+            place += np.uint64(1)
         out[i] = total
 
 
