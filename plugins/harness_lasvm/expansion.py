@@ -6,12 +6,13 @@ row when it is needed and no longer held, and at the end of a shrunk search the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_lasvm import hot, pool, scans, state
+from harness_lasvm import ahead, hot, pool, scans, state
 
 if TYPE_CHECKING:
     from harness import CSVC
@@ -20,11 +21,15 @@ if TYPE_CHECKING:
 
 _SMALLEST_BLOCK = 48
 _AMONG = 0.07  # of the kernel values may be between candidates, rather than with S
+_AMONG_VALUES = 8192  # between candidates cost less than a block more
 _FORESEEN = 0.03  # of S: smaller blocks are computed among themselves without looking who will enter
 _LEAST_SHARE = 0.02  # of the candidates is taken to enter
+_NEAR = 0.15  # a gradient is expected to move before a candidate's turn, at first
+_NEARER = 0.7  # times so much, after a block in which all who entered were foreseen
 _LEAST_WIDTH = 512  # slots a stored row has at first: close together, rows share pages of memory
 _GROWTH = 1.25
 _TIGHT_GROWTH = 1.04
+_FREE_GROWTH = 1.6  # where there is room for all rows
 _SMALL_POOL = 64 << 20  # bytes of rows that are moved in a few milliseconds
 _HOLES = 16  # are left open, or one slot in so many: kernel values are computed for them too
 _TOGETHER = 16  # new members whose values are worth being written to all rows at once
@@ -57,11 +62,12 @@ class Expansion:
         self._columns = self.kernel.columns()  # the points of S, by slot
         self._pointed = -1  # length of the log when they were last renewed; -1: the slots have moved since
         self._peers = self.kernel.columns()  # candidates that are likely to enter
-        self._mixed, self._between = np.empty((2, 0), dtype=dtype)
-        self._memory = np.empty(0, dtype=dtype)  # for the values of a block: fresh pages cost as much as the values
+        # for the values of a block: fresh pages cost as much as the values
+        self._memory, self._mixed, self._between = np.empty((3, 0), dtype=dtype)
         self.n = problem.n
         self.block = block
         self._entering = 1.0  # share of the last block's candidates that were likely to enter
+        self._near = _NEAR
         self.rows_recomputed = 0
         self.inactive: list[Inactive] = []
         n = self.n
@@ -177,25 +183,28 @@ class Expansion:
             top = int(counts[state.TOP])
         needed = min(self.n, top + entering)
         if needed > counts[state.WIDTH]:
-            # where rows must be dropped for lack of memory, wide ones cost more than moving them does
-            tight = needed**2 > self.members.pool.size and self.members.pool.nbytes <= _SMALL_POOL
-            width = _aligned(min(self.n, max(needed, int((_TIGHT_GROWTH if tight else _GROWTH) * counts[state.WIDTH]))))
-            self._relayout(self.live(), width)
+            width = max(needed, int(self._growth(needed) * counts[state.WIDTH]))
+            self._relayout(self.live(), _aligned(min(self.n, width)))
         if counts[state.CLOCK] + entering > len(self.members.log):
             log = np.resize(self.members.log, 2 * (len(self.members.log) + entering))
             self.members = self.members._replace(log=log)
+
+    def _growth(self, needed: int) -> float:
+        """Return by how much the rows shall be wider than now."""
+        pool = self.members.pool
+        if needed**2 > pool.size and pool.nbytes <= _SMALL_POOL:
+            return _TIGHT_GROWTH  # where rows must be dropped for lack of memory, wide ones cost more than moving them
+        return _GROWTH if (_FREE_GROWTH * needed) ** 2 > pool.size else _FREE_GROWTH
 
     # -- kernel values ------------------------------------------------------------------------------
 
     def _point(self) -> None:
         """Let the kernel's columns be those of slots 0 .. top - 1; a hole's may be any."""
-        top = int(self.counts[state.TOP])
-        members = self.members.slots[state.MEMBER, :top]
-        known = self._columns.index[:top]
-        stale = np.concatenate([members[: len(known)] != known, np.ones(top - len(known), dtype=bool)])
-        places = np.flatnonzero(stale & (members >= 0))
-        self._columns.put(places, members[places], top)
-        self._pointed = int(self.counts[state.CLOCK])
+        top, clock = int(self.counts[state.TOP]), int(self.counts[state.CLOCK])
+        places, points = np.empty((2, max(top, clock - self._pointed)), dtype=np.int64)
+        count = ahead.stale(self.members, self._pointed, self._columns.index, places, points)
+        self._columns.put(places[:count], points[:count], top)
+        self._pointed = clock
 
     def _values(self, examples: Vector) -> Vector:
         """Return K(examples, slots 0 .. top - 1); the next call overwrites it."""
@@ -220,8 +229,8 @@ class Expansion:
         """Compute the kernel rows of the next candidates; return what :func:`hot.online` needs of them.
 
         Candidates among themselves cost values that a row at a time would not. The block stays small enough that
-        this adds less than a tenth to the values against S. With ``foresee`` only those likely to enter count: the
-        others' columns are computed if they enter after all.
+        this adds less than a tenth to the values against S, or costs less than another block would. With ``foresee``
+        only those likely to enter count: the others' columns are computed if they enter after all.
 
         Returns
         -------
@@ -229,40 +238,58 @@ class Expansion:
         starts and lengths, the runs of slots that the first columns of ``fetched`` belong to; among, K between the
         rows' candidates, with NaN in the diagonal where the column has not been computed.
         """
-        share = max(_LEAST_SHARE, self._entering) if foresee else 1.0
-        size = min(self.block, max(_SMALLEST_BLOCK, int(_AMONG * self.size / share)))
-        candidates = np.array(upcoming[:size], dtype=np.int64)
+        candidates = np.array(upcoming[: self._ahead(foresee)], dtype=np.int64)
         self._make_room(len(candidates))
-        outside = self.members.lists[state.WHERE, candidates] < 0
-        places = np.where(outside, np.cumsum(outside) - 1, -1)
-        fresh = candidates[outside]
+        x, size = self.members, len(candidates)
+        places, fresh, entering = np.empty((3, size), dtype=np.int64)
+        count = ahead.outside(x, candidates, places, fresh)
+        self._fresh = fresh = fresh[:count]
         fetched = self._values(fresh)
-        likely = np.ones(len(fresh), dtype=np.bool_)
-        if foresee and len(fresh) > _FORESEEN * self.size:
-            self._entering = hot.foresee(self.members, self.box, fresh, fetched, likely) / max(1, len(fresh))
-        self._fresh = fresh
-        if len(self._between) < len(fresh) ** 2:
-            self._mixed, self._between = np.empty((2, len(fresh) ** 2), dtype=fetched.dtype)
-        self._among = self._between[: len(fresh) ** 2].reshape(len(fresh), len(fresh))
-        np.fill_diagonal(self._among, np.nan)
-        self._mix(np.flatnonzero(likely))
+        self._distances = np.full(count, -np.inf)
+        if foresee and count > _FORESEEN * self.size:
+            likely = ahead.foresee(x, self.box.targets, fresh, fetched, self._near, self._distances, entering)
+            self._entering = likely / count
+            self._near *= _NEARER
+        else:
+            likely = count
+            entering[:count] = np.arange(count)
+        if len(self._between) < count**2:
+            self._mixed, self._between = np.empty((2, min(self.block, 2 * count) ** 2), dtype=fetched.dtype)
+        self._among = self._between[: count**2].reshape(count, count)
+        ahead.forget(self._among)
+        self._mix(entering[:likely])
         self.counts[state.AT] = self.counts[state.STAGE] = self.counts[state.BORN] = 0
         return candidates, places, fetched, self._among, np.zeros(1, dtype=np.int64), np.array([fetched.shape[1]])
 
+    def _ahead(self, foresee: bool) -> int:
+        """Return how many candidates to fetch."""
+        if not foresee:
+            return min(self.block, max(_SMALLEST_BLOCK, int(_AMONG * self.size)))
+        share = max(_LEAST_SHARE, self._entering)
+        size = max(_AMONG * self.size / share, math.sqrt(_AMONG_VALUES / share))
+        return min(self.block, max(_SMALLEST_BLOCK, int(size)))
+
     def _mix(self, entering: Vector) -> None:
         """Compute K(fresh, fresh[entering]), columns of ``among``: for all rows, as these are at hand, prepared."""
-        fresh = self._fresh
-        self._peers.put(np.arange(len(entering)), fresh[entering], len(entering))
-        values = self._mixed[: len(fresh) * len(entering)].reshape(len(fresh), len(entering))
-        self.kernel.fill(fresh, values, columns=self._peers)
-        self._among[:, entering] = values
+        fresh, count = self._fresh, len(entering)
+        if count:
+            self._peers.put(np.arange(count), fresh[entering], count)
+            values = self._mixed[: len(fresh) * count].reshape(len(fresh), count)
+            self.kernel.fill(fresh, values, columns=self._peers)
+            ahead.spread(values, entering, self._among)
+
+    def _mix_unforeseen(self, place: int) -> None:
+        entering = np.empty(len(self._fresh), dtype=np.int64)
+        count = ahead.drifted(self._among, self._distances, place, entering)
+        self._near = max(self._near, float(self._distances[place]))
+        self._mix(entering[:count])
 
     def supply(self) -> None:
         """Compute what the loops want: what the row of a slot lacks, or a candidate's values with those after it."""
         x, counts = self.members, self.counts
         slot, width = int(counts[state.WANTED]), int(counts[state.WIDTH])
         if slot < 0:
-            self._mix(np.array([-1 - slot]))
+            self._mix_unforeseen(-1 - slot)
             return
         wanted = x.slots[state.MEMBER, slot : slot + 1]
         if counts[state.GAPS]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness_lasvm.borrow import borrowed, borrowed_box, borrowed_members
 from harness_lasvm.pool import drop_row, own_row, take_row
 from harness_lasvm.scans import (
     consider,
@@ -68,8 +69,6 @@ from harness_lasvm.state import (
     ZERO,
     ZEROS,
 )
-
-_NEAR = 0.15  # how much a gradient is expected to move before a candidate's turn
 
 
 @hot_loop
@@ -285,35 +284,19 @@ def _process(x, box, k, place, fetched, among, starts, lengths, tau):  # type: i
 
 
 @hot_loop
-def foresee(x, box, candidates, fetched, likely):  # type: ignore[no-untyped-def]
-    """Note which candidates PROCESS would let in if their turn were near; return how many.
-
-    ``fetched[q]`` begins with K(candidates[q], slots 0 .. top - 1).
-    """
-    top = x.counts[TOP]
-    low = min(x.extremes[G_MIN], x.extremes[G_MAX]) - _NEAR
-    high = max(x.extremes[G_MIN], x.extremes[G_MAX]) + _NEAR
-    count = 0
-    for q in range(candidates.size):
-        target = box.targets[candidates[q]]
-        grad = target - dot(x.reals[ALPHA, :top], fetched[q, :top])
-        likely[q] = grad > low if target > 0.0 else grad < high
-        count += likely[q]
-    return count
-
-
-@hot_loop
 def online(x, box, candidates, places, fetched, among, starts, lengths, tau, delta_max):  # type: ignore[no-untyped-def]
     """Online iterations over ``candidates`` from counts[AT] on; resumed after NEED_ROW and PAUSED, fetched anew after STALE.
 
     starts, lengths : the runs of slots that were filled when ``fetched`` was computed, in its column order
     among : K between the fetched candidates
     """
+    x, box = borrowed_members(x), borrowed_box(box)
+    values, between = borrowed(fetched), borrowed(among)
     counts = x.counts
     while counts[AT] < candidates.size:
         if counts[STAGE] == 0:
             at = counts[AT]
-            code = _process(x, box, candidates[at], places[at], fetched, among, starts, lengths, tau)
+            code = _process(x, box, candidates[at], places[at], values, between, starts, lengths, tau)
             if code != DONE:
                 return code
             counts[STAGE] = 1
@@ -333,6 +316,7 @@ def online(x, box, candidates, places, fetched, among, starts, lengths, tau, del
 @hot_loop
 def finish(x, tau):  # type: ignore[no-untyped-def]
     """Improve pairs until no tau-violating pair is left in the slots (DONE) or counts[PAUSE] operations were made."""
+    x = borrowed_members(x)
     while x.counts[OPERATIONS] < x.counts[PAUSE]:
         code = _improve(x, tau)
         if code == BAILED:

@@ -57,14 +57,16 @@ class Online:
 
     def _in_order(self, examples: Vector) -> Iterator[None]:
         counts = self.expansion.counts
-        done = 0
+        done = paused = 0
         while done < len(examples) and not self.stopped_by:
             work = self.expansion.fetch(examples[done : done + self._allowance()])
             yield from self._run(work)
             done += int(counts[state.AT])
             self.visited += int(counts[state.AT])
             self._check_support()
-            yield
+            if done - paused >= self.options.block:  # saying what the model is costs as much as many an example
+                paused = done
+                yield
 
     def _selected(self, examples: Vector) -> Iterator[None]:
         search = Search(self.expansion, examples, self.options, self.rng)

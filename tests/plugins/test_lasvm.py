@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_lasvm import LASVM, expansion, hot, pool, scans, solver, state
+from harness_lasvm import LASVM, ahead, expansion, hot, pool, scans, solver, state
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -390,6 +390,69 @@ def test_the_partner_is_the_one_that_gains_most(seed, blocks, rising):
     gains = np.where(able & (apart > 0), apart**2 / np.maximum(2 - 2 * K[k, members], 1e-6), 0.0)
     chosen = scans.partner(x, s)
     assert gains[slots == chosen] == pytest.approx(gains.max(), rel=1e-4)
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 999), st.integers(1, 12), st.sampled_from([0.0, 0.3, 10.0]))
+def test_who_is_near_is_foreseen(seed, blocks, near):
+    found, K = partway(seed, blocks)
+    x, live = found.members, found.live()
+    members, alpha = x.slots[state.MEMBER, live], x.reals[state.ALPHA, live]
+    candidates = np.random.default_rng(seed).permutation(300)[:40]
+    places, fresh, entering = np.empty((3, 40), dtype=np.int64)
+    count = ahead.outside(x, candidates, places, fresh)
+    expected = [k for k in candidates if k not in members]
+    assert fresh[:count].tolist() == expected
+    assert places.tolist() == [expected.index(k) if k in expected else -1 for k in candidates]
+    fresh, slots = fresh[:count], x.slots[state.MEMBER, : found.counts[state.TOP]]
+    distances = np.empty(count)
+    likely = ahead.foresee(x, found.box.targets, fresh, K[np.ix_(fresh, slots)], near, distances, entering)
+    grads = found.box.targets[fresh] - K[np.ix_(fresh, members)] @ alpha
+    low, high = sorted(x.extremes)
+    apart = np.where(found.box.targets[fresh] > 0, low - grads, grads - high)
+    np.testing.assert_allclose(distances, apart, atol=1e-10)
+    assert entering[:likely].tolist() == np.flatnonzero(distances < near).tolist()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 10_000), st.integers(1, 30))
+def test_columns_between_candidates_are_those_asked_for(seed, size):
+    rng = np.random.default_rng(seed)
+    among, values = rng.random((2, size, size))
+    distances = rng.integers(0, 5, size).astype(float)  # equal ones, too
+    chosen = np.flatnonzero(rng.random(size) < 0.5)
+    ahead.forget(among)
+    ahead.spread(np.ascontiguousarray(values[:, chosen]), chosen, among)
+    np.testing.assert_array_equal(among[:, chosen], values[:, chosen])
+    without = [q for q in range(size) if q not in chosen]
+    assert np.flatnonzero(np.isnan(np.diag(among))).tolist() == without
+    entering = np.empty(size, dtype=np.int64)
+    for place in without:
+        count = ahead.drifted(among, distances, place, entering)
+        near = [q for q in without if q >= place and distances[q] <= distances[place]]
+        assert entering[:count].tolist() == near
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 999), st.integers(1, 30))
+def test_the_columns_follow_the_slots(seed, blocks):
+    found, _ = partway(seed, blocks)
+    x, top = found.members, int(found.counts[state.TOP])
+    members = x.slots[state.MEMBER, :top]
+    found._point()
+    filled = members >= 0
+    np.testing.assert_array_equal(found._columns.index[filled], members[filled])
+    assert len(found._columns) == top
+
+
+def test_a_pause_comes_after_a_block_of_examples():
+    problem = stated(*noisy(900))
+    for block in (1, 100, 256):
+        visited = [iterate.info["visited"] for iterate in iterates(problem, block=block, finishing=False)]
+        steps = np.diff([0, *visited])
+        assert (steps[: len(visited) - 2] >= block).all()
+        assert steps.max() < 2 * block
+        assert visited[-1] == 900
 
 
 def test_parameters_are_checked():
