@@ -104,7 +104,7 @@ class ComposedDescent(Descent):
             return names.DONE
         if worst < figures[names.LEAST]:
             figures[names.LEAST], counts[names.IDLE] = worst, 0
-        return names.STALLED if counts[names.IDLE] > rules.patience(self.state) else names.STEPS
+        return names.STALLED if counts[names.IDLE] > rules.patience(int(self.state.size.sum())) else names.STEPS
 
     def _step(self, near: Vector, far: Vector) -> bool:
         """Move u and the scores along the rule's direction by exact line search; False if there is no step."""

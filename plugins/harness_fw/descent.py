@@ -144,7 +144,9 @@ class Descent:
                     return ""
                 continue
             if reason == names.DONE and not self._reached():
-                continue
+                if self.level > 0.0:
+                    continue
+                reason = names.STALLED
             if reason == names.STEPS and self.taken < self.next_refresh:
                 return ""
             # an end is judged by scores from scratch; one that does not hold must at least have made progress

@@ -7,13 +7,25 @@ score of each hull comes out of the same pass.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from harness_fw.rules import choose, finish, measure, move_support, plan
-from harness_fw.state import BLOCK, MISSING, NEAREST, STALLED, STEPS, TAKEN, WANTED, Integers, Reals, State
+from harness_fw.rules import choose, finish, look, measure, move_support, plan
+from harness_fw.state import (
+    BLOCK,
+    MISSING,
+    NEAREST,
+    STALLED,
+    STEPS,
+    TAKEN,
+    WANTED,
+    Integers,
+    Reals,
+    State,
+    compiled,
+    inner,
+)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def run(state: State, rule: int, epsilon: float, floor: float, cap: float, steps: int) -> int:
     """Iterate until ``steps`` are taken or the caller is needed; return why.
 
@@ -35,47 +47,51 @@ def run(state: State, rule: int, epsilon: float, floor: float, cap: float, steps
         if not plan(state, rule, cap):
             return STALLED
         for g in range(len(state.size)):
-            state.near[g] = _move_scores(state, state.begin[g], state.begin[g + 1])
-        for g in range(len(state.size)):
             move_support(state, g, cap)
+        for g in range(len(state.size)):
+            state.near[g] = _move_scores(state, state.begin[g], state.begin[g + 1])
+            look(state, g)
         finish(state)
     return STEPS
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _look_up(state: State, rule: int) -> None:
     """Set ``gram`` and ``on`` of the wanted points, and note that their rows were used."""
-    split = state.parts.shape[1] > 0
-    for r in range(state.counts[WANTED]):
-        point = state.wanted[r]
-        place = state.slot[point]
+    wanted, slot, scores, parts, gram, on = state.wanted, state.slot, state.scores, state.parts, state.gram, state.on
+    count = state.counts[WANTED]
+    for r in range(count):
+        point = wanted[r]
+        place = slot[point]
         state.used[place] = state.counts[TAKEN]
-        for s in range(state.counts[WANTED]):
-            state.gram[r, s] = state.diagonal[point] if r == s else state.rows[place, state.wanted[s]]
+        for s in range(count):
+            gram[r, s] = state.diagonal[point] if r == s else state.rows[place, wanted[s]]
         if rule == NEAREST:
             for g in range(len(state.size)):
-                state.on[r, g] = state.parts[g, point] if split else state.scores[point]
+                on[r, g] = parts[g, point] if parts.shape[1] > 0 else scores[point]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _move_scores(state: State, begin: int, end: int) -> int:
     """Change the scores of [begin, end) as planned; return the place of the smallest one that is not closed."""
-    split, capped = state.parts.shape[1] > 0, len(state.closed) > 0
-    keep = state.keep
+    scores, parts, closed, scratch = state.scores, state.parts, state.closed, state.scratch
+    rows, slot, wanted, coefs, keep, hulls = state.rows, state.slot, state.wanted, state.coefs, state.keep, state.begin
+    count, last = state.counts[WANTED], len(hulls) - 1
     lowest, best = np.inf, begin
     for start in range(begin, end, BLOCK):
         stop = min(start + BLOCK, end)
         # slices: indices from 0 up need no wraparound test, which would keep the loops from vector instructions
-        part = state.scores[start:stop]
-        if split:
-            for g in range(len(keep)):
-                _combine(state.parts[g, start:stop], keep[g], state, start, stop, g)
-            _add(part, state.parts[0, start:stop], state.parts[1, start:stop])
+        part = scores[start:stop]
+        if parts.shape[1] > 0:
+            for g in range(last):
+                own = parts[g, start:stop]
+                _combine(own, keep[g], rows, slot, wanted[:count], coefs, hulls[g], hulls[g + 1], start)
+            _add(part, parts[0, start:stop], parts[1, start:stop])
         else:
-            _combine(part, keep[0], state, start, stop, -1)
-        if capped:
-            part = _closed(part, state.closed[start:stop], state.scratch[BLOCK // 2 :])
-        smallest = least(part, state.scratch)
+            _combine(part, keep[0], rows, slot, wanted[:count], coefs, 0, hulls[last], start)
+        if len(closed) > 0:
+            part = _closed(part, closed[start:stop], scratch[BLOCK // 2 :])
+        smallest = least(part, scratch)
         if smallest < lowest:
             lowest, best = smallest, start
             while part[best - start] != smallest:
@@ -83,44 +99,52 @@ def _move_scores(state: State, begin: int, end: int) -> int:
     return best
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _combine(part: Reals, keep: float, state: State, start: int, stop: int, hull: int) -> None:
-    """Set part to keep * part + the rows of the wanted points times ``coefs``, two rows at a time.
+@inner
+def _combine(
+    part: Reals,
+    keep: float,
+    rows: Reals,
+    slot: Integers,
+    wanted: Integers,
+    coefs: Reals,
+    first: int,
+    end: int,
+    start: int,
+) -> None:
+    """Set part to keep * part + what ``coefs`` add of the rows of the wanted points in [first, end), from column start.
 
-    hull : only points of that hull; all if negative
+    Two rows at a time: that is what most steps need, and it reads and writes ``part`` once.
     """
-    first, middle = (0, state.begin[len(state.begin) - 1]) if hull < 0 else (state.begin[hull], state.begin[hull + 1])
-    count, r = state.counts[WANTED], 0
-    factor = keep
+    count, r, stop = len(wanted), 0, start + len(part)
     while r < count:
         one = r
         r += 1
-        if not first <= state.wanted[one] < middle:
+        if not first <= wanted[one] < end:
             continue
-        while r < count and not first <= state.wanted[r] < middle:
+        while r < count and not first <= wanted[r] < end:
             r += 1
-        a, row = state.coefs[one], state.rows[state.slot[state.wanted[one]], start:stop]
+        a, row = coefs[one], rows[slot[wanted[one]], start:stop]
         if r < count:
-            b, other = state.coefs[r], state.rows[state.slot[state.wanted[r]], start:stop]
+            b, other = coefs[r], rows[slot[wanted[r]], start:stop]
             for k in range(len(part)):
-                part[k] = factor * part[k] + (a * row[k] + b * other[k])
+                part[k] = keep * part[k] + (a * row[k] + b * other[k])
             r += 1
         else:
             for k in range(len(part)):
-                part[k] = factor * part[k] + a * row[k]
-        factor = 1.0
-    if factor != 1.0:
+                part[k] = keep * part[k] + a * row[k]
+        keep = 1.0
+    if keep != 1.0:
         for k in range(len(part)):
-            part[k] *= factor
+            part[k] *= keep
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _add(total: Reals, one: Reals, other: Reals) -> None:
     for k in range(len(total)):
         total[k] = one[k] + other[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _closed(part: Reals, closed: Reals, scratch: Reals) -> Reals:
     """Return part + closed, in scratch."""
     found = scratch[: len(part)]
@@ -129,7 +153,7 @@ def _closed(part: Reals, closed: Reals, scratch: Reals) -> Reals:
     return found
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def least(part: Reals, scratch: Reals) -> float:
     """Return the smallest of at most BLOCK values; scratch is at least BLOCK / 2 long and changes."""
     smallest = np.inf
@@ -151,7 +175,7 @@ def least(part: Reals, scratch: Reals) -> float:
     return smallest
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def add_rows(out: Reals, rows: Reals, places: Integers, weights: Reals) -> None:
     """Add sum_r weights[r] rows[places[r]] to ``out``, strip by strip: ``out`` stays in the first-level cache."""
     for start in range(0, len(out), BLOCK):
@@ -163,7 +187,7 @@ def add_rows(out: Reals, rows: Reals, places: Integers, weights: Reals) -> None:
                 part[k] += weight * row[k]
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def put_row(out: Reals, values: Reals, order: Integers, signs: Reals, sign: float) -> None:
     """Set out[l] = sign signs[l] values[order[l]]: a row of the kernel in the solver's order, signed."""
     for k in range(len(out)):

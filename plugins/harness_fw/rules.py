@@ -11,14 +11,13 @@
               2000: Gilbert's segment and MDM's move at once, over a triangle or, in two hulls, over both segments;
               with caps, the moves of both hulls at once, each by its own amount
 
-A loop calls ``measure``, ``choose``, ``plan``, then changes its scores, then calls ``move_support`` for each hull and
-``finish``. What lies between, how inner products and scores come about, is the loop's own.
+A loop calls ``measure``, ``choose``, ``plan``, then ``move_support`` for each hull, changes its scores and finds ``near``,
+and calls ``look`` for each hull and ``finish``. How inner products and scores come about is the loop's own.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from harness_fw.plans import hull_of, plan
 from harness_fw.state import (
@@ -44,7 +43,11 @@ from harness_fw.state import (
     TAKEN,
     TOUCHING,
     WANTED,
+    Integers,
+    Reals,
     State,
+    compiled,
+    inner,
 )
 
 __all__ = ["choose", "finish", "look", "measure", "move_support", "patience", "plan"]
@@ -53,7 +56,7 @@ _PATIENCE = 1000  # idle iterations that show rounding at work, beyond _PATIENCE
 _PATIENCE_EACH = 10
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
     """Set epsilon_+ and epsilon_-, (10) and (11) of Kumar & Yildirim; return STEPS unless there is a reason to end.
 
@@ -81,17 +84,16 @@ def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
     if max(plus, minus) < figures[LEAST]:
         figures[LEAST] = max(plus, minus)
         counts[IDLE] = 0
-    return STALLED if counts[IDLE] > patience(state) else STEPS
+    return STALLED if counts[IDLE] > patience(state.size.sum()) else STEPS
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def patience(state: State) -> int:
-    """Return the idle iterations in a row that show rounding at work."""
-    support: int = state.size.sum()
+@compiled
+def patience(support: int) -> int:
+    """Return the idle iterations in a row that show rounding at work, with that many support vectors."""
     return _PATIENCE + _PATIENCE_EACH * support
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def choose(state: State, rule: int) -> None:
     """Write the points that the next step is about to ``wanted``, and its kind as far as it is known."""
     wanted, counts, scores = state.wanted, state.counts, state.scores
@@ -120,10 +122,14 @@ def choose(state: State, rule: int) -> None:
     counts[WANTED], counts[KIND] = count, PAIR
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@inner
 def _choose_both(state: State) -> None:
-    """Keerthi et al.: the point that violates most to go to, the support vector that does to leave, in any hull."""
-    toward, away, to, off = -np.inf, 0.0, 0, -1
+    """Keerthi et al.: the point that violates most to go to, the support vector that does to leave, in any hull.
+
+    After a step on a segment its ends have equal scores and the support vector's violation is 0: to leave it can help
+    all the same, together with the other move.
+    """
+    toward, away, to, off = -np.inf, -np.inf, 0, -1
     for g in range(len(state.size)):
         if state.mean[g] - state.scores[state.near[g]] > toward:
             toward, to = state.mean[g] - state.scores[state.near[g]], g
@@ -136,11 +142,11 @@ def _choose_both(state: State) -> None:
         state.counts[WANTED] = 2
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def move_support(state: State, g: int, cap: float) -> None:
-    """Change the weights of hull g as planned; set its size, ``far``, ``mean`` and ``own`` from the new scores.
+    """Change the weights of hull g as planned; a weight of 0 leaves the support.
 
-    A weight of 0 leaves the support; of equal scores the first point is the farthest.
+    To be called before the new scores are searched for ``near``: which weights are at their cap changes here.
     """
     first, keep = state.begin[g], state.keep[g]
     support, weight, position = state.support, state.weight, state.position
@@ -151,10 +157,10 @@ def move_support(state: State, g: int, cap: float) -> None:
         if weight[k] > 0.0:
             k += 1
         else:
-            end = _remove(state, k, end)
+            end = _remove(support, weight, position, k, end)
     for r in range(state.counts[WANTED]):
         point, change = state.wanted[r], state.coefs[r]
-        if hull_of(state, point) != g or change == 0.0:
+        if hull_of(state.begin, point) != g or change == 0.0:
             continue
         if position[point] < 0:
             support[end], weight[end], position[point] = point, 0.0, end
@@ -166,27 +172,29 @@ def move_support(state: State, g: int, cap: float) -> None:
         if len(state.closed) > 0:
             state.closed[point] = np.inf if value >= cap else 0.0
         if value <= 0.0:
-            end = _remove(state, place, end)
+            end = _remove(support, weight, position, place, end)
     state.size[g] = end - first
     if end - first == 1:
         weight[first] = 1.0  # rounding must not open a way out of the only vertex
-    look(state, g)
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
-def _remove(state: State, place: int, end: int) -> int:
+@inner
+def _remove(support: Integers, weight: Reals, position: Integers, place: int, end: int) -> int:
     """Take the support vector at ``place`` out; the last one of its hull comes there. Return the new end."""
-    last = state.support[end - 1]
-    state.position[state.support[place]] = -1
+    last = support[end - 1]
+    position[support[place]] = -1
     if place < end - 1:
-        state.support[place], state.weight[place] = last, state.weight[end - 1]
-        state.position[last] = place
+        support[place], weight[place] = last, weight[end - 1]
+        position[last] = place
     return end - 1
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def look(state: State, g: int) -> None:
-    """Set ``far``, ``mean`` and ``own`` of hull g from the scores and weights as they are."""
+    """Set ``far``, ``mean`` and ``own`` of hull g from the scores and weights as they are.
+
+    Of equal scores the first point is the farthest.
+    """
     first, highest, farthest, mean, own = state.begin[g], -np.inf, -1, 0.0, 0.0
     split = len(state.parts) > 0 and state.parts.shape[1] > 0
     for k in range(first, first + state.size[g]):
@@ -200,7 +208,7 @@ def look(state: State, g: int) -> None:
     state.far[g], state.mean[g], state.own[g] = farthest, mean, own if split else mean
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def finish(state: State) -> None:
     """Set |w|^2 and count the step."""
     norm, figures, counts = state.mean.sum(), state.figures, state.counts

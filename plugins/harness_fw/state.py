@@ -11,12 +11,20 @@ largest one among the support, and w = u_0 + u_1 is the sum of the hulls' signed
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 Reals = np.ndarray[Any, np.dtype[np.float64]]
 Integers = np.ndarray[Any, np.dtype[np.int64]]
+
+compiled = njit(cache=True, nogil=True, error_model="numpy")
+# for functions that only compiled ones call: half of the compile time is the unpacking of a State in their wrappers
+if TYPE_CHECKING:
+    inner = compiled
+else:
+    inner = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 # the rules, see rules.py
 FW, GILBERT, PAIRWISE, MDM, NEAREST = range(5)
