@@ -197,7 +197,7 @@ class ActiveSet:
         steps, factors = self._rescored
         if self.factors > factors or self.steps - steps > int(self.size.sum()):
             self.rescore()
-        return reason == hot.SOLVED
+        return bool(reason == hot.SOLVED)
 
     def _newton(self) -> bool:
         """Step to the optimum of the free weights, or to the first bound on the way; True if a bound was in the way."""
@@ -241,4 +241,4 @@ class ActiveSet:
             moved[blocking] = 0.0 if step[blocking] < 0.0 else caps[blocking]
         self._weight[chosen] = moved
         self._score[places] += length * change
-        return blocked
+        return bool(blocked)

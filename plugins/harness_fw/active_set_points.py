@@ -77,7 +77,8 @@ class Hulls:
 
     def delta(self) -> float:
         """Return a bound of delta, (19) of Kumar & Yildirim, half the largest |z|^2 over all vertices, from k(x, x)."""
-        return 0.5 * sum(float(self.diagonal[side].max()) ** 0.5 for side in self.sides) ** 2
+        longest = sum(float(np.sqrt(self.diagonal[side].max())) for side in self.sides)
+        return 0.5 * longest * longest
 
     def near(self, scores: Vector) -> float:
         """Return <w, z>, the smallest value over all vertices, from the signed ``scores``, (n,)."""

@@ -136,7 +136,7 @@ class _Ball:
             )
             if status:
                 return
-            if sum(len(points) for points in joining):
+            if any(len(points) > 0 for points in joining):
                 self._take(joining)
             self.taken += 1
 
@@ -164,7 +164,7 @@ class _Ball:
             return [], "hulls intersect"
         if self.rows is None:
             joining, least = self._among([self._drawn(pool) for pool in self.pools])
-            if self._violates(least) and sum(len(points) for points in joining):
+            if self._violates(least) and any(len(points) > 0 for points in joining):
                 return joining, ""
             if not self.solver.verify:
                 return [], "done"
@@ -206,7 +206,7 @@ class _Ball:
             beyond = side[~self.member[side] & (scores[side] < low)]
             joining.append(beyond[[scores[beyond].argmin()]] if len(beyond) else beyond)
             self.pools.append(beyond[scores[beyond] < low - slack])
-        if sum(len(points) for points in joining):
+        if any(len(points) > 0 for points in joining):
             return joining, ""
         # nothing to add: what violates is the core set itself, not solved exactly enough
         stalled = self.tolerance <= _LEAST
