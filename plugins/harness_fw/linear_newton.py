@@ -114,7 +114,7 @@ class _Rounds:
         targets, ridge, positive = self.targets, self.features.ridge, self.targets > 0
         self.bias = hot.best_bias(targets, self.products, self.bias)
         hot.slacks(targets, self.products, self.bias, self.slack)
-        if not self.slack.any():  # separated, by a w that is too long: the nearest points get a slack of 1/2
+        if not self.slack.any():  # separated, by a w that is too long: both nearest points get slacks, 1 together
             scale = 1.0 / float(self.products[positive].min() - self.products[~positive].max())
             self.w, self.bias, self.products = scale * self.w, scale * self.bias, scale * self.products
             self.bias = hot.best_bias(targets, self.products, self.bias)

@@ -118,6 +118,7 @@ def test_a_separating_w_without_slack_is_shortened():
     rounds.products = x @ rounds.w
     rounds.look()
     assert problem.feasibility_violation(rounds.coef) < 1e-12
+    assert rounds.slack[y > 0].max() + rounds.slack[y < 0].max() == pytest.approx(1.0)
     np.testing.assert_allclose(rounds.products, x @ rounds.w, rtol=1e-12)
 
 
