@@ -37,8 +37,8 @@ _DIRECT = 1500  # features up to which the system is built and factored
 _BLOCK_VALUES = 1 << 18  # features in the rows of a product, 2 MB
 _FORCING = 0.1  # of the gradient, at most, that conjugate gradients leave
 _MOST_STEPS = 1000  # of conjugate gradients in a round
-_PATIENCE = 3  # rounds in a row that make epsilon no smaller once it is as small as rounding
-_ROUNDING = 1e-9
+_PATIENCE = 5  # rounds in a row that make neither epsilon nor the objective smaller: rounding is at work
+_ROUNDING = 1e-14  # of the objective
 
 
 @final
@@ -68,14 +68,15 @@ class NewtonFrankWolfe(Solver):
         """Yield after every round; deterministic."""
         rounds = _Rounds(problem)
         limit = sys.maxsize if self.max_iterations is None else self.max_iterations
-        least, idle, taken = np.inf, 0, 0
+        least, lowest, idle, taken = np.inf, np.inf, 0, 0
         while True:
             rounds.look()
             found = max(rounds.plus, rounds.minus)
-            idle = 0 if found < least else idle + 1
-            least = min(least, found)
+            better = found < least or rounds.objective < lowest * (1.0 - _ROUNDING)
+            idle = 0 if better else idle + 1
+            least, lowest = min(least, found), min(lowest, rounds.objective)
             status = "done" if found <= self.epsilon else "max_iterations" if taken >= limit else ""
-            if not status and found < _ROUNDING and idle >= _PATIENCE:
+            if not status and idle >= _PATIENCE:
                 status = "stalled"
             info = rounds.info if status in ("", "done") else {**rounds.info, "status": status}
             yield Iterate(
@@ -119,6 +120,7 @@ class _Rounds:
             self.w, self.bias, self.products = scale * self.w, scale * self.bias, scale * self.products
             self.bias = hot.best_bias(targets, self.products, self.bias)
             hot.slacks(targets, self.products, self.bias, self.slack)
+        self.objective = 0.5 * float(self.w @ self.w) + 0.5 * self.chi * float(self.slack @ self.slack)
         sums = np.where(positive, self.slack[positive].sum(), self.slack[~positive].sum())
         np.divide(targets * self.slack, sums, out=self.coef)
         self.support = np.flatnonzero(self.coef)
@@ -157,18 +159,15 @@ class _Rounds:
 
         features, support = self.features, self.support
         d = features.d
-        matrix, right, middle = np.zeros((d, d)), np.zeros(d), np.zeros(d)
+        matrix, right = np.zeros((d, d)), np.zeros(d)
+        middle = features.add(support, np.full(len(support), 1.0 / len(support)), np.zeros(d))
         step = max(1, _BLOCK_VALUES // max(1, d))
         for start in range(0, len(support), step):
             part = support[start : start + step]
-            block = features.rows(part)
+            block = features.rows(part) - middle  # before the product: far from the origin it would cancel
             matrix += block.T @ block
             right += block.T @ self.targets[part]
-            middle += block.sum(axis=0)
-        middle /= len(support)
-        matrix -= len(support) * np.outer(middle, middle)
         matrix.flat[:: d + 1] += features.ridge
-        right -= middle * float(self.targets[support].sum())
         self.systems += 1
         return np.asarray(scipy.linalg.solve(matrix, right, assume_a="pos", check_finite=False))
 

@@ -189,15 +189,23 @@ def test_the_round_limit_ends_the_run():
     assert outcome.info["status"] == "max_iterations"
 
 
-def test_a_round_reads_every_point_twice_and_the_core_set_twice():
+def test_an_accuracy_beyond_rounding_ends():
+    x, y = clouds(2, 400, 300, 4, 1.0)
+    outcome = drive(NewtonFrankWolfe(epsilon=1e-300, max_iterations=1000), l2(x + 30.0, y, chi=1e4), rng0())
+    assert outcome.claimed_done or outcome.info["status"] == "stalled"
+    assert outcome.iterations < 100
+    assert outcome.info["epsilon"] < 1e-6
+
+
+def test_a_round_reads_every_point_twice_and_the_core_set_three_times():
     problem = l2(*clouds(2, 40, 30, 4, 1.0), chi=1e3)
     rounds = linear_newton._Rounds(problem)
     rounds.look()
     support, before = len(rounds.support), problem.kernel.counter.evaluations
     rounds.correct()
-    assert problem.kernel.counter.evaluations == before + support + problem.n
+    assert problem.kernel.counter.evaluations == before + 2 * support + problem.n
     rounds.look()
-    assert problem.kernel.counter.evaluations == before + support + 2 * problem.n + len(rounds.support)
+    assert problem.kernel.counter.evaluations == before + 2 * support + 2 * problem.n + len(rounds.support)
 
 
 def test_the_registry_finds_it():
