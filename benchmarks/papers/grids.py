@@ -14,7 +14,8 @@ class Grid:
 
     set : what tables call the data
     datasets, solvers : selections as ``harness compare`` takes them
-    C, gamma : None: the data set's own
+    C, gamma, kernel : None: the data set's own
+    target_gap : relative gap that each solver is asked for; None: its own stopping rule
     metrics : of the test scores, beside the accuracy
     limit : seconds inside a solver, then the run is stopped
     traced : the study keeps the runs' traces
@@ -31,6 +32,8 @@ class Grid:
     metrics: tuple[str, ...] = ()
     limit: float = 7200.0
     traced: bool = False
+    kernel: str | None = None
+    target_gap: float | None = None
 
     def __post_init__(self) -> None:
         if len(self.datasets) > 1 and len(self.seeds) > 1:

@@ -24,12 +24,14 @@ def make(
 ) -> None:
     """Write README.md and the pictures of what OUT/results.jsonl holds.
 
-    folder : of the study: published.csv, and README.md with the prose and the markers of the tables
+    folder : of the study: published.csv where the paper has numbers, and README.md with the prose and the markers of the tables
     """
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=folder, help="folder of results.jsonl and of what is written")
     out = parser.parse_args(arguments).out
-    results = Results(read_rows(out / "results.jsonl"), Published.read(folder / "published.csv"))
+    published = folder / "published.csv"
+    known = Published.read(published) if published.exists() else Published({})
+    results = Results(read_rows(out / "results.jsonl"), known)
     if not results.runs:
         parser.error(f"{out / 'results.jsonl'} holds no measurement; run {folder.name}/run.py --out {out} first.")
     page = out / "README.md"

@@ -102,6 +102,8 @@ class Runner:
             list(chosen.values()),
             self.registry.select_datasets(grid.datasets),
             formulations=list(grid.formulations),
+            kernel=grid.kernel,
+            target_gap=grid.target_gap,
             problem_values={} if grid.C is None else {"C": [grid.C]},
             kernel_values={} if grid.gamma is None else {"gamma": [grid.gamma]},
             seeds=list(grid.seeds),

@@ -3,6 +3,9 @@
 ``adult-split``  both parts of adult together, divided anew
 ``mnist-noise``  MNIST with some of the training labels flipped
 ``admissions``   an online solver with a record of where on the ramp each example lay when its turn came
+``ladder``       a solver from scratch to one accuracy after another, each with what it took
+``mushrooms-like``  one-hot attributes of mushrooms that a line divides, made up
+``simplices``    two regular simplices that face each other: the least core set of every accuracy is known
 ``test-scores``  the scores of the test points themselves, for what several classifiers decide together
 """
 
@@ -10,6 +13,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,9 +21,11 @@ from typing import Any
 import numpy as np
 
 from harness import (
+    L2SVC,
     CSVCNoBias,
     Dataset,
     DataSource,
+    HardMargin,
     Iterate,
     Problem,
     Solver,
@@ -135,6 +141,130 @@ class Admissions(Solver):
         yield Iterate(last.dual_coef, last.intercept, done=True, step=last.step, core_set=last.core_set, info=counts)
 
 
+@dataclass(frozen=True)
+class Ladder(Solver):
+    """``oracle`` from scratch to epsilon = 10^-1 and on down to ``least``, one accuracy after another, with empty caches.
+
+    info: ``levels``, for each accuracy reached a dict of ``epsilon``, ``iterations``, ``core_set``, ``evaluations``
+    (kernel values) and ``seconds`` (CPU); of what was going on at the end ``last_epsilon`` (epsilon_+; absent where the
+    solver does not say), ``last_iterations`` and ``last_seconds``; ``delta`` of Kumar & Yildirim, (19); ``ended``, why a
+    level was not reached, where that was not the time.
+    """
+
+    name = "ladder"
+    solves = (L2SVC, HardMargin)
+    exact = False
+    oracle: str = parameter("fw", "a solver of the hull formulations that takes a target gap")
+    least: float = parameter(1e-8, "the smallest epsilon", gt=0, le=0.1)
+    per_decade: int = parameter(2, "accuracies a factor of ten", ge=1)
+
+    @property
+    def accuracies(self) -> list[float]:
+        """The epsilons, the largest first."""
+        count = round(self.per_decade * np.log10(0.1 / self.least))
+        return [float(10.0 ** (-1.0 - k / self.per_decade)) for k in range(count + 1)]
+
+    def warm_ups(self) -> tuple[Solver, ...]:
+        """Return those of the solver on the ladder."""
+        return get_solver(self.oracle).warm_ups()
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        from harness_fw import delta_of
+
+        with problem.kernel.uncounted():
+            delta = delta_of(problem.kernel, problem.targets > 0)
+        info: dict[str, Any] = {"levels": [], "delta": delta}
+        accuracies = self.accuracies
+        for epsilon in accuracies:
+            kernel = problem.kernel.with_cache(problem.kernel.cache_mb)
+            again = type(problem)(kernel, problem.targets, problem.settings)
+            before, seconds = kernel.counter.evaluations, 0.0
+            iterates = get_solver(self.oracle).with_target_gap(2.0 * epsilon).iterates(again, rng.spawn(1)[0])
+            done = False
+            while not done:
+                began = time.process_time()
+                last = next(iterates, None)
+                seconds += time.process_time() - began
+                if last is None:
+                    break
+                done = last.done
+                info.update(last_iterations=last.step, last_seconds=seconds)
+                if last.info.get("epsilon_plus") is not None:
+                    info["last_epsilon"] = last.info["epsilon_plus"]
+                if done:
+                    costs = {"evaluations": kernel.counter.evaluations - before, "seconds": seconds}
+                    level = {"epsilon": epsilon, "iterations": last.step, "core_set": last.core_set, **costs}
+                    info["levels"] = [*info["levels"], level]
+                elif last.info.get("status"):
+                    info["ended"] = str(last.info["status"])
+                over = done and epsilon == accuracies[-1]
+                yield replace(last, done=over, info=dict(info))
+            if not done:
+                return
+
+
+@dataclass(frozen=True)
+class MushroomsLike(DataSource):
+    """22 attributes of up to 9 values, one-hot; a hidden rule of a few of them is +1 where it is above a margin."""
+
+    name = "mushrooms-like"
+    description = (
+        "Generated in the style of UCI Mushroom: 22 attributes, one-hot, separable by a line; +1 is poisonous."
+    )
+    n: int = parameter(2000, "training points; as many for testing", ge=2)
+    seed: int = parameter(0, "seed of the draw", ge=0)
+
+    def load(self) -> Dataset:
+        rng = np.random.default_rng(self.seed)
+        sizes = rng.integers(2, 10, 22)
+        chances = [rng.dirichlet(np.ones(size)) for size in sizes]
+        rule = rng.normal(size=int(sizes[:8].sum()))  # of the first attributes; the others are noise
+        points: list[Any] = []
+        while len(points) < 2 * self.n:
+            drawn = [rng.choice(size, 4 * self.n, p=chance) for size, chance in zip(sizes, chances, strict=True)]
+            x = np.hstack([np.eye(size)[column] for size, column in zip(sizes, drawn, strict=True)])
+            values = x[:, : len(rule)] @ rule
+            far = np.abs(values - np.median(values)) > 0.25
+            points += list(zip(x[far], np.where(values[far] > np.median(values), 1.0, -1.0), strict=True))
+        x, y = np.array([each for each, _ in points]), np.array([label for _, label in points])
+        parts = (x[: self.n], y[: self.n], x[self.n : 2 * self.n], y[self.n : 2 * self.n])
+        defaults = {"kernel": "linear", "C": 1.0}
+        return Dataset(self.label, *parts, content_sha256(*parts), defaults=defaults)
+
+
+@dataclass(frozen=True)
+class Simplices(DataSource):
+    """P = (h/2, e_i, 0) and Q = (-h/2, 0, e_j), i, j = 1 .. m: k of each class are h^2 + 2/k apart, squared.
+
+    By symmetry and convexity no choice of so many points is nearer to the optimum h^2 + 2/m: the least epsilon-core set
+    is known. All |p - q|^2 are h^2 + 2.
+    """
+
+    name = "simplices"
+    description = "Two regular simplices that face each other; the least core set of every accuracy is known."
+    m: int = parameter(500, "corners of each", ge=2)
+    height: float = parameter(0.5, "h, distance of the planes they lie in", gt=0)
+
+    def load(self) -> Dataset:
+        side = np.repeat([1.0, -1.0], self.m)
+        x = np.column_stack([0.5 * self.height * side, np.eye(2 * self.m)])
+        parts = (x, side, x[[0, self.m]], side[[0, self.m]])
+        return Dataset(self.label, *parts, content_sha256(*parts), defaults={"kernel": "linear", "C": 1.0})
+
+
+def least_core_set(m: int, height: float, epsilon: float) -> int:
+    """Return the size of the least epsilon-core set of :class:`Simplices`: (1 - epsilon) margin(X) <= margin(all).
+
+    With k and l points of the classes margin(X)^2 = h^2 + 1/k + 1/l.
+    """
+    optimum = height**2 + 2.0 / m
+    for size in range(2, 2 * m + 1):
+        k = size // 2
+        if (1.0 - epsilon) ** 2 * (height**2 + 1.0 / k + 1.0 / (size - k)) <= optimum * (1.0 + 1e-12):
+            return size
+    return 2 * m
+
+
 def encoded(targets: Any, scores: Any) -> str:  # noqa: ARG001  a metric is given both
     """Return the scores of the test points as base64 of little-endian float32; a record holds no arrays."""
     return base64.b64encode(np.asarray(scores, dtype="<f4").tobytes()).decode()
@@ -148,13 +278,13 @@ def decoded(text: str) -> Any:
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of the studies."""
-    return [Admissions]
+    return [Admissions, Ladder]
 
 
 @hookimpl
 def harness_datasets() -> list[type[DataSource]]:
     """Return the data sources of the studies."""
-    return [AdultSplit, MnistNoise]
+    return [AdultSplit, MnistNoise, MushroomsLike, Simplices]
 
 
 @hookimpl

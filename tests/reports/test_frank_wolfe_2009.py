@@ -1,0 +1,322 @@
+"""reports/frank-wolfe-2009: the ladder and the generated sets, a tiny run through the real sessions, and the tables."""
+
+import math
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from benchmarks.papers import command, page, sources
+from benchmarks.papers.frank_wolfe_2009 import figures, parts, plots, tables
+from benchmarks.papers.grids import Options
+from benchmarks.papers.markdown import NOT_MEASURED
+from benchmarks.papers.results import Published, Results
+from benchmarks.peers.measure import read_rows
+from harness import L2SVC, RBF, HardMargin, Iterate, KernelOracle, Linear, get_solver
+from harness.registry import load_registry
+from tests.plugins.points import overlapping
+from tests.reports.fabricated import HEADER, cells, row
+
+pytestmark = pytest.mark.timeout(900)  # sessions start a process for each solver, and compile
+FOLDER = Path(__file__).resolve().parents[2] / "reports" / "frank-wolfe-2009"
+
+
+def results(*rows):
+    return Results(rows, Published({}))
+
+
+# -- the ladder --------------------------------------------------------------------------------------------
+
+
+def climbed(ladder, problem):
+    return list(ladder.iterates(problem, np.random.default_rng(0)))
+
+
+def hulls(seed=0, n=60):
+    x, y = overlapping(seed, n=n)
+    return L2SVC.build(KernelOracle(RBF(0.5), x), y, {"C": 2.0})
+
+
+def test_each_level_is_a_run_from_scratch():
+    *_, last = climbed(sources.Ladder(oracle="fw", least=1e-4, per_decade=1), hulls())
+    assert last.done
+    assert [level["epsilon"] for level in last.info["levels"]] == pytest.approx([1e-1, 1e-2, 1e-3, 1e-4])
+    for level in last.info["levels"]:
+        problem = hulls()
+        *_, alone = get_solver("fw", epsilon=level["epsilon"]).iterates(problem, np.random.default_rng(0))
+        assert level["iterations"] == alone.step
+        assert level["core_set"] == alone.core_set
+        assert level["evaluations"] == problem.kernel.counter.evaluations
+        assert level["seconds"] > 0.0
+
+
+def test_delta_is_half_the_largest_squared_distance_and_not_counted():
+    problem = hulls()
+    first = next(iter(sources.Ladder(oracle="fw").iterates(problem, np.random.default_rng(0))))
+    alone = hulls()
+    next(iter(get_solver("fw", epsilon=0.1).iterates(alone, np.random.default_rng(0))))
+    assert problem.kernel.counter.evaluations == alone.kernel.counter.evaluations
+    gram = alone.kernel.block(np.arange(60), np.arange(60)) + 0.0
+    diagonal = alone.kernel.diagonal()
+    pairs = [
+        diagonal[i] + diagonal[j] - 2.0 * gram[i, j]
+        for i, j in combinations(range(60), 2)
+        if alone.targets[i] != alone.targets[j]
+    ]
+    assert first.info["delta"] == pytest.approx(0.5 * max(pairs))
+
+
+def test_hulls_that_meet_end_the_ladder():
+    x, y = np.array([[0.0], [2.0], [1.0], [3.0]]), np.array([1.0, 1.0, -1.0, -1.0])
+    problem = HardMargin.build(KernelOracle(Linear(), x), y, {})
+    *_, last = climbed(sources.Ladder(oracle="fw"), problem)
+    assert not last.done
+    assert last.info["levels"] == []
+    assert last.info["ended"] == "hulls intersect"
+
+
+def test_a_level_that_is_not_reached_leaves_where_it_stood(monkeypatch):
+    class GivesUp:
+        def with_target_gap(self, gap):
+            self.gap = gap
+            return self
+
+        def iterates(self, problem, rng):
+            coef = np.zeros(problem.n)
+            yield Iterate(coef, step=1, core_set=2, info={"epsilon_plus": 0.5})
+            yield Iterate(coef, step=7, core_set=2, done=self.gap > 0.05, info={"epsilon_plus": 0.02})
+
+    monkeypatch.setattr(sources, "get_solver", lambda name: GivesUp())
+    *_, last = climbed(sources.Ladder(oracle="x", least=1e-3, per_decade=1), hulls())
+    assert [level["iterations"] for level in last.info["levels"]] == [7]
+    assert (last.done, last.info["last_epsilon"], last.info["last_iterations"]) == (False, 0.02, 7)
+
+
+def test_the_accuracies_of_a_ladder():
+    assert sources.Ladder(least=1e-2, per_decade=2).accuracies == pytest.approx([1e-1, 10**-1.5, 1e-2])
+    assert sources.Ladder(least=0.1).accuracies == pytest.approx([0.1])
+
+
+# -- the generated sets ------------------------------------------------------------------------------------
+
+
+def test_mushrooms_are_one_hot_and_separable():
+    data = sources.MushroomsLike(n=150).load()
+    assert data.x_train.shape[0] == data.x_test.shape[0] == 150
+    assert set(np.unique(data.x_train)) == {0.0, 1.0}
+    assert (data.x_train.sum(axis=1) == 22).all()
+    assert min((data.y_train > 0).mean(), (data.y_train < 0).mean()) > 0.2
+    problem = HardMargin.build(KernelOracle(Linear(), data.x_train), data.y_train, {})
+    found = problem.certify(*_model(get_solver("fw", epsilon=0.5), problem))
+    assert found.margin_lower > 0.0
+    other = sources.MushroomsLike(n=150, seed=1).load()
+    assert other.sha256 != data.sha256
+
+
+def _model(solver, problem):
+    *_, last = solver.iterates(problem, np.random.default_rng(0))
+    return last.dual_coef, last.intercept
+
+
+@pytest.mark.parametrize(("m", "height"), [(3, 0.5), (4, 1.0)])
+@pytest.mark.parametrize("epsilon", [0.3, 0.1, 0.03, 0.001])
+def test_the_least_core_set_of_the_simplices(m, height, epsilon):
+    data = sources.Simplices(m=m, height=height).load()
+    whole = HardMargin.build(KernelOracle(Linear(), data.x_train), data.y_train, {})
+    exact = get_solver("qp")
+
+    def margin(members):
+        part = whole.restrict(np.array(members))
+        found = exact.solve(part)
+        return part.certify(found.dual_coef, found.intercept).margin_upper
+
+    optimum = margin(range(2 * m))
+    assert optimum == pytest.approx(math.sqrt(height**2 + 2.0 / m), rel=1e-6)
+    # by symmetry only the numbers of points matter
+    fitting = [
+        k + other
+        for k in range(1, m + 1)
+        for other in range(1, m + 1)
+        if (1.0 - epsilon) * margin([*range(k), *range(m, m + other)]) <= optimum * (1.0 + 1e-9)
+    ]
+    assert sources.least_core_set(m, height, epsilon) == min(fitting)
+
+
+# -- a tiny run --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_ladder_and_its_page(tmp_path, monkeypatch):
+    tiny = parts.Hulls("wdbc", "twonorm[n=80,n_test=50]", least=1e-3, rates=True, peers=True)
+    monkeypatch.setattr(parts, "SETS", {"wdbc": tiny})
+    for module in (figures, tables, plots):
+        monkeypatch.setattr(module, "SETS", {"wdbc": tiny})
+    for module in (parts, tables, plots):
+        monkeypatch.setattr(module, "SOLVERS", ("fw", "cvm"))
+    out = tmp_path / "out"
+    given = ["--out", str(out), "--store", str(tmp_path / "store.sqlite"), "--limit", "60"]
+    command.main(FOLDER, parts.PARTS, tuple(parts.SETS), "", arguments=given)
+    runs = [each for each in read_rows(out / "results.jsonl") if "status" in each]
+    assert [each["status"] for each in runs] == ["ok"] * 5
+    first = next(each for each in runs if each["solver"].startswith("ladder[oracle=fw,"))
+    assert [level["epsilon"] for level in first["info"]["levels"]] == pytest.approx([1e-1, 1e-2, 1e-3])
+    assert {each["formulation"] for each in runs} == {"l2-svc"}
+    assert all(each["relative_gap"] <= parts.GAP for each in runs if each["set"] == parts.peers_of("wdbc"))
+    page.make(FOLDER, tables.sections, plots.PICTURES, "", arguments=["--out", str(out)])
+    text = (out / "README.md").read_text()
+    assert f"| wdbc | fw | {first['info']['levels'][1]['iterations']:,} |" in text
+    assert (out / "rates.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("part", parts.PARTS)
+def test_every_solver_and_set_of_a_part_is_there(part):
+    registry = load_registry([str(Path(command.__file__).with_name("sources.py"))])
+    for grid in parts.PARTS[part](Options()):
+        assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
+        assert len(registry.select_datasets(grid.datasets)) == 1
+
+
+def test_the_command_line_names_sets_and_limit():
+    (grid,) = parts.ladder(Options(sets=("covtype-linear",), limit=3.0))
+    assert (grid.set, grid.kernel, grid.limit) == ("covtype-linear", "linear", 3.0)
+    assert {grid.target_gap for grid in parts.peers(Options())} == {parts.GAP}
+
+
+# -- what the tables make of rows --------------------------------------------------------------------------
+
+
+def level(epsilon, iterations, core_set=10, evaluations=2000, seconds=0.5):
+    return {
+        "epsilon": epsilon,
+        "iterations": iterations,
+        "core_set": core_set,
+        "evaluations": evaluations,
+        "seconds": seconds,
+    }
+
+
+def on_ladder(name, solver, *found, **changed):
+    label = parts.on_the_ladder(solver, parts.SETS[name])
+    info = {"levels": list(found), "delta": 2.0, **changed.pop("info", {})}
+    given = {"info": info, "primal": 0.02, "dual": 0.02, "relative_gap": 1e-6, "n_features": 3, **changed}
+    return row(name, label, **given)
+
+
+LINEAR = [level(10.0**-k, 100 * k, core_set=5 * k) for k in range(1, 9)]
+HYPERBOLIC = [level(10.0**-k, 2 * 10**k) for k in range(1, 4)]
+STOOD = {"last_epsilon": 5e-4, "last_iterations": 4000, "last_seconds": 1.0}
+
+
+def test_the_verdict_tells_a_linear_rate_from_one_of_1_over_k():
+    gilbert = on_ladder("usps", "gilbert", *HYPERBOLIC, status="budget", reason="stopped", info=STOOD)
+    good = tables.verdict(results(on_ladder("usps", "fw", *LINEAR), gilbert))
+    assert good == (
+        "* usps: fw reaches epsilon = 1e-08 in 800 iterations and 0.5 s, the last factor of ten with 1.14 times the "
+        "iterations (met); gilbert reaches 1e-03 in 2,000 iterations and stands at epsilon_+ = 0.0005 after 4,000 "
+        "iterations when its time is over (met)."
+    )
+    slow = on_ladder("usps", "fw", *HYPERBOLIC)
+    assert "fw ends at epsilon = 1e-03, the last factor of ten with 10.00 times the iterations (**missed**)" in (
+        tables.verdict(results(slow, gilbert))
+    )
+    both = tables.verdict(results(on_ladder("usps", "fw", *LINEAR), on_ladder("usps", "gilbert", *LINEAR)))
+    assert both.endswith("gilbert reaches 1e-08 in 800 iterations (**missed**).")
+
+
+def test_rates_are_a_line_a_solver():
+    found = tables.rates(results(on_ladder("usps", "fw", *LINEAR), on_ladder("usps", "mdm", *HYPERBOLIC)))
+    assert found.splitlines()[2:] == [
+        "| usps | fw | 200 | 400 | 600 | 800 |  | 1e-08 | 1.14 |",
+        "| usps | mdm | 200 |  |  |  |  | 1e-03 | 10.00 |",
+    ]
+
+
+def test_bounds_of_the_core_set():
+    (found,) = {figures.geometry(results(on_ladder("usps", "fw", *LINEAR)), "usps")}
+    assert found.zeta == pytest.approx(100.0)
+    assert found.excentricity == pytest.approx((81.0, 99.0))
+    assert found.lower_bound(0.1) == pytest.approx((407.0, 497.0))
+    iterations = 6.0 + 10.0 * 100.0 * math.log(100.0) + 32.0 * 100.0 / 0.1
+    assert found.upper_bound(0.1) == pytest.approx(2.0 + 2.0 * iterations)
+    text = tables.core_sets(results(on_ladder("usps", "fw", *LINEAR)))
+    assert "| usps | 1,000 | 1e-01 | 5 |  |  |  | 407 - 497 | 7.3e+04 |" in text
+
+
+def test_the_geometry_is_that_of_the_smallest_gap():
+    rough = on_ladder("usps", "gilbert", *HYPERBOLIC, primal=0.01, dual=0.03, relative_gap=0.67)
+    exact = on_ladder("usps", "fw", *LINEAR)
+    for order in ((rough, exact), (exact, rough)):
+        assert figures.geometry(results(*order), "usps").psi_lower == 0.02
+    assert figures.geometry(results(), "usps") is None
+
+
+def test_kernel_evaluations_are_in_rows():
+    found = tables.moderate(results(on_ladder("usps", "fw", *LINEAR)), "evaluations")
+    assert found.splitlines()[-1] == "| usps | 2 |  |  |  |  |  |  |"
+
+
+def test_the_peers_must_be_certified():
+    name = parts.peers_of("usps")
+    runs = [
+        row(name, "fw", cpu=1.0, support_vectors=30),
+        row(name, "gilbert", cpu=0.1, relative_gap=0.1),
+        row(name, "fw-fully-corrective", cpu=3.0, support_vectors=30),
+        row(name, parts.PEER, cpu=2.0),
+    ]
+    text = tables.peers(results(*runs))
+    assert "| usps | 3 % | **1** |  |  |  |  | 3 |  | 2 |" in text
+    said = tables.against_peer(results(*runs))
+    assert said == (
+        "* usps: the fastest, fw, is 2.0 times as fast as smo-block (met); slower than it: fw-fully-corrective."
+    )
+    dense = [{**each, "support_vectors": 500} for each in runs]
+    assert tables.against_peer(results(*dense)) == NOT_MEASURED
+    assert f"* {name}, gilbert: relative gap 0.1; " in tables.stopped(results(*runs))
+
+
+def test_stopped_runs_say_where_they_stood():
+    run = on_ladder("usps", "gilbert", *HYPERBOLIC, status="budget", reason="stopped at the limit", info=STOOD)
+    assert tables.stopped(results(run)) == (
+        "* usps, gilbert: reached 1e-03; epsilon_+ = 0.0005 after 4,000 iterations; stopped at the limit"
+    )
+    assert tables.stopped(results(on_ladder("usps", "fw", *LINEAR))) == "Nothing."
+    stalled = on_ladder("usps", "fw", *LINEAR, info={"ended": "stalled"})
+    assert tables.stopped(results(stalled)).endswith("reached 1e-08; stalled")
+
+
+def whole():
+    rows = [
+        on_ladder(name, solver, *(level(10.0**-k, 10 * k + place, core_set=3 * k) for k in range(1, 5)))
+        for name in parts.SETS
+        for place, solver in enumerate(parts.SOLVERS)
+    ]
+    usps = [each for each in rows if each["set"] != "usps"]
+    usps += [on_ladder("usps", solver, *LINEAR) for solver in parts.SOLVERS]
+    peers = [
+        row(parts.peers_of(name), solver, cpu=1.0 + place, support_vectors=9)
+        for name in parts.SETS
+        for place, solver in enumerate((*parts.SOLVERS, parts.PEER))
+    ]
+    return [HEADER, *usps, *peers]
+
+
+def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
+    found = results(*whole())
+    for name, text in tables.sections(found).items():
+        assert NOT_MEASURED not in text, name
+        assert len(set(cells(text))) <= 1, f"{name}: a line with more or fewer cells than the head"
+    for name, draw in plots.PICTURES.items():
+        assert draw(found, tmp_path / f"{name}.png"), name
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+        assert not draw(results(HEADER), tmp_path / "nothing.png"), "nothing to draw"
+
+
+def test_every_section_has_its_place_in_the_page():
+    text = (FOLDER / "README.md").read_text()
+    for name in tables.sections(results(HEADER)):
+        assert f"<!-- begin {name} -->\n" in text
+        assert f"<!-- end {name} -->" in text
+    assert all(f"({name}.png)" in text for name in plots.PICTURES)
