@@ -185,6 +185,11 @@ def test_repetitions_are_draws_where_the_data_are_drawn_and_seeds_elsewhere():
     assert [(g.datasets, g.seeds, g.solvers) for g in drawn] == [
         (("banana[realisation=1]", "banana[realisation=2]", "banana[realisation=3]"), (0,), ("lasvm", "libsvm"))
     ]
+    seeded = PaperSet("a", "banana[realisation={k1}]", 40.0, seeds=2).grids(["lasvm"], ["libsvm"], 2)
+    assert [(g.datasets, g.seeds, g.solvers) for g in seeded] == [
+        (("banana[realisation=1]", "banana[realisation=2]"), (0,), ("lasvm", "libsvm")),
+        (("banana[realisation=1]", "banana[realisation=2]"), (1,), ("lasvm",)),
+    ]
     fixed = PaperSet("b", "usps", 40.0).grids(["lasvm"], ["libsvm"], 3)
     assert [(g.datasets, g.seeds, g.solvers) for g in fixed] == [
         (("usps",), (0,), ("lasvm", "libsvm")),
