@@ -65,7 +65,9 @@ def figure8(results: Results, path: Path) -> bool:
         low, high = panel.get_xlim()
         narrow = high < 10.0 * low  # decades have too few ticks there
         panel.xaxis.set_major_locator(
-            mpl.ticker.MaxNLocator(5) if narrow else mpl.ticker.LogLocator(subs=(1.0, 2.0, 5.0))
+            mpl.ticker.MaxNLocator(5)
+            if narrow
+            else mpl.ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high < 50.0 * low else (1.0,))
         )
         panel.xaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
         panel.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
