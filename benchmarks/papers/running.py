@@ -180,9 +180,10 @@ def slim(record: Row, **named: Any) -> Row:
     """Return what a study keeps of a record.
 
     ``cpu`` and ``seconds`` are those inside the solver, without the conversion of the data to a library's own format;
-    ``error`` is in percent of the test points.
+    ``error`` is in percent of the test points. ``info`` of a run that was killed is that of its last trace point.
     """
-    info = dict(record["info"] or {})
+    left = record["trace"][-1].get("info") if record["trace"] else None
+    info = dict(record["info"] or left or {})
     wall, cpu = info.pop("conversion_seconds", 0.0), info.pop("conversion_cpu_seconds", 0.0)
     row = {**named, **{name: record.get(name) for name in _KEPT}}
     row["metrics"] = {name: value for name, value in (row["metrics"] or {}).items() if name != SCORES}

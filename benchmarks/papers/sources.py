@@ -157,6 +157,7 @@ class Ladder(Solver):
     oracle: str = parameter("fw", "a solver of the hull formulations that takes a target gap")
     least: float = parameter(1e-8, "the smallest epsilon", gt=0, le=0.1)
     per_decade: int = parameter(2, "accuracies a factor of ten", ge=1)
+    seconds: float = parameter(6.0, "CPU time for all accuracies together", gt=0)
 
     @property
     def accuracies(self) -> list[float]:
@@ -174,7 +175,7 @@ class Ladder(Solver):
         with problem.kernel.uncounted():
             delta = delta_of(problem.kernel, problem.targets > 0)
         info: dict[str, Any] = {"levels": [], "delta": delta}
-        accuracies = self.accuracies
+        accuracies, left = self.accuracies, self.seconds
         for epsilon in accuracies:
             kernel = problem.kernel.with_cache(problem.kernel.cache_mb)
             again = type(problem)(kernel, problem.targets, problem.settings)
@@ -184,7 +185,8 @@ class Ladder(Solver):
             while not done:
                 began = time.process_time()
                 last = next(iterates, None)
-                seconds += time.process_time() - began
+                spent = time.process_time() - began
+                seconds, left = seconds + spent, left - spent
                 if last is None:
                     break
                 done = last.done
@@ -198,7 +200,11 @@ class Ladder(Solver):
                 elif last.info.get("status"):
                     info["ended"] = str(last.info["status"])
                 over = done and epsilon == accuracies[-1]
+                if left <= 0.0 and not over:
+                    info["ended"] = f"its {self.seconds:g} s of CPU time are over"
                 yield replace(last, done=over, info=dict(info))
+                if left <= 0.0:
+                    return
             if not done:
                 return
 

@@ -14,6 +14,7 @@ from benchmarks.papers.frank_wolfe_2009 import figures, parts, plots, tables
 from benchmarks.papers.grids import Options
 from benchmarks.papers.markdown import NOT_MEASURED
 from benchmarks.papers.results import Published, Results
+from benchmarks.papers.running import slim
 from benchmarks.peers.measure import read_rows
 from harness import L2SVC, RBF, HardMargin, Iterate, KernelOracle, Linear, get_solver
 from harness.registry import load_registry
@@ -93,6 +94,20 @@ def test_a_level_that_is_not_reached_leaves_where_it_stood(monkeypatch):
     *_, last = climbed(sources.Ladder(oracle="x", least=1e-3, per_decade=1), hulls())
     assert [level["iterations"] for level in last.info["levels"]] == [7]
     assert (last.done, last.info["last_epsilon"], last.info["last_iterations"]) == (False, 0.02, 7)
+
+
+def test_a_ladder_ends_with_its_cpu_time():
+    *_, last = climbed(sources.Ladder(oracle="fw", seconds=1e-9), hulls())
+    assert not last.done
+    assert last.info["ended"] == "its 1e-09 s of CPU time are over"
+    assert len(last.info["levels"]) <= 1
+
+
+def test_a_run_that_was_killed_keeps_what_its_trace_has():
+    record = {"info": None, "trace": [{"info": {"a": 1}}, {"info": {"a": 2}}], "metrics": None}
+    assert slim(record)["info"] == {"a": 2}
+    assert slim({**record, "info": {"a": 3}})["info"] == {"a": 3}
+    assert slim({**record, "trace": []})["info"] == {}
 
 
 def test_the_accuracies_of_a_ladder():
@@ -237,7 +252,7 @@ def test_rates_are_a_line_a_solver():
 def test_bounds_of_the_core_set():
     (found,) = {figures.geometry(results(on_ladder("usps", "fw", *LINEAR)), "usps")}
     assert found.zeta == pytest.approx(100.0)
-    assert found.excentricity == pytest.approx((81.0, 99.0))
+    assert found.sigma == pytest.approx((81.0, 99.0))
     assert found.lower_bound(0.1) == pytest.approx((407.0, 497.0))
     iterations = 6.0 + 10.0 * 100.0 * math.log(100.0) + 32.0 * 100.0 / 0.1
     assert found.upper_bound(0.1) == pytest.approx(2.0 + 2.0 * iterations)
@@ -283,6 +298,9 @@ def test_stopped_runs_say_where_they_stood():
         "* usps, gilbert: reached 1e-03; epsilon_+ = 0.0005 after 4,000 iterations; stopped at the limit"
     )
     assert tables.stopped(results(on_ladder("usps", "fw", *LINEAR))) == "Nothing."
+    nowhere = {**STOOD, "last_epsilon": "inf"}  # as a record spells it
+    started = on_ladder("usps", "cvm", *HYPERBOLIC, status="budget", reason="stopped at the limit", info=nowhere)
+    assert tables.stopped(results(started)) == "* usps, cvm: reached 1e-03; stopped at the limit"
     stalled = on_ladder("usps", "fw", *LINEAR, info={"ended": "stalled"})
     assert tables.stopped(results(stalled)).endswith("reached 1e-08; stalled")
 

@@ -27,6 +27,11 @@ def course(results: Results, name: str, solver: str) -> Row | None:
     return found[-1] if found else None
 
 
+def finished(row: Row) -> bool:
+    """Return whether a run came to the end of its ladder."""
+    return row["status"] == "ok" and "ended" not in row["info"]
+
+
 def levels(results: Results, name: str, solver: str) -> list[Level]:
     """Return the accuracies that a solver reached and what each took, the largest epsilon first."""
     row = course(results, name, solver)
@@ -55,13 +60,13 @@ class Geometry:
         return self.delta / self.psi_lower
 
     @property
-    def excentricity(self) -> tuple[float, float]:
+    def sigma(self) -> tuple[float, float]:
         """Bounds of Gaertner and Jaggi's measure: (sqrt(zeta) - 1)^2 and zeta - 1 (Kumar & Yildirim, section 1)."""
         return (math.sqrt(self.delta / self.psi_upper) - 1.0) ** 2, self.zeta - 1.0
 
     def lower_bound(self, epsilon: float) -> tuple[float, float]:
-        """Return the range of excentricity / (2 epsilon) + 2, the core set that some hulls of this measure need."""
-        low, high = self.excentricity
+        """Return the range of sigma / (2 epsilon) + 2, the core set that some hulls of this measure need."""
+        low, high = self.sigma
         return low / (2.0 * epsilon) + 2.0, high / (2.0 * epsilon) + 2.0
 
     def upper_bound(self, epsilon: float) -> float:

@@ -13,7 +13,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from benchmarks.papers.frank_wolfe_2009.figures import course, geometry, levels, measured_sets
+from benchmarks.papers.frank_wolfe_2009.figures import course, finished, geometry, levels, measured_sets
 from benchmarks.papers.frank_wolfe_2009.parts import SETS, SOLVERS
 from benchmarks.papers.frank_wolfe_2009.tables import SHOWN
 from benchmarks.papers.results import Results
@@ -52,8 +52,8 @@ def rates(results: Results, path: Path) -> bool:
             for axes in (left, right):
                 axes.plot(x, y, "o-", color=COLOURS[solver], markersize=3, linewidth=1.2, label=solver)
             row = course(results, name, solver)
-            end = row["info"].get("last_epsilon") if row and row["status"] != "ok" else None
-            if row and x and end is not None and math.isfinite(end) and row["info"]["last_iterations"] > x[-1]:
+            end = float(row["info"].get("last_epsilon", math.inf)) if row and not finished(row) else math.inf
+            if row and x and math.isfinite(end) and row["info"]["last_iterations"] > x[-1]:
                 right.plot([x[-1], row["info"]["last_iterations"]], [y[-1], end], ":", color=COLOURS[solver])
                 right.plot(row["info"]["last_iterations"], end, "x", color=COLOURS[solver])
         left.set(xlim=(0, 1.05 * longest), xlabel="iterations", ylabel="epsilon", yscale="log", title=name)
@@ -66,7 +66,7 @@ def rates(results: Results, path: Path) -> bool:
 
 
 def _panels(names: Sequence[str], draw: Callable[[Any, str], None], title: str, path: Path) -> bool:
-    """Draw a panel for each problem against 1 / epsilon, both axes logarithmic."""
+    """Draw a panel for each problem against 1 / epsilon, both axes logarithmic unless ``draw`` changes them."""
     if not names:
         return False
     columns = min(3, len(names))
@@ -75,8 +75,8 @@ def _panels(names: Sequence[str], draw: Callable[[Any, str], None], title: str, 
         lines, columns, figsize=(3.7 * columns, 2.8 * lines + 0.7), layout="constrained", squeeze=False
     )
     for axes, name in zip(panels.flat, names, strict=False):
-        draw(axes, name)
         axes.set(xscale="log", yscale="log", xlabel="1 / epsilon", ylabel=title, title=name)
+        draw(axes, name)
         axes.grid(alpha=0.25)
     for axes in panels.flat[len(names) :]:
         axes.set_visible(False)
@@ -91,6 +91,9 @@ def _growth(results: Results, quantity: str, title: str, path: Path) -> bool:
             x = [1.0 / level["epsilon"] for level in reached]
             y = [level[quantity] for level in reached]
             axes.plot(x, y, "o-", color=COLOURS[solver], markersize=3, linewidth=1.2, label=solver)
+        if quantity == "core_set":  # it hardly grows: a logarithm would blow up what is little
+            axes.set_yscale("linear")
+            axes.set_ylim(bottom=0.0)
 
     return _panels(measured_sets(results), draw, title, path)
 

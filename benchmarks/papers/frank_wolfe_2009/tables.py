@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from benchmarks.papers.frank_wolfe_2009.figures import at, course, geometry, levels, measured_sets
+from benchmarks.papers.frank_wolfe_2009.figures import at, course, finished, geometry, levels, measured_sets
 from benchmarks.papers.frank_wolfe_2009.parts import GAP, PEER, SETS, SOLVERS, Hulls, on_the_ladder, peers_of
 from benchmarks.papers.markdown import NOT_MEASURED, machine, met, number, table
 from benchmarks.papers.results import Results
@@ -33,7 +34,7 @@ def problems(results: Results) -> str:
         size = f"{row['n_train']:,} x {row['n_features']}"
         cells = ["", "", ""]
         if found is not None:
-            low, high = found.excentricity
+            low, high = found.sigma
             cells = [number(found.zeta), f"{number(low)} - {number(high)}", number(math.sqrt(2.0 * found.psi_lower))]
         rows.append(
             [name, SETS[name].selection, kind(SETS[name]), number(row["C"]), number(row["gamma"]), size, *cells]
@@ -69,7 +70,7 @@ def last_factor(results: Results, name: str, solver: str) -> float | None:
 def verdict(results: Results) -> str:
     """Whether fw reaches epsilon = 1e-8 at a linear rate, and gilbert does not."""
     lines = []
-    for name in MUST:
+    for name in [each for each in MUST if each in measured_sets(results)]:
         ours, other = (course(results, name, solver) for solver in ("fw", "gilbert"))
         if ours is None or other is None:
             continue
@@ -85,15 +86,15 @@ def verdict(results: Results) -> str:
         far = levels(results, name, "gilbert")[-1]
         text += f" {met(linear)}; gilbert reaches {far['epsilon']:.0e} in {far['iterations']:,} iterations"
         standing = stood(other["info"])
-        text += f" and stands at {standing} when its time is over" if standing and other["status"] != "ok" else ""
+        text += f" and stands at {standing} when its time is over" if standing and not finished(other) else ""
         lines.append(f"{text} {met(at(results, name, 'gilbert', GOAL) is None)}.")
     return "\n".join(lines) or NOT_MEASURED
 
 
-def stood(info: dict[str, float]) -> str:
+def stood(info: dict[str, Any]) -> str:
     """Return where a run was in the level that it did not reach."""
-    epsilon = info.get("last_epsilon")
-    if epsilon is None or not math.isfinite(epsilon):
+    epsilon = float(info.get("last_epsilon", math.inf))  # a record spells infinity as text
+    if not math.isfinite(epsilon):
         return ""
     return f"epsilon_+ = {epsilon:.2g} after {info['last_iterations']:,} iterations"
 
@@ -199,9 +200,9 @@ def stopped(results: Results) -> str:
         for solver in SOLVERS:
             label = on_the_ladder(solver, SETS[name])
             for row in [each for each in results.runs if (each["set"], each["solver"]) == (name, label)][-1:]:
-                ended = row["info"].get("ended")
-                if row["status"] == "ok" and ended is None:
+                if finished(row):
                     continue
+                ended = row["info"].get("ended")
                 reached = levels(results, name, solver)
                 far = f"reached {reached[-1]['epsilon']:.0e}" if reached else "reached nothing"
                 standing = stood(row["info"])
