@@ -13,12 +13,15 @@ from harness_fw.reduced_hull import extreme, face_extreme
 from harness_fw.rows import Rows
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harness import Problem
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
     Index = np.ndarray[Any, np.dtype[np.int64]]
 
 YIELD_VALUES = 4_000_000  # kernel evaluations after which the caller gets a word in
+_ROWS_OF_A_REFRESH = 4  # iterations for each row that a refresh computed, at least, before the next one
 _NO_CAP = 2.0  # a cap that no weight reaches
 _ENDS = {names.DONE: "done", names.STALLED: "stalled"}
 
@@ -64,6 +67,8 @@ class Descent:
         self.floor = touching**2 * float(diagonal.max())
         self.drift = 0.0
         self.next_refresh = refresh
+        self._ahead: Iterator[None] | None = None  # a refresh under way: it may need many rows
+        self._rows_gone = 0  # rows that it computed
         self.norm_at_end = np.inf  # |w|^2 at the last end that scores from scratch did not confirm
         self._coef = np.zeros(n)
         self._begin()
@@ -150,6 +155,8 @@ class Descent:
             if reason == names.STEPS and self.taken < self.next_refresh:
                 return ""
             # an end is judged by scores from scratch; one that does not hold must at least have made progress
+            if not self._rows_at_hand(fetched_at_most):
+                return ""
             self.refresh()
             verdict = self._run(self.taken)
             if verdict == names.DONE and not self._reached():
@@ -178,18 +185,40 @@ class Descent:
         """Iterations so far."""
         return int(self.state.counts[names.TAKEN])
 
-    def refresh(self) -> None:
-        """Recompute the scores from the weights, and note how far the updated ones had drifted, over |w|^2.
-
-        Costs kernel evaluations only for support vectors whose rows had to make room.
-        """
+    def _normalise(self) -> None:
+        """Have the weights of each hull sum to 1 again: the free ones share what rounding has left."""
         for g in range(len(self.hulls)):
             _, weight = self._support(g)
             free = weight < self.cap
             if free.any():
                 weight[free] *= 1.0 - (weight.sum() - 1.0) / weight[free].sum()
+
+    def _rows_at_hand(self, fetched_at_most: int) -> bool:
+        """Go on with what a refresh needs until so many rows have been computed; True when it is all there."""
+        self._ahead = self._rows_ahead() if self._ahead is None else self._ahead
+        for _ in self._ahead:
+            if self.rows.computed >= fetched_at_most:
+                return False
+        self._ahead = None
+        return True
+
+    def _rows_ahead(self) -> Iterator[None]:
+        """Compute what the refresh needs, with pauses: the model is what it was meanwhile."""
+        before = self.rows.computed
+        self._normalise()
+        if isinstance(self.rows, Rows):
+            for g in range(len(self.hulls)):
+                yield from self.rows.ahead(*self._support(g))
+        self._rows_gone = self.rows.computed - before
+
+    def refresh(self) -> None:
+        """Recompute the scores from the weights, and note how far the updated ones had drifted, over |w|^2.
+
+        Costs kernel evaluations only for support vectors whose rows had to make room.
+        """
+        self._normalise()
         change = self._from_scratch(keep=False)
-        self.next_refresh = self.taken + self.refresh_every
+        self.next_refresh = self.taken + max(self.refresh_every, _ROWS_OF_A_REFRESH * self._rows_gone)
         if self.state.figures[names.NORM] > 0.0:
             self.drift = max(self.drift, change / float(self.state.figures[names.NORM]))
 

@@ -43,7 +43,9 @@ class HullDescent(Solver):
     bounded: ClassVar[tuple[type[Problem], ...]] = ()
 
     epsilon: float = parameter(1e-3, "relative accuracy of the margin at which it stops", gt=0, lt=1)
-    refresh: int = parameter(5000, "iterations after which the kept scores are recomputed from scratch", ge=1)
+    refresh: int = parameter(
+        5000, "iterations between recomputations of the scores, more if that takes many rows", ge=1
+    )
     cache_mb: float | None = parameter(None, "memory for kernel rows, MB; none: the problem's", gt=0)
     max_iterations: int | None = parameter(None, "iterations after which it gives up; none: no limit", ge=1)
     touching: float = parameter(_MEETING, "|w| over the largest |x| at which the hulls count as intersecting", gt=0)

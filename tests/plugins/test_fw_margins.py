@@ -217,3 +217,23 @@ def test_labels_order_duplicates_and_scale_do_not_matter(solver_class, form, see
     values = {"D": problem.cap} if form == "reduced" else {}
     scaled = close(formulation.build(oracle, y, values), 2.0)
     np.testing.assert_allclose(scaled.dual_coef, base.dual_coef, atol=1e-6)
+
+
+@pytest.mark.parametrize("solver_class", [FrankWolfe, NearestPoint])
+def test_a_refresh_that_computes_many_rows_pauses_and_changes_nothing_but_rounding(solver_class, monkeypatch):
+    x, y = clouds(0, 60, 90, 3, 1.0)
+    matrix = matrix_of(l2(x, y))
+    make = lambda: HardMargin.build(KernelOracle(Precomputed(), matrix), y)  # noqa: E731
+    plain = drive(solver_class(refresh=10**9, max_iterations=60), make(), rng0())
+    monkeypatch.setattr("harness_fw.descent.YIELD_VALUES", 1)  # a word for the caller after two rows
+    problem = make()
+    before, most, last = 0, 0, None
+    for last in solver_class(refresh=20, cache_mb=1e-9, max_iterations=60).iterates(problem, rng0()):
+        now = problem.kernel.counter.evaluations
+        if last.step > 0:
+            most = max(most, now - before)
+        before = now
+    assert last.step == plain.iterations == 60
+    assert last.core_set > 8, "a refresh computes more rows than one yield may"
+    assert most <= 6 * problem.n  # four rows in the memory, two of the next step
+    np.testing.assert_allclose(last.dual_coef, plain.dual_coef, atol=1e-10)
