@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
 from harness import L2SVC, HardMargin, Iterate, PolytopeDistance, ReducedHull, Solver, parameter
-from harness_fw.bounds import delta_bound, iteration_bound
+from harness_fw.bounds import delta_bound, paper_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,8 +92,7 @@ class HullDescent(Solver):
                 status = "max_iterations"
             if status == "done":
                 if isinstance(problem, self.bounded):
-                    psi = 0.5 * descent.margin_lower**2
-                    info["iteration_bound"] = iteration_bound(_delta(problem), psi, self.epsilon)
+                    info.update(paper_bounds(_delta(problem), descent.margin_lower, self.epsilon))
             elif status:
                 info.update(status=status, evidence=descent.evidence)
             yield Iterate(
