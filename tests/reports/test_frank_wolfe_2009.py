@@ -237,6 +237,8 @@ def test_the_verdict_tells_a_linear_rate_from_one_of_1_over_k():
     assert "fw ends at epsilon = 1e-03, the last factor of ten with 10.00 times the iterations (**missed**)" in (
         tables.verdict(results(slow, gilbert))
     )
+    far = on_ladder("usps", "fw", *(level(10.0**-k, 2 * 10**k) for k in range(1, 9)))
+    assert "with 10.00 times the iterations (**missed**); gilbert" in tables.verdict(results(far, gilbert))
     both = tables.verdict(results(on_ladder("usps", "fw", *LINEAR), on_ladder("usps", "gilbert", *LINEAR)))
     assert both.endswith("gilbert reaches 1e-08 in 800 iterations (**missed**).")
 

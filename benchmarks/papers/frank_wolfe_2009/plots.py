@@ -77,6 +77,9 @@ def _panels(names: Sequence[str], draw: Callable[[Any, str], None], title: str, 
     for axes, name in zip(panels.flat, names, strict=False):
         axes.set(xscale="log", yscale="log", xlabel="1 / epsilon", ylabel=title, title=name)
         draw(axes, name)
+        low, high = axes.get_ylim()
+        if axes.get_yscale() == "log" and high < 20.0 * low:  # less than a decade has ticks that run into each other
+            axes.set_ylim(low / 4.0, high * 4.0)
         axes.grid(alpha=0.25)
     for axes in panels.flat[len(names) :]:
         axes.set_visible(False)
@@ -94,8 +97,10 @@ def _growth(results: Results, quantity: str, title: str, path: Path) -> bool:
         if quantity == "core_set":  # it hardly grows: a logarithm would blow up what is little
             axes.set_yscale("linear")
             axes.set_ylim(bottom=0.0)
+        axes.set_xlim(7.0, 1.4 / SETS[name].least)
 
-    return _panels(measured_sets(results), draw, title, path)
+    names = [name for name in measured_sets(results) if any(levels(results, name, solver) for solver in SOLVERS)]
+    return _panels(names, draw, title, path)
 
 
 def iterations(results: Results, path: Path) -> bool:
