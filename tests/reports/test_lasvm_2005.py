@@ -389,6 +389,13 @@ def test_figure_6_compares_with_libsvm_s_largest_cache():
     assert "With 8 MB LASVM's time grows by 50 % on the worst digit; asked for: less than 30 % (**missed**)." in text
 
 
+def test_digits_of_different_sizes_are_not_mixed():
+    found = [row(name, parts.ONE) for name in ("mnist-8", "mnist-9-of-100", "mnist-0-of-100")]
+    stopped = row("mnist-1-of-100", "lasvm[max_support=20]")
+    assert tables.digits_of(results(*found, stopped)) == ["mnist-0-of-100", "mnist-9-of-100"]
+    assert tables.digits_of(results(stopped)) == []
+
+
 def test_differences_from_the_published_numbers_are_named():
     near = row("usps", "lasvm", error=0.43, support_vectors=201, kernel_evaluations=1.08e6)
     assert tables.differences(results(near)) == "None beyond that."

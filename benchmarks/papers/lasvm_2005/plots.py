@@ -158,7 +158,7 @@ def digits(results: Results, path: Path) -> bool:
             found = [(row + 0.25 * (shift - 1), value) for row, value in found if value is not None]
             if found:
                 axes.bar(*zip(*found, strict=True), width=0.25, color=colour, label=NAMES[solver])
-        axes.set_xticks(range(len(names)), [name.removeprefix("mnist-") for name in names])
+        axes.set_xticks(range(len(names)), [name[len("mnist-") :][0] for name in names])
         axes.set(title=title, xlabel="digit against the rest")
     for solver, colour in COLOURS.items():
         points = [

@@ -163,9 +163,15 @@ def figure4(results: Results) -> str:
 
 
 def digits_of(results: Results) -> list[str]:
-    """Return the sets of one digit against the rest, clean labels, by digit, where LASVM has seen every example."""
-    names = [name for name in results.sets if name.startswith("mnist-") and "noise" not in name]
-    return sorted(name for name in names if results.mean(name, ONE, "error") is not None)
+    """Return the sets of one digit against the rest, clean labels, by digit, where LASVM has seen every example.
+
+    Of sets of several sizes those of the size with the most digits.
+    """
+    sizes: dict[str, list[str]] = {}
+    for name in sorted(results.sets):
+        if name.startswith("mnist-") and "noise" not in name and results.mean(name, ONE, "error") is not None:
+            sizes.setdefault(name[len("mnist-8") :], []).append(name)
+    return max(sizes.values(), key=len, default=[])
 
 
 def by_digit(results: Results) -> str:
