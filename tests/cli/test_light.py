@@ -62,11 +62,11 @@ def test_import_is_light():
     ("words", "offered"),
     [
         ("harness co", ["compare", "completion"]),
-        ("harness compare --plugins fw", ["fw"]),
-        ("harness compare --plugins lasvm,fw", ["lasvm,fw"]),
+        ("harness compare --plugins gilb", ["gilbert"]),
+        ("harness compare --plugins lasvm,gilb", ["lasvm,gilbert"]),
         ("harness compare --plugins fw/g", ["fw/gilbert"]),
         ("harness compare --plugins lasvm[", []),
-        ("harness compare --plugins fw,fw", []),
+        ("harness compare --plugins gilbert,gilb", []),
         ("harness compare --datasets digits,bre", ["digits,breast-cancer"]),
         ("harness compare --kernel r", ["rbf"]),
         ("harness compare --formulation c-svc,l", ["c-svc,l2-svc"]),
@@ -86,15 +86,15 @@ def test_completion_is_light_and_right(index, words, offered):
 
 
 def test_a_missing_index_is_written_silently(tmp_path):
-    found, _ = complete("harness compare --plugins lasvm,fw", HARNESS_CACHE=str(tmp_path))
-    assert found == ["lasvm,fw"]
+    found, _ = complete("harness compare --plugins lasvm,gilb", HARNESS_CACHE=str(tmp_path))
+    assert found == ["lasvm,gilbert"]
     assert len(list(tmp_path.glob("names-*.json"))) == 1
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 0}', '{"version": 1, "files": 3}'])
 def test_a_damaged_index_is_rebuilt(index, text):
     index.write_text(text)
-    assert complete("harness compare --plugins fw", HARNESS_CACHE=str(index.parent))[0] == ["fw"]
+    assert complete("harness compare --plugins gilb", HARNESS_CACHE=str(index.parent))[0] == ["gilbert"]
     assert json.loads(index.read_text())["names"]["plugins"]
 
 
@@ -109,7 +109,7 @@ def test_a_changed_plugin_makes_the_index_stale(index):
 
 
 def test_a_cache_that_cannot_be_written_is_no_error():
-    assert complete("harness compare --plugins fw", HARNESS_CACHE="/proc/nowhere")[0] == ["fw"]
+    assert complete("harness compare --plugins gilb", HARNESS_CACHE="/proc/nowhere")[0] == ["gilbert"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
