@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from harness.solver import Solver
 
 
+_MANY = 5  # formulations of a solver that follows the others in a study
+
+
 def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> list[RunSpec]:
     """Return the runs of a study in the order they are carried out.
 
@@ -78,7 +81,7 @@ def formulations_of(solver: Solver, study: Study, task: str = "classification") 
     if not fitting(solver):
         return [solver.solves[0]]  # a row that says which data it needs
     chosen = [item.solver for item in study.solvers if isinstance(item, Chosen) and fitting(item.solver)]
-    narrow = [other for other in chosen if len(other.solves) < 4] or chosen[:1]
+    narrow = [other for other in chosen if len(other.solves) < _MANY] or chosen[:1]
     about = {fitting(other)[0].name for other in narrow}
     return [cls for cls in fitting(solver) if cls.name in about] or fitting(solver)[:1]
 
