@@ -42,7 +42,7 @@ def hulls(seed=0, n=60):
 
 
 def test_each_level_is_a_run_from_scratch():
-    *_, last = climbed(sources.Ladder(oracle="fw", least=1e-4, per_decade=1), hulls())
+    *_, last = climbed(sources.Ladder(oracle="fw", least=1e-4, per_decade=1, seconds=300.0), hulls())
     assert last.done
     assert [level["epsilon"] for level in last.info["levels"]] == pytest.approx([1e-1, 1e-2, 1e-3, 1e-4])
     for level in last.info["levels"]:
