@@ -41,10 +41,6 @@ class HardMargin(Problem):
     parameter_class: ClassVar[type] = HardMarginParameters
     constraints = "y_i dual_coef_i >= 0, summing to 1 over each class"
 
-    def restrict(self, indices: Any) -> Problem:
-        indices = np.asarray(indices, dtype=np.intp)
-        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
-
     @property
     def caps(self) -> tuple[float, float]:
         """Upper bounds of u_i (positives) and v_j (negatives); 1 for full hulls."""

@@ -31,10 +31,6 @@ class MistakeDriven(Problem):
     parameter_class = MistakeDrivenParameters
     constraints = "y_i dual_coef_i >= 0"
 
-    def restrict(self, indices: Any) -> Problem:
-        indices = np.asarray(indices, dtype=np.intp)
-        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
-
     def feasibility_violation(self, dual_coef: Vector) -> float:
         scale = float(np.abs(dual_coef).max(initial=0.0))
         return float(np.max(-self.targets * dual_coef, initial=0.0)) / scale if scale > 0.0 else 0.0

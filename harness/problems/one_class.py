@@ -53,10 +53,6 @@ class OneClass(Problem):
         """The upper bound of a coefficient, 1 / (nu n)."""
         return 1.0 / (self.nu * self.n)
 
-    def restrict(self, indices: Any) -> Problem:
-        indices = np.asarray(indices, dtype=np.intp)
-        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
-
     def dual_form(self) -> DualForm:
         # a cap of 1 or more is implied by the sum: kept out of reach, it never decides the intercept
         upper = np.full(self.n, self.cap if self.cap < 1.0 else 2.0)

@@ -38,10 +38,6 @@ class PolytopeDistance(Problem):
     parameter_class = PolytopeDistanceParameters
     constraints = "dual_coef_i >= 0 and sum dual_coef = 1"
 
-    def restrict(self, indices: Any) -> Problem:
-        indices = np.asarray(indices, dtype=np.intp)
-        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
-
     def dual_form(self) -> DualForm:
         # the sum implies a cap of 1: kept out of reach, it never decides the intercept
         upper = np.full(self.n, 2.0)

@@ -115,9 +115,13 @@ class Problem(ABC):
         """The formulation's parameters by name."""
         return parameters.values_of(self.settings)
 
-    @abstractmethod
     def restrict(self, indices: Any) -> Problem:
-        """Return the same formulation over the points ``indices``; its evaluations count to the same run."""
+        """Return the same formulation over the points ``indices``; its evaluations count to the same run.
+
+        A formulation with more of its own for each point overrides this.
+        """
+        indices = np.asarray(indices, dtype=np.intp)
+        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
 
     def dual_form(self) -> DualForm:
         """Return the box-constrained dual that a solver for every formulation works on.

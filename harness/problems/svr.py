@@ -52,10 +52,6 @@ class EpsSVR(Problem):
         """Half the width of the tube."""
         return float(self.settings.epsilon)
 
-    def restrict(self, indices: Any) -> Problem:
-        indices = np.asarray(indices, dtype=np.intp)
-        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
-
     def dual_form(self) -> DualForm:
         y, zero, cost = self.targets, np.zeros(self.n), np.full(self.n, self.C)
         # without a tube the price of both signs is the same, and one variable has them both

@@ -116,8 +116,6 @@ class RunSpec:
         """Return the SHA-256 of the run and what its result depends on: code, versions, data, machine."""
         asked = self.as_dict()
         if not self.core_set_oracle:
-            del asked[
-                "core_set_oracle"
-            ]  # as it was before there was such a certificate: the store's rows are still good
+            del asked["core_set_oracle"]  # as before there was such a certificate: the store's rows are still good
         text = json.dumps([asked, dict(surroundings)], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -1,13 +1,13 @@
-"""Frank-Wolfe with away steps, and Gilbert's algorithm: nearest points of two convex hulls.
+"""Frank-Wolfe, core sets and the nearest points of convex hulls.
+
+``fw``, ``gilbert``, ``fw-pairwise``, ``mdm``, ``nearest-point`` move one vertex or pair an iteration (solvers.py; the
+rules and their papers are in rules.py); ``fw-fully-corrective`` and ``cvm`` solve a growing core set exactly
+(corrective.py, cvm.py); ``fw-newton`` does so on w itself, for linear l2-svc (linear_newton.py).
 
 P. Kumar and E. A. Yildirim, "A linearly convergent linear-time first-order algorithm for support vector
-classification with a core set result" (2009), Algorithm 1; without its away steps it is the algorithm of
-E. G. Gilbert, "An iterative procedure for computing the minimum of a quadratic form on a convex set",
-SIAM Journal on Control 4(1), 1966.
-
-Scores <w, phi(x)> of all points and |w|^2 are kept and updated by (48), (49): an iteration costs the
-rows of two vertices, 2 n kernel evaluations, and none for a vertex whose row is still in memory. The
-paper prints the cross term of |w|^2 at an add-iteration with the wrong sign; it is +2 lambda (1 - lambda) <w, z>.
+classification with a core set result" (2009), give epsilon_+ and epsilon_-, (10) and (11), by which they stop (cvm: if
+asked for a gap). The paper prints the cross term of |w|^2 at an add-iteration with the wrong sign; it is
++2 lambda (1 - lambda) <w, z>.
 """
 
 from __future__ import annotations

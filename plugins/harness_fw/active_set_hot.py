@@ -1,4 +1,4 @@
-"""The compiled loops of the core set: pair descent on its kernel matrix, and sums of kernel rows.
+"""The compiled loops of the core set: pair descent on its kernel matrix.
 
 Members of a core set lie in one or two panels, one a class: places begin[s] .. begin[s] + size[s] - 1 of every array,
 so that each loop runs over neighbours. Everything is signed by the label: matrix[a, b] = y_a y_b k(a, b), and
@@ -7,23 +7,18 @@ score[a] = y_a <w, phi(a)> = sum_b weight_b matrix[a, b].
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 
-Reals = np.ndarray[Any, np.dtype[np.float64]]
-Integers = np.ndarray[Any, np.dtype[np.int64]]
+from harness_fw.state import Integers, Reals, compiled
 
 # why the descent came back
 STEPS, SOLVED, TOUCHING, STALLED = range(4)
 
 _TINY = 1e-14  # of the diagonal: stands for a curvature of zero, two points on top of each other
 _PATIENCE = 100  # steps in a row that do not make |w|^2 smaller: rounding is at work
-_BLOCK = 1024  # columns whose sums stay in the first-level cache
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _extremes(score: Reals, weight: Reals, cap: float, begin: int, end: int) -> tuple[int, int]:
     """Return the place of the smallest score of a weight below its cap, and of the largest of one in use; -1 if none."""
     lowest, near, highest, far = np.inf, -1, -np.inf, -1
@@ -36,7 +31,7 @@ def _extremes(score: Reals, weight: Reals, cap: float, begin: int, end: int) -> 
     return near, far
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _partner(matrix: Reals, weight: Reals, score: Reals, near: int, begin: int, end: int) -> int:
     """Return the place whose weight, moved to ``near``, promises the largest gain, (g_k - g_i)^2 / |phi_k - phi_i|^2."""
     row, own, level = matrix[near], matrix[near, near], score[near]
@@ -51,7 +46,7 @@ def _partner(matrix: Reals, weight: Reals, score: Reals, near: int, begin: int, 
     return chosen
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _pair(
     matrix: Reals, weight: Reals, score: Reals, begin: Integers, size: Integers, caps: Reals
 ) -> tuple[float, int, int, int]:
@@ -70,7 +65,7 @@ def _pair(
     return total, worst, near, _partner(matrix, weight, score, near, begin[worst], begin[worst] + size[worst])
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def _shift(weight: Reals, near: int, far: int, step: float, cap: float) -> float:
     """Move ``step`` of weight from ``far`` to ``near``, what they have room for; bounds are met exactly."""
     if step >= weight[far] and weight[far] <= cap - weight[near]:
@@ -87,7 +82,7 @@ def _shift(weight: Reals, near: int, far: int, step: float, cap: float) -> float
     return step
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def descend(
     matrix: Reals,
     weight: Reals,
@@ -137,27 +132,3 @@ def descend(
         if idle > _PATIENCE:
             return STALLED, taken + 1
     return STEPS, steps
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def combine(rows: Reals, places: Integers, weight: Reals, out: Reals) -> None:
-    """Set out to sum_k weight_k rows[places_k], (n,), reading each row once."""
-    n, count = len(out), len(places)
-    for start in range(0, n, _BLOCK):
-        part = out[start : min(start + _BLOCK, n)]
-        stop = start + len(part)
-        for k in range(len(part)):
-            part[k] = 0.0
-        q = 0
-        while q + 4 <= count:
-            a, b = rows[places[q], start:stop], rows[places[q + 1], start:stop]
-            c, d = rows[places[q + 2], start:stop], rows[places[q + 3], start:stop]
-            u, v, s, t = weight[q], weight[q + 1], weight[q + 2], weight[q + 3]
-            for k in range(len(part)):
-                part[k] += (u * a[k] + v * b[k]) + (s * c[k] + t * d[k])
-            q += 4
-        while q < count:
-            a, u = rows[places[q], start:stop], weight[q]
-            for k in range(len(part)):
-                part[k] += u * a[k]
-            q += 1

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_fw import active_set_hot as hot
+from harness_fw import hot
+from harness_fw.bounds import delta_bound
+from harness_fw.reduced_hull import extreme, farthest_on_face, nearest_on_hull
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -69,20 +71,17 @@ class Hulls:
         scores = self.sign * sum(self.sign[point] * row_of(point) for point in chosen)
         found = []
         for side, cap in zip(self.sides, self.caps, strict=True):
-            count = min(len(side), int(np.ceil(1.0 / cap - 1e-9)))
-            weights = np.full(count, cap)
-            weights[-1] = 1.0 - cap * (count - 1)
-            found.append((lowest(scores, side, count), weights))
+            places, weights = extreme(scores[side], cap)
+            found.append((side[places], weights))
         return found
 
     def delta(self) -> float:
         """Return a bound of delta, (19) of Kumar & Yildirim, half the largest |z|^2 over all vertices, from k(x, x)."""
-        longest = sum(float(np.sqrt(self.diagonal[side].max())) for side in self.sides)
-        return 0.5 * longest * longest
+        return delta_bound(self.diagonal, self.sign > 0.0)
 
     def near(self, scores: Vector) -> float:
         """Return <w, z>, the smallest value over all vertices, from the signed ``scores``, (n,)."""
-        return sum(greedy(scores[side], cap) for side, cap in zip(self.sides, self.caps, strict=True))
+        return sum(nearest_on_hull(scores[side], cap) for side, cap in zip(self.sides, self.caps, strict=True))
 
     def far(self, scores: Vector, weights: Vector) -> float:
         """Return the largest value over the vertices of the smallest face that holds ``weights``, (n,).
@@ -91,23 +90,10 @@ class Hulls:
         """
         total = 0.0
         for side, cap in zip(self.sides, self.caps, strict=True):
-            values, own = scores[side], weights[side]
-            fixed = (own >= cap) if cap < 1.0 else np.zeros(len(own), dtype=bool)
-            free = (own > 0.0) & ~fixed
-            mass = 1.0 - cap * int(fixed.sum())
-            total += cap * float(values[fixed].sum())
-            if free.any() and mass > 1e-12:
-                total -= mass * greedy(-values[free], min(1.0, cap / mass))
+            used = side[weights[side] > 0.0]
+            # a cap of 1 is implied by the sum: kept out of reach, no weight stays there
+            total += farthest_on_face(scores[used], weights[used], cap if cap < 1.0 else 2.0)
         return total
-
-
-def greedy(values: Vector, cap: float) -> float:
-    """Return the minimum of <values, u> over u on the simplex with u_i <= cap: the smallest values at the cap each."""
-    if cap >= 1.0:
-        return float(values.min())
-    count = min(len(values), int(np.ceil(1.0 / cap - 1e-9)))
-    smallest = np.sort(np.partition(values, count - 1)[:count])
-    return cap * float(smallest[:-1].sum()) + (1.0 - cap * (count - 1)) * float(smallest[-1])
 
 
 def lowest(scores: Vector, candidates: Index, count: int) -> Index:
@@ -178,8 +164,8 @@ class MemberRows:
         """Return K coef, (n,), from the rows held and, for support without a row, from the kernel."""
         support = np.flatnonzero(coef)
         held = support[self._place[support] >= 0]
-        total = np.empty(len(coef))
-        hot.combine(self._rows, self._place[held], coef[held], total)
+        total = np.zeros(len(coef))
+        hot.add_rows(total, self._rows, self._place[held], coef[held])
         if len(held) < len(support):
             rest = coef.copy()
             rest[held] = 0.0

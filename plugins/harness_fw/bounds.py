@@ -85,5 +85,9 @@ def delta_of(kernel: KernelOracle, positive: Mask) -> float:
 
 
 def delta_bound(diagonal: Vector, positive: Mask) -> float:
-    """Return 1/2 (max |phi(p)| + max |phi(q)|)^2 >= delta, from the diagonal alone."""
-    return 0.5 * float(np.sqrt(diagonal[positive].max()) + np.sqrt(diagonal[~positive].max())) ** 2
+    """Return 1/2 (max |phi(p)| + max |phi(q)|)^2 >= delta, from the diagonal alone.
+
+    One hull, all ``positive``, is the pair of it and the origin.
+    """
+    longest = np.sqrt(diagonal[positive].max()) + np.sqrt(diagonal[~positive].max(initial=0.0))
+    return 0.5 * float(longest) ** 2

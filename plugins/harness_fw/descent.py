@@ -9,7 +9,8 @@ import numpy as np
 from harness import PolytopeDistance, ReducedHull
 from harness_fw import hot, rules
 from harness_fw import state as names
-from harness_fw.reduced_hull import extreme, face_extreme
+from harness_fw.bounds import delta_bound
+from harness_fw.reduced_hull import extreme, farthest_on_face, nearest_on_hull
 from harness_fw.rows import Rows
 
 if TYPE_CHECKING:
@@ -206,9 +207,8 @@ class Descent:
         """Compute what the refresh needs, with pauses: the model is what it was meanwhile."""
         before = self.rows.computed
         self._normalise()
-        if isinstance(self.rows, Rows):
-            for g in range(len(self.hulls)):
-                yield from self.rows.ahead(*self._support(g))
+        for g in range(len(self.hulls)):
+            yield from self.rows.ahead(*self._support(g))
         self._rows_gone = self.rows.computed - before
 
     def refresh(self) -> None:
@@ -243,11 +243,7 @@ class Descent:
         """<w, x> of the point of each hull that lies least far along w, signed: with caps the greedy sum."""
         if not self.capped:
             return [float(self.state.scores[near]) for near in self.state.near]
-        found = []
-        for begin, end in self.hulls:
-            points, weights = extreme(self.state.scores[begin:end], self.cap)
-            found.append(float(weights @ self.state.scores[begin:end][points]))
-        return found
+        return [nearest_on_hull(self.state.scores[begin:end], self.cap) for begin, end in self.hulls]
 
     @property
     def epsilons(self) -> tuple[float, float]:
@@ -258,8 +254,7 @@ class Descent:
         norm, apart = float(figures[names.NORM]), 0.0
         for g in range(len(self.hulls)):
             points, weights = self._support(g)
-            chosen, chosen_weights = face_extreme(-state.scores[points], weights, self.cap)
-            apart += float(chosen_weights @ state.scores[points][chosen])
+            apart += farthest_on_face(state.scores[points], weights, self.cap)
         return 1.0 - sum(self.nearest) / norm, apart / norm - 1.0
 
     @property
@@ -284,6 +279,11 @@ class Descent:
         """<w, z> / |w|, a lower bound of the optimal margin; 0 where w is."""
         norm = float(self.state.figures[names.NORM])
         return sum(self.nearest) / norm**0.5 if norm > 0.0 else 0.0
+
+    @property
+    def delta(self) -> float:
+        """A bound of delta, (19)."""
+        return delta_bound(self.state.diagonal, self._signs > 0)
 
     @property
     def evidence(self) -> str:

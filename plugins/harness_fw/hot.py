@@ -181,10 +181,19 @@ def add_rows(out: Reals, rows: Reals, places: Integers, weights: Reals) -> None:
     for start in range(0, len(out), BLOCK):
         stop = min(start + BLOCK, len(out))
         part = out[start:stop]
-        for r in range(len(places)):
+        r = 0
+        while r + 4 <= len(places):  # four rows at a time: ``out`` is read and written once for all of them
+            a, b = rows[places[r], start:stop], rows[places[r + 1], start:stop]
+            c, d = rows[places[r + 2], start:stop], rows[places[r + 3], start:stop]
+            u, v, s, t = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
+            for k in range(len(part)):
+                part[k] += (u * a[k] + v * b[k]) + (s * c[k] + t * d[k])
+            r += 4
+        while r < len(places):
             row, weight = rows[places[r], start:stop], weights[r]
             for k in range(len(part)):
                 part[k] += weight * row[k]
+            r += 1
 
 
 @compiled

@@ -17,6 +17,8 @@ from harness_fw.composed import ComposedDescent
 from harness_fw.descent import Descent
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harness import KernelOracle
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -64,6 +66,10 @@ class Points:
         scores = self.signs * self.pass_over(w)[self.order]
         scores[points] += self.features.ridge * weights
         return scores
+
+    def ahead(self, points: Index, weights: Vector) -> Iterator[None]:
+        """As of :class:`Rows`: a pass needs nothing that takes a pause to prepare."""
+        return iter(())
 
     def vectors(self, points: Index) -> Vector:
         """Return the signed features of ``points``, (q, d)."""

@@ -7,13 +7,12 @@ touches the scores of support vectors alone.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from harness_fw.rules import choose, finish, look, measure, move_support, plan
-from harness_fw.state import NEAREST, STEPS, WANTED, Integers, Reals, State
+from harness_fw.state import NEAREST, STEPS, WANTED, Integers, Reals, State, compiled
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def select(state: State, rule: int, epsilon: float, floor: float) -> int:
     """Judge the scores and choose the points of the next step; return why the run ends, STEPS if it does not."""
     verdict = measure(state, rule, epsilon, floor)
@@ -22,7 +21,7 @@ def select(state: State, rule: int, epsilon: float, floor: float) -> int:
     return verdict
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def step(state: State, rule: int, cap: float, vectors: Reals, parts: Reals, ridge: float) -> bool:
     """Plan a step and change the weights and w; the scores are those of before. Return False if there is no step.
 
@@ -56,7 +55,7 @@ def step(state: State, rule: int, cap: float, vectors: Reals, parts: Reals, ridg
     return True
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def take_scores(state: State, raw: Reals, order: Integers, signs: Reals, parts: Reals, ridge: float) -> None:
     """Set the scores from <w, x_i>, and what follows from scores: nearest and farthest points, <u_g, w>, <u_g, u_g>.
 
@@ -79,7 +78,7 @@ def take_scores(state: State, raw: Reals, order: Integers, signs: Reals, parts: 
         state.own[g] = np.dot(parts[g], parts[g]) + ridge * squares
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def settle(state: State, raw: Reals, order: Integers, signs: Reals, parts: Reals, ridge: float) -> None:
     """Take the scores after a step, and count it."""
     take_scores(state, raw, order, signs, parts, ridge)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
-from harness_fw.state import Reals
+from harness_fw.state import Reals, compiled
 
 _FLAT = 1e-12  # of the slope at the beginning: a slope that is as good as 0
 _ROUNDS = 60  # halvings or better of an interval
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def slacks(targets: Reals, products: Reals, bias: float, out: Reals) -> None:
     """Set out to max(0, 1 - y (<w, x> + bias)); all (n,)."""
     for i in range(len(out)):
@@ -19,7 +18,7 @@ def slacks(targets: Reals, products: Reals, bias: float, out: Reals) -> None:
         out[i] = slack if slack > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def best_bias(targets: Reals, products: Reals, bias: float) -> float:
     """Return the b at which the slacks of both classes have the same sum: the least sum of squares.
 
@@ -50,7 +49,7 @@ def best_bias(targets: Reals, products: Reals, bias: float) -> float:
     return bias
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def slope_at(step: float, straight: float, bent: float, chi: float, targets: Reals, now: Reals, change: Reals) -> float:
     """Return the derivative of 1/2 |w|^2 + chi/2 sum slack^2 after ``step`` of a direction, along it.
 
@@ -65,7 +64,7 @@ def slope_at(step: float, straight: float, bent: float, chi: float, targets: Rea
     return straight + step * bent - chi * total
 
 
-@njit(cache=True, nogil=True, error_model="numpy")
+@compiled
 def best_step(straight: float, bent: float, chi: float, targets: Reals, now: Reals, change: Reals) -> float:
     """Return the step in (0, 1] at which the derivative vanishes, or 1 if it is not positive there.
 

@@ -45,3 +45,15 @@ def face_extreme(values: Vector, weights: Vector, cap: float) -> tuple[Index, Ve
         return fixed, np.full(len(fixed), cap)
     points, shares = extreme(values[free], cap / mass)
     return np.concatenate([fixed, free[points]]), np.concatenate([np.full(len(fixed), cap), mass * shares])
+
+
+def nearest_on_hull(values: Vector, cap: float) -> float:
+    """Return the least <values, u> over the hull of :func:`extreme`."""
+    points, weights = extreme(values, cap)
+    return float(weights @ values[points])
+
+
+def farthest_on_face(values: Vector, weights: Vector, cap: float) -> float:
+    """Return the largest <values, u> over the face of :func:`face_extreme`."""
+    points, shares = face_extreme(-values, weights, cap)
+    return float(shares @ values[points])

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
 from harness import L2SVC, HardMargin, Iterate, PolytopeDistance, ReducedHull, Solver, parameter
-from harness_fw.bounds import delta_bound, paper_bounds
+from harness_fw.bounds import paper_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +92,7 @@ class HullDescent(Solver):
                 status = "max_iterations"
             if status == "done":
                 if isinstance(problem, self.bounded):
-                    info.update(paper_bounds(_delta(problem), descent.margin_lower, self.epsilon))
+                    info.update(paper_bounds(descent.delta, descent.margin_lower, self.epsilon))
             elif status:
                 info.update(status=status, evidence=descent.evidence)
             yield Iterate(
@@ -128,14 +128,6 @@ class HullDescent(Solver):
             cache_mb=cache_mb,
             refresh=self.refresh,
         )
-
-
-def _delta(problem: Problem) -> float:
-    """Return a bound of delta, (19); one hull is the pair of it and the origin."""
-    diagonal = problem.kernel.diagonal()
-    if isinstance(problem, PolytopeDistance):
-        return 0.5 * float(diagonal.max())
-    return delta_bound(diagonal, problem.targets > 0)
 
 
 @final

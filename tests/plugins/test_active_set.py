@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from harness_fw import active_set_hot as hot
 from harness_fw.active_set import ActiveSet
-from harness_fw.active_set_points import greedy
+from harness_fw.hot import add_rows
+from harness_fw.reduced_hull import nearest_on_hull
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,8 +74,8 @@ def test_the_descent_leaves_what_lies_between_the_panels_alone():
 def test_sums_of_rows(n, count):
     rng = np.random.default_rng(n + count)
     rows, places, weight = rng.normal(size=(10, n)), rng.permutation(10)[:count], rng.normal(size=count)
-    out = np.full(n, np.nan)
-    hot.combine(rows, places, weight, out)
+    out = np.zeros(n)
+    add_rows(out, rows, places, weight)
     np.testing.assert_allclose(out, weight @ rows[places] if count else np.zeros(n), atol=1e-12)
 
 
@@ -153,4 +154,4 @@ def test_the_greedy_sum_is_the_minimum_over_the_reduced_hull(cap):
 
     values = np.random.default_rng(0).normal(size=11)
     found = linprog(values, A_eq=np.ones((1, 11)), b_eq=[1.0], bounds=(0.0, cap))
-    assert greedy(values, cap) == pytest.approx(found.fun)
+    assert nearest_on_hull(values, cap) == pytest.approx(found.fun)
