@@ -12,8 +12,8 @@ import pytest
 from harness.registry import load_registry
 from harness.testing import SolverConformance
 
-FIRST_PARTY = ("fw", "lasvm", "peers", "perceptron", "qp", "smo")
-NAMED_OTHERWISE = ("peers", "perceptron")  # no solver of theirs carries the plugin's name
+FIRST_PARTY = ("fw", "lasvm", "peers", "perceptron", "qp", "sampling", "smo")
+NAMED_OTHERWISE = ("peers", "perceptron", "sampling")  # no solver of theirs carries the plugin's name
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,9 @@ SETTINGS = {
     "fw-newton": HULL,
     "cvm": HULL,
     "gilbert": SLOW,
+    "optmargin": Setting({"r": 6}, gap=1e-4),
+    "optsoftmargin": Setting({"r": 12}, gap=1e-4),
+    "randsvm": Setting({"r": 12}),
     "libsvm": Setting(),
     "liblinear": Setting(gap=None),
     "sklearnex": Setting(),

@@ -1,0 +1,20 @@
+"""Plugin `sampling`: an exact solver on random samples, again and again, until no example outside violates.
+
+``optmargin``, ``optsoftmargin`` and ``randsvm`` double the weights of violators (rounds.py); ``randsvm-1`` keeps the
+support vectors and adds violators (randsvm.py). :func:`smallest_separating_k` chooses the k of a reduced hull.
+"""
+
+from __future__ import annotations
+
+from harness import Solver, hookimpl
+from harness_sampling.hulls import PerClassHull, smallest_separating_k
+from harness_sampling.oracle import OracleFailure
+from harness_sampling.solvers import OptMargin, OptSoftMargin, RandSVM
+
+__all__ = ["OptMargin", "OptSoftMargin", "OracleFailure", "PerClassHull", "RandSVM", "smallest_separating_k"]
+
+
+@hookimpl
+def harness_solvers() -> list[type[Solver]]:
+    """Return the solvers of this plugin."""
+    return [OptMargin, OptSoftMargin, RandSVM]

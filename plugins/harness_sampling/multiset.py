@@ -1,0 +1,111 @@
+"""The multiset of Balcazar et al. 2008, section 2.1: x_i in u(x_i) copies, u a power of two, in exact integers.
+
+Weights that double pass every float and every machine integer after a few hundred rounds; Python's integers do not.
+What is kept is the exponent of each point that was ever doubled, so that memory follows those, not n.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    Index = np.ndarray[Any, np.dtype[np.int64]]
+    Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+_MACHINE = 1 << 62  # totals below are drawn from by numpy in one call
+
+
+class Multiset:
+    """The points 0 .. n - 1, each in 2^t copies; t counts its doublings and is 0 at first."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        self._raised: Index = np.empty(0, dtype=np.int64)  # points with t > 0, ascending
+        self._exponent: Index = np.empty(0, dtype=np.int64)  # their t
+
+    @property
+    def total(self) -> int:
+        """u(X), the number of copies of all points."""
+        return self.n - len(self._raised) + _copies(self._exponent)
+
+    def exponents(self) -> Index:
+        """Return t of every point, (n,)."""
+        found = np.zeros(self.n, dtype=np.int64)
+        found[self._raised] = self._exponent
+        return found
+
+    def weight(self, members: Mask) -> int:
+        """Return the copies of the points in ``members``, (n,) bool."""
+        raised = members[self._raised]
+        return int(np.count_nonzero(members)) - int(np.count_nonzero(raised)) + _copies(self._exponent[raised])
+
+    def double(self, members: Mask) -> None:
+        """Double the copies of each point in ``members``, (n,) bool."""
+        points = np.flatnonzero(members)
+        merged = np.union1d(self._raised, points)
+        exponent = np.zeros(len(merged), dtype=np.int64)
+        exponent[np.searchsorted(merged, self._raised)] = self._exponent
+        exponent[np.searchsorted(merged, points)] += 1
+        self._raised, self._exponent = merged, exponent
+
+    def draw(self, r: int, rng: np.random.Generator) -> Index:
+        """Return the points of r copies drawn without replacement, (r,), ascending; a point may come several times.
+
+        Every set of r copies has the same probability: the law of the points is the multivariate hypergeometric one.
+        Costs O(r) numbers by R. W. Floyd's method (Bentley & Floyd, CACM 30(9), 1987), whatever r is to the total.
+
+        Raises
+        ------
+        ValueError : fewer than 0 or more copies than there are.
+        """
+        total = self.total
+        if not 0 <= r <= total:
+            raise ValueError(f"{r} copies asked of a multiset of {total}; ask for 0 to {total}.")
+        chosen: set[int] = set()
+        for last, copy in enumerate(_uniform(total - r, total, rng), start=total - r):
+            chosen.add(last if copy in chosen else copy)
+        return self._points(sorted(chosen))
+
+    def _points(self, copies: list[int]) -> Index:
+        """Return the points that ``copies``, ascending, belong to: numbered level by level, the copies of a point together."""
+        found, start, first = [], 0, 0
+        for level in (0, *np.unique(self._exponent).tolist()):
+            count = self.n - len(self._raised) if level == 0 else int(np.count_nonzero(self._exponent == level))
+            stop, last = start + (count << level), first
+            while last < len(copies) and copies[last] < stop:
+                last += 1
+            place = np.array([(copy - start) >> level for copy in copies[first:last]], dtype=np.int64)
+            found.append(self._never_raised(place) if level == 0 else self._raised[self._exponent == level][place])
+            start, first = stop, last
+        return np.sort(np.concatenate(found))
+
+    def _never_raised(self, place: Index) -> Index:
+        """Return the points at the places ``place`` among those with t = 0."""
+        before = self._raised - np.arange(len(self._raised))  # points with t = 0 before each raised one
+        return np.asarray(place + np.searchsorted(before, place, side="right"), dtype=np.int64)
+
+
+def _copies(exponents: Index) -> int:
+    """Return the sum of 2^t, exactly."""
+    counts = np.bincount(exponents) if len(exponents) else np.empty(0, dtype=np.int64)
+    return sum(int(count) << level for level, count in enumerate(counts) if count)
+
+
+def _uniform(first: int, stop: int, rng: np.random.Generator) -> list[int]:
+    """Return for each j in first .. stop - 1 a whole number drawn uniformly from 0 .. j."""
+    if stop <= _MACHINE:
+        numbers: list[int] = rng.integers(0, np.arange(first, stop), endpoint=True).tolist()
+        return numbers
+    return [_below(j + 1, rng) for j in range(first, stop)]
+
+
+def _below(bound: int, rng: np.random.Generator) -> int:
+    """Return a whole number drawn uniformly from 0 .. bound - 1, of any size, by rejection."""
+    bits = (bound - 1).bit_length()
+    size = -(-bits // 8)
+    while True:
+        number = int.from_bytes(rng.bytes(size), "little") >> (8 * size - bits)
+        if number < bound:
+            return number

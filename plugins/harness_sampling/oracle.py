@@ -1,0 +1,236 @@
+"""The subproblem oracle: any exact solver of the registry, named as on the command line, driven and not trusted.
+
+A solver is asked for a relative gap, and its answer is certified on the sample from its coefficients. An answer that
+does not hold is asked for again, ten times as exact; then the run ends with the round and the oracle's name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import (
+    Certificate,
+    HardMargin,
+    HarnessError,
+    Iterate,
+    PluginError,
+    Problem,
+    ReducedHull,
+    Solver,
+    UsageError,
+    get_solver,
+)
+
+if TYPE_CHECKING:
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Index = np.ndarray[Any, np.dtype[np.int64]]
+
+_ATTEMPTS = 4  # of one subproblem, each asked for a tenth of the gap
+_SMALLEST = 1e-13  # relative gap that nobody is asked for less than
+_MEETING = 1e-9  # |w|^2 below this part of the largest k(x, x), and no certificate: the hulls meet
+
+
+class OracleFailure(PluginError):
+    """The oracle raised, ran out of time, or returned what its certificate does not confirm."""
+
+
+def configured(text: str) -> Solver:
+    """Return the registry's solver for ``name`` or ``name[parameter=value,...]``.
+
+    Raises
+    ------
+    UsageError : an unknown solver or parameter, or brackets that do not match.
+    """
+    name, bracket, inside = text.strip().partition("[")
+    if not bracket:
+        return get_solver(name)
+    if not inside.endswith("]"):
+        raise UsageError(f"'{text}' has a '[' without its ']'; write name[parameter=value,...].")
+    values = {}
+    for pair in _outside_brackets(inside[:-1]):
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise UsageError(f"'{text}': '{pair}' is not parameter=value; write for example fw[epsilon=1e-6].")
+        values[key.strip()] = value.strip()
+    return get_solver(name.strip(), **values)
+
+
+def _outside_brackets(text: str) -> list[str]:
+    """Return the parts between the commas that are in no bracket."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter == "[") - (letter == "]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def restated(problem: Problem, oracle: Solver) -> Problem | None:
+    """Return ``problem`` as a formulation that ``oracle`` solves: itself, or the same hulls by another name; else None."""
+    known = {cls.name for cls in oracle.solves}
+    if problem.name in known:
+        return problem
+    if not isinstance(problem, HardMargin) or min(problem.caps) < 1.0:
+        return None
+    if problem.name == HardMargin.name and ReducedHull.name in known:
+        return ReducedHull(problem.kernel, problem.targets, ReducedHull.parameter_class(D=1.0))
+    if problem.name == ReducedHull.name and HardMargin.name in known:
+        return HardMargin(problem.kernel, problem.targets, HardMargin.parameter_class())
+    return None
+
+
+def refusal(owner: str, name: str, problem: Problem) -> str | None:
+    """Return why the oracle called ``name`` cannot serve ``owner`` on ``problem``, in a sentence; None if it can."""
+    try:
+        oracle = configured(name)
+    except UsageError as error:
+        return f"{owner}: oracle='{name}': {error}"
+    if restated(problem, oracle) is None:
+        solved = ", ".join(cls.name for cls in oracle.solves)
+        return f"{owner}: the oracle '{name}' solves {solved}, not {problem.name}; name one that does."
+    return None
+
+
+@dataclass
+class Answer:
+    """A certified solution of a subproblem.
+
+    coef : (r,) feasible coefficients, intercept : b
+    scores : (r,) K coef
+    meeting : the hulls of the sample meet: w = 0, and with it in every larger set
+    """
+
+    coef: Vector
+    intercept: float
+    scores: Vector
+    certificate: Certificate
+    meeting: bool = False
+
+
+@dataclass
+class Oracle:
+    """One run's oracle and what it cost.
+
+    name : as the user wrote it
+    seconds : limit of one call, None: none; looked at when the solver yields
+    gap : relative gap asked for
+    """
+
+    name: str
+    gap: float
+    limit: float | None = None
+    calls: int = 0
+    again: int = 0
+    seconds: float = 0.0
+    evaluations: int = 0
+    solver: Solver | None = None  # the one called ``name`` if None
+
+    def __post_init__(self) -> None:
+        if self.solver is None:
+            self.solver = configured(self.name)
+
+    def solve(self, problem: Problem, start: Vector | None, where: str) -> Iterator[Answer | None]:
+        """Work on ``problem``; yields None where the host may stop the run, and at last the certified answer.
+
+        Parameters
+        ----------
+        start : (r,) coefficients to start from, made feasible here; None: the solver's own
+        where : what a failure is told to have happened in
+
+        Raises
+        ------
+        OracleFailure : the sentence names ``where`` and the oracle.
+        """
+        assert self.solver is not None
+        stated = restated(problem, self.solver)
+        reason = "it does not solve " + problem.name if stated is None else self.solver.skip(stated)
+        if stated is None or reason is not None:
+            raise OracleFailure(f"{where}: the oracle '{self.name}' refused {problem.n:,} points: {reason}")
+        wanted, feasible, deadline = self.gap, _feasible(problem, start), _deadline(self.limit)
+        for attempt in range(_ATTEMPTS):
+            last: Iterate | None = None
+            try:
+                for last in self._iterates(stated, wanted, feasible):
+                    if deadline is not None and not last.done and time.perf_counter() > deadline:
+                        raise OracleFailure(f"{where}: the oracle '{self.name}' was stopped after {self.limit:g} s.")
+                    yield None
+                answer = self._certified(problem, last)
+            except OracleFailure:
+                raise
+            except HarnessError as error:
+                raise OracleFailure(f"{where}: the oracle '{self.name}' failed: {error}") from error
+            except Exception as error:  # whatever a stranger's solver raises
+                kind = type(error).__name__
+                raise OracleFailure(f"{where}: the oracle '{self.name}' failed: {kind}: {error}") from error
+            reached = answer.certificate.relative_gap
+            if answer.meeting or (reached is not None and reached <= self.gap):
+                yield answer
+                return
+            self.again += attempt < _ATTEMPTS - 1
+            feasible, wanted = answer.coef, max(0.1 * wanted, _SMALLEST)
+        told = "no gap" if reached is None else f"a relative gap of {reached:.2g}"
+        raise OracleFailure(
+            f"{where}: the oracle '{self.name}' is uncertified: {told} on {problem.n:,} points, asked for {self.gap:.2g}."
+        )
+
+    def _iterates(self, problem: Problem, gap: float, start: Vector | None) -> Iterator[Iterate]:
+        """Drive the solver to its end, its clock and its kernel evaluations noted."""
+        assert self.solver is not None
+        solver, counter = self.solver.with_target_gap(gap), problem.kernel.counter
+        rng = np.random.default_rng(0)
+        warm: Any = getattr(solver, "iterates_from", None)
+        iterates = iter(solver.iterates(problem, rng) if start is None or warm is None else warm(problem, rng, start))
+        self.calls += 1
+        counter.oracle_calls += 1
+        try:
+            while True:
+                began, before = time.perf_counter(), counter.evaluations
+                try:
+                    found = next(iterates, None)
+                finally:
+                    self.seconds += time.perf_counter() - began
+                    spent = counter.evaluations - before
+                    self.evaluations += spent
+                    counter.oracle_evaluations += spent
+                if found is None:
+                    return
+                yield found
+                if found.done:
+                    return
+        finally:
+            close = getattr(iterates, "close", None)
+            if close is not None:
+                close()
+
+    def _certified(self, problem: Problem, last: Iterate | None) -> Answer:
+        """Return the last model with its certificate; its scores are the wrapper's own kernel evaluations."""
+        if last is None or last.dual_coef is None:
+            raise PluginError("it ended without dual coefficients.")
+        coef, intercept = problem.checked(last.dual_coef, last.intercept)
+        scores = problem.kernel.expand(coef)
+        found = problem.certificate(coef, intercept, scores)
+        meeting = False
+        if isinstance(problem, HardMargin):
+            certified = found.relative_gap is not None and found.relative_gap <= self.gap
+            floor = 0.0 if certified else _MEETING * problem.largest_diagonal()
+            meeting = found.margin_upper == 0.0 or float(coef @ scores) <= floor
+        return Answer(coef, intercept, scores, found, meeting)
+
+
+def _deadline(seconds: float | None) -> float | None:
+    return None if seconds is None else time.perf_counter() + seconds
+
+
+def _feasible(problem: Problem, start: Vector | None) -> Vector | None:
+    """Return coefficients within the problem's constraints near ``start``."""
+    if start is None or not start.any():
+        return None
+    form = problem.dual_form()
+    return form.coef(form.variables(start))

@@ -1,0 +1,46 @@
+"""One pass over all points in blocks: the scores of a model with few support vectors, never more than a block of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from harness import KernelOracle
+
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+_VALUES = 1 << 26  # kernel values of a block: a fraction of a second
+_FEWEST, _MOST = 1 << 14, 1 << 18  # points of a block
+_BYTES = 32 << 20  # of points of a block that are mapped from a file
+
+
+def scores_in_blocks(kernel: KernelOracle, coef: Vector) -> Iterator[tuple[int, int, Vector]]:
+    """Yield (first, last, K[first:last] coef) over all points; n x support kernel evaluations.
+
+    coef : (n,)
+
+    Points mapped from a file are laid out for the kernel block by block: laid out as a whole they would fill the memory.
+    """
+    support = np.flatnonzero(coef)
+    step = min(_MOST, max(_FEWEST, _VALUES // max(1, len(support))))
+    mapped = not kernel.is_linear and _is_mapped(kernel.points)
+    if mapped:
+        step = min(step, max(1, _BYTES // (8 * kernel.points.shape[1])))
+    weights = coef[support]
+    for first in range(0, kernel.n, step):
+        last = min(first + step, kernel.n)
+        block = np.arange(first, last)
+        if not mapped:
+            yield first, last, kernel.expand(coef, block)
+            continue
+        part = kernel.restrict(np.concatenate([support, block]))
+        own = np.zeros(part.n)
+        own[: len(support)] = weights
+        yield first, last, part.expand(own, np.arange(len(support), part.n))
+
+
+def _is_mapped(points: Any) -> bool:
+    return isinstance(points, np.memmap) or isinstance(getattr(points, "base", None), np.memmap)

@@ -1,0 +1,128 @@
+"""``optmargin``, ``optsoftmargin`` (Balcazar et al. 2008) and ``randsvm`` (RandSVM, Algorithm 1): one loop, three rules."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+from harness import CSVC, EpsSVR, HardMargin, Iterate, ReducedHull, Solver, UsageError, parameter
+from harness_sampling.oracle import configured, refusal
+from harness_sampling.rounds import Plan, Rounds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy as np
+
+    from harness import Problem
+
+_ORACLE = "exact solver of the subproblems, by name: smo-block, qp, smo, fw[epsilon=1e-6], ..."
+_ORACLE_SECONDS = "give up when the oracle works longer on one subproblem, wall seconds; none: no limit"
+
+
+@dataclass(frozen=True)
+class Wrapper(Solver):
+    """What the sampling solvers have in common: an oracle, and kernel evaluations that can be counted if its can."""
+
+    oracle: str = parameter("smo-block", _ORACLE)
+    epsilon: float = parameter(1e-6, "relative duality gap of a solution without violators", gt=0, lt=1)
+    oracle_seconds: float | None = parameter(None, _ORACLE_SECONDS, gt=0)
+
+    @property
+    def observable(self) -> bool:  # type: ignore[override]
+        """False over a black box: what it evaluates is part of the run and cannot be counted."""
+        try:
+            return bool(configured(self.oracle).observable)
+        except UsageError:
+            return True
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with epsilon = gap."""
+        return self.replaced(epsilon=min(gap, 0.5))
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse an oracle that is not there or does not solve the formulation."""
+        return refusal(self.name, self.oracle, problem)
+
+    def warm_ups(self) -> tuple[Solver, ...]:
+        """Return this solver with samples of a few points, so that the pass over the others is compiled too."""
+        return (self, self.replaced(**self._small()))
+
+    def _small(self) -> dict[str, Any]:
+        return {"r": 4, "max_rounds": 3}
+
+
+@dataclass(frozen=True)
+class WeightedSampling(Wrapper):
+    """Sampling by weights that double at violators."""
+
+    delta: int | Literal["adaptive", "bound"] = parameter(
+        "adaptive",
+        "combinatorial dimension; adaptive: from 4, doubled when it is not borne out; bound: the paper's k (n + 1)",
+    )
+    r: int | None = parameter(None, "copies in a sample; none: 6 delta^2", ge=1)
+    max_rounds: int | None = parameter(None, "give up after so many rounds; none: see the solver", ge=1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.delta, int) and self.delta < 1:
+            raise UsageError(
+                f"solver '{self.name}': delta={self.delta}; a solution rests on one example at least: give 1 or more, "
+                "adaptive or bound."
+            )
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield after each round, and within rounds where the host may stop the run."""
+        yield from Rounds(self._plan(), problem, rng).iterates()
+
+    def _plan(self) -> Plan:
+        return Plan(
+            owner=self.name,
+            oracle=self.oracle,
+            gap=self.epsilon,
+            delta=self.delta,
+            r=self.r,
+            max_rounds=self.max_rounds,
+            oracle_seconds=self.oracle_seconds,
+            doubles_k=bool(getattr(self, "doubles_k", False)),
+        )
+
+
+@dataclass(frozen=True)
+class OptMargin(WeightedSampling):
+    """OptMargin: the separable case by random sampling, weights doubled at violators (Balcazar et al. 2008, Fig. 1).
+
+    It ends when no example violates the local solution, whatever r and the seed. With a given delta it gives up after
+    ten times the rounds that Theorem 2.2 expects; the adaptive scheme doubles delta and r until all points are the
+    sample.
+    """
+
+    name = "optmargin"
+    solves: ClassVar[tuple[type[Problem], ...]] = (HardMargin,)
+
+
+@dataclass(frozen=True)
+class OptSoftMargin(WeightedSampling):
+    """OptSoftMargin: reduced hulls by random sampling, weights doubled at violators (Balcazar et al. 2008, Fig. 3).
+
+    Ends as OptMargin does. A local solution with w = 0 shows that k = 1 / D is too small for all points (Theorem 6.1).
+    """
+
+    name = "optsoftmargin"
+    solves: ClassVar[tuple[type[Problem], ...]] = (ReducedHull, HardMargin)
+
+    doubles_k: bool = parameter(
+        False, "double k = 1 / D and go on where a local solution has w = 0; the model is then that of the last k"
+    )
+
+
+@dataclass(frozen=True)
+class RandSVM(WeightedSampling):
+    """RandSVM, Algorithm 1: OptSoftMargin's loop for c-svc and eps-svr, violators by the optimality conditions.
+
+    The combinatorial dimension is the number of support vectors: a set with many of them ends with all points as the
+    sample. ``randsvm-1`` is the algorithm for such sets.
+    """
+
+    name = "randsvm"
+    solves: ClassVar[tuple[type[Problem], ...]] = (CSVC, EpsSVR)

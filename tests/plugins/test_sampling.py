@@ -1,0 +1,290 @@
+"""optmargin, optsoftmargin, randsvm: the optimum whatever the sample, the rounds as the paper has them, the edges."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from harness_sampling import OptMargin, OptSoftMargin, RandSVM
+from harness_sampling.rounds import expected_rounds
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import RBF, Budget, HardMargin, KernelOracle, Linear, Poly, UsageError, drive
+from tests.plugins.hull_problems import clouds, hard
+from tests.plugins.points import overlapping
+from tests.plugins.sampling_problems import HARD, SOFT, exact, finished, reduced, svc, svr, wave
+
+# -- the optimum, whatever the sample ----------------------------------------------------------------
+
+
+def violators(problem, last, slack):
+    """Return the points that break the constraints of (P1) or (P2), with thresholds read off the whole set."""
+    scores = problem.kernel.expand(last.dual_coef)
+    outside = last.dual_coef == 0.0
+    found = []
+    for sign, cap in zip((1.0, -1.0), problem.caps, strict=True):
+        members = problem.targets == sign
+        k = math.ceil(1.0 / cap - 1e-9)
+        level = np.sort(sign * scores[members & ~outside])[:k][-1]
+        found += np.flatnonzero(members & outside & (sign * scores < level - slack)).tolist()
+    return found
+
+
+@pytest.mark.parametrize("name", HARD)
+@pytest.mark.parametrize(("r", "seed"), [(None, 0), (5, 1), (12, 2), (40, 3)])
+def test_optmargin_reaches_the_optimum_for_any_sample_size_and_seed(name, r, seed):
+    problem = HARD[name]()
+    last, found = finished(OptMargin(r=r), problem, seed)
+    assert last.done
+    assert last.info["status"] == "done"
+    assert found.relative_gap <= 1e-6 + 1e-12
+    assert found.dual == pytest.approx(exact(problem).dual, rel=1e-6)
+    assert violators(problem, last, 1e-6 * 2.0 * found.dual) == []
+
+
+@pytest.mark.parametrize("name", SOFT)
+@pytest.mark.parametrize(("r", "seed"), [(None, 0), (20, 1), (60, 2)])
+def test_optsoftmargin_reaches_the_optimum_for_any_sample_size_and_seed(name, r, seed):
+    problem = SOFT[name]()
+    last, found = finished(OptSoftMargin(r=r), problem, seed)
+    assert last.done
+    assert found.relative_gap <= 1e-6 + 1e-12
+    assert found.dual == pytest.approx(exact(problem).dual, rel=1e-6)
+    assert violators(problem, last, 1e-5 * 2.0 * found.dual) == []
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: svc(*overlapping(3, n=120), C=1.0),
+        lambda: svc(*clouds(5, 100, 100, 2, 8.0), C=10.0, kernel=Linear()),
+        lambda: svc(*overlapping(4, n=90), C=1.0, class_weight="balanced"),
+        lambda: svr(*wave(120), C=1.0, epsilon=0.3),
+        lambda: svr(*wave(80), C=0.5, epsilon=0.0),
+    ],
+)
+def test_randsvm_reaches_the_optimum_of_c_svc_and_eps_svr(make, seed):
+    problem = make()
+    last, found = finished(RandSVM(r=25), problem, seed)
+    assert last.done
+    assert found.relative_gap <= 1e-6 + 1e-12
+    assert found.dual == pytest.approx(exact(problem).dual, rel=2e-6)
+
+
+def test_it_ends_before_all_points_are_the_sample_where_few_matter():
+    problem = hard(*clouds(40, 2000, 2000, 2, 9.0))
+    last, found = finished(OptMargin(), problem)
+    assert last.done
+    assert not last.info["solved_at_once"]
+    assert max(last.info["log_sample"]) < 400
+    assert found.relative_gap <= 1e-6 + 1e-12
+
+
+# -- the rounds --------------------------------------------------------------------------------------
+
+
+def test_the_rounds_of_a_known_dimension_are_within_the_theorem():
+    """Theorem 2.2: 6 delta ln m on average; delta = 3 for the nearest points of two polygons."""
+    rounds = []
+    for seed in range(20):
+        problem = hard(*clouds(50 + seed, 400, 400, 2, 9.0))
+        last, _ = finished(OptMargin(delta=3), problem, seed)
+        assert last.done
+        assert last.info["r"] == 54
+        assert last.info["rounds_bound"] == pytest.approx(18.0 * math.log(800))
+        rounds.append(last.info["rounds"])
+    assert np.mean(rounds) <= expected_rounds(3, 800)
+    assert np.mean(rounds) > 1.0
+
+
+def test_the_violators_weigh_no_more_than_the_sampling_lemma_allows():
+    """Lemma 2.1: the mean share of the weight is at most (u - r) delta / (r + 1) over u."""
+    shares, bounds = [], []
+    for seed in range(30):
+        last, _ = finished(OptMargin(delta=3, r=30), hard(*clouds(90 + seed, 300, 300, 2, 9.0)), seed)
+        shares.append(last.info["lemma_share"])
+        bounds.append(last.info["lemma_bound"])
+    assert 0.0 < np.mean(shares) <= np.mean(bounds)
+    assert np.mean(bounds) == pytest.approx(3 / 31, rel=0.2)
+
+
+def test_a_round_that_is_not_successful_leaves_the_weights_alone():
+    problem = hard(*clouds(41, 60, 60, 2, 5.0), RBF(gamma=1.0))
+    last, _ = finished(OptMargin(r=6, delta=8, max_rounds=30), problem)
+    log = last.info
+    for successful, share in zip(log["log_successful"], log["log_share"], strict=True):
+        assert successful == (3 * 8 * share <= 1.0 + 1e-12)
+    assert log["successful_rounds"] == sum(log["log_successful"])
+    assert log["rounds"] == len(log["log_sample"]) <= 30
+
+
+def test_adaptive_doubles_delta_and_r_until_the_dimension_is_reached():
+    problem = svc(*overlapping(6, n=300), C=1.0)
+    last, _ = finished(RandSVM(), problem)
+    deltas, r = last.info["log_delta"], last.info["log_r"]
+    assert last.info["doublings"] >= 1
+    assert deltas == sorted(deltas)
+    assert r[-1] > r[0]
+    assert all(size == 6 * delta**2 for size, delta in zip(r, deltas, strict=True))
+    assert last.done
+
+
+def test_the_bound_of_the_paper_is_k_times_the_dimension_plus_one():
+    x, y = clouds(42, 40, 40, 2, 3.0)
+    for problem, delta in (
+        (hard(*clouds(42, 40, 40, 2, 9.0)), 3),
+        (reduced(x, y, 0.2, Linear()), 5 * 3),
+        (reduced(x, y, 0.5, Poly(degree=2)), 2 * 7),
+        (reduced(x, y, 0.2, RBF()), 80),
+    ):
+        solver = (OptMargin if type(problem) is HardMargin else OptSoftMargin)(delta="bound")
+        last, found = finished(solver, problem)
+        assert last.info["delta"] == delta
+        assert last.info["r"] >= 6 * delta**2
+        assert last.info["solved_at_once"] == (last.info["r"] >= 80)
+        assert found.relative_gap <= 1e-6 + 1e-12
+
+
+def test_a_sample_size_of_all_points_is_solved_once():
+    last, _ = finished(OptMargin(r=120), hard(*clouds(43, 60, 60, 2, 9.0)))
+    assert last.done
+    assert (last.info["rounds"], last.info["oracle_calls"], last.info["solved_at_once"]) == (1, 1, True)
+    assert last.info["log_sample"] == [120]
+
+
+# -- counting ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("oracle", ["smo-block", "qp", "fw", "smo"])
+def test_kernel_evaluations_are_the_wrappers_and_the_oracles(oracle):
+    problem = reduced(*clouds(44, 60, 60, 2, 3.0), 0.25)
+    problem.kernel.row(0)  # of somebody else, before
+    before = problem.kernel.counter.evaluations
+    last, _ = finished(OptSoftMargin(oracle=oracle, epsilon=1e-4, r=20), problem)
+    counter = problem.kernel.counter
+    info = last.info
+    assert info["oracle_evaluations"] > 0
+    assert info["own_evaluations"] > 0
+    assert info["own_evaluations"] + info["oracle_evaluations"] == counter.evaluations - before
+    assert (counter.oracle_calls, counter.oracle_evaluations) == (info["oracle_calls"], info["oracle_evaluations"])
+    assert sum(info["log_oracle_evaluations"]) == info["oracle_evaluations"]
+    assert sum(info["log_oracle_seconds"]) == pytest.approx(info["oracle_seconds"])
+
+
+def test_a_pass_costs_the_points_times_the_support():
+    problem = hard(*clouds(45, 200, 200, 2, 9.0))
+    last, _ = finished(OptMargin(oracle="qp", r=20, max_rounds=1, delta=3), problem)
+    support, sample = np.count_nonzero(last.dual_coef), last.info["log_sample"][0]
+    assert last.info["own_evaluations"] == support * (400 + sample)
+    assert last.info["oracle_evaluations"] == sample**2
+
+
+# -- the edges ---------------------------------------------------------------------------------------
+
+
+def test_delta_of_zero_is_refused_in_a_sentence():
+    with pytest.raises(UsageError, match=r"delta=0; a solution rests on one example at least: give 1 or more"):
+        OptMargin(delta=0)
+
+
+def test_violators_for_ever_end_with_a_status():
+    """delta = 1 and r = 2 are far too small: hundreds of rounds, and no end of its own but this."""
+    problem = hard(*clouds(46, 60, 60, 2, 4.0), RBF(gamma=2.0))
+    last, _ = finished(OptMargin(delta=1, r=2), problem)
+    assert not last.done
+    assert last.info["status"] == "delta too small"
+    assert last.info["rounds"] == math.ceil(60.0 * math.log(120))
+    assert "29 were expected if delta held" in last.info["evidence"]
+    last, _ = finished(OptMargin(r=2, max_rounds=3), problem)
+    assert (last.done, last.info["status"], last.info["rounds"]) == (False, "max_rounds", 3)
+
+
+def test_a_sample_of_one_class_is_drawn_again_and_the_missing_class_put_in():
+    x, y = clouds(47, 3, 400, 2, 9.0)
+    last, found = finished(OptMargin(r=4), hard(x, y))
+    assert last.done
+    assert last.info["resampled"] > 0
+    assert last.info["filled"] > 0
+    assert found.relative_gap <= 1e-6 + 1e-12
+
+
+def test_hulls_that_meet_end_the_run_with_w_of_zero():
+    x, y = clouds(48, 60, 60, 2, 0.5)
+    for problem, solver in ((hard(x, y), OptMargin(r=40)), (reduced(x, y, 0.5, Linear()), OptSoftMargin(r=40))):
+        last, _ = finished(solver, problem)
+        assert not last.done
+        assert last.info["status"] == "hulls intersect"
+        assert "w = 0 in round 1: the hulls of" in last.info["evidence"]
+
+
+def test_k_doubles_in_the_loop_until_w_is_not_zero():
+    x, y = clouds(49, 80, 80, 2, 2.0)
+    problem = reduced(x, y, 0.5, Linear())
+    last, _ = finished(OptSoftMargin(r=60, doubles_k=True), problem)
+    assert last.done
+    k = last.info["k_plus"]
+    assert last.info["k_minus"] == k == 2.0 * 2 ** last.info["k_doublings"]
+    assert k > 2.0
+    again = reduced(x, y, 1.0 / k, Linear())
+    assert again.certify(last.dual_coef, last.intercept).relative_gap <= 1e-6 + 1e-12
+    assert exact(reduced(x, y, 2.0 / k, Linear())).margin_upper < 1e-3 * exact(again).margin_upper
+
+
+def test_k_that_no_doubling_separates_ends_at_the_smaller_class():
+    x = np.concatenate([np.ones((4, 1)), np.ones((6, 1))])
+    problem = reduced(x, np.repeat([1.0, -1.0], [4, 6]), 0.5, Linear())
+    last, _ = finished(OptSoftMargin(doubles_k=True), problem)
+    assert last.info["status"] == "hulls intersect"
+    assert last.info["k_plus"] == 4.0
+    assert not last.done
+
+
+def test_the_host_can_stop_it_inside_a_round():
+    problem = svc(*overlapping(8, n=600), C=1.0)
+    outcome = drive(RandSVM(oracle="smo", r=400), problem, np.random.default_rng(0), Budget(kernel_evaluations=2000))
+    assert outcome.status == "budget"
+    problem.checked(outcome.dual_coef, outcome.intercept)
+    assert problem.kernel.counter.evaluations < 400 * 400
+
+
+# -- invariants --------------------------------------------------------------------------------------
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), r=st.integers(4, 60), run=st.integers(0, 100), cap=st.sampled_from([1.0, 0.5, 0.3]))
+def test_the_optimum_does_not_depend_on_order_scale_copies_or_labels(seed, r, run, cap):
+    rng = np.random.default_rng(seed)
+    x, y = clouds(seed, 15, 18, 2, 8.0 if cap == 1.0 else 5.0)
+    kernel = RBF(gamma=0.3)
+    expected = exact(reduced(x, y, cap, kernel)).dual
+
+    def objective(x, y, cap, kernel):
+        last, found = finished(OptSoftMargin(r=r), reduced(x, y, cap, kernel), run)
+        assert last.done
+        return found.dual
+
+    order = rng.permutation(len(y))
+    assert objective(x[order], y[order], cap, kernel) == pytest.approx(expected, rel=2e-6)
+    assert objective(8.0 * x, y, cap, RBF(gamma=0.3 / 64.0)) == pytest.approx(expected, rel=2e-6)
+    assert objective(np.repeat(x, 2, axis=0), np.repeat(y, 2), cap / 2.0, kernel) == pytest.approx(expected, rel=2e-6)
+    assert objective(x, -y, cap, kernel) == pytest.approx(expected, rel=2e-6)
+
+
+def test_points_mapped_from_a_file_give_the_same_run(tmp_path, monkeypatch):
+    from harness_sampling import scoring
+
+    monkeypatch.setattr(scoring, "_VALUES", 1)
+    monkeypatch.setattr(scoring, "_FEWEST", 37)
+    x, y = clouds(51, 300, 300, 2, 6.0)
+    np.save(tmp_path / "x.npy", x)
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    runs = []
+    for points in (x, mapped):
+        problem = HardMargin.build(KernelOracle(RBF(gamma=0.5), points), y)
+        last, _ = finished(OptMargin(r=40), problem)
+        runs.append((last.dual_coef.copy(), last.info["rounds"], last.info["own_evaluations"]))
+    assert runs[0][1:] == runs[1][1:]
+    np.testing.assert_allclose(runs[0][0], runs[1][0], atol=1e-12)
