@@ -2,7 +2,7 @@
 
 ``fw``, ``gilbert``, ``fw-pairwise``, ``mdm``, ``nearest-point`` move one vertex or pair an iteration (solvers.py; the
 rules and their papers are in rules.py); ``fw-fully-corrective`` and ``cvm`` solve a growing core set exactly
-(corrective.py, cvm.py); ``fw-newton`` does so on w itself, for linear l2-svc (linear_newton.py).
+(corrective.py, cvm.py); ``fw-newton`` does so on w itself, for l2-svc (newton.py, pivots.py).
 
 P. Kumar and E. A. Yildirim, "A linearly convergent linear-time first-order algorithm for support vector
 classification with a core set result" (2009), give epsilon_+ and epsilon_-, (10) and (11), by which they stop (cvm: if
@@ -18,7 +18,7 @@ from harness import hookimpl
 from harness_fw.bounds import core_set_bound, delta_bound, delta_of, iteration_bound
 from harness_fw.corrective import FullyCorrective
 from harness_fw.cvm import CoreVectorMachine
-from harness_fw.linear_newton import NewtonFrankWolfe
+from harness_fw.newton import NewtonFrankWolfe
 from harness_fw.solvers import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolfe
 
 if TYPE_CHECKING:

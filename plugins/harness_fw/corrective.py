@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
@@ -30,12 +30,12 @@ from harness import (
     Iterate,
     PolytopeDistance,
     ReducedHull,
-    Solver,
     UsageError,
     get_solver,
     parameter,
 )
 from harness_fw.bounds import paper_bounds
+from harness_fw.hull_solver import HullSolver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,13 +52,12 @@ _SHARE = 8  # a round adds one point for each so many of the core set
 
 @final
 @dataclass(frozen=True)
-class FullyCorrective(Solver):
+class FullyCorrective(HullSolver):
     """Frank-Wolfe with the exact optimum over the core set after each round (Clarkson 2010)."""
 
     name = "fw-fully-corrective"
     solves = (L2SVC, HardMargin, ReducedHull, PolytopeDistance)
 
-    epsilon: float = parameter(1e-3, "relative accuracy of the margin at which it stops", gt=0, lt=1)
     oracle: str | None = parameter(
         None, "exact solver of the core set's problem, by name; none: pair descent and Newton steps on its matrix"
     )
@@ -68,14 +67,11 @@ class FullyCorrective(Solver):
     cache_mb: float | None = parameter(None, "memory for kernel rows, MB; none: the problem's", gt=0)
     max_iterations: int | None = parameter(None, "rounds after which it gives up; none: no limit", ge=1)
 
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with epsilon = gap / 2: the relative gap is 1 - (1 - epsilon)^2 <= 2 epsilon."""
-        return self.replaced(epsilon=min(gap / 2.0, 0.5))
-
     def skip(self, problem: Problem) -> str | None:
-        """Refuse an oracle that is not there or does not solve the formulation."""
-        if self.oracle is None:
-            return None
+        """Refuse an oracle that is not there or does not solve the formulation, and two hulls of one class."""
+        refused = super().skip(problem)
+        if refused is not None or self.oracle is None:
+            return refused
         try:
             oracle = get_solver(self.oracle)
         except UsageError as error:

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 import numpy as np
 
 from harness import L2SVC, HardMargin, Iterate, PolytopeDistance, Solver, parameter
+from harness_fw.hull_solver import one_class
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,6 +73,10 @@ class CoreVectorMachine(Solver):
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with ``gap`` set: which epsilon that is depends on |w|, and is said in the info."""
         return self.replaced(gap=min(gap, 1.0))
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse two hulls where the data have one class only."""
+        return one_class(self.name, problem)
 
     def warm_ups(self) -> tuple[CoreVectorMachine, ...]:
         """Return the search in samples and the full one."""

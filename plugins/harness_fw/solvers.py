@@ -13,8 +13,9 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
-from harness import L2SVC, HardMargin, Iterate, PolytopeDistance, ReducedHull, Solver, parameter
+from harness import L2SVC, HardMargin, Iterate, PolytopeDistance, ReducedHull, parameter
 from harness_fw.bounds import paper_bounds
+from harness_fw.hull_solver import HullSolver
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ _MEETING = 1e-7  # |w| over the largest |phi(x)|, below which rounding hides the
 
 
 @dataclass(frozen=True)
-class HullDescent(Solver):
+class HullDescent(HullSolver):
     """What the solvers share: everything but the rule.
 
     rule : of rules.py, by name
@@ -42,7 +43,6 @@ class HullDescent(Solver):
     composes: ClassVar[bool] = False
     bounded: ClassVar[tuple[type[Problem], ...]] = ()
 
-    epsilon: float = parameter(1e-3, "relative accuracy of the margin at which it stops", gt=0, lt=1)
     refresh: int = parameter(
         5000, "iterations between recomputations of the scores, more if that takes many rows", ge=1
     )
@@ -55,22 +55,12 @@ class HullDescent(Solver):
         "them from kernel rows; none: where that is quicker",
     )
 
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with epsilon = gap / 2: the relative gap is 1 - (1 - epsilon)^2 <= 2 epsilon."""
-        return replace(self, epsilon=min(gap / 2.0, 0.5))
-
     def skip(self, problem: Problem) -> str | None:
         """Refuse two hulls where the data have one class only, and an explicit w where there is none."""
         if self.explicit_w and not problem.kernel.is_linear:
             kernel = problem.kernel.kernel.name
             return f"{self.name}: explicit_w=True needs a linear kernel, and this is '{kernel}'; leave it out."
-        labels = set(problem.targets.tolist())
-        if isinstance(problem, PolytopeDistance) or len(labels) > 1:
-            return None
-        only = "+1" if 1.0 in labels else "-1"
-        return (
-            f"{self.name} on {problem.name} needs points of both classes, and all are {only}: give some of the other."
-        )
+        return super().skip(problem)
 
     def warm_ups(self) -> tuple[Self, ...]:
         """The few points of a warm-up do not take the way of many, so that both are compiled."""

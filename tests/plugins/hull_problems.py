@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from harness import L2SVC, RBF, HardMargin, KernelOracle, Linear, Poly
+from harness import L2SVC, RBF, HardMargin, KernelOracle, Linear, Poly, Precomputed, drive
 
 
 def rng0():
@@ -58,6 +58,27 @@ def exact_margin(problem):
     scores = signed @ weights
     assert (scores[positive].min() + scores[~positive].min()) / scale >= scale * (1 - 1e-6)
     return scale
+
+
+def margins_of_the_same(solver, seed, n_plus, n_minus):
+    """Return the margin that ``solver`` certifies on two clouds, and those that must equal it; NaN where it is not done.
+
+    Labels changed, points in another order, all points twice at half the penalty, and the kernel scaled by 4 (half of it).
+    """
+    x, y = clouds(seed, n_plus, n_minus, 3, 1.0)
+    order = np.random.default_rng(seed).permutation(len(y))
+    base = l2(x, y)
+    scaled = L2SVC.build(KernelOracle(Precomputed(), 4.0 * (matrix_of(base) - 0.1 * np.eye(len(y)))), y, {"chi": 2.5})
+    # twins share the penalty: chi / 2 for each of two equal points is chi for one
+    twice = l2(np.vstack([x, x]), np.concatenate([y, y]), chi=5.0)
+
+    def margin(problem):
+        outcome = drive(solver, problem, rng0())
+        certified = problem.certify(outcome.dual_coef, outcome.intercept).margin_upper
+        return certified if outcome.claimed_done else np.nan
+
+    same = [margin(each) for each in (l2(x, -y), l2(x[order], y[order]), twice)]
+    return margin(base), [*same, 0.5 * margin(scaled)]
 
 
 def collinear():

@@ -11,15 +11,13 @@ from hypothesis import strategies as st
 from harness import (
     RBF,
     Budget,
-    HardMargin,
     KernelOracle,
     Linear,
     PolytopeDistance,
-    Precomputed,
     UsageError,
     drive,
 )
-from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, hard, l2, matrix_of, rng0
+from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, hard, l2, margins_of_the_same, matrix_of, rng0
 from tests.plugins.naive_core_set import enclosing_ball, naive_rounds
 
 WAYS = pytest.mark.parametrize("sample", [0, 3, 59])
@@ -198,22 +196,10 @@ def test_the_seed_decides_the_sample_and_nothing_else():
 @settings(max_examples=20, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_labels_order_scale_and_duplicates_do_not_matter(data):
-    seed = data.draw(st.integers(0, 10**6))
-    x, y = clouds(seed, data.draw(st.integers(1, 12)), data.draw(st.integers(1, 12)), 3, 1.0)
+    seed, n_plus, n_minus = (data.draw(st.integers(low, high)) for low, high in ((0, 10**6), (1, 12), (1, 12)))
     solver = CoreVectorMachine(gap=1e-8, sample=data.draw(st.sampled_from([0, 2, 59])))
-
-    def margin(problem):
-        outcome = drive(solver, problem, rng0())
-        assert outcome.claimed_done
-        return problem.certify(outcome.dual_coef, outcome.intercept).margin_upper
-
-    base = margin(l2(x, y))
-    order = np.random.default_rng(seed).permutation(len(y))
-    assert margin(l2(x, -y)) == pytest.approx(base, rel=2e-8)
-    assert margin(l2(x[order], y[order])) == pytest.approx(base, rel=2e-8)
-    scaled = HardMargin.build(KernelOracle(Precomputed(), 4.0 * matrix_of(l2(x, y))), y)
-    assert margin(scaled) == pytest.approx(2.0 * base, rel=2e-8)
-    assert margin(l2(np.vstack([x, x]), np.concatenate([y, y]), chi=5.0)) == pytest.approx(base, rel=2e-8)
+    base, same = margins_of_the_same(solver, seed, n_plus, n_minus)
+    assert same == pytest.approx([base] * 4, rel=2e-8)
 
 
 def test_the_first_pair_is_the_closest_of_opposite_classes_near_the_first_positive():

@@ -10,6 +10,7 @@ from harness_fw import FrankWolfe
 from harness_fw.active_set_points import Hulls, MemberRows
 from harness_fw.bounds import core_set_bound, decrease_bound, delta_of, iteration_bound, paper_bounds
 from harness_fw.corrective import FullyCorrective
+from harness_fw.cvm import CoreVectorMachine
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,7 +28,7 @@ from harness import (
     drive,
     get_solver,
 )
-from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, hard, l2, matrix_of, rng0
+from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, hard, l2, margins_of_the_same, matrix_of, rng0
 from tests.plugins.naive_core_set import exact_weights, naive_rounds
 from tests.plugins.naive_fw import naive_frank_wolfe
 
@@ -212,6 +213,15 @@ def test_an_oracle_that_does_not_serve_is_refused_in_a_sentence():
         FullyCorrective(vertices=0)
 
 
+@pytest.mark.parametrize("solver", [FullyCorrective(), FullyCorrective(oracle="qp"), CoreVectorMachine()])
+def test_one_class_is_refused_in_a_sentence_but_for_one_hull(solver):
+    x = clouds(0, 10, 10, 2, 1.0)[0]
+    assert solver.skip(l2(x, np.full(20, -1.0))) == (
+        f"{solver.name} on l2-svc needs points of both classes, and all are -1: give some of the other."
+    )
+    assert solver.skip(PolytopeDistance.build(KernelOracle(Linear(), x), np.ones(20))) is None
+
+
 def test_the_oracle_s_evaluations_are_attributed_to_it():
     problem = l2(*clouds(0, 40, 60, 3, 1.0))
     outcome = drive(FullyCorrective(oracle="qp"), problem, rng0())
@@ -223,23 +233,10 @@ def test_the_oracle_s_evaluations_are_attributed_to_it():
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_labels_order_scale_and_duplicates_do_not_matter(data):
-    seed = data.draw(st.integers(0, 10**6))
-    x, y = clouds(seed, data.draw(st.integers(1, 12)), data.draw(st.integers(1, 12)), 3, 1.0)
+    seed, n_plus, n_minus = (data.draw(st.integers(low, high)) for low, high in ((0, 10**6), (1, 12), (1, 12)))
     solver = FullyCorrective(epsilon=1e-8)
-
-    def margin(problem):
-        outcome = drive(solver, problem, rng0())
-        assert outcome.claimed_done
-        return problem.certify(outcome.dual_coef, outcome.intercept).margin_upper
-
-    base = margin(l2(x, y))
-    order = np.random.default_rng(seed).permutation(len(y))
-    assert margin(l2(x, -y)) == pytest.approx(base, rel=2e-8)
-    assert margin(l2(x[order], y[order])) == pytest.approx(base, rel=2e-8)
-    scaled = HardMargin.build(KernelOracle(Precomputed(), 4.0 * matrix_of(l2(x, y))), y)
-    assert margin(scaled) == pytest.approx(2.0 * base, rel=2e-8)
-    # twins share the penalty: chi / 2 for each of two equal points is chi for one
-    assert margin(l2(np.vstack([x, x]), np.concatenate([y, y]), chi=5.0)) == pytest.approx(base, rel=2e-8)
+    base, same = margins_of_the_same(solver, seed, n_plus, n_minus)
+    assert same == pytest.approx([base] * 4, rel=2e-8)
 
 
 def test_two_runs_give_the_same_bits():

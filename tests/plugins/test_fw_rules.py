@@ -32,10 +32,10 @@ MAKE = {
 
 
 def follow(solver_class, problem, u, cap=np.inf, one=False):
-    """Compare each of the first steps with the twin's from the same weights, then one here and there."""
+    """Return how far each of the first steps, then one here and there, is from the twin's from the same weights."""
     signs, hulls = hulls_of(problem.targets, one)
     signed = matrix_of(problem) * np.outer(signs, signs)
-    compared = 0
+    apart = []
     for k in range(1, 101):
         if k > 25 and k % 20 > 1:
             continue
@@ -45,10 +45,9 @@ def follow(solver_class, problem, u, cap=np.inf, one=False):
         found = signs * last.dual_coef
         if k <= 25 or k % 20 == 1:
             steps = STEPS[solver_class.name](signed, hulls, u, cap)
-            assert min(np.abs(step - found).max() for step in steps) < 1e-9, f"iteration {k}"
-            compared += 1
+            apart.append(min(np.abs(step - found).max() for step in steps))
         u = found
-    assert compared > 3
+    return apart
 
 
 @pytest.mark.parametrize("solver_class", PAIRS)
@@ -57,14 +56,18 @@ def test_every_iterate_is_that_of_the_twin(solver_class, name):
     problem = MAKE[name]()
     matrix, targets = matrix_of(problem), problem.targets
     problem = HardMargin.build(KernelOracle(Precomputed(), matrix), targets)  # the same values to the bit
-    follow(solver_class, problem, naive_start(matrix, targets))
+    apart = follow(solver_class, problem, naive_start(matrix, targets))
+    assert len(apart) > 3
+    assert max(apart) < 1e-9
 
 
 @pytest.mark.parametrize("solver_class", PAIRS)
 def test_every_iterate_on_one_hull_is_that_of_the_twin(solver_class):
     matrix = matrix_of(l2(*clouds(0, 40, 60, 3, 1.0)))
     problem = PolytopeDistance.build(KernelOracle(Precomputed(), matrix), np.ones(100))
-    follow(solver_class, problem, naive_start(matrix, np.ones(100), one=True), one=True)
+    apart = follow(solver_class, problem, naive_start(matrix, np.ones(100), one=True), one=True)
+    assert len(apart) > 3
+    assert max(apart) < 1e-9
 
 
 @pytest.mark.parametrize("solver_class", [MDM, NearestPoint])
@@ -75,7 +78,9 @@ def test_every_iterate_within_caps_is_that_of_the_twin(solver_class, cap):
     problem = ReducedHull.build(KernelOracle(Precomputed(), matrix), targets, {"D": cap})
     first = next(iter(solver_class().iterates(problem, rng0())))
     assert problem.feasibility_violation(first.dual_coef) < 1e-15
-    follow(solver_class, problem, targets * first.dual_coef, cap)
+    apart = follow(solver_class, problem, targets * first.dual_coef, cap)
+    assert len(apart) > 3
+    assert max(apart) < 1e-9
 
 
 @pytest.mark.parametrize("solver_class", [FrankWolfe, Gilbert])

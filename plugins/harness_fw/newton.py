@@ -1,0 +1,330 @@
+"""Fully corrective steps on w itself: all violating points enter the core set at once, its optimum by Newton's method.
+
+l2-svc has an optimum whose support may be a large part of the data, and a solver that moves one vertex an iteration needs
+as many passes over the points as there are support vectors. With w at hand the optimum over a core set S, all weights
+free, is one linear system of d unknowns, whatever |S| is:
+
+    min 1/2 |w|^2 + chi/2 sum_{i in S} (1 - y_i (<w, x_i> + b))^2
+
+A round goes toward it as far as the primal objective falls, which makes the points below the new level (positive slack)
+the next core set: a point enters when its slack does, and leaves with it. The slacks are the weights, up to a factor for
+each class; once the core set stays, the round's end is the optimum.
+
+O. L. Mangasarian, "A finite Newton method for classification", Optimization Methods and Software 17, 2002;
+S. S. Keerthi, D. DeCoste, "A modified finite Newton method for fast solution of large scale linear SVMs", JMLR 6, 2005.
+Differs in: the bias is free, not penalised; the stop is that of Kumar & Yildirim on the pair of nearest points.
+
+Any other kernel stands for coordinates along a few pivots (pivots.py; O. Chapelle, "Training a support vector machine in
+the primal", Neural Computation 19, 2007, has Newton's method on kernels). The first rounds are on a sixteenth of the
+points, and there are as many pivots as the accuracy reached so far calls for. Where the model has epsilon in coordinates,
+all its kernel values are computed, block by block, and decide; if they say no, pivots are added where coordinates were
+most in error. So memory is some vectors
+of n, the matrix of the pivots and the coordinates of a sample, whatever the size of the core set.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+
+from harness import L2SVC, Iterate, parameter
+from harness_fw.hull_solver import HullSolver
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness import Problem
+    from harness_fw.pivots import Pivots
+
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Matrix = np.ndarray[Any, np.dtype[np.float64]]
+    Index = np.ndarray[Any, np.dtype[np.intp]]
+
+_DIRECT = 1500  # features up to which the system is built and factored
+_BLOCK_VALUES = 1 << 18  # features in the rows of a product, 2 MB
+_FORCING = 0.1  # of the gradient, at most, that conjugate gradients leave
+_MOST_STEPS = 1000  # of conjugate gradients in a round
+_PATIENCE = 5  # rounds in a row that make neither epsilon nor the objective smaller: rounding is at work
+_ROUNDING = 1e-14  # of the objective
+_PART = 16  # of so many points one is in the part for the first rounds ...
+_MANY = 16384  # ... if there are so many
+_ROUGH = 0.3  # epsilon on that part
+_SHARPER = 0.01  # of the residual is left when exact scores call for more pivots
+
+
+@final
+@dataclass(frozen=True)
+class NewtonFrankWolfe(HullSolver):
+    """Fully corrective Frank-Wolfe on w for l2-svc: all violating points at once, Newton's method on w.
+
+    For the linear kernel, and for those whose points nearly lie in a space of some hundred dimensions (rbf with a small
+    gamma or on few features): elsewhere it ends ``stalled``, and its info says what was missing.
+    """
+
+    name = "fw-newton"
+    solves = (L2SVC,)
+
+    cache_mb: float | None = parameter(
+        None, "memory for the coordinates of the points among which pivots are sought, MB; none: the problem's", gt=0
+    )
+    max_iterations: int | None = parameter(None, "rounds after which it gives up; none: no limit", ge=1)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield after every round; for the linear kernel deterministic, else up to the choice of a sample.
+
+        info : epsilon, epsilon_plus, epsilon_minus are those of ``points`` points, the part of the first rounds or all, and
+            up to ``residual`` where there are ``pivots``; those of the last iterate, ``done``, are exact.
+        """
+        yield from _Run(self, problem, rng).iterates()
+
+
+class _Run:
+    """One run: which points the rounds look at, in which coordinates, and when it is over."""
+
+    def __init__(self, solver: NewtonFrankWolfe, problem: Problem, rng: np.random.Generator) -> None:
+        self.solver, self.kernel, self.targets, self.rng = solver, problem.kernel, problem.targets, rng
+        self.pivots: Pivots | None = None
+        self.taken, self.checks = 0, 0
+        self.limit = sys.maxsize if solver.max_iterations is None else solver.max_iterations
+
+    def iterates(self) -> Iterator[Iterate]:
+        kernel = self.kernel
+        features = kernel.features()
+        if features is not None:
+            yield from self._rounds(_Rounds(features, self.targets), None)
+            return
+        from harness_fw.pivots import Coordinates, Pivots
+
+        cache_mb = kernel.cache_mb if self.solver.cache_mb is None else self.solver.cache_mb
+        self.pivots = Pivots.of(kernel, self.rng, cache_mb)
+        rounds = _Rounds(Coordinates(self.pivots, kernel.ridge), self.targets)
+        if kernel.n >= _MANY:
+            part = self._part()
+            # the penalty of all points falls to the part's
+            coordinates = Coordinates(self.pivots, kernel.ridge * len(part) / kernel.n, part)
+            first = _Rounds(coordinates, self.targets[part])
+            yield from self._rounds(first, part)
+            if self.taken >= self.limit:
+                return
+            rounds.start(first.w, first.bias)
+            self.taken += 1
+        yield from self._rounds(rounds, None)
+
+    def _part(self) -> Index:
+        """Return the points of the first rounds: of each class its share, at random."""
+        sides = [np.flatnonzero(self.targets == label) for label in (1.0, -1.0)]
+        return np.sort(np.concatenate([self.rng.choice(side, -(-len(side) // _PART), replace=False) for side in sides]))
+
+    def _rounds(self, rounds: _Rounds, part: Index | None) -> Iterator[Iterate]:
+        """Yield round after round; on a part of the points until it is solved roughly."""
+        goal = self.solver.epsilon if part is None else max(_ROUGH, self.solver.epsilon)
+        least, lowest, idle = np.inf, np.inf, 0
+        while True:
+            rounds.look()
+            better = rounds.epsilon < least or rounds.objective < lowest * (1.0 - _ROUNDING)
+            idle = 0 if better else idle + 1
+            least, lowest = min(least, rounds.epsilon), min(lowest, rounds.objective)
+            status = ""
+            if rounds.epsilon <= goal or idle >= _PATIENCE:
+                sharper = self._sharper(rounds, goal, idle >= _PATIENCE) if part is None else False
+                status = "" if sharper else "done" if rounds.epsilon <= goal else "stalled"
+                if sharper:
+                    least, lowest, idle = np.inf, np.inf, 0
+                elif part is not None:
+                    status = "next"
+            if status in ("", "next") and self.taken >= self.limit:
+                status = "max_iterations"
+            yield self._iterate(rounds, part, status)
+            if status:
+                return
+            if self.pivots is not None:
+                self.pivots.grow(max(goal, min(1.0, rounds.epsilon)) * rounds.norm)
+                rounds.widen()
+            rounds.correct()
+            self.taken += 1
+
+    def _sharper(self, rounds: _Rounds, goal: float, idle: bool) -> bool:
+        """Judge the model by exact scores once the pivots are good enough; True if there are more of them now instead."""
+        pivots = self.pivots
+        if pivots is None:
+            return False
+        tolerance = goal * rounds.norm
+        if idle or pivots.exhausted or pivots.residual <= tolerance:
+            self.checks += 1
+            exact = self.targets * self.kernel.expand(rounds.coef)
+            rounds.judge(exact)
+            if rounds.epsilon <= goal:
+                return False
+            pivots.watch(np.argsort(-np.abs(exact - rounds.scores), kind="stable"))
+            if pivots.exhausted:
+                return False
+            tolerance = min(tolerance, _SHARPER * pivots.residual)
+        pivots.grow(tolerance)
+        rounds.widen()
+        return True
+
+    def _iterate(self, rounds: _Rounds, part: Index | None, status: str) -> Iterate:
+        coef = rounds.coef
+        if part is not None:
+            coef = np.zeros(self.kernel.n)
+            coef[part] = rounds.coef
+        info = {**rounds.info, "points": rounds.features.n}
+        if self.pivots is not None:
+            info.update(pivots=len(self.pivots.index), residual=self.pivots.residual, exact_checks=self.checks)
+        if status not in ("", "next", "done"):
+            info["status"] = status
+        if status == "stalled" and self.pivots is not None:
+            info["evidence"] = (
+                f"{len(self.pivots.index)} pivots leave a residual of {self.pivots.residual:.2g} beside |w|^2 = "
+                f"{rounds.norm:.2g}: the kernel has too many dimensions; take fw-fully-corrective."
+            )
+        return Iterate(
+            dual_coef=coef,
+            intercept=-rounds.threshold,
+            done=status == "done",
+            step=self.taken,
+            core_set=len(rounds.support),
+            info=info,
+        )
+
+
+class _Rounds:
+    """w, b and f(x) in the units of the squared hinge, and the pair of nearest points that the slacks give.
+
+    features : ``harness.KernelOracle.features()`` of a linear kernel, or the :class:`Coordinates` of another one
+    """
+
+    def __init__(self, features: Any, targets: Vector) -> None:
+        self.features, self.targets = features, targets
+        self.chi = 1.0 / features.ridge
+        n = features.n
+        self.w, self.bias, self.products = np.zeros(features.d), 0.0, np.zeros(n)
+        self.slack, self.coef, self.scores = np.empty(n), np.zeros(n), np.empty(n)
+        self.gradient_first = 0.0
+        self.systems = self.gradients = 0
+        self.length = 0.0
+
+    def start(self, w: Vector, bias: float) -> None:
+        """Begin with another w and b."""
+        self.w, self.bias = w, bias
+        self.products = self.features.scores(w)
+
+    def widen(self) -> None:
+        """Append zeros to w for coordinates that are new; it stays the same point."""
+        self.w = np.concatenate([self.w, np.zeros(self.features.d - len(self.w))])
+
+    def look(self) -> None:
+        """Find the best bias and the pair of nearest points of the slacks, and judge them from all scores."""
+        from harness_fw import newton_hot as hot
+
+        targets, ridge, positive = self.targets, self.features.ridge, self.targets > 0
+        self.bias = hot.best_bias(targets, self.products, self.bias)
+        hot.slacks(targets, self.products, self.bias, self.slack)
+        if not self.slack.any():  # separated, by a w that is too long: both nearest points get slacks, 1 together
+            scale = 1.0 / float(self.products[positive].min() - self.products[~positive].max())
+            self.w, self.bias, self.products = scale * self.w, scale * self.bias, scale * self.products
+            self.bias = hot.best_bias(targets, self.products, self.bias)
+            hot.slacks(targets, self.products, self.bias, self.slack)
+        self.objective = 0.5 * float(self.w @ self.w) + 0.5 * self.chi * float(self.slack @ self.slack)
+        sums = np.where(positive, self.slack[positive].sum(), self.slack[~positive].sum())
+        np.divide(targets * self.slack, sums, out=self.coef)
+        self.support = np.flatnonzero(self.coef)
+        w = self.features.add(self.support, self.coef[self.support], np.zeros(self.features.d))
+        signed = self.features.scores(w, self.scores)
+        signed *= targets
+        signed += ridge * np.abs(self.coef)
+        self.judge(signed)
+
+    @property
+    def epsilon(self) -> float:
+        """max(epsilon_+, epsilon_-) of the last judgement."""
+        return max(self.plus, self.minus)
+
+    def judge(self, signed: Vector) -> None:
+        """Set |w|^2, epsilon_+, epsilon_- and the threshold from y_i <w, phi(x_i)>, (n,), the ridge's share included."""
+        positive, used = self.targets > 0, self.coef != 0.0
+        self.norm = float(np.abs(self.coef) @ signed)
+        near = [float(signed[side].min()) for side in (positive, ~positive)]
+        far = [float(signed[side & used].max()) for side in (positive, ~positive)]
+        self.threshold = 0.5 * (near[0] - near[1])
+        self.plus, self.minus = 1.0 - sum(near) / self.norm, sum(far) / self.norm - 1.0
+
+    def correct(self) -> None:
+        """Go toward the optimum over the core set, all its weights free, as far as the objective falls."""
+        from harness_fw import newton_hot as hot
+
+        support, targets = self.support, self.targets
+        level = float(targets[support].mean())
+        # w and b of the least squares over the core set; b by the means, which leaves a system for w alone
+        goal = self._direct() if self.features.d <= _DIRECT else self._conjugate()
+        products = self.features.scores(goal)
+        bias = level - float(products[support].mean())
+        direction = goal - self.w
+        now, change = self.products + self.bias, (products - self.products) + (bias - self.bias)
+        straight, bent = float(self.w @ direction), float(direction @ direction)
+        step = hot.best_step(straight, bent, self.chi, targets, now, change)
+        self.length = step
+        self.w, self.bias = self.w + step * direction, self.bias + step * (bias - self.bias)
+        self.products += step * (products - self.products)
+
+    def _direct(self) -> Vector:
+        """Solve (I / chi + X'X) w = X'y over the core set, X and y centred, by a Cholesky factor."""
+        import scipy.linalg
+
+        features, support = self.features, self.support
+        d = features.d
+        matrix, right = np.zeros((d, d)), np.zeros(d)
+        middle = features.add(support, np.full(len(support), 1.0 / len(support)), np.zeros(d))
+        step = max(1, _BLOCK_VALUES // max(1, d))
+        for start in range(0, len(support), step):
+            part = support[start : start + step]
+            block = features.rows(part) - middle  # before the product: far from the origin it would cancel
+            matrix += block.T @ block
+            right += block.T @ self.targets[part]
+        matrix.flat[:: d + 1] += features.ridge
+        self.systems += 1
+        return np.asarray(scipy.linalg.solve(matrix, right, assume_a="pos", check_finite=False))
+
+    def _conjugate(self) -> Vector:
+        """The same by conjugate gradients from w, as far as the gradient is small beside that of the first round."""
+        features, support = self.features, self.support
+        ridge, y = features.ridge, self.targets[support]
+
+        def times(vector: Vector) -> Vector:
+            products = features.scores(vector)[support]
+            return features.add(support, products - products.mean(), ridge * vector)
+
+        solution = self.w.copy()
+        residual = features.add(support, y - y.mean(), np.zeros(features.d)) - times(solution)
+        squared = float(residual @ residual)
+        self.gradient_first = max(self.gradient_first, squared)
+        goal = squared * min(_FORCING, (squared / self.gradient_first) ** 0.25) ** 2
+        direction = residual.copy()
+        for _ in range(_MOST_STEPS):
+            if squared <= goal:
+                break
+            image = times(direction)
+            length = squared / float(direction @ image)
+            solution += length * direction
+            residual -= length * image
+            before, squared = squared, float(residual @ residual)
+            direction *= squared / before
+            direction += residual
+            self.gradients += 1
+        return solution
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """The paper's figures and what a round cost."""
+        return {
+            "epsilon": self.epsilon,
+            "epsilon_plus": self.plus,
+            "epsilon_minus": self.minus,
+            "norm": self.norm**0.5,
+            "step_length": self.length,
+            "systems": self.systems,
+            "gradients": self.gradients,
+        }

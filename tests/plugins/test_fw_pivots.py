@@ -1,0 +1,210 @@
+"""Kernels in coordinates along pivots: the coordinates against a slow twin, and Newton's method on them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness_fw import NewtonFrankWolfe, newton, pivots
+from harness_fw.pivots import Coordinates, Pivots
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from harness import L2SVC, RBF, Budget, KernelOracle, drive
+from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, l2, margins_of_the_same, matrix_of, rng0
+
+KERNEL_PROBLEMS = {name: make for name, make in PROBLEMS.items() if isinstance(make(), L2SVC)}
+
+
+def plane(n=400, gamma=0.5, chi=10.0):
+    """Two clouds in the plane, whose kernel matrix has few large eigenvalues."""
+    return l2(*clouds(3, n // 2, n - n // 2, 2, 2.0), RBF(gamma=gamma), chi=chi)
+
+
+def naive_pivots(matrix, tolerance):
+    """Return the pivots in their order and what remains of the matrix: one Schur complement after another."""
+    rest, chosen = matrix.copy(), []
+    while np.max(rest.diagonal()) > tolerance:
+        p = int(np.argmax(rest.diagonal()))
+        rest = rest - np.outer(rest[:, p], rest[p]) / rest[p, p]
+        rest[p], rest[:, p] = 0.0, 0.0
+        chosen.append(p)
+    return chosen, rest
+
+
+@pytest.mark.parametrize("tolerance", [0.05, 1e-2, 1e-5])
+def test_pivots_and_what_they_leave_are_those_of_the_slow_twin(tolerance):
+    problem = plane(60)
+    matrix = matrix_of(problem) - problem.kernel.ridge * np.eye(60)
+    chosen, rest = naive_pivots(matrix, tolerance)
+    found = Pivots(problem.kernel, np.arange(60), 60)
+    before = list(found.index)
+    found.grow(tolerance)
+    assert list(found.index) == chosen
+    assert list(found.index[: len(before)]) == before  # the earlier ones stay the first
+    assert found.residual == pytest.approx(rest.diagonal().max(), rel=1e-6)
+    z = Coordinates(found, problem.kernel.ridge).rows(np.arange(60))
+    np.testing.assert_allclose(z @ z.T, matrix - rest, atol=1e-9)
+
+
+def test_scores_and_sums_are_those_of_the_coordinates():
+    problem = plane(80)
+    kernel = problem.kernel
+    found = Pivots(kernel, np.arange(0, 80, 2), 80)
+    found.grow(1e-3)
+    part = np.array([7, 3, 50, 64, 11])
+    for points, numbers in ((None, np.arange(80)), (part, np.arange(5))):
+        coordinates = Coordinates(found, kernel.ridge, points)
+        d, n = coordinates.d, coordinates.n
+        z = coordinates.rows(numbers)
+        assert z.shape == (n, d) == (len(numbers), len(found.index))
+        w, coef = rng0().normal(size=d), rng0().normal(size=n)
+        before = kernel.counter.evaluations
+        out = np.empty(n)
+        assert coordinates.scores(w, out) is out
+        assert kernel.counter.evaluations == before + n * d
+        np.testing.assert_allclose(out, z @ w, atol=1e-10)
+        np.testing.assert_allclose(coordinates.scores(w), out)
+        before, start = kernel.counter.evaluations, np.ones(d)
+        np.testing.assert_allclose(
+            coordinates.add(numbers[::2], coef[::2], start), 1.0 + coef[::2] @ z[::2], atol=1e-10
+        )
+        assert kernel.counter.evaluations == before + len(numbers[::2]) * d
+    np.testing.assert_array_equal(z, Coordinates(found, kernel.ridge).rows(part))
+
+
+def test_no_pivot_beyond_rounding_or_the_limit():
+    same = l2(np.repeat(np.eye(3), 5, axis=0), np.tile([1.0, -1.0, 1.0], 5))
+    found = Pivots(same.kernel, np.arange(15), 15)
+    found.grow(0.0)
+    assert found.exhausted
+    assert len(found.index) == 3
+    limited = Pivots(plane(60).kernel, np.arange(60), 4)
+    limited.grow(0.0)
+    assert limited.exhausted
+    assert len(limited.index) == 4
+    assert limited.residual > 1e-3
+    many = Pivots(plane(400).kernel, np.arange(400), 400)
+    many.grow(0.0)
+    assert 50 < len(many.index) == len(set(many.index)) < 300
+
+
+@pytest.mark.parametrize("name", KERNEL_PROBLEMS)
+def test_the_margin_is_the_exact_one(name):
+    problem = KERNEL_PROBLEMS[name]()
+    outcome = drive(NewtonFrankWolfe(epsilon=1e-6, max_iterations=300), problem, rng0())
+    assert outcome.claimed_done
+    certificate = problem.certify(outcome.dual_coef, outcome.intercept)
+    margin = exact_margin(problem)
+    assert certificate.feasibility_violation < 1e-12
+    assert max(certificate.epsilon_plus, certificate.epsilon_minus) <= 1.01e-6
+    assert outcome.info["epsilon_plus"] == pytest.approx(certificate.epsilon_plus, abs=1e-9)
+    assert outcome.info["epsilon_minus"] == pytest.approx(certificate.epsilon_minus, abs=1e-9)
+    assert certificate.margin_lower <= margin * (1 + 1e-6)
+    assert margin * (1 - 1e-6) <= certificate.margin_upper <= margin * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_first_rounds_on_a_part_lead_to_the_same_model(seed, monkeypatch):
+    problem = plane(600, chi=100.0)
+    alone = drive(NewtonFrankWolfe(epsilon=1e-7), problem, rng0())
+    monkeypatch.setattr(newton, "_MANY", 600)
+    looked = []
+    for found in NewtonFrankWolfe(epsilon=1e-7).iterates(problem, np.random.default_rng(seed)):
+        assert problem.feasibility_violation(found.dual_coef) < 1e-12
+        assert found.core_set == np.count_nonzero(found.dual_coef) <= found.info["points"]
+        looked.append((found.info["points"], found.step))
+    assert found.done
+    assert {points for points, _ in looked} == {600, 38}  # a sixteenth of either class, rounded up
+    assert looked == sorted(looked)
+    np.testing.assert_allclose(found.dual_coef, alone.dual_coef, atol=1e-7)
+
+
+@pytest.mark.parametrize("limit", [0, 2, 5])
+def test_the_round_limit_holds_on_the_part_too(limit, monkeypatch):
+    monkeypatch.setattr(newton, "_MANY", 100)
+    outcome = drive(NewtonFrankWolfe(epsilon=1e-9, max_iterations=limit or 1), plane(600, chi=1e4), rng0())
+    assert outcome.iterations == (limit or 1)
+    assert outcome.info["status"] == "max_iterations"
+
+
+def test_pivots_of_a_sample_that_misses_a_cluster_are_not_taken_on_trust(monkeypatch):
+    x, y = clouds(3, 100, 100, 2, 2.0)
+    x[:20] += 40.0  # a cluster without a pivot has no coordinates, and <w, phi(x)> = 0 there
+    problem = l2(x, y, RBF(gamma=0.5))
+    found = Pivots(problem.kernel, np.arange(20, 200), 180)
+    monkeypatch.setattr(Pivots, "of", lambda kernel, rng, cache_mb: found)
+    outcome = drive(NewtonFrankWolfe(epsilon=1e-6), problem, rng0(), Budget(seconds=60))
+    assert outcome.claimed_done
+    assert outcome.info["exact_checks"] >= 2  # the first said no
+    assert (found.index < 20).any()
+    certificate = problem.certify(outcome.dual_coef, outcome.intercept)
+    assert max(certificate.epsilon_plus, certificate.epsilon_minus) <= 1.01e-6
+
+
+def test_another_sample_leaves_the_pivots_as_they_are():
+    problem = plane(80)
+    found = Pivots(problem.kernel, np.arange(40), 40)
+    found.grow(1e-2)
+    before = found.index.copy()
+    z = Coordinates(found, 0.0).rows(np.arange(80))
+    found.watch(np.arange(79, -1, -1))
+    np.testing.assert_array_equal(found.index, before)
+    seen = np.concatenate([np.setdiff1d(np.arange(79, -1, -1), before)[::-1][: 40 - len(before)], before])
+    matrix = matrix_of(problem) - problem.kernel.ridge * np.eye(80)
+    rest = matrix.diagonal() - (z**2).sum(axis=1)
+    assert found.residual == pytest.approx(rest[seen].max(), rel=1e-9)
+    found.grow(0.5 * found.residual)
+    np.testing.assert_array_equal(found.index[: len(before)], before)
+    assert set(found.index) <= set(seen)
+    again = Coordinates(found, 0.0).rows(np.arange(80))
+    np.testing.assert_allclose(again[:, : len(before)], z, atol=1e-9)
+    assert ((matrix.diagonal() - (again**2).sum(axis=1))[seen] <= found.residual + 1e-9).all()
+
+
+def test_a_kernel_of_too_many_dimensions_ends_with_the_evidence(monkeypatch):
+    monkeypatch.setattr(pivots, "_MOST", 30)
+    problem = l2(*clouds(0, 100, 100, 8, 1.0), RBF(gamma=2.0))
+    outcome = drive(NewtonFrankWolfe(), problem, rng0())
+    assert outcome.info["status"] == "stalled"
+    assert outcome.info["pivots"] == 30
+    assert "30 pivots leave a residual of" in outcome.info["evidence"]
+    assert "take fw-fully-corrective" in outcome.info["evidence"]
+
+
+def test_the_memory_for_coordinates_bounds_the_pivots():
+    kernel = plane(400, gamma=50.0).kernel
+    found = Pivots.of(kernel, rng0(), 400 * 8 * 25 / 2**20)
+    found.grow(0.0)
+    assert len(found.index) == 25
+
+
+def test_memory_does_not_grow_with_the_core_set(monkeypatch):
+    import tracemalloc
+
+    monkeypatch.setattr(pivots, "_SAMPLE", 1024)
+    problem = plane(6000, chi=0.3)
+    drive(NewtonFrankWolfe(max_iterations=1), problem, rng0())  # compiled, laid out
+    tracemalloc.start()
+    outcome = drive(NewtonFrankWolfe(cache_mb=4.0), problem, rng0())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert outcome.claimed_done
+    assert 8 * outcome.core_set**2 > 4 * peak
+    assert peak < 30e6
+
+
+@settings(max_examples=10, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_labels_order_scale_and_duplicates_do_not_matter(data):
+    seed, n_plus, n_minus = (data.draw(st.integers(low, high)) for low, high in ((0, 10**6), (1, 15), (1, 15)))
+    base, same = margins_of_the_same(NewtonFrankWolfe(epsilon=1e-9), seed, n_plus, n_minus)
+    assert same == pytest.approx([base] * 4, rel=2e-8)
+
+
+def test_float32_points_and_a_precomputed_kernel_serve():
+    x, y = clouds(3, 30, 40, 2, 2.0)
+    outcome = drive(NewtonFrankWolfe(epsilon=1e-5), l2(x.astype(np.float32), y), rng0())
+    other = drive(NewtonFrankWolfe(epsilon=1e-5), l2(x.astype(np.float32).astype(float), y), rng0())
+    assert outcome.claimed_done
+    np.testing.assert_allclose(outcome.dual_coef, other.dual_coef, atol=1e-6)
+    assert KernelOracle(RBF(), x).features() is None
