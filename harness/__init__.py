@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from harness.problems.problem import Problem as Problem
     from harness.problems.ramp import RampSVC as RampSVC
     from harness.problems.svr import EpsSVR as EpsSVR
+    from harness.problems.tube_svr import TubeSVR as TubeSVR
     from harness.registry import get_solver as get_solver
     from harness.solver import Iterate as Iterate
     from harness.solver import Solution as Solution
@@ -72,6 +73,7 @@ _HOME = {
     "harness.problems.problem": ("Certificate", "Problem"),
     "harness.problems.ramp": ("RampSVC",),
     "harness.problems.svr": ("EpsSVR",),
+    "harness.problems.tube_svr": ("TubeSVR",),
     "harness.registry": ("get_solver",),
     "harness.solver": ("Iterate", "Solution", "Solver"),
 }

@@ -9,6 +9,7 @@ from harness.problems.polytope_distance import PolytopeDistance
 from harness.problems.problem import Certificate, Problem
 from harness.problems.ramp import RampSVC
 from harness.problems.svr import EpsSVR
+from harness.problems.tube_svr import TubeSVR
 
 FORMULATIONS: dict[str, type[Problem]] = {
     cls.name: cls
@@ -19,6 +20,7 @@ FORMULATIONS: dict[str, type[Problem]] = {
         HardMargin,
         ReducedHull,
         EpsSVR,
+        TubeSVR,
         OneClass,
         PolytopeDistance,
         RampSVC,
@@ -41,4 +43,5 @@ __all__ = [
     "Problem",
     "RampSVC",
     "ReducedHull",
+    "TubeSVR",
 ]

@@ -31,7 +31,8 @@ class DualForm:
     start : (V,) float64, a cheap feasible point; it fixes the sums
     copies : 1, or 2 where a point has one variable for each sign (eps-svr with epsilon > 0: the first is >= 0)
     groups : number of sums that are fixed: 0 (no bias), 1, or 2 (hulls: one for each class)
-    group : (V,) int8, the group of each variable; zeros unless there are two (hulls: 0 positive, 1 negative class)
+    group : (V,) int8, the group of each variable; zeros unless there are two (hulls: 0 positive, 1 negative class;
+        tube-svr, whose points are in both hulls: 0 the first copy, 1 the second)
     unit : what tau counts in, in units of f(x): 1, or the cap of a coefficient where the sums are 1 (LIBSVM's scale)
     """
 
@@ -103,7 +104,11 @@ class DualForm:
         """
         coef = np.asarray(dual_coef, dtype=np.float64)
         parts = [coef] if self.copies == 1 else [np.maximum(coef, 0.0), np.minimum(coef, 0.0)]
-        a: Vector = np.clip(np.concatenate(parts), self.lower, self.upper)
+        return self.feasible(np.concatenate(parts))
+
+    def feasible(self, variables: Vector) -> Vector:
+        """Return ``variables``, (V,), inside their bounds and with each group's sum, as :meth:`variables` does it."""
+        a: Vector = np.clip(variables, self.lower, self.upper)
         for k in range(self.groups):
             member = self.group == k
             a[member] = _with_sum(a[member], self.lower[member], self.upper[member], float(self.start[member].sum()))

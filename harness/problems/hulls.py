@@ -188,11 +188,12 @@ class ReducedHull(HardMargin):
     def _extremes(self, dual_coef: Vector, scores: Vector) -> tuple[float, float, float, float]:
         positive = self.targets > 0
         weights = self.targets * dual_coef
-        near_p = reduced_minimum(scores[positive], self.cap)
-        near_q = -reduced_minimum(-scores[~positive], self.cap)
+        cap_positive, cap_negative = self.caps
+        near_p = reduced_minimum(scores[positive], cap_positive)
+        near_q = -reduced_minimum(-scores[~positive], cap_negative)
         # the away side: the worst reduced-hull point of the same face, points at the cap stay at the cap
-        far_p = -_face_minimum(-scores[positive], weights[positive], self.cap)
-        far_q = _face_minimum(scores[~positive], weights[~positive], self.cap)
+        far_p = -_face_minimum(-scores[positive], weights[positive], cap_positive)
+        far_q = _face_minimum(scores[~positive], weights[~positive], cap_negative)
         return near_p, near_q, far_p, far_q
 
 

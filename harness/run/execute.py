@@ -231,7 +231,10 @@ def _certified(
         plain_scores = scores - problem.kernel.ridge * coef  # the model's f has no ridge
         record["train_accuracy"] = accuracy(dataset.y_train, plain_scores + intercept)
     if len(dataset.y_test):
-        test_scores = problem.scores_new(coef, intercept, dataset.x_test)
+        try:
+            test_scores = problem.scores_new(coef, intercept, dataset.x_test)
+        except InvalidModel as error:  # certified, and yet no function: tube-svr with sigma = 0
+            return {**record, "status": "invalid", "reason": str(error)}
         if dataset.task == "classification":
             record["test_accuracy"] = accuracy(dataset.y_test, test_scores)
         record["metrics"] = {name: of(dataset.y_test, test_scores) for name, of in metrics.items()}

@@ -17,6 +17,7 @@ from harness.problems.hulls import HardMargin
 from harness.problems.one_class import OneClass
 from harness.problems.polytope_distance import PolytopeDistance
 from harness.problems.ramp import RampSVC
+from harness.problems.tube_svr import TubeSVR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -83,6 +84,8 @@ def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:
 
 @functools.cache  # the same objects for every suite, so that the exact oracle is asked once for each
 def _cases(formulation: type[Problem]) -> list[Case]:
+    if formulation is TubeSVR:
+        return _tube_cases()
     if formulation.task == "regression":
         return _regression_cases(formulation)
     if formulation is OneClass:
@@ -166,6 +169,41 @@ def _regression_cases(formulation: type[Problem]) -> list[Case]:
         case("duplicates", np.concatenate([x[:12], x[:12]]), np.concatenate([y[:12], y[:12]]), rbf, soft),
         case("opposite-targets", np.concatenate([x[:12], x[:3]]), [*y[:12], *(y[:3] + 2.0)], rbf, soft, "opposite"),
         case("curve", x, y, rbf, soft, "protocol"),
+        case("float32", x.astype(np.float32), y, rbf, soft),
+        case("csr", csr(x), y, rbf, soft),
+        case("csr-linear", csr(plane), steep, linear, hard),
+        case("precomputed", rbf.block(x, x), y, Precomputed(), soft),
+    ]
+
+
+def _tube_cases() -> list[Case]:
+    linear, rbf = Linear(), RBF(gamma=0.5)
+    hard, soft = {"epsilon": 2.0, "D": 1.0}, {"epsilon": 0.5, "D": 0.1}
+
+    def case(
+        name: str, x: Any, y: Any, kernel: Kernel, values: Mapping[str, Any], *tags: str, optimum: float | None = None
+    ) -> Case:
+        return Case(name, TubeSVR, x, np.asarray(y, dtype=np.float64), kernel, values, optimum, frozenset(tags))
+
+    pair = np.array([[0.0, 1.0], [0.0, -1.0]])
+    plane, _ = separable(16)
+    x, y = curve(40)
+    steep = 2.0 * plane[:, 0] - plane[:, 1] + 3.0 + 0.3 * np.cos(np.arange(16))
+    return [
+        # the shifted points lie on y = x + 1/2 and y = x - 1/2, which are 1 / sqrt(2) apart
+        case("pair", pair, [1.0, -1.0], linear, {"epsilon": 0.5, "D": 1.0}, "protocol", optimum=0.25),
+        case("hard-plane", plane, steep, linear, hard, "protocol"),
+        case("soft-plane", plane, steep, linear, {"epsilon": 1.0, "D": 0.25}),
+        case("a-cap-for-each-side", plane, steep, linear, {"epsilon": 1.0, "D": 0.5, "D_minus": 0.125}),
+        case("constant-feature", np.column_stack([plane, np.full(16, 3.0)]), steep, linear, hard),
+        case("constant-target", x, np.full(40, 5.0), rbf, soft, optimum=0.5),  # w = 0, sigma = 2 epsilon
+        case("every-point-at-the-cap", x, y, rbf, {"epsilon": 0.5, "D": 1.0 / 40.0}, optimum=0.5),
+        case("no-tube", plane, steep, linear, {"epsilon": 0.01, "D": 1.0}, optimum=0.0),  # the hulls meet
+        case("one-outlier", x, np.where(np.arange(40) == 3, 5.0, y), rbf, soft),
+        case("duplicates", np.concatenate([x[:12], x[:12]]), np.concatenate([y[:12], y[:12]]), rbf, soft),
+        case("opposite-targets", np.concatenate([x[:12], x[:3]]), [*y[:12], *(y[:3] + 2.0)], rbf, hard, "opposite"),
+        case("hard-curve", x, y, rbf, hard),
+        case("soft-curve", x, y, rbf, soft, "protocol"),
         case("float32", x.astype(np.float32), y, rbf, soft),
         case("csr", csr(x), y, rbf, soft),
         case("csr-linear", csr(plane), steep, linear, hard),

@@ -15,6 +15,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from harness.kernels.functions import RBF, Kernel, Linear, Poly
+from harness.problems.tube_svr import TubeSVR
 from harness.testing.problems import Case, csr
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def cases(draw: st.DrawFn, formulation: type[Problem], kernel: Kernel | None = N
     tail = draw(st.lists(values, min_size=n - 2, max_size=n - 2), label="y")
     y = np.array([1.0, -1.0, *tail])
     known = formulation.parameter_class.__dataclass_fields__  # type: ignore[attr-defined]
-    choices = {"C": [0.1, 1.0, 10.0], "epsilon": [0.0, 0.1, 1.5], "nu": [0.1, 0.5, 1.0]}
+    widths = [0.1, 1.5, 5.0] if formulation is TubeSVR else [0.0, 0.1, 1.5]
+    choices = {"C": [0.1, 1.0, 10.0], "epsilon": widths, "nu": [0.1, 0.5, 1.0]}
     drawn = {name: draw(st.sampled_from(each), label=name) for name, each in choices.items() if name in known}
     stored = csr(x) if draw(st.booleans(), label="csr") else x
     return Case("drawn", formulation, stored, y, kernel or draw(kernels(), label="kernel"), drawn)

@@ -22,6 +22,7 @@ from harness import (
     PolytopeDistance,
     ReducedHull,
     Solver,
+    TubeSVR,
     UsageError,
     parameter,
 )
@@ -43,7 +44,7 @@ class QP(Solver):
     """The dual as a quadratic program, solved by a cvxpy backend and polished by an active-set method."""
 
     name = "qp"
-    solves = (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass, PolytopeDistance)
+    solves = (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass, PolytopeDistance, TubeSVR)
 
     backend: str = parameter("CLARABEL", "cvxpy backend for quadratic programs, by cvxpy's name")
     max_points: int = parameter(5000, "skip larger problems: the kernel matrix and its factor are n x n", ge=1)

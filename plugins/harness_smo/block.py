@@ -28,6 +28,7 @@ from harness import (
     OneClass,
     ReducedHull,
     Solver,
+    TubeSVR,
     parameter,
 )
 from harness_smo.block_descent import Descent
@@ -53,7 +54,7 @@ class SMOBlock(Solver):
     """SMO on working sets of hundreds of variables, kernel rows by matrix product: the fast solver for large sets."""
 
     name = "smo-block"
-    solves = (CSVC, CSVCNoBias, EpsSVR, OneClass, ReducedHull, HardMargin, L2SVC)
+    solves = (CSVC, CSVCNoBias, EpsSVR, OneClass, ReducedHull, HardMargin, L2SVC, TubeSVR)
 
     tau: float = parameter(1e-3, "stop when no pair violates the optimality conditions by more, in units of f(x)", gt=0)
     gap: float | None = parameter(None, "tighten tau until the relative duality gap is at most this too", gt=0)

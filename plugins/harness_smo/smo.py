@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from harness import CSVC, CSVCNoBias, EpsSVR, Iterate, OneClass, ReducedHull, Solver, parameter
+from harness import CSVC, CSVCNoBias, EpsSVR, Iterate, OneClass, ReducedHull, Solver, TubeSVR, parameter
 from harness_smo.rows import RowBuffer
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class SMO(Solver):
     """
 
     name = "smo"
-    solves = (CSVC, CSVCNoBias, EpsSVR, OneClass, ReducedHull)
+    solves = (CSVC, CSVCNoBias, EpsSVR, OneClass, ReducedHull, TubeSVR)
 
     tau: float = parameter(1e-3, "stop when no pair violates the optimality conditions by more, in units of f(x)", gt=0)
     selection: Literal["first", "second"] = parameter("second", "order of the working set selection; second: WSS 2")

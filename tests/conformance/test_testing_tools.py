@@ -5,14 +5,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import CSVC, L2SVC, Budget, CSVCNoBias, EpsSVR, HardMargin, OneClass, PolytopeDistance, ReducedHull, drive
+from harness import (
+    CSVC,
+    L2SVC,
+    Budget,
+    CSVCNoBias,
+    EpsSVR,
+    HardMargin,
+    OneClass,
+    PolytopeDistance,
+    ReducedHull,
+    TubeSVR,
+    drive,
+)
 from harness.testing import Case, SolverConformance, run_checks, zoo
 from harness.testing.exact import oracle_bounds
 from harness.testing.running import recorded_work
 from harness.testing.strategies import cases
 from tests.conformance import bad_solvers as bad
 
-ALL = (CSVC, CSVCNoBias, HardMargin, ReducedHull, L2SVC, OneClass, PolytopeDistance, EpsSVR)
+ALL = (CSVC, CSVCNoBias, HardMargin, ReducedHull, L2SVC, OneClass, PolytopeDistance, EpsSVR, TubeSVR)
 
 
 def suite(**attributes) -> type[SolverConformance]:
@@ -31,7 +43,7 @@ def test_the_zoo_states_every_problem_afresh(formulation) -> None:
         first, second = case.problem(), case.problem()
         assert first.kernel.counter is not second.kernel.counter
         assert first.kernel.points is not second.kernel.points
-        assert formulation is EpsSVR or set(np.unique(first.targets)) == {-1.0, 1.0}
+        assert formulation.task == "regression" or set(np.unique(first.targets)) == {-1.0, 1.0}
 
 
 def test_the_zoo_has_every_kind_of_data() -> None:
@@ -43,6 +55,7 @@ def test_the_zoo_has_every_kind_of_data() -> None:
     assert "opposite-labels" not in {case.name for case in zoo([HardMargin])}
     storages = {"float32", "csr", "csr-linear", "precomputed", "duplicates"}
     assert {case.name for case in zoo([EpsSVR])} >= {"without-tube", "constant-target", "opposite-targets", *storages}
+    assert {case.name for case in zoo([TubeSVR])} >= {"no-tube", "constant-target", "opposite-targets", *storages}
     assert {case.name for case in zoo([OneClass])} >= {"every-point-at-the-cap", "cap-out-of-reach", *storages}
 
 
@@ -89,7 +102,7 @@ def test_the_record_of_work_equals_the_count() -> None:
 @given(st.sampled_from(ALL).flatmap(cases))
 def test_drawn_problems_can_be_stated(case: Case) -> None:
     problem = case.problem()
-    assert case.formulation is EpsSVR or set(np.unique(problem.targets)) == {-1.0, 1.0}
+    assert case.formulation.task == "regression" or set(np.unique(problem.targets)) == {-1.0, 1.0}
     assert problem.kernel.block(np.arange(problem.n)).shape == (problem.n, problem.n)
 
 

@@ -1,0 +1,273 @@
+"""tube-svr: regression as the separation of the points shifted up from the points shifted down.
+
+Every training point (x_i, y_i) gives two examples in the space of (phi(x), y): (x_i, y_i + epsilon) labelled +1 and
+(x_i, y_i - epsilon) labelled -1. The nearest points of their (reduced) convex hulls,
+
+    min 1/2 |sum_i u_i (x_i, y_i + epsilon) - v_i (x_i, y_i - epsilon)|^2     u, v on the simplex, u_i <= D, v_i <= D_minus
+
+give a hyperplane (w, sigma), theta_+, theta_- in that space and the function y(x) = ((theta_+ + theta_-) / 2 - <w, x>)
+/ sigma. D = 1 is the hard tube (P6), a smaller D the soft tube (P7).
+
+The kernel of the composed examples is k(x_i, x_j) + (y_i +- epsilon)(y_j +- epsilon), and as u and v both sum to 1 all of
+w = sum (u_i - v_i) phi(x_i) and sigma = sum (u_i - v_i) y_i + 2 epsilon depend on u and v through coef = u - v alone. So
+a model is coef, (n,), as in every other regression here, and the problem over it is
+
+    min 1/2 coef' (K + y y') coef + 2 epsilon y' coef + 2 epsilon^2
+
+with the same optimum. The targets are counted from their mean (``origin``): sum coef = 0 makes it the same problem, in
+smaller numbers. The intercept is -(theta_+ + theta_-) / 2, the certificate that of the reduced hulls of the 2 n examples.
+|w|^2 and sigma^2 are added, so that the units of y matter: targets of about the size of the kernel's values suit it best.
+
+Source: Balcazar, Dai, Tanaka, Watanabe, "Provably fast training algorithms for support vector machines" (2008),
+section 5, (P6), (P7); Bi & Bennett, NIPS 15 (2002), Theorems 3.1 and 3.2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import parameters
+from harness.errors import InvalidModel, UsageError
+from harness.kernels.oracle import KernelOracle
+from harness.kernels.plus_product import PlusProduct
+from harness.parameters import parameter
+from harness.problems.dual import DualForm, first_at_cap
+from harness.problems.hulls import ReducedHull, ReducedHullParameters
+from harness.problems.problem import TOUCHING, Certificate, Problem
+
+if TYPE_CHECKING:
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+_ROUNDING = 1e-12  # a sum of weights this near to its total, relative, is off by rounding
+
+
+@dataclass(frozen=True)
+class TubeSVRParameters:
+    """Parameters of tube-svr."""
+
+    epsilon: float = parameter(0.1, "half the width of the tube that is asked for, in units of y", gt=0)
+    D: float | None = parameter(
+        None, "cap of each weight, 1 / k; 1: the hard tube; none: the cap of nu = 0.5, 4 / n, if feasible", gt=0, le=1
+    )
+    D_minus: float | None = parameter(None, "cap of the weights of the points shifted down; none: D", gt=0, le=1)
+
+    def __post_init__(self) -> None:
+        parameters.check(self, owner="formulation 'tube-svr'")
+
+
+@dataclass(frozen=True)
+class Tube:
+    """The tube of a model: |y_i - y(x_i)| <= epsilon holds for the normal points, with a hard tube for all of them.
+
+    sigma : the coordinate of the hyperplane along y; y(x) exists if it is positive
+    theta_plus, theta_minus : thresholds of the points shifted up and down, y counted from the problem's ``origin``
+    epsilon : eps*, the half width that really fits: epsilon - (theta_+ - theta_-) / (2 sigma) (Bi & Bennett); below 0
+        where more points lie outside of any tube than 1 / D allows
+    """
+
+    sigma: float
+    theta_plus: float
+    theta_minus: float
+    epsilon: float
+
+
+class _TubeForm(DualForm):
+    """Variables u_i in [0, D] and -v_i in [-D_minus, 0], the sums of both fixed."""
+
+    def variables(self, dual_coef: Vector) -> Vector:
+        """Return feasible (u, -v) near ``dual_coef``; what their sums lack is added to u_i and v_i alike."""
+        caps = float(self.upper[0]), -float(self.lower[-1])
+        return self.feasible(_weights(np.asarray(dual_coef, dtype=np.float64), caps))
+
+
+@dataclass(frozen=True)
+class _ComposedParameters(ReducedHullParameters):
+    D_minus: float | None = parameter(None, "cap of the weights of the negatives; none: D", gt=0, le=1)
+
+
+class ComposedHull(ReducedHull):
+    """The nearest points of the hulls of the points shifted up (+1) and shifted down (-1), a cap for each."""
+
+    largest: float | None = None  # k(z, z) over all examples, where it is known already
+
+    def largest_diagonal(self) -> float:
+        return super().largest_diagonal() if self.largest is None else self.largest
+
+    @property
+    def caps(self) -> tuple[float, float]:
+        return self.cap, self.cap if self.settings.D_minus is None else float(self.settings.D_minus)
+
+
+class TubeSVR(Problem):
+    """The tube of Bi & Bennett, hard or soft; ``targets`` are real numbers, predictions are y(x)."""
+
+    name = "tube-svr"
+    task = "regression"
+    metrics = ("mse", "mae", "r2", "pearson")
+    parameter_class = TubeSVRParameters
+    constraints = (
+        "coef = u - v with u and v on the simplex, u_i <= D, v_i <= D_minus: "
+        "sum dual_coef = 0, sum |dual_coef| <= 2, no dual_coef_i beyond its cap"
+    )
+
+    def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, *, origin: float | None = None) -> None:
+        self.origin = float(np.mean(np.asarray(targets, dtype=np.float64))) if origin is None else origin
+        self.shifts: Vector = np.array(targets, dtype=np.float64) - self.origin
+        super().__init__(PlusProduct(kernel, self.shifts), targets, settings)
+        self._plain = kernel
+        least = 1.0 / self.n
+        self.cap = max(least, min(1.0, 4.0 / self.n)) if settings.D is None else float(settings.D)
+        for name, cap in zip(("D", "D_minus"), self.caps, strict=True):
+            if cap < least * (1.0 - 1e-12):
+                raise UsageError(
+                    f"tube-svr: {name}={cap:g} leaves the hull of the {self.n} shifted points empty; "
+                    f"{name} must be at least 1/{self.n} = {least:g}."
+                )
+
+    def restrict(self, indices: Any) -> TubeSVR:
+        """Keep the caps and the origin: both would follow the points."""
+        indices = np.asarray(indices, dtype=np.intp)
+        kept = replace(self.settings, D=self.cap)
+        return type(self)(self._plain.restrict(indices), self.targets[indices], kept, origin=self.origin)
+
+    @property
+    def caps(self) -> tuple[float, float]:
+        """Upper bounds of u_i (points shifted up) and v_i (points shifted down)."""
+        return self.cap, self.cap if self.settings.D_minus is None else float(self.settings.D_minus)
+
+    @property
+    def epsilon(self) -> float:
+        """Half the width of the tube that is asked for."""
+        return float(self.settings.epsilon)
+
+    def dual_form(self) -> DualForm:
+        # a cap of 1 is implied by the sum: kept out of reach, it never decides a threshold
+        caps = [cap if cap < 1.0 else 2.0 for cap in self.caps]
+        zero, slope = np.zeros(self.n), -2.0 * self.epsilon * self.shifts
+        start = [first_at_cap(np.full(self.n, cap)) for cap in caps]
+        return _TubeForm(
+            linear=np.concatenate([slope, slope]),
+            lower=np.concatenate([zero, np.full(self.n, -caps[1])]),
+            upper=np.concatenate([np.full(self.n, caps[0]), zero]),
+            start=np.concatenate([start[0], -start[1]]),
+            copies=2,
+            groups=2,
+            group=np.repeat(np.array([0, 1], dtype=np.int8), self.n),
+            unit=min(1.0, *caps),
+        )
+
+    def feasibility_violation(self, dual_coef: Vector) -> float:
+        up, down = np.maximum(dual_coef, 0.0), np.maximum(-dual_coef, 0.0)
+        cap_up, cap_down = self.caps
+        used = float(up.sum()), float(down.sum())
+        room = float(np.maximum(0.0, np.minimum(cap_up - up, cap_down - down)).sum())
+        beyond = max(float(up.max()) - cap_up, float(down.max()) - cap_down)
+        return max(abs(used[0] - used[1]), max(used) - 1.0, 1.0 - max(used) - room, beyond, 0.0)
+
+    def sigma(self, dual_coef: Vector) -> float:
+        """Return the coordinate of the hyperplane along y, in units of y; at the optimum 0 only where w = 0 too."""
+        return float(dual_coef @ self.shifts) + 2.0 * self.epsilon
+
+    def composed(self) -> ComposedHull:
+        """Return the problem over the 2 n examples, all points shifted up before all shifted down; the same counter.
+
+        Its model (u, -v) is that of this problem as :meth:`of_composed` has it, with the same intercept.
+        """
+        twice = np.concatenate([np.arange(self.n), np.arange(self.n)])
+        shifted = np.concatenate([self.shifts + self.epsilon, self.shifts - self.epsilon])
+        kernel = PlusProduct(self._plain.restrict(twice), shifted)
+        labels = np.repeat([1.0, -1.0], self.n)
+        return ComposedHull(kernel, labels, _ComposedParameters(D=self.caps[0], D_minus=self.caps[1]))
+
+    def of_composed(self, dual_coef: Any) -> Vector:
+        """Return the coefficients, (n,), of those of :meth:`composed`, (2 n,)."""
+        coef = np.asarray(dual_coef, dtype=np.float64)
+        return np.asarray(coef[: self.n] + coef[self.n :])
+
+    def composed_scores(self, dual_coef: Vector, scores: Vector) -> Vector:
+        """Return <(w, sigma), (x_i, y_i +- epsilon)> of the 2 n examples from ``scores`` = (K + y y') dual_coef, (n,)."""
+        middle = scores + 2.0 * self.epsilon * self.shifts
+        reach = self.epsilon * self.sigma(dual_coef)
+        return np.concatenate([middle + reach, middle - reach])
+
+    def weights(self, dual_coef: Vector, intercept: float, scores: Vector) -> Vector:
+        """Return (u, -v), (2 n,), of a model, see :meth:`composed_scores` for ``scores``.
+
+        What u and v share at a point takes no part in w: it is where it violates least, nearest to the function.
+        """
+        middle = scores + 2.0 * self.epsilon * self.shifts + intercept
+        return _weights(dual_coef, self.caps, np.argsort(np.abs(middle), kind="stable"))
+
+    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+        """Return the certificate of the reduced hulls of the 2 n examples: margin bounds, epsilon and gap."""
+        both = self.composed_scores(dual_coef, scores)
+        hull = self.composed()
+        with self.kernel.uncounted():  # from the solver's own diagonal where it has asked for one
+            further = (np.abs(self.shifts) + self.epsilon) ** 2 - self.shifts**2
+            hull.largest = float((self.kernel.diagonal() + further).max())
+        found = hull.certificate(self.weights(dual_coef, intercept, scores), intercept, both)
+        return replace(found, feasibility_violation=self.feasibility_violation(dual_coef))
+
+    def tube(self, dual_coef: Any, intercept: float) -> Tube:
+        """Return the tube of a model, uncounted: the thresholds are those of its weights' optimality conditions.
+
+        Raises
+        ------
+        InvalidModel : sigma = 0, no regression function.
+        """
+        coef = np.asarray(dual_coef, dtype=np.float64)
+        sigma = self._positive_sigma(coef)
+        with self.kernel.uncounted():
+            scores = self.kernel.expand(coef)
+        form = self.dual_form()
+        levels = form.levels(form.ends(form.feasible(self.weights(coef, intercept, scores)), form.gradient(scores)))
+        plus, minus = -levels[0] + self.epsilon * sigma, -levels[1] - self.epsilon * sigma
+        return Tube(sigma, plus, minus, self.epsilon - 0.5 * (plus - minus) / sigma)
+
+    def scores_new(self, dual_coef: Vector, intercept: float, points: Any) -> Vector:
+        """Return the predictions y(z) for new points z, uncounted.
+
+        Raises
+        ------
+        InvalidModel : sigma = 0, no regression function.
+        """
+        sigma = self._positive_sigma(dual_coef)
+        with self.kernel.uncounted():
+            return self.origin - (self.kernel.expand_new(dual_coef, points) + intercept) / sigma
+
+    def _positive_sigma(self, dual_coef: Vector) -> float:
+        sigma = self.sigma(dual_coef)
+        # at the optimum |(w, sigma)|^2 <= 2 epsilon sigma: below this it is rounding of hulls that meet
+        if 2.0 * self.epsilon * sigma > TOUCHING * (self.epsilon + float(np.abs(self.shifts).max())) ** 2:
+            return sigma
+        found = "sigma = 0" if abs(sigma) < 1e-9 * self.epsilon else f"sigma = {sigma:.3g}"
+        raise InvalidModel(
+            f"tube-svr: {found}, so there is no regression function: a tube needs sigma > 0, and points shifted by "
+            f"epsilon={self.epsilon:g} that separate; take a larger epsilon, or a smaller D than {self.cap:g}."
+        )
+
+
+def _weights(coef: Vector, caps: tuple[float, float], order: Any = None) -> Vector:
+    """Return (u, -v), (2 n,), with u - v = ``coef``, no more than their ``caps``; both sum to 1 if there is room for it.
+
+    What the sums lack is given to u_i and v_i alike: in proportion to the room at i, or to the first points of ``order``.
+    """
+    up, down = np.clip(coef, 0.0, caps[0]), np.clip(-coef, 0.0, caps[1])
+    room = np.minimum(caps[0] - up, caps[1] - down)
+    lacking = 1.0 - max(float(up.sum()), float(down.sum()))
+    lacking = lacking if lacking > _ROUNDING else 0.0
+    available = float(room.sum())
+    if lacking >= available * (1.0 - _ROUNDING):
+        shared = room
+    elif order is None:
+        shared = room * (lacking / available)
+    else:
+        shared = np.empty_like(room)
+        shared[order] = np.clip(lacking - (np.cumsum(room[order]) - room[order]), 0.0, room[order])
+    up, down = up + shared, down + shared
+    # a weight off its cap by rounding would count as free
+    full_up, full_down = up >= caps[0] * (1.0 - _ROUNDING), down >= caps[1] * (1.0 - _ROUNDING)
+    return np.concatenate([np.where(full_up, caps[0], up), -np.where(full_down, caps[1], down)])

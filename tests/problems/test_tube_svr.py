@@ -1,0 +1,243 @@
+"""tube-svr against (P6) and (P7) in cvxpy, the hulls of the 2 n shifted points written out, and figures by hand."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import RBF, InvalidModel, KernelOracle, Linear, Precomputed, ReducedHull, TubeSVR, UsageError, get_solver
+
+
+def plane(seed, n, noise=0.3):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, 2))
+    return x, 2.0 * x[:, 0] - x[:, 1] + 3.0 + noise * rng.normal(size=n)
+
+
+def build(x, y, kernel=None, **values):
+    return TubeSVR.build(KernelOracle(kernel or Linear(), x), y, values)
+
+
+def paper_program(x, y, epsilon, cap, cap_minus):
+    """(P6) if both caps are 1, else (P7), as the paper writes them: value, w, sigma, theta_+, theta_-."""
+    w, sigma, plus, minus = cp.Variable(x.shape[1]), cp.Variable(), cp.Variable(), cp.Variable()
+    above, below = x @ w + sigma * (y + epsilon), x @ w + sigma * (y - epsilon)
+    objective = 0.5 * cp.sum_squares(w) + 0.5 * cp.square(sigma) - (plus - minus)
+    if cap == cap_minus == 1.0:
+        constraints = [above >= plus, below <= minus]
+    else:
+        slack, slack_minus = cp.Variable(len(y), nonneg=True), cp.Variable(len(y), nonneg=True)
+        objective += cap * cp.sum(slack) + cap_minus * cp.sum(slack_minus)
+        constraints = [above >= plus - slack, below <= minus + slack_minus]
+    program = cp.Problem(cp.Minimize(objective), constraints)
+    program.solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    return program.value, w.value, float(sigma.value), float(plus.value), float(minus.value)
+
+
+CAPS = [(2.0, 1.0, None), (1.0, 1.0, None), (0.5, 0.1, None), (1.0, 0.45, 0.13), (0.7, 0.06, 0.3), (1.0, 0.07, None)]
+
+
+@pytest.mark.parametrize("solver", ["qp", "smo", "smo-block"])
+@pytest.mark.parametrize(("epsilon", "cap", "cap_minus"), CAPS)
+def test_the_optimum_is_that_of_the_paper_s_programs(epsilon, cap, cap_minus, solver):
+    x, y = plane(0, 30)
+    problem = build(x, y, epsilon=epsilon, D=cap, D_minus=cap_minus)
+    value, w, sigma, plus, minus = paper_program(x, y, epsilon, cap, cap if cap_minus is None else cap_minus)
+    exact = get_solver(solver) if solver == "qp" else get_solver(solver).replaced(tau=1e-9)
+    found = exact.solve(problem)
+    problem.checked(found.dual_coef, found.intercept)
+    certificate = problem.certify(found.dual_coef, found.intercept)
+    assert -certificate.dual == pytest.approx(value, rel=1e-7)  # (P6) and (P7) are at -1/2 |(w, sigma)|^2
+    assert certificate.relative_gap < 1e-7
+    tube = problem.tube(found.dual_coef, found.intercept)
+    assert tube.sigma == pytest.approx(sigma, rel=1e-6)
+    origin = problem.origin * sigma  # the paper counts y from 0
+    assert (tube.theta_plus + origin, tube.theta_minus + origin) == pytest.approx((plus, minus), rel=1e-5)
+    assert tube.epsilon == pytest.approx(epsilon - (plus - minus) / (2.0 * sigma), rel=1e-5)
+    new = plane(1, 7)[0]
+    predicted = problem.scores_new(found.dual_coef, found.intercept, new)
+    assert predicted == pytest.approx((0.5 * (plus + minus) - new @ w) / sigma, rel=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.5)])
+def test_the_hard_tube_is_the_narrowest_that_holds_all_points(kernel):
+    x, y = plane(2, 25)
+    problem = build(x, y, kernel, epsilon=3.0, D=1.0)
+    found = get_solver("qp").solve(problem)
+    errors = np.abs(y - problem.scores_new(found.dual_coef, found.intercept, x))
+    tube = problem.tube(found.dual_coef, found.intercept)
+    assert errors.max() == pytest.approx(tube.epsilon, rel=1e-8)
+    assert 0.0 < tube.epsilon < 3.0
+    assert np.sum(errors > tube.epsilon * (1.0 - 1e-7)) >= 3  # the support
+
+
+def test_the_soft_tube_leaves_at_most_one_over_d_outside():
+    x, y = plane(3, 60, noise=1.0)
+    problem = build(x, y, epsilon=2.0, D=1.0 / 6.5)
+    found = get_solver("qp").solve(problem)
+    residual = y - problem.scores_new(found.dual_coef, found.intercept, x)
+    width = problem.tube(found.dual_coef, found.intercept).epsilon
+    outside = int(np.sum(residual > width * (1 + 1e-7))), int(np.sum(residual < -width * (1 + 1e-7)))
+    assert max(outside) <= 6
+    assert min(outside) >= 1
+
+
+def written_out(x, y, epsilon, kernel):
+    """The 2 n x 2 n matrix of the shifted points and their labels, entry by entry."""
+    n = len(y)
+    points = [(i, y[i] + epsilon) for i in range(n)] + [(i, y[i] - epsilon) for i in range(n)]
+    base = kernel.block(x, x)
+    return np.array([[base[i, j] + s * t for j, t in points] for i, s in points]), np.repeat([1.0, -1.0], n)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.5)])
+@pytest.mark.parametrize("cap", [1.0, 0.2, 1.0 / 12.0])
+def test_the_certificate_is_that_of_the_reduced_hulls_of_the_shifted_points(kernel, cap):
+    x, y = plane(4, 12)
+    problem = build(x, y, kernel, epsilon=1.0, D=cap)
+    matrix, labels = written_out(x, y, 1.0, kernel)
+    hulls = ReducedHull.build(KernelOracle(Precomputed(), matrix), labels, {"D": cap})
+    rng = np.random.default_rng(0)
+    for coef in (problem.dual_form().coef(problem.dual_form().start), random_model(problem, rng)):
+        both = problem.dual_form().variables(coef)  # u and -v
+        ours, theirs = problem.certify(coef, 0.3), hulls.certify(both, 0.3)
+        for name in ("primal", "dual", "gap", "relative_gap", "margin_lower", "margin_upper"):
+            assert getattr(ours, name) == pytest.approx(getattr(theirs, name), rel=1e-9, abs=1e-12), name
+        assert ours.feasibility_violation == pytest.approx(theirs.feasibility_violation, abs=1e-14)
+
+
+def random_model(problem, rng):
+    """A feasible model that is no optimum: weights at 0, between the bounds and at the cap."""
+    form = problem.dual_form()
+    start = rng.choice([0.0, 0.3, 1.0], size=2 * problem.n) * np.where(form.group == 0, form.upper, form.lower)
+    return form.coef(form.feasible(start))
+
+
+@given(seed=st.integers(0, 10_000), cap=st.sampled_from([1.0, 0.3, 0.1, 0.06]), b=st.floats(-2.0, 2.0))
+@settings(max_examples=40, deadline=None)
+def test_every_feasible_model_brackets_the_optimum_and_is_taken_back_from_its_weights(seed, cap, b):
+    rng = np.random.default_rng(seed)
+    x, y = plane(5, 20)
+    problem = build(x, y, epsilon=1.5, D=cap, D_minus=0.5)
+    coef = random_model(problem, rng)
+    found = problem.certify(coef, b)
+    assert found.feasibility_violation < 1e-12
+    if cap not in OPTIMA:
+        best = get_solver("qp").solve(problem)
+        OPTIMA[cap] = problem.certify(best.dual_coef, best.intercept).dual
+    assert found.primal <= OPTIMA[cap] * (1.0 + 1e-9) <= found.dual * (1.0 + 2e-9)
+    weights = problem.dual_form().variables(coef)
+    assert problem.dual_form().coef(weights) == pytest.approx(coef, abs=1e-14)
+    assert (weights[:20].sum(), -weights[20:].sum()) == pytest.approx((1.0, 1.0), abs=1e-12)
+    assert (weights[:20].min() >= 0.0, weights[20:].max() <= 0.0) == (True, True)
+
+
+OPTIMA = {}
+
+
+def test_the_composed_problem_has_the_same_solutions():
+    x, y = plane(6, 25)
+    for values in ({"D": 1.0}, {"D": 0.1}, {"D": 0.1, "D_minus": 0.3}):
+        problem = build(x, y, RBF(0.5), epsilon=1.0, **values)
+        composed = problem.composed()
+        direct, taken = get_solver("qp").solve(problem), get_solver("qp").solve(composed)
+        coef = problem.of_composed(taken.dual_coef)
+        problem.checked(coef, taken.intercept)
+        one, other = problem.certify(direct.dual_coef, direct.intercept), problem.certify(coef, taken.intercept)
+        assert one.dual == pytest.approx(other.dual, rel=1e-9)
+        assert one.relative_gap < 1e-8
+        assert other.relative_gap < 1e-8
+        composed_certificate = composed.certify(taken.dual_coef, taken.intercept)
+        assert composed_certificate.dual == pytest.approx(other.dual, rel=1e-12)
+        new = plane(7, 5)[0]
+        assert problem.scores_new(coef, taken.intercept, new) == pytest.approx(
+            problem.scores_new(direct.dual_coef, direct.intercept, new), rel=1e-5
+        )
+
+
+def test_frank_wolfe_solves_the_composed_problem():
+    problem = build(*plane(6, 25), epsilon=3.0, D=1.0)
+    found = get_solver("fw").replaced(epsilon=1e-6).solve(problem.composed())
+    certificate = problem.certify(problem.of_composed(found.dual_coef), found.intercept)
+    assert certificate.epsilon <= 1.01e-6
+
+
+@given(shift=st.floats(-100.0, 100.0), seed=st.integers(0, 50))
+@settings(max_examples=15, deadline=None)
+def test_a_constant_added_to_the_targets_is_added_to_the_predictions(shift, seed):
+    x, y = plane(seed, 15)
+    new = plane(99, 4)[0]
+    found = []
+    for targets in (y, y + shift, -y):
+        problem = build(x, targets, epsilon=3.0, D=0.4)
+        best = get_solver("qp").solve(problem)
+        found.append(problem.scores_new(best.dual_coef, best.intercept, new))
+    assert found[1] == pytest.approx(found[0] + shift, rel=1e-6, abs=1e-6)
+    assert found[2] == pytest.approx(-found[0], rel=1e-6, abs=1e-6)
+
+
+def test_no_tube_is_an_optimum_without_a_function_and_says_so():
+    x, y = plane(0, 30)
+    problem = build(x, y, epsilon=0.05, D=1.0)
+    found = get_solver("qp").solve(problem)
+    certificate = problem.certify(found.dual_coef, found.intercept)
+    assert (certificate.margin_upper, certificate.relative_gap) == (0.0, 0.0)
+    for ask in (
+        lambda: problem.tube(found.dual_coef, found.intercept),
+        lambda: problem.scores_new(found.dual_coef, found.intercept, x),
+    ):
+        with pytest.raises(
+            InvalidModel, match=r"sigma = 0, so there is no regression function: .* take a larger epsilon"
+        ):
+            ask()
+
+
+def test_a_subset_keeps_caps_and_origin():
+    x, y = plane(8, 20)
+    problem = build(x, y, epsilon=1.0)
+    assert problem.caps == (0.2, 0.2)  # 4 / n
+    part = problem.restrict([3, 1, 7, 9, 11, 2])
+    assert part.caps == (0.2, 0.2)
+    assert part.origin == problem.origin
+    assert part.targets == pytest.approx(y[[3, 1, 7, 9, 11, 2]])
+    assert part.kernel.counter is problem.kernel.counter
+    whole = np.array(problem.kernel.block(np.arange(20)))
+    assert part.kernel.block(np.arange(6)) == pytest.approx(whole[np.ix_([3, 1, 7, 9, 11, 2], [3, 1, 7, 9, 11, 2])])
+
+
+def test_caps_that_leave_nothing_and_infeasible_models_are_refused_in_words():
+    x, y = plane(9, 10)
+    with pytest.raises(UsageError, match=r"D_minus=0.05 leaves the hull of the 10 shifted points empty; .* 1/10 = 0.1"):
+        build(x, y, D=0.2, D_minus=0.05)
+    with pytest.raises(UsageError, match="epsilon"):
+        build(x, y, epsilon=0.0)
+    problem = build(x, y, epsilon=1.0, D=0.4)
+    coef = np.zeros(10)
+    problem.checked(coef, 0.0)  # u = v
+    for wrong, violation in (
+        ({0: 0.3}, 0.3),  # the sums differ
+        ({0: 0.5, 1: -0.3, 2: -0.2}, 0.1),  # beyond the cap
+        ({0: 0.4, 1: 0.4, 2: 0.4, 3: -0.4, 4: -0.4, 5: -0.4}, 0.2),  # more than 1 in all
+    ):
+        coef = np.zeros(10)
+        coef[list(wrong)] = list(wrong.values())
+        assert problem.feasibility_violation(coef) == pytest.approx(violation)
+        with pytest.raises(InvalidModel, match="violates the constraints of tube-svr"):
+            problem.checked(coef, 0.0)
+    tight = build(x, y, epsilon=1.0, D=0.1)  # all weights at their cap: coef = 0 alone is feasible
+    coef = np.zeros(10)
+    coef[:2] = 0.05, -0.05
+    assert tight.feasibility_violation(coef) == pytest.approx(0.05)
+
+
+def test_the_figures_of_two_points_by_hand():
+    # P: (1, 1.5), (-1, -0.5); Q: (1, 0.5), (-1, -1.5): on y = x +- 1/2, 1 / sqrt(2) apart, (w, sigma) = (-1/2, 1/2)
+    problem = build(np.array([[1.0], [-1.0]]), [1.0, -1.0], epsilon=0.5, D=1.0)
+    coef = np.array([-0.25, 0.25])
+    assert problem.sigma(coef) == pytest.approx(0.5)
+    found = problem.certify(coef, 0.0)
+    assert (found.margin_lower, found.margin_upper) == pytest.approx((0.5**0.5, 0.5**0.5))
+    tube = problem.tube(coef, 0.0)
+    assert (tube.theta_plus, tube.theta_minus, tube.epsilon) == pytest.approx((0.25, -0.25, 0.0))
+    assert problem.scores_new(coef, 0.0, np.array([[3.0], [0.5]])) == pytest.approx([3.0, 0.5])
