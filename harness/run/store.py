@@ -96,10 +96,20 @@ class Store:
             run("CREATE TABLE IF NOT EXISTS records (id INTEGER PRIMARY KEY, key TEXT NOT NULL, status TEXT NOT NULL, "
                 "measured_at TEXT NOT NULL, record TEXT NOT NULL)")  # fmt: skip
             run("CREATE INDEX IF NOT EXISTS records_key ON records (key)")
-            columns = ", ".join(f"json_extract(record, '$.{name}') AS \"{name}\"" for name in COLUMNS)
-            run(f"CREATE VIEW IF NOT EXISTS results AS SELECT id, {columns} FROM records ORDER BY id")
             run(f"PRAGMA user_version={SCHEMA_VERSION}")
+        self._show_columns()
         run("COMMIT")
+
+    def _show_columns(self) -> None:
+        """Make the view anew unless it has every column: an older harness may have made it. What it has more stays."""
+        run = self._connection.execute
+        shown = {name for _, name, *_ in run("PRAGMA table_info(results)")}
+        if shown.issuperset(COLUMNS):
+            return
+        names = [*COLUMNS, *sorted(shown.difference(COLUMNS, {"id"}))]
+        columns = ", ".join(f"json_extract(record, '$.{name}') AS \"{name}\"" for name in names)
+        run("DROP VIEW IF EXISTS results")
+        run(f"CREATE VIEW results AS SELECT id, {columns} FROM records ORDER BY id")
 
     def append(self, record: Record) -> None:
         """Commit one record; it is on disk when this returns."""

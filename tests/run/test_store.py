@@ -69,6 +69,30 @@ def test_a_newer_schema_is_refused_with_a_sentence(tmp_path):
         Store(path)
 
 
+def test_a_store_of_an_older_harness_gets_the_columns_it_lacks(tmp_path):
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        store.append(record(fit_seconds=1.0))
+    connection = sqlite3.connect(path)
+    connection.executescript(
+        "DROP VIEW results; CREATE VIEW results AS SELECT id, json_extract(record, '$.fit_seconds') AS fit_seconds, "
+        "json_extract(record, '$.of_another_version') AS of_another_version FROM records ORDER BY id;"
+        """UPDATE records SET record = '{"key": "k", "status": "ok", "fit_seconds": 1.0, "of_another_version": 7}'"""
+    )
+    with Store(path) as store:
+        store.append(record("new", core_set={"ratio": 0.5}, fit_seconds=2.0))
+        assert store.newest("k")["fit_seconds"] == 1.0
+    view = connection.execute("select core_set, fit_seconds, of_another_version from results").fetchall()
+    shown = [name for _, name, *_ in connection.execute("PRAGMA table_info(results)")]
+    connection.close()
+    assert view == [(None, 1.0, 7), ('{"ratio":0.5}', 2.0, None)]
+    assert shown == ["id", *COLUMNS, "of_another_version"]
+    frame = read_results(path)
+    assert list(frame.columns) == list(COLUMNS)
+    assert pd.isna(frame.core_set[0])
+    assert frame.core_set[1] == {"ratio": 0.5}
+
+
 def test_a_file_that_is_no_store_is_refused_with_a_sentence(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("not a database, but long enough to be looked at as one " * 20)
