@@ -19,6 +19,7 @@ def builtin_sources() -> list[type[DataSource]]:
     """
     from harness.datasets.catalogue import REAL
     from harness.datasets.embedded import BreastCancer, Diabetes, Digits
-    from harness.datasets.generators import BananaLike, Checkerboard, Ringnorm, Twonorm, WaveformBreiman
+    from harness.datasets.generators import BananaLike, Checkerboard, Friedman, Ringnorm, Twonorm, WaveformBreiman
 
-    return [Digits, BreastCancer, Diabetes, Twonorm, Ringnorm, Checkerboard, WaveformBreiman, BananaLike, *REAL]
+    drawn = (Twonorm, Ringnorm, Checkerboard, WaveformBreiman, BananaLike, Friedman)
+    return [Digits, BreastCancer, Diabetes, *drawn, *REAL]

@@ -38,7 +38,7 @@ class EpsSVR(Problem):
 
     name = "eps-svr"
     task = "regression"
-    metrics = ("mse", "mae", "r2")
+    metrics = ("mse", "mae", "r2", "pearson")
     parameter_class = EpsSVRParameters
     constraints = "|dual_coef_i| <= C and sum dual_coef = 0"
 

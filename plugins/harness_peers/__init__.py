@@ -8,15 +8,15 @@ from __future__ import annotations
 import importlib.util
 
 from harness import Solver, hookimpl
-from harness_peers.libsvm import LibSVM, SklearnEx
+from harness_peers.libsvm import LibSVM, LibSVR, SklearnEx
 from harness_peers.official import LibSVMOfficial
 from harness_peers.thunder import ThunderSVM
 
-__all__ = ["LibSVM", "LibSVMOfficial", "SklearnEx", "ThunderSVM"]
+__all__ = ["LibSVM", "LibSVMOfficial", "LibSVR", "SklearnEx", "ThunderSVM"]
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers whose packages can be found, without importing them."""
-    solvers = (LibSVM, SklearnEx, LibSVMOfficial, ThunderSVM)
+    solvers = (LibSVM, LibSVR, SklearnEx, LibSVMOfficial, ThunderSVM)
     return [solver for solver in solvers if importlib.util.find_spec(solver.package.partition(".")[0]) is not None]

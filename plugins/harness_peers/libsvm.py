@@ -126,6 +126,14 @@ class LibSVM(Peer):
 
 
 @dataclass(frozen=True)
+class LibSVR(LibSVM):
+    """LIBSVM's epsilon-SVR: what ``libsvm`` is for eps-svr, by a name that means nothing else."""
+
+    name = "libsvm-svr"
+    solves: ClassVar[tuple[type[Problem], ...]] = (EpsSVR,)
+
+
+@dataclass(frozen=True)
 class SklearnEx(LibSVM):
     """oneDAL's SVC (scikit-learn-intelex): working sets of up to 2048 points, kernel blocks by matrix product.
 

@@ -52,6 +52,7 @@ SETTINGS = {
     "optsoftmargin": Setting({"r": 12}, gap=1e-4),
     "randsvm": Setting({"r": 12}),
     "libsvm": Setting(),
+    "libsvm-svr": Setting(),
     "liblinear": Setting(gap=None),
     "sklearnex": Setting(),
     "thundersvm": Setting(),

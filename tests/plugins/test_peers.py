@@ -8,7 +8,7 @@ import harness_peers
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_peers import LibSVM, LibSVMOfficial, SklearnEx, ThunderSVM
+from harness_peers import LibSVM, LibSVMOfficial, LibSVR, SklearnEx, ThunderSVM
 from harness_qp import QP
 from harness_smo import SMO
 from hypothesis import given, settings
@@ -31,7 +31,7 @@ from harness import (
 )
 from tests.plugins.points import cancer, digits, overlapping
 
-INSTALLED = [cls for cls in (LibSVM, SklearnEx, LibSVMOfficial, ThunderSVM)
+INSTALLED = [cls for cls in (LibSVM, LibSVR, SklearnEx, LibSVMOfficial, ThunderSVM)
              if importlib.util.find_spec(cls.package.partition(".")[0]) is not None]  # fmt: skip
 
 
