@@ -4,6 +4,9 @@
 ``mnist-noise``  MNIST with some of the training labels flipped
 ``admissions``   an online solver with a record of where on the ramp each example lay when its turn came
 ``ladder``       a solver from scratch to one accuracy after another, each with what it took
+``decrease``     fw, and how much each of its iterations gains beside what Lemma 3.1 promises
+``smo-uncapped``  smo on problems of hulls
+``linear-svc``   scikit-learn's LinearSVC with the squared hinge
 ``mushrooms-like``  one-hot attributes of mushrooms that a line divides, made up
 ``simplices``    two regular simplices that face each other: the least core set of every accuracy is known
 ``test-scores``  the scores of the test points themselves, for what several classifiers decide together
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -21,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from harness import (
+    CSVC,
     L2SVC,
     CSVCNoBias,
     Dataset,
@@ -210,6 +215,134 @@ class Ladder(Solver):
 
 
 @dataclass(frozen=True)
+class Decrease(Solver):
+    """``fw``, an iteration a time, and what each gains of Psi = 1/2 |w|^2 beside (21), Lemma 3.1 of Kumar & Yildirim.
+
+    Psi of the last iterate stands for the optimum: what is promised is then no less than with Psi* itself.
+
+    info : ``epsilon`` asked for, ``steps`` (add- and decrease-iterations), ``drops``, ``least`` and ``median`` of gain over
+        promise among the steps, ``worst_drop``, the largest Psi after a drop-iteration over that before, ``delta``, (19)
+    """
+
+    name = "decrease"
+    solves = (L2SVC, HardMargin)
+    exact = False
+    epsilon: float = parameter(1e-3, "accuracy at which fw stops", gt=0, lt=1)
+
+    def warm_ups(self) -> tuple[Solver, ...]:
+        """Return those of fw."""
+        return get_solver("fw").warm_ups()
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield as fw does; what was measured with the last one."""
+        from harness_fw import delta_of
+        from harness_fw.bounds import decrease_bound
+
+        with problem.kernel.uncounted():
+            delta = delta_of(problem.kernel, problem.targets > 0)
+        course: list[tuple[float, float, str]] = []
+        last = None
+        for found in get_solver("fw", epsilon=self.epsilon, stride=1).iterates(problem, rng):
+            if last is None or found.step > last.step:
+                course.append((0.5 * found.info["norm"] ** 2, found.info["epsilon"], found.info["kind"]))
+            last = found
+            if not found.done:
+                yield found
+        assert last is not None
+        optimum = course[-1][0]
+        pairs = list(itertools.pairwise(course))
+        gains = [
+            (psi - after) / (psi - decrease_bound(psi, epsilon, delta, optimum))
+            for (psi, epsilon, _), (after, _, kind) in pairs
+            if kind != "drop"
+        ]
+        drops = [after / psi for (psi, _, _), (after, _, kind) in pairs if kind == "drop"]
+        figures = {
+            "epsilon": self.epsilon,
+            "steps": len(gains),
+            "drops": len(drops),
+            "least": min(gains, default=None),
+            "median": float(np.median(gains)) if gains else None,
+            "worst_drop": max(drops, default=None),
+            "delta": delta,
+        }
+        yield replace(last, info=figures)
+
+
+_UNCAPPED = 1e9  # of a coefficient; the sum over a class is 2 / margin^2
+
+
+@dataclass(frozen=True)
+class UncappedSMO(Solver):
+    """``smo``, which solves no problem of whole hulls, on c-svc with the same kernel, ridge included, and no cap.
+
+    Its coefficients over their sum in each class are those of the hulls. Where no pair violates by more than tau,
+    epsilon_+ is tau at most: f differs by no more than tau from 1 below and -1 above.
+    """
+
+    name = "smo-uncapped"
+    solves = (L2SVC, HardMargin)
+    tau: float = parameter(1e-3, "smo's own: the largest violation at the end", gt=0)
+
+    def with_target_gap(self, gap: float) -> UncappedSMO:
+        """Return this solver with tau = gap / 2: the relative gap is 1 - (1 - epsilon)^2."""
+        return replace(self, tau=0.5 * gap)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield the iterates of smo that have a coefficient in each class."""
+        positive = problem.targets > 0
+        uncapped = CSVC.build(problem.kernel, problem.targets, {"C": _UNCAPPED})
+        for found in get_solver("smo", tau=self.tau).iterates(uncapped, rng):
+            weights = np.abs(found.dual_coef)
+            sums = np.where(positive, weights[positive].sum(), weights[~positive].sum())
+            if (sums > 0.0).all():
+                yield replace(found, dual_coef=found.dual_coef / sums, intercept=found.intercept / float(sums.mean()))
+
+
+@dataclass(frozen=True)
+class LinearSVCPeer(Solver):
+    """scikit-learn's LinearSVC with the squared hinge: l2-svc with chi = 2 C, but for a bias that is penalised.
+
+    The coefficients of the hulls are the slacks of its model, over their sum in each class; what takes their computation
+    is conversion, not training.
+    """
+
+    name = "linear-svc"
+    solves = (L2SVC,)
+    observable = False
+    exact = False
+    tol: float = parameter(1e-4, "LinearSVC's own", gt=0)
+    dual: bool = parameter(False, "solve the dual, one coefficient at a time; else the primal, Newton's method")
+    scaling: float = parameter(10.0, "intercept_scaling: the penalty of the bias is divided by its square", gt=0)
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse other kernels."""
+        return None if problem.kernel.is_linear else "linear-svc needs a linear kernel."
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield the library's model, once."""
+        from sklearn.svm import LinearSVC
+
+        x, y = problem.kernel.points, problem.targets
+        model = LinearSVC(
+            C=0.5 / problem.kernel.ridge,
+            dual=self.dual,
+            tol=self.tol,
+            intercept_scaling=self.scaling,
+            max_iter=100_000,
+            random_state=0,
+        ).fit(x, y)
+        wall, cpu = time.perf_counter(), time.process_time()
+        slack = np.maximum(0.0, 1.0 - y * (x @ model.coef_[0] + model.intercept_[0]))
+        sums = np.where(y > 0, slack[y > 0].sum(), slack[y < 0].sum())
+        taken = {
+            "conversion_seconds": time.perf_counter() - wall,
+            "conversion_cpu_seconds": time.process_time() - cpu,
+        }
+        yield Iterate(y * slack / sums, intercept=0.0, step=int(np.max(model.n_iter_)), info=taken)
+
+
+@dataclass(frozen=True)
 class MushroomsLike(DataSource):
     """22 attributes of up to 9 values, one-hot; a hidden rule of a few of them is +1 where it is above a margin."""
 
@@ -284,7 +417,7 @@ def decoded(text: str) -> Any:
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of the studies."""
-    return [Admissions, Ladder]
+    return [Admissions, Decrease, Ladder, LinearSVCPeer, UncappedSMO]
 
 
 @hookimpl

@@ -49,6 +49,9 @@ class HullDescent(HullSolver):
     cache_mb: float | None = parameter(None, "memory for kernel rows, MB; none: the problem's", gt=0)
     max_iterations: int | None = parameter(None, "iterations after which it gives up; none: no limit", ge=1)
     touching: float = parameter(_MEETING, "|w| over the largest |x| at which the hulls count as intersecting", gt=0)
+    stride: int | None = parameter(
+        None, "iterations between two yields at most; none: some milliseconds of them, after 1, 2, 4 ...", ge=1
+    )
     explicit_w: bool | None = parameter(
         None,
         "linear kernel: keep w, and compute all scores by one pass over the points an iteration instead of updating "
@@ -67,13 +70,13 @@ class HullDescent(HullSolver):
         return (self,) if self.explicit_w is not None else (self, replace(self, explicit_w=True))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield at iterations 0, 1, 2, 4 ..., then every few milliseconds of work; deterministic.
+        """Yield at iterations 0, 1, 2, 4 ..., then every few milliseconds of work or ``stride``; deterministic.
 
         Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
         """
         descent = self._descent(problem)
         limit = sys.maxsize if self.max_iterations is None else self.max_iterations
-        longest = max(64, min(4096, _CHUNK_VALUES // problem.n))
+        longest = max(64, min(4096, _CHUNK_VALUES // problem.n)) if self.stride is None else self.stride
         until = 0
         while True:
             status = descent.advance(min(until, limit))

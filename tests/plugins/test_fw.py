@@ -240,6 +240,18 @@ def test_the_iteration_limit_ends_the_run():
     assert outcome.info["status"] == "max_iterations"
 
 
+@pytest.mark.parametrize("stride", [1, 7])
+def test_a_stride_bounds_the_iterations_between_two_yields(stride):
+    problem = l2(*clouds(0, 40, 60, 3, 1.0))
+    found = [(each.step, each.dual_coef.copy()) for each in FrankWolfe(stride=stride).iterates(problem, rng0())]
+    steps = [step for step, _ in found]
+    assert max(np.diff(steps)) == stride
+    assert steps == sorted(steps)
+    alone = drive(FrankWolfe(), l2(*clouds(0, 40, 60, 3, 1.0)), rng0())
+    assert steps[-1] == alone.iterations > 100
+    np.testing.assert_allclose(found[-1][1], alone.dual_coef, atol=1e-12)
+
+
 def test_a_target_gap_sets_epsilon_to_half_of_it():
     assert FrankWolfe().with_target_gap(1e-4).epsilon == 5e-5
     problem = l2(*clouds(0, 40, 60, 3, 1.0))

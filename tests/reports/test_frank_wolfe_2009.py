@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 from benchmarks.papers import command, page, sources
-from benchmarks.papers.frank_wolfe_2009 import figures, parts, plots, tables
+from benchmarks.papers.frank_wolfe_2009 import figures, parts, plots, rivals, tables, theorems
 from benchmarks.papers.grids import Options
 from benchmarks.papers.markdown import NOT_MEASURED
 from benchmarks.papers.results import Published, Results
@@ -165,17 +165,18 @@ def test_the_least_core_set_of_the_simplices(m, height, epsilon):
 
 @pytest.mark.slow
 def test_a_ladder_and_its_page(tmp_path, monkeypatch):
-    tiny = parts.Hulls("wdbc", "twonorm[n=80,n_test=50]", least=1e-3, rates=True, peers=True)
+    tiny = parts.Hulls("wdbc", "twonorm[n=80,n_test=50]", least=1e-3, rates=True, peers=True, lemma=True)
     monkeypatch.setattr(parts, "SETS", {"wdbc": tiny})
-    for module in (figures, tables, plots):
+    for module in (figures, tables, plots, rivals, theorems):
         monkeypatch.setattr(module, "SETS", {"wdbc": tiny})
-    for module in (parts, tables, plots):
+    for module in (parts, tables, plots, rivals):
         monkeypatch.setattr(module, "SOLVERS", ("fw", "cvm"))
+    monkeypatch.setattr(parts, "LARGE", ())
     out = tmp_path / "out"
     given = ["--out", str(out), "--store", str(tmp_path / "store.sqlite"), "--limit", "60"]
     command.main(FOLDER, parts.PARTS, tuple(parts.SETS), "", arguments=given)
     runs = [each for each in read_rows(out / "results.jsonl") if "status" in each]
-    assert [each["status"] for each in runs] == ["ok"] * 5
+    assert [each["status"] for each in runs] == ["ok"] * 7
     first = next(each for each in runs if each["solver"].startswith("ladder[oracle=fw,"))
     assert [level["epsilon"] for level in first["info"]["levels"]] == pytest.approx([1e-1, 1e-2, 1e-3])
     assert {each["formulation"] for each in runs} == {"l2-svc"}
@@ -281,17 +282,128 @@ def test_the_peers_must_be_certified():
         row(name, "fw", cpu=1.0, support_vectors=30),
         row(name, "gilbert", cpu=0.1, relative_gap=0.1),
         row(name, "fw-fully-corrective", cpu=3.0, support_vectors=30),
-        row(name, parts.PEER, cpu=2.0),
+        row(name, rivals.SMO, cpu=2.0),
+        row(name, rivals.BLOCK, cpu=0.5),
     ]
-    text = tables.peers(results(*runs))
-    assert "| usps | 3 % | **1** |  |  |  |  | 3 |  | 2 |" in text
-    said = tables.against_peer(results(*runs))
+    text = rivals.peers(results(*runs))
+    assert "| usps | 3 % | **1** |  |  |  |  | 3 |  | 2 | **0.5** |" in text
+    said = rivals.against_smo(results(*runs))
     assert said == (
-        "* usps: the fastest, fw, is 2.0 times as fast as smo-block (met); slower than it: fw-fully-corrective."
+        "* usps: the fastest, fw, is 2.0 times as fast as smo (met); slower than smo: fw-fully-corrective; "
+        "0.5 times as fast as smo-block (**missed**); slower than smo-block: fw, fw-fully-corrective."
     )
     dense = [{**each, "support_vectors": 500} for each in runs]
-    assert tables.against_peer(results(*dense)) == NOT_MEASURED
+    assert rivals.against_smo(results(*dense)) == NOT_MEASURED
     assert f"* {name}, gilbert: relative gap 0.1; " in tables.stopped(results(*runs))
+
+
+def test_the_fastest_certified_run_of_the_library_counts():
+    name = parts.peers_of("wdbc-linear")
+    rough, good, exact, *_ = parts.LINEAR_PEERS
+    runs = [
+        row(name, rough, cpu=0.1, relative_gap=0.5, n_features=3),
+        row(name, good, cpu=1.0, n_features=3),
+        row(name, exact, cpu=2.0, n_features=3),
+        row(name, parts.NEWTON, cpu=4.0, support_vectors=100, n_features=3),
+        row(name, "fw", cpu=6.0, n_features=3),
+    ]
+    found = results(*runs)
+    assert rivals.library(found, "wdbc-linear")["solver"] == good
+    assert (
+        rivals.linear_peers(found)
+        .splitlines()[-1]
+        .startswith("| wdbc-linear | 1,000 x 3 | 10 % | 1 | [tol=1e-6,scaling=10] | 4 | 4.00 | 6 |  |")
+    )
+    assert rivals.against_library(found) == (
+        "* wdbc-linear: fw-newton takes 4.00 times as long as LinearSVC (met); more than 5 times: "
+        "fw, gilbert, fw-pairwise, mdm, nearest-point, fw-fully-corrective, cvm."
+    )
+    late = [each for each in runs if each["solver"] != parts.NEWTON]
+    assert "fw takes 6.00 times as long as LinearSVC (**missed**)" in rivals.against_library(results(*late))
+    assert tables.stopped(found) == "Nothing.", "a tolerance that is too loose is no failure"
+
+
+def test_the_bounds_stand_beside_what_was_measured():
+    text = theorems.bounds(results(on_ladder("usps", "fw", *LINEAR)))
+    assert text.splitlines()[-1] == "| usps | 1e-03 | 100 | 300 | 3.2e+06 | 15 | 6.4e+06 | (met) |"
+    beyond = [level(1e-1, 10**8)]
+    assert "(**missed**)" in theorems.bounds(results(on_ladder("usps", "fw", *beyond)))
+
+
+def lemma_row(**changed):
+    info = {"steps": 1500, "drops": 2, "least": 1.25, "median": 7.5, "worst_drop": 0.5, "delta": 2.0, **changed}
+    return row(parts.lemma_of("usps"), parts.LEMMA, info=info, dual=0.02)
+
+
+def test_gains_are_judged_by_the_lemma():
+    assert theorems.lemma(results(lemma_row())).splitlines()[-1] == (
+        "| usps | 2 | 0.02 | 1,500 | 2 | 1.25 | 7.5 | 0.500000 | (met) |"
+    )
+    assert "| 1.25 | 7.5 |  | (met) |" in theorems.lemma(results(lemma_row(worst_drop=None)))
+    assert "(**missed**)" in theorems.lemma(results(lemma_row(least=0.9)))
+    assert "(**missed**)" in theorems.lemma(results(lemma_row(worst_drop=1.1)))
+
+
+def test_many_points_say_time_memory_and_what_is_certified():
+    name = parts.large_of(100_000)
+    good = row(name, parts.NEWTON, cpu=9.0, support_vectors=3129, relative_gap=1e-6, peak_rss_bytes=int(3e8))
+    late = row(name, "fw", cpu=120.0, status="budget", reason="stopped", relative_gap=0.75, peak_rss_bytes=None)
+    lines = theorems.large(results(good, late)).splitlines()
+    assert lines[-1].startswith("| 100,000 | fw-newton | 9 | 3,129 | 5e-07 |")
+    assert lines[-1].endswith("| 300 | (met) |")
+    assert "| 100,000 | fw | 120 |" in lines[-2]
+    assert "| 0.5 |" in lines[-2]
+    assert lines[-2].endswith("|  | (**missed**) |")
+
+
+# -- the peers and the lemma, measured ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("formulation", [L2SVC, HardMargin])
+def test_smo_without_a_cap_finds_the_nearest_points(formulation):
+    x, y = overlapping(0, n=60)
+    settings = {"C": 2.0} if formulation is L2SVC else {}
+    problem = formulation.build(KernelOracle(RBF(2.0), x), y, settings)
+    found = problem.certify(*_model(sources.UncappedSMO().with_target_gap(1e-4), problem))
+    assert found.feasibility_violation < 1e-12
+    assert found.relative_gap <= 1e-4
+    exact = get_solver("qp").solve(problem)
+    assert found.margin_upper == pytest.approx(problem.certify(exact.dual_coef, exact.intercept).margin_upper, rel=1e-4)
+
+
+def test_the_library_s_model_is_certified_as_one_of_l2_svc():
+    x, y = overlapping(0, n=200)
+    problem = L2SVC.build(KernelOracle(Linear(), x), y, {"C": 2.0})
+    *_, found = sources.LinearSVCPeer(tol=1e-10, scaling=100.0).iterates(problem, np.random.default_rng(0))
+    assert problem.certify(found.dual_coef, found.intercept).relative_gap < 1e-2
+    *_, biased = sources.LinearSVCPeer(tol=1e-10, scaling=0.01).iterates(problem, np.random.default_rng(0))
+    assert problem.certify(biased.dual_coef, biased.intercept).relative_gap > 1e-2
+    assert found.info["conversion_cpu_seconds"] >= 0.0
+    assert "linear kernel" in sources.LinearSVCPeer().skip(hulls())
+
+
+def test_gains_are_those_of_single_iterations():
+    problem = hulls()
+    *_, last = sources.Decrease(epsilon=1e-2).iterates(problem, np.random.default_rng(0))
+    assert last.done
+    psi, kinds, epsilons = [], [], []
+    for k in range(last.step + 1):
+        *_, found = get_solver("fw", epsilon=1e-2, max_iterations=max(1, k)).iterates(hulls(), np.random.default_rng(0))
+        if k == 0:
+            found = next(iter(get_solver("fw").iterates(hulls(), np.random.default_rng(0))))
+        psi.append(0.5 * found.info["norm"] ** 2)
+        kinds.append(found.info["kind"])
+        epsilons.append(found.info["epsilon"])
+    ratios = []
+    for k in range(1, len(psi)):
+        if kinds[k] != "drop":
+            share = epsilons[k - 1] ** 2 * psi[-1]
+            promised = psi[k - 1] * share / (share + last.info["delta"])
+            ratios.append((psi[k - 1] - psi[k]) / promised)
+    assert last.info["steps"] == len(ratios)
+    assert last.info["drops"] == kinds.count("drop")
+    assert last.info["least"] == pytest.approx(min(ratios), rel=1e-6)
+    assert last.info["median"] == pytest.approx(np.median(ratios), rel=1e-6)
 
 
 def test_stopped_runs_say_where_they_stood():
@@ -315,12 +427,14 @@ def whole():
     ]
     usps = [each for each in rows if each["set"] != "usps"]
     usps += [on_ladder("usps", solver, *LINEAR) for solver in parts.SOLVERS]
+    usps = [each for each in usps if parts.SETS[each["set"]].seconds > 0.0]
     peers = [
-        row(parts.peers_of(name), solver, cpu=1.0 + place, support_vectors=9)
+        row(parts.peers_of(name), solver, cpu=1.0 + place, support_vectors=9, n_features=3)
         for name in parts.SETS
-        for place, solver in enumerate((*parts.SOLVERS, parts.PEER))
+        for place, solver in enumerate((*parts.SOLVERS, *parts.PEERS, parts.NEWTON, *parts.LINEAR_PEERS))
     ]
-    return [HEADER, *usps, *peers]
+    many = [row(parts.large_of(n), solver, peak_rss_bytes=10**8) for n in parts.LARGE for solver in parts.LARGE_SOLVERS]
+    return [HEADER, *usps, *peers, *many, lemma_row()]
 
 
 def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):

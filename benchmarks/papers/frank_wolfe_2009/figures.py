@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from harness_fw import core_set_bound
+from harness_fw import core_set_bound, iteration_bound
 
 from benchmarks.papers.frank_wolfe_2009.parts import SETS, on_the_ladder
 from benchmarks.papers.results import Results
@@ -68,6 +68,10 @@ class Geometry:
         """Return the range of sigma / (2 epsilon) + 2, the core set that some hulls of this measure need."""
         low, high = self.sigma
         return low / (2.0 * epsilon) + 2.0, high / (2.0 * epsilon) + 2.0
+
+    def iteration_bound(self, epsilon: float) -> float:
+        """Return the iterations that Theorem 3.1 allows, (29)."""
+        return iteration_bound(self.delta, self.psi_lower, epsilon)
 
     def upper_bound(self, epsilon: float) -> float:
         """Return the core set that the proof of Theorem 3.3 allows: two points, and two more an iteration, (29)."""

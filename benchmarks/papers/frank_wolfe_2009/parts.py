@@ -9,6 +9,7 @@ from benchmarks.papers.grids import Grid, Options, Part
 SOLVERS = ("fw", "gilbert", "fw-pairwise", "mdm", "nearest-point", "fw-fully-corrective", "cvm")
 LIMIT = 200.0  # of wall time; a ladder ends by its CPU time long before, unless the machine is busy
 GAP = 1e-3  # of the peers
+EPSILON = 1e-3  # on many points
 
 
 @dataclass(frozen=True)
@@ -17,9 +18,11 @@ class Hulls:
 
     selection : of the data, as ``harness compare`` takes it
     least : the smallest epsilon that is asked for
-    seconds : of CPU time for a solver's whole ladder
+    seconds : of CPU time for a solver's whole ladder; 0: there is none
     rates : part of the table and the picture of convergence rates
-    peers : part of the table of peers
+    peers : part of a table of peers: with SMO on kernel problems, with LinearSVC on linear ones
+    lemma : part of the table of Lemma 3.1
+    cache_mb : memory for kernel rows: those of the core set should fit
     """
 
     name: str
@@ -32,30 +35,51 @@ class Hulls:
     seconds: float = 6.0
     rates: bool = False
     peers: bool = False
+    lemma: bool = False
+    cache_mb: float = 256.0
 
     def grid(self, solvers: tuple[str, ...]) -> Grid:
         """Return the runs of ``solvers``."""
         formulations = (self.formulation,)
         return Grid(
-            self.name, (self.selection,), solvers, formulations=formulations, kernel=self.kernel, C=self.C, limit=LIMIT
+            self.name,
+            (self.selection,),
+            solvers,
+            formulations=formulations,
+            kernel=self.kernel,
+            C=self.C,
+            limit=LIMIT,
+            cache_mb=self.cache_mb,
         )
 
 
 SETS = {
     each.name: each
     for each in (
-        Hulls("wdbc", "wdbc", least=1e-10, per_decade=2, rates=True, peers=True),
-        Hulls("australian", "australian", least=1e-10, per_decade=2, rates=True, peers=True),
-        Hulls("mushrooms-like", "mushrooms-like", "hard-margin", "linear", least=1e-10, per_decade=2, rates=True),
-        Hulls("wdbc-linear", "wdbc", kernel="linear", C=1.0, least=1e-10, per_decade=2, rates=True),
-        Hulls("simplices", "simplices", "hard-margin", "linear", least=1e-4, per_decade=2),
-        Hulls("usps", "usps", least=1e-8, seconds=15.0, rates=True, peers=True),
-        Hulls("usps-separable", "usps", "hard-margin", least=1e-6, peers=True),
-        Hulls("mnist-8", "mnist[digit=8,n=10000]", peers=True),
-        Hulls("adult-linear", "adult-split[n=10000]", kernel="linear", C=1.0),
-        Hulls("adult", "adult-split[n=10000]"),
-        Hulls("covtype-linear", "covtype[n=20000,n_test=1000]", kernel="linear", C=1.0),
-        Hulls("covtype", "covtype[n=5000,n_test=1000]"),
+        Hulls("wdbc", "wdbc", least=1e-10, per_decade=2, rates=True, peers=True, lemma=True),
+        Hulls("australian", "australian", least=1e-10, per_decade=2, rates=True, peers=True, lemma=True),
+        Hulls(
+            "mushrooms-like",
+            "mushrooms-like",
+            "hard-margin",
+            "linear",
+            least=1e-10,
+            per_decade=2,
+            rates=True,
+            lemma=True,
+        ),
+        Hulls(
+            "wdbc-linear", "wdbc", kernel="linear", C=1.0, least=1e-10, per_decade=2, rates=True, peers=True, lemma=True
+        ),
+        Hulls("simplices", "simplices", "hard-margin", "linear", least=1e-4, per_decade=2, lemma=True),
+        Hulls("usps", "usps", least=1e-8, seconds=15.0, rates=True, peers=True, lemma=True),
+        Hulls("usps-separable", "usps", "hard-margin", least=1e-6, seconds=15.0, peers=True, lemma=True),
+        Hulls("mnist-8", "mnist[digit=8,n=10000]", seconds=40.0, peers=True, lemma=True),
+        Hulls("adult-linear", "adult-split[n=10000]", kernel="linear", C=1.0, seconds=20.0, peers=True),
+        Hulls("adult", "adult-split[n=10000]", seconds=60.0, cache_mb=1024.0),
+        Hulls("covtype-linear", "covtype[n=20000,n_test=1000]", kernel="linear", C=1.0, seconds=20.0, peers=True),
+        Hulls("covtype", "covtype[n=5000,n_test=1000]", seconds=40.0),
+        Hulls("covtype-whole", "covtype[n=580012,n_test=1000]", kernel="linear", C=1.0, seconds=0.0, peers=True),
     )
 }
 
@@ -76,16 +100,47 @@ def ladder(options: Options) -> list[Grid]:
     return [
         options.adjusted(each.grid(tuple(on_the_ladder(solver, each) for solver in SOLVERS)))
         for each in chosen(options)
+        if each.seconds > 0.0
     ]
 
 
-PEER = "smo-block"
+LEMMA = "decrease"
+
+
+def lemma(options: Options) -> list[Grid]:
+    """What fw gains in each iteration, to epsilon = 1e-3."""
+    return [
+        replace(options.adjusted(each.grid((LEMMA,))), set=lemma_of(each.name))
+        for each in chosen(options)
+        if each.lemma
+    ]
+
+
+def lemma_of(name: str) -> str:
+    """Return what the runs of Lemma 3.1 are called."""
+    return f"{name}, Lemma 3.1"
+
+
+PEERS = ("smo-uncapped", "smo-block")
+NEWTON = "fw-newton"
+LINEAR_PEERS = tuple(
+    f"linear-svc[tol={tol},scaling={scaling}]" for scaling in (10, 100) for tol in ("1e-4", "1e-6", "1e-8")
+)  # fmt: skip
+"""LinearSVC does not know the gap: the fastest of these that has it counts."""
+PEERS_LIMIT = 60.0  # of wall time
 
 
 def peers(options: Options) -> list[Grid]:
-    """The seven solvers and the SMO that solves l2-svc to the same relative gap, on kernel problems."""
+    """The seven solvers and the peers to the same relative gap: SMO on kernel problems, LinearSVC on linear ones."""
     return [
-        replace(options.adjusted(each.grid((*SOLVERS, PEER))), set=peers_of(each.name), target_gap=GAP)
+        options.adjusted(
+            replace(
+                each.grid((*SOLVERS, *PEERS) if each.kernel != "linear" else (NEWTON, *LINEAR_PEERS, *SOLVERS)),
+                set=peers_of(each.name),
+                target_gap=GAP,
+                limit=PEERS_LIMIT,
+            )
+        )
         for each in chosen(options)
         if each.peers
     ]
@@ -96,4 +151,32 @@ def peers_of(name: str) -> str:
     return f"{name}, gap {GAP:g}"
 
 
-PARTS: dict[str, Part] = {"ladder": ladder, "peers": peers}
+LARGE = (10_000, 100_000, 500_000)
+LARGE_LIMIT = 120.0  # of wall time
+LARGE_SOLVERS = ("fw", "fw-fully-corrective", NEWTON)
+
+
+def large(options: Options) -> list[Grid]:
+    """Points on a checkerboard, many more than rows of theirs fit into memory, to epsilon = 1e-3."""
+    return [
+        options.adjusted(
+            Grid(
+                large_of(n),
+                (f"checkerboard[n={n},n_test=1000]",),
+                LARGE_SOLVERS,
+                formulations=("l2-svc",),
+                target_gap=2.0 * EPSILON,
+                limit=LARGE_LIMIT,
+            )
+        )
+        for n in LARGE
+        if n <= (options.n or n)
+    ]
+
+
+def large_of(n: int) -> str:
+    """Return what the runs on ``n`` points of a checkerboard are called."""
+    return f"checkerboard, {n:,}"
+
+
+PARTS: dict[str, Part] = {"ladder": ladder, "lemma": lemma, "peers": peers, "large": large}

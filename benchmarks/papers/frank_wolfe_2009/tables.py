@@ -6,7 +6,20 @@ import math
 from typing import Any
 
 from benchmarks.papers.frank_wolfe_2009.figures import at, course, finished, geometry, levels, measured_sets
-from benchmarks.papers.frank_wolfe_2009.parts import GAP, PEER, SETS, SOLVERS, Hulls, on_the_ladder, peers_of
+from benchmarks.papers.frank_wolfe_2009.parts import (
+    EPSILON,
+    GAP,
+    LARGE,
+    LINEAR_PEERS,
+    SETS,
+    SOLVERS,
+    Hulls,
+    large_of,
+    on_the_ladder,
+    peers_of,
+)
+from benchmarks.papers.frank_wolfe_2009.rivals import against_library, against_smo, linear_peers, peers
+from benchmarks.papers.frank_wolfe_2009.theorems import bounds, large, lemma
 from benchmarks.papers.markdown import NOT_MEASURED, machine, met, number, table
 from benchmarks.papers.results import Results
 from benchmarks.papers.sources import Simplices, least_core_set
@@ -16,7 +29,6 @@ MODERATE = 1e-3  # "for which a moderately small accuracy suffices"
 MUST = ("wdbc", "usps")  # fw is to reach GOAL, gilbert is not
 GOAL = 1e-8
 LINEAR = 2.0  # times as many iterations for a factor of ten: a linear rate has less, one of 1 / epsilon ten
-SPARSE = 0.1  # of the points: a small core set
 SHOWN = ("fw", "gilbert", "fw-fully-corrective", "cvm")
 
 
@@ -149,50 +161,6 @@ def simplices(results: Results) -> str:
     return table(["epsilon", "least core set", "sigma / (2 epsilon) + 2", *SOLVERS], rows)
 
 
-def peers(results: Results) -> str:
-    """CPU seconds to the same certified gap; bold: faster than SMO."""
-    rows = []
-    for name in SETS:
-        other = results.mean(peers_of(name), PEER, "cpu")
-        cells = []
-        for solver in (*SOLVERS, PEER):
-            runs = results.of(peers_of(name), solver)
-            certified = bool(runs) and runs[0]["relative_gap"] is not None and runs[0]["relative_gap"] <= GAP
-            if not certified:
-                cells.append("")
-                continue
-            text = number(runs[0]["cpu"])
-            faster = solver != PEER and other is not None and runs[0]["cpu"] < other
-            cells.append(f"**{text}**" if faster else text)
-        if any(cells):
-            share = [
-                run["support_vectors"] / run["n_train"] for run in results.of(peers_of(name), "fw-fully-corrective")
-            ]
-            rows.append([name, f"{100.0 * share[0]:.0f} %" if share else "", *cells])
-    return table(["problem", "core set / n", *SOLVERS, PEER], rows)
-
-
-def against_peer(results: Results) -> str:
-    """Whether the hull solvers are faster than SMO where the core set is small."""
-    lines = []
-    for name in SETS:
-        set_ = peers_of(name)
-        other, runs = results.mean(set_, PEER, "cpu"), results.of(set_, "fw-fully-corrective")
-        if other is None or not runs or runs[0]["support_vectors"] > SPARSE * runs[0]["n_train"]:
-            continue
-        known = {
-            solver: run["cpu"] for solver in SOLVERS for run in results.of(set_, solver)
-            if run["relative_gap"] is not None and run["relative_gap"] <= GAP
-        }  # fmt: skip
-        if known:
-            best = min(known, key=lambda solver: known[solver])
-            times = f"{other / known[best]:.1f} times as fast as {PEER}"
-            slower = ", ".join(solver for solver in known if known[solver] >= other)
-            text = f"* {name}: the fastest, {best}, is {times} {met(known[best] < other)}"
-            lines.append(f"{text}{f'; slower than it: {slower}' if slower else ''}.")
-    return "\n".join(lines) or NOT_MEASURED
-
-
 def stopped(results: Results) -> str:
     """The runs that did not come to the end of their ladder or to their gap, a line each."""
     lines = []
@@ -209,8 +177,10 @@ def stopped(results: Results) -> str:
                 lines.append(
                     f"* {name}, {solver}: {far}; {standing + '; ' if standing else ''}{ended or row['reason']}"
                 )
-    for row in results.runs:
-        if row["set"] in map(peers_of, SETS) and (row["status"] != "ok" or not (row["relative_gap"] or 0.0) <= GAP):
+    others = {*map(peers_of, SETS), *map(large_of, LARGE)}
+    for row in [each for each in results.runs if each["set"] in others and each["solver"] not in LINEAR_PEERS]:
+        wanted = GAP if row["set"] in map(peers_of, SETS) else 2.0 * EPSILON
+        if row["status"] != "ok" or not (row["relative_gap"] or 0.0) <= wanted:
             gap = "" if row["relative_gap"] is None else f"relative gap {row['relative_gap']:.2g}; "
             lines.append(f"* {row['set']}, {row['solver']}: {gap}{row['reason'] or row['info'].get('status', '')}")
     lines += [f"* {row['set']}: {row['missing']}" for row in results.missing]
@@ -230,7 +200,12 @@ def sections(results: Results) -> dict[str, str]:
         "seconds": moderate(results, "seconds"),
         "core-sets": core_sets(results),
         "simplices": simplices(results),
+        "bounds": bounds(results),
+        "lemma": lemma(results),
         "peers": peers(results),
-        "against-peer": against_peer(results),
+        "against-peer": against_smo(results),
+        "linear-peers": linear_peers(results),
+        "against-library": against_library(results),
+        "large": large(results),
         "missing": stopped(results),
     }
