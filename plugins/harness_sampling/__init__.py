@@ -9,12 +9,22 @@ from __future__ import annotations
 from harness import Solver, hookimpl
 from harness_sampling.hulls import PerClassHull, smallest_separating_k
 from harness_sampling.oracle import OracleFailure
+from harness_sampling.randsvm import RandSVM1, support_bound
 from harness_sampling.solvers import OptMargin, OptSoftMargin, RandSVM
 
-__all__ = ["OptMargin", "OptSoftMargin", "OracleFailure", "PerClassHull", "RandSVM", "smallest_separating_k"]
+__all__ = [
+    "OptMargin",
+    "OptSoftMargin",
+    "OracleFailure",
+    "PerClassHull",
+    "RandSVM",
+    "RandSVM1",
+    "smallest_separating_k",
+    "support_bound",
+]
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of this plugin."""
-    return [OptMargin, OptSoftMargin, RandSVM]
+    return [OptMargin, OptSoftMargin, RandSVM, RandSVM1]

@@ -40,7 +40,7 @@ class PerClassHull(ReducedHull):
     UsageError : k_+ or k_- exceeds the examples of its class, so that its hull is empty.
     """
 
-    parameter_class: ClassVar[type] = PerClassParameters  # type: ignore[assignment, misc]
+    parameter_class: ClassVar[type] = PerClassParameters  # type: ignore[assignment]
     constraints = "0 <= y_i dual_coef_i <= D of its class, summing to 1 over each class"
 
     def __init__(self, kernel: Any, targets: Any, settings: Any) -> None:

@@ -20,6 +20,7 @@ from harness_sampling.hulls import with_doubled_k
 from harness_sampling.multiset import Multiset
 from harness_sampling.oracle import Answer, Oracle, OracleFailure
 from harness_sampling.rules import Rule, rule_of
+from harness_sampling.sample import Sampler
 from harness_sampling.scoring import scores_in_blocks
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 _FIRST_DELTA = 4  # of the adaptive scheme
 _REFUTED = 8  # unsuccessful rounds in a row: of probability 1/256 if delta held
-_TRIES = 10  # samples drawn before what a class lacks is put in
 _GIVES_UP = 10  # times the expected number of rounds, where delta stays
 _LOGGED = 2000  # rounds whose figures the last iterate's info lists
 _LOG = ("sample", "violators", "share", "successful", "oracle_seconds", "oracle_evaluations", "delta", "r")
@@ -69,8 +69,6 @@ class Tally:
     rounds: int = 0
     successful: int = 0
     doublings: int = 0
-    resampled: int = 0
-    filled: int = 0
     last: dict[str, Any] = field(default_factory=dict)
     log: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in _LOG})
     lemma: list[float] = field(default_factory=lambda: [0.0, 0.0])
@@ -92,7 +90,7 @@ class Rounds:
         self.counter, self.counted = problem.kernel.counter, problem.kernel.counter.evaluations
         self.rule: Rule = rule_of(problem, plan.gap)
         self.oracle = Oracle(plan.oracle, self.rule.oracle_gap, plan.oracle_seconds)
-        self.weights, self.tally = Multiset(self.n), Tally()
+        self.weights, self.tally, self.sampler = Multiset(self.n), Tally(), Sampler(self.rule, rng)
         self.coef, self.intercept = self.rule.start(), 0.0
         self.solved, self.core_set = False, 0
         self.k_doublings = 0
@@ -180,19 +178,8 @@ class Rounds:
         """Return the points of r copies, all points where r reaches n; drawn again while a class is short of examples."""
         if self.r >= self.n:
             return np.arange(self.n)
-        needs = self.rule.needs()
-        for attempt in range(_TRIES):
-            sample = np.unique(self.weights.draw(self.r, self.rng))
-            if all(np.count_nonzero(members[sample]) >= count for members, count in needs):
-                return sample
-            self.tally.resampled += attempt < _TRIES - 1
-        self.tally.filled += 1
-        for members, count in needs:
-            short = count - int(np.count_nonzero(members[sample]))
-            if short > 0:
-                outside = np.setdiff1d(np.flatnonzero(members), sample, assume_unique=True)
-                sample = np.union1d(sample, self.rng.choice(outside, short, replace=False))
-        return sample
+        self.sampler.rule = self.rule
+        return self.sampler.usable(lambda: np.unique(self.weights.draw(self.r, self.rng)))
 
     def _take(self, sample: Index, answer: Answer) -> None:
         """Make the answer the current model."""
@@ -233,8 +220,8 @@ class Rounds:
             "delta": self.delta,
             "r": self.r,
             "doublings": tally.doublings,
-            "resampled": tally.resampled,
-            "filled": tally.filled,
+            "resampled": self.sampler.resampled,
+            "filled": self.sampler.filled,
             "oracle_calls": oracle.calls,
             "oracle_again": oracle.again,
             "oracle_seconds": oracle.seconds,

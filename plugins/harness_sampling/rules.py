@@ -29,10 +29,11 @@ class Rule(ABC):
     """One problem's notion of a violator; :meth:`learn` comes before :meth:`violates`.
 
     gap : relative gap that a solution without violators has on all points
+    tau : the slack itself, in units of f(x), if it is not to follow from the gap; None: it does
     """
 
-    def __init__(self, problem: Problem, gap: float) -> None:
-        self.problem, self.gap, self.n = problem, gap, problem.n
+    def __init__(self, problem: Problem, gap: float, tau: float | None = None) -> None:
+        self.problem, self.gap, self.tau, self.n = problem, gap, tau, problem.n
 
     @property
     def oracle_gap(self) -> float:
@@ -55,6 +56,10 @@ class Rule(ABC):
     def learn(self, sample: Index, answer: Answer) -> None:
         """Take the solution of the points ``sample``, (r,), whose violators will be asked for."""
 
+    def loss(self, scores: Vector, first: int, last: int) -> Vector:
+        """Return what each of the points first .. last - 1 adds to the primal objective outside of a sample."""
+        raise NotImplementedError(f"{self.problem.name} has no sum of losses.")
+
     @abstractmethod
     def violates(self, scores: Vector, first: int, last: int) -> Mask:
         """Return which of the points first .. last - 1 violate, from their ``scores`` = K coef, (last - first,)."""
@@ -67,8 +72,8 @@ class HullRule(Rule):
     farthest outlier where there is none (Balcazar et al., Lemma 3.2 (c) and the remark of Lemma 4.1).
     """
 
-    def __init__(self, problem: Problem, gap: float) -> None:
-        super().__init__(problem, gap)
+    def __init__(self, problem: Problem, gap: float, tau: float | None = None) -> None:
+        super().__init__(problem, gap, tau)
         assert isinstance(problem, HardMargin)
         self.caps = problem.caps
         self.k = (_needed(self.caps[0]), _needed(self.caps[1]))
@@ -94,7 +99,7 @@ class HullRule(Rule):
     def learn(self, sample: Index, answer: Answer) -> None:
         positive = self.problem.targets[sample] > 0
         squared = max(0.0, 2.0 * (answer.certificate.dual or 0.0))
-        self.slack = _HULL_SHARE * self.gap * squared
+        self.slack = _HULL_SHARE * self.gap * squared if self.tau is None else self.tau
         self.levels = (
             _smallest(answer.scores[positive], self.k[0]),
             -_smallest(-answer.scores[~positive], self.k[1]),
@@ -109,8 +114,8 @@ class HullRule(Rule):
 class CSVCRule(Rule):
     """c-svc: a point outside the sample violates if y (f + b) < 1: its coefficient cannot stay zero."""
 
-    def __init__(self, problem: Problem, gap: float) -> None:
-        super().__init__(problem, gap)
+    def __init__(self, problem: Problem, gap: float, tau: float | None = None) -> None:
+        super().__init__(problem, gap, tau)
         assert isinstance(problem, CSVC)
         self.upper = problem.upper
         self.cost = float(self.upper.sum())
@@ -129,7 +134,12 @@ class CSVCRule(Rule):
 
     def learn(self, sample: Index, answer: Answer) -> None:
         self.intercept = answer.intercept
-        self.slack = 0.5 * self.gap * max(1.0, abs(answer.certificate.primal or 0.0)) / self.cost
+        shared = 0.5 * self.gap * max(1.0, abs(answer.certificate.primal or 0.0)) / self.cost
+        self.slack = shared if self.tau is None else self.tau
+
+    def loss(self, scores: Vector, first: int, last: int) -> Vector:
+        hinge = np.maximum(0.0, 1.0 - self.problem.targets[first:last] * (scores + self.intercept))
+        return np.asarray(self.upper[first:last] * hinge)
 
     def violates(self, scores: Vector, first: int, last: int) -> Mask:
         return np.asarray(self.problem.targets[first:last] * (scores + self.intercept) < 1.0 - self.slack)
@@ -138,9 +148,10 @@ class CSVCRule(Rule):
 class EpsSVRRule(Rule):
     """eps-svr: a point outside the sample violates if it lies outside the tube, |y - f - b| > epsilon."""
 
-    def __init__(self, problem: Problem, gap: float) -> None:
-        super().__init__(problem, gap)
+    def __init__(self, problem: Problem, gap: float, tau: float | None = None) -> None:
+        super().__init__(problem, gap, tau)
         assert isinstance(problem, EpsSVR)
+        self.problem: EpsSVR = problem
         self.half, self.cost = problem.epsilon, problem.C * problem.n
         self.intercept, self.slack = 0.0, 0.0
 
@@ -156,17 +167,22 @@ class EpsSVRRule(Rule):
 
     def learn(self, sample: Index, answer: Answer) -> None:
         self.intercept = answer.intercept
-        self.slack = 0.5 * self.gap * max(1.0, abs(answer.certificate.primal or 0.0)) / self.cost
+        shared = 0.5 * self.gap * max(1.0, abs(answer.certificate.primal or 0.0)) / self.cost
+        self.slack = shared if self.tau is None else self.tau
+
+    def loss(self, scores: Vector, first: int, last: int) -> Vector:
+        off = np.abs(self.problem.targets[first:last] - scores - self.intercept)
+        return np.asarray(self.problem.C * np.maximum(0.0, off - self.half))
 
     def violates(self, scores: Vector, first: int, last: int) -> Mask:
         off = np.abs(self.problem.targets[first:last] - scores - self.intercept)
         return np.asarray(off > self.half + self.slack)
 
 
-def rule_of(problem: Problem, gap: float) -> Rule:
+def rule_of(problem: Problem, gap: float, tau: float | None = None) -> Rule:
     """Return the rule of the problem's formulation."""
     kinds: list[tuple[type[Problem], type[Rule]]] = [(HardMargin, HullRule), (CSVC, CSVCRule), (EpsSVR, EpsSVRRule)]
-    return next(rule for formulation, rule in kinds if isinstance(problem, formulation))(problem, gap)
+    return next(rule for formulation, rule in kinds if isinstance(problem, formulation))(problem, gap, tau)
 
 
 def features(problem: Problem) -> int:

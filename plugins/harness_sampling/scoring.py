@@ -44,3 +44,28 @@ def scores_in_blocks(kernel: KernelOracle, coef: Vector) -> Iterator[tuple[int, 
 
 def _is_mapped(points: Any) -> bool:
     return isinstance(points, np.memmap) or isinstance(getattr(points, "base", None), np.memmap)
+
+
+class RunningScores:
+    """The scores of one model after another, (n,): where few coefficients changed, only these are added up.
+
+    The support vectors that a solution keeps mostly keep their coefficients too, at their bound: a pass then costs n
+    kernel evaluations for each that changed, not for each support vector. Rounding adds up as in any sum of as many terms.
+    """
+
+    def __init__(self, kernel: KernelOracle) -> None:
+        self.kernel = kernel
+        self.values: Vector = np.zeros(kernel.n)
+        self._support = np.empty(0, dtype=np.intp)
+        self._weights = np.empty(0)
+
+    def update(self, coef: Vector) -> Iterator[tuple[int, int, Vector]]:
+        """Yield (first, last, K[first:last] coef) as :func:`scores_in_blocks` does; to be run to its end."""
+        change = coef.copy()
+        change[self._support] -= self._weights
+        support = np.flatnonzero(coef)
+        fresh = np.count_nonzero(change) >= len(support)
+        for first, last, scores in scores_in_blocks(self.kernel, coef if fresh else change):
+            self.values[first:last] = scores if fresh else self.values[first:last] + scores
+            yield first, last, self.values[first:last]
+        self._support, self._weights = support, coef[support]

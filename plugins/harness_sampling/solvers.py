@@ -25,7 +25,7 @@ class Wrapper(Solver):
     """What the sampling solvers have in common: an oracle, and kernel evaluations that can be counted if its can."""
 
     oracle: str = parameter("smo-block", _ORACLE)
-    epsilon: float = parameter(1e-6, "relative duality gap of a solution without violators", gt=0, lt=1)
+    gap: float = parameter(1e-6, "relative duality gap of a solution without violators", gt=0, lt=1)
     oracle_seconds: float | None = parameter(None, _ORACLE_SECONDS, gt=0)
 
     @property
@@ -37,8 +37,8 @@ class Wrapper(Solver):
             return True
 
     def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with epsilon = gap."""
-        return self.replaced(epsilon=min(gap, 0.5))
+        """Return this solver with this gap."""
+        return self.replaced(gap=min(gap, 0.5))
 
     def skip(self, problem: Problem) -> str | None:
         """Refuse an oracle that is not there or does not solve the formulation."""
@@ -79,7 +79,7 @@ class WeightedSampling(Wrapper):
         return Plan(
             owner=self.name,
             oracle=self.oracle,
-            gap=self.epsilon,
+            gap=self.gap,
             delta=self.delta,
             r=self.r,
             max_rounds=self.max_rounds,

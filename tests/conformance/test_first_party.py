@@ -51,6 +51,7 @@ SETTINGS = {
     "optmargin": Setting({"r": 6}, gap=1e-4),
     "optsoftmargin": Setting({"r": 12}, gap=1e-4),
     "randsvm": Setting({"r": 12}),
+    "randsvm-1": Setting({"k": 20, "c": 1.0}, gap=None),  # with k support vectors it may end anywhere
     "libsvm": Setting(),
     "libsvm-svr": Setting(),
     "liblinear": Setting(gap=None),

@@ -163,7 +163,7 @@ def test_kernel_evaluations_are_the_wrappers_and_the_oracles(oracle):
     problem = reduced(*clouds(44, 60, 60, 2, 3.0), 0.25)
     problem.kernel.row(0)  # of somebody else, before
     before = problem.kernel.counter.evaluations
-    last, _ = finished(OptSoftMargin(oracle=oracle, epsilon=1e-4, r=20), problem)
+    last, _ = finished(OptSoftMargin(oracle=oracle, gap=1e-4, r=20), problem)
     counter = problem.kernel.counter
     info = last.info
     assert info["oracle_evaluations"] > 0

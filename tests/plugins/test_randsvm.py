@@ -1,0 +1,189 @@
+"""randsvm-1: Algorithm 2 against a slow twin, its two ends, its counts, its edges."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from harness_sampling import RandSVM1, support_bound
+from harness_sampling import randsvm as module
+from harness_sampling.scoring import RunningScores
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import CSVC, RBF, KernelOracle, Linear, Precomputed, get_solver
+from tests.plugins.hull_problems import clouds
+from tests.plugins.points import overlapping
+from tests.plugins.sampling_problems import exact, finished, svc, svr, wave
+
+PROBLEMS = {
+    "overlapping": lambda: svc(*overlapping(3, n=300), C=1.0),
+    "separable": lambda: svc(*clouds(5, 200, 150, 2, 8.0), C=100.0, kernel=Linear()),
+    "balanced": lambda: svc(*clouds(6, 30, 200, 2, 2.0), C=1.0, class_weight="balanced"),
+    "tube": lambda: svr(*wave(300), C=1.0, epsilon=0.3),
+    "without tube": lambda: svr(*wave(150), C=0.5, epsilon=0.0),
+}
+
+
+def twin(problem, k, r, tau, rng):
+    """Algorithm 2 with every score computed anew and the exact solver on every sample; yields (sample, support)."""
+    kernel = np.array(problem.kernel.block(np.arange(problem.n)))
+    sample = np.sort(rng.choice(problem.n, r, replace=False))
+    while True:
+        found = get_solver("qp").solve(problem.restrict(sample))
+        coef = np.zeros(problem.n)
+        coef[sample] = found.dual_coef
+        support = np.flatnonzero(coef)
+        yield sample, support
+        f = kernel @ coef + found.intercept
+        y = problem.targets
+        off = 1.0 - y * f if isinstance(problem, CSVC) else np.abs(y - f) - problem.epsilon
+        outside = [i for i in range(problem.n) if i not in set(sample) and off[i] > tau]
+        if not outside or len(support) >= k:
+            return
+        drawn = rng.choice(outside, min(len(outside), r - len(support)), replace=False)
+        sample = np.array(sorted({*support.tolist(), *drawn.tolist()}))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("k", [100, 60])
+def test_the_samples_are_those_of_the_slow_twin(name, k):
+    problem = PROBLEMS[name]()
+    expected = list(twin(problem, k, 100, 1e-3, np.random.default_rng(4)))
+    solver = RandSVM1(oracle="qp", k=k, c=100 / k, gap=1e-9)
+    last, _ = finished(solver, problem, 4)
+    assert last.info["log_sample"] == [len(sample) for sample, _ in expected]
+    assert last.info["log_support"] == [len(support) for _, support in expected]
+    np.testing.assert_array_equal(np.flatnonzero(last.dual_coef), expected[-1][1])
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_without_a_limit_it_ends_at_the_optimum(name, seed):
+    problem = PROBLEMS[name]()
+    last, found = finished(RandSVM1(oracle="smo-block", k=240, c=1.0).with_target_gap(1e-5), problem, seed)
+    assert last.done
+    assert last.info["status"] in ("no violator", "gap")
+    assert found.relative_gap <= 1e-5
+    assert found.dual == pytest.approx(exact(problem).dual, rel=1e-5, abs=1e-5)
+
+
+def test_the_gap_it_ends_with_is_the_certified_one():
+    problem = PROBLEMS["overlapping"]()
+    last, found = finished(RandSVM1(oracle="smo-block", k=240, c=1.0, gap=1e-2, tau=1e-9), problem)
+    assert last.info["status"] == "gap"
+    assert last.info["round_violators"] > 0
+    assert last.info["round_gap"] == pytest.approx(found.relative_gap, rel=1e-6)
+
+
+def test_k_support_vectors_end_it_without_another_pass():
+    problem = PROBLEMS["overlapping"]()
+    last, found = finished(RandSVM1(oracle="qp", k=20), problem)
+    assert last.done
+    assert last.info["status"] == "k support vectors"
+    assert last.info["round_support"] >= 20
+    assert found.relative_gap > 1e-3
+    assert last.info["own_evaluations"] == 40 * np.count_nonzero(last.dual_coef)  # the sample's certificate alone
+    assert "support vectors, 0 violators after 1 rounds; k = 20" in last.info["evidence"]
+
+
+def test_k_is_the_papers():
+    assert support_bound(10**6) == math.ceil(32.0 * math.log(4e6 / 0.9) / 0.04) == 12246
+    assert support_bound(10**6, separable=True) == 6123
+    assert support_bound(10**5, 0.2, 0.1) == math.ceil(32.0 * math.log(4e6) / 0.04)
+    last, _ = finished(RandSVM1(oracle="qp"), PROBLEMS["overlapping"]())
+    assert last.info["k"] == support_bound(300)
+    assert last.info["solved_at_once"]
+    assert last.info["log_sample"] == [300]
+    assert last.info["status"] == "no violator"
+
+
+@pytest.mark.parametrize("oracle", ["smo", "smo-block", "qp"])
+def test_kernel_evaluations_are_the_wrappers_and_the_oracles(oracle):
+    problem = PROBLEMS["overlapping"]()
+    last, _ = finished(RandSVM1(oracle=oracle, k=150, c=1.0), problem)
+    info, counter = last.info, problem.kernel.counter
+    assert info["rounds"] > 1
+    assert info["own_evaluations"] + info["oracle_evaluations"] == counter.evaluations
+    assert counter.oracle_evaluations == info["oracle_evaluations"] == sum(info["log_oracle_evaluations"]) > 0
+    assert counter.oracle_calls == info["oracle_calls"] == info["rounds"]
+
+
+def test_one_class_in_a_sample_is_drawn_again_and_then_put_in():
+    x, y = clouds(8, 2, 500, 2, 9.0)
+    last, found = finished(RandSVM1(oracle="qp", k=40, c=1.0, gap=1e-6), svc(x, y, C=10.0, kernel=Linear()))
+    assert last.done
+    assert last.info["resampled"] > 0
+    assert found.relative_gap <= 1e-3
+    x, y = clouds(8, 1, 3000, 2, 9.0)
+    last, found = finished(RandSVM1(oracle="qp", k=20, c=1.0, gap=1e-6), svc(x, y, C=10.0, kernel=Linear()))
+    assert (last.info["resampled"], last.info["filled"]) == (9, 1)
+    assert found.relative_gap <= 1e-3
+
+
+def test_a_whole_set_of_one_class_needs_no_other():
+    last, _ = finished(RandSVM1(oracle="smo", k=10, c=1.0), svc(np.arange(40.0)[:, None], np.ones(40)))
+    assert last.done
+    assert last.info["resampled"] == 0
+
+
+def test_an_oracle_that_does_not_see_the_violators_is_asked_to_be_more_exact(monkeypatch):
+    """Three rounds that better nothing make its gap a tenth; at the smallest gap the run ends as stalled."""
+    problem = PROBLEMS["separable"]()
+    solver = RandSVM1(oracle="qp", k=300, c=1.0, gap=1e-10, tau=1e-3)
+    first = np.arange(300)
+    run = module._Run(solver, problem, np.random.default_rng(0))
+    monkeypatch.setattr(run, "_first", lambda: first)
+    monkeypatch.setattr(run, "_next", lambda violators: first)
+    monkeypatch.setattr(run.rule, "violates", lambda scores, a, b: np.ones(b - a, dtype=bool))
+    monkeypatch.setattr(run.rule, "loss", lambda scores, a, b: np.ones(b - a))
+    last = list(run.iterates())[-1]
+    assert last.info["status"] == "stalled"
+    assert not last.done
+    assert last.info["oracle_gap"] < 1e-12
+    assert last.info["rounds"] == 1 + 3 * 3
+
+
+def test_rounds_can_be_limited():
+    last, _ = finished(RandSVM1(oracle="qp", k=100, c=1.0, max_rounds=2), PROBLEMS["overlapping"]())
+    assert (last.done, last.info["status"], last.info["rounds"]) == (False, "max_rounds", 2)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10**6), steps=st.integers(1, 6), kind=st.sampled_from(["rbf", "linear", "precomputed"]))
+def test_running_scores_are_the_scores_of_the_last_model(seed, steps, kind):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(40, 3))
+    kernel = {"rbf": RBF(gamma=0.3), "linear": Linear(), "precomputed": Precomputed()}[kind]
+    oracle = KernelOracle(kernel, RBF(gamma=0.3).block(x, x) if kind == "precomputed" else x)
+    running, coef = RunningScores(oracle), np.zeros(40)
+    for _ in range(steps):
+        coef = coef.copy()
+        coef[rng.choice(40, rng.integers(0, 20), replace=False)] = rng.normal()
+        coef[rng.choice(40, 5, replace=False)] = 0.0
+        before = oracle.counter.evaluations
+        for first, last, scores in running.update(coef):
+            np.testing.assert_allclose(scores, oracle.expand(coef, np.arange(first, last)), atol=1e-12)
+        spent = oracle.counter.evaluations - before - 40 * np.count_nonzero(coef)
+        assert spent <= 40 * np.count_nonzero(coef)
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10**6), k=st.integers(70, 120), run=st.integers(0, 100))
+def test_the_optimum_does_not_depend_on_order_scale_copies_or_labels(seed, k, run):
+    rng = np.random.default_rng(seed)
+    x, y = clouds(seed, 40, 50, 2, 5.0)
+    expected = exact(svc(x, y, C=2.0)).dual
+
+    def objective(x, y, C=2.0, gamma=0.5):
+        solver = RandSVM1(oracle="smo-block", k=k, c=1.0).with_target_gap(1e-6)
+        last, found = finished(solver, svc(x, y, C, RBF(gamma=gamma)), run)
+        assert last.info["status"] in ("no violator", "gap")
+        return found.dual
+
+    order = rng.permutation(len(y))
+    assert objective(x[order], y[order]) == pytest.approx(expected, rel=3e-6)
+    assert objective(8.0 * x, y, gamma=0.5 / 64.0) == pytest.approx(expected, rel=3e-6)
+    assert objective(np.repeat(x, 2, axis=0), np.repeat(y, 2), C=1.0) == pytest.approx(expected, rel=3e-6)
+    assert objective(x, -y) == pytest.approx(expected, rel=3e-6)
