@@ -107,7 +107,7 @@ class _Run:
             coordinates = Coordinates(self.pivots, kernel.ridge * len(part) / kernel.n, part)
             first = _Rounds(coordinates, self.targets[part])
             yield from self._rounds(first, part)
-            if self.taken >= self.limit:
+            if self.taken >= self.limit or self._hopeless(first):
                 return
             rounds.start(first.w, first.bias)
             self.taken += 1
@@ -135,6 +135,8 @@ class _Run:
                     least, lowest, idle = np.inf, np.inf, 0
                 elif part is not None:
                     status = "next"
+            if status in ("", "next") and self._hopeless(rounds):
+                status = "stalled"
             if status in ("", "next") and self.taken >= self.limit:
                 status = "max_iterations"
             yield self._iterate(rounds, part, status)
@@ -145,6 +147,10 @@ class _Run:
                 rounds.widen()
             rounds.correct()
             self.taken += 1
+
+    def _hopeless(self, rounds: _Rounds) -> bool:
+        """Return whether scores may be off by more than |w|^2 for want of pivots."""
+        return self.pivots is not None and self.pivots.exhausted and self.pivots.residual > rounds.norm
 
     def _sharper(self, rounds: _Rounds, goal: float, idle: bool) -> bool:
         """Judge the model by exact scores once the pivots are good enough; True if there are more of them now instead."""

@@ -161,10 +161,13 @@ def test_another_sample_leaves_the_pivots_as_they_are():
     assert ((matrix.diagonal() - (again**2).sum(axis=1))[seen] <= found.residual + 1e-9).all()
 
 
-def test_a_kernel_of_too_many_dimensions_ends_with_the_evidence(monkeypatch):
+@pytest.mark.parametrize("many", [100, 1000])
+def test_a_kernel_of_too_many_dimensions_ends_with_the_evidence(many, monkeypatch):
     monkeypatch.setattr(pivots, "_MOST", 30)
-    problem = l2(*clouds(0, 100, 100, 8, 1.0), RBF(gamma=2.0))
+    monkeypatch.setattr(newton, "_MANY", many)
+    problem = l2(*clouds(0, 400, 400, 8, 1.0), RBF(gamma=2.0))
     outcome = drive(NewtonFrankWolfe(), problem, rng0())
+    assert outcome.iterations <= 3  # not as many rounds as it takes to find out
     assert outcome.info["status"] == "stalled"
     assert outcome.info["pivots"] == 30
     assert "30 pivots leave a residual of" in outcome.info["evidence"]

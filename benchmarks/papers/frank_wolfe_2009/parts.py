@@ -127,7 +127,7 @@ LINEAR_PEERS = tuple(
     f"linear-svc[tol={tol},scaling={scaling}]" for scaling in (10, 100) for tol in ("1e-4", "1e-6", "1e-8")
 )  # fmt: skip
 """LinearSVC does not know the gap: the fastest of these that has it counts."""
-PEERS_LIMIT = 60.0  # of wall time
+PEERS_LIMIT, LINEAR_LIMIT = 60.0, 20.0  # of wall time
 
 
 def peers(options: Options) -> list[Grid]:
@@ -138,7 +138,7 @@ def peers(options: Options) -> list[Grid]:
                 each.grid((*SOLVERS, *PEERS) if each.kernel != "linear" else (NEWTON, *LINEAR_PEERS, *SOLVERS)),
                 set=peers_of(each.name),
                 target_gap=GAP,
-                limit=PEERS_LIMIT,
+                limit=PEERS_LIMIT if each.kernel != "linear" else LINEAR_LIMIT,
             )
         )
         for each in chosen(options)
