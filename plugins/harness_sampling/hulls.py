@@ -64,28 +64,6 @@ class PerClassHull(ReducedHull):
         indices = np.asarray(indices, dtype=np.intp)
         return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
 
-    def _extremes(self, dual_coef: Vector, scores: Vector) -> tuple[float, float, float, float]:
-        positive = self.targets > 0
-        weights = self.targets * dual_coef
-        near, far = [], []
-        for members, cap, sign in ((positive, self.caps[0], 1.0), (~positive, self.caps[1], -1.0)):
-            values, own = sign * scores[members], weights[members]
-            near.append(sign * _greedy(values, np.full(len(values), cap)))
-            fixed = own >= cap * (1.0 - 1e-9)
-            room = np.where(own > 0.0, np.where(fixed, own, cap), 0.0)
-            held = float(own[fixed] @ values[fixed])
-            rest = 1.0 - float(own[fixed].sum())
-            free = (own > 0.0) & ~fixed
-            far.append(sign * (held - _greedy(-values[free], room[free], rest)))
-        return near[0], near[1], far[0], far[1]
-
-
-def _greedy(values: Vector, caps: Vector, total: float = 1.0) -> float:
-    """Return the least <values, u> over 0 <= u <= caps with the sum ``total``."""
-    order = np.argsort(values)
-    before = np.concatenate([[0.0], np.cumsum(caps[order])[:-1]]) if len(order) else np.empty(0)
-    return float(values[order] @ np.clip(total - before, 0.0, caps[order]))
-
 
 def with_doubled_k(problem: HardMargin) -> HardMargin | None:
     """Return ``problem`` with twice the k of each class, at most its examples; None where neither can grow."""

@@ -82,10 +82,13 @@ class Tally:
 
 
 class Rounds:
-    """One run of the loop."""
+    """One run of the loop.
 
-    def __init__(self, plan: Plan, problem: Problem, rng: np.random.Generator) -> None:
-        self.plan, self.problem, self.rng = plan, problem, rng
+    mapped : what :func:`harness_sampling.scoring.mapped_features` says of the problem's points
+    """
+
+    def __init__(self, plan: Plan, problem: Problem, rng: np.random.Generator, mapped: int | None = None) -> None:
+        self.plan, self.problem, self.rng, self.mapped = plan, problem, rng, mapped
         self.n = problem.n
         self.counter, self.counted = problem.kernel.counter, problem.kernel.counter.evaluations
         self.rule: Rule = rule_of(problem, plan.gap)
@@ -145,7 +148,7 @@ class Rounds:
         violators = np.zeros(self.n, dtype=bool)
         if len(sample) < self.n:
             self.rule.learn(sample, answer)
-            for first, last, scores in scores_in_blocks(self.problem.kernel, self.coef):
+            for first, last, scores in scores_in_blocks(self.problem.kernel, self.coef, self.mapped):
                 violators[first:last] = self.rule.violates(scores, first, last)
                 yield ""
             violators[sample] = False

@@ -188,12 +188,14 @@ def rule_of(problem: Problem, gap: float, tau: float | None = None) -> Rule:
 def features(problem: Problem) -> int:
     """Return the dimension of the kernel's feature space, at most the number of points."""
     kernel, n = problem.kernel.kernel, problem.n
+    # the examples of a tube have the target as one more coordinate (Balcazar et al., section 5)
+    more = int(hasattr(problem.kernel, "z"))
     if isinstance(kernel, Linear):
-        return min(n, int(problem.kernel.points.shape[1]))
+        return min(n, int(problem.kernel.points.shape[1]) + more)
     if isinstance(kernel, Poly):
         d = int(problem.kernel.points.shape[1])
         # without the constant only the monomials of the full degree are left
-        return min(n, math.comb(d + kernel.degree - (kernel.coef0 == 0.0), kernel.degree))
+        return min(n, math.comb(d + kernel.degree - (kernel.coef0 == 0.0), kernel.degree) + more)
     return n
 
 

@@ -17,23 +17,25 @@ _FEWEST, _MOST = 1 << 14, 1 << 18  # points of a block
 _BYTES = 32 << 20  # of points of a block that are mapped from a file
 
 
-def scores_in_blocks(kernel: KernelOracle, coef: Vector) -> Iterator[tuple[int, int, Vector]]:
+def scores_in_blocks(
+    kernel: KernelOracle, coef: Vector, mapped: int | None = None
+) -> Iterator[tuple[int, int, Vector]]:
     """Yield (first, last, K[first:last] coef) over all points; n x support kernel evaluations.
 
     coef : (n,)
+    mapped : what :func:`mapped_features` says of the points
 
     Points mapped from a file are laid out for the kernel block by block: laid out as a whole they would fill the memory.
     """
     support = np.flatnonzero(coef)
     step = min(_MOST, max(_FEWEST, _VALUES // max(1, len(support))))
-    mapped = not kernel.is_linear and _is_mapped(kernel.points)
-    if mapped:
-        step = min(step, max(1, _BYTES // (8 * kernel.points.shape[1])))
+    if mapped is not None:
+        step = min(step, max(1, _BYTES // (8 * mapped)))
     weights = coef[support]
     for first in range(0, kernel.n, step):
         last = min(first + step, kernel.n)
         block = np.arange(first, last)
-        if not mapped:
+        if mapped is None:
             yield first, last, kernel.expand(coef, block)
             continue
         part = kernel.restrict(np.concatenate([support, block]))
@@ -42,8 +44,11 @@ def scores_in_blocks(kernel: KernelOracle, coef: Vector) -> Iterator[tuple[int, 
         yield first, last, part.expand(own, np.arange(len(support), part.n))
 
 
-def _is_mapped(points: Any) -> bool:
-    return isinstance(points, np.memmap) or isinstance(getattr(points, "base", None), np.memmap)
+def mapped_features(kernel: KernelOracle) -> int | None:
+    """Return the number of features of points that are mapped from a file and are not scored by w itself; else None."""
+    points = kernel.points
+    mapped = isinstance(points, np.memmap) or isinstance(getattr(points, "base", None), np.memmap)
+    return int(points.shape[1]) if mapped and not kernel.is_linear else None
 
 
 class RunningScores:
@@ -54,7 +59,7 @@ class RunningScores:
     """
 
     def __init__(self, kernel: KernelOracle) -> None:
-        self.kernel = kernel
+        self.kernel, self.mapped = kernel, mapped_features(kernel)
         self.values: Vector = np.zeros(kernel.n)
         self._support = np.empty(0, dtype=np.intp)
         self._weights = np.empty(0)
@@ -65,7 +70,7 @@ class RunningScores:
         change[self._support] -= self._weights
         support = np.flatnonzero(coef)
         fresh = np.count_nonzero(change) >= len(support)
-        for first, last, scores in scores_in_blocks(self.kernel, coef if fresh else change):
+        for first, last, scores in scores_in_blocks(self.kernel, coef if fresh else change, self.mapped):
             self.values[first:last] = scores if fresh else self.values[first:last] + scores
             yield first, last, self.values[first:last]
         self._support, self._weights = support, coef[support]

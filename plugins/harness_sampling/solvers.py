@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from harness import CSVC, EpsSVR, HardMargin, Iterate, ReducedHull, Solver, UsageError, parameter
+from harness import CSVC, EpsSVR, HardMargin, Iterate, ReducedHull, Solver, TubeSVR, UsageError, parameter
 from harness_sampling.oracle import configured, refusal
 from harness_sampling.rounds import Plan, Rounds
+from harness_sampling.scoring import mapped_features
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +74,7 @@ class WeightedSampling(Wrapper):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after each round, and within rounds where the host may stop the run."""
-        yield from Rounds(self._plan(), problem, rng).iterates()
+        yield from Rounds(self._plan(), problem, rng, mapped_features(problem.kernel)).iterates()
 
     def _plan(self) -> Plan:
         return Plan(
@@ -106,14 +107,28 @@ class OptSoftMargin(WeightedSampling):
     """OptSoftMargin: reduced hulls by random sampling, weights doubled at violators (Balcazar et al. 2008, Fig. 3).
 
     Ends as OptMargin does. A local solution with w = 0 shows that k = 1 / D is too small for all points (Theorem 6.1).
+    A tube, hard or soft, is the reduced-hull problem of the points shifted up and down, and these are sampled (section 5).
     """
 
     name = "optsoftmargin"
-    solves: ClassVar[tuple[type[Problem], ...]] = (ReducedHull, HardMargin)
+    solves: ClassVar[tuple[type[Problem], ...]] = (ReducedHull, HardMargin, TubeSVR)
 
     doubles_k: bool = parameter(
         False, "double k = 1 / D and go on where a local solution has w = 0; the model is then that of the last k"
     )
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse an oracle that is not there or does not solve reduced hulls."""
+        return super().skip(problem.composed() if isinstance(problem, TubeSVR) else problem)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield as OptMargin does; of a tube the coefficients of both shifts of a point are one."""
+        if not isinstance(problem, TubeSVR):
+            yield from super().iterates(problem, rng)
+            return
+        rounds = Rounds(self._plan(), problem.composed(), rng, mapped_features(problem.kernel))
+        for found in rounds.iterates():
+            yield replace(found, dual_coef=problem.of_composed(found.dual_coef))
 
 
 @dataclass(frozen=True)

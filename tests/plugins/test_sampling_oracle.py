@@ -1,0 +1,212 @@
+"""The oracle of the sampling solvers: every exact solver of the registry, and what is said of one that fails."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from harness_sampling import OptMargin, OptSoftMargin, OracleFailure, RandSVM, RandSVM1
+from harness_sampling import oracle as module
+
+from harness import CSVC, EpsSVR, HardMargin, Iterate, Linear, ReducedHull, Solver, UsageError, drive, get_solver
+from harness.registry import load_registry
+from tests.plugins.hull_problems import clouds, hard
+from tests.plugins.points import overlapping
+from tests.plugins.sampling_problems import exact, finished, reduced, svc, svr, wave
+
+SAMPLING = ("optmargin", "optsoftmargin", "randsvm", "randsvm-1")
+EXACT = sorted(
+    name
+    for plugin in load_registry().solvers.values()
+    for name, cls in plugin.items()
+    if cls.exact and name not in SAMPLING
+)
+ROUGH = 1e-3  # relative gap that float32 libraries and first-order methods reach
+CASES = {
+    "hard-margin": (lambda: hard(*clouds(60, 60, 60, 2, 7.0)), OptMargin(r=30, gap=ROUGH)),
+    "reduced-hull": (lambda: reduced(*clouds(61, 50, 60, 2, 4.0), 0.25), OptSoftMargin(r=40, gap=ROUGH)),
+    "c-svc": (lambda: svc(*overlapping(62, n=120), C=1.0), RandSVM(r=60, gap=ROUGH)),
+    "c-svc, k": (lambda: svc(*overlapping(62, n=120), C=1.0), RandSVM1(k=100, c=1.0, gap=ROUGH)),
+    "eps-svr": (lambda: svr(*wave(120), epsilon=0.3), RandSVM(r=60, gap=ROUGH)),
+    "eps-svr, k": (lambda: svr(*wave(120), epsilon=0.3), RandSVM1(k=100, c=1.0, gap=ROUGH)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", EXACT)
+def test_every_exact_solver_is_an_oracle(name, case):
+    make, solver = CASES[case]
+    problem, solver = make(), solver.replaced(oracle=name)
+    cls = type(get_solver(name))
+    refused = solver.skip(problem)
+    known = {each.name for each in cls.solves}
+    if refused is not None:
+        assert problem.name not in known
+        assert refused.startswith(f"{solver.name}: the oracle '{name}' solves ")
+        return
+    reason = get_solver(name).skip(module.restated(problem, get_solver(name)))
+    if reason is not None:
+        pytest.skip(reason)
+    last, found = finished(solver, problem)
+    assert last.done
+    assert last.info["rounds"] > 1
+    assert last.info["oracle_calls"] >= last.info["rounds"]
+    assert found.relative_gap <= 2.0 * ROUGH
+    assert found.dual == pytest.approx(exact(problem).dual, rel=4.0 * ROUGH)
+
+
+def test_the_exact_solvers_are_those_one_expects():
+    assert {"qp", "smo", "smo-block", "fw", "libsvm"} <= set(EXACT)
+
+
+@pytest.mark.parametrize("text", ["fw[epsilon=1e-6]", "qp", "smo-block", "smo-block[tau=1e-9,dtype=float64]"])
+def test_oracles_take_parameters(text):
+    last, found = finished(OptMargin(r=30, oracle=text), CASES["hard-margin"][0]())
+    assert last.done
+    assert found.relative_gap <= 1e-6 + 1e-12
+
+
+def test_parameters_reach_the_oracle_nested_brackets_included():
+    found = module.configured("optsoftmargin[oracle=fw[epsilon=1e-6,max_iterations=7],r=9]")
+    assert (found.oracle, found.r) == ("fw[epsilon=1e-6,max_iterations=7]", 9)
+    assert module.configured(found.oracle) == get_solver("fw", epsilon=1e-6, max_iterations=7)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("nobody", "optmargin: oracle='nobody': there is no solver or plugin called 'nobody'"),
+        ("smo[tau=1e-3", r"'smo\[tau=1e-3' has a '\[' without its '\]'"),
+        ("fw[epsilon]", r"'epsilon' is not parameter=value; write for example fw\[epsilon=1e-6\]"),
+        ("fw[epsilon=2]", "parameter epsilon='2' is not valid"),
+        ("liblinear-of-old[x=1]", "there is no solver or plugin called"),
+        ("lasvm", "the oracle 'lasvm' solves c-svc, not hard-margin; name one that does"),
+    ],
+)
+def test_an_oracle_that_is_not_there_is_refused_in_a_sentence(text, message):
+    reason = OptMargin(oracle=text).skip(hard(*clouds(1, 8, 8, 2, 9.0)))
+    assert reason is not None
+    assert re.search(message, reason), reason
+
+
+def test_a_hard_margin_is_handed_over_as_the_reduced_hull_it_is():
+    problem = hard(*clouds(1, 8, 8, 2, 9.0))
+    stated = module.restated(problem, get_solver("smo"))
+    assert (type(stated), stated.cap) == (ReducedHull, 1.0)
+    assert module.restated(problem, get_solver("qp")) is problem
+    assert module.restated(reduced(*clouds(1, 8, 8, 2, 3.0), 0.5, Linear()), get_solver("lasvm")) is None
+
+
+# -- failures ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Faulty(Solver):
+    """The interior-point solver until its n-th call, and then what ``fault`` says."""
+
+    name = "faulty"
+    solves = (HardMargin, CSVC, EpsSVR)
+    fault: str = "raise"
+    good: int = 1
+
+    def iterates(self, problem, rng):
+        calls.append(problem.n)
+        found = get_solver("qp").solve(problem)
+        if len(calls) <= self.good:
+            yield Iterate(found.dual_coef, found.intercept, done=True)
+        elif self.fault == "raise":
+            raise ZeroDivisionError("a wheel came off")
+        elif self.fault == "usage":
+            raise UsageError("no such thing as a kernel here.")
+        elif self.fault == "nothing":
+            return
+        elif self.fault == "slow":
+            for _ in range(1000):
+                time.sleep(0.01)
+                yield Iterate(found.dual_coef, found.intercept)
+        elif self.fault == "infeasible":
+            yield Iterate(3.0 * found.dual_coef, found.intercept, done=True)
+        elif self.fault == "weights":
+            yield Iterate(weights=np.ones(2), done=True)
+        else:  # not optimal, and says that it is
+            yield Iterate(problem.dual_form().start, found.intercept, done=True)
+
+
+calls: list[int] = []
+SAID = {
+    "raise": "failed: ZeroDivisionError: a wheel came off",
+    "usage": "failed: no such thing as a kernel here",
+    "nothing": "failed: it ended without dual coefficients",
+    "weights": "failed: it ended without dual coefficients",
+    "slow": "was stopped after 0.05 s",
+    "infeasible": "failed: dual_coef violates the constraints of",
+    "lies": "is uncertified: a relative gap of",
+}
+RUNS = {
+    "optmargin": (lambda: hard(*clouds(46, 60, 60, 2, 6.0)), OptMargin(r=6)),
+    "randsvm-1": (lambda: svc(*overlapping(6, n=200), C=1.0), RandSVM1(k=150, c=1.0)),
+}
+
+
+@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize("fault", SAID)
+@pytest.mark.parametrize("good", [0, 1])
+def test_a_failing_oracle_ends_the_run_with_its_round_and_name(fault, good, run, monkeypatch):
+    calls.clear()
+    monkeypatch.setattr(module, "get_solver", lambda name, **values: Faulty(**values))
+    make, solver = RUNS[run]
+    problem = make()
+    solver = solver.replaced(
+        oracle=f"faulty[fault={fault},good={good}]", oracle_seconds=0.05 if fault == "slow" else None
+    )
+    monkeypatch.setattr(Faulty, "__post_init__", lambda self: object.__setattr__(self, "good", int(self.good)))
+    seen = []
+    with pytest.raises(OracleFailure) as raised:
+        seen.extend(iterate_copies(solver, problem, seen))
+    said = str(raised.value)
+    assert said.startswith(f"{run}, round {good + 1}: the oracle 'faulty[fault={fault},good={good}]' ")
+    assert SAID[fault] in said
+    last = seen[-1]
+    assert last.info["status"] == "oracle failed"
+    assert last.info["evidence"] == said
+    assert not last.done
+    problem.checked(last.dual_coef, last.intercept)  # the model before the failure
+
+
+def iterate_copies(solver, problem, seen):
+    for found in solver.iterates(problem, np.random.default_rng(0)):
+        seen.append(found)
+    return []
+
+
+def test_driving_a_run_raises_what_the_host_records_as_its_reason(monkeypatch):
+    calls.clear()
+    monkeypatch.setattr(module, "get_solver", lambda name, **values: Faulty(fault="raise", good=1))
+    with pytest.raises(OracleFailure, match="optmargin, round 2: the oracle 'faulty' failed: ZeroDivisionError"):
+        drive(OptMargin(r=6, oracle="faulty"), RUNS["optmargin"][0](), np.random.default_rng(0))
+
+
+def test_an_oracle_short_of_the_gap_is_asked_again(monkeypatch):
+    """libsvm's tolerance is no gap: what falls short is asked for ten times as exactly, and counted."""
+    asked = []
+    original = type(get_solver("smo")).with_target_gap
+
+    def sloppy(self, gap):
+        asked.append(gap)
+        return original(self, 1e3 * gap)
+
+    monkeypatch.setattr(type(get_solver("smo")), "with_target_gap", sloppy)
+    last, found = finished(OptSoftMargin(oracle="smo", r=200, gap=1e-4), CASES["reduced-hull"][0]())
+    assert last.done
+    assert last.info["oracle_again"] == len(asked) - 1 > 0
+    assert asked == pytest.approx([5e-5 / 10**k for k in range(len(asked))])
+    assert found.relative_gap <= 1e-4
+
+
+def test_a_black_box_makes_the_run_one():
+    assert OptSoftMargin(oracle="smo").observable
+    assert not OptSoftMargin(oracle="libsvm").observable
+    assert OptSoftMargin(oracle="nobody").observable
