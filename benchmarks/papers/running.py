@@ -17,7 +17,7 @@ from harness.run.study import Study
 
 Row = dict[str, Any]
 
-PLUGIN = Path(__file__).with_name("sources.py")
+PLUGINS = tuple(str(Path(__file__).with_name(name)) for name in ("sources.py", "drawn.py"))
 IDENTITY = ("set", "dataset", "solver", "seed", "formulation", "cache_mb", "C", "gamma")
 """What tells one run of a study from another; the newest row of each counts."""
 
@@ -26,6 +26,7 @@ _KEPT = (
     "kernel_evaluations", "primal", "dual", "relative_gap", "kkt_violation", "metrics", "peak_rss_bytes", "n_train",
     "n_features", "n_test", "measured_at", "git_commit", "code_sha256",
 )  # fmt: skip
+_LONGEST = 100  # entries of a list that a journal keeps
 _POINT = ("seconds", "iteration", "kernel_evaluations", "support_vectors", "relative_gap", "test_accuracy", "info")
 
 
@@ -44,7 +45,7 @@ class Runner:
     def __init__(self, journal: Journal, *, store: Path | None = None, keep: bool = False, fresh: bool = False) -> None:
         self.journal, self.keep, self.fresh = journal, keep, fresh
         self.store = store or studies_store()
-        self.registry: Registry = load_registry([str(PLUGIN)])
+        self.registry: Registry = load_registry(list(PLUGINS))
 
     def run(self, grid: Grid) -> list[Row]:
         """Carry out the runs of ``grid``; return the rows of those that a session measured, or took from its store.
@@ -111,7 +112,7 @@ class Runner:
             cache_mb=grid.cache_mb,
             fresh=self.fresh,
             store=self.store,
-            plugin_paths=[str(PLUGIN)],
+            plugin_paths=list(PLUGINS),
             metrics=list(grid.metrics),
         )
         rows: list[Row] = []
@@ -180,10 +181,11 @@ def slim(record: Row, **named: Any) -> Row:
     """Return what a study keeps of a record.
 
     ``cpu`` and ``seconds`` are those inside the solver, without the conversion of the data to a library's own format;
-    ``error`` is in percent of the test points. ``info`` of a run that was killed is that of its last trace point.
+    ``error`` is in percent of the test points. ``info`` of a run that was killed is that of its last trace point; lists in
+    it with more than a hundred entries stay in the store.
     """
     left = record["trace"][-1].get("info") if record["trace"] else None
-    info = dict(record["info"] or left or {})
+    info = {name: value for name, value in (record["info"] or left or {}).items() if not _long(value)}
     wall, cpu = info.pop("conversion_seconds", 0.0), info.pop("conversion_cpu_seconds", 0.0)
     row = {**named, **{name: record.get(name) for name in _KEPT}}
     row["metrics"] = {name: value for name, value in (row["metrics"] or {}).items() if name != SCORES}
@@ -198,6 +200,10 @@ def slim(record: Row, **named: Any) -> Row:
         "info": info,
         "trace": [{name: point[name] for name in _POINT if name in point} for point in record["trace"]],
     }
+
+
+def _long(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > _LONGEST
 
 
 def line(row: Row) -> str:

@@ -1,0 +1,118 @@
+"""The pictures of reports/random-sampling-2008."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+from benchmarks.papers.random_sampling_2008.parts import (
+    DIMENSIONS,
+    HARD,
+    SIZED,
+    SOFT,
+    SWEPT,
+    WITH_OUTLIERS,
+    Clouds,
+    swept,
+)
+from benchmarks.papers.random_sampling_2008.tables import extremes, support, theorem_runs
+from benchmarks.papers.results import Results
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444")
+
+
+def _families(sets: tuple[Clouds, ...]) -> list[tuple[Clouds, ...]]:
+    """Return the sets that differ in m alone, together."""
+    kinds = dict.fromkeys((each.d, each.outliers, each.k) for each in sets)
+    return [tuple(each for each in sets if (each.d, each.outliers, each.k) == kind) for kind in kinds]
+
+
+def rounds(results: Results, path: Path) -> bool:
+    """Draw the mean rounds over m, and the theorems' bounds."""
+    figure, axes = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
+    drawn = False
+    for colour, family in zip(COLOURS, _families((*HARD, *SOFT)), strict=True):
+        found = [
+            (each, runs) for each in family if (runs := theorem_runs(results, each)) and runs[0]["info"]["r"] < each.m
+        ]
+        if not found:
+            continue
+        drawn = True
+        m = [each.m for each, _ in found]
+        kind = f"n = {family[0].d}, k = {family[0].k}"
+        axes.plot(m, [mean(r["info"]["rounds"] for r in runs) for _, runs in found], "o-", color=colour, label=kind)
+        axes.plot(m, [each.rounds_bound() for each, _ in found], "--", color=colour, linewidth=1.0)
+        axes.plot(m, [each.rounds_bound() for each, _ in found], "_", color=colour, markersize=12)
+    axes.plot([], [], "_--", color="#222222", label="6 delta ln m")
+    axes.set(xscale="log", yscale="log", xlabel="m, points", ylabel="rounds")
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, ncols=2)
+    return _saved(figure, path, drawn)
+
+
+def small(results: Results, path: Path) -> bool:
+    """Draw rounds and CPU time over r, of the sizes that every run ended with."""
+    figure, panels = plt.subplots(1, 2, figsize=(9.0, 3.8), layout="constrained")
+    drawn = False
+    for colour, each in zip(COLOURS, SWEPT, strict=False):
+        found = {r: results.of(each.name, label) for r, label in swept(each).items()}
+        ended = {r: runs for r, runs in found.items() if runs and all(row["info"]["status"] == "done" for row in runs)}
+        if not ended:
+            continue
+        drawn = True
+        x = [r / each.bound**2 for r in ended]
+        label = f"n = {each.d}, k = {each.k}, delta = {each.bound}"
+        panels[0].plot(
+            x, [mean(r["info"]["rounds"] for r in runs) for runs in ended.values()], "o-", color=colour, label=label
+        )
+        panels[0].axhline(each.rounds_bound(), color=colour, linestyle="--", linewidth=1.0)
+        panels[1].plot(x, [mean(r["cpu"] for r in runs) for runs in ended.values()], "o-", color=colour, label=label)
+    for axes, title in zip(panels, ("rounds (dashed: 6 delta ln m)", "CPU time, s"), strict=True):
+        axes.set(xscale="log", yscale="log", xlabel="r / delta^2", ylabel=title)
+        axes.axvline(6.0, color="#888888", linestyle=":", linewidth=1.0)
+        axes.grid(alpha=0.25)
+    if drawn:
+        panels[1].legend(frameon=False)
+    return _saved(figure, path, drawn)
+
+
+def dimension(results: Results, path: Path) -> bool:
+    """Draw the support of the optimum and the mean extremes over n, beside k (n + 1)."""
+    figure, panels = plt.subplots(1, len(WITH_OUTLIERS), figsize=(10.5, 3.8), layout="constrained")
+    drawn = False
+    for axes, (outliers, k) in zip(panels, WITH_OUTLIERS, strict=True):
+        sets = [each for each in SIZED if (each.outliers, each.k) == (outliers, k)]
+        held = [(each.d, support(results, each), extremes(results, each)) for each in sets]
+        held = [each for each in held if None not in each]
+        drawn = drawn or bool(held)
+        axes.plot(
+            [d for d, *_ in held], [s for _, s, _ in held], "o-", color=COLOURS[0], label="support of the optimum"
+        )
+        axes.plot(
+            [d for d, *_ in held], [e for *_, e in held], "s-", color=COLOURS[1], label="mean extremes, r = m / 2"
+        )
+        axes.plot(DIMENSIONS, [each.bound for each in sets], "--", color="#222222", label="k (n + 1)")
+        title = f"{outliers} outliers, k = {k}" if outliers else "no outliers, k = 1"
+        axes.set(xscale="log", yscale="log", xlabel="n, attributes", title=title)
+        axes.set_xticks(DIMENSIONS, [str(d) for d in DIMENSIONS])
+        axes.minorticks_off()
+        axes.grid(alpha=0.25)
+    panels[0].set_ylabel("points")
+    panels[0].legend(frameon=False, fontsize=8)
+    return _saved(figure, path, drawn)
+
+
+def _saved(figure: Any, path: Path, drawn: bool) -> bool:
+    if drawn:
+        figure.savefig(path, dpi=110)
+    plt.close(figure)
+    return drawn
+
+
+PICTURES = {"rounds": rounds, "small": small, "dimension": dimension}
