@@ -12,6 +12,10 @@ composed vertices: the reduced hull of the points holds every vertex composed of
 Over whole hulls a round with an exact optimum gains no less than an add-iteration of Kumar & Yildirim's Algorithm 1
 from the same weights, so that Theorem 3.1 bounds the rounds; the info of the last iterate has the bound.
 
+An oracle of pair steps (smo, smo-block) ends, but late, where reduced hulls nearly touch and the kernel matrix is
+ill-conditioned: for 50 points with eigenvalues from 1e-10 to 20 and a margin of 1e-4 it took 8e7 steps to a gap of 1e-2,
+where pair descent and Newton steps took 3,300 and 84 to 1e-6.
+
 A round costs n kernel evaluations for each point that enters, none for those that were there and whose rows are still
 in memory, and n times the core set in sums.
 """

@@ -1,7 +1,7 @@
 """Measure what Kumar & Yildirim (2009) leave open: the algorithm and its relatives against 1 / epsilon.
 
     HARNESS_DATA=<raw folder> python reports/frank-wolfe-2009/run.py --part ladder --sets wdbc
-    HARNESS_DATA=<raw folder> python reports/frank-wolfe-2009/run.py                  # everything: half an hour
+    HARNESS_DATA=<raw folder> python reports/frank-wolfe-2009/run.py                  # everything: an hour
     python reports/frank-wolfe-2009/report.py                                         # tables and plots of it
 
 Every run is in results.jsonl before the next one starts. The same command again goes on where it stopped: what was

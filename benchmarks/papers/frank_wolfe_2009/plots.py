@@ -78,8 +78,11 @@ def _panels(names: Sequence[str], draw: Callable[[Any, str], None], title: str, 
         axes.set(xscale="log", yscale="log", xlabel="1 / epsilon", ylabel=title, title=name)
         draw(axes, name)
         low, high = axes.get_ylim()
-        if axes.get_yscale() == "log" and high < 20.0 * low:  # less than a decade has ticks that run into each other
-            axes.set_ylim(low / 4.0, high * 4.0)
+        if (
+            axes.get_yscale() == "log" and high < 100.0 * low
+        ):  # less than two decades have ticks that run into each other
+            room = (100.0 * low / high) ** 0.5
+            axes.set_ylim(low / room, high * room)
         axes.grid(alpha=0.25)
     for axes in panels.flat[len(names) :]:
         axes.set_visible(False)
@@ -96,7 +99,7 @@ def _growth(results: Results, quantity: str, title: str, path: Path) -> bool:
             axes.plot(x, y, "o-", color=COLOURS[solver], markersize=3, linewidth=1.2, label=solver)
         if quantity == "core_set":  # it hardly grows: a logarithm would blow up what is little
             axes.set_yscale("linear")
-            axes.set_ylim(bottom=0.0)
+            axes.set_ylim(0.0, 1.08 * max([1.0, *(limit for line in axes.lines for limit in line.get_ydata())]))
         axes.set_xlim(7.0, 1.4 / SETS[name].least)
 
     names = [name for name in measured_sets(results) if any(levels(results, name, solver) for solver in SOLVERS)]

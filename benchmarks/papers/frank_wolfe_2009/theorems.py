@@ -8,7 +8,6 @@ from benchmarks.papers.markdown import met, number, table
 from benchmarks.papers.results import Results
 
 ACCURACIES = (1e-1, 1e-2, 1e-3)
-MEMORY = 1e9  # bytes that 500,000 points may take, beyond their own
 
 
 def bounds(results: Results) -> str:
@@ -79,7 +78,7 @@ def large(results: Results) -> str:
                         number(epsilon),
                         number(row["kernel_evaluations"], ".2g"),
                         number(None if peak is None else peak / 1e6),
-                        "" if epsilon is None else met(epsilon <= EPSILON),
+                        met(epsilon is not None and epsilon <= EPSILON),
                     ]
                 )
     head = ["n", "solver", "CPU s", "core set", "epsilon_+, certified", "kernel values", "peak memory, MB", "1e-3"]
