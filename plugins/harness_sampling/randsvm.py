@@ -2,7 +2,8 @@
 
 Source: the paper of RandSVM, section 3.3 (Algorithm 2), 5.1.2 and 5.2 (k for classification and regression). It ends
 without violators, which is the optimum, or with k support vectors: Theorem 3 holds that solution for near optimal if
-the set is almost separable. Differs in: what a violator's slack is (rules.py); a sample of one class is drawn again.
+the set is almost separable. Differs in: it also ends where the violators' losses leave no more than the relative gap
+asked for; what a violator's slack is (rules.py); a sample of one class is drawn again.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ def support_bound(n: int, eps: float = 0.2, delta: float = 0.9, *, separable: bo
 class RandSVM1(Wrapper):
     """RandSVM-1: support vectors and r - |SV| random violators make the next sample, until none violates or |SV| >= k.
 
-    c is not told in the paper: with c = 1 the support vectors reach k only if all of the sample are.
+    It ends too where the violators that are left cost no more than the gap. The paper does not tell c: with c = 1 the
+    support vectors reach k only if all of the sample are.
     """
 
     name = "randsvm-1"
@@ -54,7 +56,9 @@ class RandSVM1(Wrapper):
     exact = False
 
     oracle: str = parameter("smo", "exact solver of the subproblems, by name: smo, smo-block, qp, libsvm, ...")
-    gap: float = parameter(1e-3, "relative duality gap of a subproblem's solution, twice over", gt=0, lt=1)
+    gap: float = parameter(
+        1e-3, "relative duality gap over all points at which it ends; a subproblem is solved to half of it", gt=0, lt=1
+    )
     tau: float | None = parameter(
         1e-3, "a point violates if it is off by more, in units of f(x); none: so much that the gap holds for all", gt=0
     )
@@ -140,6 +144,7 @@ class _Run:
         before = (self.oracle.seconds, self.oracle.evaluations)
         start = self.coef[sample] if self.rounds else None
         self.rounds += 1
+        self.last = {}
         where = f"{self.solver.name}, round {self.rounds}"
         for answer in self.oracle.solve(self.problem.restrict(sample), start, where):
             if answer is not None:

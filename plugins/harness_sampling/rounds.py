@@ -131,6 +131,7 @@ class Rounds:
         sample = self._sample()
         before = (oracle.seconds, oracle.evaluations)
         tally.rounds += 1
+        tally.last = {}
         answer = None
         start = self.coef[sample] if self.solved else None
         where = f"{self.plan.owner}, round {tally.rounds}"
