@@ -71,7 +71,9 @@ def train(problem: CSVC, solver: RandSVM1) -> Any:
             known = last.info["rounds"]
             info = last.info
             spent = f"{time.process_time() - cpu:6.1f} {time.perf_counter() - wall:8.1f}"
-            figures = f"{info['round_sample']:8,} {info['round_support']:8,} {info['round_violators']:10,}"
+            violators = info["round_violators"]
+            told = "-" if violators is None else f"{violators:,}"
+            figures = f"{info['round_sample']:8,} {info['round_support']:8,} {told:>10}"
             print(f"{known:5d} {figures} {info['round_oracle_seconds']:9.1f} {spent}", flush=True)
     assert last is not None
     info = last.info

@@ -161,11 +161,14 @@ class _Run:
     def _judge(self, size: int, violators: Mask, answer: Answer) -> str:
         """Note the round; return why it is the last one, or an empty string."""
         support, count = int(np.count_nonzero(self.coef)), int(np.count_nonzero(violators))
-        self.last.update(sample=size, support=support, violators=count, share=count / self.n)
+        looked = support < self.k or size == self.n
+        self.last.update(
+            sample=size, support=support, violators=count if looked else None, share=count / self.n if looked else None
+        )
         for name in _LOG:
             if len(self.log[name]) < _LOGGED:
                 self.log[name].append(self.last[name])
-        if support >= self.k and size < self.n:
+        if not looked:
             return "k support vectors"
         if count == 0:
             return "no violator"
@@ -202,7 +205,9 @@ class _Run:
             **{f"round_{name}": value for name, value in self.last.items()},
         }
         if ended:
-            found = f"{self.last.get('support', 0):,} support vectors, {self.last.get('violators', 0):,} violators"
+            violators = self.last.get("violators")
+            told = "violators not looked for" if violators is None else f"{violators:,} violators"
+            found = f"{self.last.get('support', 0):,} support vectors, {told},"
             info.update(
                 status=ended,
                 evidence=evidence or f"{found} after {self.rounds} rounds; k = {self.k:,}",
