@@ -127,23 +127,24 @@ LINEAR_PEERS = tuple(
     f"linear-svc[tol={tol},scaling={scaling}]" for scaling in (10, 100) for tol in ("1e-4", "1e-6", "1e-8")
 )  # fmt: skip
 """LinearSVC does not know the gap: the fastest of these that has it counts."""
-PEERS_LIMIT, LINEAR_LIMIT = 60.0, 20.0  # of wall time
+PEERS_LIMIT = 60.0  # of wall time
+VERTEX_LIMIT = 20.0  # for the seven on linear problems, where the core set is too large for them
 
 
 def peers(options: Options) -> list[Grid]:
     """The seven solvers and the peers to the same relative gap: SMO on kernel problems, LinearSVC on linear ones."""
-    return [
-        options.adjusted(
-            replace(
-                each.grid((*SOLVERS, *PEERS) if each.kernel != "linear" else (NEWTON, *LINEAR_PEERS, *SOLVERS)),
-                set=peers_of(each.name),
-                target_gap=GAP,
-                limit=PEERS_LIMIT if each.kernel != "linear" else LINEAR_LIMIT,
-            )
-        )
-        for each in chosen(options)
-        if each.peers
-    ]
+    grids = []
+    for each in chosen(options):
+        if not each.peers:
+            continue
+        shares = [((*SOLVERS, *PEERS), PEERS_LIMIT)]
+        if each.kernel == "linear":
+            shares = [((NEWTON, *LINEAR_PEERS), LIMIT), (SOLVERS, VERTEX_LIMIT)]
+        grids += [
+            options.adjusted(replace(each.grid(solvers), set=peers_of(each.name), target_gap=GAP, limit=limit))
+            for solvers, limit in shares
+        ]
+    return grids
 
 
 def peers_of(name: str) -> str:
