@@ -96,7 +96,7 @@ def test_our_numbers_stand_beside_the_paper_s():
 
 
 def test_the_verdict_takes_the_limit_where_libsvm_was_stopped():
-    ours = row("checkerboard-1e6", SMO, seconds=40.0, error=0.1, info=INFO)
+    ours = row("checkerboard-1e6", SMO, cpu=40.0, error=0.1, info=INFO)
     stopped = row(
         "checkerboard-1e6", parts.LIBSVM, seconds=None, cpu=None, error=None, status="timeout", reason="limit"
     )
@@ -106,10 +106,10 @@ def test_the_verdict_takes_the_limit_where_libsvm_was_stopped():
         f"* checkerboard-1e6: {SMO} takes 40 s, LIBSVM more than its limit of 600 s, at least 15.0 times as long (met); "
         "against LIBSVM on a tenth of the points -0.20 points (met)."
     )
-    slow = {**ours, "seconds": 100.0, "error": 5.0}
+    slow = {**ours, "cpu": 100.0, "error": 5.0}
     missed = tables.verdict(results(slow, stopped, smaller))
     assert missed.count("(**missed**)") == 2
-    finished = row("checkerboard-1e6", parts.LIBSVM, seconds=300.0, error=1.0)
+    finished = row("checkerboard-1e6", parts.LIBSVM, cpu=300.0, error=1.0)
     said = tables.verdict(results({**ours, "error": 2.6}, finished))
     assert said.endswith("LIBSVM 300 s, 7.5 times as long (**missed**); +1.60 points of accuracy (**missed**).")
     failed = {**ours, "status": "error", "reason": "it raised"}

@@ -54,7 +54,7 @@ class Clouds:
 
     def whole(self) -> str:
         """Return the exact solver of all points, for the support of the optimum."""
-        return f"smo-block[D={1.0 / self.k:.12g},gap=1e-6]"
+        return f"smo-block[{'' if self.k == 1 else f'D={1.0 / self.k:.12g},'}gap=1e-6]"
 
     def grid(self, solvers: Sequence[str], seeds: Sequence[int] = (0,)) -> Grid:
         """Return the runs of ``solvers`` on these points."""

@@ -12,12 +12,10 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks.papers.random_sampling_2008.parts import (
-    DIMENSIONS,
     HARD,
     SIZED,
     SOFT,
     SWEPT,
-    WITH_OUTLIERS,
     Clouds,
     swept,
 )
@@ -37,7 +35,7 @@ def rounds(results: Results, path: Path) -> bool:
     """Draw the mean rounds over m, and the theorems' bounds."""
     figure, axes = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
     drawn = False
-    for colour, family in zip(COLOURS, _families((*HARD, *SOFT)), strict=True):
+    for colour, family in zip(COLOURS, _families((*HARD, *SOFT)), strict=False):
         found = [
             (each, runs) for each in family if (runs := theorem_runs(results, each)) and runs[0]["info"]["r"] < each.m
         ]
@@ -84,28 +82,29 @@ def small(results: Results, path: Path) -> bool:
 
 def dimension(results: Results, path: Path) -> bool:
     """Draw the support of the optimum and the mean extremes over n, beside k (n + 1)."""
-    figure, panels = plt.subplots(1, len(WITH_OUTLIERS), figsize=(10.5, 3.8), layout="constrained")
-    drawn = False
-    for axes, (outliers, k) in zip(panels, WITH_OUTLIERS, strict=True):
-        sets = [each for each in SIZED if (each.outliers, each.k) == (outliers, k)]
-        held = [(each.d, support(results, each), extremes(results, each)) for each in sets]
-        held = [each for each in held if None not in each]
-        drawn = drawn or bool(held)
-        axes.plot(
-            [d for d, *_ in held], [s for _, s, _ in held], "o-", color=COLOURS[0], label="support of the optimum"
-        )
-        axes.plot(
-            [d for d, *_ in held], [e for *_, e in held], "s-", color=COLOURS[1], label="mean extremes, r = m / 2"
-        )
-        axes.plot(DIMENSIONS, [each.bound for each in sets], "--", color="#222222", label="k (n + 1)")
+    found: dict[tuple[int, int], list[tuple[Clouds, float, float]]] = {}
+    for each in SIZED:
+        held, mean_extremes = support(results, each), extremes(results, each)
+        if held is not None and mean_extremes is not None:
+            found.setdefault((each.outliers, each.k), []).append((each, held, mean_extremes))
+    if not found:
+        return False
+    figure, panels = plt.subplots(
+        1, len(found), figsize=(3.5 * len(found), 3.8), layout="constrained", squeeze=False
+    )  # fmt: skip
+    for axes, ((outliers, k), points) in zip(panels[0], found.items(), strict=True):
+        d = [each.d for each, *_ in points]
+        axes.plot(d, [held for _, held, _ in points], "o-", color=COLOURS[0], label="support of the optimum")
+        axes.plot(d, [mean for *_, mean in points], "s-", color=COLOURS[1], label="mean extremes, r = m / 2")
+        axes.plot(d, [each.bound for each, *_ in points], "--", color="#222222", label="k (n + 1)")
         title = f"{outliers} outliers, k = {k}" if outliers else "no outliers, k = 1"
         axes.set(xscale="log", yscale="log", xlabel="n, attributes", title=title)
-        axes.set_xticks(DIMENSIONS, [str(d) for d in DIMENSIONS])
+        axes.set_xticks(d, [str(each) for each in d])
         axes.minorticks_off()
         axes.grid(alpha=0.25)
-    panels[0].set_ylabel("points")
-    panels[0].legend(frameon=False, fontsize=8)
-    return _saved(figure, path, drawn)
+    panels[0, 0].set_ylabel("points")
+    panels[0, 0].legend(frameon=False, fontsize=8)
+    return _saved(figure, path, drawn=True)
 
 
 def _saved(figure: Any, path: Path, drawn: bool) -> bool:

@@ -8,8 +8,8 @@ from benchmarks.papers.grids import Grid, Options, Part
 
 OURS = ("randsvm-1[oracle=smo]", "randsvm-1[oracle=smo-block]")
 LIBSVM, LIBSVR = "libsvm", "libsvm-svr"
-ASKED = 600.0  # seconds: the limit of LIBSVM on a million points
-LIMIT = 150.0  # of all others
+ASKED = 600.0  # seconds: the limit where it is asked for
+LIMIT = 300.0  # of all others
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Table1:
 
     paper : what the paper calls it; empty: not in the paper
     C : None: the data set's own
-    limit : seconds of wall time for LIBSVM
+    limit : seconds of wall time for each solver
     """
 
     name: str
@@ -67,14 +67,12 @@ REGRESSION = {
 
 
 def table1(options: Options) -> list[Grid]:
-    """RandSVM-1 over two oracles and LIBSVM on the sets of Table 1, mnist and covtype."""
-    grids = []
-    for each in SETS.values():
-        if options.sets is not None and each.name not in options.sets:
-            continue
-        for solvers, limit in ((OURS, LIMIT if each.limit == LIMIT else ASKED), ((LIBSVM,), each.limit)):
-            grids.append(options.adjusted(Grid(each.name, (each.selection,), solvers, C=each.C, limit=limit)))
-    return grids
+    """RandSVM-1 over two oracles and LIBSVM on the sets of Table 1, mnist and covtype; what may take longest is last."""
+    chosen = [each for each in SETS.values() if options.sets is None or each.name in options.sets]
+    ours = [Grid(each.name, (each.selection,), OURS, C=each.C, limit=each.limit) for each in chosen]
+    patient = sorted(chosen, key=lambda each: each.limit)
+    theirs = [Grid(each.name, (each.selection,), (LIBSVM,), C=each.C, limit=each.limit) for each in patient]
+    return [options.adjusted(grid) for grid in (*ours, *theirs)]
 
 
 def table2(options: Options) -> list[Grid]:

@@ -18,7 +18,7 @@ SHADES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444", "#E69F00", "#56
 
 
 def seconds(results: Results, path: Path) -> bool:
-    """Draw the time of every solver on the sets of Table 1; a run that was stopped has its limit and an open bar."""
+    """Draw the CPU time of every solver on the sets of Table 1; a run that was stopped has its limit and an open bar."""
     names = [name for name in SETS if name in results.sets]
     if not names:
         return False
@@ -29,13 +29,13 @@ def seconds(results: Results, path: Path) -> bool:
             if row is None:
                 continue
             ended = row["status"] == "ok"
-            high = row["seconds"] if ended else SETS[name].limit
+            high = row["cpu"] if ended else SETS[name].limit
             axes.bar(
                 at + 0.27 * (place - 1), high, 0.25, color=colour if ended else "none", edgecolor=colour,
                 hatch=None if ended else "//", label=solver if ended else None,
             )  # fmt: skip
     axes.bar([0], [0], color="none", edgecolor="#444444", hatch="//", label="stopped at its limit")
-    axes.set(yscale="log", ylabel="seconds", xticks=range(len(names)))
+    axes.set(yscale="log", ylabel="CPU seconds", xticks=range(len(names)))
     axes.set_xticklabels(names, rotation=20, ha="right")
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     axes.legend(handles.values(), handles, frameon=False, fontsize=8)

@@ -61,12 +61,10 @@ def verdict(results: Results) -> str:
         if ours is None or theirs is None or ours["status"] != "ok":
             continue
         finished = theirs["status"] == "ok"
-        times = (theirs["seconds"] if finished else SETS[name].limit) / ours["seconds"]
-        text = f"* {name}: {OURS[0]} takes {number(ours['seconds'])} s, "
+        times = (theirs["cpu"] if finished else SETS[name].limit) / ours["cpu"]
+        text = f"* {name}: {OURS[0]} takes {number(ours['cpu'])} s, "
         text += (
-            f"LIBSVM {number(theirs['seconds'])} s"
-            if finished
-            else f"LIBSVM more than its limit of {SETS[name].limit:g} s"
+            f"LIBSVM {number(theirs['cpu'])} s" if finished else f"LIBSVM more than its limit of {SETS[name].limit:g} s"
         )
         text += f", {'' if finished else 'at least '}{times:.1f} times as long {met(times >= FASTER)}"
         if finished:
