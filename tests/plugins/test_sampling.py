@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from harness_sampling import OptMargin, OptSoftMargin, RandSVM
-from harness_sampling.rounds import expected_rounds
+from harness_sampling.rounds import Rounds, expected_rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -111,14 +111,24 @@ def test_the_violators_weigh_no_more_than_the_sampling_lemma_allows():
     assert np.mean(bounds) == pytest.approx(3 / 31, rel=0.2)
 
 
-def test_a_round_that_is_not_successful_leaves_the_weights_alone():
-    problem = hard(*clouds(41, 60, 60, 2, 5.0), RBF(gamma=1.0))
-    last, _ = finished(OptMargin(r=6, delta=8, max_rounds=30), problem)
-    log = last.info
-    for successful, share in zip(log["log_successful"], log["log_share"], strict=True):
-        assert successful == (3 * 8 * share <= 1.0 + 1e-12)
-    assert log["successful_rounds"] == sum(log["log_successful"])
-    assert log["rounds"] == len(log["log_sample"]) <= 30
+def test_only_a_successful_round_doubles_the_weights_of_its_violators():
+    problem = hard(*clouds(41, 200, 200, 2, 9.0))
+    solver = OptMargin(oracle="smo", r=12, delta=3, max_rounds=40)
+    run = Rounds(solver._plan(), problem, np.random.default_rng(0))
+    totals, log = [], run.tally.log
+    for _ in run.iterates():
+        if len(log["successful"]) > len(totals):  # the first iterate after a round was judged
+            totals.append(run.weights.total)
+    gained = np.diff([400, *totals])
+    assert {True, False} <= set(log["successful"])
+    before = np.array([400, *totals[:-1]])
+    for successful, share, violating, total, more in zip(
+        log["successful"], log["share"], log["violators"], before, gained, strict=True
+    ):
+        assert successful == (3 * 3 * share <= 1.0)
+        assert more == (round(share * total) if successful else 0)
+        assert share * total >= violating
+    assert run.tally.successful == sum(log["successful"])
 
 
 def test_adaptive_doubles_delta_and_r_until_the_dimension_is_reached():
