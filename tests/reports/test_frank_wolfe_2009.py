@@ -320,6 +320,10 @@ def test_the_fastest_certified_run_of_the_library_counts():
     )
     late = [each for each in runs if each["solver"] != parts.NEWTON]
     assert "fw takes 6.00 times as long as LinearSVC (**missed**)" in rivals.against_library(results(*late))
+    without = [runs[0], runs[3]]
+    assert rivals.against_library(results(*without)) == (
+        "* wdbc-linear: no model of LinearSVC has the gap; the least is 0.5, after 0.1 s. fw-newton takes 4 s."
+    )
     assert tables.stopped(found) == "Nothing.", "a tolerance that is too loose is no failure"
 
 
