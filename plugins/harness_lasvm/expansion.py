@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_lasvm import ahead, hot, pool, scans, state
+from harness_lasvm import ahead, hot, pool, scans, state, tight
 
 if TYPE_CHECKING:
     from harness import CSVC
@@ -33,6 +33,7 @@ _FREE_GROWTH = 1.6  # where there is room for all rows
 _SMALL_POOL = 64 << 20  # bytes of rows that are moved in a few milliseconds
 _HOLES = 16  # are left open, or one slot in so many: kernel values are computed for them too
 _TOGETHER = 16  # new members whose values are worth being written to all rows at once
+_ROWS_TOGETHER = 8  # are computed anew at a time, unless more are asked for
 _PAGE = 16  # a row starts at a multiple of this many values
 _DELTA_VALUES = 4_000_000  # kernel values held at a time while the inactive members' gradients are renewed
 
@@ -284,8 +285,11 @@ class Expansion:
         self._near = max(self._near, float(self._distances[place]))
         self._mix(entering[:count])
 
-    def supply(self) -> None:
-        """Compute what the loops want: what the row of a slot lacks, or a candidate's values with those after it."""
+    def supply(self, together: int = _ROWS_TOGETHER) -> None:
+        """Compute what the loops want: what the row of a slot lacks, or a candidate's values with those after it.
+
+        together : rows at most that are computed with a missing one, those of the members that violate most
+        """
         x, counts = self.members, self.counts
         slot, width = int(counts[state.WANTED]), int(counts[state.WIDTH])
         if slot < 0:
@@ -300,13 +304,13 @@ class Expansion:
         else:
             if self._pointed < 0 or 4 * (counts[state.CLOCK] - self._pointed) > counts[state.TOP]:
                 self._point()
-            row = int(pool.take_row(x))
-            self.rows_recomputed += 1
-            rows = x.pool[: x.pool.size // width * width].reshape(-1, width)
-            self.kernel.fill(wanted, rows, np.array([row]), self._columns)
-            pool.own_row(x, row, slot)
-            x.pool[row * width + slot] = x.reals[state.DIAGONAL, slot]
-            x.rows[state.SEEN, row] = self._pointed  # who entered since then has the values in a row of its own
+            taken = np.empty((2, max(1, min(together, int(counts[state.ROWS]) // 8))), dtype=np.int64)
+            slots, rows = taken[:, : tight.take_rows(x, slot, *taken)]
+            self.rows_recomputed += len(rows)
+            every = x.pool[: x.pool.size // width * width].reshape(-1, width)
+            self.kernel.fill(x.slots[state.MEMBER, slots], every, rows, self._columns)
+            x.pool[rows * width + slots] = x.reals[state.DIAGONAL, slots]
+            x.rows[state.SEEN, rows] = self._pointed  # who entered since then has the values in a row of its own
             return
         pool.own_row(x, row, slot)
 

@@ -69,6 +69,7 @@ from harness_lasvm.state import (
     ZERO,
     ZEROS,
 )
+from harness_lasvm.tight import held_partner, other_at_hand, pair_at_hand
 
 
 @hot_loop
@@ -193,8 +194,7 @@ def _reprocess(x, tau):  # type: ignore[no-untyped-def]
     if not x.extremes[G_MAX] - x.extremes[G_MIN] > tau:
         counts[OPERATIONS] += 1
         return BAILED
-    i = counts[I_MAX]
-    j = counts[I_MIN]
+    i, j = pair_at_hand(x, counts[I_MAX], counts[I_MIN], tau)
     if not _ready(x, i) or not _ready(x, j):
         return NEED_ROW
     counts[OPERATIONS] += 1
@@ -212,11 +212,14 @@ def _improve(x, tau):  # type: ignore[no-untyped-def]
         counts[OPERATIONS] += 1
         return BAILED
     # whose partner is looked for depends on slots alone: then swapping the labels swaps nothing but signs
-    i, j = counts[I_MAX], counts[I_MIN]
+    i, j = pair_at_hand(x, counts[I_MAX], counts[I_MIN], tau)
+    held = x.slots[ROW_OF, i] >= 0 and x.slots[ROW_OF, j] >= 0
     first = min(i, j) if counts[OPERATIONS] % 2 else max(i, j)
     if not _ready(x, first):
         return NEED_ROW
-    other = partner(x, first)
+    other = partner(x, first, first == i)
+    if held and x.slots[ROW_OF, other] < 0:
+        other = held_partner(x, first, first == i)
     if not _ready(x, other):
         return NEED_ROW
     counts[OPERATIONS] += 1
@@ -257,8 +260,10 @@ def _process(x, box, k, place, fetched, among, starts, lengths, tau):  # type: i
         counts[OPERATIONS] += 1
         if (positive and grad <= min(g_min, g_max)) or (not positive and grad >= max(g_min, g_max)):
             return DONE
-    elif not _ready(x, other):
-        return NEED_ROW
+    else:
+        other = other_at_hand(x, other, grad, tau)
+        if not _ready(x, other):
+            return NEED_ROW
     if np.isnan(among[place, place]):  # later candidates lack their values with k
         counts[WANTED] = -1 - place
         return NEED_ROW

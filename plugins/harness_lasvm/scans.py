@@ -145,21 +145,21 @@ def _best_gain(grad, shut, diagonal, row, end, sign, own):  # type: ignore[no-un
     """Return the largest (g_i - g_s)^2 / (K_ii + K_ss - 2 K_is) of one block, in float32; see :func:`partner`."""
     best = np.float32(0.0)
     for s in range(grad.size):
-        best = _larger32(best, _gain(grad[s], shut[s], diagonal[s], row[s], end, sign, own))
+        best = _larger32(best, gain(grad[s], shut[s], diagonal[s], row[s], end, sign, own))
     return best
 
 
 @hot_loop
-def _gain(grad, shut, diagonal, value, end, sign, own):  # type: ignore[no-untyped-def]
+def gain(grad, shut, diagonal, value, end, sign, own):  # type: ignore[no-untyped-def]
+    """Return twice what a step of a pair adds to the dual, bounds apart, in float32; see :func:`partner`."""
     apart = _larger32(np.float32(sign * (end - (grad + shut))), np.float32(0.0))
     bend = np.float32(own + diagonal) - np.float32(2.0) * np.float32(value)
     return apart * apart / _larger32(bend, _FLAT)
 
 
 @hot_loop
-def partner(x, s):  # type: ignore[no-untyped-def]
-    """Return the slot with which s, one of the two extremes and its row at hand, gains most (to second order)."""
-    rising = s == x.counts[I_MAX]
+def partner(x, s, rising):  # type: ignore[no-untyped-def]
+    """Return the slot with which s, whose alpha rises or falls and whose row is at hand, gains most (to second order)."""
     sign = 1.0 if rising else -1.0
     shut = x.ways[FALL if rising else RISE]
     base = x.slots[ROW_OF, s] * x.counts[WIDTH]
@@ -175,7 +175,7 @@ def partner(x, s):  # type: ignore[no-untyped-def]
             best, block = found, start
     grad, diagonal, row = x.reals[GRAD], x.reals[DIAGONAL], x.pool[base : base + x.counts[TOP]]
     for t in range(block, row.size):
-        if _gain(grad[t], shut[t], diagonal[t], row[t], end, sign, own) == best:
+        if gain(grad[t], shut[t], diagonal[t], row[t], end, sign, own) == best:
             return t
     return -1
 

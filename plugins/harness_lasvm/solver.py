@@ -24,6 +24,9 @@ section 3.2. Differs in:
   its partner is the member with which the objective gains most to second order (Fan, Chen, Lin, JMLR 6, 2005), as in
   the LIBSVM that the paper compares with: several times fewer steps to the same optimum over S. While online,
   REPROCESS takes the most violating pair, as printed.
+* where memory does not hold the rows of all members, a pair whose rows are held is taken instead of the most violating
+  one if it violates at least 0.3 times as much, online and in the finishing step, and missing rows are computed
+  several together (module ``tight``). It ends at the same tau.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ if TYPE_CHECKING:
     from harness_lasvm.expansion import Expansion
 
 _PAUSE = 1000  # REPROCESS operations between two yields of the finishing step, and between two attempts to shrink
+_ROWS_TOGETHER = 64  # are computed anew at a time in the finishing step, where no row is new
 _WORTHWHILE = 0.1  # share of the active members whose removal pays for packing the others
 
 
@@ -158,7 +162,7 @@ class LASVM(Solver):
             while code == state.NEED_ROW:
                 code = hot.finish(expansion.members, self.tau)
                 if code == state.NEED_ROW:
-                    expansion.supply()
+                    expansion.supply(_ROWS_TOGETHER)
             if code == state.DONE:
                 if not expansion.inactive:
                     return
