@@ -302,15 +302,13 @@ class Expansion:
             values = self.kernel.block(wanted, x.slots[state.MEMBER, missing])
             x.pool[row * width + missing] = values[0]
         else:
-            if self._pointed < 0 or 4 * (counts[state.CLOCK] - self._pointed) > counts[state.TOP]:
-                self._point()
+            self._point()  # rows are read by others: none of them may lack a member
             taken = np.empty((2, max(1, min(together, int(counts[state.ROWS]) // 8))), dtype=np.int64)
             slots, rows = taken[:, : tight.take_rows(x, slot, *taken)]
             self.rows_recomputed += len(rows)
             every = x.pool[: x.pool.size // width * width].reshape(-1, width)
             self.kernel.fill(x.slots[state.MEMBER, slots], every, rows, self._columns)
             x.pool[rows * width + slots] = x.reals[state.DIAGONAL, slots]
-            x.rows[state.SEEN, rows] = self._pointed  # who entered since then has the values in a row of its own
             return
         pool.own_row(x, row, slot)
 

@@ -136,7 +136,6 @@ def test_rows_computed_together_hold_what_they_should():
     x, width = found.members, int(found.counts[state.WIDTH])
     missing = [s for s in found.live() if x.slots[state.ROW_OF, s] < 0]
     found.counts[state.WANTED], found.counts[state.GAPS] = missing[0], 0
-    found._pointed = -1  # so that no member is younger than the columns
     before = found.rows_recomputed
     found.supply(4)
     members, slots, *_, held = seen(found)
