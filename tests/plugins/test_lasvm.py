@@ -146,7 +146,9 @@ def test_shrinking_to_and_fro(monkeypatch, cache_mb, gap):
     last = iterates(problem, epochs=4, tau=1e-4, dtype="float64", cache_mb=cache_mb)[-1]
     assert len(calls) > 1
     certificate = problem.certify(last.dual_coef, last.intercept)
-    assert certificate.relative_gap <= gap  # points dropped online, other ones with little memory, are not looked at again
+    assert (
+        certificate.relative_gap <= gap
+    )  # points dropped online, other ones with little memory, are not looked at again
     assert_feasible(problem, last.dual_coef)
     grad = problem.targets - problem.kernel.expand(last.dual_coef)
     inside = last.dual_coef != 0

@@ -80,11 +80,10 @@ def certified(x, y, C, model, kernel=KERNEL):
     return CSVC.build(KernelOracle(kernel, x), y, {"C": C}).certify(coef, model.intercept)
 
 
-@pytest.mark.parametrize("cache_mb", [None, 0.005])
-def test_every_step_of_small_chunks_is_one_the_paper_allows(cache_mb):
+def test_every_step_of_small_chunks_is_one_the_paper_allows():
     x, y = noisy(200, noise=1.0)
     twin = NaiveLASVM(KERNEL.block(x, x), y, np.full(200, 5.0))
-    stream = LASVMStream(KERNEL, 5.0, options=LASVM(dtype="float64", cache_mb=cache_mb))
+    stream = LASVMStream(KERNEL, 5.0, options=LASVM(dtype="float64"))
     place = {point.tobytes(): k for k, point in enumerate(x)}
     for k in range(200):
         stream.feed(x[k : k + 1], y[k : k + 1])
