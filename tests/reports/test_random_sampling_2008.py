@@ -162,6 +162,14 @@ def test_the_smallest_sample_that_every_run_ended_with():
     assert "| 1 of 1 | 9.0 (9 - 9) | 414 | 89 % |" in lines[1]
 
 
+def test_a_run_that_the_clock_stopped_is_a_line_too():
+    each = parts.SWEPT[0]
+    label = next(iter(parts.swept(each).values()))
+    run = row(each.name, label, status="timeout", reason="slow", cpu=None, info={"rounds": 40, "successful_rounds": 4})
+    assert "| 0 of 1 |  | 414 | 10 % |  | 0.0556 |  |" in tables.small(results(run))
+    assert tables.smallest(results(run)) == NOT_MEASURED
+
+
 def test_extremes_are_the_lemma_turned_round():
     each = parts.SIZED[0]
     runs = [

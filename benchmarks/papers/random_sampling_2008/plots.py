@@ -74,10 +74,22 @@ def small(results: Results, path: Path) -> bool:
     for axes, title in zip(panels, ("rounds (dashed: 6 delta ln m)", "CPU time, s"), strict=True):
         axes.set(xscale="log", yscale="log", xlabel="r / delta^2", ylabel=title)
         axes.axvline(6.0, color="#888888", linestyle=":", linewidth=1.0)
+        ticks = sorted({r / each.bound**2 for each in SWEPT for r in swept(each) if r >= 0.15 * each.bound**2})
+        axes.set_xticks(_apart(ticks), [f"{tick:.2g}" for tick in _apart(ticks)])
+        axes.minorticks_off()
         axes.grid(alpha=0.25)
     if drawn:
         panels[1].legend(frameon=False)
     return _saved(figure, path, drawn)
+
+
+def _apart(ticks: list[float]) -> list[float]:
+    """Return those of the ascending ``ticks`` that are at least a quarter larger than the one before."""
+    kept: list[float] = []
+    for tick in ticks:
+        if not kept or tick >= 1.25 * kept[-1]:
+            kept.append(tick)
+    return kept
 
 
 def dimension(results: Results, path: Path) -> bool:

@@ -94,12 +94,14 @@ def small(results: Results) -> str:
                 continue
             ended = [row for row in runs if row["info"].get("status") == "done"]
             taken = range_of([float(row["info"]["rounds"]) for row in ended]) if ended else ""
+            # a run that the clock stopped has no mean
+            shares = [row["info"]["lemma_share"] for row in runs if "lemma_share" in row["info"]]
             success = mean(row["info"]["successful_rounds"] / row["info"]["rounds"] for row in runs)
             lines.append(
                 [
                     f"{each.m:,}, {each.d}, {each.k}", f"{r:,}", number(r / each.bound**2), number(r / each.bound),
                     f"{len(ended)} of {len(runs)}", taken, f"{each.rounds_bound():,.0f}", f"{100.0 * success:.0f} %",
-                    number(mean(row["info"]["lemma_share"] for row in runs)),
+                    number(mean(shares)) if shares else "",
                     number(1.0 / (3.0 * each.bound)), number(mean(row["cpu"] for row in ended)) if ended else "",
                 ]
             )  # fmt: skip
