@@ -302,13 +302,19 @@ class Expansion:
             values = self.kernel.block(wanted, x.slots[state.MEMBER, missing])
             x.pool[row * width + missing] = values[0]
         else:
-            self._point()  # rows are read by others: none of them may lack a member
+            # rows are read by others, so that none may lack a member; pointing costs about as much as a row
+            stale = self._pointed < 0 or 4 * (counts[state.CLOCK] - self._pointed) > counts[state.TOP]
+            if stale or tight.is_young(x, slot, self._columns.index):
+                self._point()
             taken = np.empty((2, max(1, min(together, int(counts[state.ROWS]) // 8))), dtype=np.int64)
-            slots, rows = taken[:, : tight.take_rows(x, slot, *taken)]
+            slots, rows = taken[:, : tight.take_rows(x, slot, self._columns.index, *taken)]
+            if not tight.has_rows_since(x, self._pointed):
+                self._point()
             self.rows_recomputed += len(rows)
             every = x.pool[: x.pool.size // width * width].reshape(-1, width)
             self.kernel.fill(x.slots[state.MEMBER, slots], every, rows, self._columns)
             x.pool[rows * width + slots] = x.reals[state.DIAGONAL, slots]
+            tight.complete(x, slots, rows, self._pointed)
             return
         pool.own_row(x, row, slot)
 

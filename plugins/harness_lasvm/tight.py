@@ -13,7 +13,21 @@ import numpy as np
 from harness_lasvm.borrow import borrowed_members
 from harness_lasvm.pool import own_row, take_row
 from harness_lasvm.scans import gain, hot_loop
-from harness_lasvm.state import DIAGONAL, FALL, G_MAX, G_MIN, GRAD, MEMBER, RISE, ROW_OF, ROWS, SLOT_OF, TOP, WIDTH
+from harness_lasvm.state import (
+    CLOCK,
+    DIAGONAL,
+    FALL,
+    G_MAX,
+    G_MIN,
+    GRAD,
+    MEMBER,
+    RISE,
+    ROW_OF,
+    ROWS,
+    SLOT_OF,
+    TOP,
+    WIDTH,
+)
 
 NEARLY = 0.3  # of the greatest violation is enough for a pair at hand
 
@@ -86,9 +100,38 @@ def held_partner(x, s, rising):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
-def take_rows(x, slot, slots, rows):  # type: ignore[no-untyped-def]
+def is_young(x, s, known):  # type: ignore[no-untyped-def]
+    """Return whether the member in slot s is not the point ``known`` for it."""
+    return s >= known.size or known[s] != x.slots[MEMBER, s]
+
+
+@hot_loop
+def has_rows_since(x, since):  # type: ignore[no-untyped-def]
+    """Return whether all members that entered since the log was so long have their rows."""
+    for t in range(since, x.counts[CLOCK]):
+        s = x.log[t]
+        if s >= 0 and x.slots[MEMBER, s] >= 0 and x.slots[ROW_OF, s] < 0:
+            return False
+    return True
+
+
+@hot_loop
+def complete(x, slots, rows, since):  # type: ignore[no-untyped-def]
+    """Give the rows of ``slots`` their values with the members that entered since, from the rows of these."""
+    width = x.counts[WIDTH]
+    for t in range(since, x.counts[CLOCK]):
+        s = x.log[t]
+        if s >= 0 and x.slots[MEMBER, s] >= 0:
+            base = x.slots[ROW_OF, s] * width
+            for q in range(slots.size):
+                x.pool[rows[q] * width + s] = x.pool[base + slots[q]]
+
+
+@hot_loop
+def take_rows(x, slot, known, slots, rows):  # type: ignore[no-untyped-def]
     """Give a row of the pool each to ``slot`` and to those members without one that violate most; return how many.
 
+    known : the point that stands at each slot among the kernel's columns; a member that entered since is left out
     slots, rows : changed in place; the members, ``slot`` first, and their rows, not filled yet
     """
     x = borrowed_members(x)
@@ -97,7 +140,7 @@ def take_rows(x, slot, slots, rows):  # type: ignore[no-untyped-def]
     count = 1
     violations = np.empty(slots.size)
     for s in range(x.counts[TOP] if slots.size > 1 else 0):
-        if x.slots[MEMBER, s] < 0 or x.slots[ROW_OF, s] >= 0 or s == slot:
+        if x.slots[MEMBER, s] < 0 or x.slots[ROW_OF, s] >= 0 or s == slot or is_young(x, s, known):
             continue
         up, down = x.reals[GRAD, s] + x.ways[RISE, s] - middle, middle - x.reals[GRAD, s] - x.ways[FALL, s]
         violation = max(up, down)

@@ -94,7 +94,7 @@ def test_the_rows_of_those_that_violate_most_are_computed_together(seed, blocks,
     size = max(1, min(together, int(found.counts[state.ROWS]) // 8))
     expected = sorted(violation[violation > -np.inf], reverse=True)[: size - 1]
     taken = np.empty((2, size), dtype=np.int64)
-    count = tight.take_rows(x, wanted, *taken)
+    count = tight.take_rows(x, wanted, x.slots[state.MEMBER, : found.counts[state.TOP]].copy(), *taken)
     assert taken[0, 0] == wanted
     assert violation[np.searchsorted(slots, taken[0, 1:count])].tolist() == expected
     assert (x.slots[state.ROW_OF, taken[0, :count]] == taken[1, :count]).all()
@@ -131,8 +131,9 @@ def test_few_rows_are_computed_again_while_a_pair_is_at_hand(monkeypatch):
     assert len(calls) < 0.2 * last.step
 
 
-def test_rows_computed_together_hold_what_they_should():
-    found, K = partway(3, 8, cache_mb=0.05)
+@pytest.mark.parametrize("blocks", range(2, 14))
+def test_rows_computed_together_hold_what_they_should(blocks):
+    found, K = partway(3, blocks, cache_mb=0.05)
     x, width = found.members, int(found.counts[state.WIDTH])
     missing = [s for s in found.live() if x.slots[state.ROW_OF, s] < 0]
     found.counts[state.WANTED], found.counts[state.GAPS] = missing[0], 0
