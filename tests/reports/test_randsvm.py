@@ -21,7 +21,7 @@ pytestmark = pytest.mark.timeout(900)  # sessions start a process for each solve
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "randsvm"
 PUBLISHED = Published.read(FOLDER / "published.csv")
 SMO, BLOCK = parts.OURS
-INFO = {"k": 12246, "rounds": 4, "status": "no violator", "log_share": [0.1, 0.001, 0.0]}
+INFO = {"k": 12246, "rounds": 4, "status": "no violator", "log_share": [0.1, 0.001, 0.0, None]}
 
 
 def results(*rows):
