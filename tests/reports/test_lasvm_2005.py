@@ -394,6 +394,8 @@ def test_digits_of_different_sizes_are_not_mixed():
     stopped = row("mnist-1-of-100", "lasvm[max_support=20]")
     assert tables.digits_of(results(*found, stopped)) == ["mnist-0-of-100", "mnist-9-of-100"]
     assert tables.digits_of(results(stopped)) == []
+    compared = [row("mnist-8", solver) for solver in (parts.ONE, parts.LIBSVM)]
+    assert tables.digits_of(results(*found, *compared)) == ["mnist-8"]  # LIBSVM beside it says more than another digit
 
 
 def test_differences_from_the_published_numbers_are_named():
