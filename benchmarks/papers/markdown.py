@@ -53,7 +53,7 @@ def machine(results: Results) -> str:
     wanted = ("python", "numpy", "numba", "scikit-learn")
     versions = ", ".join(f"{name} {last['versions'][name]}" for name in wanted if name in last["versions"])
     return (
-        f"{found['processor']}, {found['usable_cores']} cores, {found['memory_bytes'] / 2**30:.0f} GB{when}; "
+        f"{found['processor']}, {found['cores']} cores, {found['memory_bytes'] / 2**30:.0f} GB{when}; "
         f"one thread; {versions}. Times are CPU seconds inside the solver, without compilation."
     )
 

@@ -4,7 +4,7 @@ import re
 
 HEADER = {
     "part": "header",
-    "machine": {"processor": "a processor", "usable_cores": 2, "memory_bytes": 2**34},
+    "machine": {"processor": "a processor", "cores": 2, "usable_cores": 2, "memory_bytes": 2**34},
     "versions": {"python": "3.11", "numpy": "2"},
     "measured_at": "2026-01-02T03:04:05",
 }
