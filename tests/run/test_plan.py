@@ -130,7 +130,7 @@ def test_a_classification_formulation_on_regression_data_is_skipped_in_words(reg
     (asked,) = regression_specs(registry, "smo", formulations=["c-svc"])
     for spec in (alone, asked):
         assert spec.skip_reason == (
-            "c-svc needs classification data; diabetes is for regression: take other data, or --formulation eps-svr"
+            "c-svc needs classification data; diabetes is for regression: take other data, or --formulation eps-svr or tube-svr"
         )
 
 
