@@ -111,22 +111,19 @@ class HullRule(Rule):
         return np.where(positive, below, above)
 
 
-class CSVCRule(Rule):
-    """c-svc: a point outside the sample violates if y (f + b) < 1: its coefficient cannot stay zero."""
+class LossRule(Rule):
+    """What the rules of c-svc and eps-svr share, where f + b alone decides whether a point outside the sample violates.
 
-    def __init__(self, problem: Problem, gap: float, tau: float | None = None) -> None:
+    cost : the sum of the bounds of all coefficients
+    """
+
+    def __init__(self, problem: Problem, gap: float, tau: float | None, cost: float) -> None:
         super().__init__(problem, gap, tau)
-        assert isinstance(problem, CSVC)
-        self.upper = problem.upper
-        self.cost = float(self.upper.sum())
+        self.cost = cost
         self.intercept, self.slack = 0.0, 0.0
 
     def start(self) -> Vector:
         return np.zeros(self.n)
-
-    def needs(self) -> list[tuple[Mask, int]]:
-        positive = self.problem.targets > 0
-        return [(members, 1) for members in (positive, ~positive) if members.any()]
 
     def dimension_bound(self) -> int:
         """Return the number of points: no better bound is known of the number of support vectors."""
@@ -136,6 +133,19 @@ class CSVCRule(Rule):
         self.intercept = answer.intercept
         shared = 0.5 * self.gap * max(1.0, abs(answer.certificate.primal or 0.0)) / self.cost
         self.slack = shared if self.tau is None else self.tau
+
+
+class CSVCRule(LossRule):
+    """c-svc: a point outside the sample violates if y (f + b) < 1: its coefficient cannot stay zero."""
+
+    def __init__(self, problem: Problem, gap: float, tau: float | None = None) -> None:
+        assert isinstance(problem, CSVC)
+        super().__init__(problem, gap, tau, float(problem.upper.sum()))
+        self.upper = problem.upper
+
+    def needs(self) -> list[tuple[Mask, int]]:
+        positive = self.problem.targets > 0
+        return [(members, 1) for members in (positive, ~positive) if members.any()]
 
     def loss(self, scores: Vector, first: int, last: int) -> Vector:
         hinge = np.maximum(0.0, 1.0 - self.problem.targets[first:last] * (scores + self.intercept))
@@ -145,38 +155,25 @@ class CSVCRule(Rule):
         return np.asarray(self.problem.targets[first:last] * (scores + self.intercept) < 1.0 - self.slack)
 
 
-class EpsSVRRule(Rule):
+class EpsSVRRule(LossRule):
     """eps-svr: a point outside the sample violates if it lies outside the tube, |y - f - b| > epsilon."""
 
     def __init__(self, problem: Problem, gap: float, tau: float | None = None) -> None:
-        super().__init__(problem, gap, tau)
         assert isinstance(problem, EpsSVR)
+        super().__init__(problem, gap, tau, problem.C * problem.n)
         self.problem: EpsSVR = problem
-        self.half, self.cost = problem.epsilon, problem.C * problem.n
-        self.intercept, self.slack = 0.0, 0.0
-
-    def start(self) -> Vector:
-        return np.zeros(self.n)
 
     def needs(self) -> list[tuple[Mask, int]]:
         return []
 
-    def dimension_bound(self) -> int:
-        """Return the number of points: no better bound is known of the number of support vectors."""
-        return self.n
-
-    def learn(self, sample: Index, answer: Answer) -> None:
-        self.intercept = answer.intercept
-        shared = 0.5 * self.gap * max(1.0, abs(answer.certificate.primal or 0.0)) / self.cost
-        self.slack = shared if self.tau is None else self.tau
-
     def loss(self, scores: Vector, first: int, last: int) -> Vector:
-        off = np.abs(self.problem.targets[first:last] - scores - self.intercept)
-        return np.asarray(self.problem.C * np.maximum(0.0, off - self.half))
+        return np.asarray(self.problem.C * np.maximum(0.0, self._off(scores, first, last) - self.problem.epsilon))
 
     def violates(self, scores: Vector, first: int, last: int) -> Mask:
-        off = np.abs(self.problem.targets[first:last] - scores - self.intercept)
-        return np.asarray(off > self.half + self.slack)
+        return np.asarray(self._off(scores, first, last) > self.problem.epsilon + self.slack)
+
+    def _off(self, scores: Vector, first: int, last: int) -> Vector:
+        return np.asarray(np.abs(self.problem.targets[first:last] - scores - self.intercept))
 
 
 def rule_of(problem: Problem, gap: float, tau: float | None = None) -> Rule:
