@@ -130,9 +130,10 @@ def test_memory_is_a_chunk_and_not_the_file(tmp_path, kind):
     assert peak < 0.2 * size
 
 
-def refused(path, sentence, rows=10):
-    with pytest.raises(DataError, match=sentence):
+def refusal(path, rows=10):
+    with pytest.raises(DataError) as found:
         list(ChunkedFile(str(path), rows))
+    return str(found.value)
 
 
 def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path):
@@ -140,40 +141,40 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path):
     good = written(tmp_path, x, labels)
     with pytest.raises(UsageError, match="rows=0; a chunk has at least one example"):
         ChunkedFile(good, 0)
-    refused(tmp_path / "none.npy", "there is no file 'none.npy'")
+    assert "there is no file 'none.npy'" in refusal(tmp_path / "none.npy")
     table = tmp_path / "table.csv"
     table.write_text("a,b,label\n1,2,3\n")
-    refused(table, "is csv; chunks are read from LIBSVM text and .npy")
+    assert "is csv; chunks are read from LIBSVM text and .npy" in refusal(table)
     cut = tmp_path / "cut.npy"
     cut.write_bytes((tmp_path / "plain.npy").read_bytes()[:-100])
-    refused(cut, "ends in row 55 of 57")
+    assert "ends in row 55 of 57" in refusal(cut)
     damaged = tmp_path / "damaged.npy.gz"
     damaged.write_bytes(gzip.compress((tmp_path / "plain.npy").read_bytes())[:-40])
-    refused(damaged, "truncated or damaged")
+    assert "truncated or damaged" in refusal(damaged)
     columns = tmp_path / "columns.npy"
     np.save(columns, np.asfortranarray(np.column_stack([x, labels])))
-    refused(columns, "by columns")
+    assert "by columns" in refusal(columns)
     flat = tmp_path / "flat.npy"
     np.save(flat, labels)
-    refused(flat, r"expected numbers of shape \(n, d \+ 1\)")
+    assert "expected numbers of shape (n, d + 1)" in refusal(flat)
     magic = tmp_path / "magic.npy"
     magic.write_bytes(b"not an array at all")
-    refused(magic, "is not an array as numpy.save writes it")
+    assert "is not an array as numpy.save writes it" in refusal(magic)
     one = written(tmp_path, x, np.ones(57), ".libsvm")
-    refused(one, "expected two classes")
+    assert "expected two classes" in refusal(one)
     text = tmp_path / "text.libsvm"
     text.write_text("1 1:2\n-1 1:3\n1 x:1\n")
-    refused(text, "not LIBSVM text in lines 3 to 3", 2)
+    assert "not LIBSVM text in lines 3 to 3" in refusal(text, 2)
     bare = tmp_path / "bare.libsvm"
     bare.write_text("1\n-1\n")
-    refused(bare, "no features")
+    assert "no features" in refusal(bare)
 
 
 @pytest.mark.parametrize("kind", [".npy", ".libsvm"])
 def test_what_is_not_finite_is_refused_with_its_row(tmp_path, kind):
     x, labels = drawn()
     x[33, 2] = np.nan
-    refused(written(tmp_path, x, labels, kind), "row 34, column 3 holds nan")
+    assert "row 34, column 3 holds nan" in refusal(written(tmp_path, x, labels, kind))
     x[33, 2] = 1.0
     labels[41] = np.nan
-    refused(written(tmp_path, x, labels, kind), "the label of row 42 is not finite")
+    assert "the label of row 42 is not finite" in refusal(written(tmp_path, x, labels, kind))
