@@ -2,6 +2,8 @@
 
 import re
 
+from benchmarks.papers.markdown import NOT_MEASURED
+
 HEADER = {
     "part": "header",
     "machine": {"processor": "a processor", "cores": 2, "usable_cores": 2, "memory_bytes": 2**34},
@@ -59,3 +61,21 @@ def every_run(parts, options, **changed):
 def cells(text):
     """The numbers of cells of the lines of a text's table; an escaped bar divides nothing."""
     return [len(re.split(r"(?<!\\)\|", line)) for line in text.splitlines() if line.startswith("|")]
+
+
+def assert_whole(tables, plots, found, nothing, folder, scratch, rectangular):
+    """Every table of a whole study is measured and has its markers in the page; every picture is drawn, of nothing none.
+
+    nothing : results without a run; rectangular : tables whose lines all have the same number of cells
+    """
+    sections = tables.sections(found)
+    assert NOT_MEASURED not in sections.values()
+    for name in rectangular:
+        assert len(set(cells(sections[name]))) == 1, name
+    assert set(sections) == {
+        line.split()[2] for line in (folder / "README.md").read_text().splitlines() if line.startswith("<!-- begin")
+    }
+    for name, draw in plots.PICTURES.items():
+        assert draw(found, scratch / f"{name}.png")
+        assert not draw(nothing, scratch / "none.png")
+        assert (scratch / f"{name}.png").read_bytes().startswith(b"\x89PNG")

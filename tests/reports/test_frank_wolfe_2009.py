@@ -308,7 +308,7 @@ def test_the_fastest_certified_run_of_the_library_counts():
         row(name, "fw", cpu=6.0, n_features=3),
     ]
     found = results(*runs)
-    assert rivals.library(found, "wdbc-linear")["solver"] == good
+    assert rivals.linear_svc(found, "wdbc-linear")["solver"] == good
     assert (
         rivals.linear_peers(found)
         .splitlines()[-1]

@@ -18,7 +18,7 @@ from benchmarks.papers.results import Published, Results
 from benchmarks.papers.running import PLUGINS, slim
 from benchmarks.peers.measure import read_rows
 from harness.registry import load_registry
-from tests.reports.fabricated import HEADER, cells, every_run, row
+from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 
 pytestmark = pytest.mark.timeout(900)  # sessions start a process for each solver, and compile
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "random-sampling-2008"
@@ -188,14 +188,4 @@ def test_every_table_and_picture_of_a_whole_study(tmp_path):
         "log_share": [0.001],
     }  # fmt: skip
     found = Results([HEADER, *every_run(parts.PARTS, Options(), info=info)], Published({}))
-    sections = tables.sections(found)
-    assert NOT_MEASURED not in sections.values()
-    for name in ("rounds", "small", "dimension"):
-        assert len(set(cells(sections[name]))) == 1, name
-    assert set(sections) == {
-        line.split()[2] for line in (FOLDER / "README.md").read_text().splitlines() if line.startswith("<!-- begin")
-    }
-    for name, draw in plots.PICTURES.items():
-        assert draw(found, tmp_path / f"{name}.png")
-        assert not draw(results(), tmp_path / "none.png")
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert_whole(tables, plots, found, results(), FOLDER, tmp_path, ("rounds", "small", "dimension"))

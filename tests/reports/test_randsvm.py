@@ -15,7 +15,7 @@ from benchmarks.papers.results import Published, Results
 from benchmarks.papers.running import PLUGINS
 from benchmarks.peers.measure import read_rows
 from harness.registry import load_registry
-from tests.reports.fabricated import HEADER, cells, every_run, row
+from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 
 pytestmark = pytest.mark.timeout(900)  # sessions start a process for each solver, and compile
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "randsvm"
@@ -137,14 +137,4 @@ def test_regression_has_errors_and_correlations():
 def test_every_table_and_picture_of_a_whole_study(tmp_path):
     metrics = {"mse": 1.0, "pearson": 0.5, "same-sign": 0.5}
     found = Results([HEADER, *every_run(parts.PARTS, Options(), info=INFO, metrics=metrics)], PUBLISHED)
-    sections = tables.sections(found)
-    assert NOT_MEASURED not in sections.values()
-    for name in ("table1", "growth", "table2"):
-        assert len(set(cells(sections[name]))) == 1, name
-    assert set(sections) == {
-        line.split()[2] for line in (FOLDER / "README.md").read_text().splitlines() if line.startswith("<!-- begin")
-    }
-    for name, draw in plots.PICTURES.items():
-        assert draw(found, tmp_path / f"{name}.png")
-        assert not draw(results(), tmp_path / "none.png")
-        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    assert_whole(tables, plots, found, results(), FOLDER, tmp_path, ("table1", "growth", "table2"))

@@ -63,7 +63,7 @@ def against_smo(results: Results) -> str:
     return "\n".join(lines) or NOT_MEASURED
 
 
-def library(results: Results, name: str) -> Row | None:
+def linear_svc(results: Results, name: str) -> Row | None:
     """Return the fastest run of LinearSVC that has the gap."""
     found = [run for solver in LINEAR_PEERS if (run := certified(results, name, solver))]
     return min(found, key=lambda run: run["cpu"], default=None)
@@ -74,7 +74,7 @@ def linear_peers(results: Results) -> str:
     rows = []
     for name in [each for each in SETS if SETS[each].kernel == "linear"]:
         found = {solver: certified(results, name, solver) for solver in (NEWTON, *SOLVERS)}
-        theirs = library(results, name)
+        theirs = linear_svc(results, name)
         if theirs is None and not any(found.values()):
             continue
         ours = found[NEWTON]
@@ -98,7 +98,7 @@ def against_library(results: Results) -> str:
     """Whether a hull solver takes at most so many times as long as LinearSVC, and which do not."""
     lines = []
     for name in [each for each in SETS if SETS[each].kernel == "linear"]:
-        theirs = library(results, name)
+        theirs = linear_svc(results, name)
         known = {solver: run["cpu"] for solver in (NEWTON, *SOLVERS) if (run := certified(results, name, solver))}
         if not known:
             continue
