@@ -22,6 +22,12 @@ def outside(x, candidates, places, fresh):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
+def is_young(x, s, known):  # type: ignore[no-untyped-def]
+    """Return whether the member in slot s is not the point ``known`` for it."""
+    return s >= known.size or known[s] != x.slots[MEMBER, s]
+
+
+@hot_loop
 def stale(x, since, known, places, points):  # type: ignore[no-untyped-def]
     """List the slots whose member is not the point ``known`` for them, and those members; return their number.
 
@@ -31,7 +37,7 @@ def stale(x, since, known, places, points):  # type: ignore[no-untyped-def]
     count = 0
     for t in range(since if since >= 0 else 0, counts[CLOCK] if since >= 0 else counts[TOP]):
         s = x.log[t] if since >= 0 else t
-        if s >= 0 and x.slots[MEMBER, s] >= 0 and (s >= known.size or known[s] != x.slots[MEMBER, s]):
+        if s >= 0 and x.slots[MEMBER, s] >= 0 and is_young(x, s, known):
             places[count] = s
             points[count] = x.slots[MEMBER, s]
             count += 1

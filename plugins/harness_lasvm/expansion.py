@@ -290,33 +290,38 @@ class Expansion:
 
         together : rows at most that are computed with a missing one, those of the members that violate most
         """
-        x, counts = self.members, self.counts
-        slot, width = int(counts[state.WANTED]), int(counts[state.WIDTH])
+        slot = int(self.counts[state.WANTED])
         if slot < 0:
             self._mix_unforeseen(-1 - slot)
-            return
-        wanted = x.slots[state.MEMBER, slot : slot + 1]
-        if counts[state.GAPS]:
-            missing = np.unique(x.lists[state.GAP, : counts[state.GAPS]])
-            row = int(x.slots[state.ROW_OF, slot])
-            values = self.kernel.block(wanted, x.slots[state.MEMBER, missing])
-            x.pool[row * width + missing] = values[0]
+        elif self.counts[state.GAPS]:
+            self._fill_gaps(slot)
         else:
-            # rows are read by others, so that none may lack a member; pointing costs about as much as a row
-            stale = self._pointed < 0 or 4 * (counts[state.CLOCK] - self._pointed) > counts[state.TOP]
-            if stale or tight.is_young(x, slot, self._columns.index):
-                self._point()
-            taken = np.empty((2, max(1, min(together, int(counts[state.ROWS]) // 8))), dtype=np.int64)
-            slots, rows = taken[:, : tight.take_rows(x, slot, self._columns.index, *taken)]
-            if not tight.has_rows_since(x, self._pointed):
-                self._point()
-            self.rows_recomputed += len(rows)
-            every = x.pool[: x.pool.size // width * width].reshape(-1, width)
-            self.kernel.fill(x.slots[state.MEMBER, slots], every, rows, self._columns)
-            x.pool[rows * width + slots] = x.reals[state.DIAGONAL, slots]
-            tight.complete(x, slots, rows, self._pointed)
-            return
+            self._compute_rows(slot, together)
+
+    def _fill_gaps(self, slot: int) -> None:
+        x, counts = self.members, self.counts
+        missing = np.unique(x.lists[state.GAP, : counts[state.GAPS]])
+        row = int(x.slots[state.ROW_OF, slot])
+        values = self.kernel.block(x.slots[state.MEMBER, slot : slot + 1], x.slots[state.MEMBER, missing])
+        x.pool[row * int(counts[state.WIDTH]) + missing] = values[0]
         pool.own_row(x, row, slot)
+
+    def _compute_rows(self, slot: int, together: int) -> None:
+        x, counts = self.members, self.counts
+        width = int(counts[state.WIDTH])
+        # rows are read by others, so that none may lack a member; pointing costs about as much as a row
+        stale = self._pointed < 0 or 4 * (counts[state.CLOCK] - self._pointed) > counts[state.TOP]
+        if stale or ahead.is_young(x, slot, self._columns.index):
+            self._point()
+        taken = np.empty((2, max(1, min(together, int(counts[state.ROWS]) // 8))), dtype=np.int64)
+        slots, rows = taken[:, : tight.take_rows(x, slot, self._columns.index, *taken)]
+        if not tight.has_rows_since(x, self._pointed):
+            self._point()
+        self.rows_recomputed += len(rows)
+        every = x.pool[: x.pool.size // width * width].reshape(-1, width)
+        self.kernel.fill(x.slots[state.MEMBER, slots], every, rows, self._columns)
+        x.pool[rows * width + slots] = x.reals[state.DIAGONAL, slots]
+        tight.complete(x, slots, rows, self._pointed)
 
     # -- shrinking ----------------------------------------------------------------------------------
 

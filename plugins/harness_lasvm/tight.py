@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness_lasvm.ahead import is_young
 from harness_lasvm.borrow import borrowed_members
 from harness_lasvm.pool import own_row, take_row
 from harness_lasvm.scans import gain, hot_loop
@@ -97,12 +98,6 @@ def held_partner(x, s, rising):  # type: ignore[no-untyped-def]
             if found > best or (found == best and t < chosen):
                 best, chosen = found, t
     return chosen
-
-
-@hot_loop
-def is_young(x, s, known):  # type: ignore[no-untyped-def]
-    """Return whether the member in slot s is not the point ``known`` for it."""
-    return s >= known.size or known[s] != x.slots[MEMBER, s]
 
 
 @hot_loop
