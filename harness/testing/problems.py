@@ -145,14 +145,23 @@ def _two_class_cases(formulation: type[Problem]) -> list[Case]:
     return found
 
 
+def _real_valued(
+    formulation: type[Problem],
+    name: str,
+    x: Any,
+    y: Any,
+    kernel: Kernel,
+    values: Mapping[str, Any],
+    *tags: str,
+    optimum: float | None = None,
+) -> Case:
+    return Case(name, formulation, x, np.asarray(y, dtype=np.float64), kernel, values, optimum, frozenset(tags))
+
+
 def _regression_cases(formulation: type[Problem]) -> list[Case]:
+    case = functools.partial(_real_valued, formulation)
     linear, rbf = Linear(), RBF(gamma=0.5)
     hard, soft = {"C": 10.0, "epsilon": 0.1}, {"C": 1.0, "epsilon": 0.1}
-
-    def case(
-        name: str, x: Any, y: Any, kernel: Kernel, values: Mapping[str, Any], *tags: str, optimum: float | None = None
-    ) -> Case:
-        return Case(name, formulation, x, np.asarray(y, dtype=np.float64), kernel, values, optimum, frozenset(tags))
 
     pair = np.array([[0.0, 1.0], [0.0, -1.0]])
     plane, _ = separable(16)
@@ -177,13 +186,9 @@ def _regression_cases(formulation: type[Problem]) -> list[Case]:
 
 
 def _tube_cases() -> list[Case]:
+    case = functools.partial(_real_valued, TubeSVR)
     linear, rbf = Linear(), RBF(gamma=0.5)
     hard, soft = {"epsilon": 2.0, "D": 1.0}, {"epsilon": 0.5, "D": 0.1}
-
-    def case(
-        name: str, x: Any, y: Any, kernel: Kernel, values: Mapping[str, Any], *tags: str, optimum: float | None = None
-    ) -> Case:
-        return Case(name, TubeSVR, x, np.asarray(y, dtype=np.float64), kernel, values, optimum, frozenset(tags))
 
     pair = np.array([[0.0, 1.0], [0.0, -1.0]])
     plane, _ = separable(16)
