@@ -8,17 +8,15 @@ Exit codes: 0 everything ran, 1 a run failed, 2 bad usage or bad data, 70 a faul
 
 from __future__ import annotations
 
-import difflib
-import importlib
 import os
 import sys
 import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
-from click.shell_completion import CompletionItem
 
 import harness
+from harness.cli.lazy import LazyGroup
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
@@ -32,47 +30,14 @@ COMMANDS = {
     "list": ("harness.cli.listing", "List solvers, plugins, data sets, kernels ..."),
     "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
     "results": ("harness.cli.results", "Show the results of earlier comparisons."),
+    "dashboard": ("harness.cli.dashboard", "The history of every solver, as a web site."),
     "completion": ("harness.cli.completion", "Print the completion script for a shell."),
 }
 """Sub-command -> its module, whose ``command`` it is, and its line in the help."""
 
 
-class LazyGroup(click.Group):
-    """A group whose sub-commands are imported when they are called, not when they are listed."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the names in the order of the help."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a sub-command; None if there is none of that name."""
-        if cmd_name not in COMMANDS:
-            return None
-        command = importlib.import_module(COMMANDS[cmd_name][0]).command
-        assert isinstance(command, click.Command)
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Refuse an unknown sub-command with the nearest known one."""
-        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            near = difflib.get_close_matches(args[0], COMMANDS, n=1)
-            guess = f"; did you mean '{near[0]}'?" if near else ";"
-            raise click.UsageError(
-                f"there is no command '{args[0]}'{guess} The commands are: {', '.join(COMMANDS)}.", ctx
-            )
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands' lines without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_) for name, (_, help_) in COMMANDS.items()])
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Complete a sub-command's name without importing any."""
-        found = [CompletionItem(n, help=help_) for n, (_, help_) in COMMANDS.items() if n.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+class Program(LazyGroup):
+    """The command itself: its errors become sentences and exit codes."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run the command and exit: no error leaves a traceback, each kind has its exit code."""
@@ -131,7 +96,8 @@ def _debug() -> None:
 
 
 @click.command(
-    cls=LazyGroup,
+    cls=Program,
+    modules=COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 all well, 1 a run failed, 2 bad usage or bad data, 70 a fault of the harness, 130 interrupted.",

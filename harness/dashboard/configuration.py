@@ -1,0 +1,88 @@
+"""asv's configuration file, read as asv reads it, with every folder made absolute."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.errors import UsageError
+
+FILE_NAME = "asv.conf.json"
+_FOLDERS = ("benchmark_dir", "env_dir", "results_dir", "html_dir")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration file and what it says.
+
+    path : the file, absolute; relative names in it are relative to its folder
+    asv : asv's own ``Config``, its folders and a local repository made absolute
+    """
+
+    path: Path
+    asv: Any
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file: asv's working directory."""
+        return self.path.parent
+
+    @property
+    def results_dir(self) -> Path:
+        """Where asv keeps its numbers."""
+        return Path(self.asv.results_dir)
+
+    @property
+    def html_dir(self) -> Path:
+        """Where the site is made."""
+        return Path(self.asv.html_dir)
+
+    @property
+    def records_dir(self) -> Path:
+        """Where the records stand that asv cannot keep: status, reason and trace of each run."""
+        return self.results_dir.parent / "records"
+
+
+def need_asv() -> None:
+    """Refuse to go on without asv.
+
+    Raises
+    ------
+    UsageError : asv is not installed; the sentence says how to install it.
+    """
+    if importlib.util.find_spec("asv") is None:
+        raise UsageError("the dashboard needs asv, which is not installed; run `pip install 'svm-harness[asv]'`.")
+
+
+def load(path: str | Path = FILE_NAME) -> Configuration:
+    """Read asv's configuration file: JSON, comments allowed.
+
+    Raises
+    ------
+    UsageError : asv is not installed, the file is missing, is no JSON object, or names no repository.
+    """
+    need_asv()
+    from asv.config import Config
+    from asv.util import UserError, load_json
+
+    path = Path(path).absolute()
+    if path.is_dir():
+        path = path / FILE_NAME
+    if not path.is_file():
+        raise UsageError(
+            f"--config: there is no file {path}; name an {FILE_NAME}, or go to the folder of a clone that has one."
+        )
+    try:
+        read = load_json(str(path), Config.api_version, js_comments=True)
+        if not isinstance(read, dict):
+            raise UsageError(f"--config: {path} holds no JSON object; asv's manual describes the file.")
+        config = Config.from_json(read)
+    except (UserError, ValueError, OSError) as error:
+        raise UsageError(f"--config: {path} cannot be used: {' '.join(str(error).split())}") from None
+    for name in _FOLDERS:
+        setattr(config, name, str((path.parent / getattr(config, name)).resolve()))
+    if (path.parent / config.repo).is_dir():
+        config.repo = str((path.parent / config.repo).resolve())
+    return Configuration(path, config)
