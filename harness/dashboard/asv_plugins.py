@@ -5,3 +5,7 @@ makes it import a module that is not part of asv.
 """
 
 from __future__ import annotations
+
+from harness.dashboard.offline import Offline
+
+__all__ = ["Offline"]
