@@ -17,7 +17,7 @@ from harness.run.study import Study
 
 Row = dict[str, Any]
 
-PLUGINS = tuple(str(Path(__file__).with_name(name)) for name in ("sources.py", "drawn.py"))
+PLUGINS = tuple(str(Path(__file__).with_name(name)) for name in ("solvers.py", "sources.py", "drawn.py"))
 IDENTITY = ("set", "dataset", "solver", "seed", "formulation", "cache_mb", "C", "gamma")
 """What tells one run of a study from another; the newest row of each counts."""
 

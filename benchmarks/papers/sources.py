@@ -2,11 +2,6 @@
 
 ``adult-split``  both parts of adult together, divided anew
 ``mnist-noise``  MNIST with some of the training labels flipped
-``admissions``   an online solver with a record of where on the ramp each example lay when its turn came
-``ladder``       a solver from scratch to one accuracy after another, each with what it took
-``decrease``     fw, and how much each of its iterations gains beside what Lemma 3.1 promises
-``smo-uncapped``  smo on problems of hulls
-``linear-svc``   scikit-learn's LinearSVC with the squared hinge
 ``mushrooms-like``  one-hot attributes of mushrooms that a line divides, made up
 ``simplices``    two regular simplices that face each other: the least core set of every accuracy is known
 ``test-scores``  the scores of the test points themselves, for what several classifiers decide together
@@ -16,30 +11,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import itertools
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from harness import (
-    CSVC,
-    L2SVC,
-    CSVCNoBias,
-    Dataset,
-    DataSource,
-    HardMargin,
-    Iterate,
-    Problem,
-    Solver,
-    UsageError,
-    content_sha256,
-    get_solver,
-    hookimpl,
-    parameter,
-)
+from harness import Dataset, DataSource, content_sha256, hookimpl, parameter
 from harness.registry import load_registry
 
 
@@ -86,260 +64,6 @@ class MnistNoise(DataSource):
         # the clean data's checksum stands for the images: they are most of the bytes, and the same
         sha256 = hashlib.sha256(f"{clean.sha256} {self.noise} {self.noise_seed}".encode()).hexdigest()
         return replace(clean, name=self.label, y_train=y, sha256=sha256)
-
-
-class _Recording(np.random.Generator):
-    """A generator that remembers the last permutation it gave."""
-
-    def permutation(self, *arguments: Any, **options: Any) -> Any:
-        self.order = super().permutation(*arguments, **options)
-        return self.order
-
-
-@dataclass(frozen=True)
-class Admissions(Solver):
-    """One epoch of ``oracle``, which is given the examples one by one, each scored just before (Ertekin et al., Table 1).
-
-    info: ``admitted`` (examples), of these ``admitted_left`` (y f < bend at their turn) and ``admitted_right``
-    (y f > 1); ``cleaned_left`` and ``cleaned_right``, those of them that are not in S at the end; ``support_vectors``
-    and ``non_support``, the members of S with and without a coefficient. Kernel values of the record are not counted.
-    """
-
-    name = "admissions"
-    solves = (CSVCNoBias,)
-    exact = False
-    oracle: str = parameter("lasvm-g", "an online solver whose info says how many examples it has visited")
-    bend: float = parameter(-1.0, "s of the ramp loss", lt=1)
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        recording = _Recording(rng.bit_generator)
-        kernel, targets = problem.kernel, problem.targets
-        z = np.zeros(problem.n)  # y f at the example's turn; before the first one f = 0
-        scored = 0
-        for last in get_solver(self.oracle, block=1).iterates(problem, recording):
-            visited = last.info.get("visited")
-            if visited is None:
-                raise UsageError(
-                    f"solver 'admissions': the info of {self.oracle} has no 'visited', the number of examples so far; "
-                    "take an oracle that has it."
-                )
-            if scored < visited < problem.n:
-                scored = visited
-                k = recording.order[visited : visited + 1]
-                support = np.flatnonzero(last.dual_coef)
-                with kernel.uncounted():
-                    z[k] = targets[k] * (kernel.block(k, support) @ last.dual_coef[support])
-                yield Iterate(last.dual_coef, step=last.step)
-        support = int(np.count_nonzero(last.dual_coef))
-        whole = int(last.core_set) == problem.n  # nothing was removed
-        gone = np.zeros(problem.n, bool) if whole else np.asarray(last.dual_coef) == 0.0
-        left, right = z < self.bend, z > 1.0
-        counts = {
-            "support_vectors": support,
-            "non_support": int(last.core_set) - support,
-            "admitted": problem.n,
-            "admitted_left": int(left.sum()),
-            "admitted_right": int(right.sum()),
-            "cleaned_left": int((left & gone).sum()),
-            "cleaned_right": int((right & gone).sum()),
-        }
-        yield Iterate(last.dual_coef, last.intercept, done=True, step=last.step, core_set=last.core_set, info=counts)
-
-
-@dataclass(frozen=True)
-class Ladder(Solver):
-    """``oracle`` from scratch to epsilon = 10^-1 and on down to ``least``, one accuracy after another, with empty caches.
-
-    info: ``levels``, for each accuracy reached a dict of ``epsilon``, ``iterations``, ``core_set``, ``evaluations``
-    (kernel values) and ``seconds`` (CPU); of what was going on at the end ``last_epsilon`` (epsilon_+; absent where the
-    solver does not say), ``last_iterations`` and ``last_seconds``; ``delta`` of Kumar & Yildirim, (19); ``ended``, why a
-    level was not reached, where that was not the time.
-    """
-
-    name = "ladder"
-    solves = (L2SVC, HardMargin)
-    exact = False
-    oracle: str = parameter("fw", "a solver of the hull formulations that takes a target gap")
-    least: float = parameter(1e-8, "the smallest epsilon", gt=0, le=0.1)
-    per_decade: int = parameter(2, "accuracies a factor of ten", ge=1)
-    seconds: float = parameter(6.0, "CPU time for all accuracies together", gt=0)
-
-    @property
-    def accuracies(self) -> list[float]:
-        """The epsilons, the largest first."""
-        count = round(self.per_decade * np.log10(0.1 / self.least))
-        return [float(10.0 ** (-1.0 - k / self.per_decade)) for k in range(count + 1)]
-
-    def warm_ups(self) -> tuple[Solver, ...]:
-        """Return those of the solver on the ladder."""
-        return get_solver(self.oracle).warm_ups()
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        from harness_fw import delta_of
-
-        with problem.kernel.uncounted():
-            delta = delta_of(problem.kernel, problem.targets > 0)
-        info: dict[str, Any] = {"levels": [], "delta": delta}
-        accuracies, left = self.accuracies, self.seconds
-        for epsilon in accuracies:
-            kernel = problem.kernel.with_cache(problem.kernel.cache_mb)
-            again = type(problem)(kernel, problem.targets, problem.settings)
-            before, seconds = kernel.counter.evaluations, 0.0
-            iterates = get_solver(self.oracle).with_target_gap(2.0 * epsilon).iterates(again, rng.spawn(1)[0])
-            done = False
-            while not done:
-                began = time.process_time()
-                last = next(iterates, None)
-                spent = time.process_time() - began
-                seconds, left = seconds + spent, left - spent
-                if last is None:
-                    break
-                done = last.done
-                info.update(last_iterations=last.step, last_seconds=seconds)
-                if last.info.get("epsilon_plus") is not None:
-                    info["last_epsilon"] = last.info["epsilon_plus"]
-                if done:
-                    costs = {"evaluations": kernel.counter.evaluations - before, "seconds": seconds}
-                    level = {"epsilon": epsilon, "iterations": last.step, "core_set": last.core_set, **costs}
-                    info["levels"] = [*info["levels"], level]
-                elif last.info.get("status"):
-                    info["ended"] = str(last.info["status"])
-                over = done and epsilon == accuracies[-1]
-                if left <= 0.0 and not over:
-                    info["ended"] = f"its {self.seconds:g} s of CPU time are over"
-                yield replace(last, done=over, info=dict(info))
-                if left <= 0.0:
-                    return
-            if not done:
-                return
-
-
-@dataclass(frozen=True)
-class Decrease(Solver):
-    """``fw``, an iteration a time, and what each gains of Psi = 1/2 |w|^2 beside (21), Lemma 3.1 of Kumar & Yildirim.
-
-    Psi of the last iterate stands for the optimum: what is promised is then no less than with Psi* itself.
-
-    info : ``epsilon`` asked for, ``steps`` (add- and decrease-iterations), ``drops``, ``least`` and ``median`` of gain over
-        promise among the steps, ``worst_drop``, the largest Psi after a drop-iteration over that before, ``delta``, (19)
-    """
-
-    name = "decrease"
-    solves = (L2SVC, HardMargin)
-    exact = False
-    epsilon: float = parameter(1e-3, "accuracy at which fw stops", gt=0, lt=1)
-
-    def warm_ups(self) -> tuple[Solver, ...]:
-        """Return those of fw."""
-        return get_solver("fw").warm_ups()
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield as fw does; what was measured with the last one."""
-        from harness_fw import delta_of
-        from harness_fw.bounds import decrease_bound
-
-        with problem.kernel.uncounted():
-            delta = delta_of(problem.kernel, problem.targets > 0)
-        course: list[tuple[float, float, str]] = []
-        last = None
-        for found in get_solver("fw", epsilon=self.epsilon, stride=1).iterates(problem, rng):
-            if last is None or found.step > last.step:
-                course.append((0.5 * found.info["norm"] ** 2, found.info["epsilon"], found.info["kind"]))
-            last = found
-            if not found.done:
-                yield found
-        assert last is not None
-        optimum = course[-1][0]
-        pairs = list(itertools.pairwise(course))
-        gains = [
-            (psi - after) / (psi - decrease_bound(psi, epsilon, delta, optimum))
-            for (psi, epsilon, _), (after, _, kind) in pairs
-            if kind != "drop"
-        ]
-        drops = [after / psi for (psi, _, _), (after, _, kind) in pairs if kind == "drop"]
-        figures = {
-            "epsilon": self.epsilon,
-            "steps": len(gains),
-            "drops": len(drops),
-            "least": min(gains, default=None),
-            "median": float(np.median(gains)) if gains else None,
-            "worst_drop": max(drops, default=None),
-            "delta": delta,
-        }
-        yield replace(last, info=figures)
-
-
-_UNCAPPED = 1e9  # of a coefficient; the sum over a class is 2 / margin^2
-
-
-@dataclass(frozen=True)
-class UncappedSMO(Solver):
-    """``smo``, which solves no problem of whole hulls, on c-svc with the same kernel, ridge included, and no cap.
-
-    Its coefficients over their sum in each class are those of the hulls. Where no pair violates by more than tau,
-    epsilon_+ is tau at most: f differs by no more than tau from 1 below and -1 above.
-    """
-
-    name = "smo-uncapped"
-    solves = (L2SVC, HardMargin)
-    tau: float = parameter(1e-3, "smo's own: the largest violation at the end", gt=0)
-
-    def with_target_gap(self, gap: float) -> UncappedSMO:
-        """Return this solver with tau = gap / 2: the relative gap is 1 - (1 - epsilon)^2."""
-        return replace(self, tau=0.5 * gap)
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield the iterates of smo that have a coefficient in each class."""
-        positive = problem.targets > 0
-        uncapped = CSVC.build(problem.kernel, problem.targets, {"C": _UNCAPPED})
-        for found in get_solver("smo", tau=self.tau).iterates(uncapped, rng):
-            weights = np.abs(found.dual_coef)
-            sums = np.where(positive, weights[positive].sum(), weights[~positive].sum())
-            if (sums > 0.0).all():
-                yield replace(found, dual_coef=found.dual_coef / sums, intercept=found.intercept / float(sums.mean()))
-
-
-@dataclass(frozen=True)
-class LinearSVCPeer(Solver):
-    """scikit-learn's LinearSVC with the squared hinge: l2-svc with chi = 2 C, but for a bias that is penalised.
-
-    The coefficients of the hulls are the slacks of its model, over their sum in each class; what takes their computation
-    is conversion, not training.
-    """
-
-    name = "linear-svc"
-    solves = (L2SVC,)
-    observable = False
-    exact = False
-    tol: float = parameter(1e-4, "LinearSVC's own", gt=0)
-    dual: bool = parameter(False, "solve the dual, one coefficient at a time; else the primal, Newton's method")
-    scaling: float = parameter(10.0, "intercept_scaling: the penalty of the bias is divided by its square", gt=0)
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse other kernels."""
-        return None if problem.kernel.is_linear else "linear-svc needs a linear kernel."
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield the library's model, once."""
-        from sklearn.svm import LinearSVC
-
-        x, y = problem.kernel.points, problem.targets
-        model = LinearSVC(
-            C=0.5 / problem.kernel.ridge,
-            dual=self.dual,
-            tol=self.tol,
-            intercept_scaling=self.scaling,
-            max_iter=100_000,
-            random_state=0,
-        ).fit(x, y)
-        wall, cpu = time.perf_counter(), time.process_time()
-        slack = np.maximum(0.0, 1.0 - y * (x @ model.coef_[0] + model.intercept_[0]))
-        sums = np.where(y > 0, slack[y > 0].sum(), slack[y < 0].sum())
-        taken = {
-            "conversion_seconds": time.perf_counter() - wall,
-            "conversion_cpu_seconds": time.process_time() - cpu,
-        }
-        yield Iterate(y * slack / sums, intercept=0.0, step=int(np.max(model.n_iter_)), info=taken)
 
 
 @dataclass(frozen=True)
@@ -412,12 +136,6 @@ def encoded(targets: Any, scores: Any) -> str:  # noqa: ARG001  a metric is give
 def decoded(text: str) -> Any:
     """Return the (n_test,) scores that :func:`encoded` wrote."""
     return np.frombuffer(base64.b64decode(text), dtype="<f4")
-
-
-@hookimpl
-def harness_solvers() -> list[type[Solver]]:
-    """Return the solvers of the studies."""
-    return [Admissions, Decrease, Ladder, LinearSVCPeer, UncappedSMO]
 
 
 @hookimpl

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from benchmarks.papers import command, page, sources
+from benchmarks.papers import command, page, running, solvers, sources
 from benchmarks.papers.frank_wolfe_2009 import figures, parts, plots, rivals, tables, theorems
 from benchmarks.papers.grids import Options
 from benchmarks.papers.markdown import NOT_MEASURED
@@ -42,7 +42,7 @@ def hulls(seed=0, n=60):
 
 
 def test_each_level_is_a_run_from_scratch():
-    *_, last = climbed(sources.Ladder(oracle="fw", least=1e-4, per_decade=1, seconds=300.0), hulls())
+    *_, last = climbed(solvers.Ladder(oracle="fw", least=1e-4, per_decade=1, seconds=300.0), hulls())
     assert last.done
     assert [level["epsilon"] for level in last.info["levels"]] == pytest.approx([1e-1, 1e-2, 1e-3, 1e-4])
     for level in last.info["levels"]:
@@ -56,7 +56,7 @@ def test_each_level_is_a_run_from_scratch():
 
 def test_delta_is_half_the_largest_squared_distance_and_not_counted():
     problem = hulls()
-    first = next(iter(sources.Ladder(oracle="fw").iterates(problem, np.random.default_rng(0))))
+    first = next(iter(solvers.Ladder(oracle="fw").iterates(problem, np.random.default_rng(0))))
     alone = hulls()
     next(iter(get_solver("fw", epsilon=0.1).iterates(alone, np.random.default_rng(0))))
     assert problem.kernel.counter.evaluations == alone.kernel.counter.evaluations
@@ -73,7 +73,7 @@ def test_delta_is_half_the_largest_squared_distance_and_not_counted():
 def test_hulls_that_meet_end_the_ladder():
     x, y = np.array([[0.0], [2.0], [1.0], [3.0]]), np.array([1.0, 1.0, -1.0, -1.0])
     problem = HardMargin.build(KernelOracle(Linear(), x), y, {})
-    *_, last = climbed(sources.Ladder(oracle="fw"), problem)
+    *_, last = climbed(solvers.Ladder(oracle="fw"), problem)
     assert not last.done
     assert last.info["levels"] == []
     assert last.info["ended"] == "hulls intersect"
@@ -90,14 +90,14 @@ def test_a_level_that_is_not_reached_leaves_where_it_stood(monkeypatch):
             yield Iterate(coef, step=1, core_set=2, info={"epsilon_plus": 0.5})
             yield Iterate(coef, step=7, core_set=2, done=self.gap > 0.05, info={"epsilon_plus": 0.02})
 
-    monkeypatch.setattr(sources, "get_solver", lambda name: GivesUp())
-    *_, last = climbed(sources.Ladder(oracle="x", least=1e-3, per_decade=1), hulls())
+    monkeypatch.setattr(solvers, "get_solver", lambda name: GivesUp())
+    *_, last = climbed(solvers.Ladder(oracle="x", least=1e-3, per_decade=1), hulls())
     assert [level["iterations"] for level in last.info["levels"]] == [7]
     assert (last.done, last.info["last_epsilon"], last.info["last_iterations"]) == (False, 0.02, 7)
 
 
 def test_a_ladder_ends_with_its_cpu_time():
-    *_, last = climbed(sources.Ladder(oracle="fw", seconds=1e-9), hulls())
+    *_, last = climbed(solvers.Ladder(oracle="fw", seconds=1e-9), hulls())
     assert not last.done
     assert last.info["ended"] == "its 1e-09 s of CPU time are over"
     assert len(last.info["levels"]) <= 1
@@ -111,8 +111,8 @@ def test_a_run_that_was_killed_keeps_what_its_trace_has():
 
 
 def test_the_accuracies_of_a_ladder():
-    assert sources.Ladder(least=1e-2, per_decade=2).accuracies == pytest.approx([1e-1, 10**-1.5, 1e-2])
-    assert sources.Ladder(least=0.1).accuracies == pytest.approx([0.1])
+    assert solvers.Ladder(least=1e-2, per_decade=2).accuracies == pytest.approx([1e-1, 10**-1.5, 1e-2])
+    assert solvers.Ladder(least=0.1).accuracies == pytest.approx([0.1])
 
 
 # -- the generated sets ------------------------------------------------------------------------------------
@@ -189,7 +189,7 @@ def test_a_ladder_and_its_page(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("part", parts.PARTS)
 def test_every_solver_and_set_of_a_part_is_there(part):
-    registry = load_registry([str(Path(command.__file__).with_name("sources.py"))])
+    registry = load_registry(list(running.PLUGINS))
     for grid in parts.PARTS[part](Options()):
         assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
         assert len(registry.select_datasets(grid.datasets)) == 1
@@ -368,7 +368,7 @@ def test_smo_without_a_cap_finds_the_nearest_points(formulation):
     x, y = overlapping(0, n=60)
     settings = {"C": 2.0} if formulation is L2SVC else {}
     problem = formulation.build(KernelOracle(RBF(2.0), x), y, settings)
-    found = problem.certify(*_model(sources.UncappedSMO().with_target_gap(1e-4), problem))
+    found = problem.certify(*_model(solvers.UncappedSMO().with_target_gap(1e-4), problem))
     assert found.feasibility_violation < 1e-12
     assert found.relative_gap <= 1e-4
     exact = get_solver("qp").solve(problem)
@@ -378,17 +378,17 @@ def test_smo_without_a_cap_finds_the_nearest_points(formulation):
 def test_the_library_s_model_is_certified_as_one_of_l2_svc():
     x, y = overlapping(0, n=200)
     problem = L2SVC.build(KernelOracle(Linear(), x), y, {"C": 2.0})
-    *_, found = sources.LinearSVCPeer(tol=1e-10, scaling=100.0).iterates(problem, np.random.default_rng(0))
+    *_, found = solvers.LinearSVCPeer(tol=1e-10, scaling=100.0).iterates(problem, np.random.default_rng(0))
     assert problem.certify(found.dual_coef, found.intercept).relative_gap < 1e-2
-    *_, biased = sources.LinearSVCPeer(tol=1e-10, scaling=0.01).iterates(problem, np.random.default_rng(0))
+    *_, biased = solvers.LinearSVCPeer(tol=1e-10, scaling=0.01).iterates(problem, np.random.default_rng(0))
     assert problem.certify(biased.dual_coef, biased.intercept).relative_gap > 1e-2
     assert found.info["conversion_cpu_seconds"] >= 0.0
-    assert "linear kernel" in sources.LinearSVCPeer().skip(hulls())
+    assert "linear kernel" in solvers.LinearSVCPeer().skip(hulls())
 
 
 def test_gains_are_those_of_single_iterations():
     problem = hulls()
-    *_, last = sources.Decrease(epsilon=1e-2).iterates(problem, np.random.default_rng(0))
+    *_, last = solvers.Decrease(epsilon=1e-2).iterates(problem, np.random.default_rng(0))
     assert last.done
     psi, kinds, epsilons = [], [], []
     for k in range(last.step + 1):

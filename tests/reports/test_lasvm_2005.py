@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from benchmarks.papers import command, page
+from benchmarks.papers import command, page, running
 from benchmarks.papers.grids import Grid, Options, PaperSet, read
 from benchmarks.papers.lasvm_2005 import growth, multiclass, parts, plots, selection, tables
 from benchmarks.papers.markdown import NOT_MEASURED
@@ -212,7 +212,7 @@ def test_the_paper_s_settings():
 
 @pytest.mark.parametrize("part", parts.PARTS)
 def test_every_solver_and_set_of_a_part_is_there(part):
-    registry = load_registry([str(Path(command.__file__).with_name("sources.py"))])
+    registry = load_registry(list(running.PLUGINS))
     for grid in parts.PARTS[part](Options(repetitions=2)):
         assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
         assert len(registry.select_datasets(grid.datasets)) == len(grid.datasets)

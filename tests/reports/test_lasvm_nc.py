@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from benchmarks.papers import command, page, sources
+from benchmarks.papers import command, page, running, solvers
 from benchmarks.papers.grids import Options, PaperSet
 from benchmarks.papers.lasvm_nc import parts, plots, tables
 from benchmarks.papers.markdown import NOT_MEASURED
@@ -115,9 +115,9 @@ class Perceptron(Solver):
 def test_examples_are_scored_when_their_turn_comes(seed, monkeypatch):
     x, y = overlapping(seed, n=60)
     problem = CSVCNoBias.build(KernelOracle(RBF(0.5), x), y, {"C": 2.0})
-    monkeypatch.setattr(sources, "get_solver", lambda name, **values: Perceptron(**values))
+    monkeypatch.setattr(solvers, "get_solver", lambda name, **values: Perceptron(**values))
     counted = problem.kernel.counter.evaluations
-    *_, last = sources.Admissions(oracle="a-perceptron").iterates(problem, np.random.default_rng(seed))
+    *_, last = solvers.Admissions(oracle="a-perceptron").iterates(problem, np.random.default_rng(seed))
 
     gram = np.exp(-0.5 * ((x[:, None] - x[None]) ** 2).sum(axis=2))
     coef, left, right = np.zeros(60), set(), set()
@@ -143,9 +143,9 @@ def test_an_oracle_that_does_not_say_where_it_is(monkeypatch):
         def iterates(self, problem, rng):
             yield Iterate(np.zeros(problem.n))
 
-    monkeypatch.setattr(sources, "get_solver", lambda name, **values: Silent())
+    monkeypatch.setattr(solvers, "get_solver", lambda name, **values: Silent())
     with pytest.raises(UsageError, match="the info of silent has no 'visited'"):
-        list(sources.Admissions(oracle="silent").iterates(problem, np.random.default_rng(0)))
+        list(solvers.Admissions(oracle="silent").iterates(problem, np.random.default_rng(0)))
 
 
 # -- the parts' settings -----------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ def test_the_paper_s_settings():
 
 @pytest.mark.parametrize("part", parts.PARTS)
 def test_every_solver_and_set_of_a_part_is_there(part):
-    registry = load_registry([str(Path(command.__file__).with_name("sources.py"))])
+    registry = load_registry(list(running.PLUGINS))
     for grid in parts.PARTS[part](Options(repetitions=2)):
         assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
         assert len(registry.select_datasets(grid.datasets)) == len(grid.datasets)
