@@ -1,0 +1,178 @@
+"""The commits that measurements belong to: those of a repository, or one made for each state of code that was measured."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit: its hash (or a stand-in for it) and its time in milliseconds since 1970."""
+
+    name: str
+    time: int
+
+
+def git(folder: Path, *arguments: str, content: str | None = None) -> str:
+    """Run git in a folder and return what it prints.
+
+    Raises
+    ------
+    UsageError : there is no git, or it failed; the sentence has its last line.
+    """
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    try:
+        done = subprocess.run(
+            ["git", "-C", str(folder), *arguments],
+            input=content, capture_output=True, text=True, check=False, env=environment,
+        )  # fmt: skip
+    except OSError as error:
+        raise UsageError(f"git cannot be run ({error.strerror}); the dashboard needs it, install git.") from None
+    if done.returncode != 0:
+        said = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise UsageError(f"git {arguments[0]} failed in {folder}: {said}")
+    return done.stdout
+
+
+class Repository:
+    """The commits of a local repository.
+
+    Raises
+    ------
+    UsageError : the folder holds none.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir() or not ((self.folder / ".git").exists() or (self.folder / "objects").is_dir()):
+            raise UsageError(
+                f"{folder} is no local git repository, so there are no commits to show results of; name a clone as "
+                "'repo' in asv.conf.json, or make a dashboard without one: harness dashboard export --standalone FOLDER."
+            )
+        lines = git(self.folder, "log", "--all", "--pretty=format:%H %ct").split("\n")
+        self.times = {name: int(seconds) * 1000 for name, _, seconds in (line.partition(" ") for line in lines) if name}
+
+    def of(self, record: Mapping[str, Any]) -> Commit | None:
+        """Return the commit a record was measured at, None if it names none or one that is not here."""
+        name = str(record.get("git_commit") or "").rstrip("+")
+        return Commit(name, self.times[name]) if name in self.times else None
+
+    def named(self, revision: str) -> Commit:
+        """Return the commit that a revision such as ``HEAD~2`` names."""
+        try:
+            name = git(self.folder, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").strip()
+        except UsageError:
+            raise UsageError(
+                f"--commit: the repository {self.folder} has no commit '{revision}'; name another."
+            ) from None
+        time = self.times.get(name) or int(git(self.folder, "show", "-s", "--format=%ct", name)) * 1000
+        return Commit(name, time)
+
+    def on_branches(self, branches: Sequence[str | None]) -> set[str]:
+        """Return the commits of these branches, of the checked out one where a branch is None."""
+        return set(git(self.folder, "rev-list", *[branch or "HEAD" for branch in branches], "--").split())
+
+
+@dataclass
+class _State:
+    """One state of code: what has been seen of it."""
+
+    commit: Commit
+    git_commit: str
+    versions: dict[str, Any]
+    code: dict[str, str] = field(default_factory=dict)
+
+    def fits(self, git_commit: str, versions: Any, plugin: str, code: str) -> bool:
+        return self.git_commit == git_commit and self.versions == versions and self.code.get(plugin, code) == code
+
+    @property
+    def message(self) -> str:
+        """What distinguishes the state, in words."""
+        harness = self.versions.get("svm-harness", "of unknown version")
+        libraries = ", ".join(f"{name} {number}" for name, number in self.versions.items() if name != "svm-harness")
+        code = "\n".join(f"{plugin}: {code[:32]}" for plugin, code in sorted(self.code.items()))
+        made = f"commit {self.git_commit}\n" if self.git_commit else ""
+        return f"svm-harness {harness}, measured {_date(self.commit.time)}\n\n{made}{libraries}\n\n{code}\n"
+
+
+class States:
+    """The states of code in the order in which they were first measured, as commits of a repository without files.
+
+    The code of a plugin is known by its hash alone, so two runs are of one state if commit and versions agree and no
+    plugin had two different hashes.
+    """
+
+    def __init__(self) -> None:
+        self._states: list[_State] = []
+
+    def of(self, record: Mapping[str, Any]) -> Commit:
+        """Return the state that a record is of, a new one if none fits."""
+        commit, versions = str(record.get("git_commit") or ""), record.get("versions") or {}
+        plugin, code = str(record.get("plugin")), str(record.get("code_sha256") or "")
+        state = next((each for each in reversed(self._states) if each.fits(commit, versions, plugin, code)), None)
+        if state is None:
+            state = _State(
+                Commit(f"state-{len(self._states)}", _milliseconds(record.get("measured_at"))), commit, versions
+            )
+            self._states.append(state)
+        state.code[plugin] = code
+        return state.commit
+
+    def commit_all(self, folder: Path) -> dict[str, str]:
+        """Make the repository, its branch ``main``; return the hash of each state's commit."""
+        folder.mkdir(parents=True)
+        git(folder, "init", "-q", "--initial-branch=main")
+        lines = []
+        for state in self._states:
+            message = state.message
+            lines.append(f"commit refs/heads/main\ncommitter svm-harness <> {state.commit.time // 1000} +0000")
+            lines.append(f"data {len(message.encode())}\n{message}")
+        git(folder, "fast-import", "--quiet", content="\n".join(lines) + "\n")
+        hashes = git(folder, "rev-list", "--reverse", "--topo-order", "main").split()
+        return {state.commit.name: name for state, name in zip(self._states, hashes, strict=True)}
+
+
+def _milliseconds(time: Any) -> int:
+    try:
+        return int(datetime.fromisoformat(str(time)).timestamp() * 1000)
+    except ValueError:
+        return 0
+
+
+def _date(milliseconds: int) -> str:
+    return f"{datetime.fromtimestamp(milliseconds / 1000):%Y-%m-%d}"
+
+
+def configuration_text(project: str) -> str:
+    """Return the configuration file of a dashboard without a repository of its user's."""
+    content = {
+        "version": 1,
+        "project": project,
+        "project_url": "#",
+        "repo": "code",
+        "dvcs": "git",
+        "branches": ["main"],
+        "environment_type": "virtualenv",
+        "show_commit_url": "#",
+        "results_dir": "results",
+        "html_dir": "html",
+        "plugins": [".harness.dashboard.asv_plugins"],
+        "regressions_thresholds": {
+            r"grid\.time_fit": 0.3,
+            r"grid\.peakmem_fit": 0.3,
+            r"grid\.track_relative_gap": 1.0,
+            r"grid\.track_kernel_evaluations": 0.01,
+        },
+    }
+    return json.dumps(content, indent=2) + "\n"

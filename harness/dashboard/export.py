@@ -1,0 +1,303 @@
+"""The result store of `harness compare`, written as asv results and as the records that our pages show."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.dashboard import cells as naming
+from harness.dashboard import configuration, numbers, traces
+from harness.dashboard.commits import Commit, Repository, States, configuration_text
+from harness.dashboard.records import FIELDS, RecordFile, plain, read_file
+from harness.errors import UsageError
+from harness.run.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from harness.dashboard.cells import Cell
+    from harness.dashboard.configuration import Configuration
+
+Record = dict[str, Any]
+ENVIRONMENT = "compare-py"
+"""What the environments of exported results begin with; behind it Python's version."""
+
+LONGEST_REASON = 2000
+_NAMING = ("dataset", "formulation", "problem_parameters", "kernel", "kernel_parameters")
+
+
+@dataclass
+class Summary:
+    """What an export did.
+
+    runs : those written; ``cells`` at ``commits``
+    changed : runs that were measured with changed files in the tree
+    older : measurements of cells that were measured anew at the same commit
+    homeless : runs without a commit, or of one that the repository does not have
+    off_branch : runs at commits that none of the dashboard's branches has
+    """
+
+    folder: Path
+    runs: int = 0
+    cells: int = 0
+    commits: int = 0
+    solvers: set[str] = field(default_factory=set)
+    datasets: set[str] = field(default_factory=set)
+    changed: int = 0
+    older: int = 0
+    homeless: int = 0
+    off_branch: int = 0
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a run stands: one file of records and one of asv's."""
+
+    commit: Commit
+    machine: str
+    python: str
+
+
+class _Collection:
+    """The runs of a store by place and cell; only the newest runs of a cell keep their traces.
+
+    A store may hold hundreds of thousands of runs: they pass by one at a time, and what is not shown is dropped at once.
+    """
+
+    def __init__(self) -> None:
+        self.places: dict[_Place, dict[Cell, list[Record]]] = {}
+        self.machines: dict[str, dict[str, Any]] = {}
+        self._newest: dict[tuple[str, str, Cell], tuple[int, list[Record]]] = {}
+        self._names: dict[str, str] = {}
+
+    def add(self, record: Record, commit: Commit) -> None:
+        machine = self._machine(record.get("machine") or {})
+        python = ".".join(str((record.get("versions") or {}).get("python", "unknown")).split(".")[:2])
+        cell = naming.solver_name(record), self._dataset(record)
+        place = _Place(commit, machine, python)
+        runs = self.places.setdefault(place, {}).setdefault(cell, [])
+        key = (machine, python, cell)
+        time, newest = self._newest.get(key, (commit.time, runs))
+        if newest is not runs:
+            old = newest if time <= commit.time else [record]
+            for each in old:
+                each.pop("trace", None)
+            if time <= commit.time:
+                newest = runs
+        self._newest[key] = (max(time, commit.time), newest)
+        runs.append(_slim(record, cell))
+
+    def settle(self) -> None:
+        """Give the runs that ended before their problem was known a place among those of their data set."""
+        for found in self.places.values():
+            whole = list(dict.fromkeys(dataset for _, dataset in found))
+            for cell in [cell for cell, runs in found.items() if not any(run.get("kernel") for run in runs)]:
+                home = (cell[0], naming.settle(whole, cell[1]))
+                if home == cell:
+                    continue
+                runs = found.pop(cell)
+                if home in found:
+                    continue  # the solver was measured there: what it could not do elsewhere is no news
+                for run in runs:
+                    run["dataset"] = home[1]
+                found[home] = runs
+
+    def _dataset(self, record: Record) -> str:
+        key = json.dumps([record.get(name) for name in _NAMING])
+        if key not in self._names:
+            self._names[key] = naming.dataset_name(record)
+        return self._names[key]
+
+    def _machine(self, machine: dict[str, Any]) -> str:
+        processor = plain(str(machine.get("processor") or "unknown"))[:40].strip("_")
+        name = f"{processor}-{machine.get('cores', '?')}c-{str(machine.get('id') or 'unknown')[:6]}"
+        self.machines.setdefault(name, machine)
+        return name
+
+
+def _slim(record: Record, cell: Cell) -> Record:
+    """Return what is kept of a record of the store."""
+    kept = {name: value for name in FIELDS if (value := record.get(name)) not in (None, "", {}, [])}
+    for name, value in kept.items():
+        if isinstance(value, float):
+            kept[name] = numbers.rounded(value)
+    if "trace" in kept:
+        kept["trace"] = traces.thinned(kept["trace"])
+    if "reason" in kept:
+        kept["reason"] = str(kept["reason"])[:LONGEST_REASON]
+    kept["solver"], kept["dataset"] = cell
+    kept["group"], kept["measured_at"] = naming.identity(record), record.get("measured_at")
+    kept["data"] = str(record.get("data_sha256") or "")[:12]
+    return kept
+
+
+def export(store: Path, into: Configuration, revision: str | None = None) -> Summary:
+    """Add the runs of a store to a dashboard; what it holds already stays.
+
+    Parameters
+    ----------
+    revision : the commit that runs belong to which name none, or one that the repository does not have
+
+    Raises
+    ------
+    UsageError : no store, no repository, no such commit, or nothing in the store that could be exported.
+    """
+    _check_store(store)
+    repository = Repository(into.asv.repo)
+    stand_in = repository.named(revision) if revision else None
+    summary = Summary(into.folder)
+    collection = _collected(store, lambda record: repository.of(record) or stand_in, summary)
+    if not collection.places:
+        raise UsageError(_nothing(store, summary))
+    on_branches = repository.on_branches(into.asv.branches)
+    _write(collection, into, summary, {place.commit.name: place.commit.name for place in collection.places})
+    summary.off_branch = sum(
+        len(runs)
+        for place, found in collection.places.items()
+        if place.commit.name not in on_branches
+        for runs in found.values()
+    )
+    return summary
+
+
+def standalone(store: Path, folder: Path, project: str = "svm-harness") -> Summary:
+    """Make a dashboard of a store alone: configuration, a repository with one commit a state of code, results.
+
+    A folder that an earlier call made is made anew.
+
+    Raises
+    ------
+    UsageError : no store, an empty one, or the folder holds something else.
+    """
+    configuration.need_asv()
+    _check_store(store)
+    file = folder / configuration.FILE_NAME
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())) and not (folder / ".standalone").exists():
+        raise UsageError(f"--standalone: {folder} exists and is no dashboard made by this command; name a new folder.")
+    states, summary = States(), Summary(folder)
+    collection = _collected(store, states.of, summary)
+    if not collection.places:
+        raise UsageError(_nothing(store, summary))
+    for name in ("code", "results", "records"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    (folder / "exported.json").unlink(missing_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".standalone").write_text("made by: harness dashboard export --standalone\n")
+    file.write_text(configuration_text(project))
+    _write(collection, configuration.load(file), summary, states.commit_all(folder / "code"))
+    return summary
+
+
+def _check_store(store: Path) -> None:
+    if not store.is_file():
+        raise UsageError(f"there is no result store at {store}; run `harness compare` first or name one with --store.")
+
+
+def _nothing(store: Path, summary: Summary) -> str:
+    if not summary.homeless:
+        return f"the result store {store} holds no runs; run `harness compare` first or name another with --store."
+    return (
+        f"none of the {summary.homeless} runs in {store} is of a commit that the repository has; say which commit they "
+        "belong to with --commit REV, or make a dashboard without a repository with --standalone FOLDER."
+    )
+
+
+def _collected(store: Path, commit_of: Callable[[Record], Commit | None], summary: Summary) -> _Collection:
+    collection = _Collection()
+    with Store(store) as opened:
+        for record in opened.records():
+            commit = commit_of(record)
+            if commit is None:
+                summary.homeless += 1
+                continue
+            summary.changed += str(record.get("git_commit") or "").endswith("+")
+            collection.add(record, commit)
+    collection.settle()
+    return collection
+
+
+def _write(collection: _Collection, into: Configuration, summary: Summary, hashes: dict[str, str]) -> None:
+    """Write the records and asv's results of every place, merged with what is there."""
+    exported_file = into.results_dir.parent / "exported.json"
+    solvers, datasets = ([], []) if exported_file.exists() else _stored_names(into.results_dir)
+    summary.solvers.update(solvers)
+    summary.datasets.update(datasets)
+    files: list[RecordFile] = []
+    for place, found in collection.places.items():
+        commit = hashes[place.commit.name]
+        file = RecordFile(commit, place.commit.time, place.machine, f"{ENVIRONMENT}{place.python}", "", [])
+        path = into.records_dir / file.name
+        merged = {cell: list(runs) for cell, runs in found.items()}
+        for record in read_file(path).records if path.exists() else []:
+            merged.setdefault((record["solver"], record["dataset"]), []).append(record)
+        for cell, runs in merged.items():
+            merged[cell], older = naming.counting(_unique(runs))
+            summary.older += older
+        records = [record for runs in merged.values() for record in runs]
+        newest = max(str(record.get("measured_at")) for record in records)
+        file = RecordFile(commit, place.commit.time, place.machine, file.environment, newest, records)
+        file.write(into.records_dir)
+        files.append(file)
+        _write_results(file, merged, into.results_dir)
+        summary.cells += len(merged)
+        summary.runs += len(records)
+        summary.solvers.update(cell[0] for cell in merged)
+        summary.datasets.update(cell[1] for cell in merged)
+    summary.commits = len({file.commit for file in files})
+    for name, machine in collection.machines.items():
+        _write_machine(into.results_dir, name, machine)
+    numbers.remember(exported_file, summary.solvers, summary.datasets)
+    traces.prune(into.records_dir, ENVIRONMENT)
+    numbers.merge(into.results_dir / "benchmarks.json", exported_file)
+
+
+def _unique(runs: Iterable[Record]) -> list[Record]:
+    """Return runs without those that an earlier export has written already."""
+    return list(
+        {(run.get("measured_at"), run.get("seed"), run.get("repetition")): run for run in reversed([*runs])}.values()
+    )
+
+
+def _write_results(file: RecordFile, cells: dict[Cell, list[Record]], folder: Path) -> None:
+    from asv.results import Results
+
+    python = file.environment.removeprefix(ENVIRONMENT)
+    params = {"machine": file.machine, "python": python, "os": "", "arch": "", "cpu": "", "num_cpu": "", "ram": ""}
+    results = Results(params, {}, file.commit, file.commit_time, python, file.environment, {})
+    numbers.add_results(results, cells, datetime.fromisoformat(file.measured_at))
+    results.save(str(folder))
+
+
+def _write_machine(folder: Path, name: str, machine: dict[str, Any]) -> None:
+    from asv.machine import Machine
+    from asv.util import write_json
+
+    memory = machine.get("memory_bytes")
+    told = {
+        "machine": name,
+        "os": str(machine.get("system") or ""),
+        "arch": "",
+        "cpu": str(machine.get("processor") or ""),
+        "num_cpu": str(machine.get("cores") or ""),
+        "ram": f"{memory / 2**30:.0f} GiB" if isinstance(memory, int) else "",
+    }
+    (folder / name).mkdir(parents=True, exist_ok=True)
+    write_json(str(folder / name / "machine.json"), told, Machine.api_version)
+
+
+def _stored_names(folder: Path) -> tuple[list[str], list[str]]:
+    """Return the solvers and data sets of the exported results in a folder."""
+    import ast
+
+    found: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
+    for path in folder.glob(f"*/*-{ENVIRONMENT}*.json"):
+        for name, row in json.loads(path.read_bytes()).get("results", {}).items():
+            if name.startswith(numbers.PREFIX):
+                for names, stored in zip(found, row[1], strict=True):
+                    names.update(ast.literal_eval(text) for text in stored)
+    return list(found[0]), list(found[1])

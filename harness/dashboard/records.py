@@ -1,0 +1,121 @@
+"""The records beside asv's numbers: status, reason, certificate and trace of each run.
+
+asv keeps one number a benchmark and forgets why there is none. So whoever measures also writes one file for each
+commit, environment and machine: ``records/<commit>-<environment>-<machine>.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import UsageError
+from harness.run.store import clean
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+VERSION = 1
+
+FIELDS = (
+    "label", "formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition", "status",
+    "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations", "iterations",
+    "support_vectors", "core_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus", "test_accuracy",
+    "metrics", "n_train", "n_features", "n_test", "trace",
+)  # fmt: skip
+"""What is kept of a record of the result store, beside ``solver`` and ``dataset``, the names as asv has them."""
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """The runs of one commit in one environment on one machine.
+
+    commit : the full hash
+    commit_time : milliseconds since 1970, None if unknown
+    measured_at : ISO time of the newest run
+    records : dicts with ``solver``, ``dataset`` and those of ``FIELDS`` that are known; ``status`` may be ``absent``
+    """
+
+    commit: str
+    commit_time: int | None
+    machine: str
+    environment: str
+    measured_at: str
+    records: list[dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return f"{self.commit}-{plain(self.environment)}-{plain(self.machine)}.json"
+
+    def write(self, folder: Path) -> Path:
+        """Write the file in one step: a reader finds the old one or the whole new one."""
+        content = {
+            "version": VERSION,
+            "commit": self.commit,
+            "commit_time": self.commit_time,
+            "machine": self.machine,
+            "environment": self.environment,
+            "measured_at": self.measured_at,
+            "records": self.records,
+        }
+        target = folder / self.name
+        write_text(target, json.dumps(clean(content), allow_nan=False, separators=(",", ":")))
+        return target
+
+
+def plain(name: str) -> str:
+    """Return a name as part of a file's name: letters, digits, dots, dashes and underscores."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", name)
+
+
+def write_text(target: Path, text: str) -> None:
+    """Put a new file in the place of ``target`` in one step, making its folder."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:60]}-")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def read_file(path: Path) -> RecordFile:
+    """Read one file.
+
+    Raises
+    ------
+    UsageError : it is no such file, or one of a newer version.
+    """
+    try:
+        read = json.loads(path.read_bytes())
+        version = read["version"]
+        found = RecordFile(
+            commit=str(read["commit"]),
+            commit_time=read.get("commit_time"),
+            machine=str(read["machine"]),
+            environment=str(read["environment"]),
+            measured_at=str(read["measured_at"]),
+            records=list(read["records"]),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{path} is no file of records ({type(error).__name__}: {error}); delete it and measure that commit again."
+        ) from None
+    if version != VERSION:
+        raise UsageError(f"{path} has version {version}, this harness knows {VERSION}; update svm-harness.")
+    return found
+
+
+def read_all(folder: Path) -> Iterator[RecordFile]:
+    """Return every file of a folder in the order of their names; none if there is no such folder."""
+    for path in sorted(folder.glob("*.json")):
+        yield read_file(path)

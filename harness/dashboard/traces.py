@@ -1,0 +1,81 @@
+"""The anytime traces as the pages need them: few points, and only of the newest runs of a cell."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harness.dashboard.records import read_file
+from harness.report.figures import is_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+Point = dict[str, Any]
+
+TARGETS = tuple(10.0**-power for power in range(1, 7))
+"""The certified relative gaps that performance profiles are drawn for."""
+
+POINTS = 32
+_FIGURES = ("seconds", "kernel_evaluations", "relative_gap", "test_accuracy", "support_vectors", "epsilon")
+
+
+def thinned(trace: Sequence[Point], points: int = POINTS) -> list[Point]:
+    """Return at most about ``points`` points of a trace with the figures that are drawn.
+
+    The first, the last and those at which a target was first reached are always among them, so that thinning changes
+    no performance profile.
+    """
+    wanted = {0, len(trace) - 1, *(place for place in _reached(trace) if place is not None)}
+    if len(trace) > points:
+        wanted.update(round(i * (len(trace) - 1) / (points - 1)) for i in range(points))
+    else:
+        wanted.update(range(len(trace)))
+    return [
+        {name: _short(point[name]) for name in _FIGURES if is_number(point.get(name))}
+        for place, point in enumerate(trace)
+        if place in wanted
+    ]
+
+
+def _short(value: float) -> float | int:
+    return value if isinstance(value, int) else float(f"{value:.4g}")
+
+
+def _reached(trace: Sequence[Point]) -> list[int | None]:
+    """Return for each target the first point whose certified gap is at most that, None if there is none."""
+    gaps = [point.get("relative_gap") for point in trace]
+    return [next((i for i, gap in enumerate(gaps) if is_number(gap) and gap <= target), None) for target in TARGETS]
+
+
+def cost_of_targets(run: dict[str, Any], figure: str) -> list[float | None]:
+    """Return what a run had spent, in ``seconds`` or ``kernel_evaluations``, when its gap was certified below each target.
+
+    The run's end counts as a point of its trace. None: never reached, or the figure is not known there.
+    """
+    last = {
+        "seconds": run.get("fit_seconds"),
+        "kernel_evaluations": run.get("kernel_evaluations"),
+        "relative_gap": run.get("relative_gap"),
+    }
+    points = [*(run.get("trace") or []), last]
+    found = [None if place is None else points[place].get(figure) for place in _reached(points)]
+    return [value if is_number(value) else None for value in found]
+
+
+def prune(folder: Path, environment: str) -> None:
+    """Drop the traces of exported runs whose cell was measured at a newer commit: no page shows them.
+
+    environment : what the names of the environments of exported results begin with
+    """
+    holding = [path for path in folder.glob(f"*-{environment}*.json") if b'"trace":' in path.read_bytes()]
+    files = sorted((read_file(path) for path in holding), key=lambda file: file.commit_time or 0, reverse=True)
+    seen: set[tuple[str, str, str, str]] = set()
+    for file in files:
+        keys = [(file.machine, file.environment, record["solver"], record["dataset"]) for record in file.records]
+        stale = [
+            record for key, record in zip(keys, file.records, strict=True) if key in seen and record.pop("trace", None)
+        ]
+        seen.update(key for key, record in zip(keys, file.records, strict=True) if record.get("trace"))
+        if stale:
+            file.write(folder)
