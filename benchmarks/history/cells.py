@@ -1,0 +1,114 @@
+"""The cells of the grid, stated by the code of whatever commit is installed."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+GRID: dict[str, Any] = json.loads((Path(__file__).resolve().parents[1] / "grid.json").read_text())
+SOLVERS = [entry["name"] for entry in GRID["solvers"]]
+DATASETS = [entry["name"] for entry in GRID["datasets"]]
+PARAMS = [SOLVERS, DATASETS]  # plain names from a committed file: asv's values stand under them for all commits
+TIME_LIMIT = float(GRID["timeout_seconds"])
+
+
+class Absent(Exception):
+    """This commit has no such solver, data set or formulation: a gap in the curve, and no failure."""
+
+
+class Faulty(Exception):
+    """This commit has it, but it does not work."""
+
+
+def chosen() -> list[tuple[str, str]]:
+    """Return the cells that are to be fitted: all, or those that ``harness dashboard check`` names."""
+    cells = [(solver, dataset) for solver in SOLVERS for dataset in DATASETS]
+    only = os.environ.get("HARNESS_HISTORY_ONLY")
+    named = None if only is None else {tuple(pair) for pair in json.loads(only)}
+    return [cell for cell in cells if named is None or cell in named]
+
+
+def entry(kind: str, name: str) -> dict[str, Any]:
+    """Return an entry of the grid; kind: ``solvers`` or ``datasets``."""
+    return dict(next(each for each in GRID[kind] if each["name"] == name))
+
+
+class Bench:
+    """The commit's registry and workbench, with the data that were loaded."""
+
+    def __init__(self) -> None:
+        try:
+            from harness.registry import load_registry, share_registry
+            from harness.run.execute import Workbench
+
+            self.registry = load_registry([])
+            share_registry(self.registry)
+            self.workbench = Workbench(self.registry)
+        except ImportError as error:
+            raise Absent(f"the harness of this commit has no run that could be measured: {error}") from error
+        self._specs: dict[tuple[str, str], Any] = {}
+        self._sources: dict[str, Any] = {}
+
+    def spec(self, solver: str, dataset: str) -> Any:
+        """Return the ``RunSpec`` of a cell.
+
+        Raises
+        ------
+        Absent, Faulty : with the reason
+        """
+        if (solver, dataset) not in self._specs:
+            self._specs[solver, dataset] = self._stated(entry("solvers", solver), entry("datasets", dataset))
+        return self._specs[solver, dataset]
+
+    def source(self, dataset: str) -> tuple[Any, Any]:
+        """Return a data set's source and its data."""
+        from harness.errors import UsageError
+
+        if dataset not in self._sources:
+            try:
+                source = self.registry.select_datasets(entry("datasets", dataset)["select"])[0]
+            except UsageError as error:
+                raise Absent(str(error)) from error
+            try:
+                self._sources[dataset] = (source, source.load())
+            except Exception as error:
+                raise Faulty(f"data set '{dataset}' could not be loaded: {type(error).__name__}: {error}") from error
+        return self._sources[dataset]
+
+    def _stated(self, solver: dict[str, Any], dataset: dict[str, Any]) -> Any:
+        try:
+            from harness.errors import UsageError
+            from harness.parameters import values_of
+            from harness.run.plan import plan
+            from harness.run.study import Study, data_key
+        except ImportError as error:
+            raise Absent(f"the harness of this commit plans runs in another way: {error}") from error
+        if solver["plugin"] in self.registry.broken:
+            raise Faulty(f"plugin '{solver['plugin']}': {self.registry.broken[solver['plugin']].reason}")
+        source, data = self.source(dataset["name"])
+        try:
+            study = Study(
+                solvers=self.registry.select_solvers(solver["select"]),
+                datasets=[source],
+                formulations=[solver["formulation"]],
+                kernel=dataset["kernel"],
+                kernel_values={name: [value] for name, value in dataset["kernel_parameters"].items()},
+                problem_values={name: [value] for name, value in dataset["problem_parameters"].items()},
+                time_limit=TIME_LIMIT,
+                memory_limit=int(GRID["memory_bytes"]),
+            )
+            (spec,) = plan(study, self.registry, {data_key(source.name, values_of(source)): data})
+        except UsageError as error:
+            raise Absent(str(error)) from error
+        if spec.skip_reason:
+            raise Absent(spec.skip_reason)
+        return spec
+
+
+@functools.cache
+def bench() -> Bench:
+    """Return the process's only bench: forked children share what the server loaded."""
+    return Bench()

@@ -1,0 +1,151 @@
+"""One fit of each cell, isolated, with its certificate: the record that every count of a commit is read from.
+
+asv keeps numbers only, so the records are also written beside its results, with status, reason and trace.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import platform
+import queue
+import subprocess
+import threading
+from pathlib import Path
+from typing import Any
+
+from . import cells, machine_code
+
+FAILED = ("timeout", "memory", "crashed", "error", "invalid", "budget")
+ASKED = ("formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition")
+MEASURED = (
+    "status", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations",
+    "iterations", "support_vectors", "core_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
+    "test_accuracy", "metrics", "trace",
+)  # fmt: skip
+_JOBS = 2
+
+Record = dict[str, Any]
+
+
+def measured() -> dict[tuple[str, str], Record]:
+    """Fit every chosen cell once and return the records; one that could not be fitted says why."""
+    records: dict[tuple[str, str], Record] = {}
+    specs: dict[tuple[str, str], Any] = {}
+    for cell in cells.chosen():
+        try:
+            specs[cell] = cells.bench().spec(*cell)
+        except cells.Absent as error:
+            records[cell] = _without_fit(cell, "absent", str(error))
+        except cells.Faulty as error:
+            records[cell] = _without_fit(cell, "error", str(error))
+        except Exception as error:  # the commit itself is broken
+            records[cell] = _without_fit(cell, "error", f"{type(error).__name__}: {error}")
+    records.update(_fitted(specs))
+    ordered = {cell: records[cell] for cell in cells.chosen()}
+    _write(list(ordered.values()))
+    return ordered
+
+
+def _without_fit(cell: tuple[str, str], status: str, reason: str) -> Record:
+    empty = dict.fromkeys((*ASKED, *MEASURED, "label", "n_train", "n_features", "n_test"))
+    return {"solver": cell[0], "dataset": cell[1], **empty, "status": status, "reason": reason, "trace": []}
+
+
+def _fitted(specs: dict[tuple[str, str], Any]) -> dict[tuple[str, str], Record]:
+    """Fit the cells, two solvers at a time, each by the harness's own worker with limits of time and memory."""
+    waiting: queue.SimpleQueue[list[tuple[str, str]]] = queue.SimpleQueue()
+    for solver in dict.fromkeys(solver for solver, _ in specs):
+        waiting.put([cell for cell in specs if cell[0] == solver])
+    records: dict[tuple[str, str], Record] = {}
+    threads = [threading.Thread(target=_serve, args=(core, waiting, specs, records)) for core in _cores()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return records
+
+
+def _cores() -> list[int]:
+    return sorted(os.sched_getaffinity(0))[:_JOBS]
+
+
+def _serve(
+    core: int,
+    waiting: queue.SimpleQueue[list[tuple[str, str]]],
+    specs: dict[tuple[str, str], Any],
+    records: dict[tuple[str, str], Record],
+) -> None:
+    from harness.run.pool import Pool
+
+    while True:
+        try:
+            group = waiting.get_nowait()
+        except queue.Empty:
+            return
+        pool = Pool([core], machine_code.folder(), threading.Event())
+        try:
+            for cell in group:
+                records[cell] = _one(pool, cell, specs[cell])
+        finally:
+            pool.close()
+
+
+def _one(pool: Any, cell: tuple[str, str], spec: Any) -> Record:
+    try:
+        outcome = pool.run(spec)
+    except Exception as error:
+        return _without_fit(cell, "error", f"{type(error).__name__}: {error}")
+    data = cells.bench().source(cell[1])[1]
+    return {
+        "solver": cell[0],
+        "dataset": cell[1],
+        "label": cells.bench().workbench.solver(spec).label,
+        **{name: getattr(spec, name) for name in ASKED},
+        **{name: outcome.get(name) for name in MEASURED},
+        "n_train": int(data.x_train.shape[0]),
+        "n_features": int(data.x_train.shape[1]),
+        "n_test": int(data.x_test.shape[0]),
+        "trace": outcome.get("trace") or [],
+    }
+
+
+def _write(records: list[Record]) -> None:
+    """Write the records beside asv's results, whole or not at all; a run that asv does not save writes none."""
+    commit, folder = os.environ.get("ASV_COMMIT"), os.environ.get("HARNESS_HISTORY_RECORDS")
+    if folder is None and "ASV_CONF_DIR" in os.environ:
+        folder = str(Path(os.environ["ASV_CONF_DIR"]) / ".asv" / "records")
+    if not commit or not folder:
+        return
+    machine = os.environ.get("HARNESS_HISTORY_MACHINE") or platform.node()
+    environment = os.environ.get("ASV_ENV_NAME", "")
+    content = {
+        "version": 1,
+        "commit": commit,
+        "commit_time": _commit_time(commit),
+        "machine": machine,
+        "environment": environment,
+        "measured_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "records": records,
+    }
+    target = Path(folder) / f"{commit}-{environment}-{machine}.json"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = target.with_suffix(f".{os.getpid()}.tmp")
+    unfinished.write_text(json.dumps(content, indent=1) + "\n")
+    unfinished.replace(target)
+
+
+def _commit_time(commit: str) -> int | None:
+    """Return the commit's time in milliseconds, as asv has it; None if git cannot say."""
+    try:
+        done = subprocess.run(
+            ["git", "log", "-1", "--format=%at", commit],
+            cwd=os.environ.get("ASV_CONF_DIR"),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return int(done.stdout) * 1000
+    except (OSError, subprocess.CalledProcessError, ValueError):
+        return None

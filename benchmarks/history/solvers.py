@@ -1,0 +1,128 @@
+"""What asv measures of each cell: time and memory of a fit, and what its one certified run counted.
+
+A commit without the solver or the data set is n/a. A fit that fails is ``track_failed`` = 1 and n/a everywhere else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+from . import cells, records
+
+_GAP_FLOOR = 1e-9  # below it, a gap is rounding; nobody trains closer
+
+
+def _start_peak_memory_anew() -> None:
+    """What the process held before the fit, loading of machine code for one, is none of the fit's."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")
+
+
+class Fit:
+    """Fits measured over and over; asv calls ``setup`` before each, and counts neither it nor the warm-up.
+
+    The time is CPU time of the process, which runs one thread: on a machine shared with other work, wall time is
+    mostly theirs. A solver that waits or sleeps would not show; none here has a reason to.
+    """
+
+    params, param_names, version = cells.PARAMS, ["solver", "dataset"], "1"
+    timer = time.process_time
+    warmup_time = 1e-9  # exactly one fit that is not counted: first touches of pages shared with the server
+    repeat, rounds, number = (4, 10, 0.3), 2, 1
+    timeout = 6.0 * cells.TIME_LIMIT
+
+    def setup(self, solver: str, dataset: str) -> None:
+        try:
+            spec = cells.bench().spec(solver, dataset)
+        except cells.Absent as error:
+            raise NotImplementedError(str(error)) from error
+        workbench = cells.bench().workbench
+        self.data = workbench.dataset(spec)
+        self.solver, self.problem, self.outcome = workbench.solver(spec), workbench.problem(spec), None
+        if self.solver.skip(self.problem) is not None:
+            raise NotImplementedError(self.solver.skip(self.problem))
+        import numpy as np
+
+        self.rng = np.random.default_rng(spec.seed)
+
+    def _fit(self) -> None:
+        from harness import Budget, drive
+
+        self.outcome = drive(self.solver, self.problem, self.rng, Budget(seconds=cells.TIME_LIMIT))
+
+    def time_fit(self, solver: str, dataset: str) -> None:
+        self._fit()
+
+    def peakmem_fit(self, solver: str, dataset: str) -> None:
+        _start_peak_memory_anew()
+        self._fit()
+
+    def peakmem_baseline(self, solver: str, dataset: str) -> None:
+        """The same process just before the fit: libraries, machine code, data. Subtract it from peakmem_fit."""
+        _start_peak_memory_anew()
+
+    def teardown(self, solver: str, dataset: str) -> None:
+        """Refuse the time of a fit that gave no model: a solver that fails at once is not fast."""
+        outcome, self.outcome = getattr(self, "outcome", None), None
+        if outcome is None:
+            return
+        if outcome.status != "ok":
+            raise RuntimeError(f"the fit ended with status {outcome.status}: {outcome.reason}")
+        if outcome.dual_coef is not None:
+            self.problem.checked(outcome.dual_coef, outcome.intercept)
+
+
+class Record:
+    """The figures of one run of each cell, made by ``setup_cache``."""
+
+    params, param_names, version = cells.PARAMS, ["solver", "dataset"], "1"
+
+    def setup_cache(self) -> dict[tuple[str, str], records.Record]:
+        return records.measured()
+
+    setup_cache.timeout = 1500.0  # all cells together, a time limit each
+
+    def setup(self, cache: dict[tuple[str, str], records.Record], solver: str, dataset: str) -> None:
+        record = cache.get((solver, dataset))
+        if record is None or record["status"] in ("absent", "skipped"):
+            raise NotImplementedError
+        self.record = record
+        self.failed = record["status"] in records.FAILED
+
+    def _figure(self, name: str) -> float:
+        value: Any = None if self.failed else self.record[name]
+        return math.nan if value is None else float(value)
+
+    def track_failed(self, cache: Any, solver: str, dataset: str) -> float:
+        return float(self.failed)
+
+    def track_kernel_evaluations(self, cache: Any, solver: str, dataset: str) -> float:
+        return self._figure("kernel_evaluations")
+
+    track_kernel_evaluations.unit = "kernel evaluations"
+
+    def track_core_set_size(self, cache: Any, solver: str, dataset: str) -> float:
+        return self._figure("core_set_size")
+
+    track_core_set_size.unit = "points"
+
+    def track_support_vectors(self, cache: Any, solver: str, dataset: str) -> float:
+        return self._figure("support_vectors")
+
+    track_support_vectors.unit = "points"
+
+    def track_test_error_pct(self, cache: Any, solver: str, dataset: str) -> float:
+        return round(100.0 * (1.0 - self._figure("test_accuracy")), 10)
+
+    track_test_error_pct.unit = "%"
+
+    def track_relative_gap(self, cache: Any, solver: str, dataset: str) -> float:
+        gap = self._figure("relative_gap")
+        return math.nan if math.isnan(gap) else math.log10(max(gap, _GAP_FLOOR))
+
+    track_relative_gap.unit = "log10"
+    track_failed.unit = "0 or 1"

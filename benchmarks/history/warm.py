@@ -1,0 +1,97 @@
+"""What asv's forkserver does before it forks a child for each number: import, load data, compile.
+
+Each solver is compiled by a child first, two at a time; the server takes its machine code from the disk only when
+the child lived, so that a solver that crashes or hangs costs its own cells and no other's.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from . import cells, machine_code
+
+_JOBS = 2
+_COMPILE_SECONDS = 240.0
+
+
+def prepare() -> None:
+    """Make the server ready; what does not work is left to the cells, which say why."""
+    try:
+        bench = cells.bench()
+    except Exception:
+        return
+    specs = _first_cells(bench)
+    lived = _tried(bench, [solver for solver in specs if not _mark(solver).exists()], specs)
+    for solver in lived:
+        _mark(solver).touch()
+    for solver, spec in specs.items():
+        if _mark(solver).exists():
+            warm_up(bench, spec)
+    gc.collect()
+    gc.freeze()  # a collection in a child would touch, and so copy, every page of the server's
+
+
+def warm_up(bench: cells.Bench, spec: Any) -> None:
+    """Compile what a cell's solver needs by a few points of its data."""
+    from harness.run.execute import warm_up as compile_
+
+    bench.workbench.dataset(spec)
+    compile_(bench.workbench.solver(spec), bench.workbench.problem(spec))
+
+
+def _first_cells(bench: cells.Bench) -> dict[str, Any]:
+    """Return one cell for each solver: all data of the grid are dense and take the same machine code."""
+    found: dict[str, Any] = {}
+    for solver, dataset in cells.chosen():
+        if solver not in found:
+            try:
+                found[solver] = bench.spec(solver, dataset)
+            except Exception:  # said where the cell is measured
+                continue
+    return found
+
+
+def _mark(solver: str) -> Path:
+    return machine_code.folder() / f"compiled-{solver}"
+
+
+def _tried(bench: cells.Bench, waiting: list[str], specs: dict[str, Any]) -> list[str]:
+    """Compile each solver in a child of its own; return those whose child ended well."""
+    lived: list[str] = []
+    running: dict[int, tuple[str, float]] = {}
+    while waiting or running:
+        busy = {specs[solver].plugin for solver, _ in running.values()}
+        # two solvers of one plugin have code in common, which both would compile
+        free = next((solver for solver in waiting if specs[solver].plugin not in busy), None)
+        if free is not None and len(running) < _JOBS:
+            waiting.remove(free)
+            running[_forked(bench, specs[free])] = (free, time.monotonic())
+            continue
+        pid, status = os.waitpid(-1, os.WNOHANG)
+        if pid in running:
+            solver, _ = running.pop(pid)
+            if status == 0:
+                lived.append(solver)
+            continue
+        for late, (_, began) in running.items():
+            if time.monotonic() - began > _COMPILE_SECONDS:
+                os.kill(late, signal.SIGKILL)
+        time.sleep(0.02)
+    return lived
+
+
+def _forked(bench: cells.Bench, spec: Any) -> int:
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            warm_up(bench, spec)
+            status = 0
+        finally:
+            os._exit(status)
+    return pid
