@@ -104,7 +104,7 @@ class WorkerProcess:
 
 
 class Pool:
-    """The workers of one job slot, by solver configuration."""
+    """The workers of one job slot, by solver."""
 
     def __init__(self, cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> None:
         self.cores, self.numba_cache, self.stop = cores, numba_cache, stop
@@ -125,7 +125,7 @@ class Pool:
         return {"status": "crashed", "reason": f"{reason} (twice)", **now()}
 
     def _worker(self, spec: RunSpec) -> WorkerProcess:
-        name = spec.configuration
+        name = spec.worker
         if name in self._workers and self._workers[name].process.poll() is not None:
             self._forget(spec)
         if name not in self._workers:
@@ -136,7 +136,7 @@ class Pool:
         return self._workers[name]
 
     def _forget(self, spec: RunSpec) -> None:
-        worker = self._workers.pop(spec.configuration, None)
+        worker = self._workers.pop(spec.worker, None)
         if worker is not None:
             worker.close()
 

@@ -97,9 +97,9 @@ class RunSpec:
         return data_key(self.source, self.source_parameters)
 
     @property
-    def configuration(self) -> str:
-        """Key of the worker that carries the run out: one worker process for each solver configuration."""
-        own = {"plugin": self.plugin, "solver": self.solver, "parameters": self.parameters, "threads": self.threads}
+    def worker(self) -> str:
+        """Key of the worker process that carries the run out: one for each solver, which its configurations share."""
+        own = {"plugin": self.plugin, "solver": self.solver, "threads": self.threads}
         return json.dumps({**own, "plugin_paths": self.plugin_paths}, sort_keys=True, default=str)
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The warm worker: one process for each solver configuration, which forks one child a run.
+"""The warm worker: one process for each solver, which forks one child a run.
 
-It imports the plugins and numba once, loads the data, and after the first run that went well compiles
-in itself what that run's warm-up compiled (from the disk cache), so that the next child starts warm.
+It imports the plugins and numba once, loads the data, and after the first run of a configuration that went well
+compiles in itself what that run's warm-up compiled (from the disk cache), so that the next child starts warm.
 Started as ``python -m harness.run.worker FD``; FD is its end of the driver's socket pair.
 """
 
@@ -28,7 +28,7 @@ class Worker:
 
     def __init__(self, control: int) -> None:
         self.control = control
-        self.warm: dict[str, float] = {}  # layout -> seconds its warm-up took
+        self.warm: dict[tuple[str, str], float] = {}  # solver and layout -> seconds the warm-up took
         self.bench: Any = None
         self.compilation = CompilationWatch()
 
@@ -46,7 +46,7 @@ class Worker:
             from harness.run.execute import layout
 
             solver, problem, dataset = self.bench.solver(spec), self.bench.problem(spec), self.bench.dataset(spec)
-            kind = layout(problem)
+            kind = (repr(solver), layout(problem))
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
             known = isinstance(error, HarnessError)
             record = {"status": "error", "reason": str(error) if known else f"{type(error).__name__}: {error}", **now()}
@@ -70,7 +70,7 @@ class Worker:
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
 
-    def _run(self, spec: RunSpec, solver: Any, problem: Any, dataset: Any, kind: str) -> dict[str, Any]:
+    def _run(self, spec: RunSpec, solver: Any, problem: Any, dataset: Any, kind: tuple[str, str]) -> dict[str, Any]:
         from harness.run.execute import measure, warm_up
 
         warm = kind in self.warm
@@ -109,7 +109,7 @@ class Worker:
             record["compile_seconds"] = warmed + (record.get("compile_seconds") or 0.0)
         return record
 
-    def _adopt(self, spec: RunSpec, solver: Any, problem: Any, kind: str) -> None:
+    def _adopt(self, spec: RunSpec, solver: Any, problem: Any, kind: tuple[str, str]) -> None:
         """Warm this process up as the child did, unless that could leave threads behind a fork."""
         if kind in self.warm or spec.threads > 1 or not solver.observable:
             return

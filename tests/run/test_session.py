@@ -245,3 +245,17 @@ def test_a_one_class_run_is_scored_against_the_labels(tmp_path):
     assert 0.5 < record["metrics"]["roc-auc"] < 1.0
     assert record["test_accuracy"] is not None
     assert record["support_vectors"] >= 0.1 * 379
+
+
+def test_configurations_of_a_solver_share_a_warm_process_and_each_run_has_its_own(tmp_path, monkeypatch):
+    log = tmp_path / "log"
+    monkeypatch.setenv("SLOW_STEPS_LOG", str(log))
+    paths = [str(PLUGINS / "slow_steps.py")]
+    registry = load_registry(paths)
+    solvers = registry.select_solvers("slow-steps[seconds=0,number=[1,2,3]]")
+    datasets = registry.select_datasets("checkerboard[n=200,n_test=50]")
+    compare(Study(solvers, datasets, store=tmp_path / "s.sqlite", plugin_paths=paths), registry)
+    numbers, workers, children = zip(*(line.split()[:3] for line in log.read_text().splitlines()), strict=True)
+    assert numbers == ("1", "2", "3")
+    assert len(set(workers)) == 1
+    assert len(set(children)) == 3
