@@ -1,0 +1,73 @@
+/* Anytime curves: how good the model was after so much time or so many kernel values. */
+
+import { Chart, roomFor, scale } from "./chart.js";
+import { alternative, choice, legend } from "./parts.js";
+import { hidden, load } from "./store.js";
+import { FIGURES, known, text } from "./units.js";
+
+export const title = "Anytime curves";
+
+const COSTS = { seconds: "fit_seconds", kernel_evaluations: "kernel_evaluations" };
+const QUALITIES = ["relative_gap", "test_error"];
+const LEAST = { relative_gap: 1e-12, test_error: 1e-5 };
+
+export async function draw({ latest, place, solvers, look, values, places, still }) {
+  const datasets = latest.datasets;
+  const wanted = datasets.indexOf(values.get("dataset"));
+  const number = wanted >= 0 ? wanted : Math.max(0, datasets.findIndex((name) => latest.traced.has(name)));
+  if (!datasets.length) return places.empty("Nothing was measured.");
+  const traces = await load(`${place.latest.trace}${number}.json`);
+  if (!still()) return null;
+  const cost = values.get("x") in COSTS ? values.get("x") : "seconds";
+  const quality = QUALITIES.includes(values.get("y")) ? values.get("y") : QUALITIES[0];
+  places.controls.append(
+    choice("Data set", "dataset", datasets.map((name) => [name, name]), datasets[number]),
+    choice("Against", "x", Object.entries(COSTS).map(([name, figure]) => [name, FIGURES[figure].title]), cost),
+    choice("Quality", "y", QUALITIES.map((name) => [name, FIGURES[name].title]), quality),
+  );
+  const [column, row] = [traces.columns.indexOf(cost), traces.columns.indexOf(quality)];
+  const off = hidden();
+  const curves = [];
+  const present = new Set();
+  for (const [solver, points] of Object.entries(traces.solvers)) {
+    const usable = points.filter((point) => known(point[column]) && point[column] > 0 && known(point[row]))
+      .map((point) => ({ x: point[column], y: Math.max(point[row], LEAST[quality]), value: point[row] }));
+    if (!usable.length) continue;
+    present.add(solver);
+    if (!off.has(solver)) curves.push({ solver, points: usable });
+  }
+  legend(places.legend, look, solvers, present);
+  places.note.append(` The newest measurement of each solver; quality is certified outside the clock.${quality === "relative_gap" ? " At most 10⁻¹² is drawn as 10⁻¹²." : ""}`);
+  if (!curves.length) return places.empty("No trace with these figures: choose other figures, another data set, or switch solvers on.");
+  return paint(places, curves, { cost, quality, look, chosen: datasets[number] });
+}
+
+function paint(places, curves, { cost, quality, look, chosen }) {
+  const [xs, ys] = [FIGURES[COSTS[cost]], FIGURES[quality]];
+  const chart = new Chart(places.figure, { height: Math.max(480, 90 + 14 * Math.min(curves.length, 40)), right: roomFor(curves.map((curve) => curve.solver)), label: `${ys.title} against ${xs.title} on ${chosen}` });
+  const { left, right, top, bottom } = chart.box;
+  const points = curves.flatMap((curve) => curve.points);
+  const x = scale(points.map((p) => p.x), true, [left, right]);
+  const y = scale(points.map((p) => p.y), true, [bottom, top]);
+  chart.axes(x, y, { x: xs.title, y: ys.title }, { x: xs.unit, y: ys.unit });
+  const ends = [];
+  for (const { solver, points: own } of curves) {
+    const path = own.map((p) => [x(p.x), y(p.y)]);
+    chart.curve(path, look, solver, d3.curveStepAfter); // between two points the older model is all that is certified
+    own.forEach((p, i) => {
+      chart.point({
+        x: path[i][0], y: path[i][1], area: i === own.length - 1 ? 64 : 22, solver, look, data: { dataset: chosen, x: p.x, y: p.value },
+        told: [solver, `${xs.title}: ${text(p.x, xs.unit)}`, `${ys.title}: ${text(p.value, ys.unit)}`, ...(i === own.length - 1 ? ["the end"] : [])],
+      });
+    });
+    ends.push({ x: path.at(-1)[0], y: path.at(-1)[1], solver, best: own.at(-1).y });
+  }
+  chart.ends(ends.sort((a, b) => a.best - b.best));
+  const rows = curves.flatMap(({ solver, points: own }) => own.map((p) => ({ solver, ...p })));
+  places.below.replaceChildren(alternative([
+    { title: "Solver", value: (p) => p.solver },
+    { title: xs.title, value: (p) => p.x, cell: (p) => text(p.x, xs.unit) },
+    { title: ys.title, value: (p) => p.value, cell: (p) => text(p.value, ys.unit) },
+  ], rows));
+  return chart.points.length;
+}

@@ -1,0 +1,175 @@
+/* A chart: axes with units, points that the keyboard reaches, labels that do not overlap. */
+
+import { hideTip, showTip } from "./parts.js";
+import { known, tick } from "./units.js";
+
+const LINE = 14; // pixels from one label's baseline to the next
+const LONGEST = 30; // letters of a label in the chart; the whole name is in the tip and the legend
+
+/* A scale over values: logarithmic from just below the smallest to just above the largest, or linear from zero. */
+export function scale(values, log, range, { least = 0, whole = false } = {}) {
+  const found = values.filter((value) => known(value) && (!log || value > 0));
+  if (!found.length) return null;
+  let [low, high] = d3.extent(found);
+  if (!log) {
+    if (whole) low = Math.min(0, low);
+    const room = (high - low || Math.abs(high) || 1) * 0.06;
+    return d3.scaleLinear([Math.max(least, low - room), high + room], range).nice(6);
+  }
+  if (high / low < 10) [low, high] = [low / Math.sqrt(10 / (high / low)), high * Math.sqrt(10 / (high / low))];
+  return d3.scaleLog([low / 1.25, high * 1.25], range);
+}
+
+function marks(axis, unit, room) {
+  if (!axis.base) return axis.ticks(Math.max(2, Math.floor(room / 90)));
+  const [low, high] = axis.domain();
+  const decades = d3.range(Math.ceil(Math.log10(low) - 1e-9), Math.floor(Math.log10(high) + 1e-9) + 1);
+  const most = Math.max(2, Math.floor(room / (unit === "gap" ? 34 : 62)));
+  const step = Math.ceil(decades.length / most);
+  const powers = decades.filter((_, i) => i % step === 0).map((exponent) => Number(`1e${exponent}`));
+  if (decades.length * 3 > most || powers.length > 3) return powers;
+  return decades.concat(decades[0] - 1, decades.at(-1) + 1).flatMap((e) => [1, 2, 5].map((m) => Number(`${m}e${e}`))).filter((v) => v >= low && v <= high).sort(d3.ascending);
+}
+
+/* A drawing of the width of its place. right: room for labels at the ends of curves. */
+export class Chart {
+  constructor(target, { height = 460, right = 16, label }) {
+    this.width = Math.max(300, Math.min(1200, target.clientWidth || 300));
+    this.narrow = this.width < 560;
+    this.height = this.narrow ? Math.min(height, 380) : height;
+    this.box = { left: this.narrow ? 52 : 64, right: this.width - (this.narrow ? 12 : right), top: 26, bottom: this.height - 44 };
+    this.svg = d3.create("svg").attr("viewBox", `0 0 ${this.width} ${this.height}`).attr("width", this.width).attr("height", this.height)
+      .attr("role", "group").attr("aria-label", `${label}. Arrow keys go from point to point.`);
+    target.replaceChildren(this.svg.node());
+    this.points = [];
+    this.taken = [];
+  }
+
+  axes(x, y, titles, units) {
+    const { left, right, top, bottom } = this.box;
+    const [xs, ys] = [marks(x, units.x, right - left), marks(y, units.y, (bottom - top) * 1.6)];
+    const horizontal = (axis, values) => d3.axisBottom(axis).tickValues(values);
+    const vertical = (axis, values) => d3.axisLeft(axis).tickValues(values);
+    const group = (kind, place) => this.svg.append("g").attr("class", kind).attr("transform", place).attr("aria-hidden", "true");
+    group("grid", `translate(0,${bottom})`).call(horizontal(x, xs).tickSize(top - bottom).tickFormat(""));
+    group("grid", `translate(${left},0)`).call(vertical(y, ys).tickSize(left - right).tickFormat(""));
+    group("axis x", `translate(0,${bottom})`).call(horizontal(x, xs).tickFormat((value) => tick(value, units.x)));
+    group("axis y", `translate(${left},0)`).call(vertical(y, ys).tickFormat((value) => tick(value, units.y)));
+    this.svg.append("text").attr("class", "title").attr("x", right).attr("y", this.height - 6).attr("text-anchor", "end").text(`${titles.x} →`);
+    this.svg.append("text").attr("class", "title").attr("x", 4).attr("y", 14).text(`↑ ${titles.y}`);
+  }
+
+  curve(points, look, solver, shape = d3.curveLinear) {
+    return this.svg.append("path").attr("class", "curve").attr("data-solver", solver).attr("d", d3.line().curve(shape)(points))
+      .style("stroke", look.colour(solver)).attr("stroke-dasharray", look.dash(solver));
+  }
+
+  /* One point. told: lines of the tip; data: what a test or a reader's script may ask for. */
+  point({ x, y, area = 64, solver, look, data, told, front = false }) {
+    const node = this.svg.append("path").attr("class", front ? "point on-front" : "point").attr("transform", `translate(${x},${y})`)
+      .attr("d", look.shape(solver, area)).style("fill", look.colour(solver)).attr("tabindex", this.points.length ? -1 : 0)
+      .attr("role", "img").attr("aria-label", told.join("; ")).attr("data-solver", solver);
+    for (const [name, value] of Object.entries(data)) node.attr(`data-${name}`, value);
+    const element = node.node();
+    const show = () => {
+      showTip(element, told);
+      this.svg.selectAll(".curve, .point, .label").classed("faint", function () { return this.dataset.solver !== solver; });
+    };
+    const rest = () => {
+      hideTip();
+      this.svg.selectAll(".faint").classed("faint", false);
+    };
+    node.on("mouseenter focus", show).on("mouseleave blur", rest).on("keydown", (event) => this.walk(event, element));
+    this.points.push({ x, y, solver, element, radius: Math.sqrt(area / Math.PI) });
+  }
+
+  /* Left and right: along a solver's own points; up and down: to the nearest point of another solver. */
+  walk(event, element) {
+    const here = this.points.find((point) => point.element === element);
+    const own = this.points.filter((point) => point.solver === here.solver);
+    let next = null;
+    if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+      const place = own.indexOf(here) + (event.key === "ArrowRight" ? 1 : -1);
+      const all = this.points.indexOf(here) + (event.key === "ArrowRight" ? 1 : -1);
+      next = own.length > 1 ? own[place] : this.points[all];
+    } else if (event.key === "ArrowUp" || event.key === "ArrowDown") {
+      const up = event.key === "ArrowUp";
+      const others = this.points.filter((point) => point.solver !== here.solver && (up ? point.y < here.y : point.y >= here.y));
+      next = d3.least(others, (point) => Math.hypot(point.x - here.x, point.y - here.y));
+    } else if (event.key === "Escape") {
+      hideTip();
+      return;
+    } else return;
+    event.preventDefault();
+    if (!next) return;
+    element.setAttribute("tabindex", "-1");
+    next.element.setAttribute("tabindex", "0");
+    next.element.focus();
+  }
+
+  words(text) {
+    const short = text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
+    Chart.pen ??= document.createElement("canvas").getContext("2d");
+    Chart.pen.font = "11.5px system-ui, sans-serif";
+    return { short, width: Chart.pen.measureText(short).width + 2 };
+  }
+
+  write(text, x, y, solver, anchor = "start") {
+    this.svg.append("text").attr("class", "label").attr("data-solver", solver).attr("aria-hidden", "true").attr("x", x).attr("y", y)
+      .attr("text-anchor", anchor).text(text);
+  }
+
+  /* Labels beside points, the first ones first: where there is no free place beside or near it, a point has none. */
+  labels(points) {
+    const { left, right, top, bottom } = this.box;
+    const boxes = this.points.map(({ x, y, radius }) => [x - radius, y - radius, x + radius, y + radius]);
+    const free = (box) => box[0] >= left && box[2] <= right + 6 && box[1] >= top - 12 && box[3] <= bottom
+      && ![...boxes, ...this.taken].some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1]);
+    for (const { x, y, radius, solver } of points) {
+      const { short, width } = this.words(solver);
+      const places = [6, 16, 30, 46].flatMap((far) => [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [1, 1], [-1, -1], [-1, 1]].map(([dx, dy]) => ({ dx, dy, far })));
+      for (const { dx, dy, far } of places) {
+        const start = dx > 0 ? x + radius + far - 2 : dx < 0 ? x - radius - far + 2 - width : x - width / 2;
+        const middle = y + dy * (radius + far + (dx ? -2 : 3));
+        const box = [start, middle - LINE / 2, start + width, middle + LINE / 2];
+        if (!free(box)) continue;
+        this.taken.push(box);
+        if (far > 6) {
+          const end = dx > 0 ? start - 1 : dx < 0 ? start + width + 1 : start + width / 2;
+          this.svg.append("path").attr("class", "lead").attr("d", `M${x + dx * radius},${y + dy * radius}L${end},${middle - (dx ? 0 : dy * 6)}`);
+        }
+        this.write(short, start, middle + 4, solver);
+        break;
+      }
+    }
+  }
+
+  /* Labels at the right ends of curves, moved apart; as many as there is room for, the first ones first. */
+  ends(curves) {
+    if (this.narrow) return;
+    const { right, top, bottom } = this.box;
+    const most = Math.floor((bottom - top + LINE) / LINE);
+    const shown = curves.slice(0, most).map((curve) => ({ ...curve, at: curve.y })).sort((a, b) => a.y - b.y);
+    shown.forEach((curve, i) => { curve.at = Math.max(curve.at, i ? shown[i - 1].at + LINE : top); });
+    let limit = bottom + 4;
+    for (const curve of shown.toReversed()) {
+      curve.at = Math.min(curve.at, limit);
+      limit = curve.at - LINE;
+    }
+    for (const { x, y, at, solver } of shown) {
+      const { short, width } = this.words(solver);
+      this.svg.append("path").attr("class", "lead").attr("d", `M${x + 4},${y}L${right + 6},${at}h6`);
+      this.taken.push([right + 14, at - LINE / 2, right + 14 + width, at + LINE / 2]);
+      this.write(short, right + 15, at + 4, solver);
+    }
+    if (curves.length > most) {
+      this.svg.append("text").attr("class", "title").attr("x", right + 15).attr("y", bottom + 20).text(`and ${curves.length - most} more: see the legend`);
+    }
+  }
+}
+
+/* Room at the right for the longest of these names. */
+export function roomFor(names) {
+  const longest = Math.min(LONGEST, Math.max(0, ...names.map((name) => name.length)));
+  return 30 + longest * 6.4;
+}

@@ -1,0 +1,129 @@
+/* Puts the pages together: what the address names is drawn anew whenever the address changes. */
+
+import * as anytime from "./anytime.js";
+import * as coresets from "./coresets.js";
+import * as overview from "./overview.js";
+import * as pareto from "./pareto.js";
+import { choice, hideTip, Look, make } from "./parts.js";
+import * as profile from "./profile.js";
+import { address, load, rows, state } from "./store.js";
+
+const PAGES = { table: overview, pareto, profiles: profile, anytime, coresets };
+const COMMANDS = "harness compare --plugins smo,lasvm --datasets digits,twonorm\nharness dashboard export\nharness dashboard build";
+
+/* What a test, or a reader's own script, may ask: the page that is drawn, how many marks it has, what went wrong. */
+window.harnessDashboard = { page: null, drawn: 0, errors: [] };
+window.addEventListener("error", (event) => window.harnessDashboard.errors.push(String(event.message)));
+window.addEventListener("unhandledrejection", (event) => window.harnessDashboard.errors.push(String(event.reason)));
+
+const part = (id) => document.getElementById(id);
+let turn = 0;
+
+function theme() {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  let own = null;
+  try { own = localStorage.getItem("theme"); } catch { /* a browser may forbid it; then the switch lasts as long as the page */ }
+  const apply = () => {
+    const now = own || (dark.matches ? "dark" : "light");
+    document.documentElement.dataset.theme = now;
+    part("theme").textContent = now === "dark" ? "Light" : "Dark";
+  };
+  dark.addEventListener("change", apply);
+  part("theme").addEventListener("click", () => {
+    own = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    try { localStorage.setItem("theme", own); } catch { /* as above */ }
+    apply();
+  });
+  apply();
+}
+
+function navigation(page, values) {
+  const kept = new URLSearchParams([...values].filter(([name]) => ["off", "dataset", "place", "commit"].includes(name)));
+  const links = Object.entries(PAGES).map(([name, { title }]) => make("a", { href: address(name, kept), "aria-current": name === page ? "page" : null, "data-page": name }, title));
+  part("pages").replaceChildren(...links, make("a", { href: "index.html" }, "History (asv)"));
+}
+
+const day = (time) => (time ? new Date(time).toISOString().slice(0, 10) : "undated");
+
+function nothing(text) {
+  for (const id of ["controls", "legend", "below", "note"]) part(id).replaceChildren();
+  part("figure").replaceChildren(make("div", { class: "empty" }, make("h2", {}, text), make("p", {}, "Compare solvers, add what was measured to the dashboard, and make the site again:"), make("pre", {}, COMMANDS)));
+  window.harnessDashboard.drawn = 0;
+}
+
+/* The cells that the choice of a commit stands for. */
+async function chosen(index, place, values) {
+  const newest = place.commits[0];
+  const usual = newest.cells * 2 >= place.latest.cells ? newest.commit : "latest";
+  const commit = place.commits.find((each) => each.commit === values.get("commit")) ?? (values.get("commit") === "latest" || usual === "latest" ? null : newest);
+  const latest = await load(place.latest.file);
+  const all = rows(latest, index.figures);
+  const found = commit === null ? all : commit === newest ? all.filter((row) => row.commit === commit.commit)
+    : rows(await load(commit.file), index.figures);
+  return { commit, latest: { datasets: latest.datasets, solvers: latest.solvers, traced: new Set(all.filter((row) => row.seconds_to).map((row) => row.dataset)) }, rows: found };
+}
+
+function places(page) {
+  for (const id of ["controls", "note", "legend", "figure", "below"]) part(id).replaceChildren();
+  return {
+    controls: part("controls"), note: part("note"), legend: part("legend"), figure: part("figure"), below: part("below"),
+    empty: (text) => { part("figure").replaceChildren(make("p", { class: "empty" }, text)); return 0; }, page,
+  };
+}
+
+async function draw() {
+  const mine = ++turn;
+  const still = () => mine === turn;
+  const { page: asked, values } = state();
+  const page = asked in PAGES ? asked : "table";
+  hideTip();
+  navigation(page, values);
+  document.title = `${PAGES[page].title}: solvers side by side`;
+  const index = await load("index.json");
+  part("project").textContent = index.project;
+  if (!index.places.length) {
+    nothing("Nothing was measured yet");
+    window.harnessDashboard.page = page;
+    return;
+  }
+  const number = Math.min(index.places.length - 1, Math.max(0, Number(values.get("place")) || 0));
+  const place = index.places[number];
+  const { commit, latest, rows: found } = await chosen(index, place, values);
+  if (!still()) return;
+  const kept = places(page);
+  if (index.places.length > 1) kept.controls.append(choice("Measured on", "place", index.places.map((each, i) => [String(i), `${each.machine}, ${each.environment}`]), String(number)));
+  if (place.commits.length > 1 && page !== "anytime") {
+    const named = place.commits.map((each, i) => [each.commit, `${i ? "" : "newest: "}${each.commit.slice(0, 8)}, ${day(each.time)} (${each.cells} cells)`]);
+    kept.controls.append(choice("Commit", "commit", [["latest", `each cell as measured last (${place.latest.cells})`], ...named], commit ? commit.commit : "latest"));
+  }
+  kept.note.append(`${commit && page !== "anytime" ? `Commit ${commit.commit.slice(0, 8)} of ${day(commit.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
+  const figures = index.figures.filter((name) => found.some((row) => row[name] !== null));
+  const drawn = await PAGES[page].draw({ rows: found, solvers: latest.solvers, latest, place, index, figures, look: new Look(latest.solvers), values, places: kept, still });
+  if (!still()) return;
+  window.harnessDashboard.page = page;
+  window.harnessDashboard.drawn = drawn;
+}
+
+async function safely() {
+  try {
+    await draw();
+  } catch (error) {
+    window.harnessDashboard.errors.push(String(error));
+    part("figure").replaceChildren(make("p", { class: "empty" }, `This page cannot be drawn: ${error.message}. Make the site again: harness dashboard build`));
+    console.error(error);
+  }
+}
+
+theme();
+window.addEventListener("hashchange", () => {
+  window.harnessDashboard.page = null;
+  safely();
+});
+let width = window.innerWidth;
+window.addEventListener("resize", () => {
+  if (width === window.innerWidth) return; // a phone's bars come and go: only the width matters
+  width = window.innerWidth;
+  safely();
+});
+part("content").addEventListener("submit", (event) => event.preventDefault());
+safely();

@@ -1,0 +1,80 @@
+/* Solver x data set: one figure of all, or all figures of one data set. */
+
+import { choice, legend, make, table } from "./parts.js";
+import { failed, hidden, measured } from "./store.js";
+import { FIGURES, known, text } from "./units.js";
+
+export const title = "Table";
+
+const stated = (row) => make("span", { class: "status", title: row.reason }, row.status);
+
+function content(row, figure) {
+  if (!row) return document.createTextNode("");
+  if (!measured(row)) return row.status === "skipped" || row.status === "absent" ? make("span", { class: "soft", title: row.reason }, "n/a") : stated(row);
+  const shown = make("span", { title: row.runs > 1 ? `median of ${row.runs} runs` : null }, text(row[figure], FIGURES[figure].unit));
+  if (/ \d+\/\d+$/.test(row.status)) shown.append(" ", stated(row));
+  else if (row.status === "budget") shown.append(make("span", { class: "soft", title: row.reason || "stopped by a budget" }, " †"));
+  return shown;
+}
+
+const attributes = (row, figure, best) => (row ? {
+  "data-solver": row.solver, "data-dataset": row.dataset, "data-status": row.status, "data-value": row[figure],
+  class: best !== null && row[figure] === best && row.status === "ok" ? "best" : null,
+} : { class: "none" });
+
+/* The best value of a column, if there is more than one solver that ended as it meant to. */
+function best(rows, figure) {
+  const { low } = FIGURES[figure];
+  const values = rows.filter((row) => row.status === "ok" && known(row[figure])).map((row) => row[figure]);
+  if (low === null || values.length < 2) return null;
+  const found = Math.min(...values);
+  return values.every((value) => value === found) ? null : found;
+}
+
+export function draw({ rows, solvers, figures, look, values, places }) {
+  const datasets = [...new Set(rows.map((row) => row.dataset))].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+  const chosen = datasets.includes(values.get("dataset")) ? values.get("dataset") : "";
+  const figure = figures.includes(values.get("figure")) ? values.get("figure") : "fit_seconds";
+  places.controls.append(choice("Data sets", "dataset", [["", `all ${datasets.length}, one figure`], ...datasets.map((name) => [name, name])], chosen));
+  if (!chosen) places.controls.append(choice("Figure", "figure", figures.map((name) => [name, FIGURES[name].title]), figure));
+  legend(places.legend, look, solvers, new Set(rows.map((row) => row.solver)));
+  const off = hidden();
+  const shown = rows.filter((row) => !off.has(row.solver));
+  const cells = new Map(shown.map((row) => [`${row.solver}\n${row.dataset}`, row]));
+  const cell = (solver, dataset) => cells.get(`${solver}\n${dataset}`);
+  const names = [...new Set(shown.map((row) => row.solver))].filter((name) => !chosen || cell(name, chosen));
+  const first = { title: "Solver", value: (name) => name };
+  const column = (of, name, head, note) => {
+    const top = best(names.map(of).filter(Boolean), name);
+    return {
+      title: head, note,
+      value: (solver) => { const row = of(solver); return row && measured(row) ? row[name] : null; },
+      cell: (solver) => content(of(solver), name),
+      attributes: (solver) => attributes(of(solver), name, top),
+    };
+  };
+  const columns = chosen
+    ? figures.filter((name) => names.some((solver) => known(cell(solver, chosen)[name]))).map((name) => column((solver) => cell(solver, chosen), name, FIGURES[name].title))
+    : datasets.map((dataset) => {
+      const [head, ...rest] = dataset.split(/, (?=[a-z0-9-]+(?: [a-zA-Z0-9_]+=|, |$))/);
+      return column((solver) => cell(solver, dataset), figure, head, rest.join(", "));
+    });
+  places.figure.replaceChildren(table([first, ...columns], names, { label: chosen ? `All figures on ${chosen}` : `${FIGURES[figure].title}, solvers by data sets` }));
+  places.note.append(" Best of a column shaded; – not observable; empty: not run; † stopped by a budget.");
+  below(places.below, shown.filter((row) => (failed(row) || / \d+\/\d+$/.test(row.status)) && (!chosen || row.dataset === chosen)), shown);
+  return cells.size;
+}
+
+function below(target, failures, shown) {
+  if (!failures.length) {
+    target.replaceChildren(make("p", {}, `None of ${shown.length} cells failed.`));
+    return;
+  }
+  const columns = [
+    { title: "Solver", value: (row) => row.solver },
+    { title: "Data set", value: (row) => row.dataset },
+    { title: "Status", value: (row) => row.status, cell: stated },
+    { title: "Reason", value: (row) => row.reason || "", cell: (row) => row.reason || "no reason is known" },
+  ];
+  target.replaceChildren(make("h2", {}, `${failures.length} of ${shown.length} cells failed`), table(columns, failures, { label: "Failures and their reasons", class: "failures" }));
+}

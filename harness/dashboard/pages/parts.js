@@ -1,0 +1,141 @@
+/* The parts that all pages are made of: choices, legend, tables, the tip beside a point. */
+
+import { change, hidden, hide } from "./store.js";
+
+const COLOURS = 8;
+const SHAPES = ["symbolCircle", "symbolSquare", "symbolTriangle", "symbolDiamond", "symbolCross", "symbolStar", "symbolWye"];
+const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2"];
+
+/* An element with attributes and children; text is only ever text. */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/* Colour, shape and dashes of each solver: by its place among all names, so the same on every page. */
+export class Look {
+  constructor(solvers) {
+    this.place = new Map(solvers.map((name, i) => [name, i]));
+  }
+  colour(solver) {
+    return `var(--s${this.place.get(solver) % COLOURS})`;
+  }
+  shape(solver, area) {
+    return d3.symbol(d3[SHAPES[this.place.get(solver) % SHAPES.length]], area)();
+  }
+  dash(solver) {
+    return DASHES[this.place.get(solver) % DASHES.length];
+  }
+}
+
+/* A choice among values, kept in the address. */
+export function choice(title, name, options, chosen) {
+  const select = make("select", { name, onchange: () => change({ [name]: select.value }) });
+  for (const [value, label] of options) select.append(make("option", { value, selected: value === chosen }, label));
+  return make("label", {}, title, select);
+}
+
+export function tick(title, name, on) {
+  const box = make("input", { type: "checkbox", name, checked: on, onchange: () => change({ [name]: box.checked ? "1" : "0" }) });
+  return make("label", { class: "tick" }, box, title);
+}
+
+/* The solvers with their marks; a box switches one off on every page. */
+export function legend(target, look, solvers, present) {
+  const off = hidden();
+  const list = make("ul");
+  for (const solver of solvers) {
+    const mark = d3.create("svg").attr("width", 26).attr("height", 14).attr("viewBox", "-13 -7 26 14").attr("aria-hidden", "true");
+    mark.append("line").attr("x1", -12).attr("x2", 12).attr("stroke-width", 1.8).style("stroke", look.colour(solver)).attr("stroke-dasharray", look.dash(solver));
+    mark.append("path").attr("d", look.shape(solver, 60)).style("fill", look.colour(solver));
+    const box = make("input", { type: "checkbox", checked: !off.has(solver), "data-solver": solver });
+    box.addEventListener("change", () => {
+      if (box.checked) off.delete(solver);
+      else off.add(solver);
+      hide(off);
+      document.querySelector(`#legend input[data-solver="${CSS.escape(solver)}"]`)?.focus();
+    });
+    list.append(make("li", { class: present.has(solver) ? null : "absent" }, make("label", { title: present.has(solver) ? null : "has nothing to show here" }, box, mark.node(), solver)));
+  }
+  target.replaceChildren(
+    make("div", { class: "tools" }, `${solvers.filter((name) => !off.has(name)).length} of ${solvers.length} solvers`,
+      make("button", { type: "button", onclick: () => hide([]) }, "All"),
+      make("button", { type: "button", onclick: () => hide(solvers) }, "None")),
+    list,
+  );
+}
+
+const NOT_LAST = (value) => value === null || value === undefined || (typeof value === "number" && Number.isNaN(value));
+
+/* A table whose columns sort. columns: title, note, value(row), cell(row) -> node or text, attributes(row), text: sorts as text. */
+export function table(columns, rows, options = {}) {
+  const body = make("tbody");
+  const heads = columns.map((column) => make("th", { scope: "col", "aria-sort": "none" },
+    make("button", { type: "button", onclick: () => sort(column) }, column.title, column.note ? make("small", {}, column.note) : null)));
+  let ordered = rows, by = null, down = false;
+  function draw() {
+    body.replaceChildren(...ordered.map((row, i) => {
+      const line = make("tr", { tabindex: i ? -1 : 0 });
+      line.append(...columns.map((column, place) => {
+        const content = column.cell ? column.cell(row) : String(column.value(row) ?? "");
+        return make(place ? "td" : "th", { scope: place ? null : "row", ...(column.attributes ? column.attributes(row) : {}) }, content);
+      }));
+      return line;
+    }));
+  }
+  function sort(column) {
+    down = by === column ? !down : false;
+    by = column;
+    const direction = down ? -1 : 1;
+    ordered = [...rows].sort((a, b) => {
+      const [x, y] = [column.value(a), column.value(b)];
+      if (NOT_LAST(x) || NOT_LAST(y)) return NOT_LAST(x) - NOT_LAST(y); // what is missing stands last either way
+      return direction * (typeof x === "string" ? x.localeCompare(y, undefined, { numeric: true }) : x - y);
+    });
+    heads.forEach((head, i) => head.setAttribute("aria-sort", columns[i] === by ? (down ? "descending" : "ascending") : "none"));
+    draw();
+  }
+  body.addEventListener("keydown", (event) => {
+    const line = event.target.closest("tr");
+    const next = { ArrowDown: line.nextElementSibling, ArrowUp: line.previousElementSibling }[event.key];
+    if (!next) return;
+    event.preventDefault();
+    line.tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  });
+  draw();
+  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": options.label || "Table" },
+    make("table", { class: options.class }, make("caption", { hidden: true }, options.label || ""), make("thead", {}, make("tr", {}, ...heads)), body));
+}
+
+/* The points of a chart as a table: what a picture shows must be readable without it. */
+export function alternative(columns, rows) {
+  const box = make("details", {}, make("summary", {}, "The same as a table"));
+  box.addEventListener("toggle", () => {
+    if (box.open && box.childElementCount === 1) box.append(table(columns, rows, { label: "The points of the chart" }));
+  });
+  return box;
+}
+
+const tip = () => document.getElementById("tip");
+
+export function showTip(element, lines) {
+  const box = tip();
+  box.replaceChildren(make("b", {}, lines[0]), ...lines.slice(1).map((line) => make("div", {}, line)));
+  box.hidden = false;
+  const place = element.getBoundingClientRect();
+  const left = Math.min(place.right + 10, document.documentElement.clientWidth - box.offsetWidth - 6);
+  const above = place.top - box.offsetHeight - 8;
+  box.style.left = `${Math.max(4, left) + window.scrollX}px`;
+  box.style.top = `${(above > 4 ? above : place.bottom + 8) + window.scrollY}px`;
+}
+
+export function hideTip() {
+  tip().hidden = true;
+}

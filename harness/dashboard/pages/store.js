@@ -1,0 +1,55 @@
+/* The data that the dashboard wrote, and the state of the page, which is its address. */
+
+const DATA = "solvers/data/";
+const loaded = new Map();
+
+/* Load a file once. */
+export function load(name) {
+  if (!loaded.has(name)) {
+    loaded.set(name, fetch(DATA + name, { cache: "no-cache" }).then((answer) => {
+      if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+      return answer.json();
+    }));
+  }
+  return loaded.get(name);
+}
+
+/* Rows out of columns, names in the place of numbers; a column that is missing has no values. */
+export function rows(table, figures) {
+  const { columns, solvers, datasets, commits } = table;
+  const names = [...figures, "status", "reason", "runs", "n_train", "n_features", "n_test", "spread", "seconds_to", "kernel_evaluations_to"];
+  return Array.from({ length: table.rows }, (_, i) => {
+    const row = { solver: solvers[columns.solver[i]], dataset: datasets[columns.dataset[i]], commit: commits[columns.commit[i]] };
+    for (const name of names) row[name] = columns[name] ? columns[name][i] : null;
+    return row;
+  });
+}
+
+/* A run that has a model: all or some of the cell's. */
+export const measured = (row) => /^(ok|budget)/.test(row.status) || / \d+\/\d+$/.test(row.status);
+export const failed = (row) => !/^(ok|budget|skipped|absent)( |$)/.test(row.status);
+
+export function state() {
+  const [page, query] = location.hash.replace(/^#\/?/, "").split("?");
+  return { page, values: new URLSearchParams(query || "") };
+}
+
+export function address(page, values) {
+  const query = values.toString();
+  return `#/${page}${query ? `?${query}` : ""}`;
+}
+
+/* Change what the address says without a new entry in the history for every tick of a box. */
+export function change(changes) {
+  const { page, values } = state();
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === null || value === "") values.delete(name);
+    else values.set(name, value);
+  }
+  history.replaceState(null, "", address(page, values));
+  window.dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+const SEPARATOR = "\n";
+export const hidden = () => new Set((state().values.get("off") || "").split(SEPARATOR).filter(Boolean));
+export const hide = (names) => change({ off: [...names].join(SEPARATOR) });

@@ -1,0 +1,75 @@
+/* Numbers as a person would write them: three digits and the unit that fits. */
+
+export const FIGURES = {
+  fit_seconds: { title: "Time in the solver", unit: "s", low: true, log: true },
+  cpu_seconds: { title: "CPU time", unit: "s", low: true, log: true },
+  compile_seconds: { title: "Compilation, before the clock", unit: "s", low: null, log: true },
+  kernel_evaluations: { title: "Kernel values computed", unit: "", low: true, log: true },
+  iterations: { title: "Iterations", unit: "", low: null, log: true },
+  support_vectors: { title: "Support vectors", unit: "", low: true, log: true },
+  core_set_size: { title: "Core-set size", unit: "", low: true, log: true },
+  test_error: { title: "Test error", unit: "%", low: true, log: false },
+  relative_gap: { title: "Certified relative gap", unit: "gap", low: true, log: true },
+  kkt_violation: { title: "KKT violation", unit: "gap", low: true, log: true },
+  epsilon: { title: "Certified epsilon", unit: "gap", low: true, log: true },
+  epsilon_plus: { title: "Epsilon plus", unit: "gap", low: true, log: true },
+  peak_rss_bytes: { title: "Peak memory", unit: "B", low: true, log: true },
+  mse: { title: "Mean squared error", unit: "", low: true, log: false },
+  mae: { title: "Mean absolute error", unit: "", low: true, log: false },
+};
+
+export const known = (value) => typeof value === "number" && Number.isFinite(value);
+
+function digits(value) {
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  if (size >= 1000) return String(Math.round(value));
+  const text = value.toPrecision(3);
+  return size < 100 && text.includes(".") && !text.includes("e") ? text : String(Number(text));
+}
+
+function seconds(value) {
+  if (value === 0) return "0 s";
+  const size = Math.abs(value);
+  if (size < 0.9995e-3) return `${digits(value * 1e6)} µs`;
+  if (size < 0.9995) return `${digits(value * 1e3)} ms`;
+  if (size < 600) return `${digits(value)} s`;
+  if (size < 2 * 3600) return `${digits(value / 60)} min`;
+  return `${digits(value / 3600)} h`;
+}
+
+function count(value) {
+  if (Math.abs(value) < 9999.5) return String(Number(value.toFixed(Number.isInteger(value) ? 0 : 2)));
+  for (const [size, suffix] of [[1e3, " k"], [1e6, " M"], [1e9, " G"]]) {
+    if (Math.abs(value) < 999.5 * size) return digits(value / size) + suffix;
+  }
+  return `${digits(value / 1e12)} T`;
+}
+
+const UP = "⁰¹²³⁴⁵⁶⁷⁸⁹";
+const power = (exponent) => `10${exponent < 0 ? "⁻" : ""}${[...String(Math.abs(exponent))].map((d) => UP[Number(d)]).join("")}`;
+
+function gap(value) {
+  if (value <= 0) return "0";
+  if (value >= 0.01 && value < 1000) return digits(value);
+  const exponent = Math.floor(Math.log10(value));
+  const mantissa = (value / 10 ** exponent).toFixed(1);
+  return mantissa === "1.0" ? power(exponent) : mantissa === "10.0" ? power(exponent + 1) : `${mantissa}·${power(exponent)}`;
+}
+
+const bytes = (value) => (value < 1e6 ? `${digits(value / 1e3)} kB` : value < 1e9 ? `${digits(value / 1e6)} MB` : `${digits(value / 1e9)} GB`);
+const percent = (value) => `${(100 * value).toFixed(2)} %`;
+const FORMS = { s: seconds, "": count, "%": percent, gap, B: bytes, ratio: (v) => `${digits(v)}×`, share: (v) => `${Math.round(100 * v)} %` };
+
+/* A figure with its unit; "–" where there is none. */
+export function text(value, unit) {
+  return known(value) ? FORMS[unit](value) : "–";
+}
+
+/* The same for the marks of an axis: no digits that are always zero. */
+export function tick(value, unit) {
+  if (unit === "%") return `${Number((100 * value).toPrecision(6))} %`;
+  if (unit === "gap") return value > 0 && value < 1e-3 ? power(Math.round(Math.log10(value))) : String(value);
+  if (unit === "ratio") return `${value}×`;
+  return FORMS[unit](value).replace(/\.0+(?= |$)/, "").replace(/(\.\d*[1-9])0+(?= |$)/, "$1");
+}
