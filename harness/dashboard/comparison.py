@@ -6,6 +6,7 @@ measurement of every cell with its trace, and the cells of a few commits before.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
@@ -75,9 +76,14 @@ class Known(OutputPublisher):
         for path in Path(conf.html_dir, "graphs").rglob("summary.json"):
             rows = json.loads(path.read_bytes())
             if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
-                _write(
-                    path, [row for row in rows if row["last_value"] is not None or not row["name"].startswith(PREFIX)]
-                )
+                known = [row for row in rows if row["last_value"] is not None or not row["name"].startswith(PREFIX)]
+                _write(path, [{name: _six_digits(value) for name, value in row.items()} for row in known])
+        # Regressions come next and ask for the commits between two, for every number anew: one process each.
+        repo.get_hashes_from_range = functools.cache(repo.get_hashes_from_range)
+
+
+def _six_digits(value: Any) -> Any:
+    return rounded(value) if isinstance(value, float) and is_number(value) else value
 
 
 def linked(html: str) -> str:
@@ -160,7 +166,9 @@ def table(cells: dict[Cell, tuple[RecordFile, list[Record]]], *, costs: bool) ->
     """
     solvers, datasets = (sorted({cell[place] for cell in cells}) for place in (0, 1))
     commits = sorted({file.commit for file, _ in cells.values()})
-    columns: dict[str, list[Any]] = {name: [] for name in ("solver", "dataset", "commit", "status", "reason", "runs")}
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("solver", "dataset", "commit", "formulation", "status", "reason", "runs")
+    }
     columns.update({name: [] for name in (*FIGURES, *_FACTS, "spread")})
     if costs:
         columns.update({"seconds_to": [], "kernel_evaluations_to": []})
@@ -172,6 +180,7 @@ def table(cells: dict[Cell, tuple[RecordFile, list[Record]]], *, costs: bool) ->
         columns["solver"].append(of_solver[solver])
         columns["dataset"].append(of_dataset[dataset])
         columns["commit"].append(of_commit[file.commit])
+        columns["formulation"].append(next((run["formulation"] for run in runs if run.get("formulation")), None))
         columns["status"].append(_status(runs))
         columns["reason"].append(_reason(runs))
         columns["runs"].append(len(runs))

@@ -126,8 +126,6 @@ def _slim(record: Record, cell: Cell) -> Record:
     for name, value in kept.items():
         if isinstance(value, float):
             kept[name] = numbers.rounded(value)
-    if "trace" in kept:
-        kept["trace"] = traces.thinned(kept["trace"])
     if "reason" in kept:
         kept["reason"] = str(kept["reason"])[:LONGEST_REASON]
     kept["solver"], kept["dataset"] = cell
@@ -239,6 +237,9 @@ def _write(collection: _Collection, into: Configuration, summary: Summary, hashe
             merged[cell], older = naming.counting(_unique(runs))
             summary.older += older
         records = [record for runs in merged.values() for record in runs]
+        for record in records:
+            if "trace" in record:
+                record["trace"] = traces.thinned(record["trace"])
         newest = max(str(record.get("measured_at")) for record in records)
         file = RecordFile(commit, place.commit.time, place.machine, file.environment, newest, records)
         file.write(into.records_dir)

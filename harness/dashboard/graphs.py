@@ -7,7 +7,6 @@ is minutes; a series that never changes, as most counts, needs no search for ste
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +33,35 @@ def steps_of(series: Series) -> Steps | None:
     return [(first, known[-1][0] + 1, value, value, 0.0)]
 
 
+def _known(values: Sequence[Any]) -> list[Any]:
+    return [None if value is None or value != value else value for value in values]
+
+
+def compact(points: Sequence[tuple[int, Any]]) -> str:
+    """Return revisions and values as JSON, six digits and no spaces: on a large site numbers are most of the bytes."""
+    written: dict[Any, str] = {None: "null"}
+
+    def number(value: Any) -> str:
+        text = written.get(value)
+        if text is None:
+            text = "null" if value != value else _shortest(value)
+            written[value] = text
+        return text
+
+    lines = []
+    for revision, value in points:
+        is_list = isinstance(value, (list, tuple))
+        lines.append(f"[{revision},[{','.join(map(number, value))}]]" if is_list else f"[{revision},{number(value)}]")
+    return f"[{','.join(lines)}]"
+
+
+def _shortest(value: float) -> str:
+    short = f"{value:.6g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
+    whole = short.rstrip("0") if "." not in short and "e" not in short else short
+    zeros = len(short) - len(whole)
+    return f"{whole}e{zeros}" if zeros > 2 and whole not in ("", "-") else short
+
+
 def _worthless(weight: Any) -> bool:
     return weight is not None and weight <= 0
 
@@ -56,8 +84,25 @@ class QuickGraph(Graph):
     def get_data(self) -> list[Any]:
         """Return revision, values and weights in order, without missing ends."""
         if self._data is None:
-            self._data = super().get_data()
+            self._data = self._plain_data() if self._is_plain() else super().get_data()
         return self._data
+
+    def _is_plain(self) -> bool:
+        """Return whether each revision was measured at most once, as in every exported result: there is no mean to take."""
+        return (
+            self.n_series is not None and not self.scalar_series and all(len(v) <= 1 for v in self.data_points.values())
+        )
+
+    def _plain_data(self) -> list[Any]:
+        nothing = [None] * self.n_series
+        points = []
+        for revision, values in sorted(self.data_points.items()):
+            weights = self.data_weights[revision]
+            points.append(
+                (revision, _known(values[0]) if values else nothing, _known(weights[0]) if weights else nothing)
+            )
+        measured = [i for i, (_, values, _) in enumerate(points) if any(value is not None for value in values)]
+        return points[measured[0] : measured[-1] + 1] if measured else []
 
     def series(self) -> list[Series]:
         """Return revision, value and weight of each series, one list a combination of parameters."""
@@ -78,8 +123,7 @@ class QuickGraph(Graph):
         """Write the values by revision, as the pages read them, without spaces."""
         target = Path(html_dir, f"{self.path}.json")
         target.parent.mkdir(parents=True, exist_ok=True)
-        values = [point[:2] for point in self.get_data()]
-        target.write_text(json.dumps(values, separators=(",", ":")), encoding="utf-8")
+        target.write_text(compact([point[:2] for point in self.get_data()]), encoding="utf-8")
 
 
 class QuickGraphs(GraphSet):

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 PREFIX = "grid."
 BENCHMARK_VERSION = "1"  # asv hides results of another version: it changes when a figure changes its meaning
+_NO_RUN = ("skipped", "absent")
+_NOT_RUN = (float("nan"), None)  # asv's n/a
 LEAST_GAP = 1e-9  # below, a gap is rounding, and a multiple of it no regression
 
 
@@ -34,6 +36,7 @@ class Number:
 
     of : the figure of one run, None if the run has none
     samples : asv keeps the runs of a cell as samples, and tells noise from change by them
+    digits : what the figure is worth; more would only fill the site
     """
 
     name: str
@@ -42,6 +45,7 @@ class Number:
     of: Callable[[Record], float | None]
     type: str = "track"
     samples: bool = False
+    digits: int = 6
 
 
 def _figure(name: str) -> Callable[[Record], float | None]:
@@ -63,20 +67,20 @@ def _gap(record: Record) -> float | None:
 
 
 NUMBERS = (
-    Number("time_fit", "seconds inside the solver", "seconds", _figure("fit_seconds"), "time", samples=True),
-    Number("peakmem_fit", "peak memory of the run", "bytes", _figure("peak_rss_bytes"), "memory"),
+    Number("time_fit", "seconds inside the solver", "seconds", _figure("fit_seconds"), "time", samples=True, digits=4),
+    Number("peakmem_fit", "peak memory of the run", "bytes", _figure("peak_rss_bytes"), "memory", digits=4),
     Number("track_kernel_evaluations", "kernel evaluations", "evaluations", _figure("kernel_evaluations")),
     Number("track_support_vectors", "support vectors", "vectors", _figure("support_vectors")),
     Number("track_core_set_size", "core set size", "points", _figure("core_set_size")),
-    Number("track_test_error_pct", "test error in per cent", "%", _error),
-    Number("track_relative_gap", "certified relative gap", "", _gap),
+    Number("track_test_error_pct", "test error in per cent", "%", _error, digits=4),
+    Number("track_relative_gap", "certified relative gap", "", _gap, digits=3),
 )
 FAILURES = Number("track_failed", "share of runs that failed", "", _figure("status"))
 
 
-def rounded(value: float) -> float | int:
-    """Return six significant digits, whole numbers as such: more no measurement has, and they would fill the site."""
-    short = float(f"{value:.6g}")
+def rounded(value: float, digits: int = 6) -> float | int:
+    """Return a few significant digits, whole numbers as such."""
+    short = float(f"{value:.{digits}g}")
     return int(short) if short.is_integer() and abs(short) < 1e15 else short
 
 
@@ -127,16 +131,32 @@ def add_results(results: Any, cells: Mapping[Cell, list[Record]], started: Any) 
 
 
 def _value(number: Number, records: list[Record] | None) -> tuple[float | None, list[float] | None]:
-    if not records or all(record.get("status") in ("skipped", "absent") for record in records):
-        return float("nan"), None
+    if not records:
+        return _NOT_RUN
+    if len(records) > 1:
+        return _value_of_many(number, records)
+    status = records[0].get("status")
+    if status in _NO_RUN:
+        return _NOT_RUN
+    if number is FAILURES:
+        return int(status in FAILED), None
+    if status not in MEASURED:
+        return None, None
+    value = number.of(records[0])
+    return _NOT_RUN if value is None else (rounded(value, number.digits), None)
+
+
+def _value_of_many(number: Number, records: list[Record]) -> tuple[float | None, list[float] | None]:
+    if all(record.get("status") in _NO_RUN for record in records):
+        return _NOT_RUN
     if number is FAILURES:
         return rounded(sum(record.get("status") in FAILED for record in records) / len(records)), None
     measured = [record for record in records if record.get("status") in MEASURED]
     found = [value for record in measured if (value := number.of(record)) is not None]
     if not found:
-        return (float("nan") if measured else None), None
-    runs = [rounded(value) for value in found] if number.samples and len(found) > 1 else None
-    return rounded(median(found)), runs
+        return _NOT_RUN if measured else (None, None)
+    runs = [rounded(value, number.digits) for value in found] if number.samples and len(found) > 1 else None
+    return rounded(median(found), number.digits), runs
 
 
 def remember(file: Path, solvers: Iterable[str], datasets: Iterable[str]) -> tuple[list[str], list[str]]:

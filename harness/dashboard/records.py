@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
-from harness.run.store import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,7 +64,7 @@ class RecordFile:
             "records": self.records,
         }
         target = folder / self.name
-        write_text(target, json.dumps(clean(content), allow_nan=False, separators=(",", ":")))
+        write_text(target, json.dumps(content, allow_nan=False, separators=(",", ":")))
         return target
 
 

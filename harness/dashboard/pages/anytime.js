@@ -53,7 +53,8 @@ function paint(places, curves, { cost, quality, look, chosen }) {
   const ends = [];
   for (const { solver, points: own } of curves) {
     const path = own.map((p) => [x(p.x), y(p.y)]);
-    chart.curve(path, look, solver, d3.curveStepAfter); // between two points the older model is all that is certified
+    chart.keepClear(path.flatMap(([px, py], i) => (i ? [[px, path[i - 1][1]], [px, py]] : [[px, py]])));
+    chart.curve(path, look, solver, d3.line().curve(d3.curveStepAfter)); // between two points the older model is all that is certified
     own.forEach((p, i) => {
       chart.point({
         x: path[i][0], y: path[i][1], area: i === own.length - 1 ? 64 : 22, solver, look, data: { dataset: chosen, x: p.x, y: p.value },
@@ -62,7 +63,8 @@ function paint(places, curves, { cost, quality, look, chosen }) {
     });
     ends.push({ x: path.at(-1)[0], y: path.at(-1)[1], solver, best: own.at(-1).y });
   }
-  chart.ends(ends.sort((a, b) => a.best - b.best));
+  ends.sort((a, b) => a.best - b.best);
+  chart.ends(chart.labels(ends.map((end) => ({ ...end, radius: 5 }))));
   const rows = curves.flatMap(({ solver, points: own }) => own.map((p) => ({ solver, ...p })));
   places.below.replaceChildren(alternative([
     { title: "Solver", value: (p) => p.solver },

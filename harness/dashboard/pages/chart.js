@@ -37,7 +37,7 @@ export class Chart {
     this.width = Math.max(300, Math.min(1200, target.clientWidth || 300));
     this.narrow = this.width < 560;
     this.height = this.narrow ? Math.min(height, 380) : height;
-    this.box = { left: this.narrow ? 52 : 64, right: this.width - (this.narrow ? 12 : right), top: 26, bottom: this.height - 44 };
+    this.box = { left: this.narrow ? 62 : 72, right: this.width - (this.narrow ? 12 : right), top: 26, bottom: this.height - 44 };
     this.svg = d3.create("svg").attr("viewBox", `0 0 ${this.width} ${this.height}`).attr("width", this.width).attr("height", this.height)
       .attr("role", "group").attr("aria-label", `${label}. Arrow keys go from point to point.`);
     target.replaceChildren(this.svg.node());
@@ -59,8 +59,8 @@ export class Chart {
     this.svg.append("text").attr("class", "title").attr("x", 4).attr("y", 14).text(`↑ ${titles.y}`);
   }
 
-  curve(points, look, solver, shape = d3.curveLinear) {
-    return this.svg.append("path").attr("class", "curve").attr("data-solver", solver).attr("d", d3.line().curve(shape)(points))
+  curve(points, look, solver, line = d3.line()) {
+    return this.svg.append("path").attr("class", "curve").attr("data-solver", solver).attr("d", line(points))
       .style("stroke", look.colour(solver)).attr("stroke-dasharray", look.dash(solver));
   }
 
@@ -107,6 +107,18 @@ export class Chart {
     next.element.focus();
   }
 
+  /* No label may lie on this line: small boxes along it are taken. */
+  keepClear(corners) {
+    d3.pairs(corners, ([ax, ay], [bx, by]) => {
+      const parts = ax === bx || ay === by ? 1 : Math.ceil(Math.hypot(bx - ax, by - ay) / 6);
+      for (let i = 0; i < parts; i += 1) {
+        const [x0, x1] = [ax + ((bx - ax) * i) / parts, ax + ((bx - ax) * (i + 1)) / parts];
+        const [y0, y1] = [ay + ((by - ay) * i) / parts, ay + ((by - ay) * (i + 1)) / parts];
+        this.taken.push([Math.min(x0, x1) - 1, Math.min(y0, y1) - 1, Math.max(x0, x1) + 1, Math.max(y0, y1) + 1]);
+      }
+    });
+  }
+
   words(text) {
     const short = text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
     Chart.pen ??= document.createElement("canvas").getContext("2d");
@@ -119,15 +131,15 @@ export class Chart {
       .attr("text-anchor", anchor).text(text);
   }
 
-  /* Labels beside points, the first ones first: where there is no free place beside or near it, a point has none. */
+  /* Labels beside points, the first ones first; returns the points beside or near which there is no free place. */
   labels(points) {
     const { left, right, top, bottom } = this.box;
     const boxes = this.points.map(({ x, y, radius }) => [x - radius, y - radius, x + radius, y + radius]);
     const free = (box) => box[0] >= left && box[2] <= right + 6 && box[1] >= top - 12 && box[3] <= bottom
       && ![...boxes, ...this.taken].some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1]);
-    for (const { x, y, radius, solver } of points) {
+    return points.filter(({ x, y, radius, solver }) => {
       const { short, width } = this.words(solver);
-      const places = [6, 16, 30, 46].flatMap((far) => [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [1, 1], [-1, -1], [-1, 1]].map(([dx, dy]) => ({ dx, dy, far })));
+      const places = (this.narrow ? [6, 16] : [6, 16, 30, 46]).flatMap((far) => [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [1, 1], [-1, -1], [-1, 1]].map(([dx, dy]) => ({ dx, dy, far })));
       for (const { dx, dy, far } of places) {
         const start = dx > 0 ? x + radius + far - 2 : dx < 0 ? x - radius - far + 2 - width : x - width / 2;
         const middle = y + dy * (radius + far + (dx ? -2 : 3));
@@ -136,12 +148,15 @@ export class Chart {
         this.taken.push(box);
         if (far > 6) {
           const end = dx > 0 ? start - 1 : dx < 0 ? start + width + 1 : start + width / 2;
-          this.svg.append("path").attr("class", "lead").attr("d", `M${x + dx * radius},${y + dy * radius}L${end},${middle - (dx ? 0 : dy * 6)}`);
+          const lead = [[x + dx * radius, y + dy * radius], [end, middle - (dx ? 0 : dy * 6)]];
+          this.svg.append("path").attr("class", "lead").attr("d", d3.line()(lead));
+          this.keepClear(lead);
         }
         this.write(short, start, middle + 4, solver);
-        break;
+        return false;
       }
-    }
+      return true;
+    });
   }
 
   /* Labels at the right ends of curves, moved apart; as many as there is room for, the first ones first. */

@@ -1,6 +1,6 @@
 /* Core-set size against 1/epsilon: the bound of the theory, and what was needed. */
 
-import { Chart, roomFor, scale } from "./chart.js";
+import { Chart, scale } from "./chart.js";
 import { alternative, choice, legend } from "./parts.js";
 import { hidden, measured } from "./store.js";
 import { known, text } from "./units.js";
@@ -29,7 +29,7 @@ export function draw({ rows, solvers, look, values, places }) {
 function paint(places, shown, { look, chosen }) {
   const points = shown.map((row) => ({ row, solver: row.solver, x: 1 / row.epsilon, y: row.core_set_size }));
   const families = d3.groups(points, (p) => family(p.solver));
-  const chart = new Chart(places.figure, { height: 480, right: roomFor(points.map((p) => p.solver)), label: `Core-set size against 1/epsilon on ${chosen}` });
+  const chart = new Chart(places.figure, { height: 480, right: 90, label: `Core-set size against 1/epsilon on ${chosen}` });
   const { left, right, top, bottom } = chart.box;
   const x = scale(points.map((p) => p.x), true, [left, right]);
   const y = scale(points.map((p) => p.y), true, [bottom, top]);
@@ -38,7 +38,10 @@ function paint(places, shown, { look, chosen }) {
   if (low < high) chart.svg.append("path").attr("class", "guide").attr("d", d3.line()([[x(low), y(low)], [x(high), y(high)]]));
   for (const [, members] of families) {
     members.sort((a, b) => a.x - b.x);
-    if (members.length > 1) chart.curve(members.map((p) => [x(p.x), y(p.y)]), look, members[0].solver);
+    if (members.length < 2) continue;
+    const path = members.map((p) => [x(p.x), y(p.y)]);
+    chart.keepClear(path);
+    chart.curve(path, look, members[0].solver);
   }
   for (const p of points) {
     chart.point({

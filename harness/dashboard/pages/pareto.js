@@ -55,6 +55,7 @@ function paint(places, points, { cost, error, look, chosen }) {
   const steps = best.flatMap((p, i) => (i ? [[x(p.x), y(best[i - 1].y)], [x(p.x), y(p.y)]] : [[x(p.x), top], [x(p.x), y(p.y)]]));
   steps.push([right, y(best.at(-1).y)]);
   chart.svg.append("path").attr("class", "front").attr("d", d3.line()(steps));
+  chart.keepClear(steps);
   const most = d3.max(points, (p) => p.row.support_vectors) || 1;
   const area = (p) => 40 + 300 * ((p.row.support_vectors || 0) / most);
   const ordered = [...points].sort((a, b) => area(b) - area(a)); // small marks over large ones

@@ -17,6 +17,11 @@ export function make(tag, attributes = {}, ...children) {
   return element;
 }
 
+/* A name that a narrow column may break after a bracket or a comma, not in the middle of a word. */
+export function breakable(name) {
+  return make("span", {}, ...name.split(/(?<=[\[,(])/).flatMap((piece) => [document.createElement("wbr"), piece]));
+}
+
 /* Colour, shape and dashes of each solver: by its place among all names, so the same on every page. */
 export class Look {
   constructor(solvers) {
@@ -49,7 +54,8 @@ export function tick(title, name, on) {
 export function legend(target, look, solvers, present) {
   const off = hidden();
   const list = make("ul");
-  for (const solver of solvers) {
+  const ordered = [...solvers.filter((name) => present.has(name)), ...solvers.filter((name) => !present.has(name))];
+  for (const solver of ordered) {
     const mark = d3.create("svg").attr("width", 26).attr("height", 14).attr("viewBox", "-13 -7 26 14").attr("aria-hidden", "true");
     mark.append("line").attr("x1", -12).attr("x2", 12).attr("stroke-width", 1.8).style("stroke", look.colour(solver)).attr("stroke-dasharray", look.dash(solver));
     mark.append("path").attr("d", look.shape(solver, 60)).style("fill", look.colour(solver));

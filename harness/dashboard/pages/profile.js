@@ -3,7 +3,7 @@
 import { Chart, roomFor, scale } from "./chart.js";
 import { alternative, choice, legend, tick } from "./parts.js";
 import { hidden } from "./store.js";
-import { FIGURES, known, text } from "./units.js";
+import { known, text, tick as tickText } from "./units.js";
 
 export const title = "Performance profiles";
 
@@ -22,15 +22,18 @@ export function ratios(cells, solvers, datasets) {
 }
 
 export function draw({ rows, solvers, index, look, values, places }) {
-  const certified = rows.filter((row) => row.seconds_to);
+  const formulations = d3.rollups(rows.filter((row) => row.seconds_to), (found) => found.length, (row) => row.formulation ?? "").sort((a, b) => b[1] - a[1]);
+  const formulation = formulations.some(([name]) => name === values.get("problem")) ? values.get("problem") : formulations[0]?.[0];
+  const asked = rows.filter((row) => (row.formulation ?? "") === formulation); // solvers of other problems would only be noise
+  const certified = asked.filter((row) => row.seconds_to);
   if (!certified.length) return places.empty("No run of this choice has a certified gap; traces are kept for the newest measurement of each cell.");
   const cost = values.get("cost") === "kernel_evaluations" ? "kernel_evaluations" : "seconds";
-  const target = Math.min(index.targets.length - 1, Math.max(0, Number(values.get("target") ?? 2)));
-  const common = values.get("common") !== "0";
+  const usual = d3.max([0, 1, 2], (i) => (certified.some((row) => known(row[`${cost}_to`]?.[i])) ? i : 0));
+  const target = Math.min(index.targets.length - 1, Math.max(0, Number(values.get("target") ?? usual)));
   places.controls.append(
-    choice("Certified relative gap at most", "target", index.targets.map((value, i) => [String(i), text(value, "gap")]), String(target)),
+    choice("Problem", "problem", formulations.map(([name, cells]) => [name, `${name || "unknown"} (${cells} cells)`]), formulation),
+    choice("Certified relative gap at most", "target", index.targets.map((value, i) => [String(i), tickText(value, "gap")]), String(target)),
     choice("Cost", "cost", Object.entries(COSTS).map(([name, [label]]) => [name, label]), cost),
-    tick("only data sets that every shown solver was run on", "common", common),
   );
   legend(places.legend, look, solvers, new Set(certified.map((row) => row.solver)));
   const off = hidden();
@@ -45,10 +48,12 @@ export function draw({ rows, solvers, index, look, values, places }) {
     if (spent && known(spent[target])) reached.set(`${row.solver}\n${row.dataset}`, spent[target]);
   }
   // A run that failed before there was a gap is a run that did not reach it.
-  for (const row of rows) if (run.has(row.solver) && !/^(skipped|absent)/.test(row.status)) run.get(row.solver).add(row.dataset);
+  for (const row of asked) if (run.has(row.solver) && !/^(skipped|absent)/.test(row.status)) run.get(row.solver).add(row.dataset);
   const shown = [...run.keys()].sort((a, b) => a.localeCompare(b));
   const all = [...new Set([...run.values()].flatMap((names) => [...names]))];
   const both = all.filter((dataset) => shown.every((solver) => run.get(solver).has(dataset)));
+  const common = values.has("common") ? values.get("common") !== "0" : both.length * 2 >= all.length;
+  places.controls.append(tick("only data sets that every shown solver was run on", "common", common));
   const used = common ? both : all;
   const found = ratios(reached, shown, used);
   const number = found.size ? found.values().next().value.length : 0;

@@ -20,6 +20,7 @@ export function rows(table, figures) {
   const names = [...figures, "status", "reason", "runs", "n_train", "n_features", "n_test", "spread", "seconds_to", "kernel_evaluations_to"];
   return Array.from({ length: table.rows }, (_, i) => {
     const row = { solver: solvers[columns.solver[i]], dataset: datasets[columns.dataset[i]], commit: commits[columns.commit[i]] };
+    row.formulation = columns.formulation ? columns.formulation[i] : null;
     for (const name of names) row[name] = columns[name] ? columns[name][i] : null;
     return row;
   });

@@ -69,7 +69,7 @@ export function text(value, unit) {
 /* The same for the marks of an axis: no digits that are always zero. */
 export function tick(value, unit) {
   if (unit === "%") return `${Number((100 * value).toPrecision(6))} %`;
-  if (unit === "gap") return value > 0 && value < 1e-3 ? power(Math.round(Math.log10(value))) : String(value);
+  if (unit === "gap") return value > 0 && value < 0.0015 ? power(Math.round(Math.log10(value))) : String(value);
   if (unit === "ratio") return `${value}×`;
   return FORMS[unit](value).replace(/\.0+(?= |$)/, "").replace(/(\.\d*[1-9])0+(?= |$)/, "$1");
 }
