@@ -12,6 +12,7 @@ GRID: dict[str, Any] = json.loads((Path(__file__).resolve().parents[1] / "grid.j
 SOLVERS = [entry["name"] for entry in GRID["solvers"]]
 DATASETS = [entry["name"] for entry in GRID["datasets"]]
 PARAMS = [SOLVERS, DATASETS]  # plain names from a committed file: asv's values stand under them for all commits
+VERSION = str(GRID["version"])  # asv compares what is of the same version
 TIME_LIMIT = float(GRID["timeout_seconds"])
 
 
@@ -46,7 +47,8 @@ class Bench:
 
             self.registry = load_registry([])
             share_registry(self.registry)
-            self.workbench = Workbench(self.registry)
+            # a workbench keeps one data set; forked children shall find each loaded
+            self._benches = {name: Workbench(self.registry) for name in DATASETS}
         except ImportError as error:
             raise Absent(f"the harness of this commit has no run that could be measured: {error}") from error
         self._specs: dict[tuple[str, str], Any] = {}
@@ -60,8 +62,18 @@ class Bench:
         Absent, Faulty : with the reason
         """
         if (solver, dataset) not in self._specs:
-            self._specs[solver, dataset] = self._stated(entry("solvers", solver), entry("datasets", dataset))
+            self._specs[solver, dataset] = self._spec(entry("solvers", solver), entry("datasets", dataset))
         return self._specs[solver, dataset]
+
+    def stated(self, solver: str, dataset: str) -> tuple[Any, Any, Any, Any]:
+        """Return a cell's spec, its data, its solver and a fresh problem: no value cached, none counted.
+
+        Raises
+        ------
+        Absent, Faulty : with the reason
+        """
+        spec, workbench = self.spec(solver, dataset), self._benches[dataset]
+        return spec, workbench.dataset(spec), workbench.solver(spec), workbench.problem(spec)
 
     def source(self, dataset: str) -> tuple[Any, Any]:
         """Return a data set's source and its data."""
@@ -78,7 +90,7 @@ class Bench:
                 raise Faulty(f"data set '{dataset}' could not be loaded: {type(error).__name__}: {error}") from error
         return self._sources[dataset]
 
-    def _stated(self, solver: dict[str, Any], dataset: dict[str, Any]) -> Any:
+    def _spec(self, solver: dict[str, Any], dataset: dict[str, Any]) -> Any:
         try:
             from harness.errors import UsageError
             from harness.parameters import values_of

@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 _KEPT = 12  # folders of about 20 MB; the longest unused go first
-_NO_MACHINE_CODE = ("cli", "report", "dashboard", "testing")  # parts of the host that nothing compiled can call
+_NO_MACHINE_CODE = ("cli", "dashboard", "datasets", "report", "run", "testing")  # nothing compiled can call these
 _MANIFEST = "packages.json"
 
 

@@ -9,7 +9,7 @@ import datetime
 import json
 import os
 import platform
-import queue
+import re
 import subprocess
 import threading
 from pathlib import Path
@@ -33,9 +33,16 @@ def measured() -> dict[tuple[str, str], Record]:
     """Fit every chosen cell once and return the records; one that could not be fitted says why."""
     records: dict[tuple[str, str], Record] = {}
     specs: dict[tuple[str, str], Any] = {}
+    facts: dict[tuple[str, str], Record] = {}
     for cell in cells.chosen():
         try:
-            specs[cell] = cells.bench().spec(*cell)
+            specs[cell], data, solver, _ = cells.bench().stated(*cell)
+            facts[cell] = {
+                "label": solver.label,
+                "n_train": int(data.x_train.shape[0]),
+                "n_features": int(data.x_train.shape[1]),
+                "n_test": int(data.x_test.shape[0]),
+            }
         except cells.Absent as error:
             records[cell] = _without_fit(cell, "absent", str(error))
         except cells.Faulty as error:
@@ -43,7 +50,7 @@ def measured() -> dict[tuple[str, str], Record]:
         except Exception as error:  # the commit itself is broken
             records[cell] = _without_fit(cell, "error", f"{type(error).__name__}: {error}")
     records.update(_fitted(specs))
-    ordered = {cell: records[cell] for cell in cells.chosen()}
+    ordered = {cell: {**records[cell], **facts.get(cell, {})} for cell in cells.chosen()}
     _write(list(ordered.values()))
     return ordered
 
@@ -54,12 +61,25 @@ def _without_fit(cell: tuple[str, str], status: str, reason: str) -> Record:
 
 
 def _fitted(specs: dict[tuple[str, str], Any]) -> dict[tuple[str, str], Record]:
-    """Fit the cells, two solvers at a time, each by the harness's own worker with limits of time and memory."""
-    waiting: queue.SimpleQueue[list[tuple[str, str]]] = queue.SimpleQueue()
-    for solver in dict.fromkeys(solver for solver, _ in specs):
-        waiting.put([cell for cell in specs if cell[0] == solver])
+    """Fit the cells by two workers of the harness, which enforce limits of time and memory.
+
+    Which worker fits which plugin's solvers is always the same: a run's peak memory includes what its worker holds.
+    """
+    plugins = list(dict.fromkeys(spec.plugin for spec in specs.values()))
     records: dict[tuple[str, str], Record] = {}
-    threads = [threading.Thread(target=_serve, args=(core, waiting, specs, records)) for core in _cores()]
+    cores = sorted(os.sched_getaffinity(0))
+    shares = [plugins[place::_JOBS] for place in range(_JOBS)]
+    threads = [
+        threading.Thread(
+            target=_serve,
+            args=(
+                cores[place % len(cores)],
+                {cell: spec for cell, spec in specs.items() if spec.plugin in share},
+                records,
+            ),
+        )
+        for place, share in enumerate(shares)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -67,46 +87,52 @@ def _fitted(specs: dict[tuple[str, str], Any]) -> dict[tuple[str, str], Record]:
     return records
 
 
-def _cores() -> list[int]:
-    return sorted(os.sched_getaffinity(0))[:_JOBS]
-
-
-def _serve(
-    core: int,
-    waiting: queue.SimpleQueue[list[tuple[str, str]]],
-    specs: dict[tuple[str, str], Any],
-    records: dict[tuple[str, str], Record],
-) -> None:
-    from harness.run.pool import Pool
-
-    while True:
-        try:
-            group = waiting.get_nowait()
-        except queue.Empty:
-            return
-        pool = Pool([core], machine_code.folder(), threading.Event())
-        try:
-            for cell in group:
-                records[cell] = _one(pool, cell, specs[cell])
-        finally:
-            pool.close()
-
-
-def _one(pool: Any, cell: tuple[str, str], spec: Any) -> Record:
+def _serve(core: int, specs: dict[tuple[str, str], Any], records: dict[tuple[str, str], Record]) -> None:
+    worker = _Worker(core)
     try:
-        outcome = pool.run(spec)
+        for cell, spec in specs.items():
+            records[cell] = _one(worker, cell, spec)
+    finally:
+        worker.close()
+
+
+class _Worker:
+    """A worker process of the harness, which forks a child for each run; started anew when it died."""
+
+    def __init__(self, core: int) -> None:
+        self._core = core
+        self._process: Any = None
+
+    def run(self, spec: Any) -> Record:
+        from harness.run.pool import WorkerDied, WorkerProcess
+
+        reason = ""
+        for _ in range(2):
+            if self._process is None:
+                self._process = WorkerProcess(spec, [self._core], machine_code.folder())
+            try:
+                return dict(self._process.run(spec, threading.Event()))
+            except WorkerDied as error:
+                self.close()
+                reason = str(error)
+        return {"status": "crashed", "reason": f"{reason} (twice)"}
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+
+def _one(worker: _Worker, cell: tuple[str, str], spec: Any) -> Record:
+    try:
+        outcome = worker.run(spec)
     except Exception as error:
         return _without_fit(cell, "error", f"{type(error).__name__}: {error}")
-    data = cells.bench().source(cell[1])[1]
     return {
         "solver": cell[0],
         "dataset": cell[1],
-        "label": cells.bench().workbench.solver(spec).label,
         **{name: getattr(spec, name) for name in ASKED},
         **{name: outcome.get(name) for name in MEASURED},
-        "n_train": int(data.x_train.shape[0]),
-        "n_features": int(data.x_train.shape[1]),
-        "n_test": int(data.x_test.shape[0]),
         "trace": outcome.get("trace") or [],
     }
 
@@ -129,9 +155,10 @@ def _write(records: list[Record]) -> None:
         "measured_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "records": records,
     }
-    target = Path(folder) / f"{commit}-{environment}-{machine}.json"
+    name = "-".join(re.sub(r"[^A-Za-z0-9._-]+", "_", part) for part in (commit, environment, machine))
+    target = Path(folder) / f"{name}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_suffix(f".{os.getpid()}.tmp")
+    unfinished = target.with_name(f"{name}.{os.getpid()}.tmp")
     unfinished.write_text(json.dumps(content, indent=1) + "\n")
     unfinished.replace(target)
 

@@ -6,12 +6,12 @@ the child lived, so that a solver that crashes or hangs costs its own cells and 
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
 import time
 from pathlib import Path
-from typing import Any
 
 from . import cells, machine_code
 
@@ -25,52 +25,66 @@ def prepare() -> None:
         bench = cells.bench()
     except Exception:
         return
-    specs = _first_cells(bench)
-    lived = _tried(bench, [solver for solver in specs if not _mark(solver).exists()], specs)
+    cells_of = _first_cells(bench)
+    lived = _tried(bench, [solver for solver in cells_of if not _mark(solver).exists()], cells_of)
     for solver in lived:
         _mark(solver).touch()
-    for solver, spec in specs.items():
+    for solver, cell in cells_of.items():
         if _mark(solver).exists():
-            warm_up(bench, spec)
+            warm_up(bench, cell)
+    _load(bench)
     gc.collect()
     gc.freeze()  # a collection in a child would touch, and so copy, every page of the server's
 
 
-def warm_up(bench: cells.Bench, spec: Any) -> None:
+def warm_up(bench: cells.Bench, cell: tuple[str, str]) -> None:
     """Compile what a cell's solver needs by a few points of its data."""
     from harness.run.execute import warm_up as compile_
 
-    bench.workbench.dataset(spec)
-    compile_(bench.workbench.solver(spec), bench.workbench.problem(spec))
+    _, _, solver, problem = bench.stated(*cell)
+    compile_(solver, problem)
 
 
-def _first_cells(bench: cells.Bench) -> dict[str, Any]:
+def _first_cells(bench: cells.Bench) -> dict[str, tuple[str, str]]:
     """Return one cell for each solver: all data of the grid are dense and take the same machine code."""
-    found: dict[str, Any] = {}
+    found: dict[str, tuple[str, str]] = {}
     for solver, dataset in cells.chosen():
         if solver not in found:
             try:
-                found[solver] = bench.spec(solver, dataset)
+                bench.spec(solver, dataset)
             except Exception:  # said where the cell is measured
                 continue
+            found[solver] = (solver, dataset)
     return found
+
+
+def _load(bench: cells.Bench) -> None:
+    """Have every data set in memory, and the norms of its points."""
+    loaded: set[str] = set()
+    for solver, dataset in cells.chosen():
+        if dataset not in loaded:
+            with contextlib.suppress(Exception):  # said where the cell is measured
+                bench.stated(solver, dataset)
+                loaded.add(dataset)
 
 
 def _mark(solver: str) -> Path:
     return machine_code.folder() / f"compiled-{solver}"
 
 
-def _tried(bench: cells.Bench, waiting: list[str], specs: dict[str, Any]) -> list[str]:
+def _tried(bench: cells.Bench, waiting: list[str], cells_of: dict[str, tuple[str, str]]) -> list[str]:
     """Compile each solver in a child of its own; return those whose child ended well."""
     lived: list[str] = []
     running: dict[int, tuple[str, float]] = {}
     while waiting or running:
-        busy = {specs[solver].plugin for solver, _ in running.values()}
-        # two solvers of one plugin have code in common, which both would compile
-        free = next((solver for solver in waiting if specs[solver].plugin not in busy), None)
-        if free is not None and len(running) < _JOBS:
+        busy = {cells.entry("solvers", solver)["plugin"] for solver, _ in running.values()}
+        if waiting and len(running) < _JOBS:
+            # two solvers of one plugin have code in common, which both would compile: rather another plugin's
+            free = next(
+                (solver for solver in waiting if cells.entry("solvers", solver)["plugin"] not in busy), waiting[0]
+            )
             waiting.remove(free)
-            running[_forked(bench, specs[free])] = (free, time.monotonic())
+            running[_forked(bench, cells_of[free])] = (free, time.monotonic())
             continue
         pid, status = os.waitpid(-1, os.WNOHANG)
         if pid in running:
@@ -85,12 +99,12 @@ def _tried(bench: cells.Bench, waiting: list[str], specs: dict[str, Any]) -> lis
     return lived
 
 
-def _forked(bench: cells.Bench, spec: Any) -> int:
+def _forked(bench: cells.Bench, cell: tuple[str, str]) -> int:
     pid = os.fork()
     if pid == 0:
         status = 1
         try:
-            warm_up(bench, spec)
+            warm_up(bench, cell)
             status = 0
         finally:
             os._exit(status)

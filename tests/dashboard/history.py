@@ -1,0 +1,222 @@
+"""A small git history of this repository's own code, with faults planted in some commits, and its measurement.
+
+Used by the tests of `harness dashboard run` and `check`, and by those that look at the site in a browser::
+
+    history = make_history(folder, ["clean", "slow", "uncached"])
+    measure(history)
+
+Its grid is small: three solvers that the plugins have and one that a commit adds, on two data sets, one of which a
+commit renames.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+MACHINE = "test-machine"
+SOLVERS = ("kernel-perceptron", "fw", "smo", "newcomer")
+DATASETS = ("twonorm", "banana", "half-moons")
+_TWO_COMMITS_APART = 86_400  # seconds
+
+GRID = {
+    "version": "1",
+    "timeout_seconds": 20,
+    "memory_bytes": 2**32,
+    "solvers": [
+        {"name": "kernel-perceptron", "plugin": "perceptron", "select": "kernel-perceptron[epochs=3]",
+         "formulation": "mistake-driven"},
+        {"name": "fw", "plugin": "fw", "select": "fw", "formulation": "l2-svc"},
+        {"name": "smo", "plugin": "smo", "select": "smo", "formulation": "c-svc"},
+        {"name": "newcomer", "plugin": "newcomer", "select": "newcomer", "formulation": "c-svc-nobias"},
+    ],
+    "datasets": [
+        {"name": name, "select": f"{source}[n=200,n_test=200]", "kernel": "rbf", "kernel_parameters": {"gamma": gamma},
+         "problem_parameters": {"C": 10.0, "chi": 10.0}}
+        for name, source, gamma in (("twonorm", "twonorm", 0.05), ("banana", "banana-like", 0.5),
+                                    ("half-moons", "half-moons", 0.5))
+    ],
+}  # fmt: skip
+
+_NEWCOMER = '''
+"""A solver that one commit adds: coordinate ascent on the dual of the SVM without a bias."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness import CSVCNoBias, Iterate, Solver, hookimpl
+
+
+@dataclass(frozen=True)
+class Newcomer(Solver):
+    """Coordinate ascent, a few passes."""
+
+    name = "newcomer"
+    solves = (CSVCNoBias,)
+
+    def iterates(self, problem, rng):
+        y, upper = problem.targets, problem.upper
+        dual_coef, scores, diagonal = np.zeros(problem.n), np.zeros(problem.n), problem.kernel.diagonal()
+        for epoch in range(3):
+            for i in rng.permutation(problem.n):
+                best = dual_coef[i] + (y[i] - scores[i]) / diagonal[i]
+                step = y[i] * np.clip(y[i] * best, 0.0, upper[i]) - dual_coef[i]
+                scores += step * problem.kernel.row(i)
+                dual_coef[i] += step
+            yield Iterate(dual_coef=dual_coef, done=epoch == 2)
+
+
+@hookimpl
+def harness_solvers():
+    return [Newcomer]
+'''
+
+
+def _edited(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert text.count(old) == 1, f"{path}: what is planted replaces {old!r}, found {text.count(old)} times"
+    path.write_text(text.replace(old, new))
+
+
+def slow_fw(tree: Path) -> None:
+    """Let fw do all its work twice: the first time, nothing is counted."""
+    _edited(
+        tree / "plugins/harness_fw/solvers.py",
+        '    name = "fw"\n',
+        '    name = "fw"\n\n    def iterates(self, problem, rng):\n        with problem.kernel.uncounted():\n'
+        "            for _ in super().iterates(problem.restrict(range(problem.n)), rng):\n                pass\n"
+        "        yield from super().iterates(problem, rng)\n",
+    )
+
+
+def uncached_smo(tree: Path) -> None:
+    """Let smo hold two kernel rows only: most of them are computed again and again."""
+    _edited(
+        tree / "plugins/harness_smo/rows.py",
+        "self.capacity = min(self.n, max(2, int(cache_mb * 2**20 / (8 * self.n))))",
+        "self.capacity = 2",
+    )
+
+
+def failing_perceptron(tree: Path) -> None:
+    """Let kernel-perceptron raise in the measured run."""
+    _edited(
+        tree / "plugins/harness_perceptron/solvers.py",
+        '    name: ClassVar[str] = "kernel-perceptron"\n',
+        '    name: ClassVar[str] = "kernel-perceptron"\n\n    def iterates(self, problem, rng):\n'
+        '        raise RuntimeError("planted")\n        yield\n',
+    )
+
+
+def renamed_dataset(tree: Path) -> None:
+    """Call banana-like half-moons."""
+    _edited(tree / "harness/datasets/generators.py", 'name = "banana-like"', 'name = "half-moons"')
+
+
+def newcomer(tree: Path) -> None:
+    """Add a plugin with a solver."""
+    package = tree / "plugins/harness_newcomer"
+    package.mkdir()
+    (package / "__init__.py").write_text(_NEWCOMER.lstrip())
+    entry = "[project.entry-points.harness]\n"
+    _edited(tree / "pyproject.toml", entry, f'{entry}newcomer = "harness_newcomer"\n')
+
+
+def without(plugin: str) -> Callable[[Path], None]:
+    """Return an edit that removes a plugin and its entry point."""
+
+    def edit(tree: Path) -> None:
+        shutil.rmtree(tree / f"plugins/harness_{plugin}")
+        _edited(tree / "pyproject.toml", f'{plugin} = "harness_{plugin}"\n', "")
+
+    return edit
+
+
+def documented(tree: Path) -> None:
+    """Change nothing that runs."""
+    (tree / "README.md").write_text((tree / "README.md").read_text() + "\nOne more line.\n")
+
+
+def broken_build(tree: Path) -> None:
+    """Make a tree that cannot be installed."""
+    _edited(tree / "pyproject.toml", 'version = "0.1.0"', "version = 1")
+
+
+COMMITS: Mapping[str, Sequence[Callable[[Path], None]]] = {
+    "early": (without("smo"), failing_perceptron),
+    "clean": (),
+    "documented": (documented,),
+    "slow": (slow_fw,),
+    "uncached": (uncached_smo,),
+    "planted": (slow_fw, uncached_smo),
+    "renamed": (renamed_dataset, newcomer),
+    "removed": (renamed_dataset, newcomer, without("fw")),
+    "broken": (broken_build,),
+}
+"""Commit -> what distinguishes its tree from this repository's."""
+
+
+@dataclass(frozen=True)
+class History:
+    """A repository and its commits by the names they have in `COMMITS`, oldest first."""
+
+    repository: Path
+    configuration: Path
+    commits: dict[str, str]
+
+
+def make_history(folder: Path, names: Sequence[str] = ("clean", "slow", "uncached")) -> History:
+    """Make a repository with these commits in a new folder; nothing is measured yet."""
+    tree = folder / "repository"
+    tree.mkdir(parents=True)
+    _git(tree, "init", "-q", "-b", "main")
+    commits: dict[str, str] = {}
+    for number, name in enumerate(names):
+        _fill(tree)
+        for edit in COMMITS[name]:
+            edit(tree)
+        _git(tree, "add", "-A")
+        moment = f"{1_700_000_000 + number * _TWO_COMMITS_APART} +0000"
+        _git(tree, "commit", "-q", "--allow-empty", "-m", name, GIT_AUTHOR_DATE=moment, GIT_COMMITTER_DATE=moment)
+        commits[name] = _git(tree, "rev-parse", "HEAD").strip()
+    return History(tree, tree / "asv.conf.json", commits)
+
+
+def measure(history: History, names: Sequence[str] = ()) -> None:
+    """Measure commits of a history, all if none is named, as `harness dashboard run` does."""
+    from harness.dashboard import configuration, measuring
+
+    bench = measuring.Bench.of(configuration.load(history.configuration), MACHINE)
+    for name in names or history.commits:
+        bench.measure([history.commits[name]])
+
+
+def _fill(tree: Path) -> None:
+    """Put this repository's code into the tree, in place of what is there."""
+    for old in tree.iterdir():
+        if old.name not in (".git", ".asv"):
+            shutil.rmtree(old) if old.is_dir() else old.unlink()
+    rubbish = shutil.ignore_patterns("__pycache__", "*.egg-info", "*.nbi", "*.nbc")
+    for name in ("harness", "plugins", "benchmarks/history"):
+        shutil.copytree(ROOT / name, tree / name, ignore=rubbish)
+    for name in ("pyproject.toml", "README.md", "LICENSE", "asv.conf.json", ".gitignore"):
+        shutil.copy(ROOT / name, tree / name)
+    (tree / "benchmarks/grid.json").write_text(json.dumps(GRID, indent=1))
+
+
+def _git(tree: Path, *arguments: str, **variables: str) -> str:
+    who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in
+           (("NAME", "A Tester"), ("EMAIL", "tester@example.org"))}  # fmt: skip
+    own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    settings = {**own, **who, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, **variables}
+    done = subprocess.run(
+        ["git", "-C", str(tree), *arguments], env=settings, capture_output=True, text=True, check=True
+    )
+    return done.stdout

@@ -1,0 +1,206 @@
+"""Commits are measured with their own code, and no number ever stands under another name."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.dashboard.conftest import MEASURED
+from tests.dashboard.history import DATASETS, MACHINE, ROOT, SOLVERS, History, make_history
+
+pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
+
+from harness.dashboard import configuration, measuring
+from harness.errors import UsageError
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # the first test measures the history
+
+FIGURES = {
+    "kernel_evaluations": "track_kernel_evaluations",
+    "core_set_size": "track_core_set_size",
+    "support_vectors": "track_support_vectors",
+}
+THERE = {
+    "early": {("fw", "twonorm"), ("fw", "banana"), ("kernel-perceptron", "twonorm"), ("kernel-perceptron", "banana")},
+    "clean": {(solver, dataset) for solver in SOLVERS[:3] for dataset in ("twonorm", "banana")},
+    "renamed": {(solver, dataset) for solver in SOLVERS for dataset in ("twonorm", "half-moons")},
+    "broken": set(),
+}
+"""The cells that a commit has; whether they work is another matter."""
+CELLS = [(solver, dataset) for solver in SOLVERS for dataset in DATASETS]
+
+
+def bench_of(history: History) -> measuring.Bench:
+    return measuring.Bench.of(configuration.load(history.configuration), MACHINE)
+
+
+@pytest.fixture(scope="module")
+def measured(history: History) -> dict[str, measuring.Measured]:
+    return {name: bench_of(history).measured(history.commits[name]) for name in MEASURED}
+
+
+def is_value(value: float | None) -> bool:
+    return value is not None and not math.isnan(value)
+
+
+@pytest.mark.parametrize("name", ["early", "clean", "renamed"])
+def test_a_cell_has_numbers_only_at_commits_that_have_the_cell(name: str, measured: dict[str, Any]) -> None:
+    found = measured[name]
+    for cell in CELLS:
+        status = found.records[cell]["status"]
+        works = cell in THERE[name] and not (name == "early" and cell[0] == "kernel-perceptron")
+        assert (status == "absent") == (cell not in THERE[name]), (cell, status, found.records[cell]["reason"])
+        assert (status == "ok") == works, (cell, status, found.records[cell]["reason"])
+        for benchmark in ("solvers.Fit.time_fit", "solvers.Fit.peakmem_fit", "solvers.Record.track_kernel_evaluations"):
+            assert is_value(found.values[benchmark, cell]) == works, (benchmark, cell)
+        failed = found.values["solvers.Record.track_failed", cell]
+        assert math.isnan(failed) if cell not in THERE[name] else failed == float(not works), cell
+
+
+@pytest.mark.parametrize("name", ["early", "clean", "renamed"])
+def test_each_number_is_that_of_the_cells_own_run(name: str, measured: dict[str, Any]) -> None:
+    found = measured[name]
+    for cell, record in found.records.items():
+        for field, benchmark in FIGURES.items():
+            value = found.values["solvers.Record." + benchmark, cell]
+            if record["status"] == "ok":
+                assert value == record[field], (cell, field)
+                assert record["label"].partition("[")[0] == cell[0]
+            else:
+                assert not is_value(value), (cell, field)
+
+
+def test_the_same_code_on_the_same_data_counts_the_same_at_every_commit(measured: dict[str, Any]) -> None:
+    """Under the new name of the data set stands what stood under the old one, and nothing else."""
+    counts = {
+        (name, cell): measured[name].values["solvers.Record.track_kernel_evaluations", cell]
+        for name in ("early", "clean", "renamed")
+        for cell in CELLS
+    }
+    for solver in ("fw", "smo", "kernel-perceptron"):
+        clean = counts["clean", (solver, "twonorm")]
+        assert clean == counts["renamed", (solver, "twonorm")]
+        assert counts["clean", (solver, "banana")] == counts["renamed", (solver, "half-moons")] != clean
+    for dataset in ("twonorm", "banana"):
+        assert counts["early", ("fw", dataset)] == counts["clean", ("fw", dataset)]
+    assert len({counts["clean", (solver, "twonorm")] for solver in SOLVERS[:3]}) == 3  # or nothing above says much
+
+
+def test_a_failing_solver_has_its_reason(measured: dict[str, Any]) -> None:
+    for dataset in ("twonorm", "banana"):
+        record = measured["early"].records["kernel-perceptron", dataset]
+        assert record["status"] == "error"
+        assert "planted" in record["reason"]
+
+
+def test_a_commit_that_cannot_be_installed_has_failures_only(measured: dict[str, Any]) -> None:
+    broken = measured["broken"]
+    assert all(value is None for value in broken.values.values())
+    assert {record["status"] for record in broken.records.values()} == {"error"}
+    assert set(broken.records) == set(CELLS)
+
+
+def test_the_records_are_what_the_pages_read(history: History) -> None:
+    from harness.dashboard.records import FIELDS, read_file
+
+    file = read_file(bench_of(history).record_file_of(history.commits["clean"]))
+    assert (file.commit, file.machine) == (history.commits["clean"], MACHINE)
+    assert file.commit_time == 1_700_086_400_000
+    run = next(record for record in file.records if (record["solver"], record["dataset"]) == ("fw", "twonorm"))
+    assert set(run) >= set(FIELDS)
+    assert run["trace"][-1]["reason"] == "end"
+    assert run["n_train"] == 200
+
+
+def test_nothing_of_the_checkout_is_imported(history: History) -> None:
+    """The newest commit that could be installed is there still: with its own modules and entry points."""
+    (env,) = [path for path in (history.repository / ".asv/env").iterdir() if path.is_dir()]
+    code = (
+        "import harness, importlib.metadata as m, json, sys; from harness.registry import load_registry\n"
+        "r = load_registry([])\n"
+        "print(json.dumps([harness.__file__, sorted(r.plugins), [p.module.__file__ for p in r.plugins.values()],"
+        " m.distribution('svm-harness').locate_file('').as_posix(), sorted(r.broken)]))"
+    )
+    done = subprocess.run([env / "bin/python", "-P", "-c", code], capture_output=True, text=True, check=True)
+    module, plugins, files, distribution, broken = json.loads(done.stdout)
+    current = env / "current"
+    assert current.resolve().name == history.commits["renamed"]
+    assert Path(module).parent.parent == current
+    assert all(Path(file).is_relative_to(current) for file in files if "harness_" in file)
+    assert Path(distribution) == current
+    assert "newcomer" in plugins
+    assert not broken
+
+
+def test_what_was_measured_is_skipped_and_the_users_home_stays_as_it_was(history: History, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "harness.cli.main", "dashboard", "run", "--machine", MACHINE]
+    command += ["--config", str(history.configuration), f"{history.commits['early']}..{history.commits['clean']}"]
+    environment = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert "1 of 1 commits were measured before" in done.stdout
+    assert not list(tmp_path.glob(".asv*"))
+    assert (history.repository / ".asv/machine.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("no-such", "has no commit 'no-such'"),
+        ("HEAD~1..no-such", "has no commit 'no-such'"),
+        ("HEAD..HEAD", "no commit in"),
+    ],
+)
+def test_a_range_that_names_nothing_is_a_sentence(history: History, text: str, sentence: str) -> None:
+    with pytest.raises(UsageError, match=sentence):
+        measuring.commits_of(configuration.load(history.configuration), text)
+
+
+def test_a_range_is_read_as_git_reads_it(tmp_path: Path) -> None:
+    made = make_history(tmp_path, ["clean", "documented", "uncached"])
+    configured = configuration.load(made.configuration)
+    assert measuring.commits_of(configured, "HEAD~2..HEAD") == [made.commits["documented"], made.commits["uncached"]]
+    assert measuring.commits_of(configured, "HEAD~1") == [made.commits["documented"]]
+
+
+def test_two_measurements_at_once_are_refused(history: History) -> None:
+    configured = configuration.load(history.configuration)
+    with (
+        measuring.locked(configured),
+        pytest.raises(UsageError, match="another harness dashboard"),
+        measuring.locked(configured),
+    ):
+        raise AssertionError("both hold the lock")
+
+
+def test_the_grid_is_appended_to_only() -> None:
+    """An entry that is removed, moved or changed would take its curve with it."""
+    try:
+        log = subprocess.run(
+            ["git", "log", "--format=%H", "--", "benchmarks/grid.json"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not in a git checkout")
+    now = json.loads((ROOT / "benchmarks/grid.json").read_text())
+    for commit in log.stdout.split():
+        shown = subprocess.run(
+            ["git", "show", f"{commit}:benchmarks/grid.json"], cwd=ROOT, capture_output=True, text=True, check=False
+        )
+        if shown.returncode != 0:  # a shallow clone
+            continue
+        before = json.loads(shown.stdout)
+        if before.get("version") != now["version"]:  # a new version begins new curves
+            continue
+        for kind in ("solvers", "datasets"):
+            assert now[kind][: len(before[kind])] == before[kind], f"{kind} of {commit[:8]} are not how the grid begins"
