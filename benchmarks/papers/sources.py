@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from harness import Dataset, DataSource, content_sha256, hookimpl, parameter
+from harness.datasets.generators import flipped
 from harness.registry import load_registry
 
 
@@ -59,10 +60,9 @@ class MnistNoise(DataSource):
 
     def load(self) -> Dataset:
         clean = _loaded(f"mnist[digit={self.digit}]" if self.n == 60_000 else f"mnist[digit={self.digit},n={self.n}]")
-        y = np.array(clean.y_train)
-        y[np.random.default_rng(self.noise_seed).permutation(len(y))[: round(self.noise * len(y))]] *= -1.0
+        y = flipped(clean.y_train, self.noise, self.noise_seed)
         # the clean data's checksum stands for the images: they are most of the bytes, and the same
-        sha256 = hashlib.sha256(f"{clean.sha256} {self.noise} {self.noise_seed}".encode()).hexdigest()
+        sha256 = hashlib.sha256(clean.sha256.encode() + y.tobytes()).hexdigest()
         return replace(clean, name=self.label, y_train=y, sha256=sha256)
 
 

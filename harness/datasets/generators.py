@@ -79,9 +79,14 @@ class Generator(DataSource):
         return "a smaller n_test" if self.n_test > self.n else "a smaller n"
 
 
-def flipped(y: Vector, share: float, rng: np.random.Generator) -> Vector:
+def flipped(y: Vector, share: float, seed: int) -> Vector:
     """Return a copy of (n,) labels with exactly round(share * n) of them, drawn at random, negated."""
-    y = y.copy()
+    import numpy as np
+
+    # a stream of its own: default_rng(seed).permutation(n) is also the order in which an online solver with the same
+    # seed visits the points, so the first of them would be exactly those with a wrong label
+    rng = np.random.default_rng([seed, 1])
+    y = np.array(y)
     y[rng.permutation(len(y))[: round(share * len(y))]] *= -1.0
     return y
 
@@ -181,12 +186,10 @@ class Checkerboard(Generator):
 
     def load(self) -> Dataset:
         """Return the drawn points; noise touches only the training labels."""
-        import numpy as np
-
         clean = Generator.load(self)
         if self.noise == 0:
             return clean
-        y = flipped(clean.y_train, self.noise, np.random.default_rng([self.seed, 1]))
+        y = flipped(clean.y_train, self.noise, self.seed)
         checksum = content_sha256(clean.x_train, y, clean.x_test, clean.y_test)
         return Dataset(self.label, clean.x_train, y, clean.x_test, clean.y_test, checksum, defaults=clean.defaults)
 

@@ -142,5 +142,5 @@ class Usps(RawSource):
             (np.ascontiguousarray(t[:, 1:]), np.where(t[:, 0] == self.digit, 1.0, -1.0)) for t in tables
         )
         if self.noise > 0:
-            y = flipped(y, self.noise, np.random.default_rng(self.noise_seed))
+            y = flipped(y, self.noise, self.noise_seed)
         return Parsed(x, y, x_test, y_test, defaults=rbf(gamma=2 / 256, c=10.0 if self.noise > 0 else 1000.0))
