@@ -51,9 +51,10 @@ def dataset_name(record: Mapping[str, Any]) -> str:
 
     A run that ended before its problem was known has the bare name; see `settle`.
     """
+    formulation = record.get("formulation")
     parts = (
         str(record.get("dataset") or "?"),
-        problem_text(record.get("formulation"), record.get("problem_parameters")),
+        problem_text(formulation, record.get("problem_parameters")) if formulation else "",
         kernel_text(record.get("kernel"), record.get("kernel_parameters")),
     )
     return ", ".join(part for part in parts if part)

@@ -76,10 +76,8 @@ def load(path: str | Path = FILE_NAME) -> Configuration:
         )
     try:
         read = load_json(str(path), Config.api_version, js_comments=True)
-        if not isinstance(read, dict):
-            raise UsageError(f"--config: {path} holds no JSON object; asv's manual describes the file.")
         config = Config.from_json(read)
-    except (UserError, ValueError, OSError) as error:
+    except (UserError, ValueError, TypeError, OSError) as error:  # TypeError: JSON, but no object
         raise UsageError(f"--config: {path} cannot be used: {' '.join(str(error).split())}") from None
     for name in _FOLDERS:
         setattr(config, name, str((path.parent / getattr(config, name)).resolve()))

@@ -125,7 +125,7 @@ def _slim(record: Record, cell: Cell) -> Record:
     kept = {name: value for name in FIELDS if (value := record.get(name)) not in (None, "", {}, [])}
     for name, value in kept.items():
         if isinstance(value, float):
-            kept[name] = numbers.rounded(value)
+            kept[name] = traces.upward(value, 6) if name == "relative_gap" else numbers.rounded(value)
     if "reason" in kept:
         kept["reason"] = str(kept["reason"])[:LONGEST_REASON]
     kept["solver"], kept["dataset"] = cell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
 from harness.dashboard.records import read_file
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 Point = dict[str, Any]
 
-TARGETS = tuple(10.0**-power for power in range(1, 7))
+TARGETS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 """The certified relative gaps that performance profiles are drawn for."""
 
 POINTS = 32
@@ -32,7 +33,11 @@ def thinned(trace: Sequence[Point], points: int = POINTS) -> list[Point]:
     else:
         wanted.update(range(len(trace)))
     return [
-        {name: _short(point[name]) for name in _FIGURES if is_number(point.get(name))}
+        {
+            name: upward(point[name]) if name == "relative_gap" else _short(point[name])
+            for name in _FIGURES
+            if is_number(point.get(name))
+        }
         for place, point in enumerate(trace)
         if place in wanted
     ]
@@ -40,6 +45,11 @@ def thinned(trace: Sequence[Point], points: int = POINTS) -> list[Point]:
 
 def _short(value: float) -> float | int:
     return value if isinstance(value, int) else float(f"{value:.4g}")
+
+
+def upward(gap: float, digits: int = 4) -> float:
+    """Return a gap with a few significant digits, none below the measured one: rounding must not reach a target."""
+    return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(gap))))
 
 
 def _reached(trace: Sequence[Point]) -> list[int | None]:

@@ -1,0 +1,264 @@
+"""What is exported stands in the site under its own name, whatever is added, removed, renamed, failed or measured again."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
+
+from harness.dashboard import cells, configuration, export, numbers, site
+from harness.dashboard.commits import Repository
+from harness.dashboard.records import read_all
+from harness.errors import UsageError
+
+from .stored import MACHINE, command, failed, git, page_data, published, record, repository, store
+
+PROBLEM = ", c-svc C=10, rbf gamma=0.05"
+TIME = "grid.time_fit"
+
+
+def exported(folder, *records, into=None, revision=None):
+    """Export records; return the configuration they went into."""
+    path = folder / "results.sqlite"
+    path.unlink(missing_ok=True)
+    store(path, *records)
+    if into is None:
+        export.standalone(path, folder / "dashboard")
+        return configuration.load(folder / "dashboard")
+    export.export(path, into, revision)
+    return into
+
+
+def test_added_removed_and_renamed_shift_nothing(tmp_path):
+    """The published numbers are those of the store, name by name, over three states of the code."""
+    grids = [  # chunky sorts before fw; the third state has lost fw and calls digits numerals
+        (["fw", "smo"], ["digits", "twonorm"]),
+        (["chunky", "fw", "smo"], ["digits", "twonorm"]),
+        (["chunky", "smo"], ["numerals", "twonorm"]),
+    ]
+    records, wanted = [], []
+    for state, (solvers, datasets) in enumerate(grids):
+        for i, solver in enumerate(solvers):
+            for j, dataset in enumerate(datasets):
+                value = round(0.1 * (state + 1) + 0.01 * (i + 1) + 0.001 * (j + 1), 4)
+                records.append(record(solver, dataset, fit_seconds=value, code_sha256=f"state {state}"))
+                wanted.append((state, solver, dataset + PROBLEM, value))
+    conf = exported(tmp_path, *records)
+    site.build(conf)
+    commits = git(tmp_path / "dashboard" / "code", "rev-list", "--reverse", "main").split()
+    found = {(commits.index(c), s, d, v) for (name, _, c, s, d), v in published(conf.html_dir).items() if name == TIME}
+    assert found == set(wanted)
+
+
+CELLS = st.dictionaries(
+    st.tuples(st.integers(0, 3), st.sampled_from(["a", "b[x='1']", "c", "d"]), st.sampled_from(["p", "q", "r"])),
+    st.integers(1, 9999),
+    min_size=1,
+)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(first=CELLS, second=CELLS)
+def test_two_exports_one_after_the_other_lose_and_shift_nothing(tmp_path_factory, first, second):
+    """Whatever two stores hold, asv reads every number back under its own name, mapped to the union of all names."""
+    from asv.benchmarks import Benchmarks
+    from asv.results import iter_results
+
+    folder = tmp_path_factory.mktemp("two")
+    commits = repository(folder / "code", commits=4)
+    conf = configuration.load(folder / "code")
+    for each in (first, second):
+        exported(
+            folder,
+            *[record(s, d, fit_seconds=v / 1000, git_commit=commits[c]) for (c, s, d), v in each.items()],
+            into=conf,
+        )
+    benchmark = Benchmarks.load(conf.asv)[TIME]
+    solvers, datasets = benchmark["params"]
+    found = {}
+    for results in iter_results(str(conf.results_dir)):
+        values = iter(results.get_result_value(TIME, benchmark["params"]))
+        for solver in solvers:
+            for dataset in datasets:
+                value = next(values)
+                if value is not None and value == value:
+                    found[commits.index(results.commit_hash), solver, dataset] = value
+    both = {**first, **second}
+    assert found == {(c, repr(s), repr(d + PROBLEM)): v / 1000 for (c, s, d), v in both.items()}
+
+
+def test_names_survive_the_loss_of_the_list_of_names(tmp_path):
+    repository(tmp_path / "code")
+    conf = configuration.load(tmp_path / "code")
+    exported(tmp_path, record("retired"), into=conf, revision="HEAD~1")
+    (conf.results_dir.parent / "exported.json").unlink()
+    exported(tmp_path, record("smo"), into=conf, revision="HEAD")
+    assert numbers.remembered(conf.results_dir.parent / "exported.json")[0] == ["retired", "smo"]
+
+
+def test_the_benchmarks_of_asv_run_and_ours_live_in_one_folder(tmp_path):
+    commits = repository(tmp_path / "code")
+    conf = configuration.load(tmp_path / "code")
+    file = conf.results_dir / "benchmarks.json"
+    file.parent.mkdir(parents=True)
+    other = {"other.track_x": {"name": "other.track_x", "params": [], "param_names": [], "type": "track", "unit": "",
+                               "version": "1", "code": "", "timeout": 60}}  # fmt: skip
+    file.write_text(json.dumps({**other, "version": 2}))
+    exported(tmp_path, record(git_commit=commits[0]), into=conf)
+    file.write_text(json.dumps({**other, "version": 2}))  # asv run knows its own alone
+    site.build(conf)
+    known = json.loads(file.read_text())
+    assert other["other.track_x"].items() <= known["other.track_x"].items()
+    assert any(name == TIME for name, *_ in published(conf.html_dir))
+
+
+def test_failures_are_null_in_the_graphs_and_have_their_reason_on_the_page(tmp_path):
+    hostile = "</script><script>alert('x')</script> & \"quoted\""
+    conf = exported(
+        tmp_path,
+        record("smo"), failed("slow"), failed("broken", status="error", reason=hostile),
+        failed("never", status="skipped", reason="does not solve c-svc", formulation=None, kernel=None),
+        record("half", seed=0, fit_seconds=0.2), failed("half", seed=1),
+    )  # fmt: skip
+    site.build(conf)
+    found = {(name, solver): value for (name, _, _, solver, _), value in published(conf.html_dir).items()}
+    shares = {solver: found.get(("grid.track_failed", solver)) for solver in ("smo", "slow", "broken", "half", "never")}
+    assert shares == {"smo": 0, "slow": 1, "broken": 1, "half": 0.5, "never": None}
+    assert {solver for name, solver in found if name == TIME} == {"smo", "half"}
+    rows = page_data(conf.html_dir)
+    assert rows["broken", "digits" + PROBLEM]["reason"] == hostile
+    assert rows["half", "digits" + PROBLEM]["status"] == "timeout 1/2"
+    assert rows["never", "digits" + PROBLEM]["status"] == "skipped"
+    assert all(row["fit_seconds"] is None for (solver, _), row in rows.items() if solver in ("slow", "broken", "never"))
+
+
+def test_repetitions_are_samples_and_the_median_counts(tmp_path):
+    from asv.results import iter_results
+
+    runs = [record(seed=seed, fit_seconds=value) for seed, value in enumerate([0.3, 0.1, 0.2])]
+    conf = exported(tmp_path, *runs)
+    (results,) = iter_results(str(conf.results_dir))
+    (value,), (samples,) = (
+        getattr(results, f"get_result_{what}")(TIME, results.get_result_params(TIME)) for what in ("value", "samples")
+    )
+    assert value == 0.2
+    assert sorted(samples) == [0.1, 0.2, 0.3]
+
+
+def test_the_same_export_twice_changes_nothing_and_a_newer_measurement_replaces(tmp_path):
+    commits = repository(tmp_path / "code")
+    conf = configuration.load(tmp_path / "code")
+    old = record(fit_seconds=0.4, git_commit=commits[1])
+
+    def files():
+        return {path.name: path.read_text() for path in conf.records_dir.iterdir()}
+
+    exported(tmp_path, old, into=conf)
+    once = files()
+    exported(tmp_path, old, into=conf)
+    assert files() == once
+    exported(tmp_path, record(fit_seconds=0.3, git_commit=commits[1], code_sha256="newer"), into=conf)
+    (file,) = read_all(conf.records_dir)
+    assert [run["fit_seconds"] for run in file.records] == [0.3]
+    exported(tmp_path, old, into=conf)  # an old store after a new one: the newer measurement stays
+    (file,) = read_all(conf.records_dir)
+    assert [run["fit_seconds"] for run in file.records] == [0.3]
+
+
+def test_two_machines_are_two_histories(tmp_path):
+    other = {**MACHINE, "processor": "Other", "id": "0" * 16}
+    conf = exported(tmp_path, record(fit_seconds=0.1), record(fit_seconds=0.9, machine=other))
+    site.build(conf)
+    found = {machine: value for (name, machine, *_), value in published(conf.html_dir).items() if name == TIME}
+    assert found == {"Made_Up_9000-4c-abcdef": 0.1, "Other-4c-000000": 0.9}
+    index = json.loads((conf.html_dir / "solvers" / "data" / "index.json").read_text())
+    assert {place["machine"] for place in index["places"]} == set(found)
+
+
+def test_runs_without_a_commit_of_the_repository_are_told_and_can_be_given_one(tmp_path, capsys):
+    commits = repository(tmp_path / "code")
+    path = store(
+        tmp_path / "s.sqlite", record(git_commit=commits[0] + "+"), record("fw", git_commit="f" * 40), record("qp")
+    )
+    code, out, _ = command(capsys, "export", "--config", tmp_path / "code", "--store", path)
+    assert (code, "exported 1 runs of 1 solvers" in out) == (0, True)
+    assert "note: 2 runs name no commit of the repository and were left out; --commit REV" in out
+    assert "note: 1 runs were measured in a changed tree" in out
+    code, out, _ = command(capsys, "export", "--config", tmp_path / "code", "--store", path, "--commit", "HEAD")
+    assert (code, "3 solvers on 1 data sets at 2 commits" in out) == (0, True)
+    assert {file.commit: len(file.records) for file in read_all(tmp_path / "code" / ".asv" / "records")} == {
+        commits[0]: 1,
+        commits[1]: 2,
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--store", "missing.sqlite"], "there is no result store at missing.sqlite; run `harness compare`"),
+        (["--store", "empty.sqlite"], "holds no runs; run `harness compare` first"),
+        (["--store", "lost.sqlite"], "none of the 1 runs in lost.sqlite is of a commit that the repository has"),
+        (["--store", "lost.sqlite", "--commit", "v9"], "--commit: the repository"),
+        (["--store", "lost.sqlite", "--standalone", "code"], "exists and is no dashboard made by this command"),
+        (["--standalone", "new", "--commit", "HEAD"], "give it without --config and --commit"),
+    ],
+)
+def test_what_cannot_be_exported_is_one_sentence(tmp_path, capsys, monkeypatch, arguments, told):
+    repository(tmp_path / "code")
+    store(tmp_path / "empty.sqlite")
+    store(tmp_path / "lost.sqlite", record())
+    monkeypatch.chdir(tmp_path)
+    config = [] if "--standalone" in arguments else ["--config", "code"]
+    code, _, err = command(capsys, "export", *config, *arguments)
+    assert code == 2
+    assert told in err
+    assert err.count("\n") == 1
+
+
+def test_a_folder_that_is_no_repository_is_told(tmp_path):
+    with pytest.raises(UsageError, match=r"is no local git repository.*--standalone FOLDER"):
+        Repository(tmp_path)
+
+
+def test_standalone_makes_one_commit_a_state_and_the_same_one_again(tmp_path):
+    def commits():
+        return git(tmp_path / "dashboard" / "code", "log", "--format=%H %s", "--reverse", "main").splitlines()
+
+    runs = [
+        record("fw", plugin="fw", code_sha256="a" * 64), record("smo", plugin="smo", code_sha256="b" * 64),
+        record("fw", plugin="fw", code_sha256="c" * 64), 
+        record("smo", plugin="smo", code_sha256="b" * 64, versions={"python": "3.12.1"}),
+    ]  # fmt: skip
+    conf = exported(tmp_path, *runs)
+    once = commits()
+    assert len(once) == 3  # fw and smo of one state, a new fw, another Python
+    assert {file.commit: file.environment for file in read_all(conf.records_dir)} == {
+        line.split()[0]: f"compare-py{python}" for line, python in zip(once, ("3.11", "3.11", "3.12"), strict=True)
+    }
+    exported(tmp_path, *runs)
+    assert commits() == once
+
+
+def test_a_cell_is_named_by_its_record_alone():
+    changed = record("smo", cache_mb=1.0, iteration_limit=500, threads=2)
+    assert cells.solver_name(record("smo")) == "smo"
+    assert cells.solver_name(changed) == "smo (threads 2, cache 1 MB, iterations <= 500)".replace(
+        "threads 2", "2 threads"
+    )
+    assert (
+        cells.dataset_name(record(problem_parameters={"C": 1.0, "chi": 2.0})) == "digits, c-svc chi=2, rbf gamma=0.05"
+    )
+    assert cells.dataset_name(record(formulation=None, kernel=None)) == "digits"
+
+
+def test_a_seed_on_older_data_does_not_count():
+    runs = [
+        {"group": "g", "seed": 0, "repetition": 0, "measured_at": "1", "data": "old"},
+        {"group": "g", "seed": 0, "repetition": 1, "measured_at": "2", "data": "new"},
+        {"group": "older", "seed": 1, "repetition": 0, "measured_at": "0", "data": "new"},
+    ]
+    assert cells.counting(runs) == ([runs[1]], 2)

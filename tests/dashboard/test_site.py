@@ -1,0 +1,262 @@
+"""The site: whole or not at all, offline, with our pages beside asv's; and asv's graphs made quicker are the same graphs."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
+
+from asv.graph import Graph, _compute_graph_steps
+
+from harness.dashboard import comparison, configuration, export, site, traces
+from harness.dashboard.graphs import QuickGraph, QuickGraphs, compact, steps_of
+from harness.dashboard.records import RecordFile, read_file
+from harness.errors import UsageError
+
+from .stored import command, failed, page_data, record, repository, store
+
+PAGES = Path(comparison.__file__).parent / "pages"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """A site of a few runs, with the configuration it was made from."""
+    folder = tmp_path_factory.mktemp("built")
+    trace = [
+        {"seconds": 0.1 * i, "kernel_evaluations": 100 * i, "relative_gap": 10.0**-i, "test_accuracy": 0.9}
+        for i in (1, 2, 3)
+    ]
+    store(
+        folder / "s.sqlite", record("smo", trace=trace, fit_seconds=0.4, relative_gap=1e-4), record("fw"), failed("qp")
+    )
+    export.standalone(folder / "s.sqlite", folder / "dashboard")
+    conf = configuration.load(folder / "dashboard")
+    site.build(conf)
+    return conf
+
+
+def test_pages_load_only_what_stands_beside_them(built):
+    pages = {path.name: path.read_text() for path in built.html_dir.glob("*.html")}
+    assert {"index.html", "solvers.html"} <= set(pages)
+    assert 'href="solvers.html"' in pages["index.html"]
+    loaded = [
+        address
+        for html in pages.values()
+        for address in re.findall(r'<(?:script|link|img)\b[^>]*?(?:src|href)="([^"]+)"', html)
+    ]
+    assert len(loaded) > 20
+    for address in loaded:
+        assert (built.html_dir / address).is_file(), address
+    for script in (built.html_dir / "solvers").glob("*.js"):
+        text = script.read_text()
+        assert "http:" not in text.replace("http://www.w3.org", "")
+        assert "https:" not in text
+        for module in re.findall(r'from "\./([^"]+)"', text):
+            assert (script.parent / module).is_file()
+    assert "url(" not in (built.html_dir / "solvers" / "style.css").read_text()
+
+
+def test_no_text_becomes_markup():
+    """A solver's reason may hold <script>: our scripts make elements and texts, never markup."""
+    scripts = {path.name: path.read_text() for path in PAGES.glob("*.js")}
+    assert len(scripts) >= 9
+    for name, text in scripts.items():
+        for way in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", ".html(", "eval(", "DOMParser"):
+            assert way not in text, name
+    assert "Content-Security-Policy" in (PAGES / "solvers.html").read_text()
+
+
+def test_the_costs_of_the_targets_come_from_the_certified_trace(built):
+    row = page_data(built.html_dir)["smo", "digits, c-svc C=10, rbf gamma=0.05"]
+    assert row["seconds_to"] == [0.1, 0.2, 0.3, 0.4, None, None]
+    assert row["kernel_evaluations_to"][:3] == [100, 200, 300]
+
+
+@given(st.lists(st.floats(1e-9, 2.0), min_size=1, max_size=150))
+def test_thinning_a_trace_changes_no_target(gaps):
+    trace = [{"seconds": i + 1, "relative_gap": gap} for i, gap in enumerate(gaps)]
+    thin = traces.thinned(trace)
+    assert len(thin) <= traces.POINTS + len(traces.TARGETS) + 2
+    assert traces.cost_of_targets({"trace": thin}, "seconds") == traces.cost_of_targets({"trace": trace}, "seconds")
+
+
+def test_only_the_newest_measurement_of_a_cell_keeps_its_trace(tmp_path):
+    point = [{"seconds": 1.0, "relative_gap": 0.5}]
+    first = [record(name, code_sha256="1", trace=point) for name in ("a", "b")]
+    store(tmp_path / "s.sqlite", *first, record("a", code_sha256="2", trace=point))
+    export.standalone(tmp_path / "s.sqlite", tmp_path / "d")
+    files = sorted(
+        (read_file(path) for path in (tmp_path / "d" / "records").iterdir()), key=lambda file: file.measured_at
+    )
+    assert [{run["solver"]: "trace" in run for run in file.records} for file in files] == [
+        {"a": False, "b": True},
+        {"a": True},
+    ]
+
+
+def test_a_commit_without_a_solver_does_not_hide_what_an_older_one_measured(tmp_path):
+    runs = [{"solver": "smo", "dataset": "digits", "status": "ok", "fit_seconds": 0.5}]
+    gone = [{"solver": "smo", "dataset": "digits", "status": "absent"}]
+    files = [RecordFile("a" * 40, 1, "m", "e", "1", runs), RecordFile("b" * 40, 2, "m", "e", "2", gone)]
+    comparison.write_data(files, tmp_path / "solvers" / "data", project="x")
+    assert page_data(tmp_path)["smo", "digits"]["fit_seconds"] == 0.5
+    assert page_data(tmp_path, "0-0.json")["smo", "digits"]["status"] == "absent"
+
+
+def test_nothing_measured_is_a_site_that_says_so(tmp_path, capsys):
+    repository(tmp_path / "code")
+    code, out, err = command(capsys, "build", "--config", tmp_path / "code")
+    assert (code, err) == (0, "")
+    html = tmp_path / "code" / ".asv" / "html"
+    assert f"the site is {html}" in out
+    assert json.loads((html / "solvers" / "data" / "index.json").read_text())["places"] == []
+    assert "Nothing was measured yet" in (html / "solvers" / "main.js").read_text()
+
+
+def test_a_folder_that_is_no_site_is_not_replaced(tmp_path):
+    repository(tmp_path / "code")
+    conf = configuration.load(tmp_path / "code")
+    conf.html_dir.mkdir(parents=True)
+    (conf.html_dir / "thesis.tex").write_text("precious")
+    with pytest.raises(UsageError, match="is no site made before and will not be replaced"):
+        site.build(conf)
+    assert (conf.html_dir / "thesis.tex").read_text() == "precious"
+
+
+def test_a_site_that_cannot_be_made_leaves_the_old_one(tmp_path):
+    commits = repository(tmp_path / "code")
+    conf = configuration.load(tmp_path / "code")
+    export.export(store(tmp_path / "s.sqlite", record(git_commit=commits[0])), conf)
+    site.build(conf)
+    before = (conf.html_dir / "info.json").read_text()
+    next(conf.records_dir.iterdir()).write_text("{")
+    with pytest.raises(UsageError, match="is no file of records"):
+        site.build(configuration.load(tmp_path / "code"))
+    assert (conf.html_dir / "info.json").read_text() == before
+    assert [path.name for path in conf.html_dir.parent.iterdir() if path.name.startswith(".html")] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "there is no file"),
+        ("{", "cannot be used"),
+        ("[1]", "cannot be used"),
+        ('["version"]', "cannot be used"),
+        ('{"version": 1}', "No repo specified"),
+        ('{"version": 99, "repo": "."}', "cannot be used"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_is_one_sentence(tmp_path, capsys, text, told):
+    file = tmp_path / "asv.conf.json"
+    if text is not None:
+        file.write_text(text)
+    code, _, err = command(capsys, "build", "--config", file)
+    assert (code, told in err, err.count("\n")) == (2, True, 1)
+
+
+def test_without_a_repository_the_sentence_names_the_way_out(tmp_path, capsys):
+    (tmp_path / "asv.conf.json").write_text('{"version": 1, "repo": "gone", "project": "x"}')
+    code, _, err = command(capsys, "build", "--config", tmp_path)
+    assert (code, "the site cannot be made" in err, err.count("\n")) == (2, True, 1)
+
+
+def test_without_asv_the_sentence_says_what_to_install(monkeypatch, capsys):
+    monkeypatch.setattr(configuration.importlib.util, "find_spec", lambda name: None)
+    for arguments in (["build"], ["serve"], ["export"], ["export", "--standalone", "x"]):
+        code, _, err = command(capsys, *arguments)
+        assert (code, "pip install 'svm-harness[asv]'" in err) == (2, True)
+
+
+def test_serve_serves_this_machine_until_interrupted(built):
+    start = [
+        sys.executable,
+        "-m",
+        "harness.cli.main",
+        "dashboard",
+        "serve",
+        "--port",
+        "0",
+        "--config",
+        str(built.folder),
+    ]
+    with subprocess.Popen(
+        start, stdout=subprocess.PIPE, text=True, env={**__import__("os").environ, "PYTHONUNBUFFERED": "1"}
+    ) as server:
+        try:
+            address = re.match(r"http://127\.0\.0\.1:\d+/", server.stdout.readline())
+            assert address
+            for page in ("", "solvers.html", "solvers/data/index.json"):
+                assert urllib.request.urlopen(address.group() + page, timeout=20).status == 200
+            server.send_signal(signal.SIGINT)
+            assert server.wait(timeout=20) == 0
+        finally:
+            server.kill()
+
+
+def test_serve_without_a_site_says_how_to_make_one(tmp_path, capsys):
+    repository(tmp_path / "code")
+    code, _, err = command(capsys, "serve", "--config", tmp_path / "code")
+    assert (code, "make it first: harness dashboard build" in err) == (2, True)
+
+
+VALUES = st.one_of(
+    st.none(), st.just(math.nan), st.integers(0, 3), st.floats(1e-6, 1e6).map(lambda value: float(f"{value:.5g}"))
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.integers(0, 12), st.tuples(VALUES, VALUES, VALUES), min_size=1))
+def test_a_graph_has_the_data_and_the_steps_of_asvs_own(points):
+    own, quick = Graph("b", {}), QuickGraph("b", {})
+    for graph in (own, quick):
+        for revision, values in points.items():
+            graph.add_data_point(revision, list(values), [None, None, 1.0])
+    expected = [[revision, list(values), list(weights)] for revision, values, weights in own.get_data()]
+    while expected and set(expected[-1][1]) == {None}:  # asv may leave one at the end
+        expected.pop()
+    assert [[revision, list(values), list(weights)] for revision, values, weights in quick.get_data()] == expected
+    assert quick.get_steps() == own.get_steps()
+    read = json.loads(compact([point[:2] for point in quick.get_data()]))
+    assert [revision for revision, _ in read] == [revision for revision, _, _ in expected]
+    for (_, values), (_, wanted, _) in zip(read, expected, strict=True):
+        for value, want in zip(values, wanted, strict=True):
+            assert value is None if want is None else value == pytest.approx(want, rel=1e-5)
+
+
+@given(st.lists(st.sampled_from([None, math.nan, 7.5]), max_size=12))
+def test_a_series_that_never_changes_needs_no_search(values):
+    series = [(3 * i, value, None) for i, value in enumerate(values)]
+    assert steps_of(series) == _compute_graph_steps(series)
+
+
+def test_many_graphs_in_a_pool_have_the_steps_of_one_at_a_time():
+    import multiprocessing
+
+    def graphs():
+        made = QuickGraphs()
+        for revision in range(20):
+            for name in ("a", "b"):
+                made.get_graph(name, {"machine": "m"}).add_data_point(
+                    revision, [float(revision > j) + revision % 2 / 9 for j in range(70)]
+                )
+        return made
+
+    alone, pooled = graphs(), graphs()
+    alone.detect_steps()
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        pooled.detect_steps(pool)
+    steps = [graph.get_steps() for _, graph in pooled]
+    assert steps == [graph.get_steps() for _, graph in alone]
+    assert any(len(each) > 1 for each in steps[0])
