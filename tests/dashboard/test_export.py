@@ -230,7 +230,7 @@ def test_standalone_makes_one_commit_a_state_and_the_same_one_again(tmp_path):
 
     runs = [
         record("fw", plugin="fw", code_sha256="a" * 64), record("smo", plugin="smo", code_sha256="b" * 64),
-        record("fw", plugin="fw", code_sha256="c" * 64), 
+        record("fw", plugin="fw", code_sha256="c" * 64),
         record("smo", plugin="smo", code_sha256="b" * 64, versions={"python": "3.12.1"}),
     ]  # fmt: skip
     conf = exported(tmp_path, *runs)
