@@ -7,6 +7,7 @@ makes it import a module that is not part of asv.
 from __future__ import annotations
 
 from harness.dashboard.comparison import Comparison, Known
+from harness.dashboard.environment import Overlay
 from harness.dashboard.offline import Offline
 
-__all__ = ["Comparison", "Known", "Offline"]
+__all__ = ["Comparison", "Known", "Offline", "Overlay"]

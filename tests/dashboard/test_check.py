@@ -1,0 +1,233 @@
+"""What a check calls worse: first on made-up numbers, then on commits with faults planted in them."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
+
+from harness.dashboard import check as checking
+from harness.dashboard.check import MEMORY, TIME, Change, Report, Thresholds
+from harness.dashboard.markdown import markdown
+from harness.dashboard.measuring import FIT, RECORD, Cell, Grid, Measured
+from harness.errors import UsageError
+from tests.dashboard.history import MACHINE, ROOT, History
+
+CELL: Cell = ("fw", "twonorm")
+LIMITS = Thresholds()
+
+
+def measured(status: str = "ok", reason: str = "", **figures: Any) -> Measured:
+    """Return a commit's results for `CELL`: counts by their names, times as samples, memory as (fit, baseline)."""
+    found = Measured("c" * 40)
+    found.records[CELL] = {"status": status, "reason": reason}
+    for name in checking.COUNTS:
+        found.values[RECORD + name, CELL] = figures.get(name.removeprefix("track_"), 10.0)
+    times = figures.get("times", [0.010 + 1e-5 * k for k in range(10)])
+    ordered = sorted(times)
+    found.values[FIT + "time_fit", CELL] = ordered[len(ordered) // 2]
+    found.samples[FIT + "time_fit", CELL] = times
+    found.statistics[FIT + "time_fit", CELL] = {"ci_99_a": ordered[1], "ci_99_b": ordered[-2], "repeat": len(times)}
+    fit, baseline = figures.get("memory", (210e6, 200e6))
+    found.values[FIT + "peakmem_fit", CELL], found.values[FIT + "peakmem_baseline", CELL] = fit, baseline
+    return found
+
+
+def certain(before: Measured, after: Measured, limits: Thresholds = LIMITS) -> list[tuple[str, str, bool]]:
+    return [(each.metric, each.verdict, each.regression) for each in checking._certain(CELL, before, after, limits)]
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "verdict"),
+    [
+        ("kernel_evaluations", 100_000.0, 101_001.0, "worse"),
+        ("kernel_evaluations", 100_000.0, 100_999.0, ""),
+        ("kernel_evaluations", 100_000.0, 99_500.0, ""),
+        ("kernel_evaluations", 100_000.0, 98_000.0, "better"),
+        ("support_vectors", 0.0, 1.0, "worse"),  # from zero, any increase
+        ("test_error_pct", 0.0, 0.0, ""),
+        ("test_error_pct", 0.5, 0.0, "better"),
+        ("relative_gap", -3.0, -3.0 + math.log10(1.0101), "worse"),  # a gap 1.01 times as large
+        ("relative_gap", -3.0, -3.0 + math.log10(1.0099), ""),  # less than that, though 0.01 of 3 would be more
+        ("relative_gap", 0.0, 0.005, "worse"),  # a gap of 1 has the logarithm 0
+        ("relative_gap", 0.0, 0.004, ""),
+        ("relative_gap", -3.0, -4.0, "better"),
+        ("relative_gap", math.nan, -4.0, ""),
+        ("kernel_evaluations", math.nan, math.nan, ""),
+    ],
+)
+def test_counts_gate_at_one_percent(name: str, before: float, after: float, verdict: str) -> None:
+    found = certain(measured(**{name: before}), measured(**{name: after}))
+    expected = [(checking.COUNTS["track_" + name], verdict, verdict == "worse")] if verdict else []
+    assert found == expected
+
+
+def test_the_threshold_of_counts_is_an_option() -> None:
+    before, after = measured(core_set_size=100.0), measured(core_set_size=104.0)
+    assert certain(before, after) == [("core set", "worse", True)]
+    assert certain(before, after, replace(LIMITS, count=0.05)) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        ("ok", "error", [("fails", True)]),
+        ("ok", "budget", [("fails", True)]),
+        ("ok", "absent", [("gone", True)]),
+        ("error", "absent", [("gone", True)]),
+        ("absent", "crashed", [("new, and fails", True)]),
+        ("absent", "ok", [("new", False)]),
+        ("skipped", "ok", [("new", False)]),
+        ("timeout", "ok", [("works again", False)]),
+        ("timeout", "error", []),
+        ("absent", "skipped", []),
+    ],
+)
+def test_what_a_change_of_status_means(before: str, after: str, expected: list[tuple[str, bool]]) -> None:
+    """Where a cell fails or is missing its figures say nothing: they differ here, and only the status is told."""
+    found = certain(measured(before, "b"), measured(after, "why", kernel_evaluations=1e9))
+    assert [(verdict, regression) for _, verdict, regression in found] == expected
+
+
+def compared(key: checking.Key, before: Measured, after: Measured) -> str:
+    return checking._compared(key, before, after, LIMITS)
+
+
+def test_a_time_is_worse_by_its_median_and_its_minimum_and_all_of_its_samples() -> None:
+    base = [0.0100 + 1e-5 * k for k in range(10)]
+    twice = [2.0 * value for value in base]
+    key = (TIME, CELL)
+    assert compared(key, measured(times=base), measured(times=twice)) == "worse"
+    assert compared(key, measured(times=twice), measured(times=base)) == "better"
+    assert compared(key, measured(times=base), measured(times=[1.25 * value for value in base])) == ""
+    # a burst of other work in most of the samples: the minimum is what it was
+    disturbed = [0.0100, *(2.0 * value for value in base[1:])]
+    assert compared(key, measured(times=base), measured(times=disturbed)) == ""
+
+
+def test_memory_is_what_the_fit_takes_beyond_what_the_process_held() -> None:
+    key = (MEMORY, CELL)
+    assert compared(key, measured(memory=(220e6, 200e6)), measured(memory=(240e6, 200e6))) == "worse"
+    assert compared(key, measured(memory=(220e6, 200e6)), measured(memory=(320e6, 300e6))) == ""
+    assert compared(key, measured(memory=(201e6, 200e6)), measured(memory=(204e6, 200e6))) == ""  # a few pages
+
+
+def test_what_is_flagged_once_and_not_again_is_not_reported() -> None:
+    base, slow = measured(), measured(times=[0.03 + 1e-5 * k for k in range(10)])
+    once = checking._confirmed([(TIME, CELL)], (base, slow), (base, base), LIMITS)
+    twice = checking._confirmed([(TIME, CELL)], (base, slow), (base, slow), LIMITS)
+    reversed_ = checking._confirmed([(TIME, CELL)], (base, slow), (slow, base), LIMITS)
+    assert once == []
+    assert reversed_ == []
+    assert [(change.cell, change.metric, change.verdict, change.regression) for change in twice] == [
+        (CELL, TIME, "worse", True)
+    ]
+
+
+def test_only_names_cells_by_solver_data_set_or_both() -> None:
+    grid = Grid(["fw", "fw-pairwise", "smo"], ["a", "b"])
+    assert checking._selected(grid, []) == (grid.cells, True)
+    assert checking._selected(grid, ["fw"]) == ([("fw", "a"), ("fw", "b")], False)
+    assert checking._selected(grid, ["fw*:b", "harness"]) == ([("fw", "b"), ("fw-pairwise", "b")], True)
+    with pytest.raises(UsageError, match="'gilbert' names no cell"):
+        checking._selected(grid, ["gilbert"])
+
+
+def test_the_patterns_of_a_cell_match_no_other() -> None:
+    import re
+
+    (pattern,) = checking._patterns_of((TIME, ("fw", "a")))
+    assert re.search(pattern, "solvers.Fit.time_fit('fw', 'a')")
+    for other in ("solvers.Fit.time_fit('fw', 'ab')", "solvers.Fit.time_fit('fw-pairwise', 'a')",
+                  "solvers.Fit.peakmem_fit('fw', 'a')"):  # fmt: skip
+        assert not re.search(pattern, other)
+
+
+def test_the_table_of_a_pull_request() -> None:
+    changes = [
+        Change(CELL, "relative gap", -3.0, -4.0, "better", False),
+        Change(CELL, "CPU time", 0.0123, 0.0246, "worse", True),
+        Change(("smo", "twonorm"), "kernel evaluations", 1000.0, 25_000.0, "worse", True),
+        Change(("qp", "twonorm"), "status", None, None, "fails", True, "error: a | b"),
+    ]
+    text = markdown(Report("a" * 40, "b" * 40, LIMITS, changes, 7))
+    rows = [line for line in text.splitlines() if line.startswith("| ") and "---" not in line]
+    assert text.startswith("### Solvers: `aaaaaaaa` to `bbbbbbbb`")
+    assert "**3 regressions**, 1 other change; 7 cells compared" in text
+    assert rows[1] == "| fw on twonorm | CPU time | 12.3 ms | 24.6 ms | 2 | **worse** |"
+    assert rows[2] == "| smo on twonorm | kernel evaluations | 1,000 | 25,000 | 25 | **worse** |"
+    assert rows[3] == "| qp on twonorm | status | - | - | - | **fails**: error: a \\| b |"
+    assert rows[4] == "| fw on twonorm | relative gap | 0.001 | 0.0001 | 0.1 | better |"
+    assert "|" not in markdown(Report("a" * 40, "b" * 40, LIMITS, [], 7))
+
+
+# -- on commits -------------------------------------------------------------------------------------------
+
+
+def checked(history: History, base: str, head: str, folder: Path, *options: str) -> tuple[int, str]:
+    """Run the command; return its exit code and its table."""
+    target = folder / "table.md"
+    command = [sys.executable, "-m", "harness.cli.main", "dashboard", "check", base, head]
+    command += ["--config", str(history.configuration), "--machine", MACHINE, "--output", str(target), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    return done.returncode, target.read_text() if target.exists() else done.stderr
+
+
+def worse(table: str) -> set[tuple[str, str]]:
+    """Return (cell, metric) of the rows that stop a pull request."""
+    rows = [[part.strip() for part in line.strip("|").split("|")] for line in table.splitlines() if line[:1] == "|"]
+    return {(row[0], row[1]) for row in rows if row[-1].startswith("**")}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_planted_faults_are_named_on_their_cells_and_no_others(history: History, tmp_path: Path) -> None:
+    """fw does its work twice, smo holds two rows: named are fw's times and smo's evaluations, and perhaps smo's times."""
+    before = sorted((history.repository / ".asv/results" / MACHINE).iterdir())
+    code, table = checked(history, history.commits["clean"], history.commits["planted"], tmp_path)
+    cells = {f"{solver} on {dataset}" for solver in ("fw", "smo") for dataset in ("twonorm", "banana")}
+    found = worse(table)
+    assert code == 1, table
+    assert {cell for cell, _ in found} == cells, table
+    assert {metric for cell, metric in found if cell.startswith("fw")} == {TIME}, table
+    assert {metric for cell, metric in found if cell.startswith("smo")} - {TIME} == {"kernel evaluations"}, table
+    assert {cell for cell, metric in found if metric == "kernel evaluations"} == {c for c in cells if "smo" in c}, table
+    assert sorted((history.repository / ".asv/results" / MACHINE).iterdir()) == before, "the history was touched"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_commit_that_changes_nothing_is_no_worse(history: History, tmp_path: Path) -> None:
+    code, table = checked(history, history.commits["clean"], history.commits["documented"], tmp_path)
+    assert code == 0, table
+    assert worse(table) == set()
+    assert "6 cells compared" in table
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ("revisions", "options", "sentence"),
+    [
+        (("no-such", "HEAD"), (), "BASE: the repository"),
+        (("HEAD", "no-such"), (), "HEAD: the repository"),
+        (("HEAD~1", "HEAD"), ("--only", "gilbert"), "'gilbert' names no cell"),
+        (("HEAD~1", "HEAD"), ("--only", "fw", "--keep"), "a part of the grid is no entry"),
+        (("HEAD~1", "HEAD"), ("--time-factor", "0.9"), "--time-factor"),
+        (("HEAD~1", "HEAD"), ("--machine", "a/b"), "cannot be the name of a folder"),
+    ],
+)
+def test_a_check_that_cannot_be_made_says_why(
+    history: History, tmp_path: Path, revisions: tuple[str, str], options: tuple[str, ...], sentence: str
+) -> None:
+    code, said = checked(history, *revisions, tmp_path, *options)
+    assert code == 2
+    assert sentence in said
+    assert len(said.strip().splitlines()) == 1, said
