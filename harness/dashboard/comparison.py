@@ -6,7 +6,6 @@ measurement of every cell with its trace, and the cells of a few commits before.
 
 from __future__ import annotations
 
-import functools
 import json
 import re
 import shutil
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from asv.publishing import OutputPublisher
 
 from harness.dashboard import traces
+from harness.dashboard.graphs import quick_ranges
 from harness.dashboard.numbers import PREFIX, rounded
 from harness.dashboard.records import RecordFile, read_all
 from harness.report.figures import is_number
@@ -33,7 +33,7 @@ Record = dict[str, Any]
 Cell = tuple[str, str]
 
 PAGES = Path(__file__).parent / "pages"
-KEPT = 12
+KEPT = 6
 """Commits before the newest whose cells are kept for the table."""
 
 FIGURES = (
@@ -78,8 +78,7 @@ class Known(OutputPublisher):
             if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
                 known = [row for row in rows if row["last_value"] is not None or not row["name"].startswith(PREFIX)]
                 _write(path, [{name: _six_digits(value) for name, value in row.items()} for row in known])
-        # Regressions come next and ask for the commits between two, for every number anew: one process each.
-        repo.get_hashes_from_range = functools.cache(repo.get_hashes_from_range)
+        quick_ranges(repo, conf.branches)
 
 
 def _six_digits(value: Any) -> Any:
@@ -127,8 +126,9 @@ def _write_place(folder: Path, number: int, machine: str, environment: str, file
             if cell not in newest or _all(newest[cell][1], "absent"):
                 newest[cell] = (file, runs)
         if place <= KEPT:
-            name = f"{number}-{place}.json"
-            _write(folder / name, table({cell: (file, runs) for cell, runs in cells.items()}, costs=place == 0))
+            name = f"{number}-{place}.json" if place else None  # the newest commit's cells are among the newest of all
+            if name:
+                _write(folder / name, table({cell: (file, runs) for cell, runs in cells.items()}, costs=False))
             commits.append({"commit": file.commit, "time": file.commit_time, "measured": file.measured_at,
                             "cells": len(cells), "file": name})  # fmt: skip
     latest = table(newest, costs=True)

@@ -7,30 +7,51 @@ is minutes; a series that never changes, as most counts, needs no search for ste
 
 from __future__ import annotations
 
+import functools
+import math
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from asv.graph import Graph, GraphSet, _compute_graph_steps
-from asv.util import is_na
+import numpy as np
+from asv.graph import RESAMPLED_POINTS, Graph, GraphSet, _compute_graph_steps, _fill_missing_data, resample_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 Series = list[tuple[int, Any, Any]]
 Steps = list[tuple[int, int, float, float, float]]
 
-_CHUNK = 64  # series a task: handing one over costs as much as a short one's search
+_RUN, _JUMP = 4, 0.02
+_CHUNK = 16  # series a task: handing one over costs as much as a short one's search
 
 
 def steps_of(series: Series) -> Steps | None:
-    """Return the steps of a series that never changes (revision, value, weight); None if it has to be searched."""
-    known = [(revision, value) for revision, value, weight in series if not is_na(value) and not _worthless(weight)]
-    if not known:
-        return []
-    first, value = known[0]
-    if any(other != value for _, other in known):
+    """Return the steps of a series without noise (revision, value, weight); None if they have to be searched for.
+
+    A count is the same at every commit but those that change it. Runs of equal values, each at least `_RUN` long and
+    apart by more than `_JUMP` of the smaller one, are steps as they stand: no search can find better ones.
+    """
+    runs: list[list[Any]] = []  # first and last revision, value, length
+    last = None
+    for revision, value, weight in series:
+        if value is None or value != value or (weight is not None and weight <= 0):
+            continue
+        if value == last:
+            runs[-1][1] = revision
+            runs[-1][3] += 1
+        elif runs and runs[-1][3] < _RUN:
+            return None
+        else:
+            runs.append([revision, revision, value, 1])
+            last = value
+    if len(runs) > 1 and (runs[-1][3] < _RUN or not _well_apart([value for _, _, value, _ in runs])):
         return None
-    return [(first, known[-1][0] + 1, value, value, 0.0)]
+    return [(first, end + 1, value, value, 0.0) for first, end, value, _ in runs]
+
+
+def _well_apart(values: list[float]) -> bool:
+    return min(abs(b - a) for a, b in pairwise(values)) > _JUMP * min(abs(value) for value in values)
 
 
 def _known(values: Sequence[Any]) -> list[Any]:
@@ -60,10 +81,6 @@ def _shortest(value: float) -> str:
     whole = short.rstrip("0") if "." not in short and "e" not in short else short
     zeros = len(short) - len(whole)
     return f"{whole}e{zeros}" if zeros > 2 and whole not in ("", "-") else short
-
-
-def _worthless(weight: Any) -> bool:
-    return weight is not None and weight <= 0
 
 
 def _search(many: list[Series]) -> list[Steps]:
@@ -156,3 +173,65 @@ class QuickGraphs(GraphSet):
                 steps[j] = each
             if dots is not None:
                 dots()
+
+    def get_summary_graphs(self, dots: Callable[[], None] | None = None) -> Iterator[Graph]:
+        """Return the sparkline of each benchmark: the geometric mean of its series, short gaps filled."""
+        for name, graphs in self._groups.items():
+            summary = Graph(name, {"summary": ""})
+            for revision, value in resample_data(_geometric_means(graphs), RESAMPLED_POINTS):
+                summary.add_data_point(revision, value)
+            yield summary
+            if dots is not None:
+                dots()
+
+
+def _geometric_means(graphs: Sequence[QuickGraph]) -> list[tuple[int, float | None]]:
+    """Return revision and geometric mean over all series of these graphs, as asv's front page shows them."""
+    revisions = sorted({point[0] for graph in graphs for point in graph.get_data()})
+    place = {revision: i for i, revision in enumerate(revisions)}
+    parts = []
+    for graph in graphs:
+        values = np.full((len(revisions), graph.n_series), np.nan)
+        for revision, value, _ in graph.get_data():
+            values[place[revision]] = np.array([value] if graph.scalar_series else value, dtype=float)
+        parts.append(values)
+    if not revisions:
+        return []
+    table = np.concatenate(parts, axis=1)
+    known = np.isfinite(table)
+    filled = table.copy()
+    for j in np.flatnonzero(_has_gap(known)):
+        column = _fill_missing_data([value if math.isfinite(value) else None for value in table[:, j].tolist()])
+        filled[:, j] = np.array(column, dtype=float)
+    counted = np.isfinite(filled)
+    number = counted.sum(axis=1)
+    with np.errstate(divide="ignore"):  # the mean over a zero is zero
+        means = np.exp(np.where(counted, np.log(np.abs(filled)), 0.0).sum(axis=1) / np.maximum(number, 1))
+    signed = np.where(np.where(counted, filled, 0.0).sum(axis=1) >= 0, means, -means)
+    return [
+        (revision, float(value) if some else None)
+        for revision, value, some in zip(revisions, signed, known.any(axis=1), strict=True)
+    ]
+
+
+def _has_gap(known: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return for each column whether something is missing between two values."""
+    first = known.argmax(axis=0)
+    last = known.shape[0] - 1 - known[::-1].argmax(axis=0)
+    return np.asarray(known.any(axis=0) & (known.sum(axis=0) < last - first + 1))
+
+
+def quick_ranges(repo: Any, branches: Sequence[str | None]) -> None:
+    """Let a repository answer which commits lie between two without a process each: regressions ask for every number."""
+    ask = functools.cache(repo.get_hashes_from_range)
+    chains = [repo.get_branch_commits(branch) for branch in branches]  # newest first
+    places = [{commit: i for i, commit in enumerate(chain)} for chain in chains]
+
+    def between(span: str) -> list[str]:
+        older, dots, newer = span.partition("..")
+        for chain, place in zip(chains, places, strict=True):
+            if dots and older in place and newer in place:
+                return list(chain[place[newer] : place[older]])
+        return list(ask(span))
+
+    repo.get_hashes_from_range = between

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -17,14 +18,14 @@ from hypothesis import strategies as st
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
-from asv.graph import Graph, _compute_graph_steps
+from asv.graph import Graph, GraphSet, _compute_graph_steps
 
 from harness.dashboard import comparison, configuration, export, site, traces
-from harness.dashboard.graphs import QuickGraph, QuickGraphs, compact, steps_of
+from harness.dashboard.graphs import QuickGraph, QuickGraphs, compact, quick_ranges, steps_of
 from harness.dashboard.records import RecordFile, read_file
 from harness.errors import UsageError
 
-from .stored import command, failed, page_data, record, repository, store
+from .stored import command, failed, git, page_data, record, repository, store
 
 PAGES = Path(comparison.__file__).parent / "pages"
 
@@ -111,7 +112,9 @@ def test_a_commit_without_a_solver_does_not_hide_what_an_older_one_measured(tmp_
     files = [RecordFile("a" * 40, 1, "m", "e", "1", runs), RecordFile("b" * 40, 2, "m", "e", "2", gone)]
     comparison.write_data(files, tmp_path / "solvers" / "data", project="x")
     assert page_data(tmp_path)["smo", "digits"]["fit_seconds"] == 0.5
-    assert page_data(tmp_path, "0-0.json")["smo", "digits"]["status"] == "absent"
+    (place,) = json.loads((tmp_path / "solvers" / "data" / "index.json").read_text())["places"]
+    assert [each["commit"][0] for each in place["commits"]] == ["b", "a"]
+    assert page_data(tmp_path, place["commits"][1]["file"])["smo", "digits"]["fit_seconds"] == 0.5
 
 
 def test_nothing_measured_is_a_site_that_says_so(tmp_path, capsys):
@@ -235,10 +238,60 @@ def test_a_graph_has_the_data_and_the_steps_of_asvs_own(points):
             assert value is None if want is None else value == pytest.approx(want, rel=1e-5)
 
 
-@given(st.lists(st.sampled_from([None, math.nan, 7.5]), max_size=12))
-def test_a_series_that_never_changes_needs_no_search(values):
+LEVEL = st.tuples(
+    st.sampled_from([0.5, 7.5, 8.0, 1e6, 1.3e6]), st.integers(1, 12), st.sampled_from([None, math.nan, 0])
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(LEVEL, max_size=5))
+def test_the_steps_of_a_count_are_found_without_a_search_and_are_asvs(levels):
+    values = [value for level, length, gap in levels for value in [*[level] * length, *([] if gap == 0 else [gap])]]
     series = [(3 * i, value, None) for i, value in enumerate(values)]
-    assert steps_of(series) == _compute_graph_steps(series)
+    found = steps_of(series)
+    if found is not None:
+        assert found == _compute_graph_steps(series)
+    else:  # only short or near levels are left to a search
+        assert min(length for _, length, _ in levels) < 4 or len({level for level, _, _ in levels}) > 1
+
+
+def test_levels_that_are_well_apart_are_not_searched_for():
+    series = [(i, 100.0 if i < 80 else 130.0, None) for i in range(160)]
+    assert steps_of(series) == [(0, 80, 100.0, 100.0, 0.0), (80, 160, 130.0, 130.0, 0.0)]
+    assert steps_of([(i, 100.0 + i % 7, None) for i in range(160)]) is None
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.dictionaries(st.integers(0, 40), st.tuples(VALUES, VALUES, VALUES), min_size=1))
+def test_the_front_pages_means_are_asvs(points):
+    quick, own = QuickGraphs(), GraphSet()
+    for graphs in (quick, own):
+        for revision, values in points.items():
+            graphs.get_graph("b", {"machine": "m"}).add_data_point(revision, list(values))
+            graphs.get_graph("b", {"machine": "n"}).add_data_point(revision + 1, list(values[::-1]))
+    ((mine,), (theirs,)) = (list(graphs.get_summary_graphs()) for graphs in (quick, own))
+    assert mine.path == theirs.path
+    data, wanted = mine.get_data(), theirs.get_data()
+    assert [revision for revision, _, _ in data] == [revision for revision, _, _ in wanted]
+    for (_, value, _), (_, want, _) in zip(data, wanted, strict=True):
+        assert value is None if want is None else value == pytest.approx(want, rel=1e-9)
+
+
+def test_commits_between_two_are_gits(tmp_path):
+    from asv.plugins.git import Git
+
+    commits = repository(tmp_path / "code", commits=5)
+    git(tmp_path / "code", "branch", "side", "HEAD~3")
+    git(tmp_path / "code", "checkout", "-q", "side")
+    git(tmp_path / "code", "commit", "-q", "--allow-empty", "-m", "aside")
+    aside = git(tmp_path / "code", "rev-parse", "HEAD")
+    own, quick = (Git(str(tmp_path / "code"), str(tmp_path / "mirror")) for _ in range(2))
+    quick_ranges(quick, ["main"])
+    for older, newer in itertools.product([*commits, aside], repeat=2):
+        if older != newer and (
+            older not in commits or newer not in commits or commits.index(older) < commits.index(newer)
+        ):
+            assert quick.get_hashes_from_range(f"{older}..{newer}") == own.get_hashes_from_range(f"{older}..{newer}")
 
 
 def test_many_graphs_in_a_pool_have_the_steps_of_one_at_a_time():

@@ -1,6 +1,6 @@
 /* Anytime curves: how good the model was after so much time or so many kernel values. */
 
-import { Chart, roomFor, scale } from "./chart.js";
+import { Chart, scale } from "./chart.js";
 import { alternative, choice, legend } from "./parts.js";
 import { hidden, load } from "./store.js";
 import { FIGURES, known, text } from "./units.js";
@@ -44,7 +44,7 @@ export async function draw({ latest, place, solvers, look, values, places, still
 
 function paint(places, curves, { cost, quality, look, chosen }) {
   const [xs, ys] = [FIGURES[COSTS[cost]], FIGURES[quality]];
-  const chart = new Chart(places.figure, { height: Math.max(480, 90 + 14 * Math.min(curves.length, 40)), right: roomFor(curves.map((curve) => curve.solver)), label: `${ys.title} against ${xs.title} on ${chosen}` });
+  const chart = new Chart(places.figure, { height: Math.max(480, 90 + 14 * Math.min(curves.length, 40)), right: 90, label: `${ys.title} against ${xs.title} on ${chosen}` });
   const { left, right, top, bottom } = chart.box;
   const points = curves.flatMap((curve) => curve.points);
   const x = scale(points.map((p) => p.x), true, [left, right]);
@@ -64,7 +64,7 @@ function paint(places, curves, { cost, quality, look, chosen }) {
     ends.push({ x: path.at(-1)[0], y: path.at(-1)[1], solver, best: own.at(-1).y });
   }
   ends.sort((a, b) => a.best - b.best);
-  chart.ends(chart.labels(ends.map((end) => ({ ...end, radius: 5 }))));
+  chart.labels(ends.map((end) => ({ ...end, radius: 5 })));
   const rows = curves.flatMap(({ solver, points: own }) => own.map((p) => ({ solver, ...p })));
   places.below.replaceChildren(alternative([
     { title: "Solver", value: (p) => p.solver },

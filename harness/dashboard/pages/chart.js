@@ -131,13 +131,13 @@ export class Chart {
       .attr("text-anchor", anchor).text(text);
   }
 
-  /* Labels beside points, the first ones first; returns the points beside or near which there is no free place. */
+  /* Labels beside points, the first ones first: where there is no free place beside or near it, a point has none. */
   labels(points) {
     const { left, right, top, bottom } = this.box;
     const boxes = this.points.map(({ x, y, radius }) => [x - radius, y - radius, x + radius, y + radius]);
     const free = (box) => box[0] >= left && box[2] <= right + 6 && box[1] >= top - 12 && box[3] <= bottom
       && ![...boxes, ...this.taken].some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1]);
-    return points.filter(({ x, y, radius, solver }) => {
+    for (const { x, y, radius, solver } of points) {
       const { short, width } = this.words(solver);
       const places = (this.narrow ? [6, 16] : [6, 16, 30, 46]).flatMap((far) => [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [1, 1], [-1, -1], [-1, 1]].map(([dx, dy]) => ({ dx, dy, far })));
       for (const { dx, dy, far } of places) {
@@ -153,10 +153,9 @@ export class Chart {
           this.keepClear(lead);
         }
         this.write(short, start, middle + 4, solver);
-        return false;
+        break;
       }
-      return true;
-    });
+    }
   }
 
   /* Labels at the right ends of curves, moved apart; as many as there is room for, the first ones first. */
