@@ -134,6 +134,8 @@ class Bench:
         if cells is not None:
             variables["HARNESS_HISTORY_ONLY"] = json.dumps(fitted)
         conf = self.configuration.asv
+        for commit in commits:
+            self.record_file_of(commit).unlink(missing_ok=True)  # what is there afterwards was written now
         with _asv(self, variables), _swapped(conf, "results_dir", str(self.results)), locked(self.configuration):
             Run.run(
                 conf,
