@@ -31,7 +31,7 @@ _TOLD = {
     "threads": lambda value: f"{value:g} threads",
 }
 
-_IDENTITY = ("plugin", "parameters", "code_sha256", "versions", "time_limit", "memory_limit")
+IDENTITY = ("plugin", "parameters", "code_sha256", "versions", "time_limit", "memory_limit")
 """What the runs of one cell at one commit have in common."""
 
 
@@ -62,7 +62,7 @@ def dataset_name(record: Mapping[str, Any]) -> str:
 
 def identity(record: Mapping[str, Any]) -> str:
     """Return a short hash of what the runs of one cell have in common: code, versions, parameters, limits."""
-    text = json.dumps([record.get(name) for name in _IDENTITY], sort_keys=True, default=str)
+    text = json.dumps([record.get(name) for name in IDENTITY], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 

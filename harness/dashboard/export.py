@@ -74,6 +74,8 @@ class _Collection:
         self.machines: dict[str, dict[str, Any]] = {}
         self._newest: dict[tuple[str, str, Cell], tuple[int, list[Record]]] = {}
         self._names: dict[str, str] = {}
+        self._machine_names: dict[tuple[str, str, str], str] = {}
+        self._groups: dict[str, str] = {}
 
     def add(self, record: Record, commit: Commit) -> None:
         machine = self._machine(record.get("machine") or {})
@@ -90,7 +92,9 @@ class _Collection:
             if time <= commit.time:
                 newest = runs
         self._newest[key] = (max(time, commit.time), newest)
-        runs.append(_slim(record, cell))
+        kept = _slim(record, cell)
+        kept["group"] = self._group(record)
+        runs.append(kept)
 
     def settle(self) -> None:
         """Give the runs that ended before their problem was known a place among those of their data set."""
@@ -107,16 +111,26 @@ class _Collection:
                     run["dataset"] = home[1]
                 found[home] = runs
 
+    def _group(self, record: Record) -> str:
+        key = str([record.get(name) for name in naming.IDENTITY])
+        if key not in self._groups:
+            self._groups[key] = naming.identity(record)
+        return self._groups[key]
+
     def _dataset(self, record: Record) -> str:
-        key = json.dumps([record.get(name) for name in _NAMING])
+        key = str([record.get(name) for name in _NAMING])
         if key not in self._names:
             self._names[key] = naming.dataset_name(record)
         return self._names[key]
 
     def _machine(self, machine: dict[str, Any]) -> str:
+        known = str(machine.get("id")), str(machine.get("processor")), str(machine.get("cores"))
+        if known in self._machine_names:
+            return self._machine_names[known]
         processor = plain(str(machine.get("processor") or "unknown"))[:40].strip("_")
         name = f"{processor}-{machine.get('cores', '?')}c-{str(machine.get('id') or 'unknown')[:6]}"
         self.machines.setdefault(name, machine)
+        self._machine_names[known] = name
         return name
 
 
@@ -129,7 +143,7 @@ def _slim(record: Record, cell: Cell) -> Record:
     if "reason" in kept:
         kept["reason"] = str(kept["reason"])[:LONGEST_REASON]
     kept["solver"], kept["dataset"] = cell
-    kept["group"], kept["measured_at"] = naming.identity(record), record.get("measured_at")
+    kept["measured_at"] = record.get("measured_at")
     kept["data"] = str(record.get("data_sha256") or "")[:12]
     return kept
 
