@@ -51,6 +51,15 @@ function nothing(text) {
   window.harnessDashboard.drawn = 0;
 }
 
+/* What has the focus is made anew with the page: find its successor by what it is for. */
+function held() {
+  const { id, name, dataset } = document.activeElement ?? {};
+  if (id || !document.activeElement) return null;
+  if (name) return `#controls [name="${name}"]`;
+  for (const kind of ["page", "tool"]) if (dataset[kind]) return `[data-${kind}="${dataset[kind]}"]`;
+  return document.activeElement.matches("#legend input") ? `#legend input[data-solver="${CSS.escape(dataset.solver)}"]` : null;
+}
+
 /* The cells that the choice of a commit stands for. */
 async function chosen(index, place, values) {
   const newest = place.commits[0];
@@ -73,6 +82,7 @@ function places(page) {
 
 async function draw() {
   const mine = ++turn;
+  const focus = held();
   const still = () => mine === turn;
   const { page: asked, values } = state();
   const page = asked in PAGES ? asked : "table";
@@ -100,6 +110,7 @@ async function draw() {
   const figures = index.figures.filter((name) => found.some((row) => row[name] !== null));
   const drawn = await PAGES[page].draw({ rows: found, solvers: latest.solvers, latest, place, index, figures, look: new Look(latest.solvers), values, places: kept, still });
   if (!still()) return;
+  if (focus) document.querySelector(focus)?.focus({ preventScroll: true });
   window.harnessDashboard.page = page;
   window.harnessDashboard.drawn = drawn;
 }

@@ -64,14 +64,13 @@ export function legend(target, look, solvers, present) {
       if (box.checked) off.delete(solver);
       else off.add(solver);
       hide(off);
-      document.querySelector(`#legend input[data-solver="${CSS.escape(solver)}"]`)?.focus();
     });
     list.append(make("li", { class: present.has(solver) ? null : "absent" }, make("label", { title: present.has(solver) ? null : "has nothing to show here" }, box, mark.node(), solver)));
   }
   target.replaceChildren(
     make("div", { class: "tools" }, `${solvers.filter((name) => !off.has(name)).length} of ${solvers.length} solvers`,
-      make("button", { type: "button", onclick: () => hide([]) }, "All"),
-      make("button", { type: "button", onclick: () => hide(solvers) }, "None")),
+      make("button", { type: "button", "data-tool": "all", onclick: () => hide([]) }, "All"),
+      make("button", { type: "button", "data-tool": "none", onclick: () => hide(solvers) }, "None")),
     list,
   );
 }

@@ -39,7 +39,7 @@ function seconds(value) {
 }
 
 function count(value) {
-  if (Math.abs(value) < 9999.5) return String(Number(value.toFixed(Number.isInteger(value) ? 0 : 2)));
+  if (Math.abs(value) < 9999.5) return String(Number(value.toFixed(Number.isInteger(value) || value >= 100 ? 0 : 2)));
   for (const [size, suffix] of [[1e3, " k"], [1e6, " M"], [1e9, " G"]]) {
     if (Math.abs(value) < 999.5 * size) return digits(value / size) + suffix;
   }
