@@ -69,7 +69,7 @@ async function chosen(index, place, values) {
   const all = rows(latest, index.figures);
   const found = commit === null ? all : commit === newest ? all.filter((row) => row.commit === commit.commit)
     : rows(await load(commit.file), index.figures);
-  return { commit, latest: { datasets: latest.datasets, solvers: latest.solvers, traced: new Set(all.filter((row) => row.seconds_to).map((row) => row.dataset)) }, rows: found };
+  return { commit, newest: commit === null || commit === newest, latest: { datasets: latest.datasets, solvers: latest.solvers, traced: new Set(all.filter((row) => row.seconds_to).map((row) => row.dataset)) }, rows: found };
 }
 
 function places(page) {
@@ -98,7 +98,7 @@ async function draw() {
   }
   const number = Math.min(index.places.length - 1, Math.max(0, Number(values.get("place")) || 0));
   const place = index.places[number];
-  const { commit, latest, rows: found } = await chosen(index, place, values);
+  const { commit, newest, latest, rows: found } = await chosen(index, place, values);
   if (!still()) return;
   const kept = places(page);
   if (index.places.length > 1) kept.controls.append(choice("Measured on", "place", index.places.map((each, i) => [String(i), `${each.machine}, ${each.environment}`]), String(number)));
@@ -108,7 +108,7 @@ async function draw() {
   }
   kept.note.append(`${commit && page !== "anytime" ? `Commit ${commit.commit.slice(0, 8)} of ${day(commit.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
   const figures = index.figures.filter((name) => found.some((row) => row[name] !== null));
-  const drawn = await PAGES[page].draw({ rows: found, solvers: latest.solvers, latest, place, index, figures, look: new Look(latest.solvers), values, places: kept, still });
+  const drawn = await PAGES[page].draw({ rows: found, solvers: latest.solvers, latest, newest, place, index, figures, look: new Look(latest.solvers), values, places: kept, still });
   if (!still()) return;
   if (focus) document.querySelector(focus)?.focus({ preventScroll: true });
   window.harnessDashboard.page = page;
