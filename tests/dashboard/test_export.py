@@ -61,7 +61,7 @@ CELLS = st.dictionaries(
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(first=CELLS, second=CELLS)
 def test_two_exports_one_after_the_other_lose_and_shift_nothing(tmp_path_factory, first, second):
     """Whatever two stores hold, asv reads every number back under its own name, mapped to the union of all names."""
