@@ -23,6 +23,7 @@ from asv.console import log
 from asv.environment import Environment, EnvironmentUnavailable
 
 _KEPT = 8  # installed commits; the longest unused go first
+_NOT_INSTALLED = "not-installed"  # a file in the folder of a commit that pip could not install
 
 
 class Overlay(Environment):
@@ -85,12 +86,11 @@ class Overlay(Environment):
     def install_project(self, conf: Any, repo: Any, commit_hash: str) -> None:
         """Make ``commit_hash`` the installed commit; one that was installed before is only switched to.
 
-        Raises
-        ------
-        asv.util.ProcessError : pip could not install it; asv marks the commit as failed.
+        Of a commit that pip cannot install there is a package that cannot be imported, so that each cell fails with
+        the reason; asv would measure nothing at all if the newest commit were such a one.
         """
         folder = self._commits / commit_hash
-        if not folder.is_dir():
+        if not folder.is_dir() or (folder / _NOT_INSTALLED).exists():
             self._set_installed_commit_hash(None)
             self.checkout_project(repo, commit_hash)
             self._install(Path(self._build_root) / (self._repo_subdir or ""), folder)
@@ -104,13 +104,22 @@ class Overlay(Environment):
         """Install ``tree`` by the running interpreter's pip and setuptools, without looking for anything elsewhere."""
         command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--no-index"]
         unfinished = folder.with_suffix(".new")
-        shutil.rmtree(unfinished, ignore_errors=True)
-        util.check_call(
-            [*command, "--disable-pip-version-check", "--target", str(unfinished), str(tree)],
-            timeout=self._install_timeout,
-            cwd=self._path,
-            env={**os.environ, "PIP_USER": "false", **self.build_env_vars},
-        )
+        for old in (unfinished, folder):
+            shutil.rmtree(old, ignore_errors=True)
+        try:
+            util.check_call(
+                [*command, "--disable-pip-version-check", "--target", str(unfinished), str(tree)],
+                timeout=self._install_timeout,
+                cwd=self._path,
+                env={**os.environ, "PIP_USER": "false", **self.build_env_vars},
+            )
+        except util.ProcessError:  # asv has logged what pip said
+            shutil.rmtree(unfinished, ignore_errors=True)
+            (unfinished / "harness").mkdir(parents=True)
+            (unfinished / "harness" / "__init__.py").write_text(
+                'raise RuntimeError("pip could not install this commit")\n'
+            )
+            (unfinished / _NOT_INSTALLED).touch()
         unfinished.rename(folder)
 
     def _switch_to(self, folder: Path) -> None:
