@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
@@ -85,6 +85,7 @@ def test_the_costs_of_the_targets_come_from_the_certified_trace(built):
 
 
 @given(st.lists(st.floats(1e-9, 2.0), min_size=1, max_size=150))
+@example([1.00001e-3])  # rounded down it would be at the target
 def test_thinning_a_trace_changes_no_target(gaps):
     trace = [{"seconds": i + 1, "relative_gap": gap} for i, gap in enumerate(gaps)]
     thin = traces.thinned(trace)
