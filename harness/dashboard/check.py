@@ -266,9 +266,11 @@ def _compared(key: Key, before: Measured, after: Measured, thresholds: Threshold
         worse = new > thresholds.memory * old + _MEMORY_FLOOR
         better = old > thresholds.memory * new + _MEMORY_FLOOR
         return _WORSE if worse else _BETTER if better else ""
-    if _slower(key, before, after, thresholds.time):
+    # of a yield there is one value, no samples that could be tested: it has to differ by more
+    factor = thresholds.time**2 if key[0] == OVERHEAD else thresholds.time
+    if _slower(key, before, after, factor):
         return _WORSE
-    return _BETTER if _slower(key, after, before, thresholds.time) else ""
+    return _BETTER if _slower(key, after, before, factor) else ""
 
 
 def _slower(key: Key, before: Measured, after: Measured, factor: float) -> bool:

@@ -112,6 +112,18 @@ def test_a_time_is_worse_by_its_median_and_its_minimum_and_all_of_its_samples() 
     assert compared(key, measured(times=base), measured(times=disturbed)) == ""
 
 
+def test_a_yield_has_one_value_and_must_differ_by_more() -> None:
+    def yielding(microseconds: float) -> Measured:
+        found = measured()
+        found.values["command.track_harness_overhead", None] = microseconds
+        return found
+
+    key = (checking.OVERHEAD, None)
+    assert compared(key, yielding(1.0), yielding(1.6)) == ""
+    assert compared(key, yielding(1.0), yielding(1.8)) == "worse"
+    assert compared(key, yielding(1.8), yielding(1.0)) == "better"
+
+
 def test_memory_is_what_the_fit_takes_beyond_what_the_process_held() -> None:
     key = (MEMORY, CELL)
     assert compared(key, measured(memory=(220e6, 200e6)), measured(memory=(240e6, 200e6))) == "worse"
