@@ -65,7 +65,7 @@ export class Chart {
   }
 
   /* One point. told: lines of the tip; data: what a test or a reader's script may ask for. */
-  point({ x, y, area = 64, solver, look, data, told, front = false }) {
+  point({ x, y, area = 64, solver, name = solver, look, data, told, front = false }) {
     const node = this.svg.append("path").attr("class", front ? "point on-front" : "point").attr("transform", `translate(${x},${y})`)
       .attr("d", look.shape(solver, area)).style("fill", look.colour(solver)).attr("tabindex", this.points.length ? -1 : 0)
       .attr("role", "img").attr("aria-label", told.join("; ")).attr("data-solver", solver);
@@ -80,7 +80,7 @@ export class Chart {
       this.svg.selectAll(".faint").classed("faint", false);
     };
     node.on("mouseenter focus", show).on("mouseleave blur", rest).on("keydown", (event) => this.walk(event, element));
-    this.points.push({ x, y, solver, element, radius: Math.sqrt(area / Math.PI) });
+    this.points.push({ x, y, solver, name, element, radius: Math.sqrt(area / Math.PI) });
   }
 
   /* Left and right: along a solver's own points; up and down: to the nearest point of another solver. */
@@ -137,8 +137,8 @@ export class Chart {
     const boxes = this.points.map(({ x, y, radius }) => [x - radius, y - radius, x + radius, y + radius]);
     const free = (box) => box[0] >= left && box[2] <= right + 6 && box[1] >= top - 12 && box[3] <= bottom
       && ![...boxes, ...this.taken].some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1]);
-    for (const { x, y, radius, solver } of points) {
-      const { short, width } = this.words(solver);
+    for (const { x, y, radius, solver, name } of points) {
+      const { short, width } = this.words(name ?? solver);
       const places = (this.narrow ? [6, 16] : [6, 16, 30, 46]).flatMap((far) => [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [1, 1], [-1, -1], [-1, 1]].map(([dx, dy]) => ({ dx, dy, far })));
       for (const { dx, dy, far } of places) {
         const start = dx > 0 ? x + radius + far - 2 : dx < 0 ? x - radius - far + 2 - width : x - width / 2;

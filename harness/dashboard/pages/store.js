@@ -26,6 +26,13 @@ export function rows(table, figures) {
   });
 }
 
+/* The name of a row's data set without its problem: cost and test error compare over all problems on the same points. */
+export function points(row) {
+  const parts = row.dataset.split(", ");
+  const place = parts.findIndex((part, i) => i > 0 && row.formulation && (part === row.formulation || part.startsWith(`${row.formulation} `)));
+  return parts.filter((_, i) => place < 0 || i !== place).join(", ");
+}
+
 /* A run that has a model: all or some of the cell's. */
 export const measured = (row) => /^(ok|budget)/.test(row.status) || / \d+\/\d+$/.test(row.status);
 export const failed = (row) => !/^(ok|budget|skipped|absent)( |$)/.test(row.status);

@@ -1,0 +1,120 @@
+"""Our pages beside asv's: they draw what was measured, for mouse and keyboard, light and dark, wide and narrow."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.browser.conftest import Browser, Site
+from tests.dashboard.history import DATASETS
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
+
+PAGES = ("table", "pareto", "profiles", "anytime", "coresets")
+CHARTS = PAGES[1:]
+OVERLAPS = """
+const boxes = [...document.querySelectorAll('#figure text.label')].map(each => [each.textContent, each.getBoundingClientRect()]);
+const found = [];
+boxes.forEach(([name, a], i) => boxes.slice(i + 1).forEach(([other, b]) => {
+  if (a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3) found.push(`${name} / ${other}`);
+}));
+return found;
+"""
+
+
+def drawn(browser: Browser, site: Site, page: str) -> int:
+    """Open a page, wait until it is drawn, and return how many marks it says it has."""
+    browser.open(f"{site.address}solvers.html#{page}")
+    browser.wait("return window.harnessDashboard && window.harnessDashboard.page === arguments[0]", page)
+    assert browser.ask("return window.harnessDashboard.errors") == []
+    return int(browser.ask("return window.harnessDashboard.drawn"))
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_each_page_draws_without_an_error_or_a_foreign_request(
+    browser: Browser, site: Site, page: str, scheme: str
+) -> None:
+    browser.prefer(scheme)
+    assert drawn(browser, site, page) > 0
+    assert browser.ask("return document.documentElement.dataset.theme") == scheme
+    assert browser.complaints() == []
+    assert [url for url in browser.requests() if not url.startswith(site.address)] == []
+
+
+def test_the_table_has_the_newest_commits_own_figures(browser: Browser, site: Site) -> None:
+    drawn(browser, site, "table")
+    newest = site.history.commits["planted"]
+    files = list((site.history.repository / ".asv" / "records").rglob(f"{newest}*.json"))
+    (records,) = [json.loads(file.read_text())["records"] for file in files]
+    ended = {(each["solver"], each["dataset"]): each for each in records if each["status"] == "ok"}
+    assert len(ended) == 6
+    for (solver, dataset), record in ended.items():
+        (cell,) = browser.find(f"td[data-solver='{solver}'][data-dataset^='{dataset}']")
+        assert float(cell.get_attribute("data-value")) == pytest.approx(record["fit_seconds"], rel=1e-5)
+    assert newest[:8] in browser.find("#note")[0].text
+
+
+def test_a_click_sorts_the_table(browser: Browser, site: Site) -> None:
+    drawn(browser, site, "table")
+    heads = browser.find("#figure th[scope=col] button")
+    heads[1].click()
+    first = browser.ask("return [...document.querySelectorAll('#figure tbody tr')].map(r => r.cells[0].textContent)")
+    heads[1].click()
+    second = browser.ask("return [...document.querySelectorAll('#figure tbody tr')].map(r => r.cells[0].textContent)")
+    measured = [name for name in first if name in ("fw", "smo", "kernel-perceptron")]
+    assert [name for name in second if name in measured] == measured[::-1]
+
+
+@pytest.mark.parametrize("page", CHARTS)
+def test_the_keyboard_reaches_every_point(browser: Browser, site: Site, page: str) -> None:
+    drawn(browser, site, page)
+    points = browser.ask("return document.querySelectorAll('#figure .point').length")
+    assert points > 0
+    assert browser.ask("return document.querySelectorAll('#figure .point[tabindex=\"0\"]').length") == 1
+    named = browser.ask(
+        "return [...document.querySelectorAll('#figure .point')].every(p => p.getAttribute('aria-label'))"
+    )
+    assert named
+    browser.ask("document.querySelector('#figure .point[tabindex=\"0\"]').focus()")
+    assert browser.ask("return !document.getElementById('tip').hidden")
+
+
+@pytest.mark.parametrize("page", CHARTS)
+@pytest.mark.parametrize("width", [360, 1280])
+def test_labels_do_not_lie_on_each_other_and_nothing_is_wider_than_the_screen(
+    browser: Browser, site: Site, page: str, width: int
+) -> None:
+    browser.size(width, 800)
+    drawn(browser, site, page)
+    assert browser.ask(OVERLAPS) == []
+    assert browser.ask("return document.documentElement.scrollWidth") <= width
+
+
+def test_a_solver_can_be_switched_off(browser: Browser, site: Site) -> None:
+    before = drawn(browser, site, "pareto")
+    browser.find("#legend input[data-solver='fw']")[0].click()
+    browser.wait("return window.harnessDashboard.drawn < arguments[0]", before)
+    assert browser.find("#figure .point[data-solver='fw']") == []
+    assert browser.find("#figure .point[data-solver='smo']") != []
+
+
+def test_the_points_of_a_front_are_the_records(browser: Browser, site: Site) -> None:
+    drawn(browser, site, "pareto")
+    shown = browser.ask(
+        "return [...document.querySelectorAll('#figure .point')].map(p => [p.dataset.solver, p.dataset.dataset, Number(p.dataset.x)])"
+    )
+    assert {solver for solver, _, _ in shown} <= {"fw", "smo", "kernel-perceptron"}
+    assert all(dataset.startswith(DATASETS[:2]) and x > 0.0 for _, dataset, x in shown)
+
+
+def test_the_switch_between_light_and_dark_changes_the_page(browser: Browser, site: Site) -> None:
+    drawn(browser, site, "table")
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    light = browser.ask(colour)
+    browser.find("#theme")[0].click()
+    assert browser.ask("return document.documentElement.dataset.theme") == "dark"
+    assert browser.ask(colour) != light
+    browser.find("#theme")[0].click()
+    assert browser.ask(colour) == light

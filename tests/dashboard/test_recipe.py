@@ -1,0 +1,62 @@
+"""benchmarks/README.md: its commands exist, with these options, and its recipe for CI is sound YAML."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from harness.cli.dashboard import command as dashboard
+
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = (ROOT / "benchmarks/README.md").read_text()
+ASV = "the dashboard needs asv: pip install 'svm-harness[asv]'"
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", TEXT, flags=re.DOTALL)
+
+
+def called() -> list[str]:
+    """Every `harness dashboard` command line of the page, without the folder of the environment."""
+    lines = [line.strip() for language in ("sh", "yaml") for block in blocks(language) for line in block.splitlines()]
+    found = [re.sub(r"^- run: ", "", line).removeprefix(".venv/bin/") for line in lines]
+    return [line for line in found if line.startswith("harness dashboard ")]
+
+
+@pytest.mark.parametrize("line", called())
+def test_the_commands_are_understood(line: str) -> None:
+    pytest.importorskip("asv", reason=ASV)
+    _, _, name, *arguments = shlex.split(line.replace("${{ github.base_ref }}", "main"))
+    found = dashboard.get_command(click.Context(dashboard), name)
+    assert found is not None
+    assert found.make_context(name, arguments).params
+
+
+def test_all_commands_of_the_page_are_looked_at() -> None:
+    assert {line.split()[2] for line in called()} == {"run", "build", "serve", "check"}
+
+
+def test_the_recipe_is_two_workflows_whose_steps_do_something() -> None:
+    yaml = pytest.importorskip("yaml", reason="asv brings pyyaml")
+    workflows: list[dict[str, Any]] = [yaml.safe_load(block) for block in blocks("yaml")]
+    assert [each["name"] for each in workflows] == ["history", "gate"]
+    for workflow in workflows:
+        (job,) = workflow["jobs"].values()
+        assert all(set(step) & {"run", "uses"} for step in job["steps"])
+
+
+def test_the_benchmarks_of_the_page_are_those_of_the_folder() -> None:
+    named = set(re.findall(r"`((?:solvers|command)\.[\w.]+|(?:peakmem|track|time)_\w+)`", TEXT))
+    defined = {
+        name
+        for file in ("solvers", "command")
+        for name in re.findall(
+            r"def ((?:time|track|peakmem)_\w+)", (ROOT / f"benchmarks/history/{file}.py").read_text()
+        )
+    }
+    assert {name.rpartition(".")[2] for name in named} == defined
