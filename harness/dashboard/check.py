@@ -29,6 +29,8 @@ COUNTS = {
     "track_test_error_pct": "test error",
     "track_relative_gap": "relative gap",
 }
+GAP_FLOOR = 1e-9
+"""What the history has as a gap of zero decades; its own code says so too, as it runs under commits without this one."""
 TIME, MEMORY, STATUS = "CPU time", "memory of the fit", "status"
 HELP, OVERHEAD = "CPU time of --help", "CPU time of a yield"
 _COMMAND_CELL = ("harness", "")

@@ -1,4 +1,7 @@
-"""Commits are measured with their own code, and no number ever stands under another name."""
+"""Commits are measured with their own code, no number ever stands under another name, and checks name what was planted.
+
+One file, as one process measures the history for all of its tests.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,7 @@ from tests.dashboard.history import DATASETS, MACHINE, ROOT, SOLVERS, History, m
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
 from harness.dashboard import configuration, measuring
+from harness.dashboard.check import TIME
 from harness.errors import UsageError
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # the first test measures the history
@@ -209,3 +213,62 @@ def test_the_grid_is_appended_to_only() -> None:
             continue
         for kind in ("solvers", "datasets"):
             assert now[kind][: len(before[kind])] == before[kind], f"{kind} of {commit[:8]} are not how the grid begins"
+
+
+# -- checks: two commits in turns -------------------------------------------------------------------------------------------
+
+
+def checked(history: History, base: str, head: str, folder: Path, *options: str) -> tuple[int, str]:
+    """Run the command; return its exit code and its table."""
+    target = folder / "table.md"
+    command = [sys.executable, "-m", "harness.cli.main", "dashboard", "check", base, head]
+    command += ["--config", str(history.configuration), "--machine", MACHINE, "--output", str(target), *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    return done.returncode, target.read_text() if target.exists() else done.stderr
+
+
+def worse(table: str) -> set[tuple[str, str]]:
+    """Return (cell, metric) of the rows that stop a pull request."""
+    rows = [[part.strip() for part in line.strip("|").split("|")] for line in table.splitlines() if line[:1] == "|"]
+    return {(row[0], row[1]) for row in rows if row[-1].startswith("**")}
+
+
+def test_planted_faults_are_named_on_their_cells_and_no_others(history: History, tmp_path: Path) -> None:
+    """fw does its work twice, smo holds two rows: named are fw's times and smo's evaluations, and perhaps smo's times."""
+    before = sorted((history.repository / ".asv/results" / MACHINE).iterdir())
+    code, table = checked(history, history.commits["clean"], history.commits["planted"], tmp_path)
+    cells = {f"{solver} on {dataset}" for solver in ("fw", "smo") for dataset in ("twonorm", "banana")}
+    found = worse(table)
+    assert code == 1, table
+    assert {cell for cell, _ in found} == cells, table
+    assert {metric for cell, metric in found if cell.startswith("fw")} == {TIME}, table
+    assert {metric for cell, metric in found if cell.startswith("smo")} - {TIME} == {"kernel evaluations"}, table
+    assert {cell for cell, metric in found if metric == "kernel evaluations"} == {c for c in cells if "smo" in c}, table
+    assert sorted((history.repository / ".asv/results" / MACHINE).iterdir()) == before, "the history was touched"
+
+
+def test_a_commit_that_changes_nothing_is_no_worse(history: History, tmp_path: Path) -> None:
+    code, table = checked(history, history.commits["clean"], history.commits["documented"], tmp_path)
+    assert code == 0, table
+    assert worse(table) == set()
+    assert "6 cells compared" in table
+
+
+@pytest.mark.parametrize(
+    ("revisions", "options", "sentence"),
+    [
+        (("no-such", "HEAD"), (), "BASE: the repository"),
+        (("HEAD", "no-such"), (), "HEAD: the repository"),
+        (("HEAD~1", "HEAD"), ("--only", "gilbert"), "'gilbert' names no cell"),
+        (("HEAD~1", "HEAD"), ("--only", "fw", "--keep"), "a part of the grid is no entry"),
+        (("HEAD~1", "HEAD"), ("--time-factor", "0.9"), "--time-factor"),
+        (("HEAD~1", "HEAD"), ("--machine", "a/b"), "cannot be the name of a folder"),
+    ],
+)
+def test_a_check_that_cannot_be_made_says_why(
+    history: History, tmp_path: Path, revisions: tuple[str, str], options: tuple[str, ...], sentence: str
+) -> None:
+    code, said = checked(history, *revisions, tmp_path, *options)
+    assert code == 2
+    assert sentence in said
+    assert len(said.strip().splitlines()) == 1, said
