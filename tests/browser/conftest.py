@@ -115,7 +115,7 @@ def browser(chromium: Browser) -> Browser:
 def site(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Three commits, measured and published by the command: clean, then fw slower, then smo's rows computed anew."""
     pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
-    history = make_history(tmp_path_factory.mktemp("history"), ["clean", "slow", "planted"])
+    history = make_history(tmp_path_factory.mktemp("history"), ["clean", "crawling", "crawling-uncached"])
     measure(history)
     yield from served(history)
 

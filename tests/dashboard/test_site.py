@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
@@ -193,16 +194,16 @@ def test_serve_serves_this_machine_until_interrupted(built):
         "--config",
         str(built.folder),
     ]
-    with subprocess.Popen(
-        start, stdout=subprocess.PIPE, text=True, env={**__import__("os").environ, "PYTHONUNBUFFERED": "1"}
-    ) as server:
+    # a shell lets what it starts in the background ignore Ctrl-C, and so would the server
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.default_int_handler)
+    with subprocess.Popen(start, stdout=subprocess.PIPE, text=True, preexec_fn=heed) as server:  # noqa: PLW1509
         try:
             address = re.match(r"http://127\.0\.0\.1:\d+/", server.stdout.readline())
             assert address
             for page in ("", "solvers.html", "solvers/data/index.json"):
                 assert urllib.request.urlopen(address.group() + page, timeout=20).status == 200
             server.send_signal(signal.SIGINT)
-            assert server.wait(timeout=20) == 0
+            assert server.wait(timeout=120) == 0
         finally:
             server.kill()
 
