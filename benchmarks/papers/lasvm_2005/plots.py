@@ -203,6 +203,9 @@ def _curves(results: Results, curves: Curves, across: str, axes: Any) -> bool:
         axes.axhline(level, color=COLOURS[LIBSVM], linestyle="--", label="LIBSVM")
         axes.set_ylim(top=min(axes.get_ylim()[1], CUT * level))
     axes.set_xscale("log")
+    axes.xaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1.0, 3.0)))
+    axes.xaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
+    axes.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
     axes.grid(alpha=0.25)
     return drawn
 

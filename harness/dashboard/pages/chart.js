@@ -1,6 +1,6 @@
 /* A chart: axes with units, points that the keyboard reaches, labels that do not overlap. */
 
-import { hideTip, showTip } from "./parts.js";
+import { hideTip, plain, showTip } from "./parts.js";
 import { known, tick } from "./units.js";
 
 const LINE = 14; // pixels from one label's baseline to the next
@@ -119,7 +119,8 @@ export class Chart {
     });
   }
 
-  words(text) {
+  words(name) {
+    const text = plain(name);
     const short = text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
     Chart.pen ??= document.createElement("canvas").getContext("2d");
     Chart.pen.font = "11.5px system-ui, sans-serif";

@@ -4,7 +4,7 @@ import * as anytime from "./anytime.js";
 import * as coresets from "./coresets.js";
 import * as overview from "./overview.js";
 import * as pareto from "./pareto.js";
-import { choice, hideTip, Look, make } from "./parts.js";
+import { choice, given, hideTip, Look, make } from "./parts.js";
 import * as profile from "./profile.js";
 import { address, load, rows, state } from "./store.js";
 
@@ -107,6 +107,8 @@ async function draw() {
     kept.controls.append(choice("Commit", "commit", [["latest", `each cell as measured last (${place.latest.cells})`], ...named], commit ? commit.commit : "latest"));
   }
   kept.note.append(`${commit && page !== "anytime" ? `Commit ${commit.commit.slice(0, 8)} of ${day(commit.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
+  const all = given(latest.solvers);
+  if (all) kept.note.append(` Every solver: ${all}.`);
   const figures = index.figures.filter((name) => found.some((row) => row[name] !== null));
   const drawn = await PAGES[page].draw({ rows: found, solvers: latest.solvers, latest, newest, place, index, figures, look: new Look(latest.solvers), values, places: kept, still });
   if (!still()) return;

@@ -1,6 +1,6 @@
 /* Solver x data set: one figure of all, or all figures of one data set. */
 
-import { breakable, choice, legend, make, table } from "./parts.js";
+import { breakable, choice, legend, make, plain, table } from "./parts.js";
 import { failed, hidden, measured } from "./store.js";
 import { FIGURES, known, text } from "./units.js";
 
@@ -43,7 +43,7 @@ export function draw({ rows, solvers, figures, look, values, places }) {
   const cells = new Map(shown.map((row) => [`${row.solver}\n${row.dataset}`, row]));
   const cell = (solver, dataset) => cells.get(`${solver}\n${dataset}`);
   const names = [...new Set(shown.map((row) => row.solver))].filter((name) => !chosen || cell(name, chosen));
-  const first = { title: "Solver", value: (name) => name, cell: breakable };
+  const first = { title: "Solver", value: (name) => name, cell: (name) => breakable(plain(name)) };
   const column = (of, name, head, note) => {
     const top = best(names.map(of).filter(Boolean), name);
     return {

@@ -1,7 +1,7 @@
 /* Cost against error on one data set: who is on the front? */
 
 import { Chart, scale } from "./chart.js";
-import { alternative, choice, legend, make } from "./parts.js";
+import { alternative, choice, legend, make, plain } from "./parts.js";
 import { hidden, measured, points as pointsOf } from "./store.js";
 import { FIGURES, known, text } from "./units.js";
 
@@ -46,7 +46,7 @@ export function draw({ rows, solvers, figures, look, values, places }) {
   const least = error === "relative_gap" ? 1e-12 : -Infinity; // what rounding made smaller is zero
   const twins = new Set(d3.rollups(here, (found) => found.length, (row) => row.solver).filter(([, cells]) => cells > 1).map(([solver]) => solver));
   const points = here.filter((row) => !off.has(row.solver) && known(row[cost]) && known(row[error]))
-    .map((row) => ({ row, solver: row.solver, name: twins.has(row.solver) ? `${row.solver}, ${row.formulation}` : row.solver, x: row[cost], y: Math.max(row[error], least) }));
+    .map((row) => ({ row, solver: row.solver, name: twins.has(row.solver) ? `${plain(row.solver)}, ${row.formulation}` : row.solver, x: row[cost], y: Math.max(row[error], least) }));
   const missing = here.filter((row) => !off.has(row.solver)).length - points.length;
   places.note.append(" Bottom left is best; the dashed line is the front; a larger mark has more support vectors.", missing ? ` ${missing} not shown: no ${FIGURES[cost].title.toLowerCase()} known.` : "");
   if (!points.length) return places.empty("No solver that is switched on has both figures.");

@@ -38,6 +38,17 @@ export class Look {
   }
 }
 
+/* What all solvers were given, " (target 0.0001)", is said once and not behind each name. */
+let shared = "";
+
+export function given(solvers) {
+  const suffix = / \([^()]*\)$/.exec(solvers[0] ?? "")?.[0] ?? "";
+  shared = solvers.length > 1 && solvers.every((name) => name.endsWith(suffix)) ? suffix : "";
+  return shared.slice(2, -1);
+}
+
+export const plain = (solver) => (shared && solver.endsWith(shared) ? solver.slice(0, -shared.length) : solver);
+
 /* A choice among values, kept in the address. */
 export function choice(title, name, options, chosen) {
   const select = make("select", { name, onchange: () => change({ [name]: select.value }) });
@@ -65,7 +76,7 @@ export function legend(target, look, solvers, present) {
       else off.add(solver);
       hide(off);
     });
-    list.append(make("li", { class: present.has(solver) ? null : "absent" }, make("label", { title: present.has(solver) ? null : "has nothing to show here" }, box, mark.node(), solver)));
+    list.append(make("li", { class: present.has(solver) ? null : "absent" }, make("label", { title: present.has(solver) ? null : "has nothing to show here" }, box, mark.node(), plain(solver))));
   }
   target.replaceChildren(
     make("div", { class: "tools" }, `${solvers.filter((name) => !off.has(name)).length} of ${solvers.length} solvers`,
