@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness import Precomputed
+
 if TYPE_CHECKING:
     from harness import KernelOracle
 
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 _VALUES = 1 << 26  # kernel values of a block: a fraction of a second
 _FEWEST, _MOST = 1 << 14, 1 << 18  # points of a block
+_TRIED = 256  # points on which float32 is tried
 _BYTES = 32 << 20  # of points of a block that are mapped from a file
 
 
@@ -56,10 +59,16 @@ class RunningScores:
 
     The support vectors that a solution keeps mostly keep their coefficients too, at their bound: a pass then costs n
     kernel evaluations for each that changed, not for each support vector. Rounding adds up as in any sum of as many terms.
+
+    error : of a score, below it float64 is not needed; each pass is tried on a few points both ways, and from the first
+        one that float32 is not enough for, all are in float64. None: float64 throughout
     """
 
-    def __init__(self, kernel: KernelOracle) -> None:
-        self.kernel, self.mapped = kernel, mapped_features(kernel)
+    def __init__(self, kernel: KernelOracle, error: float | None = None) -> None:
+        self.kernel, self.mapped, self.error = kernel, mapped_features(kernel), error
+        given = isinstance(kernel.kernel, Precomputed)  # to copy all its values would gain nothing
+        tried = error is not None and self.mapped is None and not kernel.is_linear and not given
+        self.single = kernel.astype(np.float32) if tried else None
         self.values: Vector = np.zeros(kernel.n)
         self._support = np.empty(0, dtype=np.intp)
         self._weights = np.empty(0)
@@ -70,7 +79,17 @@ class RunningScores:
         change[self._support] -= self._weights
         support = np.flatnonzero(coef)
         fresh = np.count_nonzero(change) >= len(support)
-        for first, last, scores in scores_in_blocks(self.kernel, coef if fresh else change, self.mapped):
+        added = coef if fresh else change
+        for first, last, scores in scores_in_blocks(self._kernel(added), added, self.mapped):
             self.values[first:last] = scores if fresh else self.values[first:last] + scores
             yield first, last, self.values[first:last]
         self._support, self._weights = support, coef[support]
+
+    def _kernel(self, coef: Vector) -> KernelOracle:
+        """Return the kernel in float32 if that is enough for these coefficients, else in float64."""
+        if self.single is not None and self.error is not None:
+            tried = np.unique(np.linspace(0, self.kernel.n - 1, _TRIED).astype(np.intp))
+            off = np.abs(self.single.expand(coef, tried) - self.kernel.expand(coef, tried)).max()
+            if off > self.error:
+                self.single = None
+        return self.kernel if self.single is None else self.single

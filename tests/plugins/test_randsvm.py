@@ -169,6 +169,21 @@ def test_running_scores_are_the_scores_of_the_last_model(seed, steps, kind):
         assert spent <= 40 * np.count_nonzero(coef)
 
 
+@pytest.mark.parametrize(("error", "single"), [(1e-3, True), (1e-12, False), (None, False)])
+def test_scores_are_in_float32_only_while_that_is_exact_enough(error, single):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(600, 3))
+    oracle = KernelOracle(RBF(gamma=0.3), x)
+    running, coef = RunningScores(oracle, error), np.zeros(600)
+    for _ in range(4):
+        coef = coef.copy()
+        coef[rng.choice(600, 50, replace=False)] = rng.normal(size=50)
+        passed = [scores.copy() for *_, scores in running.update(coef)]
+    off = np.abs(np.concatenate(passed) - oracle.expand(coef)).max()
+    assert (running.single is not None) == single
+    assert 1e-9 < off < 1e-3 if single else off < 1e-11
+
+
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10**6), k=st.integers(70, 120), run=st.integers(0, 100))
 def test_the_optimum_does_not_depend_on_order_scale_copies_or_labels(seed, k, run):
