@@ -29,8 +29,6 @@ COUNTS = {
     "track_test_error_pct": "test error",
     "track_relative_gap": "relative gap",
 }
-GAP_FLOOR = 1e-9
-"""What the history has as a gap of zero decades; its own code says so too, as it runs under commits without this one."""
 TIME, MEMORY, STATUS = "CPU time", "memory of the fit", "status"
 HELP, OVERHEAD = "CPU time of --help", "CPU time of a yield"
 _COMMAND_CELL = ("harness", "")
@@ -58,7 +56,7 @@ class Thresholds:
 class Change:
     """A figure of a cell that is not what it was.
 
-    before, after : in asv's units (seconds, bytes, counts, log10 of the gap); None for a status
+    before, after : in asv's units (seconds, bytes, counts, decades of the gap above 1e-9); None for a status
     verdict : in words
     regression : whether it stops a pull request
     """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.dashboard.check import COUNTS, GAP_FLOOR, HELP, MEMORY, OVERHEAD, TIME
+from harness.dashboard.check import COUNTS, HELP, MEMORY, OVERHEAD, TIME
+from harness.dashboard.numbers import LEAST_GAP
 
 if TYPE_CHECKING:
     from harness.dashboard.check import Change, Report
@@ -59,7 +60,7 @@ def _told(metric: str, value: float | None) -> str:
     if metric == COUNTS["track_test_error_pct"]:
         return f"{value:.3g} %"
     if metric == COUNTS["track_relative_gap"]:
-        return f"{GAP_FLOOR * 10.0**value:.2g}"
+        return f"{LEAST_GAP * 10.0**value:.2g}"
     return f"{value:,.0f}"
 
 

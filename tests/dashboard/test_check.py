@@ -14,6 +14,7 @@ from harness.dashboard import check as checking
 from harness.dashboard.check import MEMORY, TIME, Change, Report, Thresholds
 from harness.dashboard.markdown import markdown
 from harness.dashboard.measuring import FIT, RECORD, Cell, Grid, Measured
+from harness.dashboard.numbers import LEAST_GAP
 from harness.errors import UsageError
 from tests.dashboard.history import ROOT
 
@@ -179,4 +180,4 @@ def test_the_table_of_a_pull_request() -> None:
 
 def test_the_floor_of_a_gap_is_that_of_the_history() -> None:
     text = (ROOT / "benchmarks/history/solvers.py").read_text()
-    assert f"_GAP_FLOOR = {checking.GAP_FLOOR!r} ".replace("e-0", "e-") in text
+    assert f"_GAP_FLOOR = {LEAST_GAP!r} ".replace("e-0", "e-") in text
