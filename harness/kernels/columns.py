@@ -24,6 +24,7 @@ class Columns:
 
     Attributes
     ----------
+    n : points of the oracle
     index : (len,) the oracle's number of the point at each place
     way : the points packed, for the first len columns; None if requests must pick them by ``index``
     """
@@ -31,8 +32,8 @@ class Columns:
     def __init__(self, source: Way, own: Block | None) -> None:
         self._source = source
         self._own = own  # the points of a restricted oracle, by their number in the source
-        self._index: Block = np.empty(0, dtype=np.intp)
-        self._places = 0  # there is room for
+        self.n = source.n if own is None else len(own)
+        self._index: Block = np.empty(0, dtype=np.int64)
         self.way: Way | None = None
         self.index: Block = self._index
 
@@ -47,29 +48,35 @@ class Columns:
         Raises
         ------
         ValueError : a place is negative or not below ``count``, or the two arrays differ in shape.
+        IndexError : a point is negative or not below the number of points.
         """
-        needed = int(places.max()) + 1 if places.size else 0
-        count = max(len(self.index), needed) if count is None else count
-        if places.shape != points.shape or needed > count or (places.size and places.min() < 0):
-            raise ValueError(
-                f"places has shape {places.shape} and points {points.shape}; give one place, from 0 to {count - 1}, "
-                "for each point."
-            )
-        if not places.size and count == len(self.index):
-            return
-        grown = count > len(self._index)
+        from harness.kernels.layout import settle
+
+        places, points = np.array(places, dtype=np.int64), np.array(points, dtype=np.int64)
+        before = len(self.index)
+        if count is None:
+            count = max(before, int(places.max()) + 1 if places.size else 0)
+        standing, grown = self._index, count > len(self._index)
         if grown:
-            longer: Block = np.zeros(max(_LEAST_PLACES, int(_GROWTH * count)), dtype=np.intp)
-            longer[: len(self.index)] = self.index
-            self._index = longer
-        self._index[len(self.index) : count] = 0
-        self._index[places] = points
-        before, self.index = len(self.index), self._index[:count]
-        if self._source.bytes_of(1):
-            index: Any = self._index if self._own is None else self._own[self._index]
+            standing = np.zeros(max(_LEAST_PLACES, int(_GROWTH * count)), dtype=np.int64)
+            standing[:before] = self.index
+        changed: Block = np.empty(places.size + max(0, count - before), dtype=np.int64)
+        written = settle(standing, before, count, places, points, self.n, changed)
+        if written < 0:
+            self._refuse(places, points, count)
+        self._index, self.index = standing, standing[:count]
+        if (written or count != before) and self._source.bytes_of(1):
+            index: Any = standing if self._own is None else self._own[standing]
             if grown:
                 self.way = self._source.take(index)
             assert self.way is not None
-            unfilled = np.ones(max(0, count - before), dtype=bool)
-            unfilled[places[places >= before] - before] = False
-            self.way.put(self._source, index[:count], np.concatenate([places, before + np.flatnonzero(unfilled)]))
+            self.way.put(self._source, index[:count], changed[:written])
+
+    def _refuse(self, places: Block, points: Block, count: int) -> None:
+        if places.shape == points.shape and places.size and places.min() >= 0 and places.max() < count:
+            wrong = int(points[(points < 0) | (points >= self.n)][0])
+            raise IndexError(f"point {wrong} put among columns over {self.n} points; they run from 0 to {self.n - 1}.")
+        raise ValueError(
+            f"places has shape {places.shape} and points {points.shape}; give one place, from 0 to {count - 1}, "
+            "for each point."
+        )

@@ -48,6 +48,40 @@ def overwrite(
 
 
 @njit(cache=True, nogil=True)
+def settle(index: Block, before: int, count: int, places: Block, points: Block, n: int, changed: Block) -> int:
+    """Note in ``index`` which point stands where, as Columns.put() has it, and list the places whose point is a new one.
+
+    Parameters
+    ----------
+    index : (>= count,) changed in place: index[places] = points, and 0 where [before, count) stays unfilled
+    before : places that were in use
+    n : the points are below
+    changed : (>= places.size + count - before,) filled
+
+    Returns
+    -------
+    the number of changed places; -1, with ``index`` as it was, if a place or point is out of range or one is missing
+    """
+    if places.size != points.size:
+        return -1
+    for k in range(places.size):
+        if not (0 <= places[k] < count and 0 <= points[k] < n):
+            return -1
+    index[before:count] = -1
+    written = 0
+    for k in range(places.size):
+        index[places[k]] = points[k]
+        changed[written] = places[k]
+        written += 1
+    for place in range(before, count):
+        if index[place] < 0:
+            index[place] = 0
+            changed[written] = place
+            written += 1
+    return written
+
+
+@njit(cache=True, nogil=True)
 def rare_entries(x: Block, rare: Block, counts: Block, features: Block, values: Block) -> int:
     """List the non-zero rare features of the rows ``x``, row by row; return how many there are.
 

@@ -136,7 +136,7 @@ class KernelOracle:
     def _checked(self, indices: Block) -> Block:
         """Return indices as integers; IndexError where one is negative or too large."""
         index = np.asarray(indices, dtype=np.intp)
-        if index.size and not (index.min() >= 0 and index.max() < self.n):
+        if index.size and index.view(np.uintp).max() >= self.n:  # as an unsigned number a negative one is large
             wrong = int(index[(index < 0) | (index >= self.n)][0])
             raise IndexError(f"index {wrong} asked of a kernel over {self.n} points; they run from 0 to {self.n - 1}.")
         return index
@@ -189,8 +189,7 @@ class KernelOracle:
         rows = self._checked(rows)
         columns = columns if columns is None or isinstance(columns, Columns) else self._checked(columns)
         width = self.n if columns is None else len(columns)
-        slots = np.arange(len(rows)) if slots is None else np.asarray(slots, dtype=np.intp)
-        self._check_target(out, slots, len(rows), width)
+        slots = self._slots(out, slots, len(rows), width)
 
         def finished(start: int, stop: int) -> None:
             if self.ridge:
@@ -218,16 +217,23 @@ class KernelOracle:
             return None
         return Features(self.points, ridge=self.ridge, counter=self.counter, threads=self.threads)
 
-    def _check_target(self, out: Block, slots: Block, count: int, width: int) -> None:
+    def _slots(self, out: Block, slots: Block | None, count: int, width: int) -> Block:
+        """Return the rows of ``out`` to be written, checked; the first ones if ``slots`` is None."""
         if not (isinstance(out, np.ndarray) and out.ndim == 2 and out.flags.c_contiguous and out.dtype == self.dtype):
             raise ValueError(f"out must be a C-ordered 2-D array of {self.dtype}; make it with np.empty.")
         if out.shape[1] < width:
             raise ValueError(f"out has {out.shape[1]} columns; {width} were asked for.")
+        if slots is None:
+            if count > len(out):
+                raise IndexError(f"{count} rows were asked of an array of {len(out)} rows; give as many or fewer.")
+            return np.arange(count)
+        slots = np.asarray(slots, dtype=np.intp)
         if slots.shape != (count,):
             raise ValueError(f"slots has shape {slots.shape} for {count} rows; give one slot a row.")
-        if slots.size and not (slots.min() >= 0 and slots.max() < len(out)):
+        if count and slots.view(np.uintp).max() >= len(out):
             wrong = int(slots[(slots < 0) | (slots >= len(out))][0])
             raise IndexError(f"slot {wrong} of an array of {len(out)} rows; they run from 0 to {len(out) - 1}.")
+        return slots
 
     def _add_ridge(self, out: Block, slots: Block, rows: Block, columns: Block | None, start: int, stop: int) -> None:
         """Add the ridge where row and column are the same point, in columns [start, stop)."""

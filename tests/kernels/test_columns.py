@@ -67,3 +67,10 @@ def test_places_are_checked() -> None:
         columns.put(np.array([0, 1]), np.array([1]))
     with pytest.raises(ValueError, match="from 0 to 4"):
         columns.put(np.array([0, 5]), np.array([1, 2]), 5)
+    with pytest.raises(IndexError, match=f"point {N} put among columns over {N} points; they run from 0 to {N - 1}"):
+        columns.put(np.array([0, 1]), np.array([1, N]))
+    with pytest.raises(IndexError, match="point -1 put"):
+        columns.put(np.array([0, 1]), np.array([1, -1]))
+    assert len(columns) == 0  # a refused call changes nothing
+    columns.put(np.array([1, 0]), np.array([7, 5]))
+    np.testing.assert_array_equal(columns.index, [5, 7])

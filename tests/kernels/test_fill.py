@@ -155,6 +155,7 @@ def test_views_keep_the_number_of_threads() -> None:
         ({"slots": [0, 1]}, ValueError, "one slot a row"),
         ({"slots": [1]}, IndexError, "slot 1 of an array of 1 rows"),
         ({"slots": [-1]}, IndexError, "slot -1"),
+        ({"rows": [3, 4]}, IndexError, "2 rows were asked of an array of 1 rows"),
         ({"rows": [N]}, IndexError, "700 asked"),
         ({"columns": [-2]}, IndexError, "-2 asked"),
     ],
