@@ -10,7 +10,6 @@ from harness import (
     CSVCNoBias,
     EpsSVR,
     HardMargin,
-    KernelOracle,
     Linear,
     OneClass,
     Poly,
@@ -18,23 +17,7 @@ from harness import (
     ReducedHull,
 )
 from tests.plugins.points import overlapping
-
-
-def build(x, y, kernel=None, formulation=CSVC, **values):
-    return formulation.build(KernelOracle(kernel or RBF(0.5), x), y, values)
-
-
-def certified(problem, solution):
-    problem.checked(solution.dual_coef, solution.intercept)
-    return problem.certify(solution.dual_coef, solution.intercept)
-
-
-def curve(seed=0, n=60):
-    """Points in the plane and a noisy function of them."""
-    rng = np.random.default_rng(seed)
-    x = rng.normal(size=(n, 2))
-    return x, np.sin(2.0 * x[:, 0]) + 0.5 * x[:, 1] + 0.1 * rng.normal(size=n)
-
+from tests.plugins.smo_problems import build, curve
 
 FORMULATIONS = {
     "c-svc": (CSVC, {"C": 10.0}),

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import CSVC, RBF, KernelOracle, UsageError, drive
+from tests.plugins.lasvm_problems import EDGES, assert_feasible, edge, iterates, noisy, precomputed, problems, stated
 from tests.plugins.naive_lasvm import NaiveLASVM
 from tests.plugins.naive_selection import naive_sample, naive_scores
-from tests.plugins.test_lasvm import EDGES, assert_feasible, edge, iterates, noisy, precomputed, problems, stated
 
 CRITERIA = ["gradient", "active", "autoactive"]
 
@@ -273,7 +273,7 @@ def test_costs_of_single_points_bound_them():
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_edges(name, criterion):
-    problem = stated(*edge(name), C=2.0, kernel=RBF(gamma=0.5))
+    problem = stated(*edge(name, *noisy(60)), C=2.0, kernel=RBF(gamma=0.5))
     found = iterates(problem, epochs=4, selection=criterion, candidates=6)
     for iterate in found:
         problem.checked(iterate.dual_coef, iterate.intercept, tolerance=1e-12)

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import CSVC, RBF, DataError, KernelOracle, Linear, Poly, Precomputed, UsageError
+from tests.plugins.lasvm_problems import noisy, problems
 from tests.plugins.naive_lasvm import NaiveLASVM
-from tests.plugins.test_lasvm import noisy, problems
 
 KERNEL = RBF(gamma=0.3)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF
-from tests.plugins.test_lasvm import assert_feasible, iterates, noisy, partway, precomputed, stated
+from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, partway, precomputed, stated
 
 drawn = given(st.integers(0, 999), st.integers(1, 12), st.sampled_from([0.2, 0.05, 0.02]))
 TAU = 1e-3

@@ -10,20 +10,10 @@ import scipy.sparse
 from harness_qp import QP
 from harness_smo import SMO, SMOBlock
 
-from harness import (
-    CSVC,
-    RBF,
-    Budget,
-    CSVCNoBias,
-    EpsSVR,
-    InvalidModel,
-    Precomputed,
-    UsageError,
-    drive,
-    get_solver,
-)
-from tests.plugins.block_problems import FORMULATIONS, build, certified, curve, drawn, stated
+from harness import CSVC, RBF, Budget, CSVCNoBias, EpsSVR, InvalidModel, Precomputed, UsageError, drive, get_solver
+from tests.plugins.block_problems import FORMULATIONS, drawn, stated
 from tests.plugins.points import cancer, digits, overlapping
+from tests.plugins.smo_problems import build, certified, curve
 
 EACH = pytest.mark.parametrize(("formulation", "values"), FORMULATIONS.values(), ids=FORMULATIONS)
 

@@ -1,0 +1,107 @@
+"""Problems for the tests of LASVM: what is drawn and what is awkward, and an expansion in the middle of its work."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse
+from harness_lasvm import LASVM, expansion, hot, state
+from hypothesis import strategies as st
+
+from harness import CSVC, RBF, KernelOracle, Precomputed
+
+
+def noisy(n=160, d=4, noise=0.6, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    y = np.where(x[:, 0] + noise * rng.normal(size=n) > 0.2, 1.0, -1.0)
+    return x, y
+
+
+def stated(x, y, C=1.0, kernel=None, **settings_):
+    return CSVC.build(KernelOracle(kernel or RBF(gamma=0.3), x), y, {"C": C, **settings_})
+
+
+def precomputed(problem):
+    with problem.kernel.uncounted():
+        values = np.array(problem.kernel.block(np.arange(problem.n)))
+    values = (values + values.T) / 2  # symmetric to the last bit
+    return type(problem).build(KernelOracle(Precomputed(), values), problem.targets, problem.parameters), values
+
+
+def iterates(problem, seed=1, **parameters):
+    """The iterates with their arrays copied."""
+    found = []
+    for iterate in LASVM(**parameters).iterates(problem, np.random.default_rng(seed)):
+        iterate.dual_coef = iterate.dual_coef.copy()
+        found.append(iterate)
+    return found
+
+
+def assert_feasible(problem, coef):
+    assert (coef >= problem.lower_bounds).all()
+    assert (coef <= problem.upper_bounds).all()
+    assert abs(coef.sum()) <= 1e-12 * max(1.0, np.abs(coef).sum())
+
+
+def edge(name, x, y):
+    """Points that are awkward in one way, most of them made from 60 ordinary ones."""
+    if name == "two points":
+        return np.array([[0.0], [1.0]]), np.array([1.0, -1.0])
+    if name == "two equal points":
+        return np.zeros((2, 1)), np.array([1.0, -1.0])
+    if name == "one point":
+        return np.ones((1, 2)), np.array([1.0])
+    if name == "one positive":
+        return x, np.where(np.arange(60) == 7, 1.0, -1.0)
+    if name == "one class":
+        return x, np.ones(60)
+    if name == "constant features":
+        return np.full((60, 3), 2.5), y
+    if name == "duplicates":
+        return np.repeat(x[:15], 4, axis=0), np.repeat(y[:15], 4)
+    if name == "contradictions":
+        return np.repeat(x[:30], 2, axis=0), np.tile([1.0, -1.0], 30)
+    if name == "float32":
+        return x.astype(np.float32), y
+    return scipy.sparse.csr_array(np.where(np.abs(x) > 0.5, x, 0.0)), y
+
+
+EDGES = ["two points", "two equal points", "one positive", "one class", "constant features", "duplicates"]
+EDGES += ["contradictions", "float32", "sparse"]
+
+
+def random_problem(seed, n, distinct, C):
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(distinct, 2))[rng.integers(0, distinct, n)]
+    y = np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    return points, y, C
+
+
+problems = st.builds(
+    random_problem,
+    st.integers(0, 10_000),
+    st.integers(2, 60),
+    st.integers(1, 60),
+    st.sampled_from([0.01, 1.0, 100.0]),
+)
+
+
+def partway(seed, blocks, **parameters):
+    """An expansion in the middle of its first epoch, and its full kernel matrix."""
+    x, y = noisy(300, noise=1.5, seed=seed)
+    problem, values = precomputed(stated(x, y, C=5.0))
+    given_ = {"cache_mb": 100.0, "block": 64, "dtype": "float64", **parameters}
+    found = expansion.Expansion(problem, **given_)
+    rng = np.random.default_rng(seed)
+    order = np.concatenate([rng.permutation(300), rng.permutation(300)])
+    seeds = np.concatenate([order[:300][y[order[:300]] == label][:5] for label in (1.0, -1.0)])
+    found.admit(seeds, np.zeros(10), y[seeds])
+    done = 0
+    while blocks and done < 600:
+        blocks -= 1
+        work = found.fetch(order[done:])
+        found.counts[state.PAUSE] = 10**9
+        while hot.online(found.members, found.box, *work, 1e-3, np.inf) == state.NEED_ROW:
+            found.supply()
+        done += int(found.counts[state.AT])
+    return found, values

@@ -1,0 +1,43 @@
+"""Problems for the tests of the LASVM family without a bias: noise in the labels, and the box for any beta."""
+
+from __future__ import annotations
+
+import numpy as np
+from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
+
+from harness import RBF, KernelOracle, RampSVC
+
+ALL = (LASVMG, LASVMNC, LASVMI, FullSVM)
+
+
+def noisy(n=160, d=4, noise=0.6, seed=0, flipped=0.1):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    y = np.where(2.0 * x[:, 0] + noise * rng.normal(size=n) > 0.2, 1.0, -1.0)
+    return x, np.where(rng.random(n) < flipped, -y, y)
+
+
+def stated(solver, x, y, C=1.0, kernel=None, **values):
+    return solver.solves[0].build(KernelOracle(kernel or RBF(gamma=0.3), x), y, {"C": C, **values})
+
+
+def iterates(solver, problem, seed=1):
+    """The iterates with their arrays copied."""
+    found = []
+    for iterate in solver.iterates(problem, np.random.default_rng(seed)):
+        iterate.dual_coef = iterate.dual_coef.copy()
+        found.append(iterate)
+    return found
+
+
+def bounds(problem):
+    """The box of the coefficients for any beta."""
+    if isinstance(problem, RampSVC):
+        return -problem.upper, problem.upper
+    return problem.lower_bounds, problem.upper_bounds
+
+
+def assert_feasible(problem, coef):
+    lower, upper = bounds(problem)
+    assert (coef >= lower).all()
+    assert (coef <= upper).all()

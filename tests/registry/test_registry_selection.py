@@ -1,0 +1,138 @@
+"""What selection strings mean among the solvers, data sets and kernels that are registered."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness import UsageError
+from harness.registry import get_solver, load_registry
+from tests.registry.good_plugin import GOOD, labels
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("alpha", ["alpha"]),
+        ("alpha/alpha-two", ["alpha-two"]),
+        ("alpha*", ["alpha", "alpha-two"]),
+        ("alpha/*", ["alpha", "alpha-two"]),
+        ("*-two", ["alpha-two", "beta-two"]),
+        ("????", ["beta"]),
+        ("beta,alpha", ["beta", "alpha"]),
+        ("alpha,alpha", ["alpha"]),
+        ("alpha[epochs=2]", ["alpha[epochs=2]"]),
+        ("alpha[epochs=1]", ["alpha"]),
+        ("alpha[epochs=[1,2],tau=[0.1,1]]", [
+            "alpha[tau=0.1]", "alpha[tau=1.0]", "alpha[epochs=2,tau=0.1]", "alpha[epochs=2,tau=1.0]",
+        ]),
+        ("alpha[C=10]", ["alpha[C=10]"]),
+        ("alpha[epochs=2,C=[1,10]]", ["alpha[epochs=2,C=1]", "alpha[epochs=2,C=10]"]),
+        ("alpha*[epochs=3]", ["alpha[epochs=3]", "alpha-two[epochs=3]"]),
+    ],
+)  # fmt: skip
+def test_a_selection_means_these_solvers(plugin, text: str, expected: list[str]) -> None:
+    assert labels(plugin(GOOD, GOOD).select_solvers(text)) == expected
+
+
+def test_a_plugin_without_a_solver_of_its_name_means_all_its_solvers(plugin) -> None:
+    registry = plugin(GOOD.replace('"{plugin}"', '"one"').replace('"{plugin}-two"', '"two"'))
+    assert labels(registry.select_solvers("alpha")) == ["one", "two"]
+
+
+def test_problem_parameters_stand_beside_the_solvers(plugin) -> None:
+    registry = plugin(GOOD)
+    (chosen,) = registry.select_solvers("alpha[C=10,gamma=0.25,epochs=2,class_weight=balanced]")
+    assert chosen.problem_values == {"C": 10, "gamma": 0.25, "class_weight": "balanced"}
+    assert type(chosen.problem_values["C"]) is int
+    assert chosen.solver.epochs == 2
+    assert chosen.plugin == "alpha"
+    (own,) = registry.select_solvers("alpha-two[gamma=0.25]")
+    assert own.problem_values == {}, "a parameter of the solver's own wins over the problem's"
+    assert own.solver.gamma == 0.25
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("alpa", "there is no solver or plugin called 'alpa' (did you mean 'alpha'"),
+        ("alpha/alpha-tow", "(did you mean 'alpha/alpha-two'"),
+        ("zzz", "called 'zzz'; `harness list solvers` shows what there is."),
+        ("zz*", "called 'zz*'"),
+        ("alpha[epoch=2]", "solver 'alpha' has no parameter 'epoch' (did you mean 'epochs'?); its parameters are: epochs, tau."),
+        ("alpha[epochs=0]", "solver 'alpha': parameter epochs='0' is not valid"),
+        ("alpha[tau=x]", "expected float in (0, inf)."),
+        ("", "no solver is selected; name at least one"),
+    ],
+)  # fmt: skip
+def test_a_selection_that_means_nothing_is_refused(plugin, text: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        plugin(GOOD).select_solvers(text)
+    assert message in str(caught.value)
+
+
+def test_an_unknown_name_may_be_that_of_a_broken_plugins_solver(plugin) -> None:
+    registry = plugin(GOOD, "import no_such_library\n")
+    why = "; plugin 'beta' could not be loaded: ModuleNotFoundError: No module named 'no_such_library'."
+    for ask, name in (
+        (registry.select_solvers, "dual-ascent"),
+        (registry.solver_class, "dual-ascent"),
+        (registry.select_datasets, "spirals"),
+        (registry.kernel_class, "sigmoid"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            ask(name)
+        assert f"called '{name}'" in str(caught.value)
+        assert str(caught.value).endswith(why)
+
+
+def test_get_solver_serves_oracles_by_name() -> None:
+    assert get_solver("smo", tau="1e-5").tau == 1e-5
+    with pytest.raises(UsageError, match="called 'smoo' "):
+        get_solver("smoo")
+    with pytest.raises(UsageError, match="has no parameter 'tua'"):
+        get_solver("smo", tua=1)
+
+
+def test_a_shared_registry_answers_for_plugins_given_by_path(plugin, monkeypatch) -> None:
+    from harness import registry as module
+
+    monkeypatch.setattr(module, "_shared_registry", module._shared_registry)
+    module.share_registry(plugin(GOOD))
+    assert get_solver("alpha", epochs=4).epochs == 4
+
+
+# -- data sets and kernels -----------------------------------------------------------------------------
+
+
+def test_a_path_is_a_data_set(tmp_path, monkeypatch) -> None:
+    (tmp_path / "my_data.csv").write_text("a,b,label\n1,2,0\n3,4,1\n5,6,1\n2,2,0\n")
+    monkeypatch.chdir(tmp_path)
+    registry = load_registry()
+    for text in ("my_data.csv", "./my_data.csv", str(tmp_path / "my_data.csv")):
+        (source,) = registry.select_datasets(f"{text}[scale=standard]")
+        assert source.scale == "standard"
+        assert source.load().x_train.shape[1] == 2
+    with pytest.raises(UsageError, match=r"data file 'my_data.csv' has no parameter 'scal' \(did you mean 'scale'\?\)"):
+        registry.select_datasets("my_data.csv[scal=standard]")
+
+
+def test_an_unknown_data_set_names_the_near_ones_and_that_paths_work() -> None:
+    with pytest.raises(UsageError) as caught:
+        load_registry().select_datasets("checkerbord")
+    assert "no data set called 'checkerbord' (did you mean 'checkerboard'" in str(caught.value)
+    assert "a path to a file works too (./my_data.csv)" in str(caught.value)
+
+
+def test_no_data_set_is_refused() -> None:
+    with pytest.raises(UsageError, match="no data set is selected; name at least one"):
+        load_registry().select_datasets("")
+
+
+def test_a_pattern_means_all_data_sets_it_fits() -> None:
+    labels_ = [source.name for source in load_registry().select_datasets("checker*")]
+    assert "checkerboard" in labels_
+
+
+def test_an_unknown_kernel_names_the_near_and_the_known() -> None:
+    with pytest.raises(UsageError, match=r"no kernel called 'rbg' \(did you mean 'rbf'\?\); known: linear, rbf, poly"):
+        load_registry().kernel_class("rbg")

@@ -1,0 +1,12 @@
+"""reports/lasvm-2005, its published numbers, and results with rows made up."""
+
+from pathlib import Path
+
+from benchmarks.papers.results import Published, Results
+
+FOLDER = Path(__file__).resolve().parents[2] / "reports" / "lasvm-2005"
+PUBLISHED = Published.read(FOLDER / "published.csv")
+
+
+def results(*rows):
+    return Results(rows, PUBLISHED)

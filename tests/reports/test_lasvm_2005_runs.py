@@ -1,0 +1,162 @@
+"""reports/lasvm-2005: every part at a tiny size through the real sessions, and the page that they fill."""
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from benchmarks.papers import command, page
+from benchmarks.papers.grids import Grid, PaperSet
+from benchmarks.papers.lasvm_2005 import growth, multiclass, parts, plots, selection, tables
+from benchmarks.papers.results import Results
+from benchmarks.peers.measure import read_rows
+from tests.reports.fabricated import row
+from tests.reports.lasvm_2005_rows import FOLDER, PUBLISHED, results
+
+pytestmark = pytest.mark.timeout(900)  # sessions start a process for each solver, and compile
+
+
+def measured(tmp_path, *arguments):
+    """Run the study's command; return the rows that it added."""
+    out = tmp_path / "out"
+    before = len(read_rows(out / "results.jsonl"))
+    command.main(
+        FOLDER, parts.PARTS, tuple(parts.SETS), "", finish={"figure4": multiclass.finish},
+        arguments=[*arguments, "--out", str(out), "--store", str(tmp_path / "store.sqlite")],
+    )  # fmt: skip
+    return read_rows(out / "results.jsonl")[before:]
+
+
+def reported(tmp_path):
+    page.make(FOLDER, tables.sections, plots.PICTURES, "", arguments=["--out", str(tmp_path / "out")])
+    return (tmp_path / "out" / "README.md").read_text()
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """The study with generated sets in place of the paper's, few curves and few points on each: a solver is a process."""
+    drawn = PaperSet("banana", "checkerboard[n=100,n_test=200,seed={k}]", 40.0)
+    fixed = PaperSet("adult", "checkerboard[n=100,n_test=200]", 40.0)
+    monkeypatch.setattr(parts, "SETS", {"banana": drawn, "adult": fixed})
+    ways = {way: parts.WAYS[way] for way in ("finishing=False", "")}
+    for module in (parts, tables, plots):
+        monkeypatch.setattr(module, "DELTAS", (100.0, 1.0))
+        monkeypatch.setattr(module, "WAYS", ways)
+    for module in (parts, selection):
+        monkeypatch.setattr(module, "CRITERIA", ("random", "active"))
+        monkeypatch.setattr(module, "ADULT_SUPPORTS", (20,))
+        monkeypatch.setattr(module, "MNIST_SUPPORTS", (20,))
+    monkeypatch.setattr(parts, "CACHES", (8.0, 64.0))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tiny")
+def test_figures_8_and_9_are_measured_resumed_and_reported(tmp_path):
+    runs = [
+        each for each in measured(tmp_path, "--part", "figure8", "--seeds", "2", "--sets", "banana") if "status" in each
+    ]
+    assert {each["status"] for each in runs} == {"ok"}
+    places = [f"checkerboard[n=100,n_test=200,seed={k}]" for k in (0, 1)]
+    solvers = (parts.ONE, parts.TWO, parts.LIBSVM, parts.COUNTED)
+    assert [(each["dataset"], each["solver"]) for each in runs] == [(at, by) for at in places for by in solvers]
+    one = runs[0]
+    assert 0.0 < one["error"] < 50.0
+    assert 0.0 < one["cpu"] < 60.0
+    assert one["kernel_evaluations"] > 100
+    assert (one["cache_mb"], one["C"], one["gamma"]) == (40.0, 100.0, 4.0)
+
+    rows = measured(tmp_path, "--part", "figure9", "--seeds", "1", "--sets", "adult")
+    assert {(each["solver"], each["seed"]) for each in rows if "status" in each} == {(parts.ONLINE, 0), (parts.ONE, 0)}
+    again = measured(tmp_path, "--part", "figure9", "--seeds", "1", "--sets", "adult")
+    assert [each.get("part") for each in again] == ["header"], "the store has all of it, and so has the journal"
+    kept = measured(tmp_path, "--part", "figure9", "--seeds", "2", "--keep", "--sets", "adult")
+    assert [(each["solver"], each["seed"]) for each in kept[1:]] == [(parts.ONLINE, 1), (parts.ONE, 1)]
+
+    text = reported(tmp_path)
+    assert "| banana | LASVM x1 |" in text
+    assert "(9.98)" in text, "the published error stands beside ours"
+    assert "| banana | SMO (counted) |" in text
+    assert (tmp_path / "out" / "figure8.png").read_bytes().startswith(b"\x89PNG")
+    assert not (tmp_path / "out" / "figure10.png").exists(), "nothing of it was measured"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tiny")
+def test_figure_10_and_the_epochs(tmp_path):
+    rows = [each for each in measured(tmp_path, "--part", "figure10,epochs", "--seeds", "1", "--sets", "banana")
+            if "status" in each]  # fmt: skip
+    repeated = {each["solver"] for each in rows if "delta_max" in each["solver"]}
+    assert repeated == {parts.with_delta_max(way, delta) for way in parts.WAYS for delta in (100.0, 1.0)}
+    tight = next(each for each in rows if each["solver"] == "lasvm[finishing=False,delta_max=1]")
+    loose = next(each for each in rows if each["solver"] == "lasvm[finishing=False,delta_max=100]")
+    assert tight["info"]["online_steps"] > loose["info"]["online_steps"]
+    text = reported(tmp_path)
+    assert "\n| 100 | " in text
+    assert "\n| 1 | " in text
+    assert "\n| LIBSVM | " in text
+    below = tables._below(Results(read_rows(tmp_path / "out" / "results.jsonl"), PUBLISHED), "banana", parts.FIVE)
+    assert -1e-2 < below < 1e-2, "five epochs end at LIBSVM's objective"
+
+
+@pytest.mark.slow
+def test_the_growth_of_time(tmp_path, monkeypatch):
+    few = {"checkerboard": ("checkerboard[n={n},n_test=50,seed={{k}}]", (100, 300, 1000))}
+    for module in (parts, growth, plots):
+        monkeypatch.setattr(module, "SCALED", few)
+    rows = [each for each in measured(tmp_path, "--part", "scaling", "--seeds", "1", "--n", "300") if "status" in each]
+    assert [(each["set"], each["n_train"]) for each in rows] == [
+        ("checkerboard-of-100", 100),
+        ("checkerboard-of-300", 300),
+    ]
+    sizes = growth.measured(results(*rows), "checkerboard")
+    assert [each.members for each in sizes] == [each["info"]["online_members"] for each in rows]
+    assert "* checkerboard: time grows like n^" in reported(tmp_path)
+    assert (tmp_path / "out" / "scaling.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tiny")
+def test_the_mnist_parts(tmp_path, raw_data):
+    rows = measured(tmp_path, "--part", "figure4", "--digits", "0,1", "--n", "120")
+    together = [each for each in rows if each.get("derived") == "multiclass"]
+    assert {each["solver"] for each in together} == {parts.ONE, parts.TWO, parts.LIBSVM}
+    runs = [each for each in rows if each.get("solver") == parts.ONE and "status" in each]
+    assert [each["set"] for each in runs] == ["mnist-0-of-120", "mnist-1-of-120"]
+    whole = next(each for each in together if each["solver"] == parts.ONE)
+    assert whole["cpu"] == pytest.approx(sum(each["cpu"] for each in runs))
+    assert whole["error"] < 10.0, "0 and 1 are told apart by 120 images"
+    assert all("test-scores" not in each["metrics"] for each in runs), "the scores are not in the journal"
+
+    rows = measured(tmp_path, "--part", "figure6", "--digits", "8", "--n", "120")
+    assert [each["cache_mb"] for each in rows if each.get("solver") == parts.ONE] == [64.0, 8.0]
+    text = reported(tmp_path)
+    assert "| LASVM x1 | mnist-of-120, 2 digits |" in text
+    assert "With 8 MB LASVM's time grows by " in text
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tiny")
+@pytest.mark.parametrize(("part", "name"), [("figure11", "adult-split-of-80"), ("figure13", "mnist-8-noise-of-80")])
+def test_the_selection_parts(tmp_path, raw_data, part, name):
+    rows = measured(tmp_path, "--part", part, "--n", "80", "--seeds", "1")
+    runs = {each["solver"]: each for each in rows if each.get("set") == name and "status" in each}
+    assert {each["status"] for each in runs.values()} == {"ok"}
+    assert {"lasvm", "lasvm[max_support=20]", "lasvm[selection=active,max_support=20]", "libsvm"} <= set(runs)
+    assert runs["lasvm"]["info"]["visited"] > runs["lasvm[max_support=20]"]["info"]["visited"] > 0
+    assert "| ACTIVE | " in reported(tmp_path)
+
+
+@pytest.mark.slow
+def test_what_is_missing_is_named_and_the_rest_goes_on(tmp_path):
+    grid = Grid("a", ("checkerboard[n=60,n_test=50]",), ("no-such-solver", "smo"))
+    elsewhere = Grid("b", ("no-such-set",), ("smo",))
+    command.main(
+        tmp_path, {"x": lambda _: [grid, elsewhere]}, ("a",), "",
+        arguments=["--store", str(tmp_path / "store.sqlite")],
+    )  # fmt: skip
+    rows = read_rows(tmp_path / "results.jsonl")
+    assert [each["solver"] for each in rows if "status" in each] == ["smo"]
+    text = tables.missing(results(*rows))
+    assert "* a, no-such-solver: there is no solver or plugin called 'no-such-solver'" in text
+    assert "* b, no-such-set: there is no data set called 'no-such-set'" in text
+    later = row("a", "no-such-solver", dataset="checkerboard[n=60,n_test=50]")
+    assert "no-such-solver" not in tables.missing(results(*rows, later)), "measured since"

@@ -1,0 +1,178 @@
+"""reports/lasvm-2005: what the tables and pictures make of rows."""
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from benchmarks.papers.grids import Options
+from benchmarks.papers.lasvm_2005 import growth, parts, plots, selection, tables
+from benchmarks.papers.markdown import NOT_MEASURED
+from tests.reports.fabricated import HEADER, cells, every_run, row
+from tests.reports.lasvm_2005_rows import FOLDER, results
+
+
+def test_the_verdict_tells_what_is_met_and_what_is_missed():
+    rows = [
+        row("adult", "lasvm", error=15.0, cpu=4.0, kernel_evaluations=3e8),
+        row("adult", "libsvm", error=14.8, cpu=10.0, kernel_evaluations=None),
+        row("adult", "smo", error=14.8, cpu=30.0, kernel_evaluations=6e8),
+        row("usps", "lasvm", error=1.0, cpu=6.0, kernel_evaluations=1e6),
+        row("usps", "libsvm", error=0.5, cpu=10.0, kernel_evaluations=None),
+        row("usps", "smo", error=0.5, cpu=1.0, kernel_evaluations=2e6),
+    ]
+    text = tables.verdict(results(*rows))
+    assert "| adult | +0.20 (met) | 0.50 (**missed**) | 0.52 | 0.36 | 0.40 (met) | 0.75 |" in text
+    assert "| usps | +0.50 (**missed**) | 0.50 (met) | 0.29 | 0.55 | 0.60 (**missed**) | 1.18 |" in text
+
+
+def test_the_newest_run_counts_and_stopped_ones_do_not():
+    found = results(
+        row("usps", "lasvm", cpu=9.0),
+        row("usps", "lasvm", cpu=2.0, measured_at="2026-01-03"),
+        row("usps", "lasvm", cpu=4.0, seed=1),
+        row("usps", "lasvm", cpu=99.0, seed=2, status="timeout", reason="still running at the time limit"),
+    )
+    assert found.values("usps", "lasvm", "cpu") == [2.0, 4.0]
+    assert found.mean("usps", "lasvm", "cpu") == 3.0
+    assert found.spread("usps", "lasvm", "cpu") == pytest.approx(2.0**0.5)
+    assert "* usps, lasvm, usps, seed 2: still running at the time limit" in tables.missing(found)
+    both = [row("usps", "lasvm", seed=seed, status="timeout", reason="still running") for seed in (0, 1)]
+    assert tables.missing(results(*both)) == "* usps, lasvm, 2 runs: still running"
+
+
+def test_runs_with_another_cache_are_not_mixed():
+    found = results(*(row("usps", "lasvm", cpu=cache, cache_mb=cache) for cache in (8.0, 40.0)))
+    assert found.values("usps", "lasvm", "cpu") == [40.0], "those of the cache measured last"
+    again = results(*(row("usps", "lasvm", cpu=cache, cache_mb=cache) for cache in (8.0, 40.0, 8.0)))
+    assert again.values("usps", "lasvm", "cpu") == [8.0]
+    assert found.values("usps", "lasvm", "cpu", cache_mb=8.0) == [8.0]
+
+
+def test_figure_9_is_the_change_over_the_runs_without_finishing():
+    rows = [row("banana", parts.ONLINE, error=20.0, support_vectors=400, cpu=1.0)]
+    rows.append(row("banana", "lasvm", error=5.0, support_vectors=100, cpu=3.0))
+    assert "| banana | -75 (-79) | -75 (-74) | +200 (+185) | 20.00 | 5.00 |" in tables.figure9(results(*rows))
+
+
+def grown(power, members=0.6):
+    """Runs on checkerboard whose time grows like n^power, and S like n^members; the first run of three is the median."""
+    return [
+        row(
+            parts.of_size("checkerboard", n).name, "lasvm", dataset=f"draw {draw}", n_train=n,
+            cpu=scale * 1e-6 * n**power, info={"online_members": 2.0 * n**members},
+        )
+        for n in parts.SCALED["checkerboard"][1]
+        for draw, scale in enumerate((1.0, 0.5, 3.0))
+    ]  # fmt: skip
+
+
+def test_time_may_grow_like_n_times_s():
+    text = tables.scaling(results(*grown(1.5)))
+    assert "| checkerboard | 10,000 | 502 | 5.02e+06 | 1 (0.5-3) | 199 | 3 |" in text
+    line = (
+        "* checkerboard: time grows like n^1.50, n |S| like n^1.60 (met); from n = 100,000 on like n^1.50 and n^1.60."
+    )
+    assert line in text.splitlines()
+    assert "n^1.64, n |S| like n^1.60 (met)" in tables.scaling(results(*grown(1.64)))
+    assert "n^1.66, n |S| like n^1.60 (**missed**)" in tables.scaling(results(*grown(1.66)))
+    assert "grows like" not in tables.scaling(results(*grown(1.5)[:3])), "no exponent of one size"
+
+
+def test_the_growth_over_the_largest_sizes_is_told_apart():
+    rows = grown(1.0)
+    for each in rows:
+        each["cpu"] += 1e-11 * each["n_train"] ** 2  # more than the rest from 100,000 points on
+    found = growth.measured(results(*rows), "checkerboard")
+    assert [each.n for each in growth.largest(found)] == [100_000, 300_000, 1_000_000]
+    whole, last = growth.exponents(found)[0], growth.exponents(growth.largest(found))[0]
+    assert last > whole + 0.2
+    assert f"time grows like n^{whole:.2f}, n |S| like n^1.60 (met); from n = 100,000 on like n^{last:.2f} and" in (
+        tables.scaling(results(*rows))
+    )
+
+
+def test_the_tolerance_of_the_exponents_is_a_time_1_3_times_too_long_at_adult_s_largest_size():
+    sizes = parts.SCALED["adult"][1]
+    even = [growth.Size(n, 1.0, (float(n),)) for n in sizes]
+    late = [*even[:-1], growth.Size(sizes[-1], 1.0, (1.3 * sizes[-1],))]
+    assert growth.exponents(even) == pytest.approx((1.0, 1.0))
+    assert growth.exponents(late)[0] == pytest.approx(1.0 + growth.TOLERANCE, abs=0.005)
+
+
+def test_figure_6_compares_with_libsvm_s_largest_cache():
+    rows = [
+        row(f"{parts.CACHED}mnist-{digit}", solver, cpu=cpu * scale, cache_mb=cache)
+        for digit, scale in ((0, 1.0), (1, 10.0))
+        for solver, cache, cpu in (
+            ("libsvm", 8.0, 4.0),
+            ("libsvm", 64.0, 2.0),
+            ("lasvm", 8.0, 1.5),
+            ("lasvm", 64.0, 1.0),
+        )
+    ]
+    text = tables.figure6(results(*rows))
+    assert "| 8 | +100 | -25 | +50 | 2 |" in text
+    assert "| 64 | +0 | -50 | +0 | 2 |" in text
+    assert "With 8 MB LASVM's time grows by 50 % on the worst digit; asked for: less than 30 % (**missed**)." in text
+
+
+def test_digits_of_different_sizes_are_not_mixed():
+    found = [row(name, parts.ONE) for name in ("mnist-8", "mnist-9-of-100", "mnist-0-of-100")]
+    stopped = row("mnist-1-of-100", "lasvm[max_support=20]")
+    assert tables.digits_of(results(*found, stopped)) == ["mnist-0-of-100", "mnist-9-of-100"]
+    assert tables.digits_of(results(stopped)) == []
+    compared = [row("mnist-8", solver) for solver in (parts.ONE, parts.LIBSVM)]
+    assert tables.digits_of(results(*found, *compared)) == ["mnist-8"]  # LIBSVM beside it says more than another digit
+
+
+def test_differences_from_the_published_numbers_are_named():
+    near = row("usps", "lasvm", error=0.43, support_vectors=201, kernel_evaluations=1.08e6)
+    assert tables.differences(results(near)) == "None beyond that."
+    far = row("usps", "lasvm", error=0.9, support_vectors=402, kernel_evaluations=2.16e6)
+    assert tables.differences(results(far)).splitlines() == [
+        "* usps, LASVM x1: error 0.90 % against 0.43 % published.",
+        "* usps, LASVM x1: 402 SV against 201 published (2.00 times).",
+        "* usps, LASVM x1: 2.16 million kernel values against 1.08 published (2.00 times).",
+    ]
+    larger = row("adult", "lasvm", error=15.0, support_vectors=11_268, kernel_evaluations=1.252e9)
+    assert "1,252 million kernel values against 626 published" in tables.differences(results(larger))
+
+
+def test_selection_says_when_a_criterion_is_as_good_as_libsvm():
+    rows = [row("adult-split", "libsvm", error=15.0, support_vectors=11_000, cpu=50.0, info={})]
+    for criterion, error, support in (("active", 14.9, 1500), ("gradient", 20.0, 1500)):
+        solver = parts.selected(criterion, 1500)
+        rows.append(row("adult-split", solver, error=error, support_vectors=support, cpu=1.0, info={"visited": 1600}))
+    rows.append(row("adult-split", "lasvm", error=15.1, cpu=10.0, info={"visited": 32_000}))
+    curves = selection.figures()["figure11"]
+    assert "| ACTIVE | 1600 | 1500 | 14.90 |" in selection.points(results(*rows), curves)
+    share = "after 1 s, 0.1 times the time of a whole RANDOM epoch."
+    assert selection.reached(results(*rows), curves).splitlines() == [
+        "* RANDOM does not reach LIBSVM's error of 15.00 %: at best 15.10 % with 100 support vectors after 10 s.",
+        f"* GRADIENT does not reach LIBSVM's error of 15.00 %: at best 20.00 % with 1500 support vectors {share}",
+        f"* ACTIVE reaches LIBSVM's error of 15.00 % with 1500 support vectors {share}",
+    ]
+    assert selection.reached(results(*rows[1:]), curves) == NOT_MEASURED
+
+
+def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
+    rows = every_run(parts.PARTS, Options(repetitions=1), info={"visited": 500, "online_members": 90})
+    for solver in (parts.LIBSVM, parts.ONE):
+        rows.append(
+            {"derived": "multiclass", "set": "mnist", "solver": solver, "digits": [0, 1], "error": 1.0, "cpu": 2.0}
+        )
+    found = results(HEADER, *rows)
+    for name, text in tables.sections(found).items():
+        assert NOT_MEASURED not in text, name
+        assert len(set(cells(text))) <= 1, f"{name}: a line with more or fewer cells than the head"
+    for name, draw in plots.PICTURES.items():
+        assert draw(found, tmp_path / f"{name}.png"), name
+        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
+    assert not plots.figure8(results(HEADER), tmp_path / "nothing.png"), "nothing to draw"
+
+
+def test_every_section_has_its_place_in_the_page():
+    sections = tables.sections(results(HEADER))
+    text = (FOLDER / "README.md").read_text()
+    assert all(f"<!-- begin {name} -->\n" in text and f"<!-- end {name} -->" in text for name in sections)
+    assert all(f"({name}.png)" in text for name in plots.PICTURES)
