@@ -5,6 +5,7 @@ block, and adds the kernel rows of the variables that moved, and of no others, t
 When no pair violates by tau in float32, the points near a violation are taken up in float64 and finished there.
 
 Source: Joachims 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 6 (2005), WSS 2 inside the working set;
+Steinwart, Hush, Scovel, JMLR 12 (2011), two variables a step where no sum is fixed;
 the working-set scheme of Catanzaro, Sundaram, Keutzer 2008 and of oneDAL's and ThunderSVM's solvers. Differs in:
 rows only of variables that moved, the bound that tells which parked points must be looked at again
 (:mod:`harness_smo.block_descent`), the float64 phase.

@@ -117,7 +117,7 @@ class Level:
         if self.groups:
             taken = block_loops.pair_descent(block, self.diagonal[points], a, *bounds, gradient, cut, inner, limit)
         else:
-            taken = block_loops.single_descent(block, self.diagonal[points], a, *bounds, gradient, inner, limit)
+            taken = block_loops.joint_descent(block, self.diagonal[points], a, *bounds, gradient, inner, limit)
         self.steps += taken
         self.rounds += 1
         self.previous = chosen

@@ -1,8 +1,11 @@
 """The compiled loops of block SMO as plain Python, one entry at a time: their slow, obvious twins."""
 
+import itertools
+
 import numpy as np
 
 TINY = 1e-12
+FLAT = 1e-6
 
 
 def naive_pairs(kernel, diagonal, a, lower, upper, gradient, cut, tau, limit):
@@ -39,18 +42,42 @@ def curvature(kernel, diagonal, i, j):
     return max(diagonal[i] + diagonal[j] - 2.0 * kernel[i, j], TINY)
 
 
-def naive_singles(kernel, diagonal, a, lower, upper, gradient, tau, limit):
-    """Return the variables after coordinate ascent on a block, the gradient there, and the steps taken."""
-    a, g = a.copy(), gradient.astype(np.float64)
+def naive_joint(kernel, diagonal, a, lower, upper, gradient, tau, limit):
+    """Return the variables after ascent on two of a block at a time, the gradient there, and the steps taken."""
+    kernel, a, g = np.asarray(kernel, dtype=np.float64), a.copy(), gradient.astype(np.float64)
     for steps in range(limit):
-        movable = [k for k in range(len(a)) if (g[k] > 0 and a[k] < upper[k]) or (g[k] < 0 and a[k] > lower[k])]
-        if not movable or max(abs(g[k]) for k in movable) <= tau:
+        rising = {k: g[k] for k in range(len(a)) if a[k] < upper[k]}
+        falling = {k: -g[k] for k in range(len(a)) if a[k] > lower[k]}
+        up, down = max(rising.values(), default=-np.inf), max(falling.values(), default=-np.inf)
+        if max(up, down) <= tau:
             return a, g, steps
-        i = max(movable, key=lambda k: g[k] ** 2 / max(diagonal[k], TINY))
-        target = min(max(a[i] + g[i] / max(diagonal[i], TINY), lower[i]), upper[i])
-        g = g - (target - a[i]) * np.asarray(kernel[i], dtype=np.float64)
-        a[i] = target
+        i = max(rising, key=rising.get) if up >= down else max(falling, key=falling.get)
+        gains = np.zeros(len(a))
+        for k in range(len(a)):
+            left = g[k] - g[i] * kernel[i, k] / diagonal[i]
+            if (left > 0 and k in rising) or (left < 0 and k in falling):
+                gains[k] = left**2 / max(diagonal[k] - kernel[i, k] ** 2 / diagonal[i], FLAT * diagonal[i])
+        j = int(np.argmax(gains)) if gains.max() > 0 else i
+        pair = [i] if j == i else [i, j]
+        step = naive_box(kernel[np.ix_(pair, pair)], g[pair], lower[pair] - a[pair], upper[pair] - a[pair])
+        a[pair] = np.clip(a[pair] + step, lower[pair], upper[pair])
+        g = g - step @ kernel[pair]
     return a, g, limit
+
+
+def naive_box(kernel, g, low, high):
+    """Return the d in a box that maximises g d - 1/2 d K d: the best of all ways to fix some of d at a bound."""
+    best, found = 0.0, np.zeros(len(g))
+    for sides in itertools.product(("free", "low", "high"), repeat=len(g)):
+        free = [k for k, side in enumerate(sides) if side == "free"]
+        d = np.array([{"free": 0.0, "low": low[k], "high": high[k]}[side] for k, side in enumerate(sides)])
+        if not np.isfinite(d).all():
+            continue
+        if free:
+            d[free] = np.linalg.lstsq(kernel[np.ix_(free, free)], g[free] - kernel[free] @ d, rcond=1e-12)[0]
+        if (d >= low - 1e-12).all() and (d <= high + 1e-12).all() and g @ d - 0.5 * d @ kernel @ d > best:
+            best, found = g @ d - 0.5 * d @ kernel @ d, d
+    return found
 
 
 def naive_violation(a, lower, upper, gradient, cut):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle
-from tests.plugins.naive_block import naive_add, naive_directions, naive_pairs, naive_singles, naive_violation
+from tests.plugins.naive_block import naive_add, naive_box, naive_directions, naive_joint, naive_pairs, naive_violation
 
 PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -19,7 +19,7 @@ def block_problem(seed, w, cut, kind="rbf", dtype=np.float64):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(w, 2 if kind == "low-rank" else 3))
     if kind == "duplicates":
-        x = x[rng.integers(0, max(2, w // 3), w)]
+        x = x[rng.integers(0, min(w, max(2, w // 3)), w)]
     kernel = (x @ x.T if kind == "low-rank" else np.exp(-0.5 * ((x[:, None] - x[None]) ** 2).sum(-1))).astype(dtype)
     lower = np.where(rng.random(w) < 0.5, -rng.uniform(0.5, 3.0, w), 0.0)
     upper = np.where(lower < 0.0, 0.0, rng.uniform(0.5, 3.0, w))
@@ -77,17 +77,57 @@ def test_the_pair_descent_stops_at_its_limit_and_leaves_the_gradient():
     assert gradient.tobytes() == before.tobytes()
 
 
+@pytest.mark.parametrize("w", [1, 2, 40, 300])
 @pytest.mark.parametrize("kind", ["rbf", "low-rank", "duplicates"])
-def test_every_step_of_the_single_descent_is_the_twins(kind):
-    kernel, diagonal, a, lower, upper, gradient, _ = block_problem(4, 40, 40, kind)
-    for limit in (1, 2, 3, 7, 20, 5000):
+def test_every_step_of_the_joint_descent_is_the_twins(w, kind):
+    kernel, diagonal, a, lower, upper, gradient, _ = block_problem(4, w, w, kind)
+    for limit in (1, 2, 3, 5, 8):
         moved = a.copy()
-        taken = block_loops.single_descent(kernel, diagonal, moved, lower, upper, gradient, 1e-6, limit)
-        wanted, _, steps = naive_singles(kernel, diagonal, a, lower, upper, gradient, 1e-6, limit)
-        assert taken == steps or limit == 5000
-        assert moved == pytest.approx(wanted, abs=1e-9 if limit < 5000 else 1e-3)
-    left = gradient - kernel @ (moved - a)
-    assert max(left[moved < upper].max(initial=0.0), -left[moved > lower].min(initial=0.0)) <= 1.01e-6
+        taken = block_loops.joint_descent(kernel, diagonal, moved, lower, upper, gradient, 1e-6, limit)
+        wanted, _, steps = naive_joint(kernel, diagonal, a, lower, upper, gradient, 1e-6, limit)
+        assert taken == steps
+        assert moved == pytest.approx(wanted, abs=1e-7)
+
+
+@PRECISIONS
+@given(st.integers(0, 1000), st.integers(1, 60), st.sampled_from(["rbf", "low-rank", "duplicates"]), st.booleans())
+@settings(max_examples=40)
+def test_the_joint_descent_ends_at_the_optimum(dtype, seed, w, kind, open_above):
+    kernel, diagonal, a, lower, upper, gradient, _ = block_problem(seed, w, w, kind, dtype)
+    if open_above and kind == "rbf":  # the bounds of l2-svc
+        lower, upper = np.where(lower < 0.0, -np.inf, 0.0), np.where(upper > 0.0, np.inf, 0.0)
+    tau, moved = (1e-2 if dtype is np.float32 else 1e-6), a.copy()
+    taken = block_loops.joint_descent(kernel, diagonal, moved, lower, upper, gradient, tau, 100_000)
+    assert taken < 100_000
+    assert ((moved >= lower) & (moved <= upper)).all()
+    left = gradient - kernel.astype(np.float64) @ (moved - a)
+    assert max(left[moved < upper].max(initial=0.0), -left[moved > lower].min(initial=0.0)) <= 1.01 * tau
+
+
+@given(
+    st.lists(st.floats(-3, 3), min_size=2, max_size=2),
+    st.sampled_from([0.0, 0.3, -0.9, 0.999, 1.0]),
+    st.lists(st.sampled_from([0.0, 0.1, 1.0, 50.0, np.inf]), min_size=4, max_size=4),
+)
+def test_two_variables_step_to_their_common_optimum(g, k_ij, rooms):
+    kernel, g = np.array([[1.0, k_ij], [k_ij, 1.0]]), np.array(g)
+    low, high = -np.array(rooms[:2]), np.array(rooms[2:])
+    d = np.array(block_loops.joint_step(*g, 1.0, 1.0, k_ij, low[0], high[0], low[1], high[1]))
+    assert ((d >= low) & (d <= high)).all()
+    if k_ij < 1.0 or np.isfinite(rooms).all():  # else there may be no optimum
+        wanted = naive_box(kernel, g, low, high)
+        assert g @ d - 0.5 * d @ kernel @ d >= g @ wanted - 0.5 * wanted @ kernel @ wanted - 1e-9
+
+
+def test_a_wide_kernel_takes_few_joint_steps():
+    """One variable at a time takes thousands: whatever one step adds to all gradients the next takes off again."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200, 5)), np.where(rng.random(200) < 0.5, 1.0, -1.0)
+    kernel = np.exp(-1e-3 * ((x[:, None] - x[None]) ** 2).sum(-1))
+    lower, upper, a = np.minimum(0.0, 100.0 * y), np.maximum(0.0, 100.0 * y), np.zeros(200)
+    assert block_loops.joint_descent(kernel, np.ones(200), a, lower, upper, y, 1e-3, 100_000) < 1000
+    left = y - kernel @ a
+    assert max(left[a < upper].max(), -left[a > lower].min()) <= 1.01e-3
 
 
 # -- the other loops -------------------------------------------------------------------------------------------------
