@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from harness_smo import SMO
 
-pytest.importorskip("matplotlib")
-
 from benchmarks.peers import probes, report, tables
 from benchmarks.peers.measure import Bench, Journal, read_rows
 from benchmarks.peers.results import Results, geometric_mean, published_counts, slope
@@ -385,7 +383,6 @@ def test_prose_between_the_tables_stays():
 
 
 def test_the_report_is_written_from_a_journal(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
     found = full()
     (tmp_path / "results.jsonl").write_text("".join(json.dumps(each) + "\n" for each in [HEADER, *found.rows]))
     monkeypatch.setattr("sys.argv", ["report.py", "--out", str(tmp_path)])

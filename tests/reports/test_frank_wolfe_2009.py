@@ -4,8 +4,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib")
-
 from benchmarks.papers import command, page, running
 from benchmarks.papers.frank_wolfe_2009 import figures, parts, plots, rivals, tables, theorems
 from benchmarks.papers.grids import Options

@@ -2,8 +2,6 @@
 
 import pytest
 
-pytest.importorskip("matplotlib")
-
 from benchmarks.papers import command, page
 from benchmarks.papers.grids import Grid, PaperSet
 from benchmarks.papers.lasvm_2005 import growth, multiclass, parts, plots, selection, tables

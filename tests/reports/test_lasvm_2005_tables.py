@@ -2,8 +2,6 @@
 
 import pytest
 
-pytest.importorskip("matplotlib")
-
 from benchmarks.papers.grids import Options
 from benchmarks.papers.lasvm_2005 import growth, parts, plots, selection, tables
 from benchmarks.papers.markdown import NOT_MEASURED

@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib")
-
 from benchmarks.papers import command, page, running, solvers
 from benchmarks.papers.grids import Options, PaperSet
 from benchmarks.papers.lasvm_nc import parts, plots, tables

@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("matplotlib")
-
 from benchmarks.papers import command, page
 from benchmarks.papers.drawn import GapClouds, same_sign
 from benchmarks.papers.grids import Options

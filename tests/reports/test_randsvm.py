@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("matplotlib")
-
 from benchmarks.papers import command, page
 from benchmarks.papers.grids import Options
 from benchmarks.papers.markdown import NOT_MEASURED
