@@ -10,7 +10,8 @@ import re
 
 import pytest
 
-from tests.browser.conftest import Browser, Site
+from benchmarks.browser import Browser
+from tests.browser.conftest import Site
 from tests.dashboard.history import DATASETS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # the first test measures the history
