@@ -107,7 +107,9 @@ def names_of(registry: Registry) -> Names:
 def remember(registry: Registry) -> None:
     """Write the file; a cache that cannot be written only costs the next completion its time."""
     import contextlib
-    import tempfile
+    from pathlib import Path
+
+    from harness.files import write_whole
 
     classes: list[Any] = [cls for own in registry.solvers.values() for cls in own.values()]
     classes += [*registry.datasets.values(), *registry.kernels.values()]
@@ -115,14 +117,8 @@ def remember(registry: Registry) -> None:
     modules |= {"harness.problems", "harness.report.formats"}
     files = sorted({str(file) for name in modules if (file := getattr(sys.modules.get(name), "__file__", None))})
     index = {"version": _VERSION, "files": files, "times": _times([*_folders(), *files]), "names": names_of(registry)}
-    target = path()
     with contextlib.suppress(OSError):
-        folder = os.path.dirname(target)  # noqa: PTH120
-        os.makedirs(folder, exist_ok=True)  # noqa: PTH103
-        descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".names-")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            json.dump(index, file)
-        os.replace(temporary, target)  # noqa: PTH105 (readers see the old file or the new one)
+        write_whole(Path(path()), json.dumps(index).encode())
 
 
 # -- completers: click calls them with what has been typed ---------------------------------------------

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from harness.errors import UsageError
+from harness.files import write_whole
 from harness.report.layout import PIPE_WIDTH
 
 if TYPE_CHECKING:
@@ -66,26 +66,11 @@ def deliver(content: str | bytes, output: Path | None, *, quiet: bool = False) -
         click.echo(content, nl=False)
         return
     try:
-        _replace(output, content.encode() if isinstance(content, str) else content)
+        write_whole(output, content.encode() if isinstance(content, str) else content)
     except OSError as error:
         raise UsageError(f"--output: the file {output} cannot be written: {error.strerror or error}.") from error
     if not quiet:
         click.echo(f"written to {output}", err=True)
-
-
-def _replace(output: Path, content: bytes) -> None:
-    """Put a new file in the place of ``output`` in one step."""
-    descriptor, temporary = tempfile.mkstemp(dir=output.parent, prefix=f".{output.name}-")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)  # mkstemp's files are private; this one is a result
-        Path(temporary).replace(output)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def width() -> int:

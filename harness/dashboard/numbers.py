@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness.dashboard.records import write_text
 from harness.errors import UsageError
+from harness.files import write_whole
 from harness.report.figures import is_number
 from harness.report.rows import FAILED, MEASURED
 
@@ -165,7 +165,8 @@ def remember(file: Path, solvers: Iterable[str], datasets: Iterable[str]) -> tup
     known_solvers, known_datasets = remembered(file)
     all_solvers = sorted({*known_solvers, *solvers})
     all_datasets = sorted({*known_datasets, *datasets})
-    write_text(file, json.dumps({"version": 1, "solvers": all_solvers, "datasets": all_datasets}, indent=1) + "\n")
+    content = json.dumps({"version": 1, "solvers": all_solvers, "datasets": all_datasets}, indent=1) + "\n"
+    write_whole(file, content.encode())
     return all_solvers, all_datasets
 
 

@@ -7,14 +7,13 @@ commit, environment and machine: ``records/<commit>-<environment>-<machine>.json
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
+from harness.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,27 +63,13 @@ class RecordFile:
             "records": self.records,
         }
         target = folder / self.name
-        write_text(target, json.dumps(content, allow_nan=False, separators=(",", ":")))
+        write_whole(target, json.dumps(content, allow_nan=False, separators=(",", ":")).encode())
         return target
 
 
 def plain(name: str) -> str:
     """Return a name as part of a file's name: letters, digits, dots, dashes and underscores."""
     return re.sub(r"[^A-Za-z0-9._-]+", "_", name)
-
-
-def write_text(target: Path, text: str) -> None:
-    """Put a new file in the place of ``target`` in one step, making its folder."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:60]}-")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def read_file(path: Path) -> RecordFile:

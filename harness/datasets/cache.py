@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse
 
 from harness.datasets.dataset import content_sha256
+from harness.files import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -103,10 +104,7 @@ def file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     with suppress(OSError):  # an unwritable cache only means hashing again
-        note.parent.mkdir(parents=True, exist_ok=True)
-        draft = note.with_suffix(f".{uuid.uuid4().hex}")
-        draft.write_text(json.dumps({"path": str(path), "stamp": stamp, "sha256": digest}))
-        draft.replace(note)
+        write_whole(note, json.dumps({"path": str(path), "stamp": stamp, "sha256": digest}).encode())
     return digest
 
 

@@ -1,0 +1,20 @@
+"""Files that are never half there."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def write_whole(target: Path, content: bytes) -> None:
+    """Put a new file in the place of ``target`` in one step, making its folder: readers find the old or the whole new one."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    start = target.name[:60]  # 255 bytes are the longest name, and a letter may have four
+    unfinished = target.with_name(f".{start}-{os.urandom(4).hex()}")
+    try:
+        with unfinished.open("xb") as file:  # not mkstemp, whose files are private
+            file.write(content)
+        unfinished.replace(target)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
