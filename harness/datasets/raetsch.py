@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.datasets.raw import Parsed, RawSource, rbf
 from harness.datasets.splitting import random_split
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from harness.datasets.dataset import Vector
@@ -45,51 +46,49 @@ def _realisation(path: Path, name: str, number: int) -> tuple[Dense, Vector, Den
 
 
 @dataclass(frozen=True)
-class Banana(RawSource):
-    """5,300 points in the plane. The LASVM paper trains on 4,000 of them; which ones is not published."""
+class _LasvmSplit(RawSource):
+    """A set of which the LASVM paper trains on 4,000 points, or one of Raetsch's own splits."""
+
+    defaults: ClassVar[Mapping[str, Any]]
+    split_seed: int = parameter(0, "seed of the draw of 4,000 training points; the others are for testing", ge=0)
+    realisation: int | None = parameter(None, "instead, one of Raetsch's own splits, 400 for training", ge=1, le=10)
+
+    def raw_files(self) -> tuple[str, ...]:
+        """Return the whole set or the archive of splits."""
+        return (f"raetsch/{self.name}.mat" if self.realisation is None else f"raetsch/{self.name}.asc.tar.xz",)
+
+    def parse(self, *paths: Path) -> Parsed:
+        """Return 4,000 points and the others, or the 400 and the others of a split."""
+        if self.realisation is None:
+            arrays = _whole(paths[0], 4000, self.split_seed)
+        else:
+            arrays = _realisation(paths[0], self.name, self.realisation)
+        return Parsed(*arrays, defaults=self.defaults)
+
+
+@dataclass(frozen=True)
+class Banana(_LasvmSplit):
+    """5,300 points in the plane, 4,900 of them for testing in Raetsch's splits.
+
+    The LASVM paper trains on 4,000 of them; which ones is not published.
+    """
 
     name = "banana"
     description = (
         "Raetsch's banana, 2 features, labels as published; 4,000 train, C and gamma as in Bordes et al. 2005."
     )
-    split_seed: int = parameter(0, "seed of the draw of 4,000 training points; the other 1,300 are for testing", ge=0)
-    realisation: int | None = parameter(None, "instead, one of Raetsch's own splits (400 / 4,900)", ge=1, le=10)
-
-    def raw_files(self) -> tuple[str, ...]:
-        """Return the whole set or the archive of splits."""
-        return ("raetsch/banana.mat" if self.realisation is None else "raetsch/banana.asc.tar.xz",)
-
-    def parse(self, *paths: Path) -> Parsed:
-        """Return (4000, 2) and (1300, 2), or (400, 2) and (4900, 2)."""
-        if self.realisation is None:
-            arrays = _whole(paths[0], 4000, self.split_seed)
-        else:
-            arrays = _realisation(paths[0], "banana", self.realisation)
-        return Parsed(*arrays, defaults=rbf(gamma=0.5, c=316.0))
+    defaults = rbf(gamma=0.5, c=316.0)
 
 
 @dataclass(frozen=True)
-class Waveform(RawSource):
-    """5,000 of Breiman's waveforms, as in Raetsch's collection; the LASVM paper trains on 4,000 of them."""
+class Waveform(_LasvmSplit):
+    """5,000 of Breiman's waveforms, as in Raetsch's collection, 4,600 of them for testing in his splits."""
 
     name = "waveform"
     description = (
         "Raetsch's waveform, 21 features, labels as published; 4,000 train, C and gamma as in Bordes et al. 2005."
     )
-    split_seed: int = parameter(0, "seed of the draw of 4,000 training points; the other 1,000 are for testing", ge=0)
-    realisation: int | None = parameter(None, "instead, one of Raetsch's own splits (400 / 4,600)", ge=1, le=10)
-
-    def raw_files(self) -> tuple[str, ...]:
-        """Return the whole set or the archive of splits."""
-        return ("raetsch/waveform.mat" if self.realisation is None else "raetsch/waveform.asc.tar.xz",)
-
-    def parse(self, *paths: Path) -> Parsed:
-        """Return (4000, 21) and (1000, 21), or (400, 21) and (4600, 21)."""
-        if self.realisation is None:
-            arrays = _whole(paths[0], 4000, self.split_seed)
-        else:
-            arrays = _realisation(paths[0], "waveform", self.realisation)
-        return Parsed(*arrays, defaults=rbf(gamma=0.05, c=1.0))
+    defaults = rbf(gamma=0.05, c=1.0)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from harness.datasets.raw import Parsed, RawSource, rbf
 from harness.datasets.sparse import libsvm_text
@@ -35,7 +35,21 @@ def _divided(path: Path, d: int, test_fraction: float, seed: int) -> tuple[Dense
 
 
 @dataclass(frozen=True)
-class Australian(RawSource):
+class _Statlog(RawSource):
+    """A set in one file of LIBSVM's, divided here; C and gamma chosen here."""
+
+    features: ClassVar[int]
+    test_fraction: float = parameter(0.25, "share of each class that is held out for testing", ge=0, lt=1)
+    split_seed: int = parameter(0, "seed of the split", ge=0)
+
+    def parse(self, *paths: Path) -> Parsed:
+        """Return the training and the test points, in [-1, 1] by the training part."""
+        arrays = _divided(paths[0], self.features, self.test_fraction, self.split_seed)
+        return Parsed(*arrays, defaults=rbf(gamma=0.05, c=1.0))
+
+
+@dataclass(frozen=True)
+class Australian(_Statlog):
     """690 x 14 credit applications (Statlog; LIBSVM's file), scaled to [-1, 1]."""
 
     name = "australian"
@@ -43,27 +57,17 @@ class Australian(RawSource):
         "UCI Statlog Australian credit, 14 features in [-1, 1]; labels as in LIBSVM's file. C, gamma chosen here."
     )
     files = ("australian/australian",)
-    test_fraction: float = parameter(0.25, "share of each class that is held out for testing", ge=0, lt=1)
-    split_seed: int = parameter(0, "seed of the split", ge=0)
-
-    def parse(self, *paths: Path) -> Parsed:
-        """Return (517, 14) and (173, 14) by default."""
-        return Parsed(*_divided(paths[0], 14, self.test_fraction, self.split_seed), defaults=rbf(gamma=0.05, c=1.0))
+    features = 14
 
 
 @dataclass(frozen=True)
-class GermanNumer(RawSource):
+class GermanNumer(_Statlog):
     """1,000 x 24 credit applications (Statlog german.data-numeric; LIBSVM's file), scaled to [-1, 1]."""
 
     name = "german.numer"
     description = "UCI Statlog German credit, 24 features in [-1, 1]; +1 are the 300 bad risks. C, gamma chosen here."
     files = ("german.numer/german.numer.gz",)
-    test_fraction: float = parameter(0.25, "share of each class that is held out for testing", ge=0, lt=1)
-    split_seed: int = parameter(0, "seed of the split", ge=0)
-
-    def parse(self, *paths: Path) -> Parsed:
-        """Return (750, 24) and (250, 24) by default."""
-        return Parsed(*_divided(paths[0], 24, self.test_fraction, self.split_seed), defaults=rbf(gamma=0.05, c=1.0))
+    features = 24
 
 
 @dataclass(frozen=True)

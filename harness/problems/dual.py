@@ -141,3 +141,19 @@ def first_at_cap(cap: Vector) -> Vector:
     """Return weights, (n,) with sum 1: the first points at their ``cap``, (n,), the last one of them at what is left."""
     before = np.concatenate([[0.0], np.cumsum(cap)[:-1]])
     return np.asarray(np.clip(1.0 - before, 0.0, cap), dtype=np.float64)
+
+
+def capped_simplex(n: int, cap: float) -> DualForm:
+    """Return the form of min 1/2 coef' K coef over n coefficients in [0, cap] that sum to 1."""
+    # a cap of 1 or more is implied by the sum: kept out of reach, it never decides the intercept
+    upper = np.full(n, cap if cap < 1.0 else 2.0)
+    return DualForm(
+        linear=np.zeros(n),
+        lower=np.zeros(n),
+        upper=upper,
+        start=first_at_cap(upper),
+        copies=1,
+        groups=1,
+        group=np.zeros(n, dtype=np.int8),
+        unit=min(1.0, cap),
+    )

@@ -23,22 +23,17 @@ from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems.dual import DualForm, first_at_cap
-from harness.problems.problem import TOUCHING, Certificate, Problem
+from harness.problems.problem import TOUCHING, Certificate, NoParameters, Problem
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
-
-
-@dataclass(frozen=True)
-class HardMarginParameters:
-    """The hard-margin problem has no parameter."""
 
 
 class HardMargin(Problem):
     """The nearest points of conv(P) and conv(Q)."""
 
     name = "hard-margin"
-    parameter_class: ClassVar[type] = HardMarginParameters
+    parameter_class: ClassVar[type] = NoParameters
     constraints = "y_i dual_coef_i >= 0, summing to 1 over each class"
 
     @property

@@ -8,27 +8,21 @@ Source: Rosenblatt 1958; Aizerman, Braverman, Rozonoer 1964; Bordes et al., JMLR
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.problems.problem import Certificate, Problem
+from harness.problems.problem import Certificate, NoParameters, Problem
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
-
-
-@dataclass(frozen=True)
-class MistakeDrivenParameters:
-    """mistake-driven has no parameters: what there is to set belongs to the solver."""
 
 
 class MistakeDriven(Problem):
     """Perceptrons: two classes, no objective and so no gap; accuracy, time and kernel evaluations are compared."""
 
     name = "mistake-driven"
-    parameter_class = MistakeDrivenParameters
+    parameter_class = NoParameters  # what there is to set belongs to the solver
     constraints = "y_i dual_coef_i >= 0"
 
     def feasibility_violation(self, dual_coef: Vector) -> float:

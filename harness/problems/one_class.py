@@ -18,7 +18,7 @@ import numpy as np
 
 from harness import parameters
 from harness.parameters import parameter
-from harness.problems.dual import DualForm, first_at_cap
+from harness.problems.dual import DualForm, capped_simplex
 from harness.problems.problem import AT_BOUND, TOUCHING, Certificate, Problem
 
 if TYPE_CHECKING:
@@ -54,18 +54,7 @@ class OneClass(Problem):
         return 1.0 / (self.nu * self.n)
 
     def dual_form(self) -> DualForm:
-        # a cap of 1 or more is implied by the sum: kept out of reach, it never decides the intercept
-        upper = np.full(self.n, self.cap if self.cap < 1.0 else 2.0)
-        return DualForm(
-            linear=np.zeros(self.n),
-            lower=np.zeros(self.n),
-            upper=upper,
-            start=first_at_cap(upper),
-            copies=1,
-            groups=1,
-            group=np.zeros(self.n, dtype=np.int8),
-            unit=min(1.0, self.cap),
-        )
+        return capped_simplex(self.n, self.cap)
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         cap = min(1.0, self.cap)

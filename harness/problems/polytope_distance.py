@@ -13,21 +13,15 @@ Source: Ding & Xu, "Random gradient descent tree" (2015), section 2.1; Gilbert, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.problems.dual import DualForm, first_at_cap
-from harness.problems.problem import TOUCHING, Certificate, Problem
+from harness.problems.dual import DualForm, capped_simplex
+from harness.problems.problem import TOUCHING, Certificate, NoParameters, Problem
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
-
-
-@dataclass(frozen=True)
-class PolytopeDistanceParameters:
-    """The polytope-distance problem has no parameter."""
 
 
 class PolytopeDistance(Problem):
@@ -35,22 +29,11 @@ class PolytopeDistance(Problem):
 
     name = "polytope-distance"
     metrics = ("roc-auc",)  # the labels take part here only: +1 is what the points are, -1 an outlier
-    parameter_class = PolytopeDistanceParameters
+    parameter_class = NoParameters
     constraints = "dual_coef_i >= 0 and sum dual_coef = 1"
 
     def dual_form(self) -> DualForm:
-        # the sum implies a cap of 1: kept out of reach, it never decides the intercept
-        upper = np.full(self.n, 2.0)
-        return DualForm(
-            linear=np.zeros(self.n),
-            lower=np.zeros(self.n),
-            upper=upper,
-            start=first_at_cap(upper),
-            copies=1,
-            groups=1,
-            group=np.zeros(self.n, dtype=np.int8),
-            unit=1.0,
-        )
+        return capped_simplex(self.n, 1.0)
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         return max(float(-dual_coef.min()), abs(float(dual_coef.sum()) - 1.0), 0.0)

@@ -73,6 +73,11 @@ class Certificate:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class NoParameters:
+    """The ``parameter_class`` of a formulation without parameters."""
+
+
 class Problem(ABC):
     """One training problem: points behind a counted kernel, targets, and a formulation.
 
