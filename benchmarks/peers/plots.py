@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-
-mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks.peers.results import Results, geometric_mean, slope
 from benchmarks.peers.suite import FLOAT32, GAP_TARGET, KKT_TARGET, SCALING
 from benchmarks.peers.tables import NAMES, TARGETS
+from benchmarks.pictures import save
 
 COLOURS = {
     "sklearnex": "#0072B2",
@@ -38,8 +37,7 @@ def ratios(results: Results, path: Path) -> None:
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.55 / height), frameon=False, fontsize=9)
     panels[0, 0].set_yticks(range(len(results.sets)), results.sets)
     panels[0, 0].invert_yaxis()
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save(figure, path)
 
 
 def _ratio_panel(axes: Any, results: Results, threads: int) -> None:
@@ -108,8 +106,7 @@ def quality(results: Results, path: Path) -> None:
     panels[0].invert_yaxis()
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save(figure, path)
 
 
 def scaling(results: Results, path: Path) -> None:
@@ -136,5 +133,4 @@ def scaling(results: Results, path: Path) -> None:
             low, high = axes.get_ylim()
             axes.set_ylim(low, high * (high / low) ** 0.3)  # room for the legend
     panels[0].set_ylabel("CPU seconds, one thread")
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save(figure, path)

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-
-mpl.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -18,6 +16,7 @@ from benchmarks.papers.frank_wolfe_2009.parts import SETS, SOLVERS
 from benchmarks.papers.frank_wolfe_2009.tables import SHOWN
 from benchmarks.papers.results import Results
 from benchmarks.papers.sources import Simplices, least_core_set
+from benchmarks.pictures import grid, save
 
 COLOURS = dict(
     zip(SOLVERS, ("#0072B2", "#D55E00", "#56B4E9", "#009E73", "#CC79A7", "#444444", "#E69F00"), strict=True)
@@ -30,8 +29,7 @@ def _finish(figure: Any, panels: Any, path: Path) -> None:
     for axes in panels.flat:
         handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     figure.legend(handles.values(), handles, loc="outside lower center", ncols=4, frameon=False)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
+    save(figure, path)
 
 
 def rates(results: Results, path: Path) -> bool:
@@ -69,11 +67,7 @@ def _panels(names: Sequence[str], draw: Callable[[Any, str], None], title: str, 
     """Draw a panel for each problem against 1 / epsilon, both axes logarithmic unless ``draw`` changes them."""
     if not names:
         return False
-    columns = min(3, len(names))
-    lines = -(-len(names) // columns)
-    figure, panels = plt.subplots(
-        lines, columns, figsize=(3.7 * columns, 2.8 * lines + 0.7), layout="constrained", squeeze=False
-    )
+    figure, panels = grid(len(names), height=2.8, legend=0.7)
     for axes, name in zip(panels.flat, names, strict=False):
         axes.set(xscale="log", yscale="log", xlabel="1 / epsilon", ylabel=title, title=name)
         draw(axes, name)
@@ -84,8 +78,6 @@ def _panels(names: Sequence[str], draw: Callable[[Any, str], None], title: str, 
             room = (100.0 * low / high) ** 0.5
             axes.set_ylim(low / room, high * room)
         axes.grid(alpha=0.25)
-    for axes in panels.flat[len(names) :]:
-        axes.set_visible(False)
     _finish(figure, panels, path)
     return True
 

@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-
-mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks.papers.lasvm_2005.growth import exponents, measured
@@ -28,17 +26,13 @@ from benchmarks.papers.lasvm_2005.parts import (
 from benchmarks.papers.lasvm_2005.selection import Curves, figures
 from benchmarks.papers.lasvm_2005.tables import NAMES, cache_times, digits_of, measured_sets
 from benchmarks.papers.results import Results, ratio
+from benchmarks.pictures import save
 
 COLOURS = {LIBSVM: "#444444", ONE: "#0072B2", TWO: "#56B4E9"}
 WAY_COLOURS = dict(zip(WAYS, ("#D55E00", "#0072B2", "#56B4E9"), strict=True))
 CRITERION_COLOURS = dict(zip(CRITERIA, ("#0072B2", "#D55E00", "#009E73", "#CC79A7"), strict=True))
 PERCENT = "test error, %"
 SUPPORT = "support vectors"
-
-
-def _save(figure: Any, path: Path) -> None:
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
 
 
 def figure8(results: Results, path: Path) -> bool:
@@ -77,8 +71,7 @@ def figure8(results: Results, path: Path) -> bool:
     axes[0].plot([], [], "o", color=COLOURS[ONE], label="here")
     axes[0].plot([], [], "D", color="#BBBBBB", markersize=9, label="published")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
-    _save(figure, path)
-    return True
+    return save(figure, path)
 
 
 def figure6(results: Results, path: Path) -> bool:
@@ -97,7 +90,7 @@ def figure6(results: Results, path: Path) -> bool:
     axes.set(xlabel="cache, MB", ylabel="training time, change in %", title="against LIBSVM with the largest cache")
     if drawn:
         axes.legend(frameon=False)
-    _save(figure, path)
+    save(figure, path)
     return drawn
 
 
@@ -117,7 +110,7 @@ def scaling(results: Results, path: Path) -> bool:
         axes.set(xscale="log", yscale="log", title=name, xlabel="training points n", ylabel="seconds")
         axes.grid(alpha=0.25)
         axes.legend(frameon=False, loc="upper left")
-    _save(figure, path)
+    save(figure, path)
     return bool(found)
 
 
@@ -143,7 +136,7 @@ def figure10(results: Results, path: Path) -> bool:
     handles, names = panels[0].get_legend_handles_labels()
     if handles:
         figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
-    _save(figure, path)
+    save(figure, path)
     return drawn
 
 
@@ -179,7 +172,7 @@ def digits(results: Results, path: Path) -> bool:
     handles, labels = panels[0, 0].get_legend_handles_labels()
     if handles:
         figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
-    _save(figure, path)
+    save(figure, path)
     return bool(names)
 
 
@@ -231,7 +224,7 @@ def _selection(figure_name: str) -> Callable[[Results, Path], bool]:
         handles, labels = panels[0].get_legend_handles_labels()
         if handles:
             figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
-        _save(figure, path)
+        save(figure, path)
         return any(found)
 
     return draw

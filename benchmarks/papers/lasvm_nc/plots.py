@@ -8,12 +8,10 @@ from typing import Any
 
 import matplotlib as mpl
 
-mpl.use("Agg")
-import matplotlib.pyplot as plt
-
 from benchmarks.papers.lasvm_nc.parts import BENDS, FULL, NC, SOLVERS, G, I, with_bend
 from benchmarks.papers.lasvm_nc.tables import measured_sets, trace
 from benchmarks.papers.results import Results
+from benchmarks.pictures import grid, save
 
 COLOURS = dict(zip(SOLVERS, ("#444444", "#0072B2", "#D55E00", "#009E73"), strict=True))
 
@@ -23,26 +21,17 @@ def _panels(results: Results, draw: Callable[[Any, str], bool], path: Path) -> b
     names = measured_sets(results)
     if not names:
         return False
-    columns = min(3, len(names))
-    lines = -(-len(names) // columns)
-    figure, panels = plt.subplots(
-        lines, columns, figsize=(3.7 * columns, 3.0 * lines + 0.5), layout="constrained", squeeze=False
-    )
+    figure, panels = grid(len(names), height=3.0, legend=0.5)
     drawn = []
     for axes, name in zip(panels.flat, names, strict=False):
         drawn.append(draw(axes, name))
         axes.set_title(name)
         axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))  # more labels of five digits run into each other
         axes.grid(alpha=0.25)
-    for axes in panels.flat[len(names) :]:
-        axes.set_visible(False)
     handles, labels = panels[0, 0].get_legend_handles_labels()
     if handles:
-        figure.legend(handles, labels, loc="outside lower center", ncols=4 if columns > 1 else 2, frameon=False)
-    if any(drawn):
-        figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return any(drawn)
+        figure.legend(handles, labels, loc="outside lower center", ncols=4 if len(names) > 1 else 2, frameon=False)
+    return save(figure, path, drawn=any(drawn))
 
 
 def _against_examples(results: Results, solvers: Any, value: Callable[[Any], Any], title: str, path: Path) -> bool:

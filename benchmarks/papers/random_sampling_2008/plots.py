@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
-import matplotlib as mpl
-
-mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks.papers.random_sampling_2008.parts import (
@@ -21,6 +17,7 @@ from benchmarks.papers.random_sampling_2008.parts import (
 )
 from benchmarks.papers.random_sampling_2008.tables import extremes, support, theorem_runs
 from benchmarks.papers.results import Results
+from benchmarks.pictures import save
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444")
 
@@ -51,7 +48,7 @@ def rounds(results: Results, path: Path) -> bool:
     axes.set(xscale="log", yscale="log", xlabel="m, points", ylabel="rounds")
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, ncols=2)
-    return _saved(figure, path, drawn)
+    return save(figure, path, drawn=drawn)
 
 
 def small(results: Results, path: Path) -> bool:
@@ -80,7 +77,7 @@ def small(results: Results, path: Path) -> bool:
         axes.grid(alpha=0.25)
     if drawn:
         panels[1].legend(frameon=False)
-    return _saved(figure, path, drawn)
+    return save(figure, path, drawn=drawn)
 
 
 def _apart(ticks: list[float]) -> list[float]:
@@ -116,14 +113,7 @@ def dimension(results: Results, path: Path) -> bool:
         axes.grid(alpha=0.25)
     panels[0, 0].set_ylabel("points")
     panels[0, 0].legend(frameon=False, fontsize=8)
-    return _saved(figure, path, drawn=True)
-
-
-def _saved(figure: Any, path: Path, drawn: bool) -> bool:
-    if drawn:
-        figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return drawn
+    return save(figure, path)
 
 
 PICTURES = {"rounds": rounds, "small": small, "dimension": dimension}

@@ -5,13 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import matplotlib as mpl
-
-mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from benchmarks.papers.randsvm.parts import LIBSVM, OURS, REGRESSION, SETS
 from benchmarks.papers.randsvm.tables import run_of
 from benchmarks.papers.results import Results
+from benchmarks.pictures import save
 
 COLOURS = dict(zip((*OURS, LIBSVM), ("#0072B2", "#56B4E9", "#D55E00"), strict=True))
 SHADES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444", "#E69F00", "#56B4E9", "#8B0000")
@@ -40,9 +39,7 @@ def seconds(results: Results, path: Path) -> bool:
     handles = dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
     axes.legend(handles.values(), handles, frameon=False, fontsize=8)
     axes.grid(alpha=0.25, axis="y")
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return True
+    return save(figure, path)
 
 
 def violators(results: Results, path: Path) -> bool:
@@ -63,9 +60,7 @@ def violators(results: Results, path: Path) -> bool:
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(integer=True))
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, fontsize=8)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-    return True
+    return save(figure, path)
 
 
 PICTURES = {"seconds": seconds, "violators": violators}
