@@ -124,7 +124,8 @@ class _Session:
             return None
         if record["status"] == "crashed" and ("SIGKILL" in record["reason"] or "worker" in record["reason"]):
             return None  # killed from outside: no result of the solver's
-        return {**record, "reused": True}
+        # the same content may have been measured from a file of another name
+        return {**record, "dataset": spec.dataset, "reused": True}
 
     # -- running -------------------------------------------------------------------------------------
 

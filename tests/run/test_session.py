@@ -214,6 +214,11 @@ def test_the_same_file_under_another_path_is_not_measured_again(tmp_path, monkey
     assert run("./d.csv")["reused"] is False
     assert run("d.csv")["reused"] is True
 
+    shutil.copy("d.csv", "copy.csv")
+    again = run("./copy.csv")
+    assert again["reused"] is True
+    assert again["dataset"] == "./copy.csv"  # not the name of the file it was measured on
+
 
 def test_a_regression_run_records_errors_and_no_accuracy(tmp_path):
     registry = load_registry()
