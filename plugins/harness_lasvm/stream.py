@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -85,11 +86,15 @@ class LASVMStream:
         options: LASVM | None = None,
         seed: int = 0,
     ) -> None:
+        if not isinstance(kernel, Kernel):
+            raise UsageError(f"the kernel of a stream is {kernel!r}; expected a kernel such as harness.RBF(gamma=0.5).")
         if isinstance(kernel, Precomputed):
             raise UsageError(
                 "the precomputed kernel knows the points of one data set only; a stream needs a kernel of two points: "
                 "rbf, linear or poly."
             )
+        if not isinstance(options, LASVM | None):
+            raise UsageError(f"options is {options!r}; expected harness_lasvm.LASVM(...), e.g. LASVM(cache_mb=64.0).")
         self.options = LASVM() if options is None else options
         if self.options.epochs != 1 or self.options.max_support is not None:
             raise UsageError(
@@ -119,8 +124,8 @@ class LASVMStream:
 
         Raises
         ------
-        DataError : an empty chunk, another d than before, lengths that differ, NaN or infinity, other labels. The
-            stream stays as it was.
+        DataError : an empty chunk, another d than before, lengths that differ, NaN or infinity, other labels, points
+            so large that kernel values overflow. The stream stays as it was.
         """
         points, labels = self._checked(x, y)
         examples = self._enter(points, labels)
@@ -140,8 +145,13 @@ class LASVMStream:
         DataError : what :meth:`feed` refuses; no chunk at all; one class only after the last one.
         """
         seen = self.seen
-        for x, y in chunks:
-            self.feed(x, y)
+        for chunk in chunks:
+            if not isinstance(chunk, tuple | list) or len(chunk) != 2:
+                raise DataError(
+                    f"the chunk after {self.seen} examples is a {type(chunk).__name__}; expected a pair (x, y): points of "
+                    "shape (m, d) and m labels."
+                )
+            self.feed(*chunk)
         if self.seen == seen:
             raise DataError(
                 "there was no chunk to feed; expected an iterable of pairs (x, y), and one that is not used up."
@@ -271,7 +281,24 @@ class LASVMStream:
         if self._problem is not None:
             x = _like(x, self._problem.kernel.points)
             _check_width(x, self._problem.kernel.points, what)
+        self._check_magnitude(x, what)
         return x, labels.astype(np.float64)
+
+    def _check_magnitude(self, x: Any, what: str) -> None:
+        """Refuse points whose kernel values overflow: a search along NaN never ends."""
+        largest = float(np.finfo(self.options.dtype).max) / 4.0  # |x - z|^2 <= 4 max |x|^2
+        with np.errstate(all="ignore"):
+            if isinstance(x, np.ndarray):
+                squares = np.einsum("ij,ij->i", x, x, dtype=np.float64)
+            else:
+                squares = x.astype(np.float64).power(2).sum(axis=1)
+            worst = int(np.argmax(squares))
+            value = KernelOracle(self.kernel, x[[worst]]).diagonal()[0] if squares[worst] <= largest else np.inf
+        if not abs(value) <= largest:
+            raise DataError(
+                f"{what} has a point with |x|^2 = {squares[worst]:g} in row {worst} (counted from 0), whose kernel "
+                f"values overflow {self.options.dtype}; scale the features to ordinary size."
+            )
 
     def _check_classes(self) -> None:
         if len(self._classes) < 2:
@@ -283,13 +310,15 @@ class LASVMStream:
 
 
 def _weight(class_weight: Mapping[int, float] | None, label: int) -> float:
-    weights = {} if class_weight is None else dict(class_weight)
+    if not isinstance(class_weight, Mapping | None):
+        raise UsageError(f"class_weight is {class_weight!r}; expected factors of C, e.g. {{-1: 1.0, 1: 10.0}}.")
+    weights = class_weight or {}
     unknown = [key for key in weights if key not in (-1, 1)]
     if unknown:
         raise UsageError(f"class_weight names the class {unknown[0]!r}; expected -1 or 1.")
     weight = weights.get(label, 1.0)
-    if not 0.0 < weight < float("inf"):
-        raise UsageError(f"class_weight of class {label:+d} is {weight}; expected a factor of C greater than 0.")
+    if not isinstance(weight, Real) or not 0.0 < weight < float("inf"):
+        raise UsageError(f"class_weight of class {label:+d} is {weight!r}; expected a factor of C greater than 0.")
     return float(weight)
 
 
@@ -303,7 +332,10 @@ def _points(x: Any, what: str) -> Any:
     import scipy.sparse
 
     sparse = scipy.sparse.issparse(x)
-    points: Any = scipy.sparse.csr_array(x, copy=True) if sparse else np.asarray(x)
+    try:
+        points: Any = scipy.sparse.csr_array(x, copy=True) if sparse else np.asarray(x)
+    except ValueError:
+        raise DataError(f"{what} has rows of different lengths; expected numbers of shape (m, d).") from None
     if points.ndim != 2 or points.dtype.kind not in "fiub":
         raise DataError(f"{what} is {points.dtype} of shape {points.shape}; expected numbers of shape (m, d).")
     if points.shape[1] == 0:

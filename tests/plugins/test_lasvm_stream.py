@@ -332,6 +332,9 @@ def test_the_chunk_is_the_callers_own():
         (np.zeros(4), np.ones(1), r"of shape \(4,\); expected numbers of shape \(m, d\)"),
         (np.array([["a", "b", "c", "d"]]), np.ones(1), "expected numbers of shape"),
         (np.empty((3, 0)), np.ones(3), "has no features"),
+        (np.full((3, 4), 1e200), np.ones(3), r"\|x\|\^2 = inf in row 0 .* overflow float32; scale the features"),
+        (scipy.sparse.csr_array([[0, 0, 0, 1.0], [0, 1e25, 0, 0]]), np.ones(2), r"\|x\|\^2 = 1e\+50 in row 1"),
+        ([[1.0, 2.0, 3.0, 4.0], [1.0]], np.ones(2), "rows of different lengths"),
     ],
 )
 def test_a_wrong_chunk_is_refused_and_changes_nothing(x, y, sentence):
@@ -363,7 +366,21 @@ def test_what_a_stream_cannot_do_is_refused_in_a_sentence():
         LASVMStream(KERNEL, 1.0, class_weight={2: 1.0})
     with pytest.raises(UsageError, match=r"class_weight of class \+1 is 0"):
         LASVMStream(KERNEL, 1.0, class_weight={1: 0.0})
+    with pytest.raises(UsageError, match=r"class_weight of class \+1 is 'a'"):
+        LASVMStream(KERNEL, 1.0, class_weight={1: "a"})
+    LASVMStream(KERNEL, 1.0, class_weight={1: np.float32(2.0), -1: np.int64(1)})
+    with pytest.raises(UsageError, match=r"the kernel of a stream is 'rbf'; expected a kernel such as harness.RBF"):
+        LASVMStream("rbf", 1.0)
+    with pytest.raises(UsageError, match=r"class_weight is 'balanced'; expected factors of C"):
+        LASVMStream(KERNEL, 1.0, class_weight="balanced")
+    with pytest.raises(UsageError, match=r"options is \{'cache_mb': 8\}; expected harness_lasvm.LASVM"):
+        LASVMStream(KERNEL, 1.0, options={"cache_mb": 8})
     stream = LASVMStream(KERNEL, 1.0)
+    for wrong in (1, (x,), (x, np.ones(50), 3)):
+        with pytest.raises(DataError, match=r"expected a pair \(x, y\)"):
+            stream.feed_from([wrong])
+    with pytest.raises(DataError, match=r"the chunk after 0 examples .* overflow float32"):
+        LASVMStream(Poly(degree=1000, gamma=100.0), 1.0).feed(x, y)
     for ask in (stream.model, stream.finish, lambda: stream.delta):
         with pytest.raises(DataError, match="nothing was fed to the stream yet"):
             ask()
