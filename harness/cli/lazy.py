@@ -41,7 +41,7 @@ class LazyGroup(click.Group):
         """Refuse an unknown command with the nearest known one."""
         if args and not args[0].startswith("-") and args[0] not in self.modules:
             near = difflib.get_close_matches(args[0], self.modules, n=1)
-            guess = f"; did you mean '{near[0]}'?" if near else ";"
+            guess = f"; did you mean '{near[0]}'?" if near else "."
             raise click.UsageError(
                 f"there is no command '{args[0]}'{guess} The commands are: {', '.join(self.modules)}.", ctx
             )

@@ -80,11 +80,11 @@ def _where(error: OSError) -> list[str]:
 def _usage(error: click.ClickException) -> str:
     """Return click's error as one sentence that begins with the option and ends with where to read on."""
     message = " ".join(error.format_message().split())
-    if isinstance(error, click.MissingParameter) and not message.endswith("."):
-        message += "."
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter) and error.param:
         names = [name for name in error.param.opts if name.startswith("--")]
         message = f"{names[0] if names else error.param.human_readable_name}: {error.message}"
+    elif not message.endswith((".", "?", "?)")):
+        message += "."
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else PROGRAM
     return f"{message.rstrip()} See `{where} --help`."

@@ -12,7 +12,10 @@ COMPARE = ("compare", "--plugin-path", SLOW, "--plugins", "quick")
     ("arguments", "said"),
     [
         (("compar",), "did you mean 'compare'"),
+        (("frobnicate",), "there is no command 'frobnicate'. The commands are: compare,"),
         (("compare",), "--plugins is missing"),
+        (("compare", "extra"), "extra argument (extra). See `"),
+        (("compare", "--plugins"), "requires an argument. See"),
         (("compare", "--plugns", "x"), "--plugins"),
         ((*COMPARE, "--gamma", "wide"), "--gamma: 'wide' is not a list of positive numbers or 'scale'"),
         ((*COMPARE, "--time-limit", "soon"), "--time-limit: 'soon' is not a positive duration"),
