@@ -54,7 +54,7 @@ class TracePlan:
     """When a trace point is due, and what it may cost.
 
     per_decade : points per factor of ten, of seconds from ``first_seconds`` and of evaluations from ``first_evaluations``
-    certificate_values : kernel values one mid-run certificate may cost the host (n x support); above: cheap figures only
+    certificate_values : kernel values one mid-run certificate may cost the host; above: cheap figures only
     """
 
     per_decade: int = 5
@@ -89,7 +89,7 @@ def trace_point(
     observable: bool = True,
     metric: Metric | None = None,
 ) -> TracePoint:
-    """Measure an iterate: with its certificate where n x support allows, else what is cheap."""
+    """Measure an iterate: with its certificate where what that costs is allowed, else what is cheap."""
     evaluations = problem.kernel.counter.evaluations if observable else None
     info = plain(iterate.info)
     if iterate.dual_coef is None:
@@ -100,7 +100,7 @@ def trace_point(
     if (
         coef.shape == (problem.n,)
         and np.isfinite(coef).all()
-        and problem.n * max(1, support) <= plan.certificate_values
+        and problem.certificate_cost(support) <= plan.certificate_values
     ):
         found = problem.certify(coef, iterate.intercept)
         figures = {name: getattr(found, name) for name in FIGURES}

@@ -152,6 +152,10 @@ class Problem(ABC):
             scores = self.kernel.expand(coef)
         return self.certificate(coef, float(intercept), scores)
 
+    def certificate_cost(self, support: int) -> int:
+        """Return about how many kernel values the certificate of a model with ``support`` support vectors takes."""
+        return self.n * max(1, support)
+
     def largest_diagonal(self) -> float:
         """Return the largest k(x_i, x_i), uncounted, from the solver's own diagonal where it has asked for one."""
         with self.kernel.uncounted():

@@ -9,7 +9,19 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, CSVCNoBias, InvalidModel, KernelOracle, Linear, Precomputed, RampSVC, UsageError, get_solver
+from harness import (
+    RBF,
+    CSVCNoBias,
+    InvalidModel,
+    Iterate,
+    KernelOracle,
+    Linear,
+    Precomputed,
+    RampSVC,
+    UsageError,
+    get_solver,
+)
+from harness.measure.trace import TracePlan, trace_point
 from harness.problems import ramp
 from harness.problems.ramp import RampSVCParameters
 from harness.registry import load_registry
@@ -311,6 +323,22 @@ def test_infeasible_models_are_refused_in_words():
 def test_wrong_parameters_are_refused_in_words(values, message):
     with pytest.raises(UsageError, match=message):
         RampSVCParameters(**values)
+
+
+def test_solving_anew_is_what_a_trace_point_costs():
+    ramp_svc = stated(*noisy())
+    hinge = ramp_svc.hinge
+    assert hinge.certificate_cost(0) == ramp_svc.n
+    assert ramp_svc.certificate_cost(2) == ramp_svc.n * (ramp_svc.n // 4) > hinge.certificate_cost(2) == 2 * ramp_svc.n
+    assert ramp_svc.certificate_cost(ramp_svc.n) == ramp_svc.n**2
+    model = Iterate(np.where(np.arange(ramp_svc.n) < 2, 0.1 * ramp_svc.targets, 0.0))
+    plan = TracePlan(certificate_values=2 * ramp_svc.n)
+    certified, cheap = (
+        trace_point(each, model, seconds=1.0, iteration=1, reason="seconds", plan=plan).relative_gap
+        for each in (hinge, ramp_svc)
+    )
+    assert certified is not None
+    assert cheap is None
 
 
 def test_it_has_no_dual_form_and_says_so():
