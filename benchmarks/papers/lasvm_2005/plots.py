@@ -133,6 +133,9 @@ def figure10(results: Results, path: Path) -> bool:
         axes.set(xscale="log", xlabel="delta_max", title=title)
         axes.grid(alpha=0.25)
     panels[1].set_yscale("log")
+    panels[1].yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
+    panels[1].yaxis.set_major_formatter("{x:g}")
+    panels[1].yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
     handles, names = panels[0].get_legend_handles_labels()
     if handles:
         figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
