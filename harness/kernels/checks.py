@@ -17,16 +17,20 @@ _ROWS = 16  # looked at for finite values
 _SPECTRUM_POINTS = 400  # a principal submatrix of a PSD matrix is PSD
 
 
-def check_finite(oracle: KernelOracle) -> None:
-    """Raise UsageError if a sample of rows or the diagonal holds values that are not finite; uncounted."""
-    sample = np.unique(np.linspace(0, oracle.n - 1, min(_ROWS, oracle.n)).astype(np.intp))
+def check_finite(oracle: KernelOracle, rows: int = _ROWS) -> None:
+    """Raise UsageError if a sample of so many rows, or the diagonal, holds values that are not finite; uncounted."""
+    sample = np.unique(np.linspace(0, oracle.n - 1, min(rows, oracle.n)).astype(np.intp))
     with oracle.uncounted(), np.errstate(all="ignore"):
-        finite = np.isfinite(oracle.diagonal()).all() and np.isfinite(oracle.block(sample)).all()
+        finite = np.isfinite(oracle.diagonal().astype(oracle.dtype)).all() and np.isfinite(oracle.block(sample)).all()
     if not finite:
         given = ", ".join(f"{name}={value:g}" for name, value in values_of(oracle.kernel).items())
+        narrow = oracle.dtype.itemsize < 8
+        where, else_ = (
+            ("in float32 on these data", ", or a solver's dtype=float64") if narrow else ("on these data", "")
+        )
         raise UsageError(
-            f"kernel '{oracle.kernel.name}' ({given or 'no parameters'}) gives values that are not finite on these data; "
-            "scale the data or choose smaller parameters."
+            f"kernel '{oracle.kernel.name}' ({given or 'no parameters'}) gives values that are not finite {where}; "
+            f"scale the data or choose smaller parameters{else_}."
         )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.kernels.checks import check_finite
 from harness.kernels.columns import Columns
 from harness.kernels.engine import Engine, width_of
 from harness.kernels.features import Features
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     Block = np.ndarray[Any, np.dtype[Any]]
     Points = Block | scipy.sparse.csr_array
 
+_LOOKED_AT = 2  # rows of values in a narrower dtype: each point is a column of theirs
 _EXPAND_VALUES = 4_000_000  # kernel values held at a time by expand(): 32 MB
 
 
@@ -312,8 +314,18 @@ class KernelOracle:
         return KernelOracle(self.kernel, None, counter=self.counter, engine=engine, **settings)
 
     def astype(self, dtype: Any) -> KernelOracle:
-        """Return this oracle with values of another dtype (float32 or float64), the same counter, its own cache."""
-        return self if np.dtype(dtype) == self.dtype else self._view(self.engine.astype(dtype))
+        """Return this oracle with values of another dtype (float32 or float64), the same counter, its own cache.
+
+        Raises
+        ------
+        UsageError : values that overflow in float32, in a sample.
+        """
+        if np.dtype(dtype) == self.dtype:
+            return self
+        view = self._view(self.engine.astype(dtype))
+        if view.dtype.itemsize < self.dtype.itemsize:
+            check_finite(view, _LOOKED_AT)
+        return view
 
     def with_cache(self, cache_mb: float) -> KernelOracle:
         """Return this oracle with an empty cache of another size, the same counter and the same data."""

@@ -155,7 +155,7 @@ def _cause(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[str, str]:
     last = _last_line(seen.output)
     if seen.killed_for == "timeout":
         warming = seen.phase == "warm-up"
-        where = " on a few points, before the measured run" if warming else ""
+        where = " on a few points, before the measured run," if warming else ""
         limit = child.warm_up_limit(spec.time_limit) if warming else spec.time_limit
         return "timeout", f"still running{where} at the time limit of {limit:g} s; killed after {wall:.1f} s"
     if seen.killed_for == "memory":

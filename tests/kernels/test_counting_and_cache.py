@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness import RBF, KernelOracle, Linear
+from harness import RBF, KernelOracle, Linear, Poly, UsageError
 
 N = 20
 
@@ -196,3 +196,17 @@ def test_an_index_outside_is_refused(oracle, wrong) -> None:
         with pytest.raises(IndexError, match=f"{wrong} asked of a kernel over {N} points"):
             ask()
     assert spent(oracle) == (0, 0)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=1.0), Poly(degree=2, gamma=1.0, coef0=0.0)])
+def test_values_that_overflow_in_float32_are_refused_in_words(kernel) -> None:
+    x = np.random.default_rng(0).normal(size=(50, 40))
+    x[7] *= 1e25  # a single point, in none of the rows looked at
+    oracle = KernelOracle(kernel, x)
+    assert np.isfinite(oracle.block(np.array([0]))).all()
+    before = oracle.counter.evaluations
+    with pytest.raises(UsageError, match=r"not finite in float32 on these data; scale the data .* dtype=float64"):
+        oracle.astype("float32").block(np.array([0]))
+    assert oracle.counter.evaluations == before
+    x[7] = 1.0
+    assert KernelOracle(kernel, x).astype("float32").dtype == np.float32
