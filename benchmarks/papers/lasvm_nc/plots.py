@@ -13,6 +13,7 @@ from benchmarks.papers.lasvm_nc.tables import measured_sets, trace
 from benchmarks.papers.results import Results
 from benchmarks.pictures import grid, save
 
+_SHOWN = 2.0  # times the least error of a set
 COLOURS = dict(zip(SOLVERS, ("#444444", "#0072B2", "#D55E00", "#009E73"), strict=True))
 
 
@@ -71,27 +72,26 @@ def figure7(results: Results, path: Path) -> bool:
 
 
 def figure5(results: Results, path: Path) -> bool:
-    """Draw error against support vectors for several s, the hinge solvers as points."""
+    """Draw error against support vectors for several s, up to some times the least error, the hinge solvers as points."""
 
     def draw(axes: Any, name: str) -> bool:
-        drawn = False
+        curves: dict[str, dict[float, tuple[float, float]]] = {}
         for solver in (FULL, G, NC, I):
-            bends = BENDS if solver in (NC, I) else (-1.0,)
-            found = [
-                (
-                    results.mean(name, with_bend(solver, s), "support_vectors"),
-                    results.mean(name, with_bend(solver, s), "error"),
+            for s in BENDS if solver in (NC, I) else (-1.0,):
+                support, error = (
+                    results.mean(name, with_bend(solver, s), quantity) for quantity in ("support_vectors", "error")
                 )
-                for s in bends
-            ]
-            known = [point for point in found if None not in point]
-            if known:
-                drawn = True
-                axes.plot(*zip(*known, strict=True), "o-", color=COLOURS[solver], markersize=4, label=solver)
-                if len(bends) > 1 and found[bends.index(-1.0)] in known:  # the s of Table 3
-                    axes.plot(*found[bends.index(-1.0)], "o", color=COLOURS[solver], markersize=9, fillstyle="none")
+                if support is not None and error is not None:
+                    curves.setdefault(solver, {})[s] = support, error
+        least = min((error for points in curves.values() for _, error in points.values()), default=0.0)
+        for solver, points in curves.items():  # with s near 1 a solver learns nothing
+            shown = {s: point for s, point in points.items() if point[1] <= _SHOWN * least}
+            if shown:
+                axes.plot(*zip(*shown.values(), strict=True), "o-", color=COLOURS[solver], markersize=4, label=solver)
+            if len(points) > 1 and -1.0 in shown:  # the s of Table 3
+                axes.plot(*shown[-1.0], "o", color=COLOURS[solver], markersize=9, fillstyle="none")
         axes.set(xlabel="support vectors", ylabel="test error, %")
-        return drawn
+        return bool(curves)
 
     return _panels(results, draw, path)
 
