@@ -1,0 +1,41 @@
+"""The comparison with LASVM's own program: what can be run without the program."""
+
+import numpy as np
+import pytest
+
+from benchmarks.original_lasvm import compare
+from harness.registry import load_registry
+
+
+def checkerboard():
+    return load_registry().select_datasets("checkerboard[n=300]")[0].load()
+
+
+def test_a_folder_without_the_source_is_named_with_what_it_lacks(tmp_path):
+    (tmp_path / "lasvm.c").write_text("")
+    with pytest.raises(SystemExit, match=r"has no kcache.c; give the folder of LASVM's unpacked source to --source"):
+        compare.compiled(tmp_path, tmp_path)
+
+
+def test_the_driver_reads_the_points_as_they_are_written(tmp_path):
+    data = checkerboard()
+    compare.written(data, tmp_path / "points")
+    with (tmp_path / "points").open("rb") as file:
+        n, d = np.fromfile(file, dtype=np.int32, count=2)
+        C, gamma = np.fromfile(file, dtype=np.float64, count=2)
+        x = np.fromfile(file, dtype=np.float32, count=n * d).reshape(n, d)
+        y = np.fromfile(file, dtype=np.float32)
+    assert (C, gamma) == (data.defaults["C"], data.defaults["gamma"])
+    np.testing.assert_array_equal(x, data.x_train.astype(np.float32))
+    np.testing.assert_array_equal(y, data.y_train)
+
+
+def test_ours_is_one_epoch_of_lasvm_counted():
+    data = checkerboard()
+    seconds, values, members = compare.ours(data, 16.0, 1e-3, seed=0)
+    assert seconds > 0.0
+    assert 0 < members < 300
+    assert members**2 / 2 < values < 300 * 300
+    few = compare.ours(data, 16.0, 1e-3, seed=0, points=20)
+    assert few[1] < values
+    assert few[2] <= 20
