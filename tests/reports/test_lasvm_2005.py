@@ -42,7 +42,10 @@ def test_the_paper_s_settings():
     assert parts.figure8(Options(cache_mb=256.0, limit=5.0))[0].cache_mb == 256.0
     large = parts.figure8(Options(sets=("forest-521k",)))[0]
     assert large.solvers == ("lasvm[tau=0.01]", "lasvm[epochs=2,tau=0.01]", "libsvm[tol=0.01]")
-    assert {grid.cache_mb for grid in parts.figure6(Options(digits=(3,)))} == set(parts.CACHES)
+    caches = {grid.cache_mb: grid.solvers for grid in parts.figure6(Options(digits=(3,)))}
+    assert set(caches) == set(parts.CACHES)
+    assert [cache for cache, solvers in caches.items() if parts.LIBSVM in solvers] == [1024.0], "hours with the others"
+    assert all(parts.LIBSVM in grid.solvers for grid in parts.figure6(Options(digits=(3,), n=1000)))
 
 
 @pytest.mark.parametrize("part", parts.PARTS)

@@ -128,7 +128,7 @@ def test_the_mnist_parts(tmp_path, raw_data):
     assert [each["cache_mb"] for each in rows if each.get("solver") == parts.ONE] == [64.0, 8.0]
     text = reported(tmp_path)
     assert "| LASVM x1 | mnist-of-120, 2 digits |" in text
-    assert "With 8 MB LASVM's time grows by " in text
+    assert "* 120 images: with 8 MB LASVM's time grows by " in text
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from benchmarks.papers.lasvm_2005.parts import (
     with_delta_max,
 )
 from benchmarks.papers.lasvm_2005.selection import Curves, figures
-from benchmarks.papers.lasvm_2005.tables import NAMES, cache_times, digits_of, measured_sets
+from benchmarks.papers.lasvm_2005.tables import NAMES, cache_images, cache_times, digits_of, measured_sets
 from benchmarks.papers.results import Results, ratio
 from benchmarks.pictures import save
 
@@ -78,12 +78,14 @@ def figure6(results: Results, path: Path) -> bool:
     """Draw the change of training time with the cache size."""
     figure, axes = plt.subplots(figsize=(5.6, 3.8), layout="constrained")
     drawn = False
-    for solver in (LIBSVM, ONE):
-        times = cache_times(results, solver)
-        if times:
-            drawn = True
-            means = [sum(each) / len(each) for each in times.values()]
-            axes.plot(list(times), means, "o-", color=COLOURS[solver], label=NAMES[solver])
+    for images, line in zip(cache_images(results), ("o-", "s--"), strict=False):
+        for solver in (LIBSVM, ONE):
+            times = cache_times(results, solver, images)
+            if times:
+                drawn = True
+                means = [sum(each) / len(each) for each in times.values()]
+                label = f"{NAMES[solver]}, {images or 'all'} images"
+                axes.plot(list(times), means, line, color=COLOURS[solver], label=label)
     axes.axhline(0.0, color="#222222", linewidth=0.8)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
