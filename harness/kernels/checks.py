@@ -17,21 +17,30 @@ _ROWS = 16  # looked at for finite values
 _SPECTRUM_POINTS = 400  # a principal submatrix of a PSD matrix is PSD
 
 
-def check_finite(oracle: KernelOracle, rows: int = _ROWS) -> None:
-    """Raise UsageError if a sample of so many rows, or the diagonal, holds values that are not finite; uncounted."""
-    sample = np.unique(np.linspace(0, oracle.n - 1, min(rows, oracle.n)).astype(np.intp))
+def check_finite(oracle: KernelOracle) -> None:
+    """Raise UsageError if a sample of rows or the diagonal holds values that are not finite; uncounted."""
+    sample = np.unique(np.linspace(0, oracle.n - 1, min(_ROWS, oracle.n)).astype(np.intp))
     with oracle.uncounted(), np.errstate(all="ignore"):
-        finite = np.isfinite(oracle.diagonal().astype(oracle.dtype)).all() and np.isfinite(oracle.block(sample)).all()
+        finite = bool(np.isfinite(oracle.diagonal()).all() and np.isfinite(oracle.block(sample)).all())
+        finite = finite and not np.isnan(oracle.engine.largest)  # known from here on, off a solver's clock
     if not finite:
-        given = ", ".join(f"{name}={value:g}" for name, value in values_of(oracle.kernel).items())
-        narrow = oracle.dtype.itemsize < 8
-        where, else_ = (
-            ("in float32 on these data", ", or a solver's dtype=float64") if narrow else ("on these data", "")
-        )
         raise UsageError(
-            f"kernel '{oracle.kernel.name}' ({given or 'no parameters'}) gives values that are not finite {where}; "
-            f"scale the data or choose smaller parameters{else_}."
+            f"{_named(oracle)} gives values that are not finite on these data; scale the data or choose smaller parameters."
         )
+
+
+def check_range(oracle: KernelOracle) -> None:
+    """Raise UsageError if values, or what they are computed from, may exceed the oracle's dtype; computes no value."""
+    if not oracle.engine.largest < float(np.finfo(oracle.dtype).max):
+        raise UsageError(
+            f"{_named(oracle)} gives values that are not finite in {oracle.dtype} on these data; scale the data, choose "
+            "smaller parameters or a solver's dtype=float64."
+        )
+
+
+def _named(oracle: KernelOracle) -> str:
+    given = ", ".join(f"{name}={value:g}" for name, value in values_of(oracle.kernel).items())
+    return f"kernel '{oracle.kernel.name}' ({given or 'no parameters'})"
 
 
 def check_precomputed(dataset: Dataset) -> None:

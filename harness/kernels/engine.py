@@ -8,15 +8,15 @@ maps the points of a restricted problem to those of the whole.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.kernels.columns import Columns
 from harness.kernels.crew import Crew
-from harness.kernels.functions import RBF, DotProductKernel, Kernel, Precomputed
-from harness.kernels.ways import Way, choose, scratch
+from harness.kernels.functions import RBF, DotProductKernel, Kernel, Poly, Precomputed, squared_norms
+from harness.kernels.ways import Way, choose, is_mapped, scratch
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -35,6 +35,7 @@ _CALLBACK_ROWS = 8  # a callback is taken to do as much work as so many rows at 
 _EXPAND_ROWS = 128  # rows of a tile in expand()
 _PREPARED_ROWS = 512  # are kept prepared for the next request at most
 _EXPAND_LEFT = 2048  # rows prepared at a time
+_SAMPLE = 4096  # mapped points whose norms are looked at
 
 
 class _Whole:
@@ -47,6 +48,18 @@ class _Whole:
 
     def is_laid_out(self, dtype: np.dtype[Any]) -> bool:
         return dtype in self._ways
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest number on the way to a kernel value: k(x, z)^2 <= k(x, x) k(z, z), |x - z|^2 <= 4 max |x|^2."""
+        source: Any = self.source[:: max(1, len(self.source) // _SAMPLE)] if is_mapped(self.source) else self.source
+        with np.errstate(all="ignore"):
+            if isinstance(self.kernel, Precomputed):
+                return float(abs(source).max())
+            square = float(squared_norms(source).max(initial=0.0))
+            if isinstance(self.kernel, Poly):
+                return float((np.float64(self.kernel.gamma) * square + abs(self.kernel.coef0)) ** self.kernel.degree)
+            return 4.0 * square
 
     def way(self, dtype: np.dtype[Any]) -> Way:
         if dtype not in self._ways:
@@ -95,6 +108,11 @@ class Engine:
                 x[np.ix_(self._index, self._index)] if isinstance(self.kernel, Precomputed) else x[self._index]
             )
         return self._source
+
+    @property
+    def largest(self) -> float:
+        """A bound on the kernel values between all points and on what they are computed from; of mapped ones, a sample."""
+        return self._whole.largest
 
     def _view(self, dtype: Any, index: Block | None, threads: int) -> Engine:
         return Engine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index, threads=threads)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.checks import check_finite
+from harness.kernels.checks import check_range
 from harness.kernels.columns import Columns
 from harness.kernels.engine import Engine, width_of
 from harness.kernels.features import Features
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     Block = np.ndarray[Any, np.dtype[Any]]
     Points = Block | scipy.sparse.csr_array
 
-_LOOKED_AT = 2  # rows of values in a narrower dtype: each point is a column of theirs
 _EXPAND_VALUES = 4_000_000  # kernel values held at a time by expand(): 32 MB
 
 
@@ -318,13 +317,13 @@ class KernelOracle:
 
         Raises
         ------
-        UsageError : values that overflow in float32, in a sample.
+        UsageError : values that overflow in float32.
         """
         if np.dtype(dtype) == self.dtype:
             return self
         view = self._view(self.engine.astype(dtype))
         if view.dtype.itemsize < self.dtype.itemsize:
-            check_finite(view, _LOOKED_AT)
+            check_range(view)
         return view
 
     def with_cache(self, cache_mb: float) -> KernelOracle:

@@ -31,6 +31,10 @@ class PlusProductEngine(Engine):
         """The points of k: the coordinate z is not among their features."""
         return self.inner.source
 
+    @property
+    def largest(self) -> float:
+        return self.inner.largest + float(np.max(self.z**2, initial=0.0))
+
     def astype(self, dtype: Any) -> PlusProductEngine:
         return PlusProductEngine(self.inner.astype(dtype), self.z)
 

@@ -103,7 +103,7 @@ def test_a_warm_up_that_hangs_names_the_limit_it_ran_into(time_limit, said):
     spec = RunSpec("p", "s", {}, "d", "d", {}, "c-svc", {}, "rbf", {}, 0, 0, time_limit=time_limit)
     record = verdict(seen, spec, 61.0)
     assert record["status"] == "timeout"
-    assert f"before the measured run at the time limit of {said};" in record["reason"]
+    assert f"before the measured run, at the time limit of {said};" in record["reason"]
 
 
 def test_nothing_is_left_running(grid):
