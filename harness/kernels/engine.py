@@ -56,10 +56,11 @@ class _Whole:
         with np.errstate(all="ignore"):
             if isinstance(self.kernel, Precomputed):
                 return float(abs(source).max())
-            square = float(squared_norms(source).max(initial=0.0))
+            square = np.float64(squared_norms(source).max(initial=0.0))
+            apart, power = 4.0 * square, 0.0
             if isinstance(self.kernel, Poly):
-                return float((np.float64(self.kernel.gamma) * square + abs(self.kernel.coef0)) ** self.kernel.degree)
-            return 4.0 * square
+                power = (self.kernel.gamma * square + abs(self.kernel.coef0)) ** self.kernel.degree
+            return float(max(apart, power))
 
     def way(self, dtype: np.dtype[Any]) -> Way:
         if dtype not in self._ways:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import CSVC, DataError, Kernel, KernelOracle, Precomputed, UsageError
+from harness import CSVC, DataError, Kernel, KernelOracle, Linear, Precomputed, UsageError
 from harness_lasvm.solver import LASVM
 
 if TYPE_CHECKING:
@@ -286,19 +286,15 @@ class LASVMStream:
 
     def _check_magnitude(self, x: Any, what: str) -> None:
         """Refuse points whose kernel values overflow: a search along NaN never ends."""
-        largest = float(np.finfo(self.options.dtype).max) / 4.0  # |x - z|^2 <= 4 max |x|^2
+        if KernelOracle(self.kernel, x).engine.largest < float(np.finfo(self.options.dtype).max):
+            return
         with np.errstate(all="ignore"):
-            if isinstance(x, np.ndarray):
-                squares = np.einsum("ij,ij->i", x, x, dtype=np.float64)
-            else:
-                squares = x.astype(np.float64).power(2).sum(axis=1)
-            worst = int(np.argmax(squares))
-            value = KernelOracle(self.kernel, x[[worst]]).diagonal()[0] if squares[worst] <= largest else np.inf
-        if not abs(value) <= largest:
-            raise DataError(
-                f"{what} has a point with |x|^2 = {squares[worst]:g} in row {worst} (counted from 0), whose kernel "
-                f"values overflow {self.options.dtype}; scale the features to ordinary size."
-            )
+            squares = KernelOracle(Linear(), x).diagonal()
+        worst = int(np.argmax(squares))
+        raise DataError(
+            f"{what} has a point with |x|^2 = {squares[worst]:g} in row {worst} (counted from 0), whose kernel "
+            f"values overflow {self.options.dtype}; scale the features to ordinary size."
+        )
 
     def _check_classes(self) -> None:
         if len(self._classes) < 2:

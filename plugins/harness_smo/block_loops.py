@@ -317,6 +317,13 @@ def _stepped(a: float, step: float, lower: float, upper: float) -> float:
 
 
 @njit(cache=True, nogil=True)
+def _settle(k: int, a: Vector, lower: Vector, upper: Vector, rise: Matrix, fall: Matrix) -> None:
+    """Note which ways k may move from where it is: 0 where it may, else -inf or inf."""
+    rise[k] = 0.0 if a[k] < upper[k] else -np.inf
+    fall[k] = 0.0 if a[k] > lower[k] else np.inf
+
+
+@njit(cache=True, nogil=True)
 def joint_descent(
     kernel: Matrix,
     diagonal: Matrix,
@@ -337,13 +344,12 @@ def joint_descent(
     starts, ends, _ = _segments(w, w)
     count = len(starts)
     g, gains = np.empty(w, kernel.dtype), np.empty(w, kernel.dtype)
-    rise, fall = np.empty(w, kernel.dtype), np.empty(w, kernel.dtype)  # 0 where a variable may, else -inf or inf
+    rise, fall = np.empty(w, kernel.dtype), np.empty(w, kernel.dtype)
     ups, lows = np.empty(count, kernel.dtype), np.empty(count, kernel.dtype)
     number = np.zeros(5, kernel.dtype)  # takes float64 to the block's dtype
     for k in range(w):
         g[k] = gradient[k]
-        rise[k] = 0.0 if a[k] < upper[k] else -np.inf
-        fall[k] = 0.0 if a[k] > lower[k] else np.inf
+        _settle(k, a, lower, upper, rise, fall)
     for b in range(count):
         s, e = starts[b], ends[b]
         ups[b], lows[b] = _shift(g[s:e], rise[s:e], fall[s:e], kernel[0, s:e], kernel[0, s:e], number[0], number[1])
@@ -376,15 +382,12 @@ def joint_descent(
                 g_i, np.float64(g[j]), k_ii, k_jj, k_ij, fall_i, room_i, lower[j] - a[j], upper[j] - a[j]
             )
         a_i, a_j = _stepped(a[i], step_i, lower[i], upper[i]), _stepped(a[j], step_j, lower[j], upper[j])
-        if a_i == a[i] and (j == i or a_j == a[j]):
+        if a_i == a[i] and a_j == a[j]:
             return steps
-        if j != i:
-            a[j] = a_j
-            rise[j] = 0.0 if a_j < upper[j] else -np.inf
-            fall[j] = 0.0 if a_j > lower[j] else np.inf
-        a[i] = a_i
-        rise[i] = 0.0 if a_i < upper[i] else -np.inf
-        fall[i] = 0.0 if a_i > lower[i] else np.inf
+        a[j] = a_j
+        a[i] = a_i  # last: where i moves alone, j is i
+        _settle(i, a, lower, upper, rise, fall)
+        _settle(j, a, lower, upper, rise, fall)
         number[2], number[3] = step_i, step_j
         row_j = kernel[j]
         for b in range(count):

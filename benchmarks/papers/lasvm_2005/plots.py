@@ -58,13 +58,8 @@ def figure8(results: Results, path: Path) -> bool:
         panel.set(title=title, xscale="log", xlabel="LASVM x1 over LIBSVM")
         low, high = panel.get_xlim()
         narrow = high < 10.0 * low  # decades have too few ticks there
-        panel.xaxis.set_major_locator(
-            mpl.ticker.MaxNLocator(5)
-            if narrow
-            else mpl.ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high < 50.0 * low else (1.0,))
-        )
-        panel.xaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
-        panel.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+        decades = mpl.ticker.LogLocator(subs=(1.0, 2.0, 5.0) if high < 50.0 * low else (1.0,))
+        _ticks(panel.xaxis, mpl.ticker.MaxNLocator(5) if narrow else decades)
         panel.grid(axis="x", alpha=0.3)
     axes[0].set_yticks(range(len(names)), names)
     axes[0].set_ylim(len(names) - 0.5, -0.5)
@@ -72,6 +67,13 @@ def figure8(results: Results, path: Path) -> bool:
     axes[0].plot([], [], "D", color="#BBBBBB", markersize=9, label="published")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return save(figure, path)
+
+
+def _ticks(axis: Any, locator: Any) -> None:
+    """Put plain numbers where the locator says, and nothing between them."""
+    axis.set_major_locator(locator)
+    axis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
+    axis.set_minor_formatter(mpl.ticker.NullFormatter())
 
 
 def figure6(results: Results, path: Path) -> bool:
@@ -135,9 +137,7 @@ def figure10(results: Results, path: Path) -> bool:
         axes.set(xscale="log", xlabel="delta_max", title=title)
         axes.grid(alpha=0.25)
     panels[1].set_yscale("log")
-    panels[1].yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
-    panels[1].yaxis.set_major_formatter("{x:g}")
-    panels[1].yaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+    _ticks(panels[1].yaxis, mpl.ticker.LogLocator(subs=(1, 2, 5)))
     handles, names = panels[0].get_legend_handles_labels()
     if handles:
         figure.legend(handles, names, loc="outside lower center", ncols=4, frameon=False)
@@ -205,9 +205,7 @@ def _curves(results: Results, curves: Curves, across: str, axes: Any) -> bool:
         axes.axhline(level, color=COLOURS[LIBSVM], linestyle="--", label="LIBSVM")
         axes.set_ylim(top=min(axes.get_ylim()[1], CUT * level))
     axes.set_xscale("log")
-    axes.xaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1.0, 3.0)))
-    axes.xaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
-    axes.xaxis.set_minor_formatter(mpl.ticker.NullFormatter())
+    _ticks(axes.xaxis, mpl.ticker.LogLocator(subs=(1.0, 3.0)))
     axes.grid(alpha=0.25)
     return drawn
 

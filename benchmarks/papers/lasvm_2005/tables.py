@@ -193,17 +193,18 @@ def by_digit(results: Results) -> str:
 
 def cache_images(results: Results) -> list[str]:
     """Return the numbers of images that figure 6 was measured with, '' for all of them."""
-    return list(dict.fromkeys(_images(name) for name in results.sets if name.startswith(CACHED)))
+    return list(dict.fromkeys(_cached(results).values()))
 
 
-def _images(name: str) -> str:
-    return name.partition("-of-")[2]
+def _cached(results: Results) -> dict[str, str]:
+    """Return the sets of figure 6 and the number of images of each."""
+    return {name: name.partition("-of-")[2] for name in results.sets if name.startswith(CACHED)}
 
 
 def cache_times(results: Results, solver: str, images: str) -> dict[float, list[float]]:
     """Return for each cache size the changes of time in percent, one a digit, against LIBSVM with the largest cache."""
     found: dict[float, list[float]] = {}
-    for name in (name for name in results.sets if name.startswith(CACHED) and _images(name) == images):
+    for name in (name for name, of in _cached(results).items() if of == images):
         sizes = sorted({row["cache_mb"] for row in results.runs if row["set"] == name})
         if len(sizes) < 2:
             continue
@@ -220,7 +221,7 @@ def figure6(results: Results) -> str:
     rows, verdicts = [], []
     for images in cache_images(results):
         lasvm, libsvm = cache_times(results, ONE, images), cache_times(results, LIBSVM, images)
-        names = [name for name in results.sets if name.startswith(CACHED) and _images(name) == images]
+        names = [name for name, of in _cached(results).items() if of == images]
         grown = {}
         for size in sorted({*lasvm, *libsvm}):
             grown[size] = [own for own in (_growth(results, name, size) for name in names) if own is not None]
@@ -238,7 +239,7 @@ def figure6(results: Results) -> str:
 
 def _growth(results: Results, name: str, size: float) -> float | None:
     sizes = sorted({row["cache_mb"] for row in results.runs if row["set"] == name and row["solver"] == ONE})
-    if not name.startswith(CACHED) or len(sizes) < 2 or size not in sizes:
+    if len(sizes) < 2 or size not in sizes:
         return None
     best, here = (results.median(name, ONE, "cpu", cache_mb=each) for each in (sizes[-1], size))
     return change(best, here)
