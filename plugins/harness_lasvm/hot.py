@@ -20,7 +20,6 @@ from harness_lasvm.scans import (
     dot,
     hot_loop,
     mark,
-    partner,
     scan,
     search,
 )
@@ -69,7 +68,7 @@ from harness_lasvm.state import (
     ZERO,
     ZEROS,
 )
-from harness_lasvm.tight import held_partner, other_at_hand, pair_at_hand
+from harness_lasvm.tight import best_partner, other_at_hand, pair_at_hand
 
 
 @hot_loop
@@ -189,12 +188,22 @@ def _sweep(x):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
-def _reprocess(x, tau):  # type: ignore[no-untyped-def]
+def _reprocess(x, tau, many):  # type: ignore[no-untyped-def]
+    """REPROCESS; with ``many`` members or more, one of the pair gets the partner that gains most to second order."""
     counts = x.counts
     if not x.extremes[G_MAX] - x.extremes[G_MIN] > tau:
         counts[OPERATIONS] += 1
         return BAILED
     i, j = pair_at_hand(x, counts[I_MAX], counts[I_MIN], tau)
+    if counts[TOP] - counts[HOLES] >= many:
+        # whose partner is looked for depends on slots alone: then swapping the labels swaps nothing but signs
+        first = min(i, j) if counts[OPERATIONS] // 2 % 2 else max(i, j)
+        at_hand = x.slots[ROW_OF, i] >= 0 and x.slots[ROW_OF, j] >= 0
+        if not _ready(x, first):
+            return NEED_ROW
+        base = x.slots[ROW_OF, first] * counts[WIDTH]
+        other = best_partner(x, base, x.reals[GRAD, first], x.reals[DIAGONAL, first], first == i, at_hand)
+        i, j = (first, other) if first == i else (other, first)
     if not _ready(x, i) or not _ready(x, j):
         return NEED_ROW
     counts[OPERATIONS] += 1
@@ -205,35 +214,7 @@ def _reprocess(x, tau):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
-def _improve(x, tau):  # type: ignore[no-untyped-def]
-    """A REPROCESS of the finishing step: one of the most violating pair, with the partner that gains most."""
-    counts = x.counts
-    if not x.extremes[G_MAX] - x.extremes[G_MIN] > tau:
-        counts[OPERATIONS] += 1
-        return BAILED
-    # whose partner is looked for depends on slots alone: then swapping the labels swaps nothing but signs
-    i, j = pair_at_hand(x, counts[I_MAX], counts[I_MIN], tau)
-    held = x.slots[ROW_OF, i] >= 0 and x.slots[ROW_OF, j] >= 0
-    first = min(i, j) if counts[OPERATIONS] % 2 else max(i, j)
-    if not _ready(x, first):
-        return NEED_ROW
-    other = partner(x, first, first == i)
-    if held and x.slots[ROW_OF, other] < 0:
-        other = held_partner(x, first, first == i)
-    if not _ready(x, other):
-        return NEED_ROW
-    counts[OPERATIONS] += 1
-    if first == i:
-        search(x, first, other)
-    else:
-        search(x, other, first)
-    if counts[SWEEP]:
-        _sweep(x)
-    return STEPPED
-
-
-@hot_loop
-def _process(x, box, k, place, fetched, among, starts, lengths, tau):  # type: ignore[no-untyped-def]
+def _process(x, box, k, place, fetched, among, starts, lengths, tau, many):  # type: ignore[no-untyped-def]
     """PROCESS(k); ``place`` is the row of ``fetched`` with k's values, -1 if k was a member when it was fetched."""
     counts = x.counts
     if x.lists[WHERE, k] >= 0:
@@ -262,6 +243,8 @@ def _process(x, box, k, place, fetched, among, starts, lengths, tau):  # type: i
             return DONE
     else:
         other = other_at_hand(x, other, grad, tau)
+        if top - counts[HOLES] >= many:
+            other = best_partner(x, base, grad, box.diagonal[k], positive, x.slots[ROW_OF, other] >= 0)
         if not _ready(x, other):
             return NEED_ROW
     if np.isnan(among[place, place]):  # later candidates lack their values with k
@@ -289,11 +272,12 @@ def _process(x, box, k, place, fetched, among, starts, lengths, tau):  # type: i
 
 
 @hot_loop
-def online(x, box, candidates, places, fetched, among, starts, lengths, tau, delta_max):  # type: ignore[no-untyped-def]
+def online(x, box, candidates, places, fetched, among, starts, lengths, tau, delta_max, many):  # type: ignore[no-untyped-def]
     """Online iterations over ``candidates`` from counts[AT] on; resumed after NEED_ROW and PAUSED, fetched anew after STALE.
 
     starts, lengths : the runs of slots that were filled when ``fetched`` was computed, in its column order
     among : K between the fetched candidates
+    many : pairs are chosen to second order while S has as many members
     """
     x, box = borrowed_members(x), borrowed_box(box)
     values, between = borrowed(fetched), borrowed(among)
@@ -301,12 +285,12 @@ def online(x, box, candidates, places, fetched, among, starts, lengths, tau, del
     while counts[AT] < candidates.size:
         if counts[STAGE] == 0:
             at = counts[AT]
-            code = _process(x, box, candidates[at], places[at], values, between, starts, lengths, tau)
+            code = _process(x, box, candidates[at], places[at], values, between, starts, lengths, tau, many)
             if code != DONE:
                 return code
             counts[STAGE] = 1
         while True:
-            code = _reprocess(x, tau)
+            code = _reprocess(x, tau, many)
             if code == NEED_ROW:
                 return code
             if code == BAILED or x.extremes[G_MAX] - x.extremes[G_MIN] < delta_max:
@@ -323,7 +307,7 @@ def finish(x, tau):  # type: ignore[no-untyped-def]
     """Improve pairs until no tau-violating pair is left in the slots (DONE) or counts[PAUSE] operations were made."""
     x = borrowed_members(x)
     while x.counts[OPERATIONS] < x.counts[PAUSE]:
-        code = _improve(x, tau)
+        code = _reprocess(x, tau, 0)
         if code == BAILED:
             return DONE
         if code == NEED_ROW:

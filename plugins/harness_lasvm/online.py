@@ -85,11 +85,12 @@ class Online:
         expansion, options = self.expansion, self.options
         counts = expansion.counts
         delta_max = math.inf if options.delta_max is None else options.delta_max
+        many = expansion.n + 1 if options.second_order_from is None else options.second_order_from
         run: Any = hot.online
         code = None
         while code not in (state.DONE, state.STALE):
             counts[state.PAUSE] = counts[state.OPERATIONS] + max(_PAUSE, 2 * options.block)
-            code = run(expansion.members, expansion.box, *work, options.tau, delta_max)
+            code = run(expansion.members, expansion.box, *work, options.tau, delta_max, many)
             if code == state.NEED_ROW:
                 expansion.supply()
             elif code == state.PAUSED:

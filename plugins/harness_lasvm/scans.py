@@ -158,12 +158,14 @@ def gain(grad, shut, diagonal, value, end, sign, own):  # type: ignore[no-untype
 
 
 @hot_loop
-def partner(x, s, rising):  # type: ignore[no-untyped-def]
-    """Return the slot with which s, whose alpha rises or falls and whose row is at hand, gains most (to second order)."""
+def partner(x, base, end, own, rising):  # type: ignore[no-untyped-def]
+    """Return the slot with which an example, whose alpha rises or falls, gains most (to second order).
+
+    base : where its row begins in the pool
+    end, own : its gradient and its K_kk
+    """
     sign = 1.0 if rising else -1.0
     shut = x.ways[FALL if rising else RISE]
-    base = x.slots[ROW_OF, s] * x.counts[WIDTH]
-    end, own = x.reals[GRAD, s], x.reals[DIAGONAL, s]
     best, block = np.float32(0.0), 0
     for start in range(0, x.counts[TOP], _BLOCK):
         stop = min(start + _BLOCK, x.counts[TOP])

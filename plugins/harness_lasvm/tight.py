@@ -13,7 +13,7 @@ import numpy as np
 from harness_lasvm.ahead import is_young
 from harness_lasvm.borrow import borrowed_members
 from harness_lasvm.pool import own_row, take_row
-from harness_lasvm.scans import gain, hot_loop
+from harness_lasvm.scans import gain, hot_loop, partner
 from harness_lasvm.state import (
     CLOCK,
     DIAGONAL,
@@ -78,25 +78,28 @@ def other_at_hand(x, other, grad, tau):  # type: ignore[no-untyped-def]
 
 
 @hot_loop
-def held_partner(x, s, rising):  # type: ignore[no-untyped-def]
-    """Return, of the slots with a row, the one with which s gains most: what ``scans.partner`` does for all."""
+def held_partner(x, base, end, own, rising):  # type: ignore[no-untyped-def]
+    """Return, of the slots with a row, the one with which an example gains most; see :func:`scans.partner`."""
     sign, way = (1.0, FALL) if rising else (-1.0, RISE)
-    base = x.slots[ROW_OF, s] * x.counts[WIDTH]
     best, chosen = np.float32(0.0), -1
     for row in range(x.counts[ROWS]):
         t = x.rows[SLOT_OF, row]
         if t >= 0:
-            found = gain(
-                x.reals[GRAD, t],
-                x.ways[way, t],
-                x.reals[DIAGONAL, t],
-                x.pool[base + t],
-                x.reals[GRAD, s],
-                sign,
-                x.reals[DIAGONAL, s],
-            )
+            found = gain(x.reals[GRAD, t], x.ways[way, t], x.reals[DIAGONAL, t], x.pool[base + t], end, sign, own)
             if found > best or (found == best and t < chosen):
                 best, chosen = found, t
+    return chosen
+
+
+@hot_loop
+def best_partner(x, base, end, own, rising, at_hand):  # type: ignore[no-untyped-def]
+    """Return the slot with which an example gains most; see :func:`scans.partner`.
+
+    at_hand : a slot with a row violates nearly as much as the extreme: only one with a row is returned
+    """
+    chosen = partner(x, base, end, own, rising)
+    if at_hand and x.slots[ROW_OF, chosen] < 0:
+        chosen = held_partner(x, base, end, own, rising)
     return chosen
 
 

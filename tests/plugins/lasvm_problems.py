@@ -101,7 +101,7 @@ def partway(seed, blocks, **parameters):
         blocks -= 1
         work = found.fetch(order[done:])
         found.counts[state.PAUSE] = 10**9
-        while hot.online(found.members, found.box, *work, 1e-3, np.inf) == state.NEED_ROW:
+        while hot.online(found.members, found.box, *work, 1e-3, np.inf, 0) == state.NEED_ROW:
             found.supply()
         done += int(found.counts[state.AT])
     return found, values

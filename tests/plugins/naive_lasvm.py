@@ -1,5 +1,8 @@
 """LASVM as its paper prints it, over a full kernel matrix: the obvious twin of the compiled solver.
 
+Not printed: while S has ``many`` members, one of a pair keeps its place and the other is the member that gains most
+to second order.
+
 After a direction search that no bound limits, g_i = g_j in exact arithmetic: which of the two is the next
 extreme is decided by rounding. So a step of the twin has several outcomes, one for each choice among equals,
 and a solver is right if it takes one of them.
@@ -13,17 +16,18 @@ import math
 import numpy as np
 
 TIE = 1e-9
+SINGLE = 1e-5  # relative: the solver compares gains in float32
 
 
 class NaiveLASVM:
     """S is a set; alpha and g are vectors over all examples, g meaningful within S only."""
 
-    def __init__(self, kernel, targets, upper, tau=1e-3):
+    def __init__(self, kernel, targets, upper, tau=1e-3, many=None):
         self.K = np.asarray(kernel, dtype=np.float64)
         self.y = np.asarray(targets, dtype=np.float64)
         self.A = np.minimum(0.0, upper * self.y)
         self.B = np.maximum(0.0, upper * self.y)
-        self.tau = tau
+        self.tau, self.many = tau, math.inf if many is None else many
         self.S = set()
         self.alpha = np.zeros(len(self.y))
         self.g = np.zeros(len(self.y))
@@ -49,6 +53,28 @@ class NaiveLASVM:
         able = [s for s in self.S if self.alpha[s] > self.A[s]]
         best = min((self.g[s] for s in able), default=math.inf)
         return best, [s for s in able if self.g[s] <= best + TIE]
+
+    def partners(self, k, rising):
+        """The members with which k, whose alpha rises or falls, gains most to second order: all of them that are equal."""
+        able = [s for s in self.S if (self.alpha[s] > self.A[s] if rising else self.alpha[s] < self.B[s])]
+        apart = {s: (self.g[k] - self.g[s]) * (1 if rising else -1) for s in able}
+        gains = {
+            s: each**2 / max(self.K[k, k] + self.K[s, s] - 2 * self.K[k, s], 1e-6)
+            for s, each in apart.items()
+            if each > 0.0
+        }
+        best = max(gains.values(), default=math.inf)
+        return [s for s, gain in gains.items() if gain >= best * (1 - SINGLE)]
+
+    def second_order(self, pairs, fixed=None):
+        """Exchange one of each pair, never ``fixed``, for the best partner of the other."""
+        chosen = []
+        for i, j in pairs:
+            if fixed != j:
+                chosen += [(i, other) for other in self.partners(i, rising=True)]
+            if fixed != i:
+                chosen += [(other, j) for other in self.partners(j, rising=False)]
+        return chosen
 
     def search(self, i, j):
         """Return the state after the direction search along (i, j)."""
@@ -79,12 +105,16 @@ class NaiveLASVM:
             if blatant:
                 new.S.discard(k)
             return [new]
+        if len(self.S) >= self.many:
+            pairs = new.second_order(pairs, fixed=k)
         return [new.search(i, j) for i, j in pairs]
 
     def reprocess(self):
         """Return the possible states after REPROCESS; none if it bails out."""
         pairs = [(i, j) for i in self.maximal()[1] for j in self.minimal()[1]]
         pairs = [(i, j) for i, j in pairs if i != j and self.g[i] - self.g[j] > self.tau]
+        if len(self.S) >= self.many:
+            pairs = self.second_order(pairs)
         states = []
         for i, j in pairs:
             new = self.search(i, j)

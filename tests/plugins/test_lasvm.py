@@ -23,15 +23,14 @@ CASES = {
 }
 
 
-def follow(case, epochs=1, tau=1e-3, **parameters):
+def follow(case, epochs=1, tau=1e-3, many=None, **parameters):
     """Run the solver one example at a time beside the twin; return both at the end of the online iterations."""
     data, C, kernel = CASES[case]
     problem, values = precomputed(stated(*data(), C=C, kernel=kernel))
-    twin = NaiveLASVM(values, problem.targets, problem.upper, tau)
+    twin = NaiveLASVM(values, problem.targets, problem.upper, tau, many)
     rng = np.random.default_rng(1)
-    steps = LASVM(block=1, epochs=epochs, tau=tau, dtype="float64", **parameters).iterates(
-        problem, np.random.default_rng(1)
-    )
+    options = {"epochs": epochs, "tau": tau, "second_order_from": many, **parameters}
+    steps = LASVM(block=1, dtype="float64", **options).iterates(problem, np.random.default_rng(1))
     for epoch in range(epochs):
         order = [int(k) for k in rng.permutation(problem.n)]
         if epoch == 0:
@@ -50,8 +49,10 @@ def follow(case, epochs=1, tau=1e-3, **parameters):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_online_step_is_one_the_paper_allows(case):
-    problem, twin, _ = follow(case, epochs=2)  # asserts at every step
+@pytest.mark.parametrize("many", [None, 30, 0])
+def test_every_online_step_is_one_the_paper_allows(case, many):
+    """With ``many``: one that the paper allows but for the choice of the partner."""
+    problem, twin, _ = follow(case, epochs=2, many=many)  # asserts at every step
     assert 0 < len(twin.S) <= problem.n
 
 
@@ -70,6 +71,14 @@ def test_finishing_ends_where_the_twin_ends(case, shrinking):
 
     assert dual(last.dual_coef) == pytest.approx(dual(expected.alpha), rel=1e-6)
     np.testing.assert_allclose(K @ last.dual_coef, K @ expected.alpha, atol=1e-3)
+
+
+def test_second_order_keeps_fewer_members_where_C_is_large():
+    problem = stated(*noisy(1500, d=2, noise=0.3), C=300.0, kernel=RBF(gamma=1.0))
+    printed, second = (
+        iterates(problem, second_order_from=many, finishing=False)[-1].info["members"] for many in (None, 50)
+    )
+    assert second < 0.8 * printed
 
 
 @pytest.mark.parametrize("block", [7, 256])

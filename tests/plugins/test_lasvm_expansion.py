@@ -63,7 +63,9 @@ def test_the_partner_is_the_one_that_gains_most(seed, blocks, rising):
         able = x.reals[state.ALPHA, slots] < x.reals[state.UPPER, slots]
     apart = (x.reals[state.GRAD, s] - x.reals[state.GRAD, slots]) * (1 if rising else -1)
     gains = np.where(able & (apart > 0), apart**2 / np.maximum(2 - 2 * K[k, members], 1e-6), 0.0)
-    chosen = scans.partner(x, s, s == x.counts[state.I_MAX])
+    base = x.slots[state.ROW_OF, s] * x.counts[state.WIDTH]
+    own = x.reals[state.GRAD, s], x.reals[state.DIAGONAL, s]
+    chosen = scans.partner(x, base, *own, s == x.counts[state.I_MAX])
     assert gains[slots == chosen] == pytest.approx(gains.max(), rel=1e-4)
 
 

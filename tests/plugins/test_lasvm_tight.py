@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_lasvm import LASVM, expansion, state, tight
+from harness_lasvm import LASVM, expansion, scans, state, tight
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,8 +75,12 @@ def test_the_partner_at_hand_gains_most(seed, blocks, cache_mb):
         sign = 1.0 if rising else -1.0
         apart = np.where(held & (falls if rising else rises), sign * (grad[own] - grad), 0.0)
         gains = np.maximum(apart, 0.0) ** 2 / np.maximum(2 - 2 * K[members[own][0], members], 1e-6)
-        chosen = tight.held_partner(x, int(slots[own][0]), rising)
+        known = int(row[0] * x.counts[state.WIDTH]), float(grad[own][0]), 1.0, rising
+        chosen = tight.held_partner(x, *known)
         assert chosen == -1 if gains.max() == 0.0 else gains[slots == chosen] == pytest.approx(gains.max(), rel=1e-4)
+        best = scans.partner(x, *known)
+        assert tight.best_partner(x, *known, False) == best
+        assert tight.best_partner(x, *known, True) == (best if best in slots[held] else chosen)
 
 
 @settings(deadline=None, max_examples=40)

@@ -84,8 +84,10 @@ def test_figure_10_and_the_epochs(tmp_path):
             if "status" in each]  # fmt: skip
     repeated = {each["solver"] for each in rows if "delta_max" in each["solver"]}
     assert repeated == {parts.with_delta_max(way, delta) for way in parts.WAYS for delta in (100.0, 1.0)}
-    tight = next(each for each in rows if each["solver"] == "lasvm[finishing=False,delta_max=1]")
-    loose = next(each for each in rows if each["solver"] == "lasvm[finishing=False,delta_max=100]")
+    tight = next(each for each in rows if each["solver"] == "lasvm[finishing=False,delta_max=1,second_order_from=none]")
+    loose = next(
+        each for each in rows if each["solver"] == "lasvm[finishing=False,delta_max=100,second_order_from=none]"
+    )
     assert tight["info"]["online_steps"] > loose["info"]["online_steps"]
     text = reported(tmp_path)
     assert "\n| 100 | " in text

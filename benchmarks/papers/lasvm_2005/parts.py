@@ -92,8 +92,9 @@ def figure9(options: Options) -> list[Grid]:
 
 
 def with_delta_max(way: str, delta_max: float) -> str:
-    """Return LASVM with repeated REPROCESS; ``way``: the parameters that a curve of figure 10 fixes, or nothing."""
-    return f"lasvm[{way},delta_max={delta_max:g}]" if way else f"lasvm[delta_max={delta_max:g}]"
+    """Return LASVM with REPROCESS as printed, but repeated; ``way``: the parameters that a curve of figure 10 fixes, or nothing."""
+    given = [way] if way else []
+    return f"lasvm[{','.join([*given, f'delta_max={delta_max:g}', 'second_order_from=none'])}]"
 
 
 def figure10(options: Options) -> list[Grid]:
