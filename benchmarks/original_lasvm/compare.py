@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import shutil
 import subprocess
 import tempfile
 import time
@@ -22,10 +23,10 @@ from harness_lasvm import LASVM
 
 from harness import CSVC, RBF, KernelOracle
 from harness.registry import load_registry
+from harness.run.execute import warm_up
 
 HERE = Path(__file__).resolve().parent
 SETS = "twonorm[n=10000],ringnorm[n=10000],checkerboard[n=10000],adult,mnist[digit=8]"
-WARMING = 64  # points of the run that compiles
 COLUMNS = (
     "set",
     "n",
@@ -47,10 +48,13 @@ def compiled(source: Path, folder: Path) -> Path:
         raise SystemExit(
             f"{source} has no {' and no '.join(missing)}; give the folder of LASVM's unpacked source to --source."
         )
+    compiler = shutil.which("cc")
+    if compiler is None:
+        raise SystemExit("there is no C compiler called cc on the PATH; install one, gcc or clang.")
     program = folder / "driver"
     files = [str(part) for part in (HERE / "driver.c", *parts) if part.exists()]
     flags = ["-O3", "-march=native", "-ffast-math", f"-I{source}"]
-    subprocess.run(["cc", *flags, "-o", str(program), *files, "-lm"], check=True)
+    subprocess.run([compiler, *flags, "-o", str(program), *files, "-lm"], check=True)
     return program
 
 
@@ -71,13 +75,14 @@ def theirs(program: Path, path: Path, cache_mb: float, tau: float, seed: int) ->
     return float(seconds), int(values)
 
 
-def ours(data: Any, cache_mb: float, tau: float, seed: int, points: int | None = None) -> tuple[float, int, int]:
-    """Return CPU seconds, kernel values and members of a run of the plugin, on the first points of each class or on all."""
+def stated(data: Any, cache_mb: float) -> CSVC:
+    """Return the problem of the training points with nothing counted yet."""
     kernel = KernelOracle(RBF(gamma=data.defaults["gamma"]), data.x_train, cache_mb=cache_mb)
-    problem = CSVC.build(kernel, data.y_train, {"C": data.defaults["C"]})
-    if points is not None:
-        firsts = [np.flatnonzero(problem.targets == label)[: points // 2] for label in (-1.0, 1.0)]
-        problem = problem.restrict(np.sort(np.concatenate(firsts)))
+    return CSVC.build(kernel, data.y_train, {"C": data.defaults["C"]})
+
+
+def ours(problem: CSVC, tau: float, seed: int) -> tuple[float, int, int]:
+    """Return CPU seconds, kernel values and members of a run of the plugin."""
     began = time.process_time()
     for last in LASVM(tau=tau).iterates(problem, np.random.default_rng(seed)):
         members = last.core_set
@@ -100,9 +105,12 @@ def main() -> None:
         for source in load_registry().select_datasets(options.sets):
             data, path = source.load(), Path(scratch) / "points"
             written(data, path)
-            ours(data, options.cache_mb, options.tau, 0, points=WARMING)
+            warm_up(LASVM(tau=options.tau), stated(data, options.cache_mb))
             runs = [
-                (theirs(program, path, options.cache_mb, options.tau, k), ours(data, options.cache_mb, options.tau, k))
+                (
+                    theirs(program, path, options.cache_mb, options.tau, k),
+                    ours(stated(data, options.cache_mb), options.tau, k),
+                )
                 for k in range(options.repetitions)
             ]
             original, own = median(run[0][0] for run in runs), median(run[1][0] for run in runs)

@@ -17,6 +17,14 @@ def test_a_folder_without_the_source_is_named_with_what_it_lacks(tmp_path):
         compare.compiled(tmp_path, tmp_path)
 
 
+def test_a_machine_without_a_compiler_is_told_what_to_install(tmp_path, monkeypatch):
+    for name in ("lasvm.c", "kcache.c"):
+        (tmp_path / name).write_text("")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SystemExit, match="no C compiler called cc on the PATH; install one"):
+        compare.compiled(tmp_path, tmp_path)
+
+
 def test_the_driver_reads_the_points_as_they_are_written(tmp_path):
     data = checkerboard()
     compare.written(data, tmp_path / "points")
@@ -31,11 +39,11 @@ def test_the_driver_reads_the_points_as_they_are_written(tmp_path):
 
 
 def test_ours_is_one_epoch_of_lasvm_counted():
-    data = checkerboard()
-    seconds, values, members = compare.ours(data, 16.0, 1e-3, seed=0)
+    problem = compare.stated(checkerboard(), 16.0)
+    seconds, values, members = compare.ours(problem, 1e-3, seed=0)
     assert seconds > 0.0
     assert 0 < members < 300
     assert members**2 / 2 < values < 300 * 300
-    few = compare.ours(data, 16.0, 1e-3, seed=0, points=20)
-    assert few[1] < values
-    assert few[2] <= 20
+    few = compare.stated(checkerboard(), 16.0).restrict(np.arange(20))
+    assert compare.ours(few, 1e-3, seed=0)[1] < values
+    assert compare.ours(few, 1e-3, seed=0)[2] <= 20

@@ -63,19 +63,22 @@ def cells(text):
     return [len(re.split(r"(?<!\\)\|", line)) for line in text.splitlines() if line.startswith("|")]
 
 
-def assert_whole(tables, plots, found, nothing, folder, scratch, rectangular):
-    """Every table of a whole study is measured and has its markers in the page; every picture is drawn, of nothing none.
+def assert_whole(tables, plots, found, nothing, folder, scratch, uneven=()):
+    """Every section of a whole study is measured and has its place in the page; every picture is drawn, of nothing none.
 
-    nothing : results without a run; rectangular : tables whose lines all have the same number of cells
+    nothing : results without a run; uneven : sections with tables of different widths
     """
     sections = tables.sections(found)
-    assert NOT_MEASURED not in sections.values()
-    for name in rectangular:
-        assert len(set(cells(sections[name]))) == 1, name
-    assert set(sections) == {
-        line.split()[2] for line in (folder / "README.md").read_text().splitlines() if line.startswith("<!-- begin")
-    }
+    page = (folder / "README.md").read_text()
+    for name, text in sections.items():
+        assert NOT_MEASURED not in text, name
+        assert name in uneven or len(set(cells(text))) <= 1, f"{name}: a line with more or fewer cells than the head"
+        assert f"<!-- begin {name} -->\n" in page
+        assert f"<!-- end {name} -->" in page
+    assert set(sections) == set(re.findall(r"<!-- begin (\S+) -->", page))
     for name, draw in plots.PICTURES.items():
-        assert draw(found, scratch / f"{name}.png")
-        assert not draw(nothing, scratch / "none.png")
+        assert f"({name}.png)" in page
+        assert draw(found, scratch / f"{name}.png"), name
         assert (scratch / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (scratch / f"{name}.png").stat().st_size > 10_000
+        assert not draw(nothing, scratch / "nothing.png"), "nothing to draw"

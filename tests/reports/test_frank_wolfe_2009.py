@@ -7,11 +7,10 @@ import pytest
 from benchmarks.papers import command, page, running
 from benchmarks.papers.frank_wolfe_2009 import figures, parts, plots, rivals, tables, theorems
 from benchmarks.papers.grids import Options
-from benchmarks.papers.markdown import NOT_MEASURED
 from benchmarks.papers.running import slim
 from benchmarks.peers.measure import read_rows
 from harness.registry import load_registry
-from tests.reports.fabricated import HEADER, cells, row
+from tests.reports.fabricated import HEADER, assert_whole, row
 from tests.reports.frank_wolfe_rows import LINEAR, lemma_row, level, on_ladder, results
 
 pytestmark = pytest.mark.timeout(900)  # sessions start a process for each solver, and compile
@@ -83,18 +82,4 @@ def whole():
 
 def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
     found = results(*whole())
-    for name, text in tables.sections(found).items():
-        assert NOT_MEASURED not in text, name
-        assert len(set(cells(text))) <= 1, f"{name}: a line with more or fewer cells than the head"
-    for name, draw in plots.PICTURES.items():
-        assert draw(found, tmp_path / f"{name}.png"), name
-        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
-        assert not draw(results(HEADER), tmp_path / "nothing.png"), "nothing to draw"
-
-
-def test_every_section_has_its_place_in_the_page():
-    text = (FOLDER / "README.md").read_text()
-    for name in tables.sections(results(HEADER)):
-        assert f"<!-- begin {name} -->\n" in text
-        assert f"<!-- end {name} -->" in text
-    assert all(f"({name}.png)" in text for name in plots.PICTURES)
+    assert_whole(tables, plots, found, results(HEADER), FOLDER, tmp_path)

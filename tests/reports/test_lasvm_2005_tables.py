@@ -5,7 +5,7 @@ import pytest
 from benchmarks.papers.grids import Options
 from benchmarks.papers.lasvm_2005 import growth, parts, plots, selection, tables
 from benchmarks.papers.markdown import NOT_MEASURED
-from tests.reports.fabricated import HEADER, cells, every_run, row
+from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 from tests.reports.lasvm_2005_rows import FOLDER, results
 
 
@@ -185,17 +185,4 @@ def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
             {"derived": "multiclass", "set": "mnist", "solver": solver, "digits": [0, 1], "error": 1.0, "cpu": 2.0}
         )
     found = results(HEADER, *rows)
-    for name, text in tables.sections(found).items():
-        assert NOT_MEASURED not in text, name
-        assert len(set(cells(text))) <= 1, f"{name}: a line with more or fewer cells than the head"
-    for name, draw in plots.PICTURES.items():
-        assert draw(found, tmp_path / f"{name}.png"), name
-        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
-    assert not plots.figure8(results(HEADER), tmp_path / "nothing.png"), "nothing to draw"
-
-
-def test_every_section_has_its_place_in_the_page():
-    sections = tables.sections(results(HEADER))
-    text = (FOLDER / "README.md").read_text()
-    assert all(f"<!-- begin {name} -->\n" in text and f"<!-- end {name} -->" in text for name in sections)
-    assert all(f"({name}.png)" in text for name in plots.PICTURES)
+    assert_whole(tables, plots, found, results(HEADER), FOLDER, tmp_path)

@@ -9,14 +9,13 @@ import pytest
 from benchmarks.papers import command, page, running, solvers
 from benchmarks.papers.grids import Options, PaperSet
 from benchmarks.papers.lasvm_nc import parts, plots, tables
-from benchmarks.papers.markdown import NOT_MEASURED
 from benchmarks.papers.results import Published, Results
 from benchmarks.peers.measure import read_rows
 from harness import RBF, CSVCNoBias, Iterate, KernelOracle, Solver, parameter
 from harness.errors import UsageError
 from harness.registry import load_registry
 from tests.plugins.points import overlapping
-from tests.reports.fabricated import HEADER, cells, every_run, row
+from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 
 pytestmark = pytest.mark.timeout(900)  # sessions start a process for each solver, and compile
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "lasvm-nc"
@@ -226,21 +225,7 @@ def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
     point = {"support_vectors": 5, "kernel_evaluations": 1e5, "info": {"visited": 200, "gap": 9.0}}
     rows = every_run(parts.PARTS, Options(repetitions=1), info=info, trace=[point, {**point, "support_vectors": 8}])
     found = results(HEADER, *rows)
-    for name, text in tables.sections(found).items():
-        assert NOT_MEASURED not in text, name
-        assert len(set(cells(text))) <= 1, f"{name}: a line with more or fewer cells than the head"
-    for name, draw in plots.PICTURES.items():
-        assert draw(found, tmp_path / f"{name}.png"), name
-        assert (tmp_path / f"{name}.png").stat().st_size > 10_000
-        assert not draw(results(HEADER), tmp_path / "nothing.png"), "nothing to draw"
-
-
-def test_every_section_has_its_place_in_the_page():
-    text = (FOLDER / "README.md").read_text()
-    for name in tables.sections(results(HEADER)):
-        assert f"<!-- begin {name} -->\n" in text
-        assert f"<!-- end {name} -->" in text
-    assert all(f"({name}.png)" in text for name in plots.PICTURES)
+    assert_whole(tables, plots, found, results(HEADER), FOLDER, tmp_path)
 
 
 def test_the_published_numbers_are_complete():

@@ -186,4 +186,4 @@ def test_every_table_and_picture_of_a_whole_study(tmp_path):
         "log_share": [0.001],
     }  # fmt: skip
     found = Results([HEADER, *every_run(parts.PARTS, Options(), info=info)], Published({}))
-    assert_whole(tables, plots, found, results(), FOLDER, tmp_path, ("rounds", "small", "dimension"))
+    assert_whole(tables, plots, found, results(), FOLDER, tmp_path)

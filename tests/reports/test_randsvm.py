@@ -135,4 +135,4 @@ def test_regression_has_errors_and_correlations():
 def test_every_table_and_picture_of_a_whole_study(tmp_path):
     metrics = {"mse": 1.0, "pearson": 0.5, "same-sign": 0.5}
     found = Results([HEADER, *every_run(parts.PARTS, Options(), info=INFO, metrics=metrics)], PUBLISHED)
-    assert_whole(tables, plots, found, results(), FOLDER, tmp_path, ("table1", "growth", "table2"))
+    assert_whole(tables, plots, found, results(), FOLDER, tmp_path)
