@@ -343,6 +343,8 @@ def _plugin_file(given: str | Path) -> Path:
         return path / "__init__.py"
     if not path.is_file():
         raise UsageError(f"plugin path {given} {'is no file' if path.exists() else 'does not exist'}; {expected}.")
+    if path.suffix != ".py":
+        raise UsageError(f"plugin path {given} is no Python file; {expected}.")
     return path
 
 

@@ -64,8 +64,9 @@ def learn_classes(labels: np.ndarray[Any, Any], positive: str | None, where: str
     """
     values = tuple(np.unique(labels).tolist())
     if len(values) == 1:
+        every = f"all {len(labels)} labels are" if len(labels) > 1 else "the only label is"
         raise DataError(
-            f"{where}: all {len(labels)} labels are '{class_name(values[0])}'; expected two classes. "
+            f"{where}: {every} '{class_name(values[0])}'; expected two classes. "
             "If the labels are in another column, name it with the parameter 'label_column'."
         )
     if positive is not None:

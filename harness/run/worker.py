@@ -159,7 +159,7 @@ def _cause(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[str, str]:
         limit = child.warm_up_limit(spec.time_limit) if warming else spec.time_limit
         return "timeout", f"still running{where} at the time limit of {limit:g} s; killed after {wall:.1f} s"
     if seen.killed_for == "memory":
-        return "memory", f"resident memory passed the limit of {spec.memory_limit} bytes; killed"
+        return "memory", f"resident memory passed the limit of {(spec.memory_limit or 0) / 2**20:g} MB; killed"
     if seen.killed_for == "host":
         return "error", "the host's certificate took too long; the model was not certified"
     if os.WIFSIGNALED(seen.exit_status):

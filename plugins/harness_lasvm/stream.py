@@ -70,7 +70,7 @@ class LASVMStream:
 
     Raises
     ------
-    UsageError : C or an option out of range.
+    UsageError : C, the seed or an option out of range.
 
     Attributes
     ----------
@@ -95,6 +95,8 @@ class LASVMStream:
             )
         if not isinstance(options, LASVM | None):
             raise UsageError(f"options is {options!r}; expected harness_lasvm.LASVM(...), e.g. LASVM(cache_mb=64.0).")
+        if not (isinstance(seed, int) and seed >= 0):
+            raise UsageError(f"seed is {seed!r}; expected a whole number, 0 or larger.")
         self.options = LASVM() if options is None else options
         if self.options.epochs != 1 or self.options.max_support is not None:
             raise UsageError(
@@ -145,6 +147,8 @@ class LASVMStream:
         DataError : what :meth:`feed` refuses; no chunk at all; one class only after the last one.
         """
         seen = self.seen
+        if not isinstance(chunks, Iterable):
+            raise DataError(f"chunks is {chunks!r}; expected an iterable of pairs (x, y), a reader for one.")
         for chunk in chunks:
             if not isinstance(chunk, tuple | list) or len(chunk) != 2:
                 raise DataError(

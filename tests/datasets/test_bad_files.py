@@ -96,6 +96,8 @@ def test_an_unknown_format(tmp_path):
 def test_one_class_and_many_classes(tmp_path):
     one = refused(tmp_path, "x,label\n1,4\n2,4\n")
     assert "all 2 labels are '4'; expected two classes" in one
+    alone = refused(tmp_path, "x,label\n1,4\n")
+    assert "the only label is '4'; expected two classes" in alone
     many = refused(tmp_path, "x,label\n1,red\n2,green\n3,blue\n")
     assert "3 classes ('blue', 'green', 'red'); expected two" in many
     assert "points.csv[positive=blue]" in many

@@ -375,7 +375,11 @@ def test_what_a_stream_cannot_do_is_refused_in_a_sentence():
         LASVMStream(KERNEL, 1.0, class_weight="balanced")
     with pytest.raises(UsageError, match=r"options is \{'cache_mb': 8\}; expected harness_lasvm.LASVM"):
         LASVMStream(KERNEL, 1.0, options={"cache_mb": 8})
+    with pytest.raises(UsageError, match=r"seed is -1; expected a whole number, 0 or larger"):
+        LASVMStream(KERNEL, 1.0, seed=-1)
     stream = LASVMStream(KERNEL, 1.0)
+    with pytest.raises(DataError, match=r"chunks is None; expected an iterable of pairs"):
+        stream.feed_from(None)
     for wrong in (1, (x,), (x, np.ones(50), 3)):
         with pytest.raises(DataError, match=r"expected a pair \(x, y\)"):
             stream.feed_from([wrong])

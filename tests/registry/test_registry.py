@@ -38,6 +38,12 @@ def test_a_plugin_path_that_does_not_exist_is_refused() -> None:
         load_registry(["./nowhere.py"])
 
 
+def test_a_plugin_path_that_is_no_python_file_is_refused(tmp_path) -> None:
+    (tmp_path / "points.csv").write_text("x,y\n1,2\n")
+    with pytest.raises(UsageError, match=r"points\.csv is no Python file; --plugin-path takes a \.py file"):
+        load_registry([tmp_path / "points.csv"])
+
+
 def test_a_plugin_path_that_is_a_folder_of_other_files_is_refused(tmp_path) -> None:
     (tmp_path / "my_solver.py").write_text(textwrap.dedent(GOOD))
     with pytest.raises(
