@@ -63,11 +63,14 @@ def test_figures_8_and_9_are_measured_resumed_and_reported(tmp_path):
     assert (one["cache_mb"], one["C"], one["gamma"]) == (40.0, 100.0, 4.0)
 
     rows = measured(tmp_path, "--part", "figure9", "--seeds", "1", "--sets", "adult")
-    assert {(each["solver"], each["seed"]) for each in rows if "status" in each} == {(parts.ONLINE, 0), (parts.ONE, 0)}
+    assert {(each["solver"], each["seed"]) for each in rows if "status" in each} == {
+        (parts.ONLINE, 0),
+        (parts.PRINTED, 0),
+    }
     again = measured(tmp_path, "--part", "figure9", "--seeds", "1", "--sets", "adult")
     assert [each.get("part") for each in again] == ["header"], "the store has all of it, and so has the journal"
     kept = measured(tmp_path, "--part", "figure9", "--seeds", "2", "--keep", "--sets", "adult")
-    assert [(each["solver"], each["seed"]) for each in kept[1:]] == [(parts.ONLINE, 1), (parts.ONE, 1)]
+    assert [(each["solver"], each["seed"]) for each in kept[1:]] == [(parts.ONLINE, 1), (parts.PRINTED, 1)]
 
     text = reported(tmp_path)
     assert "| banana | LASVM x1 |" in text
@@ -84,9 +87,9 @@ def test_figure_10_and_the_epochs(tmp_path):
             if "status" in each]  # fmt: skip
     repeated = {each["solver"] for each in rows if "delta_max" in each["solver"]}
     assert repeated == {parts.with_delta_max(way, delta) for way in parts.WAYS for delta in (100.0, 1.0)}
-    tight = next(each for each in rows if each["solver"] == "lasvm[finishing=False,delta_max=1,second_order_from=none]")
+    tight = next(each for each in rows if each["solver"] == "lasvm[second_order_from=none,finishing=False,delta_max=1]")
     loose = next(
-        each for each in rows if each["solver"] == "lasvm[finishing=False,delta_max=100,second_order_from=none]"
+        each for each in rows if each["solver"] == "lasvm[second_order_from=none,finishing=False,delta_max=100]"
     )
     assert tight["info"]["online_steps"] > loose["info"]["online_steps"]
     text = reported(tmp_path)

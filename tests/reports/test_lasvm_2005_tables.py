@@ -48,7 +48,7 @@ def test_runs_with_another_cache_are_not_mixed():
 
 def test_figure_9_is_the_change_over_the_runs_without_finishing():
     rows = [row("banana", parts.ONLINE, error=20.0, support_vectors=400, cpu=1.0)]
-    rows.append(row("banana", "lasvm", error=5.0, support_vectors=100, cpu=3.0))
+    rows.append(row("banana", parts.PRINTED, error=5.0, support_vectors=100, cpu=3.0))
     assert "| banana | -75 (-79) | -75 (-74) | +200 (+185) | 20.00 | 5.00 |" in tables.figure9(results(*rows))
 
 
