@@ -196,7 +196,8 @@ def _reprocess(x, tau, many):  # type: ignore[no-untyped-def]
         return BAILED
     i, j = pair_at_hand(x, counts[I_MAX], counts[I_MIN], tau)
     if counts[TOP] - counts[HOLES] >= many:
-        # whose partner is looked for depends on slots alone: then swapping the labels swaps nothing but signs
+        # whose partner is looked for depends on slots alone: then swapping the labels swaps nothing but signs;
+        # halved, as online every second operation is a PROCESS
         first = min(i, j) if counts[OPERATIONS] // 2 % 2 else max(i, j)
         at_hand = x.slots[ROW_OF, i] >= 0 and x.slots[ROW_OF, j] >= 0
         if not _ready(x, first):

@@ -209,9 +209,9 @@ def settle_times(history: History, slow: Mapping[str, str]) -> None:
     stored = {name: json.loads(file.read_text()) for name, file in files.items()}
     first = next(iter(stored.values()))
     times, (solvers, _), *_ = first["results"][benchmark]
+    one_solver = len(times) // len(solvers)
     for name, results in stored.items():
         assert results["results"][benchmark][1][0] == solvers
-        one_solver = len(times) // len(solvers)
         results["results"][benchmark][0] = [
             time if time is None or solvers[cell // one_solver] != repr(slow.get(name)) else 2.0 * time
             for cell, time in enumerate(times)

@@ -63,16 +63,16 @@ def cells(text):
     return [len(re.split(r"(?<!\\)\|", line)) for line in text.splitlines() if line.startswith("|")]
 
 
-def assert_whole(tables, plots, found, nothing, folder, scratch, uneven=()):
+def assert_whole(tables, plots, found, nothing, folder, scratch):
     """Every section of a whole study is measured and has its place in the page; every picture is drawn, of nothing none.
 
-    nothing : results without a run; uneven : sections with tables of different widths
+    nothing : results without a run
     """
     sections = tables.sections(found)
     page = (folder / "README.md").read_text()
     for name, text in sections.items():
         assert NOT_MEASURED not in text, name
-        assert name in uneven or len(set(cells(text))) <= 1, f"{name}: a line with more or fewer cells than the head"
+        assert len(set(cells(text))) <= 1, f"{name}: a line with more or fewer cells than the head"
         assert f"<!-- begin {name} -->\n" in page
         assert f"<!-- end {name} -->" in page
     assert set(sections) == set(re.findall(r"<!-- begin (\S+) -->", page))

@@ -7,10 +7,16 @@ from dataclasses import replace
 
 from benchmarks.papers.grids import Grid, Options, PaperSet, Part
 
-ONE, TWO, FIVE = "lasvm", "lasvm[epochs=2]", "lasvm[epochs=5]"
-# pairs chosen as the paper prints it, however large S is: where a figure is about the algorithm's own course
-PRINTED = "lasvm[second_order_from=none]"
-ONLINE = "lasvm[second_order_from=none,finishing=False]"
+
+def _lasvm(*given: str) -> str:
+    """Return LASVM with the parameters that are given; '' stands for none."""
+    parameters = ",".join(filter(None, given))
+    return f"lasvm[{parameters}]" if parameters else "lasvm"
+
+
+ONE, TWO, FIVE = _lasvm(), _lasvm("epochs=2"), _lasvm("epochs=5")
+_AS_PRINTED = "second_order_from=none"  # however large S is: where a figure is about the algorithm's own course
+PRINTED, ONLINE = _lasvm(_AS_PRINTED), _lasvm(_AS_PRINTED, "finishing=False")
 LIBSVM = "libsvm"
 COUNTED = "smo"  # LIBSVM's algorithm where the harness sees its kernel values
 
@@ -95,7 +101,7 @@ def figure9(options: Options) -> list[Grid]:
 
 def with_delta_max(way: str, delta_max: float) -> str:
     """Return LASVM with REPROCESS as printed, but repeated; ``way``: the parameters that a curve of figure 10 fixes, or nothing."""
-    return f"{PRINTED[:-1]}{',' * bool(way)}{way},delta_max={delta_max:g}]"
+    return _lasvm(_AS_PRINTED, way, f"delta_max={delta_max:g}")
 
 
 def figure10(options: Options) -> list[Grid]:
@@ -148,9 +154,10 @@ def epochs(options: Options) -> list[Grid]:
 
 def selected(criterion: str, max_support: int | None) -> str:
     """Return LASVM with an example selection, stopped at so many support vectors before its finishing step."""
-    given = [] if criterion == "random" else [f"selection={criterion}"]
-    given += [] if max_support is None else [f"max_support={max_support}"]
-    return f"lasvm[{','.join(given)}]" if given else ONE
+    return _lasvm(
+        "" if criterion == "random" else f"selection={criterion}",
+        "" if max_support is None else f"max_support={max_support}",
+    )
 
 
 def curve(criterion: str, supports: Iterable[int]) -> list[str]:
