@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from harness import CSVC, RBF, Budget, Iterate, KernelOracle, Problem, Solver, TracePlan, drive, hookimpl, parameter
+from harness import CSVC, RBF, Iterate, KernelOracle, Limits, Problem, Solver, TracePlan, drive, hookimpl, parameter
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ def in_process() -> None:
 
     def one_run() -> float:
         began = time.perf_counter()
-        drive(once, stated, rng, Budget(seconds=60.0), plan)
+        drive(once, stated, rng, Limits(seconds=60.0), plan)
         return time.perf_counter() - began
 
     def one_yield(yields: int = 100_000) -> float:
         many = Nothing(yields=yields)
         began = time.perf_counter()
-        outcome = drive(many, stated, rng, Budget(seconds=60.0))
+        outcome = drive(many, stated, rng, Limits(seconds=60.0))
         return (time.perf_counter() - began - outcome.seconds) / yields
 
     print(f"in-process drive, a run:                  {median_of(500, one_run) * 1e3:9.4f} ms   (limit 0.2)")

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from harness.kernels.functions import Poly as Poly
     from harness.kernels.functions import Precomputed as Precomputed
     from harness.kernels.oracle import KernelOracle as KernelOracle
-    from harness.measure.budget import Budget as Budget
     from harness.measure.drive import Outcome as Outcome
     from harness.measure.drive import drive as drive
     from harness.measure.trace import TracePlan as TracePlan
@@ -48,6 +47,9 @@ if TYPE_CHECKING:
     from harness.problems.svr import EpsSVR as EpsSVR
     from harness.problems.tube_svr import TubeSVR as TubeSVR
     from harness.registry import get_solver as get_solver
+    from harness.run.record import Limits as Limits
+    from harness.run.record import Status as Status
+    from harness.run.record import StoppedBy as StoppedBy
     from harness.solver import Iterate as Iterate
     from harness.solver import Solution as Solution
     from harness.solver import Solver as Solver
@@ -59,7 +61,6 @@ _HOME = {
     "harness.hookspecs": ("hookimpl",),
     "harness.kernels.functions": ("RBF", "DotProductKernel", "Kernel", "Linear", "Poly", "Precomputed"),
     "harness.kernels.oracle": ("KernelOracle",),
-    "harness.measure.budget": ("Budget",),
     "harness.measure.drive": ("Outcome", "drive"),
     "harness.measure.trace": ("TracePlan",),
     "harness.parameters": ("parameter",),
@@ -75,6 +76,7 @@ _HOME = {
     "harness.problems.svr": ("EpsSVR",),
     "harness.problems.tube_svr": ("TubeSVR",),
     "harness.registry": ("get_solver",),
+    "harness.run.record": ("Limits", "Status", "StoppedBy"),
     "harness.solver": ("Iterate", "Solution", "Solver"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

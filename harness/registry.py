@@ -10,7 +10,8 @@ import functools
 import hashlib
 import importlib
 import os
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -40,11 +41,12 @@ class Plugin:
     module: ModuleType
     distribution: str
     version: str
+    helpers: tuple[Path, ...] = ()  # modules of its folder that it imported
 
     @functools.cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the plugin's source files: a change of code makes stored results stale."""
-        return source_sha256(self.module)
+        return source_sha256(self.module, self.helpers)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ class Broken:
 
     plugin: str
     reason: str
+    solver: str = ""  # the solver that could not be configured; empty: the whole plugin
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong, with the plugin's name."""
+        return self.reason if self.solver else f"plugin '{self.plugin}' could not be loaded: {self.reason}"
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,7 @@ class Registry:
         self.metrics: dict[str, Callable[[Any, Any], float]] = {}
         self.report_formats: dict[str, Callable[[list[dict[str, Any]]], str]] = {}
         self._owner: dict[tuple[str, str], str] = {}  # (kind, name) -> plugin
+        self.used: set[str] = set()  # plugins whose classes and functions were asked for
 
     # -- loading -------------------------------------------------------------------------------------
 
@@ -97,7 +106,9 @@ class Registry:
                 raise PluginError(
                     f"a plugin called '{name}' is already loaded from {self.plugins[name].module.__file__}; rename one."
                 )
+            before = set(sys.modules)
             module = importer()
+            helpers = _helpers(module, before)
             self._check_hooks(name, module)
             self.manager.register(module, name=name)
             self._admit(name, self._collect(module))
@@ -106,7 +117,7 @@ class Registry:
                 self.manager.unregister(name=name)
             self.broken[name] = Broken(name, _last_line(error))
             return
-        self.plugins[name] = Plugin(name, module, distribution, version)
+        self.plugins[name] = Plugin(name, module, distribution, version, helpers)
 
     def _check_hooks(self, name: str, module: ModuleType) -> None:
         known = [attribute for attribute in vars(hookspecs) if attribute.startswith("harness_")]
@@ -179,11 +190,26 @@ class Registry:
         """Return the plugin that registered a solver name."""
         return self._owner["solver", solver]
 
+    def owners(self, kernel: str, source: str, metrics: Iterable[str], oracle: str) -> tuple[str, ...]:
+        """Return the plugins that a certificate needs: those of its kernel, data source, metrics and oracle."""
+        asked = [("kernel", kernel), ("data set", source), ("solver", oracle), *(("metric", name) for name in metrics)]
+        found = {self._owner[each] for each in asked if each in self._owner}
+        return tuple(sorted(found | {owner for owner in self.solvers if oracle.startswith(f"{owner}/")}))
+
+    def sources(self) -> dict[str, str]:
+        """Return the fingerprints of the plugins used so far: what a result depends on, beside the host."""
+        return {name: self.plugins[name].fingerprint for name in sorted(self.used)}
+
+    def _note_use(self, kind: str, name: str) -> None:
+        if (kind, name) in self._owner:
+            self.used.add(self._owner[kind, name])
+
     def solver_class(self, name: str) -> type[Solver]:
         """Return the class of ``solver`` or ``plugin/solver``; UsageError with near names if unknown."""
         plugin, _, own = name.rpartition("/")
         for owner, solvers in self.solvers.items():
             if own in solvers and plugin in ("", owner):
+                self.used.add(owner)
                 return solvers[own]
         raise UsageError(self._unknown("solver", name))
 
@@ -238,7 +264,7 @@ class Registry:
                 raise UsageError(self._unknown("solver", item.name))
             for owner, cls in matches:
                 chosen.extend(_configured(owner, cls, cell) for cell in item.grid())
-        unique = {(c.plugin, c.label if isinstance(c, Chosen) else c.reason): c for c in chosen}
+        unique = {(c.plugin, c.label if isinstance(c, Chosen) else f"{c.solver} {c.reason}"): c for c in chosen}
         if not unique:
             raise UsageError("no solver is selected; name at least one, for example --plugins lasvm,fw.")
         return list(unique.values())
@@ -278,11 +304,27 @@ class Registry:
                 f"there is no kernel called '{name}'{did_you_mean(name, self.kernels)}; known: "
                 f"{', '.join(self.kernels)}{self._broken_ones()}"
             )
+        self._note_use("kernel", name)
         return self.kernels[name]
 
+    def source_class(self, name: str) -> type[DataSource]:
+        """Return a data source's class by name; a file is read by the host's own."""
+        from harness.datasets import FileSource
 
-def _configured(plugin: str, cls: type[Solver], cell: Mapping[str, str]) -> Chosen:
-    """Split a cell of a grid into the solver's parameters and the problem's, and configure the solver."""
+        self._note_use("data set", name)
+        return self.datasets.get(name, FileSource)
+
+    def metric(self, name: str) -> Callable[[Any, Any], float]:
+        """Return a test metric by name, which is known to be there."""
+        self._note_use("metric", name)
+        return self.metrics[name]
+
+
+def _configured(plugin: str, cls: type[Solver], cell: Mapping[str, str]) -> Chosen | Broken:
+    """Split a cell of a grid into the solver's parameters and the problem's, and configure the solver.
+
+    A solver whose own code raises meanwhile stands in the list with its reason.
+    """
     own = {known.name for known in parameters.parameters_of(cls)}
     problem_values: dict[str, Any] = {}
     solver_values: dict[str, Any] = {}
@@ -291,7 +333,16 @@ def _configured(plugin: str, cls: type[Solver], cell: Mapping[str, str]) -> Chos
             problem_values[name] = _scalar(value)
         else:
             solver_values[name] = value
-    return Chosen(plugin, cls(**parameters.validated(cls, solver_values, owner=f"solver '{cls.name}'")), problem_values)
+    values = parameters.validated(cls, solver_values, owner=f"solver '{cls.name}'")
+    try:
+        chosen = Chosen(plugin, cls(**values), problem_values)
+        parameters.values_of(chosen.solver)
+        hash(chosen.label)
+    except UsageError:
+        raise  # the solver's own sentence on a value
+    except Exception as error:
+        return Broken(plugin, f"solver '{cls.name}' could not be configured: {_last_line(error)}", cls.name)
+    return chosen
 
 
 def _scalar(text: str) -> Any:
@@ -315,10 +366,20 @@ def _last_line(error: BaseException) -> str:
     return text if isinstance(error, (PluginError, UsageError)) else f"{type(error).__name__}: {text.splitlines()[-1]}"
 
 
-def source_sha256(module: ModuleType) -> str:
-    """Return the SHA-256 of a module's source, of all .py files of its folder if it is a package."""
-    path = Path(module.__file__ or "")
-    files = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path]
+def _helpers(module: ModuleType, before: set[str]) -> tuple[Path, ...]:
+    """Return the files beside a plugin's own that its import brought in: ``helper.py`` in the folder of ``solver.py``."""
+    home = Path(module.__file__ or "").resolve()
+    if home.name == "__init__.py":
+        return ()  # the package's folder is its source
+    new = [getattr(sys.modules.get(name), "__file__", None) for name in set(sys.modules) - before]
+    paths = {Path(file).resolve() for file in new if file is not None}
+    return tuple(sorted(path for path in paths if path != home and path.is_relative_to(home.parent)))
+
+
+def source_sha256(module: ModuleType, helpers: Iterable[Path] = ()) -> str:
+    """Return the SHA-256 of a module's source, of all .py files of its folder if it is a package, and its helpers."""
+    path = Path(module.__file__ or "").resolve()
+    files = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path, *helpers]
     digest = hashlib.sha256()
     for file in files:
         digest.update(str(file.relative_to(path.parent)).encode() + b"\0" + file.read_bytes())
@@ -348,8 +409,10 @@ def _plugin_file(given: str | Path) -> Path:
     return path
 
 
-def load_registry(plugin_paths: Iterable[str | Path] = ()) -> Registry:
+def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str] | None = None) -> Registry:
     """Load the host's own data sets and kernels, every installed plugin, and the files of ``plugin_paths``.
+
+    only : names of the plugins to load beside the host's own; None: all
 
     Raises
     ------
@@ -359,14 +422,15 @@ def load_registry(plugin_paths: Iterable[str | Path] = ()) -> Registry:
     _builtin(registry)
     blocked = {name.strip() for name in os.environ.get("HARNESS_DISABLE_PLUGINS", "").split(",") if name.strip()}
     for entry in sorted(entry_points(group=hookspecs.GROUP), key=lambda entry: entry.name):
-        if entry.name not in blocked:
+        if entry.name not in blocked and (only is None or entry.name in only):
             distribution = entry.dist
             name, version = (distribution.name, distribution.version) if distribution is not None else ("", "")
             registry.load(entry.name, entry.load, name, version)
     for given in plugin_paths:
         path = _plugin_file(given)
         plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
-        registry.load(plugin_name, functools.partial(admission.module_from, path))
+        if only is None or plugin_name in only:
+            registry.load(plugin_name, functools.partial(admission.module_from, path))
     return registry
 
 
@@ -386,7 +450,7 @@ def get_solver(name: str, **values: Any) -> Solver:
     return cls(**parameters.validated(cls, values, owner=f"solver '{name}'"))
 
 
-def share_registry(registry: Registry) -> None:
-    """Make ``get_solver`` answer from this registry: a worker's, with the plugins given by path."""
+def share_registry(registry: Registry | Callable[[], Registry]) -> None:
+    """Make ``get_solver`` answer from this registry, or from what this function makes when it is first asked."""
     global _shared_registry
-    _shared_registry = functools.cache(lambda: registry)
+    _shared_registry = functools.cache(registry if callable(registry) else lambda: registry)

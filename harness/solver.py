@@ -43,6 +43,7 @@ class Iterate:
     done: bool = False
     step: int | None = None
     core_set: int | None = None
+    working_set: int | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
 
 

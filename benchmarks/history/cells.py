@@ -24,6 +24,13 @@ class Faulty(Exception):
     """This commit has it, but it does not work."""
 
 
+def limits_class() -> Any:
+    """Return the class of a drive's limits, by the name it has in the commit."""
+    import harness
+
+    return getattr(harness, "Limits", None) or harness.Budget  # type: ignore[attr-defined, unused-ignore]
+
+
 def chosen() -> list[tuple[str, str]]:
     """Return the cells that are to be fitted: all, or those that ``harness dashboard check`` names."""
     cells = [(solver, dataset) for solver in SOLVERS for dataset in DATASETS]
@@ -102,6 +109,11 @@ class Bench:
             raise Faulty(f"plugin '{solver['plugin']}': {self.registry.broken[solver['plugin']].reason}")
         source, data = self.source(dataset["name"])
         try:
+            limits: dict[str, Any] = {"time_limit": TIME_LIMIT, "memory_limit": int(GRID["memory_bytes"])}
+            if "limits" in Study.__dataclass_fields__:
+                from harness.run.record import Limits
+
+                limits = {"limits": Limits.from_columns(limits)}
             study = Study(
                 solvers=self.registry.select_solvers(solver["select"]),
                 datasets=[source],
@@ -109,8 +121,7 @@ class Bench:
                 kernel=dataset["kernel"],
                 kernel_values={name: [value] for name, value in dataset["kernel_parameters"].items()},
                 problem_values={name: [value] for name, value in dataset["problem_parameters"].items()},
-                time_limit=TIME_LIMIT,
-                memory_limit=int(GRID["memory_bytes"]),
+                **limits,
             )
             (spec,) = plan(study, self.registry, {data_key(source.name, values_of(source)): data})
         except UsageError as error:

@@ -17,7 +17,7 @@ from typing import Any
 
 from . import cells, machine_code
 
-FAILED = ("timeout", "memory", "crashed", "error", "invalid", "budget")
+FAILED = ("timeout", "memory", "crashed", "error", "invalid", "environment", "unfinished", "budget")
 ASKED = ("formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition")
 MEASURED = (
     "status", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations",
@@ -88,44 +88,19 @@ def _fitted(specs: dict[tuple[str, str], Any]) -> dict[tuple[str, str], Record]:
 
 
 def _serve(core: int, specs: dict[tuple[str, str], Any], records: dict[tuple[str, str], Record]) -> None:
-    worker = _Worker(core)
+    from harness.run.pool import Pool  # its processes are started anew when they die
+
+    pool = Pool([core], machine_code.folder(), threading.Event())
     try:
         for cell, spec in specs.items():
-            records[cell] = _one(worker, cell, spec)
+            records[cell] = _one(pool, cell, spec)
     finally:
-        worker.close()
+        pool.close()
 
 
-class _Worker:
-    """A worker process of the harness, which forks a child for each run; started anew when it died."""
-
-    def __init__(self, core: int) -> None:
-        self._core = core
-        self._process: Any = None
-
-    def run(self, spec: Any) -> Record:
-        from harness.run.pool import WorkerDied, WorkerProcess
-
-        reason = ""
-        for _ in range(2):
-            if self._process is None:
-                self._process = WorkerProcess(spec, [self._core], machine_code.folder())
-            try:
-                return dict(self._process.run(spec, threading.Event()))
-            except WorkerDied as error:
-                self.close()
-                reason = str(error)
-        return {"status": "crashed", "reason": f"{reason} (twice)"}
-
-    def close(self) -> None:
-        if self._process is not None:
-            self._process.close()
-            self._process = None
-
-
-def _one(worker: _Worker, cell: tuple[str, str], spec: Any) -> Record:
+def _one(pool: Any, cell: tuple[str, str], spec: Any) -> Record:
     try:
-        outcome = worker.run(spec)
+        outcome = pool.run(spec)
     except Exception as error:
         return _without_fit(cell, "error", f"{type(error).__name__}: {error}")
     return {

@@ -47,9 +47,9 @@ class Fit:
         self.outcome, self.rng = None, np.random.default_rng(spec.seed)
 
     def _fit(self) -> None:
-        from harness import Budget, drive
+        from harness import drive
 
-        self.outcome = drive(self.solver, self.problem, self.rng, Budget(seconds=cells.TIME_LIMIT))
+        self.outcome = drive(self.solver, self.problem, self.rng, cells.limits_class()(seconds=cells.TIME_LIMIT))
 
     def time_fit(self, solver: str, dataset: str) -> None:
         self._fit()

@@ -11,6 +11,7 @@ from benchmarks.papers.grids import Grid
 from benchmarks.peers.measure import Journal
 from harness.errors import HarnessError
 from harness.registry import Chosen, Registry, load_registry
+from harness.run.record import Limits
 from harness.run.session import compare
 from harness.run.store import default_store
 from harness.run.study import Study
@@ -104,11 +105,10 @@ class Runner:
             self.registry.select_datasets(grid.datasets),
             formulations=list(grid.formulations),
             kernel=grid.kernel,
-            target_gap=grid.target_gap,
             problem_values={} if grid.C is None else {"C": [grid.C]},
             kernel_values={} if grid.gamma is None else {"gamma": [grid.gamma]},
             seeds=list(grid.seeds),
-            time_limit=grid.limit,
+            limits=Limits(seconds=grid.limit, target_gap=grid.target_gap),
             cache_mb=grid.cache_mb,
             fresh=self.fresh,
             store=self.store,

@@ -18,6 +18,7 @@ from harness.parameters import values_of
 from harness.registry import Chosen, load_registry, source_sha256
 from harness.run.plan import plan
 from harness.run.pool import Pool, numba_cache_folder
+from harness.run.record import Limits
 from harness.run.study import RunSpec, Study, data_key
 
 CACHE_MB = 256.0
@@ -117,7 +118,7 @@ class Bench:
             [self.chosen(label)],
             self.registry.select_datasets([selection]),
             formulations=["c-svc"],
-            time_limit=limit,
+            limits=Limits(seconds=limit),
             threads=threads,
             cache_mb=CACHE_MB,
             plugin_paths=[str(PROBES)],
@@ -128,7 +129,7 @@ class Bench:
             self._datasets = {place: source.load()}
         spec = plan(study, self.registry, self._datasets)[0]
         # every peer maps a target gap to tol = gap / 10, and a warm worker takes another one without a new start
-        return spec if tol is None else replace(spec, target_gap=10.0 * tol)
+        return spec if tol is None else replace(spec, limits=replace(spec.limits, target_gap=10.0 * tol))
 
     def _row(self, record: Row, spec: RunSpec, limit: float) -> Row:
         row = {name: record.get(name) for name in _KEPT}

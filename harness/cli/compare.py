@@ -10,13 +10,15 @@ import click
 from harness.cli import names, options, values
 from harness.cli.options import Option
 from harness.errors import UsageError
+from harness.run.record import Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.datasets.dataset import DataSource
     from harness.registry import Registry
-    from harness.run.study import Record, RunSpec, Study
+    from harness.run.record import Record
+    from harness.run.study import RunSpec, Study
 
 _WHAT, _PROBLEM, _LIMITS, _HOW, _RESULT = (
     "What to compare",
@@ -120,7 +122,12 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     with reporter(quiet=given["quiet"]) as progress:
         try:
             records = session.compare(
-                study, registry, on_planned=planned, on_started=progress.started, on_finished=progress.finished
+                study,
+                registry,
+                on_planned=planned,
+                on_started=progress.started,
+                on_finished=progress.finished,
+                on_note=progress.say,
             )
         except KeyboardInterrupt:
             interrupted = True
@@ -148,6 +155,7 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
     UsageError : an unknown solver, data set, kernel, formulation or metric, or a bad parameter of one.
     """
     from harness.run.plan import check_names
+    from harness.run.record import Limits
     from harness.run.study import Study
 
     study = Study(
@@ -161,11 +169,7 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
         },
         seeds=given["seeds"],
         repeat=given["repeat"],
-        time_limit=given["time_limit"],
-        memory_limit=given["memory_limit"],
-        kernel_evaluation_limit=given["kernel_evaluation_limit"],
-        iteration_limit=given["iteration_limit"],
-        target_gap=given["target_gap"],
+        limits=Limits.from_columns(given),
         threads=given["threads"],
         jobs=given["jobs"],
         cache_mb=given["cache_mb"],
@@ -189,12 +193,8 @@ def _meant(source: DataSource, formulations: Sequence[str] | None) -> DataSource
 
 
 def exit_code(records: Sequence[Record]) -> int:
-    """Return 1 if a run failed or nothing ran at all, else 0."""
-    from harness.run.session import failed
-
-    if any(failed(record) for record in records):
-        return 1
-    return 1 if all(record["status"] == "skipped" for record in records) else 0
+    """Return 1 if a run failed, did not do what was asked, or nothing ran at all, else 0."""
+    return int(any(record.failed for record in records) or all(record.status is Status.SKIPPED for record in records))
 
 
 def _say_what_is_kept(done: int, total: int, study: Study) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 
 from harness.report import figures, rows
+from harness.run.record import Status
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
-    from harness.run.study import Record, RunSpec
+    from harness.run.record import Record
+    from harness.run.study import RunSpec
 
 _REFRESHES_A_SECOND = 4  # the measured runs share the machine with the display
 
@@ -41,10 +43,8 @@ class Reporter:
 
     def finished(self, record: Record, reused: bool) -> None:
         """Learn a run's outcome."""
-        from harness.run.session import failed
-
         self.done += 1
-        self.failures += failed(record)
+        self.failures += record.failed
 
     def __enter__(self) -> Self:
         return self
@@ -149,7 +149,7 @@ def line(record: Record, *, reused: bool = False) -> str:
         parts.append(f"{figures.count(evaluations)} kernel evaluations")
     if figures.is_number(gap := record.get("relative_gap")):
         parts.append(f"gap {figures.gap(gap)}")
-    if record.get("status") != "ok" and record.get("reason"):
+    if record.status is not Status.OK and record.get("reason"):
         parts.append(" ".join(str(record["reason"]).split()))
     outcome = f"{record.get('status')} {', '.join(parts)}".strip()
     return f"{where}: {outcome}{' (reused)' if reused else ''}"

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import fnmatch
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from harness.cli import names, options, values
 from harness.errors import UsageError
-from harness.report.rows import STATUSES
+from harness.run.record import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness.run.study import Record
-
-_WHOLE = (
-    "seed", "repetition", "kernel_evaluations", "cache_hits", "iterations", "support_vectors", "core_set_size",
-    "peak_rss_bytes", "oracle_calls", "oracle_kernel_evaluations", "n_train", "n_features", "n_test", "threads",
-    "memory_limit", "kernel_evaluation_limit", "iteration_limit",
-)  # fmt: skip
+    from harness.run.record import Record
 
 
 @click.command("results", short_help="Show the results of earlier comparisons.")
@@ -30,7 +23,7 @@ _WHOLE = (
     "--plugins", type=values.LABELS, shell_complete=names.solvers, help="Only these: plugins, solvers or labels."
 )
 @click.option("--datasets", type=values.LABELS, shell_complete=names.listed("datasets"), help="Only these data sets.")
-@click.option("--status", type=values.NAMES, help=f"Only these: {', '.join(STATUSES)}.")
+@click.option("--status", type=values.NAMES, help=f"Only these: {', '.join(Status)}.")
 @click.option("--limit", type=values.COUNT, help="At most so many runs, the newest.")
 @click.option("--format", "format_", **options.FORMAT)
 @click.option("--output", **options.OUTPUT)
@@ -44,7 +37,7 @@ def command(**given: Any) -> None:
     from harness.cli import loading, output
     from harness.report import formats
     from harness.report.rows import newest
-    from harness.run.store import default_store, read_results
+    from harness.run.store import existing
 
     target = output.checked(given["output"])
     _check_statuses(given["status"])
@@ -53,8 +46,10 @@ def command(**given: Any) -> None:
     added = {} if certain else loading.registry().report_formats
     form = formats.chosen(named, target, added)
     output.warn_of_suffix(target, named, added)
-    path = Path(given["store"]) if given["store"] else default_store()
-    everything = [known(record) for record in reversed(read_results(path).to_dict("records"))]
+    with existing(given["store"]) as store:
+        everything = list(store.records())[::-1]
+    for sentence in store.damaged.values():
+        click.echo(f"note: {sentence}", err=True)
     last, older = newest(chosen(everything, given["plugins"], given["datasets"]))
     records = [record for record in last if _fits(given["status"], str(record.get("status")))][: given["limit"]]
     content = formats.render(
@@ -71,8 +66,8 @@ def command(**given: Any) -> None:
 
 def _check_statuses(patterns: Sequence[str] | None) -> None:
     for pattern in patterns or []:
-        if not any(_fits([pattern], status) for status in STATUSES):
-            raise UsageError(f"--status: there is no status '{pattern}'; the statuses are {', '.join(STATUSES)}.")
+        if not any(_fits([pattern], status) for status in Status):
+            raise UsageError(f"--status: there is no status '{pattern}'; the statuses are {', '.join(Status)}.")
 
 
 def _older(number: int) -> list[str]:
@@ -80,15 +75,6 @@ def _older(number: int) -> list[str]:
         return []
     told = "1 older measurement" if number == 1 else f"{number} older measurements"
     return [f"each run as it was measured last; {told} of the same runs left out."]
-
-
-def known(record: dict[Any, Any]) -> Record:
-    """Return a record as the runner made it: a DataFrame writes None as NaN and whole numbers as floats."""
-    result: Record = {}
-    for name, value in record.items():
-        missing = value is None or (isinstance(value, float) and value != value)
-        result[str(name)] = None if missing else int(value) if name in _WHOLE else value
-    return result
 
 
 def chosen(

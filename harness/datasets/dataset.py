@@ -85,3 +85,8 @@ def content_sha256(*arrays: Any) -> str:
             digest.update(flat.dtype.str.encode())
             digest.update(flat.view(np.uint8).data)
     return digest.hexdigest()
+
+
+def measured_sha256(dataset: Dataset) -> str:
+    """Return the SHA-256 of what was really loaded."""
+    return content_sha256(dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test)

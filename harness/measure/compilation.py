@@ -6,8 +6,8 @@ is taken off the clock by :class:`CompilationWatch`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
+from time import perf_counter, process_time  # by name: what is patched later is not this clock
 from typing import Any
 
 
@@ -45,7 +45,7 @@ class CompilationWatch:
         """The lock is taken; it may be taken again while it is held."""
         self._depth += 1
         if self._depth == 1:
-            self._began = (time.perf_counter(), time.process_time())
+            self._began = (perf_counter(), process_time())
             if self.on_change is not None:
                 self.on_change(True)
 
@@ -53,15 +53,15 @@ class CompilationWatch:
         """The lock is released as often as it was taken."""
         self._depth -= 1
         if self._depth == 0:
-            self.seconds += time.perf_counter() - self._began[0]
-            self.cpu_seconds += time.process_time() - self._began[1]
+            self.seconds += perf_counter() - self._began[0]
+            self.cpu_seconds += process_time() - self._began[1]
             if self.on_change is not None:
                 self.on_change(False)
 
     def clock(self) -> float:
         """A wall clock that stands still while numba compiles."""
-        return time.perf_counter() - self.seconds
+        return perf_counter() - self.seconds
 
     def cpu_clock(self) -> float:
         """A CPU clock that stands still while numba compiles."""
-        return time.process_time() - self.cpu_seconds
+        return process_time() - self.cpu_seconds

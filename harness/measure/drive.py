@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import perf_counter, process_time  # by name: what is patched later is not this clock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.errors import InvalidModel, PluginError
-from harness.measure.budget import Budget
-from harness.measure.trace import TracePlan, TracePoint, plain, trace_point
+from harness.measure.trace import TracePlan, TracePoint, claims, trace_point
 from harness.problems.problem import Problem
+from harness.run.record import Limits, Status, StoppedBy, clean
 from harness.solver import Iterate, Solver
 
 if TYPE_CHECKING:
@@ -27,13 +27,15 @@ _NEVER = float("inf")
 class Outcome:
     """What driving a solver gave: the last model, copied, and what it cost.
 
-    status : ``ok`` (the solver's own rule or the end of its generator) or ``budget`` (the host stopped it)
-    reason : why, in words; empty for ``ok``
+    status : ``ok`` (the solver's own rule, or the host's target), ``budget`` or ``unfinished`` (see `Status`)
+    stopped_by : what ended it
+    reason : why, in words, for people; empty where the solver's own rule ended it
     seconds, cpu_seconds : inside the solver
     iterations : the solver's own steps where it says them, else yields
     """
 
-    status: str
+    status: Status
+    stopped_by: StoppedBy
     reason: str
     seconds: float
     cpu_seconds: float
@@ -42,7 +44,7 @@ class Outcome:
     dual_coef: Any
     intercept: float
     weights: Any
-    core_set: int | None
+    working_set: int | None
     claimed_done: bool
     info: dict[str, Any]
     trace: list[TracePoint] = field(default_factory=list)
@@ -52,15 +54,15 @@ def drive(
     solver: Solver,
     problem: Problem,
     rng: np.random.Generator,
-    budget: Budget | None = None,
+    limits: Limits | None = None,
     plan: TracePlan | None = None,
     *,
     observer: Observer | None = None,
     metric: Metric | None = None,
-    clock: Callable[[], float] = time.perf_counter,
-    cpu_clock: Callable[[], float] = time.process_time,
+    clock: Callable[[], float] = perf_counter,
+    cpu_clock: Callable[[], float] = process_time,
 ) -> Outcome:
-    """Run ``solver`` on ``problem`` until it is done or ``budget`` is spent.
+    """Run ``solver`` on ``problem`` until it is done or one of ``limits`` is reached.
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ def drive(
     PluginError : the generator yields something that is no :class:`Iterate`, or nothing at all.
     Whatever the solver raises passes through.
     """
-    return _Drive(solver, problem, budget or Budget(), plan, observer, metric, clock, cpu_clock).run(rng)
+    return _Drive(solver, problem, limits or Limits(), plan, observer, metric, clock, cpu_clock).run(rng)
 
 
 class _Drive:
@@ -83,26 +85,27 @@ class _Drive:
         self,
         solver: Solver,
         problem: Problem,
-        budget: Budget,
+        limits: Limits,
         plan: TracePlan | None,
         observer: Observer | None,
         metric: Metric | None,
         clock: Callable[[], float],
         cpu_clock: Callable[[], float],
     ) -> None:
-        self.solver, self.problem, self.budget, self.plan = solver, problem, budget, plan
+        self.solver, self.problem, self.limits, self.plan = solver, problem, limits, plan
         self.observer, self.metric, self.clock, self.cpu_clock = observer, metric, clock, cpu_clock
         self.trace: list[TracePoint] = []
         self.point_seconds = plan.first_seconds if plan else _NEVER
         self.point_evaluations = float(plan.first_evaluations) if plan else _NEVER
-        self.last_gap: float | None = None
+        self.reached = False  # the target, by the certificate of the last trace point
         self.host_cpu = 0.0
 
     def run(self, rng: np.random.Generator) -> Outcome:
         solver, counter, clock = self.solver, self.problem.kernel.counter, self.clock
-        iteration_limit = self.budget.iterations if self.budget.iterations is not None else _NEVER
+        iteration_limit = self.limits.iterations if self.limits.iterations is not None else _NEVER
         due_seconds, due_evaluations = self._due()
-        seconds, yields, reason, last = 0.0, 0, "", None
+        seconds, yields, last = 0.0, 0, None
+        stopped: StoppedBy | None = None
         cpu_began = self.cpu_clock()
         began = clock()
         iterates = solver.iterates(self.problem, rng)
@@ -113,6 +116,7 @@ class _Drive:
                     last = advance()
                 except StopIteration:
                     seconds += clock() - began
+                    stopped = StoppedBy.EXHAUSTED
                     break
                 seconds += clock() - began
                 yields += 1
@@ -121,10 +125,11 @@ class _Drive:
                         f"solver '{solver.name}' yielded {type(last).__name__}; a solver yields harness.Iterate."
                     )
                 if last.done:
+                    stopped = StoppedBy.SOLVER
                     break
                 if seconds >= due_seconds or counter.evaluations >= due_evaluations or yields >= iteration_limit:
-                    reason = self._slow_path(last, seconds, yields)
-                    if reason:
+                    stopped = self._slow_path(last, seconds, yields)
+                    if stopped is not None:
                         break
                     due_seconds, due_evaluations = self._due()
                 began = clock()
@@ -134,7 +139,8 @@ class _Drive:
                     f"solver '{solver.name}' ended without yielding a model; it must yield at least one Iterate."
                 )
             # copied before the generator is closed: its arrays are its own, and it may clear them
-            return self._outcome(last, reason, seconds, cpu_seconds, yields)
+            assert stopped is not None
+            return self._outcome(last, stopped, seconds, cpu_seconds, yields)
         finally:
             close = getattr(iterates, "close", None)
             if close is not None:
@@ -142,14 +148,14 @@ class _Drive:
 
     def _due(self) -> tuple[float, float]:
         """Return the seconds and evaluations at which the host must look again."""
-        seconds, evaluations = self.budget.seconds, self.budget.kernel_evaluations
+        seconds, evaluations = self.limits.seconds, self.limits.kernel_evaluations
         return (
             min(self.point_seconds, _NEVER if seconds is None else seconds),
             min(self.point_evaluations, _NEVER if evaluations is None else evaluations),
         )
 
-    def _slow_path(self, last: Iterate, seconds: float, yields: int) -> str:
-        """Take the trace points that are due; return why to stop, or an empty string."""
+    def _slow_path(self, last: Iterate, seconds: float, yields: int) -> StoppedBy | None:
+        """Take the trace points that are due; return what stops the run, if anything does."""
         cpu_began = self.cpu_clock()
         evaluations = self.problem.kernel.counter.evaluations
         if self.plan is not None:
@@ -158,64 +164,96 @@ class _Drive:
                 self._take(last, seconds, yields, series)
                 self.point_seconds = self.plan.next_seconds(seconds)
                 self.point_evaluations = self.plan.next_evaluations(evaluations)
-        reason = self._spent(seconds, evaluations, yields)
+        stopped = self._spent(seconds, evaluations, yields)
         self.host_cpu += self.cpu_clock() - cpu_began
-        return reason
+        return stopped
 
-    def _spent(self, seconds: float, evaluations: int, yields: int) -> str:
-        budget = self.budget
-        if budget.seconds is not None and seconds >= budget.seconds:
-            return f"stopped at the time limit of {budget.seconds:g} s"
-        if budget.kernel_evaluations is not None and evaluations >= budget.kernel_evaluations:
-            return f"stopped at the budget of {budget.kernel_evaluations} kernel evaluations"
-        if budget.iterations is not None and yields >= budget.iterations:
-            return f"stopped at the budget of {budget.iterations} iterations"
-        if budget.target_gap is not None and self.last_gap is not None and self.last_gap <= budget.target_gap:
-            return "target"
-        return ""
+    def _spent(self, seconds: float, evaluations: int, yields: int) -> StoppedBy | None:
+        limits = self.limits
+        if limits.seconds is not None and seconds >= limits.seconds:
+            return StoppedBy.TIME
+        if limits.kernel_evaluations is not None and evaluations >= limits.kernel_evaluations:
+            return StoppedBy.KERNEL_EVALUATIONS
+        if limits.iterations is not None and yields >= limits.iterations:
+            return StoppedBy.ITERATIONS
+        if limits.target_gap is not None and self.reached:
+            return StoppedBy.TARGET
+        return None
 
     def _take(self, iterate: Iterate, seconds: float, yields: int, series: str) -> None:
         assert self.plan is not None
-        step = iterate.step if iterate.step is not None else yields
         point = trace_point(
             self.problem,
             iterate,
             seconds=seconds,
-            iteration=step,
+            iteration=self._whole(iterate, "step", yields),
             reason=series,
             plan=self.plan,
             observable=self.solver.observable,
             metric=self.metric,
+            target=self.limits.target_gap,
         )
-        self.last_gap = point.relative_gap
+        self.reached = point.reached
         self.trace.append(point)
         if self.observer is not None:
             self.observer(point)
 
-    def _outcome(self, last: Iterate, reason: str, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
-        reached = reason == "target"
-        limit = self.budget.seconds
-        if not reason and limit is not None and seconds > limit:
-            reason = f"finished, but after the time limit of {limit:g} s"
-        status = "ok" if not reason or reached else "budget"
-        if reached:
-            reason = f"stopped by the host at the target gap of {self.budget.target_gap:g}"
+    def _whole(self, iterate: Iterate, name: str, otherwise: Any) -> Any:
+        """Return a count that the solver tells; a ``PluginError`` if it is none."""
+        value = getattr(iterate, name)
+        if value is None:
+            return otherwise
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 0 <= value < 2**63:
+            shown = clean(repr(value))[:80]
+            raise PluginError(
+                f"solver '{self.solver.name}' yielded {name}={shown}; it must be a whole number from 0 to 2^63 - 1."
+            )
+        return int(value)
+
+    def _judged(self, last: Iterate, stopped: StoppedBy, seconds: float) -> tuple[Status, StoppedBy, str]:
+        """Return status, cause and reason of what ended the iterates."""
+        limits, evaluations = self.limits, self.problem.kernel.counter.evaluations
+        late = stopped in (StoppedBy.SOLVER, StoppedBy.EXHAUSTED)
+        if late and limits.seconds is not None and seconds > limits.seconds:
+            return Status.BUDGET, StoppedBy.TIME, f"finished, but after the time limit of {limits.seconds:g} s"
+        if late and limits.kernel_evaluations is not None and evaluations > limits.kernel_evaluations:
+            stopped = StoppedBy.KERNEL_EVALUATIONS
+            spent = f"{evaluations:,} of at most {limits.kernel_evaluations:,} kernel evaluations"
+            return Status.BUDGET, stopped, f"finished, but with {spent}: it yields too seldom to be stopped in time"
+        if stopped is StoppedBy.SOLVER:
+            return Status.OK, stopped, ""
+        if stopped is StoppedBy.EXHAUSTED:
+            evidence = dict(last.info).get("stopped", "its iterates ended and it did not say that it is done")
+            return Status.UNFINISHED, stopped, str(clean(evidence))
+        if stopped is StoppedBy.TARGET:
+            return Status.OK, stopped, f"stopped by the host at the target gap of {limits.target_gap:g}"
+        if stopped is StoppedBy.TIME:
+            return Status.BUDGET, stopped, f"stopped at the time limit of {limits.seconds:g} s"
+        if stopped is StoppedBy.ITERATIONS:
+            return Status.BUDGET, stopped, f"stopped at the budget of {limits.iterations} iterations"
+        allowed = limits.kernel_evaluations or 0
+        over = f", at {evaluations:,}: the first yield beyond it" if evaluations > allowed else ""
+        return Status.BUDGET, stopped, f"stopped at the budget of {allowed:,} kernel evaluations{over}"
+
+    def _outcome(self, last: Iterate, stopped: StoppedBy, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
+        status, stopped, reason = self._judged(last, stopped, seconds)
         coef = None if last.dual_coef is None else np.array(last.dual_coef)
         weights = None if last.weights is None else np.array(last.weights)
         if coef is None and weights is None:
             raise InvalidModel(f"solver '{self.solver.name}' ended with neither dual_coef nor weights; one is needed.")
         return Outcome(
             status=status,
+            stopped_by=stopped,
             reason=reason,
             seconds=seconds,
             cpu_seconds=cpu_seconds,
             yields=yields,
-            iterations=last.step if last.step is not None else yields,
+            iterations=self._whole(last, "step", yields),
             dual_coef=coef,
             intercept=last.intercept,
             weights=weights,
-            core_set=last.core_set,
+            working_set=self._whole(last, "working_set", None),
             claimed_done=bool(last.done),
-            info=plain(last.info),
+            info=claims(last.info),
             trace=self.trace,
         )

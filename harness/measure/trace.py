@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.problems.problem import Problem
+from harness.problems.problem import FEASIBLE, Certificate, Problem
+from harness.run.record import clean
 
 if TYPE_CHECKING:
     from harness.solver import Iterate
 
     Metric = Callable[[Any, float], float | None]
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
 FIGURES = ("primal", "dual", "relative_gap", "kkt_violation", "margin_lower", "margin_upper", "epsilon")
@@ -27,6 +29,8 @@ class TracePoint:
 
     seconds : inside the solver so far; certificates are outside the clock
     reason : which series made the point due, ``seconds`` or ``kernel_evaluations`` (``end``: the last iterate)
+    model : (coefficients, intercept), copied, where somebody else is to certify it, see `TracePlan`
+    reached : the target, by the certificate
     """
 
     seconds: float
@@ -43,10 +47,13 @@ class TracePoint:
     epsilon: float | None = None
     test_accuracy: float | None = None
     info: dict[str, Any] = field(default_factory=dict)
+    model: tuple[Vector, float] | None = field(default=None, repr=False, compare=False)
+    reached: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the point without its empty figures."""
-        return {name: value for name, value in asdict(self).items() if value is not None and value != {}}
+        """Return the point without its empty figures, its model, and whether it reached the target."""
+        found = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("model", "reached")}
+        return {name: value for name, value in found.items() if value is not None and value != {}}
 
 
 @dataclass(frozen=True)
@@ -55,12 +62,14 @@ class TracePlan:
 
     per_decade : points per factor of ten, of seconds from ``first_seconds`` and of evaluations from ``first_evaluations``
     certificate_values : kernel values one mid-run certificate may cost the host; above: cheap figures only
+    deferred : keep the models, for a process that never ran the solver to certify; at once only where a target needs it
     """
 
     per_decade: int = 5
     first_seconds: float = 1e-3
     first_evaluations: int = 1000
     certificate_values: int = 20_000_000
+    deferred: bool = False
 
     def next_seconds(self, seconds: float) -> float:
         """Return the first point of the series of seconds after ``seconds``."""
@@ -88,36 +97,46 @@ def trace_point(
     plan: TracePlan,
     observable: bool = True,
     metric: Metric | None = None,
+    target: float | None = None,
 ) -> TracePoint:
     """Measure an iterate: with its certificate where what that costs is allowed, else what is cheap."""
     evaluations = problem.kernel.counter.evaluations if observable else None
-    info = plain(iterate.info)
+    info = claims(iterate.info)
     if iterate.dual_coef is None:
         return TracePoint(seconds, evaluations, iteration, reason, info=info)
-    coef = np.array(iterate.dual_coef, dtype=np.float64)
+    coef, intercept = np.array(iterate.dual_coef, dtype=np.float64), float(iterate.intercept)
     support = int(np.count_nonzero(coef))
-    figures: dict[str, Any] = {}
-    if (
-        coef.shape == (problem.n,)
-        and np.isfinite(coef).all()
-        and problem.certificate_cost(support) <= plan.certificate_values
-    ):
-        found = problem.certify(coef, iterate.intercept)
-        figures = {name: getattr(found, name) for name in FIGURES}
-        if metric is not None:
-            figures["test_accuracy"] = metric(coef, iterate.intercept)
-    return TracePoint(seconds, evaluations, iteration, reason, support, **figures, info=info)
+    point = TracePoint(seconds, evaluations, iteration, reason, support, info=info)
+    if coef.shape != (problem.n,) or not np.isfinite(coef).all() or not math.isfinite(intercept):
+        return point
+    if problem.certificate_cost(support) > plan.certificate_values:
+        return point
+    if plan.deferred:
+        point = replace(point, model=(coef, intercept))
+        if target is None:
+            return point
+    figures, reached = certified_figures(problem, coef, intercept, None if plan.deferred else metric, target)
+    return replace(point, reached=reached) if plan.deferred else replace(point, **figures, reached=reached)
 
 
-def plain(info: Any) -> dict[str, Any]:
-    """Return a solver's info with numpy scalars turned into Python's, so that it can be written as JSON."""
-    result: dict[str, Any] = {}
-    for name, value in dict(info).items():
-        if isinstance(value, np.generic):
-            value = value.item()
-        elif isinstance(value, np.ndarray):
-            value = value.tolist()
-        if isinstance(value, float) and not math.isfinite(value):
-            value = repr(value)
-        result[str(name)] = value if isinstance(value, (int, float, str, bool, list, type(None))) else repr(value)
-    return result
+def certified_figures(
+    problem: Problem, coef: Vector, intercept: float, metric: Metric | None = None, target: float | None = None
+) -> tuple[dict[str, Any], bool]:
+    """Return the figures of a trace point's certificate, uncounted, and whether it meets the target."""
+    found = problem.certify(coef, intercept)
+    if (found.feasibility_violation or 0.0) > FEASIBLE:  # a gap of infeasible coefficients bounds nothing
+        found = Certificate(feasibility_violation=found.feasibility_violation)
+    figures: dict[str, Any] = {name: getattr(found, name) for name in FIGURES}
+    if metric is not None:
+        figures["test_accuracy"] = metric(coef, intercept)
+    return figures, target is not None and found.meets(target)
+
+
+def claims(info: Any) -> dict[str, Any]:
+    """Return a solver's own figures as JSON data; infinity and NaN are told in words, they may be what it has to say."""
+    told = {
+        name: repr(float(value)) if isinstance(value, (float, np.floating)) and not math.isfinite(value) else value
+        for name, value in dict(info).items()
+    }
+    found: dict[str, Any] = clean(told)
+    return found

@@ -17,7 +17,7 @@ from harness import parameters
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems.dual import DualForm
-from harness.problems.problem import AT_BOUND, Certificate, Problem
+from harness.problems.problem import AT_BOUND, Certificate, Problem, immutable
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -50,8 +50,7 @@ class CSVC(Problem):
                 for label in (-1.0, 1.0):
                     members = self.targets == label
                     upper[members] *= self.n / (2.0 * max(1, members.sum()))
-        self.upper: Vector = np.array(upper, dtype=np.float64)
-        self.upper.flags.writeable = False
+        self.upper: Vector = immutable(upper)
 
     @property
     def C(self) -> float:

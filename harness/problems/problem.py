@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import zlib
+from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
+FEASIBLE = 1e-6  # violation of the constraints, relative to their scale, up to which a model is accepted
 AT_BOUND = 1e-9  # a coefficient this close to its bound, relative to its range, counts as at the bound
 TOUCHING = 1e-15  # |w|^2 below this part of the largest k(x, x) is rounding of w = 0
 
@@ -68,6 +70,10 @@ class Certificate:
             feasibility_violation=feasibility_violation,
         )
 
+    def meets(self, target: float) -> bool:
+        """Return whether the relative gap is surely at most ``target``."""
+        return self.relative_gap is not None and self.relative_gap <= target
+
     def as_dict(self) -> dict[str, float | None]:
         """Return the figures by name."""
         return asdict(self)
@@ -78,8 +84,22 @@ class NoParameters:
     """The ``parameter_class`` of a formulation without parameters."""
 
 
-class Problem(ABC):
-    """One training problem: points behind a counted kernel, targets, and a formulation.
+def immutable(values: Any) -> Vector:
+    """Return the values, (n,) float64, as an array over memory that no flag makes writable."""
+    return np.frombuffer(np.ascontiguousarray(values, dtype=np.float64).tobytes())
+
+
+class _Sealed(ABCMeta):
+    """Seals each instance when its constructors are done."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = super().__call__(*args, **kwargs)
+        made.__dict__["_sealed"] = True
+        return made
+
+
+class Problem(metaclass=_Sealed):
+    """One training problem: points behind a counted kernel, targets, and a formulation. It cannot be changed.
 
     Attributes
     ----------
@@ -97,11 +117,29 @@ class Problem(ABC):
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         self.kernel = kernel
-        self.targets: Vector = np.array(targets, dtype=np.float64)
-        self.targets.flags.writeable = False
-        if self.targets.shape != (kernel.n,):
-            raise ValueError(f"targets of shape {self.targets.shape} for a kernel over {kernel.n} points")
+        self.targets: Vector = immutable(targets)
+        if np.shape(targets) != (kernel.n,):
+            raise ValueError(f"targets of shape {np.shape(targets)} for a kernel over {kernel.n} points")
         self.settings = settings
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if "_sealed" in self.__dict__:
+            raise AttributeError(
+                f"a problem cannot be changed, and '{name}' was set; keep what you need in a variable of your own, "
+                "or state another problem."
+            )
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a problem cannot be changed, and '{name}' was deleted; leave it as it is.")
+
+    def contents(self) -> dict[str, str]:
+        """Return a checksum of all that makes this the problem it is, by name: two that agree state the same problem."""
+        found = {"kernel": f"{self.kernel.kernel!r} ridge={self.kernel.ridge!r}", "settings": repr(self.settings)}
+        for name, value in self.__dict__.items():
+            if isinstance(value, np.ndarray):
+                found[name] = f"{value.dtype.str}{value.shape} {zlib.crc32(np.ascontiguousarray(value).data):08x}"
+        return found
 
     @classmethod
     def build(cls, kernel: KernelOracle, targets: Any, values: Mapping[str, Any] | None = None) -> Self:
@@ -147,10 +185,14 @@ class Problem(ABC):
 
     def certify(self, dual_coef: Any, intercept: float) -> Certificate:
         """Compute the scores of all n points, uncounted, and return the certificate."""
+        return self.certified(dual_coef, intercept)[0]
+
+    def certified(self, dual_coef: Any, intercept: float) -> tuple[Certificate, Vector]:
+        """Return the certificate with the scores K dual_coef it was computed of, (n,)."""
         coef = np.asarray(dual_coef, dtype=np.float64)
         with self.kernel.uncounted():
             scores = self.kernel.expand(coef)
-        return self.certificate(coef, float(intercept), scores)
+        return self.certificate(coef, float(intercept), scores), scores
 
     def certificate_cost(self, support: int) -> int:
         """Return about how many kernel values the certificate of a model with ``support`` support vectors takes."""
@@ -161,7 +203,7 @@ class Problem(ABC):
         with self.kernel.uncounted():
             return float(self.kernel.diagonal().max())
 
-    def checked(self, dual_coef: Any, intercept: Any, *, tolerance: float = 1e-6) -> tuple[Vector, float]:
+    def checked(self, dual_coef: Any, intercept: Any, *, tolerance: float = FEASIBLE) -> tuple[Vector, float]:
         """Return the model as float64, or refuse it.
 
         Raises
@@ -169,11 +211,16 @@ class Problem(ABC):
         InvalidModel : wrong shape or type, NaN or infinity, or constraints violated by more than ``tolerance``.
         """
         try:
-            coef = np.array(dual_coef, dtype=np.float64)
+            given = np.asarray(dual_coef)
+            if given.dtype.kind not in "biuf" or isinstance(intercept, (str, bytes)):
+                raise TypeError
+            coef = given.astype(np.float64)
             offset = float(intercept)
-        except (TypeError, ValueError):
-            kinds = f"{type(dual_coef).__name__} and {type(intercept).__name__}"
-            raise InvalidModel(f"dual_coef and intercept must be numbers, got {kinds}.") from None
+        except (TypeError, ValueError, OverflowError):
+            kind = getattr(dual_coef, "dtype", type(dual_coef).__name__)
+            raise InvalidModel(
+                f"dual_coef and intercept must be real numbers, got {kind} and {type(intercept).__name__}."
+            ) from None
         if coef.shape != (self.n,):
             raise InvalidModel(f"dual_coef has shape {coef.shape}; {self.name} over {self.n} points needs ({self.n},).")
         if not np.isfinite(coef).all():

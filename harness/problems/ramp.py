@@ -25,7 +25,7 @@ from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems.csvc import CSVCNoBias, CSVCParameters
 from harness.problems.dual import DualForm
-from harness.problems.problem import AT_BOUND, Certificate, Problem
+from harness.problems.problem import AT_BOUND, Certificate, Problem, immutable
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -177,11 +177,11 @@ class RampSubproblem(Problem):
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Vector, outliers: Mask) -> None:
         super().__init__(kernel, targets, settings)
         self.upper = upper
-        self.beta: Vector = np.where(outliers, upper, 0.0)
+        self.beta: Vector = immutable(np.where(outliers, upper, 0.0))
         self.constant = (1.0 - float(settings.s)) * float(self.beta.sum())
         shift = self.beta * self.targets
-        self.lower_bounds: Vector = np.minimum(0.0, upper * self.targets) - shift
-        self.upper_bounds: Vector = np.maximum(0.0, upper * self.targets) - shift
+        self.lower_bounds: Vector = immutable(np.minimum(0.0, upper * self.targets) - shift)
+        self.upper_bounds: Vector = immutable(np.maximum(0.0, upper * self.targets) - shift)
 
     def restrict(self, indices: Any) -> Problem:
         indices = np.asarray(indices, dtype=np.intp)

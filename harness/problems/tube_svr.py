@@ -36,7 +36,7 @@ from harness.kernels.plus_product import PlusProduct
 from harness.parameters import parameter
 from harness.problems.dual import DualForm, first_at_cap
 from harness.problems.hulls import ReducedHull, ReducedHullParameters
-from harness.problems.problem import TOUCHING, Certificate, Problem
+from harness.problems.problem import TOUCHING, Certificate, Problem, immutable
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -115,7 +115,7 @@ class TubeSVR(Problem):
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, *, origin: float | None = None) -> None:
         self.origin = float(np.mean(np.asarray(targets, dtype=np.float64))) if origin is None else origin
-        self.shifts: Vector = np.array(targets, dtype=np.float64) - self.origin
+        self.shifts: Vector = immutable(np.asarray(targets, dtype=np.float64) - self.origin)
         super().__init__(PlusProduct(kernel, self.shifts), targets, settings)
         self._plain = kernel
         least = 1.0 / self.n
@@ -207,7 +207,7 @@ class TubeSVR(Problem):
         hull = self.composed()
         with self.kernel.uncounted():  # from the solver's own diagonal where it has asked for one
             further = (np.abs(self.shifts) + self.epsilon) ** 2 - self.shifts**2
-            hull.largest = float((self.kernel.diagonal() + further).max())
+            vars(hull)["largest"] = float((self.kernel.diagonal() + further).max())
         found = hull.certificate(self.weights(dual_coef, intercept, scores), intercept, both)
         return replace(found, feasibility_violation=self.feasibility_violation(dual_coef))
 

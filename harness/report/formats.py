@@ -90,7 +90,7 @@ def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record]) -> st
 
 def json_text(records: Sequence[Any]) -> str:
     """Return a JSON list, one item a line; what JSON has no word for (NaN, infinity) is null."""
-    from harness.run.store import clean
+    from harness.run.record import clean
 
     items = [json.dumps(clean(record), allow_nan=False, ensure_ascii=False) for record in records]
     return "[\n" + ",\n".join(items) + "\n]\n" if items else "[]\n"
@@ -131,7 +131,7 @@ def _typed(values: list[Any]) -> Any:
 
 def _flat(records: Sequence[Record]) -> tuple[list[str], list[list[Any]]]:
     """Return the names of all fields, and each record's values, what is nested as JSON text."""
-    from harness.run.store import COLUMNS, clean
+    from harness.run.record import COLUMNS, clean
 
     names = [*COLUMNS, *dict.fromkeys(name for record in records for name in record if name not in COLUMNS)]
     lines = []

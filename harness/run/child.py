@@ -9,19 +9,32 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import faulthandler
+import fcntl
 import os
 import resource
 import select
 import selectors
 import signal
 import sys
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import Any
 
 from harness.measure.machine import status_bytes
-from harness.run.channel import LineReader, send
+from harness.run.messages import (
+    SECRET_BYTES,
+    BrokenStream,
+    Compiling,
+    Fitted,
+    Fitting,
+    Message,
+    Point,
+    Reader,
+    Warm,
+    send,
+)
+from harness.run.record import Limits
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -30,7 +43,7 @@ _GRACE_SECONDS = 0.7  # a solver that yields is stopped by the host at its limit
 _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
 _WARM_UP_SECONDS = 60.0  # without a time limit
 _COMPILE_SECONDS = 300.0
-_HOST_SECONDS = 1800.0  # the host's own certificate
+_PIPE = 200  # a descriptor above those that a solver's stray writes and double closes hit
 _OUTPUT_KEPT = 4000
 OUTPUT_LIMIT = 1_000_000
 
@@ -39,9 +52,10 @@ OUTPUT_LIMIT = 1_000_000
 class Watch:
     """What the parent saw of a child."""
 
-    record: dict[str, Any] | None = None
-    fitted: dict[str, Any] | None = None
-    points: list[dict[str, Any]] = field(default_factory=list)
+    fitted: Fitted | None = None
+    fit_seconds: float = 0.0  # between the messages before and after the fit, compilation taken off
+    cpu_seconds: float = 0.0  # of the whole child, as the system accounts for it
+    points: list[Point] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
     phase: str = "warm-up"
     phase_began: float = 0.0
@@ -53,7 +67,8 @@ class Watch:
     output_tail: bytes = b""
     output_bytes: int = 0
     peak_rss: int = 0
-    killed_for: str = ""
+    killed_for: str = ""  # timeout, memory, stream
+    broken: str = ""  # what is wrong with what it wrote to the host's pipe
     exit_status: int = 0
     left_behind: int = 0
 
@@ -64,36 +79,49 @@ class Watch:
         return self.output_head.decode(errors="replace") + cut + self.output_tail.decode(errors="replace")
 
 
-def fork(body: Callable[[Callable[[dict[str, Any]], None]], None]) -> tuple[int, int, int]:
-    """Fork a child that runs ``body(emit)``; return its pid, its message pipe and its output pipe."""
+@dataclass(frozen=True)
+class Child:
+    """A forked process: its pid, the reading ends of its pipes, and the secret its messages begin with."""
+
+    pid: int
+    messages: int
+    output: int
+    secret: bytes
+
+
+def fork(body: Callable[[Callable[[Message], None]], None], *, hidden: tuple[int, ...] = ()) -> Child:
+    """Fork a child that runs ``body(emit)``; ``hidden`` : descriptors it does not get, those that lead to the driver."""
     messages_out, messages_in = os.pipe()
     output_out, output_in = os.pipe()
+    secret = os.urandom(SECRET_BYTES)
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
     if pid:
         os.close(messages_in)
         os.close(output_in)
-        return pid, messages_out, output_out
+        return Child(pid, messages_out, output_out, secret)
     status = 1
     try:
         os.setsid()
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        os.close(messages_out)
-        os.close(output_out)
+        for fd in (messages_out, output_out, *hidden):
+            os.close(fd)
         with open(os.devnull, "rb") as nothing:
             os.dup2(nothing.fileno(), 0)
         os.dup2(output_in, 1)
         os.dup2(output_in, 2)
-        os.set_inheritable(messages_in, False)
+        os.close(output_in)
+        pipe = fcntl.fcntl(messages_in, fcntl.F_DUPFD_CLOEXEC, _PIPE)
+        os.close(messages_in)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         faulthandler.enable(file=2)
-        body(lambda message: send(messages_in, message))
+        body(lambda message: send(pipe, message, secret))
         status = 0
     except BaseException as error:
         with contextlib.suppress(OSError):
-            os.write(2, f"{type(error).__name__}: {error}\n".encode())
+            os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
     finally:
         os._exit(status)
 
@@ -119,27 +147,21 @@ def limit_memory(limit: int | None) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (bound if hard == resource.RLIM_INFINITY else min(bound, hard), hard))
 
 
-def watch(
-    pid: int,
-    messages: int,
-    output: int,
-    *,
-    time_limit: float | None,
-    memory_limit: int | None,
-    control: int,
-) -> Watch:
+def watch(child: Child, limits: Limits, *, control: int, largest: int) -> Watch:
     """Wait for a child, enforcing its limits; kill it and what it left behind; return what was seen.
 
     control : descriptor of the driver's socket; the child dies when the driver is gone
+    largest : bytes of arrays a message of it may have
     """
-    seen = Watch(phase_began=time.monotonic())
-    reader = LineReader(messages)
+    pid, output = child.pid, child.output
+    seen = Watch(phase_began=monotonic())
+    reader = Reader(child.messages, child.secret, largest=largest)
     with selectors.DefaultSelector() as selector:
-        for fd in (messages, output, control):
+        for fd in (child.messages, output, control):
             selector.register(fd, selectors.EVENT_READ)
-        while not reader.closed:
+        while not reader.closed and not seen.killed_for and seen.fitted is None:
             for ready, _ in selector.select(_POLL_SECONDS):
-                if ready.fd == messages:
+                if ready.fd == child.messages:
                     _take(seen, reader)
                 elif ready.fd == output:
                     if not _drain(seen, output):
@@ -147,11 +169,9 @@ def watch(
                 else:
                     _exit_if_alone(control, pid)
                     selector.unregister(control)  # the next request waits until this run is over
-            if not seen.killed_for:
-                seen.killed_for = _excess(seen, pid, time_limit, memory_limit)
-                if seen.killed_for:
-                    break
-    seen.exit_status = _end(pid, gently=bool(seen.killed_for), finished=reader.closed)
+            if not seen.killed_for and seen.fitted is None:
+                seen.killed_for = _excess(seen, pid, limits)
+    seen.exit_status, seen.cpu_seconds = _end(pid, gently=bool(seen.killed_for), finished=not seen.killed_for)
     left_behind = _reap_orphans()
     _signal_group(pid, signal.SIGKILL)
     if not seen.killed_for and os.waitstatus_to_exitcode(seen.exit_status) == 0:
@@ -159,16 +179,20 @@ def watch(
     os.set_blocking(output, False)
     while _drain(seen, output):
         continue
-    if not reader.closed:
+    os.set_blocking(child.messages, False)
+    if not reader.closed and seen.fitted is None:
         _take(seen, reader)
-    os.close(messages)
+    os.close(child.messages)
     os.close(output)
     return seen
 
 
-def _take(seen: Watch, reader: LineReader) -> None:
-    for message in reader.read():
-        _note(seen, message)
+def _take(seen: Watch, reader: Reader) -> None:
+    try:
+        for message in reader.read():
+            _note(seen, message)
+    except BrokenStream as error:
+        seen.killed_for, seen.broken = "stream", str(error)
 
 
 def _exit_if_alone(control: int, pid: int) -> None:
@@ -179,42 +203,38 @@ def _exit_if_alone(control: int, pid: int) -> None:
         os._exit(1)
 
 
-def _note(seen: Watch, message: dict[str, Any]) -> None:
-    event = message.get("event")
-    if event == "compile":
-        seen.compiling += 1 if message["on"] else -1
-        if message["on"] and seen.compiling == 1:
-            seen.compile_began = time.monotonic()
+def _note(seen: Watch, message: Message) -> None:
+    if isinstance(message, Compiling):
+        seen.compiling += 1 if message.on else -1
+        if message.on and seen.compiling == 1:
+            seen.compile_began = monotonic()
         elif seen.compiling == 0:
-            seen.compile_spent += time.monotonic() - seen.compile_began
-    elif event == "warm":
-        seen.warm_up_seconds = message["seconds"]
-    elif event == "fit":
-        seen.phase, seen.phase_began, seen.compile_spent = "fit", time.monotonic(), 0.0
-    elif event == "point":
-        seen.points.append(message["point"])
-        seen.host_seconds = message["host_seconds"]
-    elif event == "fitted":
-        seen.phase, seen.phase_began, seen.fitted = "certificate", time.monotonic(), message["record"]
-    elif event == "record":
-        seen.record = message["record"]
+            seen.compile_spent += monotonic() - seen.compile_began
+    elif isinstance(message, Warm):
+        seen.warm_up_seconds = float(message.seconds)
+    elif isinstance(message, Fitting):
+        seen.phase, seen.phase_began, seen.compile_spent = "fit", monotonic(), 0.0
+    elif isinstance(message, Point):
+        seen.points.append(message)
+        seen.host_seconds = float(message.host_seconds)
+    elif isinstance(message, Fitted):
+        seen.fit_seconds = monotonic() - seen.phase_began - seen.compile_spent
+        seen.fitted = message
 
 
-def _excess(seen: Watch, pid: int, time_limit: float | None, memory_limit: int | None) -> str:
-    """Return ``timeout``, ``memory`` or ``host`` if a limit is passed, else an empty string."""
-    elapsed = time.monotonic() - seen.phase_began
-    if seen.phase == "certificate":
-        return "host" if elapsed > _HOST_SECONDS else ""
-    compiled = seen.compile_spent + (time.monotonic() - seen.compile_began if seen.compiling else 0.0)
+def _excess(seen: Watch, pid: int, limits: Limits) -> str:
+    """Return ``timeout`` or ``memory`` if a limit is passed, else an empty string."""
+    elapsed = monotonic() - seen.phase_began
+    compiled = seen.compile_spent + (monotonic() - seen.compile_began if seen.compiling else 0.0)
     if seen.phase == "warm-up":
-        if elapsed > warm_up_limit(time_limit) + _GRACE_SECONDS + min(compiled, _COMPILE_SECONDS):
+        if elapsed > warm_up_limit(limits.seconds) + _GRACE_SECONDS + min(compiled, _COMPILE_SECONDS):
             return "timeout"
-    elif time_limit is not None and elapsed > time_limit + _GRACE_SECONDS + seen.host_seconds + compiled:
+    elif limits.seconds is not None and elapsed > limits.seconds + _GRACE_SECONDS + seen.host_seconds + compiled:
         return "timeout"
-    if memory_limit is not None:
+    if limits.memory_bytes is not None:
         resident = _resident(pid)
         seen.peak_rss = max(seen.peak_rss, resident)
-        if resident > memory_limit:
+        if resident > limits.memory_bytes:
             return "memory"
     return ""
 
@@ -269,8 +289,8 @@ def _driver_gone(control: int) -> bool:
             return False
 
 
-def _end(pid: int, *, gently: bool = False, finished: bool = False) -> int:
-    """End a child; return its wait status. ``gently``: SIGTERM to its group first; ``finished``: it is exiting."""
+def _end(pid: int, *, gently: bool = False, finished: bool = False) -> tuple[int, float]:
+    """End a child; return its wait status and CPU seconds. ``gently``: SIGTERM to its group first; ``finished``: it is exiting."""
     if gently:
         _signal_group(pid, signal.SIGTERM)
     patience = _TERM_SECONDS if gently else 1.0 if finished else 0.0
@@ -281,7 +301,8 @@ def _end(pid: int, *, gently: bool = False, finished: bool = False) -> int:
                 os.kill(pid, signal.SIGKILL)
     finally:
         os.close(handle)
-    return os.waitpid(pid, 0)[1]
+    _, status, usage = os.wait4(pid, 0)
+    return status, usage.ru_utime + usage.ru_stime
 
 
 def _reap_orphans() -> int:

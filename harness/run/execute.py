@@ -1,44 +1,47 @@
-"""Carry out one run in this process: state the problem, warm up, drive, certify, score."""
+"""One run in the process of its solver: state the problem, warm up, drive. What it says are claims; see certify.py."""
 
 from __future__ import annotations
 
+import errno
 import resource
-import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import InvalidModel
+from harness.datasets.dataset import measured_sha256
+from harness.errors import DataError, InvalidModel
 from harness.kernels.checks import check_finite
 from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle
 from harness.kernels.ways import is_mapped
-from harness.measure.budget import Budget
 from harness.measure.compilation import CompilationWatch
-from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.drive import Outcome, drive
 from harness.measure.machine import load_average, now, reset_peak_memory, status_bytes
-from harness.measure.metrics import accuracy
-from harness.measure.trace import FIGURES, TracePlan, TracePoint
+from harness.measure.trace import TracePlan, TracePoint
 from harness.problems import FORMULATIONS
 from harness.problems.problem import Problem
+from harness.run.messages import Fitted, Fitting, Message, Model, Point
+from harness.run.record import Limits, Status, StoppedBy
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
     from harness.registry import Registry
-    from harness.run.study import Record, RunSpec
+    from harness.run.study import RunSpec
     from harness.solver import Solver
-
-    Emit = Callable[[dict[str, Any]], None]
-    MetricFunction = Callable[[Any, Any], float]
 
 _READ_INTO_MEMORY_BYTES = 2 << 30
 _WARM_UP_POINTS = 32
 _WARM_UP_YIELDS = 50
 _TRACEBACK_CHARACTERS = 2000
+_ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE})
+
+
+class DataChanged(DataError):
+    """Data changed between the plan and the run."""
 
 
 class Workbench:
@@ -50,15 +53,23 @@ class Workbench:
         self._engines: dict[tuple[str, str], Engine] = {}
 
     def dataset(self, spec: RunSpec) -> Dataset:
-        """Return the run's data; the last set is kept."""
-        if spec.data_key not in self._datasets:
-            cls = self.registry.datasets.get(spec.source)
-            if cls is None:
-                from harness.datasets import FileSource
+        """Return the run's data, the last set is kept.
 
-                cls = FileSource
+        Raises
+        ------
+        DataChanged : what is read now is not what the comparison was planned with.
+        """
+        cls = self.registry.source_class(spec.source)
+        if spec.data_key not in self._datasets:
             self._engines.clear()  # they are over the last set
-            self._datasets = {spec.data_key: in_memory(cls(**spec.source_parameters).load())}
+            self._datasets.clear()
+            loaded = in_memory(cls(**spec.source_parameters).load())
+            if spec.data_sha256 not in ("", measured_sha256(loaded)):
+                raise DataChanged(
+                    f"the data of '{spec.dataset}' are not what they were when the comparison was planned: their "
+                    "content has changed since; run the comparison again."
+                )
+            self._datasets[spec.data_key] = loaded
         return self._datasets[spec.data_key]
 
     def problem(self, spec: RunSpec) -> Problem:
@@ -79,7 +90,8 @@ class Workbench:
         """Return the configured solver, with the target gap as its own stopping parameter."""
         cls = self.registry.solver_class(f"{spec.plugin}/{spec.solver}")
         solver = cls(**spec.parameters)
-        return solver if spec.target_gap is None else solver.with_target_gap(spec.target_gap)
+        target = spec.limits.target_gap
+        return solver if target is None else solver.with_target_gap(target)
 
 
 def in_memory(dataset: Dataset) -> Dataset:
@@ -93,7 +105,7 @@ def in_memory(dataset: Dataset) -> Dataset:
 
 def layout(problem: Problem) -> str:
     """Return what decides which machine code a solver needs: formulation, kernel, dtype, sparse or dense."""
-    points = problem.kernel.points
+    points = problem.kernel.engine.source
     kind = "dense" if isinstance(points, np.ndarray) else "sparse"
     return f"{problem.name} {problem.kernel.kernel.name} {points.dtype} {kind}"
 
@@ -103,7 +115,7 @@ def warm_up(solver: Solver, problem: Problem) -> float:
 
     A fault of the solver shows in the measured run, not here.
     """
-    began = time.perf_counter()
+    began = perf_counter()
     half = _WARM_UP_POINTS // 2
     members = [np.flatnonzero(problem.targets == label)[:half] for label in np.unique(problem.targets)[:2]]
     if problem.task != "classification":
@@ -113,89 +125,118 @@ def warm_up(solver: Solver, problem: Problem) -> float:
             small = problem.restrict(np.sort(np.concatenate(members)))
             for each in solver.warm_ups():
                 if each.skip(small) is None:
-                    drive(each, small, np.random.default_rng(0), Budget(seconds=5.0, iterations=_WARM_UP_YIELDS))
+                    drive(each, small, np.random.default_rng(0), Limits(seconds=5.0, iterations=_WARM_UP_YIELDS))
     except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
-        return time.perf_counter() - began
-    return time.perf_counter() - began
+        return perf_counter() - began
+    return perf_counter() - began
 
 
 def measure(
-    spec: RunSpec,
-    solver: Solver,
-    problem: Problem,
-    dataset: Dataset,
-    emit: Emit,
-    *,
-    compilation: CompilationWatch,
-    metrics: Mapping[str, MetricFunction],
-) -> Record:
-    """Carry out the run and return what was measured; never raises for a fault of the solver.
+    spec: RunSpec, solver: Solver, problem: Problem, emit: Callable[[Message], None], *, compilation: CompilationWatch
+) -> Fitted:
+    """Drive the solver; return what its process has to say, with the model. Never raises for a fault of the solver.
 
-    metrics : those of the registry by name; ``spec.metrics`` says which are wanted
-    emit : called with ``{"event": "fit" | "point" | "fitted", ...}`` as the run goes on, outside the clock
+    emit : called with `Fitting` and every `Point` as the run goes on, outside the clock
     """
-    reason = solver.skip(problem)
-    if reason is not None:
-        return {"status": "skipped", "reason": reason, **now()}
-    rng = np.random.default_rng(spec.seed)
-    budget = Budget(spec.time_limit, spec.kernel_evaluation_limit, spec.iteration_limit, spec.target_gap)
-
-    def test_accuracy(coef: Any, intercept: float) -> float | None:
-        support = int(np.count_nonzero(coef))
-        if dataset.task != "classification" or len(dataset.y_test) * support > TracePlan.certificate_values:
-            return None
-        return (
-            accuracy(dataset.y_test, problem.scores_new(coef, intercept, dataset.x_test))
-            if len(dataset.y_test)
-            else None
-        )
-
-    record: Record = {"load_average": load_average()}
+    faults: list[str] = []
+    refused = _refusal(solver, problem, faults)
+    if refused is not None:
+        return Fitted({"status": Status.SKIPPED, "reason": refused, **now()})
+    claims: dict[str, Any] = {"load_average": load_average(), "faults": faults}
+    model: Model | None = None
+    before = _contents(problem)
     switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
     reset_peak_memory()
-    emit({"event": "fit"})
-    began, compiled = time.monotonic(), compilation.seconds
+    emit(Fitting())
+    began, compiled = monotonic(), compilation.seconds
+
+    def observe(point: TracePoint) -> None:
+        emit(Point(point.as_dict(), monotonic() - began - point.seconds, point.model and Model.of(*point.model)))
+
     try:
         outcome = drive(
             solver,
             problem,
-            rng,
-            budget,
-            TracePlan(),
-            observer=lambda point: emit(
-                {"event": "point", "point": point.as_dict(), "host_seconds": time.monotonic() - began - point.seconds}
-            ),
-            metric=test_accuracy,
+            np.random.default_rng(spec.seed),
+            spec.limits,
+            TracePlan(deferred=True),
+            observer=observe,
             clock=compilation.clock,
             cpu_clock=compilation.cpu_clock,
         )
-    except MemoryError as error:
-        record.update(status="memory", reason=f"out of memory: {str(error) or 'an allocation was refused'}")
-    except InvalidModel as error:
-        record.update(status="invalid", reason=str(error))
-    except SystemExit as error:
-        record.update(status="crashed", reason=f"the solver called sys.exit({error.code!r})")
-    except (Exception, KeyboardInterrupt) as error:
-        record.update(status="error", reason=_sentence(error), output=_tail(error))
-    else:
-        record.update(_costs(outcome, problem, solver))
-        record["trace"] = [point.as_dict() for point in outcome.trace]
-    record["compile_seconds"] = compilation.seconds - compiled
-    record["involuntary_switches"] = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
-    record["peak_rss_bytes"] = status_bytes("VmHWM")
-    record.update(now())
-    emit({"event": "fitted", "record": record})
-    if record["status"] in ("ok", "budget"):
-        record.update(_certified(outcome, solver, problem, dataset, {name: metrics[name] for name in spec.metrics}))
-        if spec.core_set_oracle and record.get("support_vectors"):
-            record["core_set"] = _core_set(outcome, problem, spec.core_set_oracle)
-    return record
+        claims.update(_costs(outcome, problem, solver))
+        model = _model(outcome, problem)
+    except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
+        claims.update(fault(error))
+    after = _contents(problem)
+    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    if changed:
+        reason = f"solver '{solver.name}' changed its problem: {', '.join(changed)} differ from what it was given"
+        claims.update(status=Status.INVALID, reason=reason)
+    claims["compile_seconds"] = compilation.seconds - compiled
+    claims["involuntary_switches"] = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
+    claims["peak_rss_bytes"] = status_bytes("VmHWM")
+    return Fitted({**claims, **now()}, model)
 
 
-def _costs(outcome: Outcome, problem: Problem, solver: Solver) -> Record:
+def _refusal(solver: Solver, problem: Problem, faults: list[str]) -> str | None:
+    """Return why the solver does not take the problem; a ``skip()`` that fails costs its own answer alone."""
+    try:
+        reason = solver.skip(problem)
+    except Exception as error:
+        faults.append(f"{solver.name}'s skip() raised {sentence(error)}; the run was carried out")
+        return None
+    return None if reason is None else str(reason)
+
+
+def fault(error: BaseException) -> dict[str, Any]:
+    """Return status, cause and reason of what a solver, or the machine under it, raised."""
+    found: dict[str, Any] = {"stopped_by": StoppedBy.FAULT, "output": tail(error)}
+    if isinstance(error, MemoryError):
+        return {
+            "status": Status.MEMORY,
+            "stopped_by": StoppedBy.MEMORY,
+            "reason": f"out of memory: {_text(error) or 'an allocation was refused'}",
+        }
+    if isinstance(error, InvalidModel):
+        return {"status": Status.INVALID, "stopped_by": StoppedBy.FAULT, "reason": _text(error)}
+    if isinstance(error, SystemExit):
+        return {**found, "status": Status.CRASHED, "reason": f"the solver called sys.exit({error.code!r})"}
+    if is_environment(error):
+        return {**found, "status": Status.ENVIRONMENT, "reason": f"the machine, not the solver: {sentence(error)}"}
+    return {**found, "status": Status.ERROR, "reason": sentence(error)}
+
+
+def is_environment(error: BaseException) -> bool:
+    """Return whether an exception, or one it came from, tells of the machine: disk full, too many open files."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, DataChanged) or (isinstance(seen, OSError) and seen.errno in _ENVIRONMENT):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
+
+
+def _contents(problem: Problem) -> dict[str, str]:
+    """Return checksums of all that the problem is; of the points a sum of their words: fast, and enough for a slip."""
+    points = problem.kernel.engine.source
+    found = problem.contents()
+    if not is_mapped(points):
+        arrays = [points] if isinstance(points, np.ndarray) else [points.data, points.indices, points.indptr]
+        found["points"] = " ".join(f"{int(_words(array).sum(dtype=np.uint64)):x}" for array in arrays)
+    return found
+
+
+def _words(array: Any) -> Any:
+    flat = np.ascontiguousarray(array).reshape(-1)
+    return flat.view(np.uint64) if flat.nbytes % 8 == 0 else flat.view(np.uint8)
+
+
+def _costs(outcome: Outcome, problem: Problem, solver: Solver) -> dict[str, Any]:
     counter = problem.kernel.counter
     return {
         "status": outcome.status,
+        "stopped_by": outcome.stopped_by,
         "reason": outcome.reason,
         "fit_seconds": outcome.seconds,
         "cpu_seconds": outcome.cpu_seconds,
@@ -204,87 +245,50 @@ def _costs(outcome: Outcome, problem: Problem, solver: Solver) -> Record:
         "cache_hits": counter.cache_hits if solver.observable else None,
         "oracle_calls": counter.oracle_calls,
         "oracle_kernel_evaluations": counter.oracle_evaluations,
+        "working_set_size": outcome.working_set,
         "claimed_done": outcome.claimed_done,
         "info": outcome.info,
     }
 
 
-def _certified(
-    outcome: Outcome, solver: Solver, problem: Problem, dataset: Dataset, metrics: Mapping[str, MetricFunction]
-) -> Record:
-    """Check, certify and score the last model; outside the clock, uncounted."""
-    if outcome.dual_coef is None:
-        return _scored_weights(outcome, problem, dataset, metrics)
-    try:
-        coef, intercept = problem.checked(outcome.dual_coef, outcome.intercept)
-    except InvalidModel as error:
-        return {"status": "invalid", "reason": f"solver '{solver.name}' returned an invalid model: {error}"}
-    with problem.kernel.uncounted():
-        scores = problem.kernel.expand(coef)
-    if not np.isfinite(scores).all():
-        return {"status": "invalid", "reason": "f(x) is not finite at every training point; no certificate holds"}
-    certificate = problem.certificate(coef, intercept, scores)
-    support = int(np.count_nonzero(coef))
-    record: Record = {**certificate.as_dict(), "support_vectors": support}
-    record["core_set_size"] = outcome.core_set if outcome.core_set is not None else support
-    if dataset.task == "classification":
-        plain_scores = scores - problem.kernel.ridge * coef  # the model's f has no ridge
-        record["train_accuracy"] = accuracy(dataset.y_train, plain_scores + intercept)
-    if len(dataset.y_test):
-        try:
-            test_scores = problem.scores_new(coef, intercept, dataset.x_test)
-        except InvalidModel as error:  # certified, and yet no function: tube-svr with sigma = 0
-            return {**record, "status": "invalid", "reason": str(error)}
-        if dataset.task == "classification":
-            record["test_accuracy"] = accuracy(dataset.y_test, test_scores)
-        record["metrics"] = {name: of(dataset.y_test, test_scores) for name, of in metrics.items()}
-    end = TracePoint(
-        outcome.seconds,
-        problem.kernel.counter.evaluations if solver.observable else None,
-        outcome.iterations,
-        "end",
-        support,
-        **{name: getattr(certificate, name) for name in FIGURES},
-        test_accuracy=record.get("test_accuracy"),
-    )
-    return {**record, "trace": [point.as_dict() for point in (*outcome.trace, end)]}
+def _model(outcome: Outcome, problem: Problem) -> Model:
+    """Return the model as numbers; the certifier looks at it again.
+
+    Raises
+    ------
+    InvalidModel : it is none of the problem's.
+    """
+    if outcome.dual_coef is not None:
+        return Model.of(*problem.checked(outcome.dual_coef, outcome.intercept))
+    weights, shape = np.asarray(outcome.weights), (problem.kernel.engine.source.shape[1],)
+    if weights.dtype.kind not in "biuf" or weights.shape != shape or not np.isfinite(weights).all():
+        raise InvalidModel(
+            f"weights have shape {weights.shape} and type {weights.dtype}, or are not finite; the data have {shape[0]} features"
+        )
+    intercept = float(outcome.intercept)
+    if not np.isfinite(intercept):
+        raise InvalidModel(f"the intercept is {intercept}; it must be finite.")
+    return Model(intercept, weights=weights.astype(np.float64))
 
 
-def _core_set(outcome: Outcome, problem: Problem, oracle: str) -> Record:
-    """Return the core-set certificate; an oracle that fails is its reason, never the run's end."""
-    try:
-        return core_set_certificate(problem, outcome.dual_coef, oracle).as_dict()
-    except Exception as error:
-        return CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {_sentence(error)}").as_dict()
-
-
-def _scored_weights(
-    outcome: Outcome, problem: Problem, dataset: Dataset, metrics: Mapping[str, MetricFunction]
-) -> Record:
-    """A linear model without dual coefficients: scores only, the dual side of the certificate is absent."""
-    weights = np.asarray(outcome.weights, dtype=np.float64)
-    shape = (problem.kernel.points.shape[1],)
-    if weights.shape != shape or not np.isfinite(weights).all() or not np.isfinite(outcome.intercept):
-        reason = f"weights have shape {weights.shape} or are not finite; the data have {shape[0]} features"
-        return {"status": "invalid", "reason": reason}
-    train = np.asarray(dataset.x_train @ weights) + outcome.intercept
-    test = np.asarray(dataset.x_test @ weights) + outcome.intercept
-    record: Record = {}
-    if dataset.task == "classification":
-        record["train_accuracy"] = accuracy(dataset.y_train, train)
-    if len(dataset.y_test):
-        if dataset.task == "classification":
-            record["test_accuracy"] = accuracy(dataset.y_test, test)
-        record["metrics"] = {name: of(dataset.y_test, test) for name, of in metrics.items()}
-    return record
-
-
-def _sentence(error: BaseException) -> str:
+def sentence(error: BaseException) -> str:
+    """Return type, first line and place of an exception."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
-    text = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {text[0] if text else ''}{where}"
+    return f"{type(error).__name__}: {_text(error)}{where}"
 
 
-def _tail(error: BaseException) -> str:
-    return "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]
+def _text(error: BaseException) -> str:
+    try:
+        lines = str(error).strip()[:_TRACEBACK_CHARACTERS].splitlines()
+    except BaseException as second:
+        return f"<its text raised {type(second).__name__}>"
+    return lines[0] if lines else ""
+
+
+def tail(error: BaseException) -> str:
+    """Return the end of an exception's traceback."""
+    try:
+        return "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]
+    except BaseException:
+        return ""

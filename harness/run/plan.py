@@ -104,11 +104,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
         "dataset": source.label,
         "source": source.name,
         "source_parameters": parameters.values_of(source),
-        "time_limit": study.time_limit,
-        "memory_limit": study.memory_limit,
-        "kernel_evaluation_limit": study.kernel_evaluation_limit,
-        "iteration_limit": study.iteration_limit,
-        "target_gap": study.target_gap,
+        "limits": study.limits,
         "threads": study.threads,
         "cache_mb": study.cache_mb,
         "plugin_paths": tuple(study.plugin_paths),
@@ -124,7 +120,8 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
                 "kernel": "",
                 "kernel_parameters": {},
             }
-            yield {**base, **nothing, "plugin": item.plugin, "solver": item.plugin, "broken_reason": item.reason}
+            who = {"plugin": item.plugin, "solver": item.solver or item.plugin}
+            yield {**base, **nothing, **who, "broken_reason": item.sentence}
             continue
         own = {
             **base,
@@ -143,14 +140,17 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
             for kernel_name, kernel_values in _kernels(study, registry, item, dataset):
                 for problem_values in _problem_grid(study, item, problem, dataset):
                     fits = dataset.task == problem.task
+                    metrics = applicable((*problem.metrics, *study.metrics), dataset.task)
+                    oracle = study.core_set_oracle if has_core_set(problem) else ""
                     yield {
                         **own,
                         "formulation": problem.name,
                         "problem_parameters": problem_values,
                         "kernel": kernel_name,
                         "kernel_parameters": kernel_values,
-                        "metrics": applicable((*problem.metrics, *study.metrics), dataset.task),
-                        "core_set_oracle": study.core_set_oracle if has_core_set(problem) else "",
+                        "metrics": metrics,
+                        "core_set_oracle": oracle,
+                        "trusted": registry.owners(kernel_name, source.name, metrics, oracle),
                         "skip_reason": "" if fits else mismatch(problem, source, dataset.task),
                     }
 

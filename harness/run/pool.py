@@ -1,4 +1,4 @@
-"""The driver's side of the warm workers: start them, send runs, notice when one dies."""
+"""The driver's side of the warm processes: start them, send runs, have their models certified, notice when one dies."""
 
 from __future__ import annotations
 
@@ -13,39 +13,41 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections import OrderedDict
 from pathlib import Path
+from time import monotonic
 
 from harness.errors import UsageError
 from harness.measure.machine import now
-from harness.run.channel import LineReader, send
-from harness.run.study import Record, RunSpec
+from harness.run.messages import BrokenStream, Certified, Certify, Ended, Message, Reader, Run, send
+from harness.run.record import MEASURED, Record, Status, StoppedBy, checked
+from harness.run.study import RunSpec
 
 _LIVE_WORKERS = 6  # idle ones hold their data: the least recently used is closed
 _START_SECONDS = 300.0  # importing plugins and loading data
-_AFTER_LIMIT_SECONDS = 2400.0  # compilation and the host's certificate, beyond the time limit
+_COMPILE_SECONDS = 600.0  # beyond the time limit
+_CERTIFY_SECONDS = 1800.0
 _CLOSE_SECONDS = 1.5
 _NUMBA_CACHES_KEPT = 8
 
 
 class WorkerDied(Exception):
-    """The worker process itself ended; the run it had is lost and may be sent again."""
+    """The process itself ended; the request it had is lost and may be sent again."""
 
 
-class WorkerProcess:
-    """One warm worker and the socket to it."""
+class _Process:
+    """A warm process of the host's, and the socket to it."""
 
-    def __init__(self, spec: RunSpec, cores: list[int] | None, numba_cache: Path) -> None:
+    def __init__(self, module: str, threads: int, cores: list[int] | None, numba_cache: Path) -> None:
         ours, theirs = socket.socketpair()
         self.socket = ours
         self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in close()
         with theirs:
             theirs.set_inheritable(True)
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "harness.run.worker", str(theirs.fileno())],
+                [sys.executable, "-P", "-m", module, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
-                env=_environment(spec.threads, numba_cache),
+                env=_environment(threads, numba_cache),
                 stdin=subprocess.DEVNULL,
                 stdout=self.errors,
                 stderr=self.errors,
@@ -53,33 +55,34 @@ class WorkerProcess:
             )
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
-        self.reader = LineReader(ours.fileno())
+        self.reader = Reader(ours.fileno())
 
-    def run(self, spec: RunSpec, stop: threading.Event) -> Record:
-        """Send a run and wait for its record.
+    def ask(self, message: Message, stop: threading.Event, limit: float) -> Message:
+        """Send a request and wait, at most ``limit`` seconds, for the answer.
 
         Raises
         ------
-        WorkerDied : the worker ended before it answered, or had to be killed.
+        WorkerDied : the process ended before it answered, said what is no message, or had to be killed.
         """
         try:
-            send(self.socket.fileno(), {"spec": spec.as_dict()})
+            send(self.socket.fileno(), message)
         except OSError as error:
             raise WorkerDied(self._epitaph()) from error
-        limit = spec.time_limit if spec.time_limit is not None else float("inf")
-        deadline = time.monotonic() + _START_SECONDS + limit + _AFTER_LIMIT_SECONDS
+        deadline = monotonic() + limit
         with selectors.DefaultSelector() as selector:
             selector.register(self.socket, selectors.EVENT_READ)
             while not self.reader.closed:
                 if stop.is_set():
                     raise WorkerDied("stopped")
-                if time.monotonic() > deadline:
+                if monotonic() > deadline:
                     self.close()
-                    raise WorkerDied("the worker did not answer and was killed")
+                    raise WorkerDied("it did not answer and was killed")
                 if selector.select(0.2):
-                    for message in self.reader.read():
-                        if message.get("event") == "record":
-                            return dict(message["record"])
+                    try:
+                        for answer in self.reader.read():
+                            return answer
+                    except BrokenStream as error:
+                        raise WorkerDied(str(error)) from error
         raise WorkerDied(self._epitaph())
 
     def _epitaph(self) -> str:
@@ -90,10 +93,10 @@ class WorkerProcess:
         self.errors.seek(max(0, self.errors.tell() - 2000))
         lines = [line for line in self.errors.read().decode(errors="replace").splitlines() if line.strip()]
         how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-        return f"the worker process ended by {how}" + (f": {lines[-1].strip()}" if lines else "")
+        return f"it ended by {how}" + (f": {lines[-1].strip()}" if lines else "")
 
     def close(self) -> None:
-        """End the worker: it ends its child and what that started when the socket closes; SIGKILL if it does not."""
+        """End the process: it ends its child and what that started when the socket closes; SIGKILL if it does not."""
         self.socket.close()
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(_CLOSE_SECONDS)
@@ -104,36 +107,84 @@ class WorkerProcess:
 
 
 class Pool:
-    """The workers of one job slot, by solver."""
+    """The processes of one job slot: a worker for each solver, and one certifier."""
 
     def __init__(self, cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> None:
         self.cores, self.numba_cache, self.stop = cores, numba_cache, stop
-        self._workers: OrderedDict[str, WorkerProcess] = OrderedDict()
+        self._workers: OrderedDict[str, _Process] = OrderedDict()
+        self._certifier: _Process | None = None
 
     def run(self, spec: RunSpec) -> Record:
-        """Carry out a run; a worker that dies under it is replaced and the run sent once more."""
+        """Carry out a run and certify its model. A process that dies under it is replaced and asked once more."""
+        began = monotonic()
+        try:
+            ended = self._ended(spec)
+        except WorkerDied as error:
+            if self.stop.is_set():
+                raise
+            reason = f"the worker process failed twice: {error}"
+            return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, **now())
+        record, wrong = checked(ended.claims)
+        if (record.get("fit_seconds") or 0.0) > monotonic() - began:
+            wrong.append(f"its clock says {record['fit_seconds']:g} s, more than passed")
+        if wrong:
+            reason = f"the solver's process gave figures that cannot be: {'; '.join(wrong)}"
+            record.update(status=Status.INVALID, reason=reason)
+        if ended.model is not None or ended.points:
+            judge(record, self._certified(Certify(spec.as_dict(), ended.model, ended.points)), spec.limits.target_gap)
+        return record
+
+    def _ended(self, spec: RunSpec) -> Ended:
+        limit = spec.limits.seconds if spec.limits.seconds is not None else float("inf")
+        for attempt in range(2):
+            worker = self._worker(spec)
+            self._start_certifier(spec)
+            try:
+                answer = worker.ask(Run(spec.as_dict()), self.stop, _START_SECONDS + limit + _COMPILE_SECONDS)
+                if isinstance(answer, Ended):
+                    return answer
+                raise WorkerDied(f"it answered with {type(answer).__name__}")
+            except WorkerDied:
+                self._forget(spec)
+                if attempt or self.stop.is_set():
+                    raise
+        raise AssertionError
+
+    def _certified(self, request: Certify) -> Record:
+        """Return the certifier's figures; where it fails twice, why there are none."""
         reason = ""
         for _ in range(2):
-            worker = self._worker(spec)
+            self._start_certifier(RunSpec.from_dict(request.spec))
+            assert self._certifier is not None
             try:
-                return worker.run(spec, self.stop)
+                answer = self._certifier.ask(request, self.stop, _CERTIFY_SECONDS)
             except WorkerDied as error:
-                self._forget(spec)
+                self._certifier.close()
+                self._certifier = None
                 if self.stop.is_set():
                     raise
                 reason = str(error)
-        return {"status": "crashed", "reason": f"{reason} (twice)", **now()}
+                continue
+            if isinstance(answer, Certified):
+                return checked(answer.figures)[0]
+        return Record(status=Status.ERROR, reason=f"the host could not certify the model: {reason} (twice)")
 
-    def _worker(self, spec: RunSpec) -> WorkerProcess:
+    def _worker(self, spec: RunSpec) -> _Process:
         name = spec.worker
         if name in self._workers and self._workers[name].process.poll() is not None:
             self._forget(spec)
         if name not in self._workers:
             while len(self._workers) >= _LIVE_WORKERS:
                 self._workers.popitem(last=False)[1].close()
-            self._workers[name] = WorkerProcess(spec, self.cores, self.numba_cache)
+            self._workers[name] = _Process("harness.run.worker", spec.threads, self.cores, self.numba_cache)
         self._workers.move_to_end(name)
         return self._workers[name]
+
+    def _start_certifier(self, spec: RunSpec) -> None:
+        if self._certifier is None or self._certifier.process.poll() is not None:
+            if self._certifier is not None:
+                self._certifier.close()
+            self._certifier = _Process("harness.run.certify", spec.threads, self.cores, self.numba_cache)
 
     def _forget(self, spec: RunSpec) -> None:
         worker = self._workers.pop(spec.worker, None)
@@ -141,9 +192,44 @@ class Pool:
             worker.close()
 
     def close(self) -> None:
-        """End all workers."""
+        """End all processes."""
         while self._workers:
             self._workers.popitem()[1].close()
+        if self._certifier is not None:
+            self._certifier.close()
+            self._certifier = None
+
+
+def judge(record: Record, verdict: Record, target: float | None) -> None:
+    """Add the certifier's figures to a record; what they say of how the run ended outweighs what its solver says.
+
+    target : relative gap that was asked for, None: none
+    """
+    status, reason = verdict.pop("status", None), verdict.pop("reason", None)
+    trace, faults = verdict.pop("trace", None) or [], verdict.pop("faults", None) or []
+    if trace and trace[-1].get("reason") == "end":
+        known = {"seconds": "fit_seconds", "kernel_evaluations": "kernel_evaluations", "iteration": "iterations"}
+        trace[-1] |= {name: record[column] for name, column in known.items() if record.get(column) is not None}
+    sources = {**(record.get("sources") or {}), **(verdict.pop("sources", None) or {})}
+    record.update(verdict, trace=trace, faults=[*(record.get("faults") or []), *faults], sources=sources)
+    if record.status not in MEASURED:
+        return
+    if status is not None:
+        record.update(status=status, reason=reason)
+    elif target is not None:
+        _hold_to(record, target)
+
+
+def _hold_to(record: Record, target: float) -> None:
+    """Call a run `missed` whose certified gap is not at most the target."""
+    gap, rounding = record.get("relative_gap"), record.get("gap_rounding") or 0.0
+    if gap is not None and gap + rounding <= target:
+        return
+    told = record.get("undecidable") or (
+        "no gap can be certified" if gap is None else f"the certified relative gap is {gap:.2g}, above {target:g}"
+    )
+    before = f"; {record['reason']}" if record.get("reason") else ""
+    record.update(status=Status.MISSED, reason=f"the target was missed: {told}{before}")
 
 
 def _environment(threads: int, numba_cache: Path) -> dict[str, str]:

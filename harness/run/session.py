@@ -7,7 +7,7 @@ import os
 import queue
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,9 @@ from harness.parameters import values_of
 from harness.registry import Registry, source_sha256
 from harness.run.plan import plan
 from harness.run.pool import Pool, WorkerDied, numba_cache_folder
-from harness.run.store import COLUMNS, Store, default_store
-from harness.run.study import Record, RunSpec, Study, data_key
+from harness.run.record import COLUMNS, Record, Status, StoppedBy
+from harness.run.store import RUN, Store, default_store
+from harness.run.study import RunSpec, Study, data_key
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
@@ -27,13 +28,7 @@ if TYPE_CHECKING:
     OnPlanned = Callable[[list[RunSpec], int], None]
     OnStarted = Callable[[RunSpec], None]
     OnFinished = Callable[[Record, bool], None]
-
-FAILED = ("timeout", "memory", "crashed", "error", "invalid")
-
-
-def failed(record: Record) -> bool:
-    """Return whether a run failed: no result, a refused one, or one that ran into its time limit."""
-    return record["status"] in FAILED or (record["status"] == "budget" and "time limit" in (record["reason"] or ""))
+    OnNote = Callable[[str], None]
 
 
 def compare(
@@ -43,18 +38,20 @@ def compare(
     on_planned: OnPlanned | None = None,
     on_started: OnStarted | None = None,
     on_finished: OnFinished | None = None,
+    on_note: OnNote | None = None,
 ) -> list[Record]:
     """Carry out a study and return its records in the order of the plan.
 
     Every record is in the store before ``on_finished(record, reused)`` hears of it. A run that the store
-    holds with the same code, versions, data and machine is reused unless ``study.fresh``.
+    holds with the same code, versions, data and machine is reused unless ``study.fresh``. ``on_note(sentence)`` hears
+    what is no run's fault: an observing plugin that failed, rows that cannot be read or be trusted.
 
     Raises
     ------
     UsageError, DataError : the request or its data make no runs; nothing was carried out.
     KeyboardInterrupt : passed on after the workers were ended; what was measured stays in the store.
     """
-    return _Session(study, registry, on_planned, on_started, on_finished).run()
+    return _Session(study, registry, on_planned, on_started, on_finished, on_note).run()
 
 
 class _Session:
@@ -65,11 +62,13 @@ class _Session:
         on_planned: OnPlanned | None,
         on_started: OnStarted | None,
         on_finished: OnFinished | None,
+        on_note: OnNote | None,
     ) -> None:
-        self.study, self.registry = study, registry
+        self.study, self.registry, self.on_note = study, registry, on_note
         self.on_planned, self.on_started, self.on_finished = on_planned, on_started, on_finished
         self.datasets = {data_key(source.name, values_of(source)): _loaded(source) for source in study.datasets}
-        self.specs = plan(study, registry, self.datasets)
+        planned = plan(study, registry, self.datasets)
+        self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
         self.host_sha256 = _host_sha256()
         self.keys = [self._key(spec) for spec in self.specs]
 
@@ -82,6 +81,7 @@ class _Session:
                     finished[index] = record
             if self.on_planned:
                 self.on_planned(self.specs, len(finished))
+            self._say_what_cannot_be_used(store, finished)
             for record in finished.values():
                 if self.on_finished:
                     self.on_finished(record, True)
@@ -91,6 +91,19 @@ class _Session:
                 if self.on_finished:
                     self.on_finished(record, reused)
         return [finished[index] for index in range(len(self.specs))]
+
+    def _say_what_cannot_be_used(self, store: Store, finished: Container[int]) -> None:
+        if self.on_note is None:
+            return
+        for sentence in store.damaged.values():
+            self.on_note(sentence)
+        todo = {tuple(getattr(spec, name) for name in RUN) for i, spec in enumerate(self.specs) if i not in finished}
+        old = 0 if self.study.fresh else len(todo & store.untrusted())
+        if old:
+            self.on_note(
+                f"note: {old} of the runs {'was' if old == 1 else 'were'} measured by an earlier version, which did not note "
+                "the source of all that a run uses; `harness results` shows such rows, none is reused"
+            )
 
     # -- reuse ---------------------------------------------------------------------------------------
 
@@ -102,30 +115,27 @@ class _Session:
         surroundings = {
             "harness": self.host_sha256,
             "plugin": code,
-            "others": self._other_plugins(spec),
             "versions": versions(),
-            "data": self.datasets[spec.data_key].sha256,
             "machine": machine()["id"],
         }
         return located.key(surroundings)
 
-    def _other_plugins(self, spec: RunSpec) -> list[str]:
-        """Fingerprints of the plugins a run depends on beside its own: one whose solver it names as a parameter."""
-        named = {value for value in spec.parameters.values() if isinstance(value, str)}
-        owners = {self.registry.plugin_of(name) for name in self.registry.solver_names() if name in named}
-        return sorted(self.registry.plugins[owner].fingerprint for owner in owners - {spec.plugin})
-
     def _known(self, store: Store, index: int) -> Record | None:
+        """Return the newest record of this very run: of the same source of every plugin that it really used."""
         spec = self.specs[index]
         if self.study.fresh or spec.broken_reason or spec.skip_reason:
             return None
-        record = store.newest(self.keys[index])
-        if record is None or record["status"] == "skipped":
-            return None
-        if record["status"] == "crashed" and ("SIGKILL" in record["reason"] or "worker" in record["reason"]):
-            return None  # killed from outside: no result of the solver's
-        # the same content may have been measured from a file of another name
-        return {**record, "dataset": spec.dataset, "reused": True}
+        for record in store.of(self.keys[index]):
+            if record.reusable and self._is_current(record.get("sources")):
+                # the same content may have been measured from a file of another name
+                return Record({**record, "dataset": spec.dataset, "reused": True})
+        return None
+
+    def _is_current(self, sources: Mapping[str, str] | None) -> bool:
+        known = self.registry.plugins
+        return bool(sources) and all(
+            name in known and known[name].fingerprint == sha256 for name, sha256 in (sources or {}).items()
+        )
 
     # -- running -------------------------------------------------------------------------------------
 
@@ -156,14 +166,13 @@ class _Session:
                 index, outcome = self._next(results, begun)
                 if isinstance(outcome, BaseException):
                     raise outcome
-                reused = False
-                if outcome.get("elsewhere"):  # another process measured the same run in the meantime
-                    record = {**outcome["elsewhere"], "reused": True}
-                    reused = True
+                reused = bool(outcome.get("reused"))  # another process measured the same run in the meantime
+                if reused:
+                    record = outcome
                 else:
                     record = self._complete(index, outcome)
                     store.append(record)
-                    self._tell_plugins("harness_run_finished", record=record)
+                    self._tell_plugins("harness_run_finished", record=dict(record))
                 yield index, record, reused
         finally:
             stop.set()
@@ -214,15 +223,10 @@ class _Session:
     def _one(self, index: int, pool: Pool, store: Store) -> Record:
         spec = self.specs[index]
         if spec.broken_reason:
-            return {
-                "status": "error",
-                "reason": f"plugin '{spec.plugin}' could not be loaded: {spec.broken_reason}",
-                **now(),
-            }
+            return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, **now())
         if spec.skip_reason:
-            return {"status": "skipped", "reason": spec.skip_reason, **now()}
-        elsewhere = self._known(store, index)
-        return {"elsewhere": elsewhere} if elsewhere is not None else pool.run(spec)
+            return Record(status=Status.SKIPPED, reason=spec.skip_reason, **now())
+        return self._known(store, index) or pool.run(spec)
 
     def _cores(self, job: int, jobs: int) -> list[int] | None:
         """Return the cores a job's workers are pinned to; a single job goes where the system puts it."""
@@ -241,12 +245,12 @@ class _Session:
             {plugin.distribution or plugin.name: plugin.version} if plugin is not None and plugin.version else {}
         )
         asked = {name: value for name, value in spec.as_dict().items() if name in COLUMNS and name != "metrics"}
+        asked |= spec.limits.as_columns()
         facts = {
             "label": self._label(spec),
             "n_train": int(dataset.x_train.shape[0]),
             "n_features": int(dataset.x_train.shape[1]),
             "n_test": int(dataset.x_test.shape[0]),
-            "data_sha256": dataset.sha256,
             "versions": {**versions(), **own_version},
             "machine": machine(),
             "git_commit": _git_commit(),
@@ -256,30 +260,36 @@ class _Session:
             "key": self.keys[index],
             "reused": False,
         }
-        return {**dict.fromkeys(COLUMNS), **asked, **facts, **outcome}
+        return Record({**dict.fromkeys(COLUMNS), **asked, **facts, **outcome})
 
     def _label(self, spec: RunSpec) -> str:
         if spec.broken_reason:
             return spec.solver
-        return self.registry.solver_class(f"{spec.plugin}/{spec.solver}")(**spec.parameters).label
+        try:
+            return self.registry.solver_class(f"{spec.plugin}/{spec.solver}")(**spec.parameters).label
+        except Exception:  # it was made once already; what fails now is the plugin's
+            return spec.solver
 
     def _tell_plugins(self, hook: str, **arguments: Any) -> None:
         """Tell observing plugins; a fault of an observer must not end the grid."""
-        import warnings
-
         try:
             getattr(self.registry.manager.hook, hook)(**arguments)
-        except Exception as error:
-            warnings.warn(f"a plugin's {hook} failed: {type(error).__name__}: {error}", RuntimeWarning, stacklevel=2)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if self.on_note:
+                self.on_note(f"a plugin's {hook} failed, and no run is worse for it: {type(error).__name__}: {error}")
 
 
 def _loaded(source: Any) -> Dataset:
     """Load and validate a data set; whatever a third party's source raises becomes a sentence."""
     from harness.datasets import validate
+    from harness.datasets.dataset import measured_sha256
 
     try:
         dataset: Dataset = source.load()
         validate(dataset)
+        dataset = replace(dataset, sha256=measured_sha256(dataset))  # what a source says of its content is a claim
     except UsageError:
         raise
     except Exception as error:
@@ -297,10 +307,13 @@ def _host_sha256() -> str:
     import harness.kernels
     import harness.measure
     import harness.problems
+    import harness.run.certify
     import harness.run.execute
+    import harness.run.record
     import harness.solver
 
-    modules = (harness.kernels, harness.measure, harness.problems, harness.run.execute, harness.solver)
+    run = (harness.run.certify, harness.run.execute, harness.run.record)
+    modules = (harness.kernels, harness.measure, harness.problems, *run, harness.solver)
     return "".join(source_sha256(module)[:16] for module in modules)
 
 

@@ -1,42 +1,31 @@
 """The result store: an append-only SQLite journal that survives kill -9 and takes several writers.
 
-One row a record, committed with synchronous=FULL before anything else happens. Rows are never
-changed: a newer measurement of the same run is a newer row. The view ``results`` shows one column
+One row a record with its checksum, committed with synchronous=FULL before anything else happens. Rows are never
+changed: a newer measurement of the same run is a newer row. One that cannot be
+read is named, and the others are read. The view ``results`` shows one column
 a figure, so ``pandas.read_sql_query("select * from results", connection)`` reads everything at once.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
 import sqlite3
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
+from harness.run.record import COLUMNS, Record, checked, clipped
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harness.run.study import Record
-
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 2: with checksums
 _BUSY_SECONDS = 60.0
-
-COLUMNS = (
-    "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
-    "kernel_parameters", "seed", "repetition", "status", "reason", "fit_seconds", "cpu_seconds", "compile_seconds",
-    "peak_rss_bytes", "kernel_evaluations", "cache_hits", "iterations", "support_vectors", "core_set_size", "core_set", "primal",
-    "dual", "gap", "relative_gap", "kkt_violation", "feasibility_violation", "epsilon", "epsilon_plus",
-    "epsilon_minus", "margin_lower", "margin_upper", "train_accuracy", "test_accuracy", "metrics", "claimed_done",
-    "oracle_calls", "oracle_kernel_evaluations", "n_train", "n_features", "n_test", "threads", "time_limit",
-    "memory_limit", "kernel_evaluation_limit", "iteration_limit", "target_gap", "cache_mb", "load_average",
-    "involuntary_switches", "output", "measured_at", "versions", "machine", "git_commit", "code_sha256",
-    "data_sha256", "info", "trace", "key",
-)  # fmt: skip
-"""The fields of every record, in the order reports show them; unknown is None."""
+RUN = ("solver", "dataset", "formulation", "seed", "repetition")
+"""What a run is called by."""
 
 
 def default_store() -> Path:
@@ -49,21 +38,10 @@ def default_store() -> Path:
     return platformdirs.user_data_path("svm-harness") / "results.sqlite"
 
 
-def clean(value: Any) -> Any:
-    """Return ``value`` as strict JSON data: no NaN, no infinity, no numpy scalars, no tuples."""
-    if isinstance(value, dict):
-        return {str(name): clean(item) for name, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [clean(item) for item in value]
-    if hasattr(value, "item") and not isinstance(value, (str, bytes)):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if isinstance(value, (int, float, str, bool, type(None))) else str(value)
-
-
 class Store:
     """An open store; a context manager.
+
+    damaged : a sentence for each row that could not be read so far
 
     Raises
     ------
@@ -72,9 +50,11 @@ class Store:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.damaged: dict[int, str] = {}
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+            self._connection.text_factory = lambda data: data.decode(errors="replace")
             self._prepare()
         except (OSError, sqlite3.DatabaseError) as error:
             raise UsageError(
@@ -95,6 +75,7 @@ class Store:
         if found < SCHEMA_VERSION:
             run("CREATE TABLE IF NOT EXISTS records (id INTEGER PRIMARY KEY, key TEXT NOT NULL, status TEXT NOT NULL, "
                 "measured_at TEXT NOT NULL, record TEXT NOT NULL)")  # fmt: skip
+            run("ALTER TABLE records ADD COLUMN checksum INTEGER")  # NULL: a row of an older harness
             run("CREATE INDEX IF NOT EXISTS records_key ON records (key)")
             run(f"PRAGMA user_version={SCHEMA_VERSION}")
         self._show_columns()
@@ -113,23 +94,71 @@ class Store:
 
     def append(self, record: Record) -> None:
         """Commit one record; it is on disk when this returns."""
-        text = json.dumps(clean({name: record.get(name) for name in COLUMNS}), allow_nan=False)
+        content = (str(record["key"]), str(record["status"]), str(record["measured_at"]), record.text())
         self._connection.execute(
-            "INSERT INTO records (key, status, measured_at, record) VALUES (?, ?, ?, ?)",
-            (record["key"], record["status"], record["measured_at"], text),
+            "INSERT INTO records (key, status, measured_at, record, checksum) VALUES (?, ?, ?, ?, ?)",
+            (*content, _checksum(*content)),
         )
 
-    def newest(self, key: str) -> Record | None:
-        """Return the newest record of a run, or None."""
-        row = self._connection.execute(
-            "SELECT record FROM records WHERE key = ? ORDER BY id DESC LIMIT 1", (key,)
-        ).fetchone()
-        return None if row is None else dict(json.loads(row[0]))
+    def of(self, key: str) -> Iterator[Record]:
+        """Yield the records of a run that can be read, newest first."""
+        return self._read("WHERE key = ? ORDER BY id DESC", key)
 
-    def records(self) -> Iterable[Record]:
-        """Return all records, oldest first."""
-        for (text,) in self._connection.execute("SELECT record FROM records ORDER BY id"):
-            yield dict(json.loads(text))
+    def records(self) -> Iterator[Record]:
+        """Yield all records that can be read, oldest first; ``damaged`` names the others."""
+        return self._read("ORDER BY id")
+
+    def _read(self, condition: str, *values: str) -> Iterator[Record]:
+        columns = "id, key, status, measured_at, record, checksum"
+        try:
+            rows = self._connection.execute(f"SELECT {columns} FROM records {condition}", values).fetchall()
+        except sqlite3.DatabaseError:  # a damaged page: what lies on the others is still there
+            rows = list(self._one_by_one(columns, condition, values))
+        for number, *content, checksum in rows:
+            record = self._checked(number, content, checksum)
+            if record is not None:
+                yield record
+
+    def _one_by_one(self, columns: str, condition: str, values: tuple[str, ...]) -> Iterator[Any]:
+        run = self._connection.execute
+        try:
+            numbers = [number for (number,) in run(f"SELECT id FROM records {condition}", values)]
+        except sqlite3.DatabaseError:
+            numbers = list(range(1, 1 + self._last()))
+        for number in numbers:
+            try:
+                yield from run(f"SELECT {columns} FROM records WHERE id = ?", (number,)).fetchall()
+            except sqlite3.DatabaseError as error:
+                self.damaged[number] = f"row {number} of {self.path} cannot be read ({error}); it is left out."
+
+    def _last(self) -> int:
+        try:
+            return int(self._connection.execute("SELECT max(id) FROM records").fetchone()[0] or 0)
+        except sqlite3.DatabaseError as error:
+            self.damaged[0] = f"the rows of {self.path} cannot be listed ({error}); they are left out."
+            return 0
+
+    def _checked(self, number: int, content: list[Any], checksum: int | None) -> Record | None:
+        """Return a row's record; None, and a sentence in ``damaged``, if it is not what was written."""
+        what = ""
+        if checksum is not None and checksum != _checksum(*map(str, content)):
+            what = "its checksum is wrong: it is not what was written"
+        else:
+            try:
+                found = json.loads(content[-1])
+                if isinstance(found, dict):
+                    record = checked(found)[0]
+                    return Record({**dict.fromkeys(COLUMNS), **record})
+                what = "it holds no record"
+            except (ValueError, TypeError, RecursionError) as error:
+                what = clipped(str(error), 200)
+        self.damaged[number] = f"row {number} of {self.path} cannot be read ({what}); it is left out."
+        return None
+
+    def untrusted(self) -> set[tuple[Any, ...]]:
+        """Return (solver, data set, formulation, seed, repetition) of rows without the source of all that a run used."""
+        names = ", ".join(f"json_extract(record, '$.{name}')" for name in RUN)
+        return set(self._connection.execute(f"SELECT DISTINCT {names} FROM records WHERE checksum IS NULL"))
 
     def close(self) -> None:
         """Close the file."""
@@ -142,8 +171,14 @@ class Store:
         self.close()
 
 
+def _checksum(*content: str) -> int:
+    return zlib.crc32("\n".join(content).encode(errors="replace"))
+
+
 def read_results(path: str | Path | None = None) -> pd.DataFrame:
     """Return every record of a store as a DataFrame, oldest first; nested figures are dicts and lists.
+
+    ``attrs["damaged"]`` has a sentence for each row that could not be read.
 
     Raises
     ------
@@ -151,8 +186,20 @@ def read_results(path: str | Path | None = None) -> pd.DataFrame:
     """
     import pandas as pd
 
+    with existing(path) as store:
+        frame = pd.DataFrame(list(store.records()), columns=list(COLUMNS))
+        frame.attrs["damaged"] = list(store.damaged.values())
+    return frame
+
+
+def existing(path: str | Path | None = None) -> Store:
+    """Open a store that is there already.
+
+    Raises
+    ------
+    UsageError : there is none at ``path``.
+    """
     path = Path(path) if path is not None else default_store()
     if not path.exists():
         raise UsageError(f"there is no result store at {path}; run `harness compare` first or name one with --store.")
-    with Store(path) as store:
-        return pd.DataFrame(list(store.records()), columns=list(COLUMNS))
+    return Store(path)

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from harness.run.record import NO_LIMITS, Limits
+
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
     from harness.registry import Broken, Chosen
-
-Record = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,8 @@ class Study:
     kernel : name; None: the data set's default
     kernel_values : gamma, degree, coef0 -> list of values (numbers, or ``scale`` for gamma); empty: the data set's default
     problem_values : C, chi, D, epsilon, nu, s, class_weight -> list of values; empty: the data set's default
-    time_limit : wall seconds inside a solver, None: none
-    memory_limit : bytes of resident memory of a run's process, None: none
+    limits : of each run
     threads : BLAS / OpenMP threads of a run
-    target_gap : relative gap, handed to each solver as its own stopping parameter and checked at trace points
     jobs : runs at the same time; each is pinned to its own cores
     fresh : measure again what the store already holds
     core_set_oracle : solver of the core-set certificate of the hull formulations, by name; empty: no such certificate
@@ -41,11 +39,7 @@ class Study:
     problem_values: Mapping[str, list[Any]] = field(default_factory=dict)
     seeds: list[int] = field(default_factory=lambda: [0])
     repeat: int = 1
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    kernel_evaluation_limit: int | None = None
-    iteration_limit: int | None = None
-    target_gap: float | None = None
+    limits: Limits = NO_LIMITS
     threads: int = 1
     jobs: int = 1
     cache_mb: float = 256.0
@@ -78,16 +72,14 @@ class RunSpec:
     kernel_parameters: dict[str, Any]
     seed: int
     repetition: int
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    kernel_evaluation_limit: int | None = None
-    iteration_limit: int | None = None
-    target_gap: float | None = None
+    limits: Limits = NO_LIMITS
     threads: int = 1
     cache_mb: float = 256.0
     plugin_paths: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     core_set_oracle: str = ""
+    trusted: tuple[str, ...] = ()  # plugins that own its kernel, data source, metrics and oracle: the certifier's
+    data_sha256: str = ""  # of the data the comparison was planned with
     skip_reason: str = ""  # not empty: the run is a row without being carried out
     broken_reason: str = ""  # not empty: the plugin could not be loaded
 
@@ -109,13 +101,10 @@ class RunSpec:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RunSpec:
         """Read what :meth:`as_dict` wrote."""
-        listed = {name: tuple(data[name]) for name in ("plugin_paths", "metrics")}
-        return cls(**{**data, **listed})
+        listed = {name: tuple(data[name]) for name in ("plugin_paths", "metrics", "trusted")}
+        return cls(**{**data, **listed, "limits": Limits(**data["limits"])})
 
     def key(self, surroundings: Mapping[str, Any]) -> str:
         """Return the SHA-256 of the run and what its result depends on: code, versions, data, machine."""
-        asked = self.as_dict()
-        if not self.core_set_oracle:
-            del asked["core_set_oracle"]  # as before there was such a certificate: the store's rows are still good
-        text = json.dumps([asked, dict(surroundings)], sort_keys=True, default=str)
+        text = json.dumps([self.as_dict(), dict(surroundings)], sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()

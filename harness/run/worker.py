@@ -10,17 +10,23 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import signal
 import sys
-import time
 from collections.abc import Callable
+from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import Any
 
 from harness.errors import HarnessError
 from harness.measure.compilation import CompilationWatch
 from harness.measure.machine import now
 from harness.run import child
-from harness.run.channel import LineReader, send
+from harness.run.messages import Compiling, Ended, Message, Reader, Run, Warm, send
+from harness.run.record import Status, StoppedBy
 from harness.run.study import RunSpec
+
+_CLOCK_SLACK = 0.25  # seconds that messages and a busy machine may take
+_SLOWEST_CLOCK = 0.5  # of the time the host saw pass
+_MODEL_BYTES = 1 << 20  # of a message, beside 16 a point
 
 
 class Worker:
@@ -34,27 +40,27 @@ class Worker:
 
     def serve(self) -> None:
         """Answer requests one after another."""
-        reader = LineReader(self.control)
+        reader = Reader(self.control)
         while not reader.closed:
             for request in reader.read():
-                self._answer(request)
+                assert isinstance(request, Run)
+                self._answer(RunSpec.from_dict(request.spec))
 
-    def _answer(self, request: dict[str, Any]) -> None:
-        spec = RunSpec.from_dict(request["spec"])
+    def _answer(self, spec: RunSpec) -> None:
+        from harness.run.execute import is_environment, layout, sentence
+
         try:
             self._prepare(spec)
-            from harness.run.execute import layout
-
-            solver, problem, dataset = self.bench.solver(spec), self.bench.problem(spec), self.bench.dataset(spec)
+            solver, problem = self.bench.solver(spec), self.bench.problem(spec)
             kind = (repr(solver), layout(problem))
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
-            known = isinstance(error, HarnessError)
-            record = {"status": "error", "reason": str(error) if known else f"{type(error).__name__}: {error}", **now()}
-            send(self.control, {"event": "record", "record": record})
+            status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR
+            reason = str(error) if isinstance(error, HarnessError) else sentence(error)
+            send(self.control, Ended({"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}))
             return
-        record = self._run(spec, solver, problem, dataset, kind)
-        send(self.control, {"event": "record", "record": record})
-        if record["status"] in ("ok", "budget"):
+        seen, ended = self._run(spec, solver, problem, kind)
+        send(self.control, ended)
+        if ended.claims["status"] in (Status.OK, Status.BUDGET, Status.UNFINISHED) and not seen.killed_for:
             self._adopt(spec, solver, problem, kind)
 
     def _prepare(self, spec: RunSpec) -> None:
@@ -69,45 +75,35 @@ class Worker:
             self.bench = Workbench(registry)
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
+        self.bench.registry.used.clear()
 
-    def _run(self, spec: RunSpec, solver: Any, problem: Any, dataset: Any, kind: tuple[str, str]) -> dict[str, Any]:
+    def _run(self, spec: RunSpec, solver: Any, problem: Any, kind: tuple[str, str]) -> tuple[child.Watch, Ended]:
         from harness.run.execute import measure, warm_up
 
         warm = kind in self.warm
 
-        def body(emit: Callable[[dict[str, Any]], None]) -> None:
-            child.limit_memory(spec.memory_limit)
+        def body(emit: Callable[[Message], None]) -> None:
+            child.limit_memory(spec.limits.memory_bytes)
             # a time limit counts no compilation
-            self.compilation.on_change = lambda on: emit({"event": "compile", "on": on})
+            self.compilation.on_change = lambda on: emit(Compiling(on))
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
-            emit({"event": "warm", "seconds": warm_up(solver, problem)})
-
-            def tell(message: dict[str, Any]) -> None:
-                if message["event"] == "fitted":
-                    child.limit_memory(None)  # the certificate is the host's own work
-                emit(message)
-
-            metrics = self.bench.registry.metrics
-            record = measure(spec, solver, problem, dataset, tell, compilation=self.compilation, metrics=metrics)
-            emit({"event": "record", "record": record})
+            emit(Warm(warm_up(solver, problem)))
+            fitted = measure(spec, solver, problem, emit, compilation=self.compilation)
+            child.limit_memory(None)  # what is left is the host's own work
+            fitted.claims["sources"] = self.bench.registry.sources()
+            emit(fitted)
 
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
-        began = time.monotonic()
-        pid, messages, output = child.fork(body)
-        seen = child.watch(
-            pid,
-            messages,
-            output,
-            time_limit=spec.time_limit,
-            memory_limit=spec.memory_limit,
-            control=self.control,
-        )
-        record = verdict(seen, spec, time.monotonic() - began)
+        began = monotonic()
+        forked = child.fork(body, hidden=(self.control,))
+        largest = _MODEL_BYTES + 16 * max(problem.n, problem.kernel.engine.source.shape[1])
+        seen = child.watch(forked, spec.limits, control=self.control, largest=largest)
+        ended = verdict(seen, spec, monotonic() - began)
         warmed = self.warm[kind] if warm else seen.warm_up_seconds
         if warmed is not None:
-            record["compile_seconds"] = warmed + (record.get("compile_seconds") or 0.0)
-        return record
+            ended.claims["compile_seconds"] = warmed + _number(ended.claims.get("compile_seconds"))
+        return seen, ended
 
     def _adopt(self, spec: RunSpec, solver: Any, problem: Any, kind: tuple[str, str]) -> None:
         """Warm this process up as the child did, unless that could leave threads behind a fork."""
@@ -126,54 +122,84 @@ def _own_threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> dict[str, Any]:
-    """Turn what was seen of a child into a record."""
-    output = seen.output
-    record: dict[str, Any] = dict(seen.record or seen.fitted or {"trace": seen.points, **now()})
-    if seen.record is None:
-        status, reason = _cause(seen, spec, wall)
-        record.update(status=status, reason=reason)
-        record["output"] = "\n".join(part for part in (record.get("output"), output) if part) or None
-    elif seen.left_behind:
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
+    """Return what became of a child: its claims where they can be true, else what was seen of it."""
+    claims: dict[str, Any] = dict(seen.fitted.claims) if seen.fitted is not None else dict(now())
+    trouble = _trouble(seen, spec, wall)
+    if trouble is not None:
+        claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
+    if seen.output.strip():
+        claims["output"] = "\n".join(part for part in (claims.get("output"), seen.output) if part)
+    if claims.get("peak_rss_bytes") is None and seen.peak_rss:
+        claims["peak_rss_bytes"] = seen.peak_rss
+    return Ended(claims, None if seen.fitted is None else seen.fitted.model, seen.points)
+
+
+def _trouble(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, StoppedBy, str] | None:
+    """Return status, cause and reason where a child did not end as it should have, or claims what cannot be."""
+    if seen.fitted is None or seen.killed_for:
+        return _cause(seen, spec, wall)
+    if seen.left_behind:
         many = "es" if seen.left_behind > 1 else ""
-        record.update(
-            status="error", reason=f"left {seen.left_behind} child process{many} behind; the host killed them"
-        )
-    elif seen.output_bytes > child.OUTPUT_LIMIT:
+        reason = f"left {seen.left_behind} child process{many} behind; the host killed them"
+        return Status.ERROR, StoppedBy.FAULT, reason
+    if seen.output_bytes > child.OUTPUT_LIMIT:
         size = f"{seen.output_bytes / 1e6:.1f} MB"
-        record.update(status="error", reason=f"printed {size}; a solver must not print (at most 1 MB is tolerated)")
-        record["output"] = output
-    elif output.strip():
-        record["output"] = "\n".join(part for part in (record.get("output"), output) if part)
-    if record.get("peak_rss_bytes") is None and seen.peak_rss:
-        record["peak_rss_bytes"] = seen.peak_rss
-    return record
+        reason = f"printed {size}; a solver must not print (at most 1 MB is tolerated)"
+        return Status.ERROR, StoppedBy.FAULT, reason
+    reason = _impossible(seen)
+    return (Status.INVALID, StoppedBy.FAULT, reason) if reason else None
 
 
-def _cause(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[str, str]:
-    """Return status and reason of a child that ended without a record."""
-    last = _last_line(seen.output)
+def _impossible(seen: child.Watch) -> str:
+    """Return what the child says of clock and counts that the host knows to be untrue; empty if nothing is."""
+    assert seen.fitted is not None
+    claims = seen.fitted.claims
+    seconds, cpu = _number(claims.get("fit_seconds")), _number(claims.get("cpu_seconds"))
+    least = _SLOWEST_CLOCK * (seen.fit_seconds - seen.host_seconds) - _CLOCK_SLACK
+    if claims.get("fit_seconds") is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _CLOCK_SLACK:
+        return f"its clock says {seconds:g} s inside the solver; the host saw {seen.fit_seconds:.3g} s pass"
+    if not 0.0 <= cpu <= seen.cpu_seconds + _CLOCK_SLACK:
+        return f"its CPU clock says {cpu:g} s; the system accounted {seen.cpu_seconds:.3g} s to the process"
+    counts = [point.figures.get("kernel_evaluations") for point in seen.points]
+    counts.append(claims.get("kernel_evaluations"))
+    known = [count for count in counts if isinstance(count, int)]
+    if sorted(known) != known or any(count < 0 for count in known):
+        return f"its count of kernel evaluations fell or is below 0: {', '.join(map(str, known[-3:]))}"
+    return ""
+
+
+def _cause(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, StoppedBy, str]:
+    """Return status, cause and reason of a child that ended without a result."""
+    last, limits = _last_line(seen.output), spec.limits
     if seen.killed_for == "timeout":
         warming = seen.phase == "warm-up"
         where = " on a few points, before the measured run," if warming else ""
-        limit = child.warm_up_limit(spec.time_limit) if warming else spec.time_limit
-        return "timeout", f"still running{where} at the time limit of {limit:g} s; killed after {wall:.1f} s"
+        limit = child.warm_up_limit(limits.seconds) if warming else limits.seconds
+        reason = f"still running{where} at the time limit of {limit:g} s; killed after {wall:.1f} s"
+        return Status.TIMEOUT, StoppedBy.TIME, reason
     if seen.killed_for == "memory":
-        return "memory", f"resident memory passed the limit of {(spec.memory_limit or 0) / 2**20:g} MB; killed"
-    if seen.killed_for == "host":
-        return "error", "the host's certificate took too long; the model was not certified"
+        reason = f"resident memory passed the limit of {(limits.memory_bytes or 0) / 2**20:g} MB; killed"
+        return Status.MEMORY, StoppedBy.MEMORY, reason
+    if seen.killed_for == "stream":
+        reason = f"the solver's process wrote to a descriptor that is not its own: {seen.broken}; killed"
+        return Status.ERROR, StoppedBy.FAULT, reason
+    refused = "MemoryError" in last or "std::bad_alloc" in last
     if os.WIFSIGNALED(seen.exit_status):
-        import signal
-
         number = os.WTERMSIG(seen.exit_status)
         name = signal.Signals(number).name if number in set(signal.Signals) else str(number)
-        if "MemoryError" in last or "std::bad_alloc" in last:
-            return "memory", f"ended by signal {number} ({name}) when an allocation was refused"
-        return "crashed", f"ended by signal {number} ({name}){': ' + last if last else ''}"
+        if refused:
+            return Status.MEMORY, StoppedBy.MEMORY, f"ended by signal {number} ({name}) when an allocation was refused"
+        who = StoppedBy.KILLED if number == signal.SIGKILL else StoppedBy.FAULT
+        return Status.CRASHED, who, f"ended by signal {number} ({name}){': ' + last if last else ''}"
+    if refused:
+        return Status.MEMORY, StoppedBy.MEMORY, "an allocation beyond the memory limit was refused"
     code = os.waitstatus_to_exitcode(seen.exit_status)
-    if "MemoryError" in last:
-        return "memory", "an allocation beyond the memory limit was refused"
-    return "crashed", f"exited with code {code} without a result{': ' + last if last else ''}"
+    return Status.CRASHED, StoppedBy.FAULT, f"exited with code {code} without a result{': ' + last if last else ''}"
 
 
 def _last_line(output: str) -> str:

@@ -15,8 +15,8 @@ import numpy as np
 
 from harness import parameters
 from harness.kernels.functions import RBF, Linear
-from harness.measure.budget import Budget
 from harness.measure.drive import Outcome, drive
+from harness.run.record import Limits
 from harness.testing import exact
 from harness.testing.problems import Case, zoo
 from harness.testing.running import recorded_work, snapshots
@@ -111,7 +111,7 @@ class SolverConformance:
         """Drive the solver to its own end."""
         problem = self._stated(case)
         rng = np.random.default_rng(self.seed if seed is None else seed)
-        outcome = drive(self.solver, problem, rng, Budget(seconds=_SECONDS))
+        outcome = drive(self.solver, problem, rng, Limits(seconds=_SECONDS))
         assert outcome.status == "ok", (
             f"{case}: not at its end after {outcome.yields} iterates and {outcome.seconds:.0f} s; "
             "end the generator after a done iterate, or when nothing changes any more."
@@ -284,7 +284,7 @@ class SolverConformance:
         """An iteration limit of one stops the run after its first yield with a feasible model."""
         problem = self._stated(case)
         next(snapshots(self.solver, case.problem(), seed=self.seed, limit=1), None)  # compiles what is to be compiled
-        outcome = drive(self.solver, problem, np.random.default_rng(self.seed), Budget(iterations=1))
+        outcome = drive(self.solver, problem, np.random.default_rng(self.seed), Limits(iterations=1))
         assert outcome.yields == 1, f"{case}: {outcome.yields} yields under a limit of one."
         assert outcome.seconds < _PATIENCE, f"{case}: {outcome.seconds:.1f} s before the first yield; yield more often."
         if outcome.dual_coef is not None:

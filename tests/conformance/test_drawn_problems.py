@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import Budget, OneClass, drive, get_solver
+from harness import Limits, OneClass, drive, get_solver
 from harness.testing import Case
 from harness.testing.strategies import cases
 
@@ -21,7 +21,7 @@ def test_a_drawn_problem_is_solved_to_the_gap(name: str, data: st.DataObject) ->
     formulation = data.draw(st.sampled_from(sorted(solver.solves, key=lambda each: each.name)), label="formulation")
     case: Case = data.draw(cases(formulation))
     problem = case.problem()
-    outcome = drive(solver, problem, np.random.default_rng(0), Budget(seconds=SECONDS))
+    outcome = drive(solver, problem, np.random.default_rng(0), Limits(seconds=SECONDS))
     assert outcome.status == "ok"
     found = problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
     assert found.gap is not None

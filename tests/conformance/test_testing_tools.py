@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from harness import (
     CSVC,
     L2SVC,
-    Budget,
     CSVCNoBias,
     EpsSVR,
     HardMargin,
+    Limits,
     OneClass,
     PolytopeDistance,
     ReducedHull,
@@ -109,5 +109,5 @@ def test_drawn_problems_can_be_stated(case: Case) -> None:
 @given(cases(L2SVC))
 def test_the_sound_solver_certifies_drawn_problems(case: Case) -> None:
     problem = case.problem()
-    outcome = drive(bad.Sound(epsilon=1e-3), problem, np.random.default_rng(0), Budget(seconds=200.0))
+    outcome = drive(bad.Sound(epsilon=1e-3), problem, np.random.default_rng(0), Limits(seconds=200.0))
     assert problem.certify(outcome.dual_coef, outcome.intercept).relative_gap <= 1.001e-3

@@ -12,14 +12,16 @@ import pytest
 from harness import (
     CSVC,
     RBF,
-    Budget,
     HarnessError,
     InvalidModel,
     Iterate,
     KernelOracle,
+    Limits,
     PluginError,
     Problem,
     Solver,
+    Status,
+    StoppedBy,
     TracePlan,
     drive,
 )
@@ -57,7 +59,7 @@ def problem() -> Problem:
     return CSVC.build(KernelOracle(RBF(), x), np.where(np.arange(N) % 2, 1.0, -1.0))
 
 
-def run(script: Callable[[Problem], Any], budget: Budget | None = None, plan: TracePlan | None = None, **options: Any):
+def run(script: Callable[[Problem], Any], budget: Limits | None = None, plan: TracePlan | None = None, **options: Any):
     SCRIPT[0] = script
     stated = options.pop("problem", None) or problem()
     clocks = {"clock": Clock(), "cpu_clock": Clock(), **options}
@@ -86,7 +88,7 @@ def test_the_clock_runs_only_inside_next() -> None:
     assert outcome.seconds == 7.0
     assert outcome.yields == 7
     assert len(outcome.trace) > 3
-    assert (outcome.status, outcome.reason) == ("ok", "")
+    assert (outcome.status, outcome.stopped_by) == (Status.UNFINISHED, StoppedBy.EXHAUSTED)
 
 
 def test_work_before_the_first_yield_and_after_the_last_is_timed() -> None:
@@ -130,15 +132,15 @@ def test_the_hosts_cpu_time_is_not_the_solvers() -> None:
 @pytest.mark.parametrize(
     ("budget", "yields", "reason"),
     [
-        (Budget(seconds=3.0), 3, "time limit of 3 s"),
-        (Budget(kernel_evaluations=45), 5, "budget of 45 kernel evaluations"),
-        (Budget(iterations=4), 4, "budget of 4 iterations"),
-        (Budget(iterations=1), 1, "budget of 1 iterations"),
-        (Budget(seconds=3.0, kernel_evaluations=20, iterations=9), 2, "budget of 20 kernel evaluations"),
+        (Limits(seconds=3.0), 3, "time limit of 3 s"),
+        (Limits(kernel_evaluations=45), 5, "budget of 45 kernel evaluations"),
+        (Limits(iterations=4), 4, "budget of 4 iterations"),
+        (Limits(iterations=1), 1, "budget of 1 iterations"),
+        (Limits(seconds=3.0, kernel_evaluations=20, iterations=9), 2, "budget of 20 kernel evaluations"),
     ],
 )
 @pytest.mark.parametrize("plan", [None, TracePlan()])
-def test_a_budget_stops_at_the_first_yield_that_spends_it(budget: Budget, yields: int, reason: str, plan) -> None:
+def test_a_budget_stops_at_the_first_yield_that_spends_it(budget: Limits, yields: int, reason: str, plan) -> None:
     clock = Clock()
     outcome = run(ticking(clock, 1.0, cost=10), budget, plan, clock=clock)
     assert outcome.yields == yields
@@ -149,7 +151,7 @@ def test_a_budget_stops_at_the_first_yield_that_spends_it(budget: Budget, yields
 
 def test_done_wins_over_a_budget_that_ends_with_it() -> None:
     clock = Clock()
-    outcome = run(ticking(clock, 1.0, done_at=4), Budget(iterations=4), clock=clock)
+    outcome = run(ticking(clock, 1.0, done_at=4), Limits(iterations=4), clock=clock)
     assert (outcome.status, outcome.reason, outcome.claimed_done) == ("ok", "", True)
 
 
@@ -174,7 +176,7 @@ def test_a_target_gap_stops_when_the_hosts_own_certificate_reaches_it() -> None:
             yield Iterate(share * solution.dual_coef, solution.intercept, info={"claimed_gap": 0.0})
 
     plan = TracePlan(per_decade=50, first_seconds=0.5)
-    outcome = run(script, Budget(target_gap=1e-3), plan, problem=stated, clock=clock)
+    outcome = run(script, Limits(target_gap=1e-3), plan, problem=stated, clock=clock)
     assert outcome.status == "ok"
     assert outcome.reason == "stopped by the host at the target gap of 0.001"
     assert 2 < outcome.yields <= 22
@@ -296,7 +298,7 @@ def test_the_generator_is_closed(how: str) -> None:
         with pytest.raises(PluginError):
             run(script)
     else:
-        run(script, Budget(iterations=1) if how == "budget" else None)
+        run(script, Limits(iterations=1) if how == "budget" else None)
     assert closed == [True]
 
 
@@ -333,16 +335,16 @@ def test_the_kept_model_is_a_copy(how: str) -> None:
         coef = held["coef"] = np.arange(N, dtype=float)
         weights = held["weights"] = np.ones(2)
         try:
-            yield Iterate(coef, 1.5, weights=weights, done=how == "done", step=17, core_set=4, info={"a": coef[3]})
+            yield Iterate(coef, 1.5, weights=weights, done=how == "done", step=17, working_set=4, info={"a": coef[3]})
         finally:
             coef[:] = -1.0
             weights[:] = -1.0
 
-    outcome = run(script, Budget(iterations=1))
+    outcome = run(script, Limits(iterations=1))
     held["coef"][:] = 99.0
     np.testing.assert_array_equal(outcome.dual_coef, np.arange(N))
     np.testing.assert_array_equal(outcome.weights, np.ones(2))
-    assert (outcome.intercept, outcome.iterations, outcome.core_set, outcome.info) == (1.5, 17, 4, {"a": 3.0})
+    assert (outcome.intercept, outcome.iterations, outcome.working_set, outcome.info) == (1.5, 17, 4, {"a": 3.0})
 
 
 def test_trace_points_are_not_changed_by_what_the_solver_does_next() -> None:
@@ -390,6 +392,6 @@ def test_a_yield_costs_microseconds_when_nothing_is_due() -> None:
 
     began = time.perf_counter()
     SCRIPT[0] = script
-    outcome = drive(Scripted(), problem(), np.random.default_rng(0), Budget(seconds=1e6), TracePlan(first_seconds=1e6))
+    outcome = drive(Scripted(), problem(), np.random.default_rng(0), Limits(seconds=1e6), TracePlan(first_seconds=1e6))
     assert outcome.yields == steps
     assert (time.perf_counter() - began) / steps < 20e-6  # measured: about 0.5 microseconds

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from harness import L2SVC, RBF, Budget, KernelOracle, TracePlan, drive, get_solver
+from harness import L2SVC, RBF, KernelOracle, Limits, TracePlan, drive, get_solver
 from harness.registry import load_registry
 
 EPSILON = 1e-3
@@ -31,7 +31,7 @@ def test_certified_and_bracketed(name, solver, request):
         get_solver(solver, epsilon=EPSILON),
         counted,
         np.random.default_rng(0),
-        Budget(seconds=100.0),
+        Limits(seconds=100.0),
         TracePlan(per_decade=10),
     )
     found = counted.certify(outcome.dual_coef, outcome.intercept)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from harness import (
     RBF,
-    Budget,
     KernelOracle,
+    Limits,
     Linear,
     PolytopeDistance,
     UsageError,
@@ -103,8 +103,8 @@ def test_margin_bounds_bracket_the_exact_margin_and_a_gap_is_reached(sample, nam
 def test_a_sample_needs_few_full_searches():
     x, y = clouds(0, 2000, 2000, 2, 6.0)
     sampled, full = (l2(x, y, Linear(), cache_mb=1e-9) for _ in range(2))
-    one = drive(CoreVectorMachine(gap=0.05), sampled, rng0(), Budget(seconds=60))
-    other = drive(CoreVectorMachine(gap=0.05, sample=0), full, rng0(), Budget(seconds=60))
+    one = drive(CoreVectorMachine(gap=0.05), sampled, rng0(), Limits(seconds=60))
+    other = drive(CoreVectorMachine(gap=0.05, sample=0), full, rng0(), Limits(seconds=60))
     assert one.claimed_done
     assert other.claimed_done
     assert one.info["searches"] * 3 < one.iterations
@@ -117,7 +117,7 @@ def test_without_verification_the_number_of_points_hardly_matters():
     for n in (1000, 8000):
         x, y = clouds(0, n, n, 2, 6.0)
         problem = l2(x, y, Linear())
-        outcome = drive(CoreVectorMachine(gap=0.05, verify=False), problem, rng0(), Budget(seconds=60))
+        outcome = drive(CoreVectorMachine(gap=0.05, verify=False), problem, rng0(), Limits(seconds=60))
         assert outcome.claimed_done
         assert outcome.info["searches"] == 0
         counts.append(problem.kernel.counter.evaluations - 3 * 2 * n)  # less the diagonal and the start
@@ -156,7 +156,7 @@ def test_the_polytope_s_distance():
     ],
 )
 def test_hulls_that_meet_end_the_run_and_say_so(make, sample):
-    outcome = drive(CoreVectorMachine(sample=sample, gap=1e-4), make(), rng0(), Budget(seconds=20))
+    outcome = drive(CoreVectorMachine(sample=sample, gap=1e-4), make(), rng0(), Limits(seconds=20))
     assert not outcome.claimed_done
     assert outcome.info["status"] == "hulls intersect"
     assert outcome.info["norm"] <= 1e-6
@@ -167,7 +167,7 @@ def test_hulls_that_meet_end_the_run_and_say_so(make, sample):
 @pytest.mark.parametrize("seed", range(2))
 def test_an_accuracy_beyond_rounding_ends(seed, sample):
     problem = l2(*clouds(seed, 20, 20, 2, 1.0))
-    outcome = drive(CoreVectorMachine(gap=1e-300, sample=sample), problem, rng0(), Budget(seconds=20))
+    outcome = drive(CoreVectorMachine(gap=1e-300, sample=sample), problem, rng0(), Limits(seconds=20))
     assert outcome.status == "ok"
     assert outcome.claimed_done or outcome.info["status"] == "stalled"
     assert outcome.info["epsilon_plus"] < 1e-9

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from harness import (
     RBF,
-    Budget,
     HardMargin,
     KernelOracle,
+    Limits,
     Linear,
     Precomputed,
     TracePlan,
@@ -225,7 +225,7 @@ def test_hulls_that_meet_end_the_run_and_say_so(solver_class, make):
 @pytest.mark.parametrize("seed", range(3))
 def test_an_accuracy_beyond_rounding_ends(seed, refresh):
     outcome = drive(
-        FrankWolfe(epsilon=1e-300, refresh=refresh), l2(*clouds(seed, 20, 20, 2, 1.0)), rng0(), Budget(seconds=20)
+        FrankWolfe(epsilon=1e-300, refresh=refresh), l2(*clouds(seed, 20, 20, 2, 1.0)), rng0(), Limits(seconds=20)
     )
     assert outcome.status == "ok"
     assert outcome.claimed_done or outcome.info["status"] == "stalled"
@@ -341,7 +341,7 @@ def test_the_model_separates_and_its_threshold_is_in_the_middle():
 
 def test_the_budget_stops_a_run_at_a_yield():
     problem = l2(*clouds(3, 700, 900, 4, 1.0), chi=1000.0)
-    outcome = drive(Gilbert(epsilon=1e-9), problem, rng0(), Budget(seconds=0.2), TracePlan())
+    outcome = drive(Gilbert(epsilon=1e-9), problem, rng0(), Limits(seconds=0.2), TracePlan())
     assert outcome.status == "budget"
     assert outcome.seconds < 1.0
     assert len(outcome.trace) > 3

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from harness import (
     L2SVC,
     RBF,
-    Budget,
     HardMargin,
     KernelOracle,
+    Limits,
     Linear,
     PolytopeDistance,
     Precomputed,
@@ -174,7 +174,7 @@ def test_rows_of_former_members_make_room():
     ],
 )
 def test_hulls_that_meet_end_the_run_and_say_so(make):
-    outcome = drive(FullyCorrective(), make(), rng0(), Budget(seconds=20))
+    outcome = drive(FullyCorrective(), make(), rng0(), Limits(seconds=20))
     assert not outcome.claimed_done
     assert outcome.info["status"] == "hulls intersect"
     assert outcome.info["norm"] <= 1e-6
@@ -185,7 +185,7 @@ def test_hulls_that_meet_end_the_run_and_say_so(make):
 @pytest.mark.parametrize("seed", range(3))
 def test_an_accuracy_beyond_rounding_ends(seed):
     problem = l2(*clouds(seed, 20, 20, 2, 1.0))
-    outcome = drive(FullyCorrective(epsilon=1e-300), problem, rng0(), Budget(seconds=20))
+    outcome = drive(FullyCorrective(epsilon=1e-300), problem, rng0(), Limits(seconds=20))
     assert outcome.status == "ok"
     assert outcome.claimed_done or outcome.info["status"] == "stalled"
     assert outcome.info["epsilon"] < 1e-9

@@ -9,7 +9,7 @@ from harness_fw.pivots import Coordinates, Pivots
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness import L2SVC, RBF, Budget, KernelOracle, drive
+from harness import L2SVC, RBF, KernelOracle, Limits, drive
 from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, l2, margins_of_the_same, matrix_of, rng0
 
 KERNEL_PROBLEMS = {name: make for name, make in PROBLEMS.items() if isinstance(make(), L2SVC)}
@@ -133,7 +133,7 @@ def test_pivots_of_a_sample_that_misses_a_cluster_are_not_taken_on_trust(monkeyp
     problem = l2(x, y, RBF(gamma=0.5))
     found = Pivots(problem.kernel, np.arange(20, 200), 180)
     monkeypatch.setattr(Pivots, "of", lambda kernel, rng, cache_mb: found)
-    outcome = drive(NewtonFrankWolfe(epsilon=1e-6), problem, rng0(), Budget(seconds=60))
+    outcome = drive(NewtonFrankWolfe(epsilon=1e-6), problem, rng0(), Limits(seconds=60))
     assert outcome.claimed_done
     assert outcome.info["exact_checks"] >= 2  # the first said no
     assert (found.index < 20).any()

@@ -11,7 +11,7 @@ from harness_sampling.rounds import Rounds, expected_rounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, Budget, HardMargin, KernelOracle, Linear, Poly, UsageError, drive
+from harness import RBF, HardMargin, KernelOracle, Limits, Linear, Poly, UsageError, drive
 from tests.plugins.hull_problems import clouds, hard
 from tests.plugins.points import overlapping
 from tests.plugins.sampling_problems import HARD, SOFT, exact, finished, reduced, svc, svr, wave
@@ -254,7 +254,7 @@ def test_k_that_no_doubling_separates_ends_at_the_smaller_class():
 
 def test_the_host_can_stop_it_inside_a_round():
     problem = svc(*overlapping(8, n=600), C=1.0)
-    outcome = drive(RandSVM(oracle="smo", r=400), problem, np.random.default_rng(0), Budget(kernel_evaluations=2000))
+    outcome = drive(RandSVM(oracle="smo", r=400), problem, np.random.default_rng(0), Limits(kernel_evaluations=2000))
     assert outcome.status == "budget"
     problem.checked(outcome.dual_coef, outcome.intercept)
     assert problem.kernel.counter.evaluations < 400 * 400

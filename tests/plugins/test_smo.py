@@ -13,10 +13,10 @@ from harness import (
     CSVC,
     L2SVC,
     RBF,
-    Budget,
     CSVCNoBias,
     HardMargin,
     InvalidModel,
+    Limits,
     Linear,
     Poly,
     UsageError,
@@ -205,7 +205,7 @@ def test_iterates_come_often_and_climb():
 
 def test_budgets_and_the_limit_of_iterations():
     x, y = overlapping(16, n=300)
-    outcome = drive(SMO(), build(x, y, C=100.0), np.random.default_rng(0), Budget(kernel_evaluations=3000))
+    outcome = drive(SMO(), build(x, y, C=100.0), np.random.default_rng(0), Limits(kernel_evaluations=3000))
     assert outcome.status == "budget"
     assert not outcome.claimed_done
     limited = SMO(max_iterations=50).solve(build(x, y, C=100.0))

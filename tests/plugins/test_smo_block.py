@@ -10,7 +10,7 @@ import scipy.sparse
 from harness_qp import QP
 from harness_smo import SMO, SMOBlock
 
-from harness import CSVC, RBF, Budget, CSVCNoBias, EpsSVR, InvalidModel, Precomputed, UsageError, drive, get_solver
+from harness import CSVC, RBF, CSVCNoBias, EpsSVR, InvalidModel, Limits, Precomputed, UsageError, drive, get_solver
 from tests.plugins.block_problems import FORMULATIONS, drawn, stated
 from tests.plugins.points import cancer, digits, overlapping
 from tests.plugins.smo_problems import build, certified, curve
@@ -286,7 +286,7 @@ def test_iterates_climb_and_budgets_stop_them():
     assert steps == sorted(steps)
     assert (np.diff(duals) >= -1e-9 * abs(duals[-1])).all()
     outcome = drive(
-        SMOBlock(working_set=16), build(x, y, C=100.0), np.random.default_rng(0), Budget(kernel_evaluations=20_000)
+        SMOBlock(working_set=16), build(x, y, C=100.0), np.random.default_rng(0), Limits(kernel_evaluations=20_000)
     )
     assert outcome.status == "budget"
     limited = SMOBlock(max_iterations=50, working_set=16).solve(build(x, y, C=100.0))

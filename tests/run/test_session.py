@@ -8,8 +8,8 @@ import pytest
 
 from harness.errors import DataError
 from harness.registry import load_registry
-from harness.run.session import compare, failed
-from harness.run.store import COLUMNS
+from harness.run.record import COLUMNS, Limits
+from harness.run.session import compare
 from harness.run.study import Study
 from tests.run.conftest import PLUGINS
 
@@ -89,17 +89,17 @@ def test_a_change_of_library_version_makes_results_stale(study, monkeypatch):
 
 
 def test_budgets_stop_a_run_and_say_so(study):
-    (record,) = compare(*study("yields-forever", iteration_limit=100))
+    (record,) = compare(*study("yields-forever", limits=Limits(iterations=100)))
     assert (record["status"], record["iterations"]) == ("budget", 100)
     assert "100 iterations" in record["reason"]
-    assert not failed(record)
-    (record,) = compare(*study("yields-forever", time_limit=0.2))
+    assert not record.failed
+    (record,) = compare(*study("yields-forever", limits=Limits(seconds=0.2)))
     assert record["status"] == "budget"
-    assert failed(record)
+    assert record.failed
 
 
 def test_target_gap_reaches_the_solver_and_is_certified(study):
-    (record,) = compare(*study("fw", target_gap=1e-2))
+    (record,) = compare(*study("fw", limits=Limits(target_gap=1e-2)))
     assert record["parameters"]["epsilon"] == 1e-3  # as asked; the target is beside it
     assert record["target_gap"] == 1e-2
     assert record["relative_gap"] <= 1e-2

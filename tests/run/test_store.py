@@ -12,26 +12,27 @@ import pandas as pd
 import pytest
 
 from harness.errors import UsageError
-from harness.run.store import COLUMNS, SCHEMA_VERSION, Store, clean, read_results
+from harness.run.record import COLUMNS, Record, clean
+from harness.run.store import SCHEMA_VERSION, Store, read_results
 
 
 def record(key="k", **values):
-    return {"key": key, "status": "ok", "measured_at": "2026-01-01T00:00:00+00:00", "plugin": "p", **values}
+    return Record({"key": key, "status": "ok", "measured_at": "2026-01-01T00:00:00+00:00", "plugin": "p", **values})
 
 
 def test_newest_wins_and_nothing_is_overwritten(tmp_path):
     with Store(tmp_path / "s.sqlite") as store:
         store.append(record(fit_seconds=1.0))
         store.append(record(fit_seconds=2.0))
-        assert store.newest("k")["fit_seconds"] == 2.0
+        assert next(store.of("k"))["fit_seconds"] == 2.0
         assert [row["fit_seconds"] for row in store.records()] == [1.0, 2.0]
-        assert store.newest("other") is None
+        assert list(store.of("other")) == []
 
 
 def test_every_column_is_there_and_unknown_is_null(tmp_path):
     with Store(tmp_path / "s.sqlite") as store:
         store.append(record())
-        found = store.newest("k")
+        found = next(store.of("k"))
     assert tuple(found) == COLUMNS
     assert found["relative_gap"] is None
 
@@ -77,11 +78,11 @@ def test_a_store_of_an_older_harness_gets_the_columns_it_lacks(tmp_path):
     connection.executescript(
         "DROP VIEW results; CREATE VIEW results AS SELECT id, json_extract(record, '$.fit_seconds') AS fit_seconds, "
         "json_extract(record, '$.of_another_version') AS of_another_version FROM records ORDER BY id;"
-        """UPDATE records SET record = '{"key": "k", "status": "ok", "fit_seconds": 1.0, "of_another_version": 7}'"""
+        """UPDATE records SET record = '{"key": "k", "status": "ok", "fit_seconds": 1.0, "of_another_version": 7}', checksum = NULL"""
     )
     with Store(path) as store:
         store.append(record("new", core_set={"ratio": 0.5}, fit_seconds=2.0))
-        assert store.newest("k")["fit_seconds"] == 1.0
+        assert next(store.of("k"))["fit_seconds"] == 1.0
     view = connection.execute("select core_set, fit_seconds, of_another_version from results").fetchall()
     shown = [name for _, name, *_ in connection.execute("PRAGMA table_info(results)")]
     connection.close()

@@ -1,0 +1,179 @@
+"""The host's verdict on a model: certificate and scores, in a process of its own that never ran the solver.
+
+It loads the data itself, states the problem itself, and is told the model's numbers and nothing else. Started as
+``python -m harness.run.certify FD``; FD is its end of the driver's socket pair. Of the plugins it loads those that own
+the run's kernel, data source and metrics, and those whose solvers a certificate asks for.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.errors import HarnessError, InvalidModel
+from harness.measure.core_set import CoreSetCertificate, core_set_certificate
+from harness.measure.metrics import accuracy
+from harness.measure.trace import FIGURES, TracePlan, certified_figures
+from harness.problems.problem import Problem
+from harness.registry import Registry, load_registry, share_registry
+from harness.run.execute import Workbench, is_environment, sentence
+from harness.run.messages import Certified, Certify, Model, Point, Reader, send
+from harness.run.record import Status
+from harness.run.study import RunSpec
+
+if TYPE_CHECKING:
+    from harness.datasets.dataset import Dataset
+
+
+class Judge:
+    """Certifies the runs of one problem after another."""
+
+    def __init__(self, spec: RunSpec, bench: Workbench) -> None:
+        self.spec, self.registry = spec, bench.registry
+        self.dataset: Dataset = bench.dataset(spec)
+        self.problem: Problem = bench.problem(spec)
+        self.faults: list[str] = []
+
+    def verdict(self, asked: Certify) -> dict[str, Any]:
+        """Return fields of a record: the certificate, the scores, the trace. ``status`` only where the model is refused."""
+        trace = [self._point(point) for point in asked.points]
+        figures: dict[str, Any] = {"trace": trace}
+        if asked.model is not None:
+            try:
+                figures = self._end(asked.model, trace)
+            except InvalidModel as error:
+                reason = f"solver '{self.spec.solver}' returned an invalid model: {error}"
+                figures = {"trace": trace, "status": Status.INVALID, "reason": reason}
+        return {**figures, "faults": self.faults}
+
+    def _point(self, point: Point) -> dict[str, Any]:
+        if point.model is None:
+            return point.figures
+        coef = point.model.coefficients(self.problem.n)
+        figures, _ = certified_figures(self.problem, coef, point.model.intercept, self._trace_accuracy)
+        return {**point.figures, **{name: value for name, value in figures.items() if value is not None}}
+
+    def _trace_accuracy(self, coef: Any, intercept: float) -> float | None:
+        dataset = self.dataset
+        values = len(dataset.y_test) * int(np.count_nonzero(coef))
+        if dataset.task != "classification" or not 0 < values <= TracePlan.certificate_values:
+            return None
+        return accuracy(dataset.y_test, self.problem.scores_new(coef, intercept, dataset.x_test))
+
+    def _end(self, model: Model, trace: list[dict[str, Any]]) -> dict[str, Any]:
+        """Check, certify and score the last model."""
+        if model.support is None:
+            return {"trace": trace, **self._scored_weights(model)}
+        problem, dataset = self.problem, self.dataset
+        coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
+        certificate, scores = problem.certified(coef, intercept)
+        support = int(np.count_nonzero(coef))
+        found: dict[str, Any] = {**certificate.as_dict(), "support_vectors": support, "core_set_size": support}
+        if dataset.task == "classification":
+            plain_scores = scores - problem.kernel.ridge * coef  # the model's f has no ridge
+            found["train_accuracy"] = accuracy(dataset.y_train, plain_scores + intercept)
+        if len(dataset.y_test):
+            found.update(self._scores(problem.scores_new(coef, intercept, dataset.x_test)))
+        if self.spec.core_set_oracle and support:
+            found["core_set"] = self._core_set(coef)
+        shown = {name: found[name] for name in (*FIGURES, "test_accuracy") if found.get(name) is not None}
+        end = {"reason": "end", "support_vectors": support, **shown}
+        return {**found, "trace": [*trace, end]}
+
+    def _scores(self, scores: Any) -> dict[str, Any]:
+        """Return test accuracy and metrics; a metric that fails costs its own figure alone."""
+        dataset, found = self.dataset, dict[str, float]()
+        for name in self.spec.metrics:
+            try:
+                found[name] = self.registry.metric(name)(dataset.y_test, scores)
+            except Exception as error:
+                self.faults.append(f"metric '{name}' raised {sentence(error)}")
+        known = {"metrics": found}
+        return (
+            {**known, "test_accuracy": accuracy(dataset.y_test, scores)} if dataset.task == "classification" else known
+        )
+
+    def _core_set(self, coef: Any) -> dict[str, Any]:
+        """Return the core-set certificate; an oracle that fails is its reason, never the run's end."""
+        oracle = self.spec.core_set_oracle
+        try:
+            return core_set_certificate(self.problem, coef, self.registry.solver_class(oracle)()).as_dict()
+        except Exception as error:
+            return CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {sentence(error)}").as_dict()
+
+    def _scored_weights(self, model: Model) -> dict[str, Any]:
+        """A linear model without dual coefficients: scores only, the dual side of the certificate is absent."""
+        dataset, weights = self.dataset, model.weights
+        if weights is None or weights.shape != (dataset.x_train.shape[1],) or not np.isfinite(weights).all():
+            raise InvalidModel(f"its weights are not {dataset.x_train.shape[1]} finite numbers.")
+        found: dict[str, Any] = {}
+        if dataset.task == "classification":
+            found["train_accuracy"] = accuracy(dataset.y_train, np.asarray(dataset.x_train @ weights) + model.intercept)
+        if len(dataset.y_test):
+            found.update(self._scores(np.asarray(dataset.x_test @ weights) + model.intercept))
+        return found
+
+
+class Certifier:
+    """Serves the driver until it closes the socket."""
+
+    def __init__(self, control: int) -> None:
+        self.control = control
+        self.benches: dict[tuple[str, ...], Workbench] = {}
+        self.installed: Registry | None = None
+        share_registry(self._installed)
+
+    def serve(self) -> None:
+        """Answer requests one after another."""
+        reader = Reader(self.control)
+        while not reader.closed:
+            for request in reader.read():
+                assert isinstance(request, Certify)
+                send(self.control, Certified(self._answer(request)))
+
+    def _installed(self) -> Registry:
+        """Return the installed plugins, which a certificate may ask for an oracle (ramp-svc); loaded when one does."""
+        self.installed = load_registry()
+        return self.installed
+
+    def _bench(self, spec: RunSpec) -> Workbench:
+        """Return the workbench over the plugins that the run's certificate needs, and no others."""
+        if spec.trusted not in self.benches:
+            from threadpoolctl import threadpool_limits
+
+            self.benches.clear()  # their data are those of other runs
+            self.benches[spec.trusted] = Workbench(load_registry(spec.plugin_paths, only=spec.trusted))
+            threadpool_limits(spec.threads)
+        return self.benches[spec.trusted]
+
+    def _answer(self, request: Certify) -> dict[str, Any]:
+        spec = RunSpec.from_dict(request.spec)
+        try:
+            bench = self._bench(spec)
+            registries = [each for each in (self.installed, bench.registry) if each is not None]
+            for registry in registries:
+                registry.used.clear()
+            found = Judge(spec, bench).verdict(request)
+            return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}
+        except Exception as error:
+            status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR
+            said = str(error) if isinstance(error, HarnessError) else sentence(error)
+            return {"status": status, "reason": f"the model could not be certified: {said}"}
+
+
+def main() -> None:
+    """Serve the driver at the descriptor named on the command line."""
+    control = int(sys.argv[1])
+    os.set_inheritable(control, False)
+    try:
+        Certifier(control).serve()
+    except BrokenPipeError:
+        os._exit(0)  # the driver is gone
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+"""What the processes of a comparison say to each other: framed, checked messages with arrays behind them.
+
+    driver --Run--> worker --(fork)--> child --Compiling, Warm, Fitting, Point, Fitted--> worker --> driver
+    driver --Certify--> certifier --Certified--> driver
+
+A child's pipe carries frames that begin with a secret of its run: what else is written there, by a solver that writes
+to a descriptor it does not own, is no message and ends the run. Nothing is unpickled.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import HarnessError
+from harness.run.record import clean
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, np.dtype[Any]]
+
+_HEAD = struct.Struct("<III")  # bytes of the text, bytes of the arrays, CRC-32 of both
+_TEXT_BYTES = 32 << 20
+SECRET_BYTES = 16
+
+
+class BrokenStream(HarnessError):
+    """Bytes arrived that are no message."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A solver's model as it left the solver: what the certificate is computed of, and nothing else.
+
+    dual_coef : (m,) the non-zero ones, at the points ``support``, both None for a model of ``weights``, (d,)
+    """
+
+    intercept: float
+    support: Array | None = None
+    dual_coef: Array | None = None
+    weights: Array | None = None
+
+    @classmethod
+    def of(cls, dual_coef: Any, intercept: float) -> Model:
+        """Return the model of coefficients over all points, (n,) float64."""
+        import numpy as np
+
+        support = np.flatnonzero(dual_coef)
+        return cls(intercept, support, dual_coef[support])
+
+    def coefficients(self, n: int) -> Array:
+        """Return the coefficients of all ``n`` points.
+
+        Raises
+        ------
+        BrokenStream : they are of other points.
+        """
+        import numpy as np
+
+        assert self.support is not None
+        assert self.dual_coef is not None
+        coef = np.zeros(n)
+        if self.support.shape != self.dual_coef.shape or np.any((self.support < 0) | (self.support >= n)):
+            raise BrokenStream(f"a model names points that are not among the {n} of the problem")
+        coef[self.support] = self.dual_coef
+        return coef
+
+
+@dataclass(frozen=True)
+class Run:
+    """To a worker: carry this run out."""
+
+    spec: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Compiling:
+    """The compiler's lock was taken, or released."""
+
+    on: bool
+
+
+@dataclass(frozen=True)
+class Warm:
+    """The warm-up is over."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """The clock runs from here."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A trace point is due; ``host_seconds`` of the fit so far were the host's own work."""
+
+    figures: dict[str, Any]
+    host_seconds: float
+    model: Model | None = None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The fit ended; ``claims`` are fields of a record as the solver's process has them."""
+
+    claims: dict[str, Any]
+    model: Model | None = None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """From a worker: what became of a run, with its trace points."""
+
+    claims: dict[str, Any]
+    model: Model | None = None
+    points: list[Point] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Certify:
+    """To the certifier: certify and score the model and the trace points of this run."""
+
+    spec: dict[str, Any]
+    model: Model | None = None
+    points: list[Point] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Certified:
+    """From the certifier: fields of a record."""
+
+    figures: dict[str, Any]
+
+
+Message = Run | Compiling | Warm | Fitting | Point | Fitted | Ended | Certify | Certified
+_PARTS: dict[str, Any] = {
+    kind.__name__: kind for kind in (Run, Compiling, Warm, Fitting, Point, Fitted, Ended, Certify, Certified, Model)
+}
+_TAG = "\0"  # begins no name in cleaned data
+
+
+def packed(message: Message, secret: bytes = b"") -> bytes:
+    """Return the frame of a message."""
+    arrays: list[bytes] = []
+
+    def tagged(value: Any) -> Any:
+        if type(value).__name__ in _PARTS:
+            own = {each.name: getattr(value, each.name) for each in fields(value)}
+            shown = {name: clean(item) if isinstance(item, dict) else item for name, item in own.items()}
+            return {_TAG + type(value).__name__: shown}
+        arrays.append(value.tobytes())
+        return {_TAG: [value.dtype.str, sum(map(len, arrays[:-1])), value.size]}
+
+    text = json.dumps(message, default=tagged, allow_nan=False).encode()
+    data = b"".join(arrays)
+    return secret + _HEAD.pack(len(text), len(data), zlib.crc32(data, zlib.crc32(text))) + text + data
+
+
+def _unpacked(text: bytes, data: bytes) -> Message:
+    import numpy as np
+
+    def untagged(found: dict[str, Any]) -> Any:
+        if len(found) != 1 or not (name := next(iter(found))).startswith(_TAG):
+            return found
+        if name == _TAG:
+            dtype, start, size = found[name]
+            return np.frombuffer(data, np.dtype(dtype), size, start)
+        return _PARTS[name[1:]](**found[name])
+
+    try:
+        message: Message = json.loads(text, object_hook=untagged)
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise BrokenStream(f"a message cannot be read: {type(error).__name__}: {error}") from None
+    if type(message).__name__ not in _PARTS:
+        raise BrokenStream("something arrived that is no message")
+    return message
+
+
+class Reader:
+    """Cuts the bytes of a descriptor into messages.
+
+    secret : what each frame begins with
+    largest : bytes of arrays a message may have
+    """
+
+    def __init__(self, fd: int, secret: bytes = b"", *, largest: int = 1 << 40) -> None:
+        self.fd, self.secret, self.largest = fd, secret, largest
+        self.closed = False
+        self._pending = bytearray()
+
+    def read(self) -> list[Message]:
+        """Read once (the descriptor must be ready) and return the messages that are complete.
+
+        Raises
+        ------
+        BrokenStream : what arrived is no message.
+        """
+        try:
+            data = os.read(self.fd, 1 << 20)
+        except (BlockingIOError, InterruptedError):
+            return []
+        except OSError:
+            data = b""
+        self.closed = not data
+        self._pending += data
+        return list(self._complete())
+
+    def _complete(self) -> Iterator[Message]:
+        head = len(self.secret) + _HEAD.size
+        while self._pending:
+            if not self.secret.startswith(self._pending[: len(self.secret)]):
+                raise BrokenStream(f"{len(self._pending)} bytes arrived that are no message of the host's")
+            if len(self._pending) < head:
+                return
+            text_bytes, array_bytes, checksum = _HEAD.unpack_from(self._pending, len(self.secret))
+            if text_bytes > _TEXT_BYTES or array_bytes > self.largest:
+                raise BrokenStream(f"a message of {text_bytes + array_bytes:,} bytes arrived, which none has")
+            end = head + text_bytes + array_bytes
+            if len(self._pending) < end:
+                return
+            body = bytes(self._pending[head:end])
+            del self._pending[:end]
+            if zlib.crc32(body) != checksum:
+                raise BrokenStream("a message arrived whose checksum is wrong")
+            yield _unpacked(body[:text_bytes], body[text_bytes:])
+
+
+def send(fd: int, message: Message, secret: bytes = b"") -> None:
+    """Write one message whole; BrokenPipeError if nobody reads."""
+    view = memoryview(packed(message, secret))
+    while view:
+        view = view[os.write(fd, view) :]

@@ -1,0 +1,298 @@
+"""What a run is held to, how it ended, and what is written down of it: the one place that knows.
+
+Nobody decides by reading a reason: reasons are sentences for people. Decisions go by `Status` and `StoppedBy`.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, TypedDict, get_type_hints
+
+TEXT_CHARACTERS = 4000  # of a text in a record
+_ENTRIES = 100_000  # of the lists and mappings of one field
+_DEPTH = 8
+_LARGEST = 2**63 - 1
+_CONTROL = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
+_CONTROL.update(dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\N{REPLACEMENT CHARACTER}"))
+
+
+class Status(StrEnum):
+    """How a run ended.
+
+    ok : the solver's own rule held, or the host stopped it at the target; a target that was given is certified
+    budget : a limit stopped it, or it was done beyond one
+    unfinished : it ended without claiming to be done
+    missed : the target that was given is not certified, whatever the solver claims
+    timeout, memory : killed for a limit
+    crashed : the process ended without a result
+    error : an exception, or a breach of the protocol
+    invalid : a model, a figure or a problem that cannot be what it is said to be
+    environment : the machine's fault (disk full, no file descriptors), never reused
+    skipped : not carried out, and why
+    """
+
+    OK = "ok"
+    BUDGET = "budget"
+    UNFINISHED = "unfinished"
+    MISSED = "missed"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    CRASHED = "crashed"
+    ERROR = "error"
+    INVALID = "invalid"
+    ENVIRONMENT = "environment"
+    SKIPPED = "skipped"
+
+
+MEASURED = frozenset({Status.OK, Status.BUDGET, Status.UNFINISHED, Status.MISSED})
+"""Statuses of runs that ended with a model, which is certified and scored. Only `ok` competes for best."""
+
+FAILED = frozenset({Status.TIMEOUT, Status.MEMORY, Status.CRASHED, Status.ERROR, Status.INVALID, Status.ENVIRONMENT})
+"""Statuses of runs without a result, or with one that is refused."""
+
+
+class StoppedBy(StrEnum):
+    """What ended a run that the solver's process saw the end of, or that was ended from outside."""
+
+    SOLVER = "solver"  # its own rule: done
+    EXHAUSTED = "exhausted"  # its iterates ended without done
+    TARGET = "target"
+    TIME = "time"
+    KERNEL_EVALUATIONS = "kernel-evaluations"
+    ITERATIONS = "iterations"
+    MEMORY = "memory"
+    FAULT = "fault"  # an exception, an exit, a signal of its own
+    KILLED = "killed"  # SIGKILL that the host did not send, or the end of the host's own process
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a run may go on; None means no limit.
+
+    seconds : wall seconds inside the solver
+    kernel_evaluations : counted kernel values
+    iterations : yields
+    target_gap : relative gap: each solver's own stopping parameter is set for it, the host stops at it, and certifies it
+    memory_bytes : resident memory of the run's process; enforced from outside, so in isolated runs only
+    """
+
+    seconds: float | None = None
+    kernel_evaluations: int | None = None
+    iterations: int | None = None
+    target_gap: float | None = None
+    memory_bytes: int | None = None
+
+    def as_columns(self) -> dict[str, Any]:
+        """Return the limits by the names they have in a record and on the command line."""
+        return {column: getattr(self, name) for column, name in LIMIT_COLUMNS.items()}
+
+    @classmethod
+    def from_columns(cls, given: Mapping[str, Any]) -> Limits:
+        """Read what :meth:`as_columns` names; others are ignored, missing ones are None."""
+        return cls(**{name: given.get(column) for column, name in LIMIT_COLUMNS.items()})
+
+
+NO_LIMITS = Limits()
+LIMIT_COLUMNS = {
+    "time_limit": "seconds",
+    "memory_limit": "memory_bytes",
+    "kernel_evaluation_limit": "kernel_evaluations",
+    "iteration_limit": "iterations",
+    "target_gap": "target_gap",
+}
+
+
+class Fields(TypedDict):
+    """The fields of every record, in the order reports show them, with what each may hold; unknown is None."""
+
+    plugin: str
+    solver: str
+    label: str
+    parameters: dict[str, Any]
+    dataset: str
+    formulation: str
+    problem_parameters: dict[str, Any]
+    kernel: str
+    kernel_parameters: dict[str, Any]
+    seed: int
+    repetition: int
+    status: str
+    stopped_by: str
+    reason: str
+    fit_seconds: float
+    cpu_seconds: float
+    compile_seconds: float
+    peak_rss_bytes: int
+    kernel_evaluations: int
+    evaluations_at_least: bool  # values were computed behind the counter
+    cache_hits: int
+    iterations: int
+    support_vectors: int
+    core_set_size: int
+    working_set_size: int
+    core_set: dict[str, Any]
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    gap_rounding: float
+    undecidable: str
+    kkt_violation: float
+    feasibility_violation: float
+    epsilon: float
+    epsilon_plus: float
+    epsilon_minus: float
+    margin_lower: float
+    margin_upper: float
+    train_accuracy: float
+    test_accuracy: float
+    metrics: dict[str, Any]
+    claimed_done: bool
+    oracle_calls: int
+    oracle_kernel_evaluations: int
+    n_train: int
+    n_features: int
+    n_test: int
+    threads: int
+    time_limit: float
+    memory_limit: int
+    kernel_evaluation_limit: int
+    iteration_limit: int
+    target_gap: float
+    cache_mb: float
+    load_average: float
+    involuntary_switches: int
+    output: str
+    faults: list[Any]  # of metrics, skip() and the like: sentences; each cost its own figure alone
+    measured_at: str
+    versions: dict[str, Any]
+    machine: dict[str, Any]
+    git_commit: str
+    code_sha256: str
+    sources: dict[str, Any]  # plugin -> fingerprint of its source, of every plugin the run really used
+    data_sha256: str
+    info: dict[str, Any]
+    trace: list[Any]
+    key: str
+
+
+_TYPES: dict[str, type] = {name: getattr(kind, "__origin__", kind) for name, kind in get_type_hints(Fields).items()}
+COLUMNS = tuple(_TYPES)
+WHOLE = tuple(name for name, kind in _TYPES.items() if kind is int)
+
+
+class Record(dict[str, Any]):
+    """One run as names and JSON-ready values; see `Fields`. A row of an older harness may lack some."""
+
+    @property
+    def status(self) -> Status | None:
+        """How the run ended; None if the row says nothing this harness knows."""
+        found = self.get("status")
+        return Status(found) if found in _STATUSES else None
+
+    @property
+    def failed(self) -> bool:
+        """No result, a refused one, one that ran into its time limit, or one that did not do what was asked."""
+        stopped = self.status is Status.BUDGET and self.get("stopped_by") == StoppedBy.TIME
+        return stopped or self.status in FAILED or self.status in (Status.UNFINISHED, Status.MISSED)
+
+    @property
+    def reusable(self) -> bool:
+        """Whether the same run need not be measured again: not what the machine or somebody outside was the cause of."""
+        return self.status not in (None, Status.SKIPPED, Status.ENVIRONMENT) and self.get("stopped_by") not in (
+            None, StoppedBy.KILLED
+        )  # fmt: skip
+
+    def text(self) -> str:
+        """Return the record as one line of strict JSON, every column there."""
+        return json.dumps({name: clean(self.get(name)) for name in COLUMNS}, allow_nan=False)
+
+
+_STATUSES = frozenset(Status)
+
+
+def checked(given: Mapping[str, Any]) -> tuple[Record, list[str]]:
+    """Return what may enter a record of what a process says, and a sentence for each figure that cannot be.
+
+    Numbers are finite and in range, counts whole and not negative, texts valid UTF-8 without control characters, sizes
+    bounded. A figure that is none of its field's kind is left out.
+    """
+    found, wrong = Record(), []
+    for name, value in given.items():
+        kind = _TYPES.get(name)
+        if value is None or kind is None:
+            continue
+        kept = _fitting(value, kind)
+        if kept is None and not (kind is float and _is_number(value)):  # NaN and infinity are unknown, not wrong
+            wrong.append(f"{name} is {clipped(_shown(value), 80)}; it must be {_KINDS[kind]}")
+        found[name] = kept
+    return found, wrong
+
+
+_KINDS = {
+    int: "a whole number from 0 to 2^63 - 1", float: "a finite number", bool: "true or false", str: "text",
+    dict: "a mapping", list: "a list",
+}  # fmt: skip
+
+
+def _fitting(value: Any, kind: type) -> Any:
+    if kind in (int, float):
+        if not _is_number(value) or (kind is int and not (value == int(value) and 0 <= value <= _LARGEST)):
+            return None
+        return kind(value) if math.isfinite(kind(value)) else None
+    return clean(value) if isinstance(value, kind) else None
+
+
+def _is_number(value: Any) -> bool:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return isinstance(value, float) or abs(value) <= _LARGEST
+
+
+def clean(value: Any) -> Any:
+    """Return ``value`` as strict JSON data of bounded size.
+
+    No NaN, no infinity, no numpy scalars or arrays, no tuples; at most 100,000 entries in all, eight levels, no text
+    longer than 4,000 characters or with control characters.
+    """
+    return _cleaned(value, _DEPTH, [_ENTRIES])
+
+
+def _cleaned(value: Any, depth: int, room: list[int]) -> Any:
+    """``room`` : how many entries there may still be, counted down."""
+    if value is None or isinstance(value, bool):
+        return value
+    if hasattr(value, "dtype") and hasattr(value, "reshape"):  # a numpy scalar or array, without importing numpy
+        value = value.reshape(-1)[0].item() if value.ndim == 0 else value[: room[0] + 1].tolist()
+    if isinstance(value, int):
+        return int(value) if abs(value) <= _LARGEST else f"a whole number of {value.bit_length()} bits"
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    if depth == 0 or not isinstance(value, (Mapping, list, tuple)):
+        return clipped(_shown(value))
+    kept: list[tuple[str, Any]] = []
+    entries = value.items() if isinstance(value, Mapping) else (("", item) for item in value)
+    for name, item in entries:
+        if room[0] <= 0:
+            kept.append(("...", f"... {len(value)} entries"))
+            break
+        room[0] -= 1
+        kept.append((clipped(_shown(name), 200), _cleaned(item, depth - 1, room)))
+    return dict(kept) if isinstance(value, Mapping) else [item for _, item in kept]
+
+
+def _shown(value: Any) -> str:
+    try:
+        return value if isinstance(value, str) else str(value)
+    except BaseException as error:  # a plugin's object may raise anything
+        return f"<{type(value).__name__} whose text raised {type(error).__name__}>"
+
+
+def clipped(text: str, length: int = TEXT_CHARACTERS) -> str:
+    """Return text that any terminal, page or file can take: valid UTF-8, no control characters, bounded length."""
+    short = text if len(text) <= length else f"{text[:length]} ... ({len(text)} characters)"
+    return short.encode("utf-8", "replace").decode().translate(_CONTROL)
