@@ -204,7 +204,7 @@ class Reader:
         BrokenStream : what arrived is no message.
         """
         try:
-            data = os.read(self.fd, 1 << 20)
+            data = os.read(self.fd, 1 << 16)
         except (BlockingIOError, InterruptedError):
             return []
         except OSError:
