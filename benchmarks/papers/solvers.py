@@ -30,6 +30,7 @@ from harness import (
     hookimpl,
     parameter,
 )
+from harness.kernels.oracle import uncounted
 
 
 class _Recording(np.random.Generator):
@@ -71,7 +72,7 @@ class Admissions(Solver):
                 scored = visited
                 k = recording.order[visited : visited + 1]
                 support = np.flatnonzero(last.dual_coef)
-                with kernel.uncounted():
+                with uncounted(kernel):
                     z[k] = targets[k] * (kernel.block(k, support) @ last.dual_coef[support])
                 yield Iterate(last.dual_coef, step=last.step)
         support = int(np.count_nonzero(last.dual_coef))
@@ -121,7 +122,7 @@ class Ladder(Solver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         from harness_fw import delta_of
 
-        with problem.kernel.uncounted():
+        with uncounted(problem.kernel):
             delta = delta_of(problem.kernel, problem.targets > 0)
         info: dict[str, Any] = {"levels": [], "delta": delta}
         accuracies, left = self.accuracies, self.seconds
@@ -182,7 +183,7 @@ class Decrease(Solver):
         from harness_fw import delta_of
         from harness_fw.bounds import decrease_bound
 
-        with problem.kernel.uncounted():
+        with uncounted(problem.kernel):
             delta = delta_of(problem.kernel, problem.targets > 0)
         course: list[tuple[float, float, str]] = []
         last = None

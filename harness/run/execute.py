@@ -14,7 +14,7 @@ import numpy as np
 from harness.errors import InvalidModel
 from harness.kernels.checks import check_finite
 from harness.kernels.engine import Engine
-from harness.kernels.oracle import KernelOracle
+from harness.kernels.oracle import KernelOracle, points_of, uncounted
 from harness.kernels.ways import is_mapped
 from harness.measure.budget import Budget
 from harness.measure.compilation import CompilationWatch
@@ -93,7 +93,7 @@ def in_memory(dataset: Dataset) -> Dataset:
 
 def layout(problem: Problem) -> str:
     """Return what decides which machine code a solver needs: formulation, kernel, dtype, sparse or dense."""
-    points = problem.kernel.points
+    points = points_of(problem.kernel)
     kind = "dense" if isinstance(points, np.ndarray) else "sparse"
     return f"{problem.name} {problem.kernel.kernel.name} {points.dtype} {kind}"
 
@@ -109,7 +109,7 @@ def warm_up(solver: Solver, problem: Problem) -> float:
     if problem.task != "classification":
         members = [np.arange(min(problem.n, _WARM_UP_POINTS))]
     try:
-        with problem.kernel.uncounted():
+        with uncounted(problem.kernel):
             small = problem.restrict(np.sort(np.concatenate(members)))
             for each in solver.warm_ups():
                 if each.skip(small) is None:
@@ -144,11 +144,10 @@ def measure(
         support = int(np.count_nonzero(coef))
         if dataset.task != "classification" or len(dataset.y_test) * support > TracePlan.certificate_values:
             return None
-        return (
-            accuracy(dataset.y_test, problem.scores_new(coef, intercept, dataset.x_test))
-            if len(dataset.y_test)
-            else None
-        )
+        if not len(dataset.y_test):
+            return None
+        with uncounted(problem.kernel):
+            return accuracy(dataset.y_test, problem.scores_new(coef, intercept, dataset.x_test))
 
     record: Record = {"load_average": load_average()}
     switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
@@ -219,11 +218,11 @@ def _certified(
         coef, intercept = problem.checked(outcome.dual_coef, outcome.intercept)
     except InvalidModel as error:
         return {"status": "invalid", "reason": f"solver '{solver.name}' returned an invalid model: {error}"}
-    with problem.kernel.uncounted():
+    with uncounted(problem.kernel):
         scores = problem.kernel.expand(coef)
-    if not np.isfinite(scores).all():
-        return {"status": "invalid", "reason": "f(x) is not finite at every training point; no certificate holds"}
-    certificate = problem.certificate(coef, intercept, scores)
+        if not np.isfinite(scores).all():
+            return {"status": "invalid", "reason": "f(x) is not finite at every training point; no certificate holds"}
+        certificate = problem.certificate(coef, intercept, scores)
     support = int(np.count_nonzero(coef))
     record: Record = {**certificate.as_dict(), "support_vectors": support}
     record["core_set_size"] = outcome.core_set if outcome.core_set is not None else support
@@ -232,7 +231,8 @@ def _certified(
         record["train_accuracy"] = accuracy(dataset.y_train, plain_scores + intercept)
     if len(dataset.y_test):
         try:
-            test_scores = problem.scores_new(coef, intercept, dataset.x_test)
+            with uncounted(problem.kernel):
+                test_scores = problem.scores_new(coef, intercept, dataset.x_test)
         except InvalidModel as error:  # certified, and yet no function: tube-svr with sigma = 0
             return {**record, "status": "invalid", "reason": str(error)}
         if dataset.task == "classification":
@@ -263,7 +263,7 @@ def _scored_weights(
 ) -> Record:
     """A linear model without dual coefficients: scores only, the dual side of the certificate is absent."""
     weights = np.asarray(outcome.weights, dtype=np.float64)
-    shape = (problem.kernel.points.shape[1],)
+    shape = (problem.kernel.n_features,)
     if weights.shape != shape or not np.isfinite(weights).all() or not np.isfinite(outcome.intercept):
         reason = f"weights have shape {weights.shape} or are not finite; the data have {shape[0]} features"
         return {"status": "invalid", "reason": reason}

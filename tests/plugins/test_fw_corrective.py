@@ -28,6 +28,7 @@ from harness import (
     drive,
     get_solver,
 )
+from harness.kernels.oracle import uncounted
 from tests.plugins.hull_problems import PROBLEMS, clouds, exact_margin, hard, l2, margins_of_the_same, matrix_of, rng0
 from tests.plugins.naive_core_set import exact_weights, naive_rounds
 from tests.plugins.naive_fw import naive_frank_wolfe
@@ -269,7 +270,7 @@ def test_hulls_of_a_problem():
 
 
 def psi_and_delta(problem):
-    with problem.kernel.uncounted():
+    with uncounted(problem.kernel):
         return 0.5 * exact_margin(problem) ** 2, delta_of(problem.kernel, problem.targets > 0)
 
 
