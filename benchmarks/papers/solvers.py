@@ -76,19 +76,21 @@ class Admissions(Solver):
                     z[k] = targets[k] * (kernel.block(k, support) @ last.dual_coef[support])
                 yield Iterate(last.dual_coef, step=last.step)
         support = int(np.count_nonzero(last.dual_coef))
-        whole = int(last.core_set) == problem.n  # nothing was removed
+        whole = int(last.working_set) == problem.n  # nothing was removed
         gone = np.zeros(problem.n, bool) if whole else np.asarray(last.dual_coef) == 0.0
         left, right = z < self.bend, z > 1.0
         counts = {
             "support_vectors": support,
-            "non_support": int(last.core_set) - support,
+            "non_support": int(last.working_set) - support,
             "admitted": problem.n,
             "admitted_left": int(left.sum()),
             "admitted_right": int(right.sum()),
             "cleaned_left": int((left & gone).sum()),
             "cleaned_right": int((right & gone).sum()),
         }
-        yield Iterate(last.dual_coef, last.intercept, done=True, step=last.step, core_set=last.core_set, info=counts)
+        yield Iterate(
+            last.dual_coef, last.intercept, done=True, step=last.step, working_set=last.working_set, info=counts
+        )
 
 
 @dataclass(frozen=True)
@@ -145,7 +147,8 @@ class Ladder(Solver):
                     info["last_epsilon"] = last.info["epsilon_plus"]
                 if done:
                     costs = {"evaluations": kernel.counter.evaluations - before, "seconds": seconds}
-                    level = {"epsilon": epsilon, "iterations": last.step, "core_set": last.core_set, **costs}
+                    core = int(np.count_nonzero(last.dual_coef))
+                    level = {"epsilon": epsilon, "iterations": last.step, "core_set": core, **costs}
                     info["levels"] = [*info["levels"], level]
                 elif last.info.get("status"):
                     info["ended"] = str(last.info["status"])

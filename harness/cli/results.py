@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _WHOLE = (
     "seed", "repetition", "kernel_evaluations", "cache_hits", "iterations", "support_vectors", "core_set_size",
-    "peak_rss_bytes", "oracle_calls", "oracle_kernel_evaluations", "n_train", "n_features", "n_test", "threads",
+    "working_set_size", "peak_rss_bytes", "oracle_calls", "oracle_kernel_evaluations", "n_train", "n_features", "n_test", "threads",
     "memory_limit", "kernel_evaluation_limit", "iteration_limit",
 )  # fmt: skip
 

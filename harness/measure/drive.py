@@ -42,7 +42,7 @@ class Outcome:
     dual_coef: Any
     intercept: float
     weights: Any
-    core_set: int | None
+    working_set: int | None
     claimed_done: bool
     info: dict[str, Any]
     trace: list[TracePoint] = field(default_factory=list)
@@ -214,7 +214,7 @@ class _Drive:
             dual_coef=coef,
             intercept=last.intercept,
             weights=weights,
-            core_set=last.core_set,
+            working_set=last.working_set,
             claimed_done=bool(last.done),
             info=plain(last.info),
             trace=self.trace,

@@ -224,8 +224,12 @@ def _certified(
             return {"status": "invalid", "reason": "f(x) is not finite at every training point; no certificate holds"}
         certificate = problem.certificate(coef, intercept, scores)
     support = int(np.count_nonzero(coef))
-    record: Record = {**certificate.as_dict(), "support_vectors": support}
-    record["core_set_size"] = outcome.core_set if outcome.core_set is not None else support
+    record: Record = {
+        **certificate.as_dict(),
+        "support_vectors": support,
+        "core_set_size": support,  # counted here; what the solver says of its own sets is its working set
+        "working_set_size": outcome.working_set,
+    }
     if dataset.task == "classification":
         plain_scores = scores - problem.kernel.ridge * coef  # the model's f has no ridge
         record["train_accuracy"] = accuracy(dataset.y_train, plain_scores + intercept)

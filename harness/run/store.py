@@ -28,8 +28,8 @@ _BUSY_SECONDS = 60.0
 COLUMNS = (
     "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
     "kernel_parameters", "seed", "repetition", "status", "reason", "fit_seconds", "cpu_seconds", "compile_seconds",
-    "peak_rss_bytes", "kernel_evaluations", "cache_hits", "iterations", "support_vectors", "core_set_size", "core_set", "primal",
-    "dual", "gap", "relative_gap", "kkt_violation", "feasibility_violation", "epsilon", "epsilon_plus",
+    "peak_rss_bytes", "kernel_evaluations", "cache_hits", "iterations", "support_vectors", "core_set_size", "working_set_size",
+    "core_set", "primal", "dual", "gap", "relative_gap", "kkt_violation", "feasibility_violation", "epsilon", "epsilon_plus",
     "epsilon_minus", "margin_lower", "margin_upper", "train_accuracy", "test_accuracy", "metrics", "claimed_done",
     "oracle_calls", "oracle_kernel_evaluations", "n_train", "n_features", "n_test", "threads", "time_limit",
     "memory_limit", "kernel_evaluation_limit", "iteration_limit", "target_gap", "cache_mb", "load_average",

@@ -334,7 +334,7 @@ def test_the_kept_model_is_a_copy(how: str) -> None:
         coef = held["coef"] = np.arange(N, dtype=float)
         weights = held["weights"] = np.ones(2)
         try:
-            yield Iterate(coef, 1.5, weights=weights, done=how == "done", step=17, core_set=4, info={"a": coef[3]})
+            yield Iterate(coef, 1.5, weights=weights, done=how == "done", step=17, working_set=4, info={"a": coef[3]})
         finally:
             coef[:] = -1.0
             weights[:] = -1.0
@@ -343,7 +343,7 @@ def test_the_kept_model_is_a_copy(how: str) -> None:
     held["coef"][:] = 99.0
     np.testing.assert_array_equal(outcome.dual_coef, np.arange(N))
     np.testing.assert_array_equal(outcome.weights, np.ones(2))
-    assert (outcome.intercept, outcome.iterations, outcome.core_set, outcome.info) == (1.5, 17, 4, {"a": 3.0})
+    assert (outcome.intercept, outcome.iterations, outcome.working_set, outcome.info) == (1.5, 17, 4, {"a": 3.0})
 
 
 def test_trace_points_are_not_changed_by_what_the_solver_does_next() -> None:

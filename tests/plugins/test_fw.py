@@ -89,7 +89,7 @@ def test_margin_bounds_bracket_the_exact_margin_at_every_yield(solver_class, nam
         found = problem.certify(coef, intercept)
         assert found.margin_lower <= margin * (1 + 1e-6)
         assert found.margin_upper >= margin * (1 - 1e-6)
-        assert last.core_set == np.count_nonzero(coef)
+        assert last.working_set == np.count_nonzero(coef)
     assert last is not None
     assert last.done, last.info
     assert found.epsilon_plus <= epsilon * (1 + 1e-6) + 1e-9
@@ -112,7 +112,7 @@ def test_iterations_and_core_set_stay_within_the_paper_s_bounds(solver_class, na
         outcome = drive(solver_class(epsilon=epsilon), problem, rng0())
         bound = iteration_bound(max(delta, psi_star), psi_star, epsilon)
         assert outcome.iterations <= bound
-        assert outcome.core_set <= core_set_bound(max(delta, psi_star), psi_star, epsilon)
+        assert np.count_nonzero(outcome.dual_coef) <= core_set_bound(max(delta, psi_star), psi_star, epsilon)
         assert outcome.info["iteration_bound"] >= bound * (1 - 1e-6)
 
 

@@ -130,7 +130,7 @@ def test_the_iterates_say_what_they_are(cls):
     assert [i.done for i in found] == [False] * (len(found) - 1) + [True]
     assert [i.step for i in found] == sorted(i.step for i in found)
     assert {i.info["epoch"] for i in found} == {1, 2}
-    assert all(i.core_set == i.info["members"] >= i.info["support"] for i in found)
+    assert all(i.working_set == i.info["members"] >= i.info["support"] for i in found)
     assert all(i.intercept == 0.0 for i in found)
     extra = {LASVMNC: {"reversed"}, LASVMI: {"skipped"}}.get(cls, set())
     assert (
