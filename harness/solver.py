@@ -33,7 +33,8 @@ class Iterate:
     weights : (d,) instead of ``dual_coef`` for a linear solver without dual variables
     done : True at the last iterate: the solver's own stopping rule holds
     step : iterations so far as the algorithm's paper counts them; None: the host counts yields
-    core_set : number of points the algorithm chose to look at; None: the support
+    working_set : number of points this model was optimised over: LASVM's S, the last sample, the active set; None: the
+        solver does not say. The support, the core set of a report, is counted by the host.
     info : the solver's own claims (its epsilon, its delta ...), stored beside the certificate, never instead
     """
 
@@ -42,7 +43,6 @@ class Iterate:
     weights: Vector | None = None
     done: bool = False
     step: int | None = None
-    core_set: int | None = None
     working_set: int | None = None
     info: Mapping[str, Any] = field(default_factory=dict)
 

@@ -85,7 +85,7 @@ def ours(problem: CSVC, tau: float, seed: int) -> tuple[float, int, int]:
     """Return CPU seconds, kernel values and members of a run of the plugin."""
     began = time.process_time()
     for last in LASVM(tau=tau).iterates(problem, np.random.default_rng(seed)):
-        members = last.core_set
+        members = last.working_set
     return time.process_time() - began, problem.kernel.counter.evaluations, int(members or 0)
 
 

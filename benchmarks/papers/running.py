@@ -23,7 +23,7 @@ IDENTITY = ("set", "dataset", "solver", "seed", "formulation", "cache_mb", "C", 
 """What tells one run of a study from another; the newest row of each counts."""
 
 _KEPT = (
-    "seed", "formulation", "cache_mb", "status", "reason", "iterations", "support_vectors", "core_set_size",
+    "seed", "formulation", "cache_mb", "status", "reason", "iterations", "support_vectors", "core_set_size", "working_set_size",
     "kernel_evaluations", "primal", "dual", "relative_gap", "kkt_violation", "metrics", "peak_rss_bytes", "n_train",
     "n_features", "n_test", "measured_at", "git_commit", "code_sha256",
 )  # fmt: skip

@@ -30,6 +30,7 @@ from harness import (
     hookimpl,
     parameter,
 )
+from harness.kernels.oracle import uncounted
 
 
 class _Recording(np.random.Generator):
@@ -71,23 +72,25 @@ class Admissions(Solver):
                 scored = visited
                 k = recording.order[visited : visited + 1]
                 support = np.flatnonzero(last.dual_coef)
-                with kernel.uncounted():
+                with uncounted(kernel):
                     z[k] = targets[k] * (kernel.block(k, support) @ last.dual_coef[support])
                 yield Iterate(last.dual_coef, step=last.step)
         support = int(np.count_nonzero(last.dual_coef))
-        whole = int(last.core_set) == problem.n  # nothing was removed
+        whole = int(last.working_set) == problem.n  # nothing was removed
         gone = np.zeros(problem.n, bool) if whole else np.asarray(last.dual_coef) == 0.0
         left, right = z < self.bend, z > 1.0
         counts = {
             "support_vectors": support,
-            "non_support": int(last.core_set) - support,
+            "non_support": int(last.working_set) - support,
             "admitted": problem.n,
             "admitted_left": int(left.sum()),
             "admitted_right": int(right.sum()),
             "cleaned_left": int((left & gone).sum()),
             "cleaned_right": int((right & gone).sum()),
         }
-        yield Iterate(last.dual_coef, last.intercept, done=True, step=last.step, core_set=last.core_set, info=counts)
+        yield Iterate(
+            last.dual_coef, last.intercept, done=True, step=last.step, working_set=last.working_set, info=counts
+        )
 
 
 @dataclass(frozen=True)
@@ -121,7 +124,7 @@ class Ladder(Solver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         from harness_fw import delta_of
 
-        with problem.kernel.uncounted():
+        with uncounted(problem.kernel):
             delta = delta_of(problem.kernel, problem.targets > 0)
         info: dict[str, Any] = {"levels": [], "delta": delta}
         accuracies, left = self.accuracies, self.seconds
@@ -144,7 +147,8 @@ class Ladder(Solver):
                     info["last_epsilon"] = last.info["epsilon_plus"]
                 if done:
                     costs = {"evaluations": kernel.counter.evaluations - before, "seconds": seconds}
-                    level = {"epsilon": epsilon, "iterations": last.step, "core_set": last.core_set, **costs}
+                    core = int(np.count_nonzero(last.dual_coef))
+                    level = {"epsilon": epsilon, "iterations": last.step, "core_set": core, **costs}
                     info["levels"] = [*info["levels"], level]
                 elif last.info.get("status"):
                     info["ended"] = str(last.info["status"])
@@ -182,7 +186,7 @@ class Decrease(Solver):
         from harness_fw import delta_of
         from harness_fw.bounds import decrease_bound
 
-        with problem.kernel.uncounted():
+        with uncounted(problem.kernel):
             delta = delta_of(problem.kernel, problem.targets > 0)
         course: list[tuple[float, float, str]] = []
         last = None

@@ -18,11 +18,14 @@ _SPECTRUM_POINTS = 400  # a principal submatrix of a PSD matrix is PSD
 
 
 def check_finite(oracle: KernelOracle) -> None:
-    """Raise UsageError if a sample of rows or the diagonal holds values that are not finite; uncounted."""
+    """Raise UsageError if a sample of rows or the diagonal holds values that are not finite.
+
+    oracle : one of the host's own, that no solver gets: what is looked at here is counted and cached
+    """
     sample = np.unique(np.linspace(0, oracle.n - 1, min(_ROWS, oracle.n)).astype(np.intp))
-    with oracle.uncounted(), np.errstate(all="ignore"):
+    with np.errstate(all="ignore"):
         finite = bool(np.isfinite(oracle.diagonal()).all() and np.isfinite(oracle.block(sample)).all())
-        finite = finite and not np.isnan(oracle.engine.largest)  # known from here on, off a solver's clock
+        finite = finite and not np.isnan(oracle.largest)  # known from here on, off a solver's clock
     if not finite:
         raise UsageError(
             f"{_named(oracle)} gives values that are not finite on these data; scale the data or choose smaller parameters."
@@ -31,7 +34,7 @@ def check_finite(oracle: KernelOracle) -> None:
 
 def check_range(oracle: KernelOracle) -> None:
     """Raise UsageError if values, or what they are computed from, may exceed the oracle's dtype; computes no value."""
-    if not oracle.engine.largest < float(np.finfo(oracle.dtype).max):
+    if not oracle.largest < float(np.finfo(oracle.dtype).max):
         raise UsageError(
             f"{_named(oracle)} gives values that are not finite in {oracle.dtype} on these data; scale the data, choose "
             "smaller parameters or a solver's dtype=float64."

@@ -111,6 +111,16 @@ class Engine:
         return self._source
 
     @property
+    def n_features(self) -> int:
+        """The number of features of a point; for ``precomputed`` the number of points."""
+        return self.n if isinstance(self.kernel, Precomputed) else int(self._whole.source.shape[1])
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether these are all points of a mapped file; those of a view are gathered from it."""
+        return self._index is None and is_mapped(self._whole.source)
+
+    @property
     def largest(self) -> float:
         """A bound on the kernel values between all points and on what they are computed from; of mapped ones, a sample."""
         return self._whole.largest

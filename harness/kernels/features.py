@@ -16,7 +16,7 @@ from harness.kernels.crew import Crew
 if TYPE_CHECKING:
     import scipy.sparse
 
-    from harness.kernels.oracle import Counter
+    from harness.kernels.counter import Counter
 
     Reals = np.ndarray[Any, np.dtype[Any]]
 

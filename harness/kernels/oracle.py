@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.kernels.checks import check_range
 from harness.kernels.columns import Columns
+from harness.kernels.counter import Counter
 from harness.kernels.engine import Engine, width_of
 from harness.kernels.features import Features
 from harness.kernels.functions import Kernel, Linear, Precomputed
@@ -23,20 +23,6 @@ if TYPE_CHECKING:
     Points = Block | scipy.sparse.csr_array
 
 _EXPAND_VALUES = 4_000_000  # kernel values held at a time by expand(): 32 MB
-
-
-@dataclass
-class Counter:
-    """What one run asked of its kernel; shared by every view of it, restricted ones included.
-
-    evaluations : kernel values computed, used or not; a cache hit is none
-    cache_hits : rows served from the row cache
-    """
-
-    evaluations: int = 0
-    cache_hits: int = 0
-    oracle_calls: int = 0
-    oracle_evaluations: int = 0
 
 
 class KernelOracle:
@@ -69,7 +55,7 @@ class KernelOracle:
         self.kernel = kernel
         self.ridge = float(ridge)
         self.cache_mb = float(cache_mb)
-        self.counter = counter if counter is not None else Counter()
+        self._counter = counter if counter is not None else Counter()
         if threads is not None and threads < 1:
             raise ValueError(f"threads={threads} asked of a kernel oracle; give the number of threads, 1 or more.")
         if engine is None:
@@ -78,10 +64,10 @@ class KernelOracle:
                     "a kernel oracle was given neither points nor an engine over points; give one of them."
                 )
             engine = Engine(kernel, x, dtype)
-        self.engine = engine if threads is None else engine.with_threads(threads)
-        self.n = self.engine.n
-        self.dtype = self.engine.dtype
-        self.threads = self.engine.threads
+        self._engine = engine if threads is None else engine.with_threads(threads)
+        self.n = self._engine.n
+        self.dtype = self._engine.dtype
+        self.threads = self._engine.threads
         self._capacity = max(2, int(self.cache_mb * 2**20 / max(1, self.n * self.dtype.itemsize)))
         self._rows: OrderedDict[int, Block] = OrderedDict()
         self._diagonal: Block | None = None
@@ -90,9 +76,41 @@ class KernelOracle:
         return self.n
 
     @property
+    def counter(self) -> Counter:
+        """What was asked of this oracle and of all its views."""
+        return self._counter
+
+    @property
     def points(self) -> Any:
-        """The (n, d) training points; of a restricted oracle, a copy that is made when it is first asked for."""
-        return self.engine.source
+        """The (n, d) training points; of a restricted oracle, a copy that is made when it is first asked for.
+
+        Those of a kernel that is not linear give its values without a count: the counter then says
+        ``evaluations_at_least``. What else a solver may want to know of the points, other properties say.
+        """
+        if not self.is_linear:
+            self._counter.evaluations_at_least = True
+        return self._engine.source
+
+    @property
+    def engine(self) -> Engine:
+        """What computes the values, neither counted nor cached: the counter then says ``evaluations_at_least``."""
+        self._counter.evaluations_at_least = True
+        return self._engine
+
+    @property
+    def n_features(self) -> int:
+        """The number of features d of a point; for ``precomputed`` the number of points."""
+        return self._engine.n_features
+
+    @property
+    def is_mapped(self) -> bool:
+        """True if these are all points of a file that is mapped into memory, and read from it when they are needed."""
+        return self._engine.is_mapped
+
+    @property
+    def largest(self) -> float:
+        """A bound on the kernel values and on what they are computed from; of mapped points, that of a sample."""
+        return self._engine.largest
 
     @property
     def is_linear(self) -> bool:
@@ -104,32 +122,29 @@ class KernelOracle:
         """Number of rows the cache can hold."""
         return self._capacity
 
-    def _count(self, values: int) -> None:
-        self.counter.evaluations += values
-
     def row(self, i: int) -> Block:
         """Return K[i, :], (n,), from the cache or at the cost of n kernel evaluations; read-only."""
         i = int(i)
         cached = self._rows.get(i)
         if cached is not None:
             self._rows.move_to_end(i)
-            self.counter.cache_hits += 1
+            self._counter.cache_hits += 1
             return cached
         if not 0 <= i < self.n:
             raise IndexError(f"row {i} asked of a kernel over {self.n} points; they run from 0 to {self.n - 1}.")
-        values = self.engine.block(np.array([i]))
+        values = self._engine.block(np.array([i]))
         return self._keep(i, values)
 
     def rows(self, indices: Block) -> list[Block]:
         """Return K[i, :] for each i, the missing ones computed together in one matrix product."""
         wanted = [int(i) for i in self._checked(indices)]
         found = {i: self._rows[i] for i in wanted if i in self._rows}
-        self.counter.cache_hits += sum(i in found for i in wanted)
+        self._counter.cache_hits += sum(i in found for i in wanted)
         for i in found:
             self._rows.move_to_end(i)
         missing = list(dict.fromkeys(i for i in wanted if i not in found))
         if missing:
-            values = self.engine.block(np.array(missing))
+            values = self._engine.block(np.array(missing))
             for position, i in enumerate(missing):
                 found[i] = self._keep(i, values[position : position + 1].copy())
         return [found[i] for i in wanted]
@@ -143,7 +158,7 @@ class KernelOracle:
         return index
 
     def _keep(self, i: int, values: Block) -> Block:
-        self._count(self.n)
+        self._counter.evaluations += self.n
         if self.ridge:
             values[0, i] += self.ridge
         row: Block = _read_only(values)[0]
@@ -156,8 +171,8 @@ class KernelOracle:
         """Return K[rows, columns] (all columns if None), computed afresh and counted; read-only."""
         rows = self._checked(rows)
         columns = None if columns is None else self._checked(columns)
-        values = self.engine.block(rows, columns)
-        self._count(values.size)
+        values = self._engine.block(rows, columns)
+        self._counter.evaluations += values.size
         if self.ridge:
             self._add_ridge(values, np.arange(len(rows)), rows, columns, 0, values.shape[1])
         return _read_only(values)
@@ -199,15 +214,15 @@ class KernelOracle:
             if after is not None:
                 after(start, stop)
 
-        self.engine.fill(rows, out, slots, columns, finished)
-        self._count(len(rows) * width)
+        self._counter.evaluations += len(rows) * width  # first: ``after`` may raise, and ``out`` has values by then
+        self._engine.fill(rows, out, slots, columns, finished)
 
     def columns(self) -> Columns:
         """Return an empty set of points to be kept as columns for many a :meth:`fill`, see :class:`Columns`.
 
         Its ``put(places, points)`` copies points to places 0, 1, ...; nothing is counted until values are computed.
         """
-        return self.engine.columns()
+        return self._engine.columns()
 
     def features(self) -> Features | None:
         """Return the points for a solver that keeps w itself, see :class:`Features`; None if the kernel is not linear.
@@ -216,7 +231,7 @@ class KernelOracle:
         """
         if not self.is_linear:
             return None
-        return Features(self.points, ridge=self.ridge, counter=self.counter, threads=self.threads)
+        return Features(self._engine.source, ridge=self.ridge, counter=self._counter, threads=self.threads)
 
     def _slots(self, out: Block, slots: Block | None, count: int, width: int) -> Block:
         """Return the rows of ``out`` to be written, checked; the first ones if ``slots`` is None."""
@@ -248,8 +263,8 @@ class KernelOracle:
     def diagonal(self) -> Block:
         """Return k(x_i, x_i) + ridge for all points, (n,) float64; n evaluations the first time; read-only."""
         if self._diagonal is None:
-            self._diagonal = _read_only(self.engine.diagonal() + self.ridge)
-            self._count(self.n)
+            self._diagonal = _read_only(self._engine.diagonal() + self.ridge)
+            self._counter.evaluations += self.n
         return self._diagonal
 
     def expand(self, dual_coef: Block, rows: Block | None = None) -> Block:
@@ -262,10 +277,10 @@ class KernelOracle:
         support = np.flatnonzero(coef)
         index = np.arange(self.n) if rows is None else self._checked(rows)
         if self.is_linear:
-            scores = self._products(self.points, self._weights(coef, support), None if rows is None else index)
+            scores = self._products(self._engine.source, self._weights(coef, support), None if rows is None else index)
         else:
-            scores = self.engine.expand(support, coef[support], None if rows is None else index)
-        self._count(len(index) * len(support))
+            scores = self._engine.expand(support, coef[support], None if rows is None else index)
+        self._counter.evaluations += len(index) * len(support)
         if self.ridge:
             scores += self.ridge * coef[index]
         return scores
@@ -278,7 +293,7 @@ class KernelOracle:
         coef = np.asarray(dual_coef, dtype=np.float64)
         support = np.flatnonzero(coef)
         n_new = points.shape[0]
-        self._count(n_new * len(support))
+        self._counter.evaluations += n_new * len(support)
         if len(support) == 0 or n_new == 0:
             return np.zeros(n_new)
         if isinstance(self.kernel, Precomputed):
@@ -286,7 +301,8 @@ class KernelOracle:
         if self.is_linear:
             return self._products(points, self._weights(coef, support))
         scores = np.empty(n_new)
-        vectors = self.points[support].astype(np.float64)  # float32 would lose what the engine saves by centring
+        chosen = self._engine.source[support]
+        vectors = chosen.astype(np.float64)  # float32 would lose what the engine saves by centring
         for part in _pieces(n_new, len(support) + width_of(points)):
             values = self.kernel.block(points[part].astype(np.float64, copy=False), vectors)
             scores[part] = values @ coef[support]
@@ -294,9 +310,10 @@ class KernelOracle:
 
     def _weights(self, coef: Block, support: Block) -> Block:
         """Return w = sum_j coef_j x_j in float64, the points read in pieces."""
-        weights = np.zeros(self.points.shape[1])
-        for part in _pieces(len(support), width_of(self.points)):
-            weights += self.points[support[part]].astype(np.float64, copy=False).T @ coef[support[part]]
+        points = self._engine.source
+        weights = np.zeros(points.shape[1])
+        for part in _pieces(len(support), width_of(points)):
+            weights += points[support[part]].astype(np.float64, copy=False).T @ coef[support[part]]
         return weights
 
     @staticmethod
@@ -310,7 +327,7 @@ class KernelOracle:
 
     def _view(self, engine: Engine, **changed: Any) -> KernelOracle:
         settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, **changed}
-        return KernelOracle(self.kernel, None, counter=self.counter, engine=engine, **settings)
+        return KernelOracle(self.kernel, None, counter=self._counter, engine=engine, **settings)
 
     def astype(self, dtype: Any) -> KernelOracle:
         """Return this oracle with values of another dtype (float32 or float64), the same counter, its own cache.
@@ -321,37 +338,52 @@ class KernelOracle:
         """
         if np.dtype(dtype) == self.dtype:
             return self
-        view = self._view(self.engine.astype(dtype))
+        view = self._view(self._engine.astype(dtype))
         if view.dtype.itemsize < self.dtype.itemsize:
             check_range(view)
         return view
 
     def with_cache(self, cache_mb: float) -> KernelOracle:
         """Return this oracle with an empty cache of another size, the same counter and the same data."""
-        return self._view(self.engine, cache_mb=cache_mb)
+        return self._view(self._engine, cache_mb=cache_mb)
 
     def with_ridge(self, ridge: float) -> KernelOracle:
         """Return the oracle of k + ridge * delta_ij, the same counter and the same data, its own cache."""
-        return self._view(self.engine, ridge=ridge)
+        return self._view(self._engine, ridge=ridge)
 
     def with_threads(self, threads: int) -> KernelOracle:
         """Return this oracle with requests shared by ``threads`` threads, the same counter and data, its own cache."""
-        return self._view(self.engine, threads=threads)
+        return self._view(self._engine, threads=threads)
 
     def restrict(self, indices: Block) -> KernelOracle:
         """Return the oracle over ``x[indices]``, which shares the points: the same counter, its own cache."""
-        return self._view(self.engine.subset(self._checked(indices)))
+        return self._view(self._engine.subset(self._checked(indices)))
 
     @contextmanager
-    def uncounted(self) -> Iterator[None]:
-        """Run the host's own work (certificates, metrics): neither counted nor cached, so the solver gains nothing by it."""
-        kept, rows, diagonal = Counter(**vars(self.counter)), self._rows.copy(), self._diagonal
+    def _uncounted(self, counter: Counter) -> Iterator[None]:
+        """Count to ``counter``, see :func:`uncounted`; what is cached by then is there to be read."""
+        kept = self._counter, self._rows, self._diagonal
+        self._counter, self._rows = counter, self._rows.copy()
         try:
             yield
         finally:
-            for name, value in vars(kept).items():
-                setattr(self.counter, name, value)
-            self._rows, self._diagonal = rows, diagonal
+            self._counter, self._rows, self._diagonal = kept
+
+
+@contextmanager
+def uncounted(kernel: KernelOracle) -> Iterator[None]:
+    """Let the host work with a solver's kernel (certificates, metrics): neither counted nor cached for the solver.
+
+    Everything made from ``kernel`` meanwhile counts to a counter of its own as well, for good. What the solver made of
+    it before, and works with in another thread, counts to the run.
+    """
+    with kernel._uncounted(Counter()):  # noqa: SLF001 - the host's own road, no solver's
+        yield
+
+
+def points_of(kernel: KernelOracle) -> Any:
+    """Return ``kernel.points`` to the host, which computes nothing for a solver: the counter takes no note of it."""
+    return kernel._engine.source  # noqa: SLF001 - the host's own road, no solver's
 
 
 def _pieces(length: int, width: int) -> Iterator[slice]:

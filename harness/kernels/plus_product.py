@@ -5,12 +5,14 @@ The points and their layout stay those of k: no copy of the data, and no matrix 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.kernels.columns import Columns
+from harness.kernels.counter import Counter
 from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle
 
@@ -30,6 +32,15 @@ class PlusProductEngine(Engine):
     def source(self) -> Any:
         """The points of k: the coordinate z is not among their features."""
         return self.inner.source
+
+    @property
+    def n_features(self) -> int:
+        """The number of features of k: the coordinate z is none of them."""
+        return self.inner.n_features
+
+    @property
+    def is_mapped(self) -> bool:
+        return self.inner.is_mapped
 
     @property
     def largest(self) -> float:
@@ -90,7 +101,7 @@ class PlusProduct(KernelOracle):
     def __init__(self, plain: KernelOracle, z: Vector) -> None:
         if z.shape != (plain.n,):
             raise ValueError(f"z has shape {z.shape} for a kernel over {plain.n} points; give one value for each.")
-        engine = PlusProductEngine(plain.engine, z)
+        engine = PlusProductEngine(plain._engine, z)  # noqa: SLF001 - a sibling, not a solver
         super().__init__(
             plain.kernel, None, cache_mb=plain.cache_mb, ridge=plain.ridge, counter=plain.counter, engine=engine
         )
@@ -109,6 +120,11 @@ class PlusProduct(KernelOracle):
     def expand_new(self, dual_coef: Block, points: Any) -> Block:
         """Return sum_j dual_coef_j k(x_j, z) for new points, without the product and without the ridge."""
         return self.plain.expand_new(dual_coef, points)
+
+    @contextmanager
+    def _uncounted(self, counter: Counter) -> Iterator[None]:
+        with self.plain._uncounted(counter), super()._uncounted(counter):  # noqa: SLF001 - a sibling, not a solver
+            yield
 
     def _view(self, engine: Engine, **changed: Any) -> PlusProduct:
         assert isinstance(engine, PlusProductEngine)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import UsageError
+from harness.kernels.oracle import uncounted
 from harness.problems.hulls import HardMargin
 from harness.problems.polytope_distance import PolytopeDistance
 from harness.problems.problem import TOUCHING, Problem
@@ -83,7 +84,7 @@ def core_set_certificate(problem: Problem, dual_coef: Any, oracle: str | Solver)
     if problem.n * size > _VALUES:
         reason = f"{problem.n:,} points x {size:,} in the core set are more kernel values than {_VALUES:,}"
         return CoreSetCertificate(name, size, reason=reason)
-    with problem.kernel.uncounted():
+    with uncounted(problem.kernel):
         core = problem.restrict(support)
         refused = oracle.skip(core)
         if refused is not None:

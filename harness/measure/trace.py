@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.kernels.oracle import uncounted
 from harness.problems.problem import FEASIBLE, Certificate, Problem
 from harness.run.record import clean
 
@@ -123,7 +124,8 @@ def certified_figures(
     problem: Problem, coef: Vector, intercept: float, metric: Metric | None = None, target: float | None = None
 ) -> tuple[dict[str, Any], bool]:
     """Return the figures of a trace point's certificate, uncounted, and whether it meets the target."""
-    found = problem.certify(coef, intercept)
+    with uncounted(problem.kernel):
+        found = problem.certify(coef, intercept)
     if (found.feasibility_violation or 0.0) > FEASIBLE:  # a gap of infeasible coefficients bounds nothing
         found = Certificate(feasibility_violation=found.feasibility_violation)
     figures: dict[str, Any] = {name: getattr(found, name) for name in FIGURES}

@@ -38,16 +38,14 @@ def to_reduced_hull(problem: CSVC, dual_coef: Vector, intercept: float) -> tuple
 
 
 def to_c_svc(problem: ReducedHull, dual_coef: Vector) -> tuple[CSVC, Vector, float]:
-    """Return the c-svc problem and model that a reduced-hull model stands for.
+    """Return the c-svc problem and model that a reduced-hull model stands for; n kernel evaluations a support vector.
 
     Raises
     ------
     UsageError : the reduced hulls are not separated along w, so that no finite C corresponds.
     """
     coef = np.asarray(dual_coef, dtype=np.float64)
-    with problem.kernel.uncounted():
-        scores = problem.kernel.expand(coef)
-    theta_positive, theta_negative = thresholds(problem, coef, scores)
+    theta_positive, theta_negative = thresholds(problem, coef, problem.kernel.expand(coef))
     if theta_positive <= theta_negative:
         raise UsageError(
             "the conversion to c-svc needs theta_+ > theta_-; these reduced hulls intersect, take a smaller D."

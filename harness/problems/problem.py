@@ -184,14 +184,13 @@ class Problem(metaclass=_Sealed):
         """Return the certificate from the coefficients and ``scores`` = K dual_coef, all (n,)."""
 
     def certify(self, dual_coef: Any, intercept: float) -> Certificate:
-        """Compute the scores of all n points, uncounted, and return the certificate."""
+        """Compute the scores of all n points and return the certificate; counted like any other kernel values."""
         return self.certified(dual_coef, intercept)[0]
 
     def certified(self, dual_coef: Any, intercept: float) -> tuple[Certificate, Vector]:
         """Return the certificate with the scores K dual_coef it was computed of, (n,)."""
         coef = np.asarray(dual_coef, dtype=np.float64)
-        with self.kernel.uncounted():
-            scores = self.kernel.expand(coef)
+        scores = self.kernel.expand(coef)
         return self.certificate(coef, float(intercept), scores), scores
 
     def certificate_cost(self, support: int) -> int:
@@ -199,9 +198,8 @@ class Problem(metaclass=_Sealed):
         return self.n * max(1, support)
 
     def largest_diagonal(self) -> float:
-        """Return the largest k(x_i, x_i), uncounted, from the solver's own diagonal where it has asked for one."""
-        with self.kernel.uncounted():
-            return float(self.kernel.diagonal().max())
+        """Return the largest k(x_i, x_i); n kernel evaluations where the diagonal was not asked for before."""
+        return float(self.kernel.diagonal().max())
 
     def checked(self, dual_coef: Any, intercept: Any, *, tolerance: float = FEASIBLE) -> tuple[Vector, float]:
         """Return the model as float64, or refuse it.
@@ -239,6 +237,5 @@ class Problem(metaclass=_Sealed):
     constraints: ClassVar[str] = ""  # the feasible set in words, for messages
 
     def scores_new(self, dual_coef: Vector, intercept: float, points: Any) -> Vector:
-        """Return f(z) for new points z, uncounted: what the metrics see."""
-        with self.kernel.uncounted():
-            return self.kernel.expand_new(dual_coef, points) + intercept
+        """Return f(z) for new points z, what the metrics see; counted like any other kernel values."""
+        return self.kernel.expand_new(dual_coef, points) + intercept

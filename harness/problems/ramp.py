@@ -136,15 +136,14 @@ class RampSVC(Problem):
 
     def _best_dual(self, convex: RampSubproblem, dual_coef: Vector, scores: Vector) -> float:
         own = np.clip(dual_coef, convex.lower_bounds, convex.upper_bounds)
-        with self.kernel.uncounted():
-            moved = own - dual_coef
-            best = convex.dual(own, scores + self.kernel.expand(moved) if moved.any() else scores)
-            oracle = _oracle() if self.n <= _RESOLVABLE else None
-            if oracle is None:
-                return best
-            # cut as well: whatever the oracle returns, the value is one of the convex problem's dual
-            found = np.clip(oracle.solve(convex, own).dual_coef, convex.lower_bounds, convex.upper_bounds)
-            return max(best, convex.dual(found, self.kernel.expand(found)))
+        moved = own - dual_coef
+        best = convex.dual(own, scores + self.kernel.expand(moved) if moved.any() else scores)
+        oracle = _oracle() if self.n <= _RESOLVABLE else None
+        if oracle is None:
+            return best
+        # cut as well: whatever the oracle returns, the value is one of the convex problem's dual
+        found = np.clip(oracle.solve(convex, own).dual_coef, convex.lower_bounds, convex.upper_bounds)
+        return max(best, convex.dual(found, self.kernel.expand(found)))
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
         """Return by how much, in units of f, the worst point misses the conditions of a stationary point.

@@ -205,14 +205,15 @@ class TubeSVR(Problem):
         """Return the certificate of the reduced hulls of the 2 n examples: margin bounds, epsilon and gap."""
         both = self.composed_scores(dual_coef, scores)
         hull = self.composed()
-        with self.kernel.uncounted():  # from the solver's own diagonal where it has asked for one
-            further = (np.abs(self.shifts) + self.epsilon) ** 2 - self.shifts**2
-            vars(hull)["largest"] = float((self.kernel.diagonal() + further).max())
+        further = (np.abs(self.shifts) + self.epsilon) ** 2 - self.shifts**2
+        vars(hull)["largest"] = float((self.kernel.diagonal() + further).max())
         found = hull.certificate(self.weights(dual_coef, intercept, scores), intercept, both)
         return replace(found, feasibility_violation=self.feasibility_violation(dual_coef))
 
     def tube(self, dual_coef: Any, intercept: float) -> Tube:
-        """Return the tube of a model, uncounted: the thresholds are those of its weights' optimality conditions.
+        """Return the tube of a model: the thresholds are those of its weights' optimality conditions.
+
+        Takes n kernel evaluations a support vector, and they are counted.
 
         Raises
         ------
@@ -220,23 +221,21 @@ class TubeSVR(Problem):
         """
         coef = np.asarray(dual_coef, dtype=np.float64)
         sigma = self._positive_sigma(coef)
-        with self.kernel.uncounted():
-            scores = self.kernel.expand(coef)
+        scores = self.kernel.expand(coef)
         form = self.dual_form()
         levels = form.levels(form.ends(form.feasible(self.weights(coef, intercept, scores)), form.gradient(scores)))
         plus, minus = -levels[0] + self.epsilon * sigma, -levels[1] - self.epsilon * sigma
         return Tube(sigma, plus, minus, self.epsilon - 0.5 * (plus - minus) / sigma)
 
     def scores_new(self, dual_coef: Vector, intercept: float, points: Any) -> Vector:
-        """Return the predictions y(z) for new points z, uncounted.
+        """Return the predictions y(z) for new points z.
 
         Raises
         ------
         InvalidModel : sigma = 0, no regression function.
         """
         sigma = self._positive_sigma(dual_coef)
-        with self.kernel.uncounted():
-            return self.origin - (self.kernel.expand_new(dual_coef, points) + intercept) / sigma
+        return self.origin - (self.kernel.expand_new(dual_coef, points) + intercept) / sigma
 
     def _positive_sigma(self, dual_coef: Vector) -> float:
         sigma = self.sigma(dual_coef)

@@ -6,10 +6,12 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.report import figures
+from harness.report.measures import WORKING_SET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.report.measures import Measure
     from harness.report.rows import Group, Record, Row
 
 NOT_RANKED = "gaps, KKT violations and objectives compare only within a formulation"
@@ -37,11 +39,11 @@ def _reason(row: Row, record: Record) -> str:
     return f"{row.name}: {record.get('status')}: {reason}"
 
 
-def notes(groups: Sequence[Group]) -> list[str]:
-    """Return the sentences under a table, the failures' excepted."""
+def notes(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
+    """Return the sentences under a table with the measured columns ``shown``, the failures' excepted."""
     rows = [row for group in groups for row in group.rows]
     return [
-        *_reading(rows),
+        *_reading(rows, shown),
         *_not_observable(rows),
         *_formulations(groups),
         *_compilation(rows),
@@ -49,8 +51,8 @@ def notes(groups: Sequence[Group]) -> list[str]:
     ]
 
 
-def _reading(rows: Sequence[Row]) -> list[str]:
-    """Say what a figure is where a row stands for several runs, and what the size column means."""
+def _reading(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
+    """Say what a figure is where a row stands for several runs, and what the columns of sizes mean."""
     found = []
     if any(len(row.measured) > 1 for row in rows):
         counts = sorted({len(row.records) for row in rows})
@@ -58,10 +60,11 @@ def _reading(rows: Sequence[Row]) -> list[str]:
         found.append(
             f"figures are medians over {runs} runs (seeds and repetitions); ± is half the range of the seconds."
         )
-    if any(
-        row.values("core_set_size") and row.median("core_set_size") != row.median("support_vectors") for row in rows
-    ):
-        found.append("SV/core: support vectors / core set, the points the solver chose to look at, where it differs.")
+    if WORKING_SET in shown:
+        found.append(
+            "working set: points the solver says its last model was optimised over; SV, counted by the harness: those with "
+            "a coefficient, the core set."
+        )
     if any(row.values("epsilon") and not row.values("kkt_violation") for row in rows):
         found.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")
     certified = [record["core_set"] for row in rows for record in row.measured if record.get("core_set")]

@@ -55,16 +55,6 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class SizeMeasure(Measure):
-    """Support vectors, and behind a slash the core set where it is larger."""
-
-    def cell(self, row: Row) -> str:
-        """Return ``120`` or ``120/380``."""
-        text, core, support = super().cell(row), row.median("core_set_size"), row.median(self.figure)
-        return f"{text}/{figures.count(core)}" if core is not None and core != support and text else text
-
-
-@dataclass(frozen=True)
 class GapMeasure(Measure):
     """The relative gap; negative by rounding, it is zero, and no better than any other zero."""
 
@@ -87,12 +77,14 @@ class OptimalityMeasure(Measure):
 
 FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", spread=True, room=13)
 EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", room=6)
-SIZE = SizeMeasure("SV/core", "support_vectors", figures.count, "low", room=8)
+SIZE = Measure("SV", "support_vectors", figures.count, "low", room=5)
 GAP = GapMeasure("rel\ngap", "relative_gap", figures.gap, "low", "problem", room=7)
 CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio, room=8)
+WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
 ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", room=6)
 
 WIDER = (
+    (WORKING_SET,),
     (Measure("CPU\nseconds", "cpu_seconds", figures.seconds, room=8),),
     (Measure("peak\nMB", "peak_rss_bytes", figures.size, room=5),),
     (Measure("iterations", "iterations", figures.count, room=11),),

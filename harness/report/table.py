@@ -152,7 +152,7 @@ def sheet(groups: Sequence[Group], shown: Sequence[Measure], *, dated: bool = Fa
             cells.append(Cell(_status(row, reasons, dagger)))
             rows.append(cells)
         filled.append((group, rows))
-    return Sheet(columns, filled, [], [*reasons.notes(), *footnotes.notes(groups)])
+    return Sheet(columns, filled, [], [*reasons.notes(), *footnotes.notes(groups, shown)])
 
 
 def _newest(row: Row) -> str:

@@ -16,7 +16,7 @@ from harness.datasets.dataset import measured_sha256
 from harness.errors import DataError, InvalidModel
 from harness.kernels.checks import check_finite
 from harness.kernels.engine import Engine
-from harness.kernels.oracle import KernelOracle
+from harness.kernels.oracle import KernelOracle, points_of, uncounted
 from harness.kernels.ways import is_mapped
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
@@ -105,7 +105,7 @@ def in_memory(dataset: Dataset) -> Dataset:
 
 def layout(problem: Problem) -> str:
     """Return what decides which machine code a solver needs: formulation, kernel, dtype, sparse or dense."""
-    points = problem.kernel.engine.source
+    points = points_of(problem.kernel)
     kind = "dense" if isinstance(points, np.ndarray) else "sparse"
     return f"{problem.name} {problem.kernel.kernel.name} {points.dtype} {kind}"
 
@@ -121,7 +121,7 @@ def warm_up(solver: Solver, problem: Problem) -> float:
     if problem.task != "classification":
         members = [np.arange(min(problem.n, _WARM_UP_POINTS))]
     try:
-        with problem.kernel.uncounted():
+        with uncounted(problem.kernel):
             small = problem.restrict(np.sort(np.concatenate(members)))
             for each in solver.warm_ups():
                 if each.skip(small) is None:
@@ -219,7 +219,7 @@ def is_environment(error: BaseException) -> bool:
 
 def _contents(problem: Problem) -> dict[str, str]:
     """Return checksums of all that the problem is; of the points a sum of their words: fast, and enough for a slip."""
-    points = problem.kernel.engine.source
+    points = points_of(problem.kernel)
     found = problem.contents()
     if not is_mapped(points):
         arrays = [points] if isinstance(points, np.ndarray) else [points.data, points.indices, points.indptr]
@@ -242,6 +242,7 @@ def _costs(outcome: Outcome, problem: Problem, solver: Solver) -> dict[str, Any]
         "cpu_seconds": outcome.cpu_seconds,
         "iterations": outcome.iterations,
         "kernel_evaluations": counter.evaluations if solver.observable else None,
+        "evaluations_at_least": counter.evaluations_at_least if solver.observable else None,
         "cache_hits": counter.cache_hits if solver.observable else None,
         "oracle_calls": counter.oracle_calls,
         "oracle_kernel_evaluations": counter.oracle_evaluations,
@@ -260,7 +261,7 @@ def _model(outcome: Outcome, problem: Problem) -> Model:
     """
     if outcome.dual_coef is not None:
         return Model.of(*problem.checked(outcome.dual_coef, outcome.intercept))
-    weights, shape = np.asarray(outcome.weights), (problem.kernel.engine.source.shape[1],)
+    weights, shape = np.asarray(outcome.weights), (problem.kernel.n_features,)
     if weights.dtype.kind not in "biuf" or weights.shape != shape or not np.isfinite(weights).all():
         raise InvalidModel(
             f"weights have shape {weights.shape} and type {weights.dtype}, or are not finite; the data have {shape[0]} features"

@@ -97,7 +97,7 @@ class Worker:
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
         began = monotonic()
         forked = child.fork(body, hidden=(self.control,))
-        largest = _MODEL_BYTES + 16 * max(problem.n, problem.kernel.engine.source.shape[1])
+        largest = _MODEL_BYTES + 16 * max(problem.n, problem.kernel.n_features)
         seen = child.watch(forked, spec.limits, control=self.control, largest=largest)
         ended = verdict(seen, spec, monotonic() - began)
         warmed = self.warm[kind] if warm else seen.warm_up_seconds

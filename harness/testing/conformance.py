@@ -15,6 +15,7 @@ import numpy as np
 
 from harness import parameters
 from harness.kernels.functions import RBF, Linear
+from harness.kernels.oracle import points_of, uncounted
 from harness.measure.drive import Outcome, drive
 from harness.run.record import Limits
 from harness.testing import exact
@@ -212,17 +213,17 @@ class SolverConformance:
         """Points, targets, diagonal and kernel rows are what they were before the run."""
         problem = self._stated(case)
         everything = np.arange(problem.n)
-        with problem.kernel.uncounted():
+        with uncounted(problem.kernel):
             before = (
-                _bytes(problem.kernel.points),
+                _bytes(points_of(problem.kernel)),
                 problem.targets.tobytes(),
                 np.array(problem.kernel.block(everything)),
             )
             diagonal = np.array(problem.kernel.diagonal())
         for _ in snapshots(self.solver, problem, seed=self.seed):
             pass
-        with problem.kernel.uncounted():
-            assert _bytes(problem.kernel.points) == before[0], (
+        with uncounted(problem.kernel):
+            assert _bytes(points_of(problem.kernel)) == before[0], (
                 f"{case}: the solver changed the points; copy before writing."
             )
             assert problem.targets.tobytes() == before[1], (
@@ -299,6 +300,11 @@ class SolverConformance:
         with recorded_work() as work:
             for _ in snapshots(self.solver, problem, seed=self.seed):
                 pass
+        assert not problem.kernel.counter.evaluations_at_least, (
+            f"{case}: the solver took problem.kernel.points, or its engine, and nobody counts what it computes from them; "
+            "ask problem.kernel for values (n_features, is_linear and features() say what there is to know of the points), "
+            "or declare observable = False."
+        )
         counted = problem.kernel.counter.evaluations
         # with the linear kernel a solver may keep w, and count inner products with it that no engine computes
         honest = counted >= work.values if case.linear else counted == work.values

@@ -71,7 +71,7 @@ def delta_of(kernel: KernelOracle, positive: Mask) -> float:
 
     positive : (n,) bool, the points of P
 
-    The evaluations are counted unless the caller is inside ``kernel.uncounted()``.
+    The evaluations are counted.
     """
     rows, columns = np.flatnonzero(positive), np.flatnonzero(~positive)
     diagonal = kernel.diagonal()

@@ -135,6 +135,7 @@ class _Rounds:
                 status = "stalled"
             elif self.taken >= limit:
                 status = "max_iterations"
+            solved = int(self.core.size.sum())  # with those whose weight is zero now
             self.dropped += len(self.core.drop())
             if status == "done" and min(self.hulls.caps) >= 1.0:
                 margin = (1.0 - info["epsilon_plus"]) * info["norm"]
@@ -146,7 +147,7 @@ class _Rounds:
                 intercept=-self._threshold(),
                 done=status == "done",
                 step=self.taken,
-                core_set=int(self.core.size.sum()),
+                working_set=solved,
                 info=info,
             )
             if status:

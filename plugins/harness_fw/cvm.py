@@ -136,7 +136,7 @@ class _Ball:
                 intercept=-0.5 * (levels[0] - levels[1]) if len(levels) == 2 else -levels[0],
                 done=status == "done",
                 step=self.taken,
-                core_set=int(self.core.size.sum()),
+                working_set=int(self.core.size.sum()),
                 info=info,
             )
             if status:

@@ -234,7 +234,7 @@ class Descent:
         return self._coef
 
     @property
-    def core_set(self) -> int:
+    def working_set(self) -> int:
         """Points of the support, X of line 34."""
         return int(self.state.size.sum())
 

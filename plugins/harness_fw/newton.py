@@ -192,7 +192,7 @@ class _Run:
             intercept=-rounds.threshold,
             done=status == "done",
             step=self.taken,
-            core_set=len(rounds.support),
+            working_set=len(rounds.support),
             info=info,
         )
 

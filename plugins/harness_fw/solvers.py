@@ -93,7 +93,7 @@ class HullDescent(HullSolver):
                 intercept=-descent.threshold,
                 done=status == "done",
                 step=taken,
-                core_set=descent.core_set,
+                working_set=descent.working_set,
                 info=info,
             )
             if status:

@@ -183,7 +183,7 @@ class _NoBias(Solver):
             dual_coef=expansion.members.coef,
             done=done,
             step=expansion.operations,
-            core_set=expansion.size,
+            working_set=expansion.size,
             info=info,
         )
 

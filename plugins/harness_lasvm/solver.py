@@ -191,6 +191,6 @@ def iterate_of(expansion: Expansion, *, done: bool = False, **info: Any) -> Iter
         intercept=expansion.intercept,
         done=done,
         step=expansion.operations,
-        core_set=members,
+        working_set=members,
         info=claims,
     )

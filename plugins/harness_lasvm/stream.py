@@ -290,7 +290,7 @@ class LASVMStream:
 
     def _check_magnitude(self, x: Any, what: str) -> None:
         """Refuse points whose kernel values overflow: a search along NaN never ends."""
-        if KernelOracle(self.kernel, x).engine.largest < float(np.finfo(self.options.dtype).max):
+        if KernelOracle(self.kernel, x).largest < float(np.finfo(self.options.dtype).max):
             return
         with np.errstate(all="ignore"):
             squares = KernelOracle(Linear(), x).diagonal()

@@ -75,7 +75,7 @@ class _Perceptron(Solver):
                     dual_coef=self._coef(learner),
                     done=ended,
                     step=learner.visited,
-                    core_set=learner.members,
+                    working_set=learner.members,
                     info={"epoch": epoch, "mistakes": learner.mistakes, "members": learner.members},
                 )
                 if ended:

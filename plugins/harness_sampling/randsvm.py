@@ -97,7 +97,7 @@ class _Run:
         # up to half of what is asked for may be rounding: who violates is then told for between half and one and a half tau
         asked = min(solver.gap, solver.tau or solver.gap)
         self.scores = RunningScores(problem.kernel, 0.5 * asked if asked >= _COARSE else None)
-        self.coef, self.intercept, self.core_set = self.rule.start(), 0.0, 0
+        self.coef, self.intercept, self.working_set = self.rule.start(), 0.0, 0
         self.rounds, self.idle, self.best, self.loss = 0, 0, -np.inf, 0.0
         self.last: dict[str, Any] = {}
         self.log: dict[str, list[Any]] = {name: [] for name in _LOG}
@@ -155,7 +155,7 @@ class _Run:
             if answer is not None:
                 self.coef[:] = 0.0
                 self.coef[sample] = answer.coef
-                self.intercept, self.core_set = answer.intercept, len(sample)
+                self.intercept, self.working_set = answer.intercept, len(sample)
                 self.rule.learn(sample, answer)
                 self.last = {
                     "oracle_seconds": self.oracle.seconds - before[0],
@@ -224,6 +224,6 @@ class _Run:
             intercept=self.intercept,
             done=ended in ("no violator", "gap", "k support vectors"),
             step=self.rounds,
-            core_set=self.core_set,
+            working_set=self.working_set,
             info=info,
         )

@@ -95,7 +95,7 @@ class Rounds:
         self.oracle = Oracle(plan.oracle, self.rule.oracle_gap, plan.oracle_seconds)
         self.weights, self.tally, self.sampler = Multiset(self.n), Tally(), Sampler(self.rule, rng)
         self.coef, self.intercept = self.rule.start(), 0.0
-        self.solved, self.core_set = False, 0
+        self.solved, self.working_set = False, 0
         self.k_doublings = 0
         if plan.delta == "adaptive":
             self.delta = min(_FIRST_DELTA, self.n)
@@ -189,7 +189,7 @@ class Rounds:
         """Make the answer the current model."""
         self.coef[:] = 0.0
         self.coef[sample] = answer.coef
-        self.intercept, self.solved, self.core_set = answer.intercept, True, len(sample)
+        self.intercept, self.solved, self.working_set = answer.intercept, True, len(sample)
 
     # -- how it ends ---------------------------------------------------------------------------------
 
@@ -202,7 +202,7 @@ class Rounds:
         if larger is None:
             return "hulls intersect"
         self.problem, self.rule = larger, rule_of(larger, self.plan.gap)
-        self.coef, self.intercept, self.solved = self.rule.start(), 0.0, False
+        self.coef, self.intercept, self.solved, self.working_set = self.rule.start(), 0.0, False, 0
         self.r = max(self.r, 3 * sum(count for _, count in self.rule.needs()))
         self.k_doublings += 1
         return "next"
@@ -253,7 +253,7 @@ class Rounds:
             intercept=self.intercept,
             done=ended == "done",
             step=tally.rounds,
-            core_set=self.core_set,
+            working_set=self.working_set,
             info=info,
         )
 
@@ -261,7 +261,7 @@ class Rounds:
         rounds, m = self.tally.rounds, self.n
         return {
             "done": f"no violator after {rounds} rounds",
-            "hulls intersect": f"w = 0 in round {rounds}: the hulls of {self.core_set:,} points meet, and so do all",
+            "hulls intersect": f"w = 0 in round {rounds}: the hulls of {self.working_set:,} points meet, and so do all",
             "max_rounds": f"violators are left after {rounds} rounds",
             "delta too small": f"{rounds} rounds; {expected_rounds(self.delta, m):.0f} were expected if delta held",
         }[ended]

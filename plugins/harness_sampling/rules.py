@@ -188,9 +188,9 @@ def features(problem: Problem) -> int:
     # the examples of a tube have the target as one more coordinate (Balcazar et al., section 5)
     more = int(hasattr(problem.kernel, "z"))
     if isinstance(kernel, Linear):
-        return min(n, int(problem.kernel.points.shape[1]) + more)
+        return min(n, problem.kernel.n_features + more)
     if isinstance(kernel, Poly):
-        d = int(problem.kernel.points.shape[1])
+        d = problem.kernel.n_features
         # without the constant only the monomials of the full degree are left
         return min(n, math.comb(d + kernel.degree - (kernel.coef0 == 0.0), kernel.degree) + more)
     return n

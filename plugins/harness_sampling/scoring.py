@@ -49,9 +49,7 @@ def scores_in_blocks(
 
 def mapped_features(kernel: KernelOracle) -> int | None:
     """Return the number of features of points that are mapped from a file and are not scored by w itself; else None."""
-    points = kernel.points
-    mapped = isinstance(points, np.memmap) or isinstance(getattr(points, "base", None), np.memmap)
-    return int(points.shape[1]) if mapped and not kernel.is_linear else None
+    return kernel.n_features if kernel.is_mapped and not kernel.is_linear else None
 
 
 class RunningScores:

@@ -107,7 +107,7 @@ class _State:
         self.set_active(self.everything)
         self._find_extremes()
         self.tau = settings.tau * form.unit
-        self.steps = 0
+        self.steps = self.hits = 0
         self.take_steps = hot.pair_steps if form.groups else hot.single_steps
         self.shrink_interval = min(len(self.a), 1000)
         self.next_shrink = self.shrink_interval
@@ -150,10 +150,9 @@ class _State:
                 self.tau, settings.selection == "second", limit, self.up, self.low,
             )  # fmt: skip
             self.steps += taken
-            self.problem.kernel.counter.cache_hits += taken * (2 if self.form.groups else 1)
+            self.count_hits(taken * (2 if self.form.groups else 1) - (outcome == hot.NEEDS_ROW))
             if outcome == hot.NEEDS_ROW:
                 buffer.fetch(row, self.steps)
-                self.problem.kernel.counter.cache_hits -= 1
             elif outcome != hot.PAUSED:
                 break
             elif settings.shrinking and self.steps >= self.next_shrink:
@@ -194,6 +193,13 @@ class _State:
     def _find_extremes(self) -> None:
         for k, (up, low) in enumerate(self.form.ends(self.a, self.gradient)):
             self.up[k], self.low[k] = up, low
+
+    def count_hits(self, rows: int) -> None:
+        """Count so many more rows that were at hand; one that is fetched is taken off before its step is counted."""
+        self.hits += rows
+        if self.hits > 0:
+            self.problem.kernel.counter.cache_hits += self.hits
+            self.hits = 0
 
     def gap_reached(self) -> bool:
         """Whether the certified relative gap is small enough; asked for when the gradient is true everywhere."""

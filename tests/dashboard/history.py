@@ -90,7 +90,8 @@ def slow_fw(tree: Path) -> None:
     _edited(
         tree / "plugins/harness_fw/solvers.py",
         '    name = "fw"\n',
-        '    name = "fw"\n\n    def iterates(self, problem, rng):\n        with problem.kernel.uncounted():\n'
+        '    name = "fw"\n\n    def iterates(self, problem, rng):\n'
+        "        from harness.kernels.oracle import uncounted\n\n        with uncounted(problem.kernel):\n"
         "            for _ in super().iterates(problem.restrict(range(problem.n)), rng):\n                pass\n"
         "        yield from super().iterates(problem, rng)\n",
     )

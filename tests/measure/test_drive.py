@@ -25,6 +25,7 @@ from harness import (
     TracePlan,
     drive,
 )
+from harness.kernels.oracle import uncounted
 
 N = 10
 
@@ -166,7 +167,7 @@ def test_a_target_gap_stops_when_the_hosts_own_certificate_reaches_it() -> None:
     from harness import get_solver
 
     stated, clock = problem(), Clock()
-    with stated.kernel.uncounted():
+    with uncounted(stated.kernel):
         solution = get_solver("qp").solve(problem())
 
     def script(_: Problem) -> Iterator[Iterate]:

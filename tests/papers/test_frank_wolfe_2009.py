@@ -38,7 +38,7 @@ def test_certified_and_bracketed(name, solver, request):
     assert outcome.claimed_done
     assert found.epsilon <= EPSILON * (1.0 + 1e-6)
     assert outcome.iterations <= outcome.info["iteration_bound"]
-    assert outcome.core_set == np.count_nonzero(outcome.dual_coef)
+    assert outcome.working_set == np.count_nonzero(outcome.dual_coef)
 
     points = [point for point in outcome.trace if point.margin_lower is not None]
     assert len(points) >= 3

@@ -71,7 +71,7 @@ def test_with_the_full_search_its_rounds_are_those_of_the_slow_twin(name, monkey
     problem = PROBLEMS[name]()
     expected = naive_rounds(signed_matrix(problem), (problem.targets < 0).astype(int), 1e-4, 60, drop=False)
     found = [
-        (each.core_set, each.info["norm"], each.info["support"])
+        (each.working_set, each.info["norm"], each.info["support"])
         for each in CoreVectorMachine(gap=2e-4, sample=0).iterates(problem, rng0())
     ]
     assert [core for core, _, _ in found] == [len(core) for core, _ in expected]
@@ -90,8 +90,8 @@ def test_margin_bounds_bracket_the_exact_margin_and_a_gap_is_reached(sample, nam
         found = problem.certify(coef, intercept)
         assert found.margin_lower <= margin * (1 + 1e-6)
         assert found.margin_upper >= margin * (1 - 1e-6)
-        assert core <= last.core_set  # nothing leaves
-        core = last.core_set
+        assert core <= last.working_set  # nothing leaves
+        core = last.working_set
         assert np.count_nonzero(coef) == last.info["support"] <= core
     assert last is not None
     assert last.done
@@ -128,7 +128,7 @@ def test_kernel_values_of_a_sampled_run_are_counted_to_the_last():
     problem = l2(*clouds(2, 200, 300, 2, 1.0), chi=1.0)
     n, members, searches, spent = problem.n, 0, 0, 0
     for found in CoreVectorMachine(gap=0.1, sample=10).iterates(problem, rng0()):
-        core, searched = found.core_set, found.info["searches"] - searches
+        core, searched = found.working_set, found.info["searches"] - searches
         # new points with all members, 20 drawn with all members, and where all points are searched, n with the support
         allowed = (core - members) * core + 20 * core + searched * n * core + (0 if members else 3 * n)
         assert problem.kernel.counter.evaluations - spent <= allowed
@@ -186,7 +186,7 @@ def test_the_seed_decides_the_sample_and_nothing_else():
     solver = CoreVectorMachine(gap=1e-3, sample=5)
     first, again, other = (drive(solver, l2(x, y), np.random.default_rng(seed)) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.dual_coef, again.dual_coef)
-    assert first.core_set != other.core_set or not np.array_equal(first.dual_coef, other.dual_coef)
+    assert first.working_set != other.working_set or not np.array_equal(first.dual_coef, other.dual_coef)
     assert other.info["norm"] == pytest.approx(first.info["norm"], rel=1e-3)
     full = CoreVectorMachine(gap=1e-3, sample=0)
     one, two = (drive(full, l2(x, y), np.random.default_rng(seed)) for seed in (1, 2))

@@ -22,6 +22,7 @@ from harness import (
     ReducedHull,
     drive,
 )
+from harness.kernels.oracle import uncounted
 from tests.plugins.hull_problems import clouds, exact_margin, rng0
 from tests.plugins.naive_fw import naive_frank_wolfe
 
@@ -49,7 +50,7 @@ def run(kind, problem, rule, **changed):
 
 def signed_matrix(descent, problem):
     """The signed kernel matrix in the solver's order."""
-    with problem.kernel.uncounted():
+    with uncounted(problem.kernel):
         values = np.array(problem.kernel.block(np.arange(problem.n)))
     return values[np.ix_(descent.order, descent.order)] * np.outer(descent._signs, descent._signs)
 
@@ -59,7 +60,7 @@ def signed_matrix(descent, problem):
 def test_every_iterate_is_that_of_the_printed_algorithm(form, rule):
     problem = problem_of(form)
     descent = run(LinearDescent, problem, rule, epsilon=1e-5)
-    with problem.kernel.uncounted():
+    with uncounted(problem.kernel):
         matrix = np.array(problem.kernel.block(np.arange(problem.n)))
     printed = naive_frank_wolfe(matrix, problem.targets, 1e-5, 60, rule == names.FW)
     assert len(printed) > 10

@@ -234,6 +234,6 @@ def test_a_refresh_that_computes_many_rows_pauses_and_changes_nothing_but_roundi
             most = max(most, now - before)
         before = now
     assert last.step == plain.iterations == 60
-    assert last.core_set > 8, "a refresh computes more rows than one yield may"
+    assert last.working_set > 8, "a refresh computes more rows than one yield may"
     assert most <= 6 * problem.n  # four rows in the memory, two of the next step
     np.testing.assert_allclose(last.dual_coef, plain.dual_coef, atol=1e-10)

@@ -111,7 +111,7 @@ def test_first_rounds_on_a_part_lead_to_the_same_model(seed, monkeypatch):
     looked = []
     for found in NewtonFrankWolfe(epsilon=1e-7).iterates(problem, np.random.default_rng(seed)):
         assert problem.feasibility_violation(found.dual_coef) < 1e-12
-        assert found.core_set == np.count_nonzero(found.dual_coef) <= found.info["points"]
+        assert found.working_set == np.count_nonzero(found.dual_coef) <= found.info["points"]
         looked.append((found.info["points"], found.step))
     assert found.done
     assert {points for points, _ in looked} == {600, 38}  # a sixteenth of either class, rounded up
@@ -192,7 +192,7 @@ def test_memory_does_not_grow_with_the_core_set(monkeypatch):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert outcome.claimed_done
-    assert 8 * outcome.core_set**2 > 4 * peak
+    assert 8 * outcome.working_set**2 > 4 * peak
     assert peak < 30e6
 
 

@@ -111,7 +111,7 @@ def test_a_step_never_lengthens_w_and_the_kinds_add_up(solver_class, cap):
         assert found.info["norm"] <= norm * (1 + 1e-12)
         norm = found.info["norm"]
         assert sum(found.info[kind] for kind in names.KINDS[1:]) == found.step
-        assert found.core_set == np.count_nonzero(found.dual_coef)
+        assert found.working_set == np.count_nonzero(found.dual_coef)
         if found.step:
             assert found.info[found.info["kind"]] > 0
         assert problem.feasibility_violation(found.dual_coef) < 1e-13

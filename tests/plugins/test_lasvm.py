@@ -140,7 +140,7 @@ def test_the_iterates_say_what_they_are():
     assert [iterate.step for iterate in found] == sorted(iterate.step for iterate in found)
     last = found[-1]
     assert last.info["delta"] <= 1e-3
-    assert last.core_set == last.info["members"] >= np.count_nonzero(last.dual_coef)
+    assert last.working_set == last.info["members"] >= np.count_nonzero(last.dual_coef)
     online = [iterate for iterate in found if iterate.info["phase"] == "online"][-1]
     assert last.info["online_steps"] == online.step == 2 * problem.n
     assert last.info["online_support"] == np.count_nonzero(online.dual_coef)

@@ -188,7 +188,8 @@ def test_a_pass_costs_the_points_times_the_support():
     problem = hard(*clouds(45, 200, 200, 2, 9.0))
     last, _ = finished(OptMargin(oracle="qp", r=20, max_rounds=1, delta=3), problem)
     support, sample = np.count_nonzero(last.dual_coef), last.info["log_sample"][0]
-    assert last.info["own_evaluations"] == support * (400 + sample)
+    # and the diagonal, for the certificate of the sample's solution
+    assert last.info["own_evaluations"] == support * (400 + sample) + sample
     assert last.info["oracle_evaluations"] == sample**2
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from harness import CSVC, RBF, KernelOracle, Linear, ReducedHull, UsageError
+from harness.kernels.oracle import uncounted
 from harness.problems.conversion import to_c_svc, to_reduced_hull
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -22,7 +23,7 @@ def data(seed=0, n=40):
 
 
 def matrix_of(problem):
-    with problem.kernel.uncounted():
+    with uncounted(problem.kernel):
         return np.array(problem.kernel.block(np.arange(problem.n)))
 
 
@@ -84,12 +85,15 @@ def test_models_without_a_counterpart_are_refused():
         to_c_svc(hull, np.tile([0.2, -0.2], 5))
 
 
-def test_conversion_counts_no_kernel_evaluation():
+def test_conversion_is_counted_like_any_request():
     x, y = data(4)
     problem = ReducedHull.build(KernelOracle(RBF(0.5), x), y, {"D": 0.1})
     _, weights = nearest_points(matrix_of(problem), y, 0.1)
-    to_c_svc(problem, weights)
+    with uncounted(problem.kernel):
+        to_c_svc(problem, weights)
     assert problem.kernel.counter.evaluations == 0
+    to_c_svc(problem, weights)
+    assert problem.kernel.counter.evaluations == len(y) * np.count_nonzero(weights)
 
 
 def test_a_class_whose_points_are_all_at_the_cap_still_converts():

@@ -30,7 +30,7 @@ def test_each_level_is_a_run_from_scratch():
         problem = hulls()
         *_, alone = get_solver("fw", epsilon=level["epsilon"]).iterates(problem, np.random.default_rng(0))
         assert level["iterations"] == alone.step
-        assert level["core_set"] == alone.core_set
+        assert level["core_set"] == np.count_nonzero(alone.dual_coef)
         assert level["evaluations"] == problem.kernel.counter.evaluations
         assert level["seconds"] > 0.0
 
@@ -68,8 +68,8 @@ def test_a_level_that_is_not_reached_leaves_where_it_stood(monkeypatch):
 
         def iterates(self, problem, rng):
             coef = np.zeros(problem.n)
-            yield Iterate(coef, step=1, core_set=2, info={"epsilon_plus": 0.5})
-            yield Iterate(coef, step=7, core_set=2, done=self.gap > 0.05, info={"epsilon_plus": 0.02})
+            yield Iterate(coef, step=1, working_set=2, info={"epsilon_plus": 0.5})
+            yield Iterate(coef, step=7, working_set=2, done=self.gap > 0.05, info={"epsilon_plus": 0.02})
 
     monkeypatch.setattr(solvers, "get_solver", lambda name: GivesUp())
     *_, last = climbed(solvers.Ladder(oracle="x", least=1e-3, per_decade=1), hulls())

@@ -105,7 +105,7 @@ class Perceptron(Solver):
         for count, k in enumerate(rng.permutation(problem.n), start=1):
             if problem.targets[k] * (gram[k] @ coef) <= 0.0:
                 coef[k] = problem.C * problem.targets[k]
-            yield Iterate(coef, core_set=int(np.count_nonzero(coef)), info={"visited": count})
+            yield Iterate(coef, working_set=int(np.count_nonzero(coef)), info={"visited": count})
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])

@@ -1,0 +1,42 @@
+"""What one run asked of its kernel: counts that only grow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+
+@dataclass
+class Counter:
+    """What one run asked of its kernel; shared by every view of it, restricted ones included.
+
+    evaluations : kernel values computed, used or not; a cache hit is none
+    cache_hits : rows served from the row cache
+    oracle_calls, oracle_evaluations : solvers called for a subproblem, and their part of ``evaluations``
+    evaluations_at_least : the solver took what gives kernel values behind the counter, the points of a kernel that is not
+        linear or the engine: ``evaluations`` is a lower bound
+
+    A count that would fall, or that is no whole number, is refused, so that none is lowered by accident. What no class
+    of the solver's own process can refuse is intent: names with an underscore, ``object.__setattr__``, other methods put
+    in place of these, the file the data came from. No count is evidence against an author who means to deceive.
+    """
+
+    evaluations: int = 0
+    cache_hits: int = 0
+    oracle_calls: int = 0
+    oracle_evaluations: int = 0
+    evaluations_at_least: bool = False
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        least = self.__dict__.get(name, 0)
+        try:
+            falls = index(value) < least
+        except TypeError:
+            falls = True
+        if falls:
+            raise ValueError(
+                f"the kernel's counter was told {name} = {value!r} after {least!r}; its counts are whole numbers that "
+                "only grow: add what was computed."
+            )
+        object.__setattr__(self, name, value)
