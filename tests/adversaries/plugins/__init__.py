@@ -1,0 +1,3 @@
+from pathlib import Path
+
+PLUGINS = Path(__file__).parent
