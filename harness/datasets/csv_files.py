@@ -1,0 +1,226 @@
+"""Tables as text: commas, semicolons, tabs or blanks between the cells. pandas reads them, the rest is decided here.
+
+Whether the first row holds names is told by its cells, each of which is a number, missing (blank, ``?``, ``NA``) or text:
+
+* without text it is a point;
+* text without numbers are names, and so is a row in which a cell is ``label``, ``target`` or ``class``;
+* text in the label's column only is the label of a point, if the label occurs again or all labels occur once.
+
+A row that is neither is refused with a sentence that asks for ``header``, and so is a first row that counts its columns
+(``0,1,2``: names, or a point?), one with text above numbers beside numbers (``1.O,2,0``: a slip, or names?), and names of
+which the label's is a label too.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING, Any, Literal
+
+from harness.datasets.compression import opened
+from harness.datasets.labels import MISSING
+from harness.datasets.tables import LABEL_NAMES, Table, from_frame
+from harness.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import pandas as pd
+
+Header = Literal["auto", "yes", "no"]
+
+_BLANKS = r"\s+"
+_SHOWN = 6  # cells of a row in a message
+
+
+def read_csv(path: Path, label: str | None, header: Header) -> Table:
+    """Return the points and labels of a table.
+
+    Parameters
+    ----------
+    label : the label's column by name or position; None: see :func:`harness.datasets.tables.from_frame`
+    header : whether the first row holds names; ``auto``: told by the rules above
+
+    Raises
+    ------
+    DataError : not UTF-8, rows of different lengths, a first row that may be names or a point, not numbers.
+    """
+    import pandas as pd
+
+    text = _text(path)
+    separator, rows = _rows(text, path)
+    first = next(rows, None)
+    if first is None:
+        raise DataError(f"'{path}' has 0 rows of data, only blank lines. Fetch or write it again.")
+    cells, end = first[1], first[2]
+    below = next(rows, (0, [""] * len(cells), 0))[1]
+    if len(below) != len(cells):
+        _refuse_ragged(text, path)
+    named = {"yes": True, "no": False}[header] if header != "auto" else _holds_names(cells, below, label, path)
+    frame = _frame(text, end if named else 0, separator, len(cells), path)
+    if header == "auto":
+        _refuse_doubtful_label(frame, cells, label, named=named, path=path)
+    frame.columns = pd.Index(cells if named else range(len(cells)))
+    return from_frame(frame, path, label, named=named)
+
+
+def _text(path: Path) -> str:
+    with opened(path) as file:
+        try:
+            text = file.read().decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"'{path}' is not UTF-8 text ({error.reason} at byte {error.start}). Convert it first."
+            ) from None
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _rows(text: str, path: Path) -> tuple[str, Iterator[tuple[int, list[str], int]]]:
+    """Return the separator and the rows that are not blank: their last line's number, cells, where the next begins."""
+    lines = io.StringIO(text)
+    first = next((line for line in lines if line.strip()), "")
+    separator = next((mark for mark in (",", ";", "\t") if mark in first), _BLANKS)
+    lines.seek(0)
+
+    def rows() -> Iterator[tuple[int, list[str], int]]:
+        if separator == _BLANKS:
+            cells = (
+                [cell.strip("\"'") for cell in re.findall(r'"[^"]*"|\S+', line)] for line in iter(lines.readline, "")
+            )
+            yield from ((number, row, lines.tell()) for number, row in enumerate(cells, start=1) if row)
+            return
+        reader = csv.reader(iter(lines.readline, ""), delimiter=separator, skipinitialspace=True)
+        try:
+            yield from (
+                (reader.line_num, [cell.strip() for cell in row], lines.tell())
+                for row in reader
+                if any(row) or len(row) > 1
+            )
+        except csv.Error as error:
+            raise DataError(f"'{path}' is not a table (line {reader.line_num}: {error}). Write it again.") from None
+
+    return separator, rows()
+
+
+def _frame(text: str, start: int, separator: str, width: int, path: Path) -> pd.DataFrame:
+    """Return the cells from a position on; a column more than there are cells shows the rows that are too long."""
+    import pandas as pd
+
+    # From 3.1 on pandas reads floats exactly and warns about this option; before, it is needed for the last bit.
+    version = tuple(int(part) for part in pd.__version__.split(".")[:2])
+    exact: dict[str, Any] = {} if version >= (3, 1) else {"float_precision": "round_trip"}
+    body = io.StringIO(text)
+    body.seek(start)
+    try:
+        frame: pd.DataFrame = pd.read_csv(
+            body,
+            sep=separator,
+            header=None,
+            names=range(width + 1),
+            converters={width: bool},
+            index_col=False,
+            na_values=["?"],
+            skipinitialspace=True,
+            low_memory=False,
+            **exact,
+        )
+    except pd.errors.EmptyDataError:
+        return pd.DataFrame(columns=range(width))
+    except pd.errors.ParserError as error:
+        _refuse_ragged(text, path)
+        raise DataError(f"'{path}' is not a table ({str(error).strip()}). Write it again.") from None
+    if frame.pop(width).any() or frame.iloc[:, -1].isna().any():  # too long, or perhaps too short
+        _refuse_ragged(text, path)
+    return frame
+
+
+def _refuse_ragged(text: str, path: Path) -> None:
+    """Raise if a row has more or fewer cells than the first one."""
+    _, rows = _rows(text, path)
+    first, cells, _ = next(rows)
+    for line, row, _ in rows:
+        if len(row) != len(cells):
+            raise DataError(
+                f"'{path}' is not a table: line {line} has {len(row)} cells, line {first} has {len(cells)}. "
+                "Give each row the same number of cells."
+            )
+
+
+# -- names or a point ----------------------------------------------------------------------------------
+
+
+def _holds_names(cells: list[str], below: list[str], label: str | None, path: Path) -> bool:
+    """Return whether the first row holds names, by the rules at the top of this file.
+
+    Raises
+    ------
+    DataError : it may be names or a point.
+    """
+    text = [index for index, cell in enumerate(cells) if _is_text(cell)]
+    numbers = [cell for cell in cells if not _is_text(cell) and cell.lower() not in MISSING]
+    if not text:
+        if _counts(cells):
+            raise _doubtful(cells, "it counts the columns", path)
+        return False
+    by_name = label is not None and not _is_position(label) and label in cells
+    if by_name or {cells[index].lower() for index in text} & {"label", "target", "class"}:
+        return True
+    of_features = [index for index in text if index != _label_at(cells, label)]
+    above = [cells[index] for index in of_features if not _is_text(below[index])]
+    if above and numbers:
+        raise _doubtful(cells, f"'{numbers[0]}' is a number, and '{above[0]}', above a number, is text", path)
+    return not numbers and (bool(of_features) or len(cells) == 1)
+
+
+def _refuse_doubtful_label(
+    frame: pd.DataFrame, cells: list[str], label: str | None, *, named: bool, path: Path
+) -> None:
+    """Raise if the first row, taken for names, holds a label; or, taken for a point, a label that is none."""
+    at = _label_at(cells, label)
+    if not _is_text(cells[at]):
+        return
+    same = frame.iloc[:, at].astype("object").astype(str).str.strip()
+    again = int((same == cells[at]).sum()) - (not named)
+    if named and again:
+        raise _doubtful(cells, f"'{cells[at]}' is the label of other rows too", path)
+    if not named and not again and not same.is_unique:
+        raise _doubtful(cells, f"no other row has the label '{cells[at]}'", path)
+
+
+def _label_at(cells: list[str], label: str | None) -> int:
+    """Return the label's column as far as the first row tells it."""
+    if label is not None and _is_position(label) and -len(cells) <= int(label) < len(cells):
+        return int(label) % len(cells)
+    known = (label,) if label is not None else LABEL_NAMES
+    return next((index for index, cell in enumerate(cells) if cell == label or cell.lower() in known), len(cells) - 1)
+
+
+def _is_position(label: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+", label.strip()) is not None
+
+
+def _is_text(cell: str) -> bool:
+    if cell.lower() in MISSING:
+        return False
+    try:
+        float(cell)
+    except ValueError:
+        return True
+    return False
+
+
+def _counts(cells: list[str]) -> bool:
+    """Return whether the cells are whole numbers, each one more than the one before, from 0 or 1 (or of three or more)."""
+    if len(cells) < 2 or not all(cell.isdecimal() for cell in cells):
+        return False
+    start = int(cells[0])
+    return [int(cell) for cell in cells] == list(range(start, start + len(cells))) and (start < 2 or len(cells) > 2)
+
+
+def _doubtful(cells: list[str], why: str, path: Path) -> DataError:
+    shown = ",".join(cells[:_SHOWN]) + (",..." if len(cells) > _SHOWN else "")
+    return DataError(
+        f"'{path}': the first row, {shown}, may be names or a point: {why}. Say which with [header=yes] or [header=no]."
+    )
