@@ -4,15 +4,16 @@ Whether the first row holds names is told by its cells, each of which is a numbe
 
 * without text it is a point;
 * text without numbers are names, and so is a row in which a cell is ``label``, ``target`` or ``class``;
-* text in the label's column only is the label of a point, if the label occurs again or all labels occur once.
+* text in the label's column only is the label of a point, if it occurs again or no label, all being text, does.
 
-A row that is neither is refused with a sentence that asks for ``header``, and so is a first row that counts its columns
-(``0,1,2``: names, or a point?), one with text above numbers beside numbers (``1.O,2,0``: a slip, or names?), and names of
-which the label's is a label too.
+A row that is neither is refused with a sentence that asks for ``header``, and so is a first row that counts up by one
+(``0,1,2``: names, or a point?), one with text above numbers beside numbers (``1.O,2,0``: a slip, or names?), and names
+of which the label's is a label too.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 import re
@@ -49,77 +50,78 @@ def read_csv(path: Path, label: str | None, header: Header) -> Table:
     """
     import pandas as pd
 
-    text = _text(path)
-    separator, rows = _rows(text, path)
+    content = _utf8(path)
+    separator, rows = _rows(content, path)
     first = next(rows, None)
     if first is None:
         raise DataError(f"'{path}' has 0 rows of data, only blank lines. Fetch or write it again.")
     cells, end = first[1], first[2]
     below = next(rows, (0, [""] * len(cells), 0))[1]
     if len(below) != len(cells):
-        _refuse_ragged(text, path)
+        _refuse_ragged(content, path)
     named = {"yes": True, "no": False}[header] if header != "auto" else _holds_names(cells, below, label, path)
-    frame = _frame(text, end if named else 0, separator, len(cells), path)
+    frame = _frame(content, end if named else 0, separator, len(cells), path)
     if header == "auto":
         _refuse_doubtful_label(frame, cells, label, named=named, path=path)
     frame.columns = pd.Index(cells if named else range(len(cells)))
     return from_frame(frame, path, label, named=named)
 
 
-def _text(path: Path) -> str:
+def _utf8(path: Path) -> bytes:
+    """Return the file's content, UTF-8 for sure, without a byte-order mark, its lines ending in line feeds."""
     with opened(path) as file:
-        try:
-            text = file.read().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"'{path}' is not UTF-8 text ({error.reason} at byte {error.start}). Convert it first."
-            ) from None
-    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+        content = file.read().removeprefix(codecs.BOM_UTF8)
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"'{path}' is not UTF-8 text ({error.reason} at byte {error.start}). Convert it first."
+        ) from None
+    return content.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in content else content
 
 
-def _rows(text: str, path: Path) -> tuple[str, Iterator[tuple[int, list[str], int]]]:
+def _rows(content: bytes, path: Path) -> tuple[str, Iterator[tuple[int, list[str], int]]]:
     """Return the separator and the rows that are not blank: their last line's number, cells, where the next begins."""
-    lines = io.StringIO(text)
-    first = next((line for line in lines if line.strip()), "")
+    file = io.BytesIO(content)
+    first = next((line for line in file if line.strip()), b"").decode()
     separator = next((mark for mark in (",", ";", "\t") if mark in first), _BLANKS)
-    lines.seek(0)
+    file.seek(0)
+    lines = (line.decode() for line in iter(file.readline, b""))
 
     def rows() -> Iterator[tuple[int, list[str], int]]:
         if separator == _BLANKS:
-            cells = (
-                [cell.strip("\"'") for cell in re.findall(r'"[^"]*"|\S+', line)] for line in iter(lines.readline, "")
-            )
-            yield from ((number, row, lines.tell()) for number, row in enumerate(cells, start=1) if row)
+            for number, line in enumerate(lines, start=1):
+                if row := [cell.strip("\"'") for cell in re.findall(r'"[^"]*"|\S+', line)]:
+                    yield number, row, file.tell()
             return
-        reader = csv.reader(iter(lines.readline, ""), delimiter=separator, skipinitialspace=True)
+        reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
         try:
-            yield from (
-                (reader.line_num, [cell.strip() for cell in row], lines.tell())
-                for row in reader
-                if any(row) or len(row) > 1
-            )
+            for row in reader:
+                if any(row) or len(row) > 1:
+                    yield reader.line_num, [cell.strip() for cell in row], file.tell()
         except csv.Error as error:
             raise DataError(f"'{path}' is not a table (line {reader.line_num}: {error}). Write it again.") from None
 
     return separator, rows()
 
 
-def _frame(text: str, start: int, separator: str, width: int, path: Path) -> pd.DataFrame:
+def _frame(content: bytes, start: int, separator: str, width: int, path: Path) -> pd.DataFrame:
     """Return the cells from a position on; a column more than there are cells shows the rows that are too long."""
     import pandas as pd
 
     # From 3.1 on pandas reads floats exactly and warns about this option; before, it is needed for the last bit.
     version = tuple(int(part) for part in pd.__version__.split(".")[:2])
     exact: dict[str, Any] = {} if version >= (3, 1) else {"float_precision": "round_trip"}
-    body = io.StringIO(text)
+    beyond = str(width)
+    body = io.BytesIO(content)
     body.seek(start)
     try:
         frame: pd.DataFrame = pd.read_csv(
             body,
             sep=separator,
             header=None,
-            names=range(width + 1),
-            converters={width: bool},
+            names=[*map(str, range(width)), beyond],
+            converters={beyond: bool},
             index_col=False,
             na_values=["?"],
             skipinitialspace=True,
@@ -129,16 +131,16 @@ def _frame(text: str, start: int, separator: str, width: int, path: Path) -> pd.
     except pd.errors.EmptyDataError:
         return pd.DataFrame(columns=range(width))
     except pd.errors.ParserError as error:
-        _refuse_ragged(text, path)
+        _refuse_ragged(content, path)
         raise DataError(f"'{path}' is not a table ({str(error).strip()}). Write it again.") from None
-    if frame.pop(width).any() or frame.iloc[:, -1].isna().any():  # too long, or perhaps too short
-        _refuse_ragged(text, path)
+    if frame.pop(beyond).any() or frame.iloc[:, -1].isna().any():  # too long, or perhaps too short
+        _refuse_ragged(content, path)
     return frame
 
 
-def _refuse_ragged(text: str, path: Path) -> None:
+def _refuse_ragged(content: bytes, path: Path) -> None:
     """Raise if a row has more or fewer cells than the first one."""
-    _, rows = _rows(text, path)
+    _, rows = _rows(content, path)
     first, cells, _ = next(rows)
     for line, row, _ in rows:
         if len(row) != len(cells):
@@ -162,7 +164,7 @@ def _holds_names(cells: list[str], below: list[str], label: str | None, path: Pa
     numbers = [cell for cell in cells if not _is_text(cell) and cell.lower() not in MISSING]
     if not text:
         if _counts(cells):
-            raise _doubtful(cells, "it counts the columns", path)
+            raise _doubtful(cells, "its cells count up by one", path)
         return False
     by_name = label is not None and not _is_position(label) and label in cells
     if by_name or {cells[index].lower() for index in text} & {"label", "target", "class"}:
@@ -181,11 +183,11 @@ def _refuse_doubtful_label(
     at = _label_at(cells, label)
     if not _is_text(cells[at]):
         return
-    same = frame.iloc[:, at].astype("object").astype(str).str.strip()
-    again = int((same == cells[at]).sum()) - (not named)
+    labels = frame.iloc[0 if named else 1 :, at].astype("object").astype(str).str.strip()
+    again = (labels == cells[at]).any()
     if named and again:
         raise _doubtful(cells, f"'{cells[at]}' is the label of other rows too", path)
-    if not named and not again and not same.is_unique:
+    if not named and not again and not (labels.is_unique and labels.map(_is_text).all()):
         raise _doubtful(cells, f"no other row has the label '{cells[at]}'", path)
 
 
