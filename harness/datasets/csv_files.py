@@ -6,9 +6,9 @@ Whether the first row holds names is told by its cells, each of which is a numbe
 * text without numbers are names, and so is a row in which a cell is ``label``, ``target`` or ``class``;
 * text in the label's column only is the label of a point, if it occurs again or no label, all being text, does.
 
-A row that is neither is refused with a sentence that asks for ``header``, and so is a first row that counts up by one
-(``0,1,2``: names, or a point?), one with text above numbers beside numbers (``1.O,2,0``: a slip, or names?), and names
-of which the label's is a label too.
+Not guessed at, but refused with a sentence that asks for ``header``, are all other rows, among them text above numbers
+beside numbers (``1.O,2,0``: a slip, or names?); and numbers that rise like those of columns (``0,1,2``: names, or a
+point?); and names of which the label's is a label too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 import re
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,6 +35,7 @@ Header = Literal["auto", "yes", "no"]
 
 _BLANKS = r"\s+"
 _SHOWN = 6  # cells of a row in a message
+_MANY = 6  # numbers that rise by chance in one row of 720
 
 
 def read_csv(path: Path, label: str | None, header: Header) -> Table:
@@ -145,9 +147,13 @@ def _refuse_ragged(content: bytes, path: Path) -> None:
     for line, row, _ in rows:
         if len(row) != len(cells):
             raise DataError(
-                f"'{path}' is not a table: line {line} has {len(row)} cells, line {first} has {len(cells)}. "
+                f"'{path}' is not a table: line {line} has {_cells(row)}, line {first} has {len(cells)}. "
                 "Give each row the same number of cells."
             )
+
+
+def _cells(row: list[str]) -> str:
+    return f"{len(row)} cell{'s' if len(row) != 1 else ''}"
 
 
 # -- names or a point ----------------------------------------------------------------------------------
@@ -163,8 +169,8 @@ def _holds_names(cells: list[str], below: list[str], label: str | None, path: Pa
     text = [index for index, cell in enumerate(cells) if _is_text(cell)]
     numbers = [cell for cell in cells if not _is_text(cell) and cell.lower() not in MISSING]
     if not text:
-        if _counts(cells):
-            raise _doubtful(cells, "its cells count up by one", path)
+        if _counts(cells, below):
+            raise _doubtful(cells, "its numbers rise from cell to cell, as names that count columns do", path)
         return False
     by_name = label is not None and not _is_position(label) and label in cells
     if by_name or {cells[index].lower() for index in text} & {"label", "target", "class"}:
@@ -213,12 +219,20 @@ def _is_text(cell: str) -> bool:
     return False
 
 
-def _counts(cells: list[str]) -> bool:
-    """Return whether the cells are whole numbers, each one more than the one before, from 0 or 1 (or of three or more)."""
-    if len(cells) < 2 or not all(cell.isdecimal() for cell in cells):
+def _counts(cells: list[str], below: list[str]) -> bool:
+    """Return whether numbers may be names: ``0,1,2``; ``1,2,4,4`` with a slip; ``400,405,...`` above a row that falls."""
+    if len(cells) < 2 or not all(map(str.strip, cells)) or any(cell.lower() in MISSING for cell in cells):
         return False
-    start = int(cells[0])
-    return [int(cell) for cell in cells] == list(range(start, start + len(cells))) and (start < 2 or len(cells) > 2)
+    first, last = float(cells[0]), float(cells[-1])
+    whole = all(cell.isdecimal() for cell in cells)
+    if whole and _rises(cells) and last - first == len(cells) - 1 and (first < 2 or len(cells) > 2):
+        return True
+    falls = not any(_is_text(cell) or cell.lower() in MISSING for cell in below) and not _rises(below)
+    return len(cells) >= _MANY and len(set(cells)) == len(cells) and _rises(cells) and falls
+
+
+def _rises(cells: list[str]) -> bool:
+    return all(float(here) <= float(there) for here, there in itertools.pairwise(cells))
 
 
 def _doubtful(cells: list[str], why: str, path: Path) -> DataError:

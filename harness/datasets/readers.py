@@ -155,7 +155,7 @@ def _alike(train: Table, test: Table, path: str, test_path: str) -> tuple[Points
         )
     if train.names and test.names:
         for column, (here, there) in enumerate(zip(train.names, test.names, strict=True), start=1):
-            if here != there:
+            if here != there and not (here.isdecimal() and there.isdecimal()):  # numbers may be counted otherwise
                 raise DataError(
                     f"feature {column} is '{here}' in '{path}' and '{there}' in the test file '{test_path}'; expected the "
                     "same columns in the same order. Write one of the files again."

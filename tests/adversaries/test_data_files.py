@@ -102,12 +102,20 @@ def test_a_first_row_with_a_slip_is_not_taken_for_names(write, cell):
     np.testing.assert_array_equal(whole(path, header="yes")[0], [[3, 4], [5, 6]])
 
 
-@pytest.mark.parametrize("names", ["0,1,2", "1,2,3", "2001,2002,2003"])
+@pytest.mark.parametrize("names", ["0,1,2", "1,2,3", "2001,2002,2003", "1,2,4,4", "400,402.5,405,407.5,410,412.5"])
 def test_names_that_are_numbers_are_not_taken_for_a_point(write, names):
-    path = write("a.csv", f"{names}\n3.5,4.5,1\n5.5,6.5,0\n")
-    assert f"the first row, {names}, may be names or a point: its cells count up by one" in refusal(path)
-    np.testing.assert_array_equal(whole(path, header="yes")[0], [[3.5, 4.5], [5.5, 6.5]])
-    assert len(whole(path, header="no", positive="1")[0]) == 3
+    rows = np.random.default_rng(0).normal(size=(9, len(names.split(","))))
+    rows[:, -1] = np.arange(9) % 2
+    path = write("a.csv", names + "\n" + "".join(",".join(map(repr, row)) + "\n" for row in rows.tolist()))
+    message = refusal(path)
+    assert f"the first row, {names}, may be names or a point: its numbers rise from cell to cell" in message
+    np.testing.assert_array_equal(whole(path, header="yes")[0], rows[:, :-1])
+    assert len(whole(path, header="no", positive="1")[0]) == 10
+
+
+def test_rising_numbers_above_rising_numbers_are_points(write):
+    path = write("a.csv", "1,3,5,7,9,11\n2,4,6,8,10,12\n")
+    assert len(whole(path)[0]) == 2
 
 
 def test_names_of_which_one_is_the_labels_may_be_numbers(write):
