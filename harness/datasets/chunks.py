@@ -45,13 +45,13 @@ class ChunkedFile:
 
     Raises
     ------
-    UsageError : ``rows`` below 1.
+    UsageError : ``rows`` below 1, another ``index_base``.
     DataError : the file is missing, damaged, of another format, or holds no two classes; when iterated, also numbers
         that are not finite, with their row.
     """
 
     def __init__(
-        self, path: str, rows: int = 10_000, *, positive: str | None = None, index_base: IndexBase = "auto"
+        self, path: str, rows: int = 10_000, *, positive: str | None = None, index_base: IndexBase | int = "auto"
     ) -> None:
         if rows < 1:
             raise UsageError(f"rows={rows}; a chunk has at least one example: give 1 or more.")
@@ -64,7 +64,11 @@ class ChunkedFile:
                 "or read it whole."
             )
         self._text = kind == "libsvm"
-        self.n, self.d, self._chosen, self._base, self._dense = 0, 0, index_base, 0, False
+        if str(index_base) not in ("auto", "0", "1"):
+            raise UsageError(
+                f"index_base={index_base!r}; expected 'auto', 0 or 1. Leave it out where indices are usual."
+            )
+        self.n, self.d, self._chosen, self._base, self._dense = 0, 0, str(index_base), 0, False
         labels = self._learn()
         if self.n == 0:
             raise DataError(f"'{path}' has 0 rows of data; expected at least one point of each class. Write it again.")

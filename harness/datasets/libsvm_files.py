@@ -50,13 +50,13 @@ def index_range(x: Csr) -> tuple[int, int] | None:
     return (int(x.indices.min()), int(x.indices.max())) if x.nnz else None
 
 
-def base_of(ranges: Sequence[tuple[int, int] | None], chosen: IndexBase, paths: Sequence[Path | str]) -> int:
+def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, paths: Sequence[Path | str]) -> int:
     """Return the index of the first feature in all files: 0 if any of them has an index 0, else 1.
 
     Parameters
     ----------
     ranges : :func:`index_range` of each file
-    chosen : what the user says about it
+    chosen : what the user says about it, ``auto``, ``0`` or ``1``
 
     Raises
     ------

@@ -204,6 +204,21 @@ def test_a_file_edited_under_its_old_size_and_time_is_read_again(write):
     assert measured_sha256(second) != measured_sha256(first)
 
 
+def test_a_file_edited_while_it_is_read_is_not_taken_for_the_one_before(write, monkeypatch):
+    path = write("a.csv", "a,label\n1,0\n2,1\n")
+    parse = FileSource._parse
+
+    def edited_first(source):
+        write("a.csv", "a,label\n1,0\n3,1\n")
+        return parse(source)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FileSource, "_parse", edited_first)
+        assert "has changed while it was read" in refusal(path)
+    write("a.csv", "a,label\n1,0\n2,1\n")
+    np.testing.assert_array_equal(whole(path)[0], [[1], [2]])
+
+
 X, Y = np.arange(8.0).reshape(4, 2), np.array([-1.0, 1.0, -1.0, 1.0])
 
 
