@@ -3,7 +3,7 @@
 An entry is a folder of ``.npy`` files and a ``manifest.json`` that is written last. It is built under a temporary name
 and renamed, so that a reader sees a whole entry or none, and of two processes that build the same one the first wins.
 The folder's name is the SHA-256 of everything the content depends on: raw checksums, source, parameters,
-:data:`PARSER_VERSION`. Nothing is ever updated in place; the whole cache may be deleted at any time.
+:data:`PARSER_VERSION`. Arrays are never updated in place; the whole cache may be deleted at any time.
 """
 
 from __future__ import annotations
