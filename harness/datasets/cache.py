@@ -3,7 +3,7 @@
 An entry is a folder of ``.npy`` files and a ``manifest.json`` that is written last. It is built under a temporary name
 and renamed, so that a reader sees a whole entry or none, and of two processes that build the same one the first wins.
 The folder's name is the SHA-256 of everything the content depends on: raw checksums, source, parameters,
-:data:`PARSER_VERSION`. Nothing is ever updated in place; the whole cache may be deleted at any time.
+:data:`PARSER_VERSION`. Arrays are never updated in place; the whole cache may be deleted at any time.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 import scipy.sparse
 
 from harness.datasets.dataset import content_sha256
+from harness.errors import DataError
 from harness.files import write_whole
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     from harness.datasets.dataset import Points
 
-PARSER_VERSION = 4
+PARSER_VERSION = 5
 """Increase it when a parser's output changes: entries of other versions are then no longer found."""
 
 _PARTS = {"dense": ("",), "csr": (".data", ".indices", ".indptr")}
@@ -57,7 +58,9 @@ def cache_root() -> Path:
     return platformdirs.user_cache_path("svm-harness")
 
 
-def fetch(name: str, key: Mapping[str, Any], build: Callable[[], Entry]) -> Entry:
+def fetch(
+    name: str, key: Mapping[str, Any], build: Callable[[], Entry], sources: Mapping[Path, str] | None = None
+) -> Entry:
     """Return the entry for ``key``; built, stored and loaded again if there is no sound one.
 
     Large arrays come back memory-mapped and read-only, whether they were in the cache or not.
@@ -68,6 +71,11 @@ def fetch(name: str, key: Mapping[str, Any], build: Callable[[], Entry]) -> Entr
     name : prefix of the folder's name, for the reader of a listing
     key : JSON-able; everything the content depends on
     build : called at most once; what it raises is passed on
+    sources : the files that ``build`` reads, with the SHA-256 that ``key`` has of them
+
+    Raises
+    ------
+    DataError : a source has changed while it was read; nothing is stored then.
     """
     text = json.dumps({"parser": PARSER_VERSION, "name": name, **key}, sort_keys=True, default=str)
     folder = cache_root() / "parsed" / f"{name}-{hashlib.sha256(text.encode()).hexdigest()[:24]}"
@@ -76,10 +84,11 @@ def fetch(name: str, key: Mapping[str, Any], build: Callable[[], Entry]) -> Entr
         return entry
     built = build()
     try:
-        _store(folder, built)
+        _store(folder, built, sources or {})
     except OSError as error:
         warnings.warn(f"the parsed data of '{name}' could not be cached in {folder} ({error}).", stacklevel=2)
         arrays = {key: _contiguous(array) for key, array in built.arrays.items()}
+        _refuse_changed(sources or {})
         return Entry(arrays, built.notes, content_sha256(*arrays.values()))
     stored = _load(folder)
     if stored is None:
@@ -92,23 +101,18 @@ def _contiguous(array: Points) -> Points:
 
 
 def file_sha256(path: Path) -> str:
-    """Return a file's SHA-256; from memory of an earlier call where size and modification time are unchanged."""
-    path = path.resolve()
-    facts = path.stat()
-    stamp = [facts.st_size, facts.st_mtime_ns]
-    note = cache_root() / "verified" / f"{hashlib.sha256(str(path).encode()).hexdigest()[:24]}.json"
-    with suppress(*_CORRUPT):
-        remembered = json.loads(note.read_text())
-        if remembered["stamp"] == stamp:
-            return str(remembered["sha256"])
+    """Return a file's SHA-256. It is computed each time (1 to 2 GB a second): size and times do not tell the content."""
     with path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    with suppress(OSError):  # an unwritable cache only means hashing again
-        write_whole(note, json.dumps({"path": str(path), "stamp": stamp, "sha256": digest}).encode())
-    return digest
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _store(folder: Path, built: Entry) -> None:
+def _refuse_changed(sources: Mapping[Path, str]) -> None:
+    for path, sha256 in sources.items():
+        if not path.is_file() or file_sha256(path) != sha256:
+            raise DataError(f"'{path}' has changed while it was read. Let whatever writes it finish, then start again.")
+
+
+def _store(folder: Path, built: Entry, sources: Mapping[Path, str]) -> None:
     """Write an entry under a temporary name and rename it; keep a sound one that another process put there first."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     _remove_remains(folder.parent)
@@ -116,6 +120,7 @@ def _store(folder: Path, built: Entry) -> None:
     temporary.mkdir()  # not mkdtemp: that would close a shared cache to all other users
     try:
         described = {name: _write_array(temporary, name, array) for name, array in built.arrays.items()}
+        _refuse_changed(sources)  # only now: an array may be a map of a source
         # Hash what lies on disk, through the map: a column slice of a huge memory-mapped file is never copied whole.
         stored = {name: _read_array(temporary, name, facts) for name, facts in described.items()}
         manifest = {
@@ -160,15 +165,18 @@ def _load(folder: Path) -> Entry | None:
         entry = Entry(arrays, manifest["notes"], manifest["sha256"])
     except _CORRUPT:
         return None
-    # Files that were touched after they were written (edited, or copied) are worth a second look, all others are not.
-    if stamps != manifest["files"] and content_sha256(*arrays.values()) != entry.sha256:
-        return None
+    # Files that were touched after they were written (edited, linked or copied) are worth a second look, others are not.
+    if stamps != manifest["files"]:
+        if content_sha256(*arrays.values()) != entry.sha256:
+            return None
+        with suppress(OSError):  # a cache that one may only read costs this look each time
+            write_whole(folder / "manifest.json", json.dumps({**manifest, "files": stamps}, indent=1).encode())
     return entry
 
 
 def _stamp(file: Path) -> dict[str, int]:
-    facts = file.stat()
-    return {"bytes": facts.st_size, "mtime_ns": facts.st_mtime_ns}
+    facts = file.stat()  # a program can set the modification time, it cannot set the time of the last change
+    return {"bytes": facts.st_size, "mtime_ns": facts.st_mtime_ns, "ctime_ns": facts.st_ctime_ns}
 
 
 def _write_array(folder: Path, name: str, array: Points) -> dict[str, Any]:

@@ -6,29 +6,24 @@ A first pass over the file learns the number of examples and features, the class
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import itertools
-import lzma
 import math
-import zlib
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from harness.datasets.compression import existing_file
+from harness.datasets.compression import existing_file, streamed
 from harness.datasets.labels import learn_classes
-from harness.datasets.readers import DENSE_FROM, format_of
+from harness.datasets.libsvm_files import DENSE_FROM, base_of, based, index_range, read_libsvm
+from harness.datasets.readers import format_of
 from harness.datasets.validation import first_non_finite
 from harness.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Points, Vector
-
-_DAMAGED = (EOFError, OSError, ValueError, lzma.LZMAError, zlib.error)
-_OPEN: dict[bytes, Any] = {b"\x1f\x8b": gzip.open, b"BZ": bz2.open, b"\xfd7": lzma.open}
+    from harness.datasets.libsvm_files import IndexBase
 
 
 class ChunkedFile:
@@ -39,6 +34,8 @@ class ChunkedFile:
     path : LIBSVM text, or an array (n, d + 1) saved by numpy.save with the label in the last column
     rows : examples of a chunk, at least 1; the last one may be shorter
     positive : the class that is +1, all others being -1; None: of two classes the greater one
+    index_base : LIBSVM text: the index of the first feature; ``auto``: 0 if it occurs in this file, else 1. Say it where
+        a second file (test points, another day) is to be read alike
 
     Attributes
     ----------
@@ -48,12 +45,14 @@ class ChunkedFile:
 
     Raises
     ------
-    UsageError : ``rows`` below 1.
+    UsageError : ``rows`` below 1, another ``index_base``.
     DataError : the file is missing, damaged, of another format, or holds no two classes; when iterated, also numbers
         that are not finite, with their row.
     """
 
-    def __init__(self, path: str, rows: int = 10_000, *, positive: str | None = None) -> None:
+    def __init__(
+        self, path: str, rows: int = 10_000, *, positive: str | None = None, index_base: IndexBase | int = "auto"
+    ) -> None:
         if rows < 1:
             raise UsageError(f"rows={rows}; a chunk has at least one example: give 1 or more.")
         self.path, self.rows = str(path), rows
@@ -65,7 +64,11 @@ class ChunkedFile:
                 "or read it whole."
             )
         self._text = kind == "libsvm"
-        self.n, self.d, self._zero_based, self._dense = 0, 0, False, False
+        if str(index_base) not in ("auto", "0", "1"):
+            raise UsageError(
+                f"index_base={index_base!r}; expected 'auto', 0 or 1. Leave it out where indices are usual."
+            )
+        self.n, self.d, self._chosen, self._base, self._dense = 0, 0, str(index_base), 0, False
         labels = self._learn()
         if self.n == 0:
             raise DataError(f"'{path}' has 0 rows of data; expected at least one point of each class. Write it again.")
@@ -78,7 +81,7 @@ class ChunkedFile:
     def __iter__(self) -> Iterator[tuple[Points, Vector]]:
         """Yield (m, d) points, CSR for sparse LIBSVM text and else dense, and (m,) labels -1 / +1."""
         first = 0
-        for x, labels in self._chunks():
+        for x, labels in self._text_chunks() if self._text else self._array_chunks():
             bad = first_non_finite(x)
             if bad is not None:
                 raise DataError(
@@ -93,23 +96,24 @@ class ChunkedFile:
     def _learn(self) -> np.ndarray[Any, Any]:
         """Note n, d and how to read; return the distinct labels."""
         distinct: set[float] = set()
-        least, most, values = 1, -1, 0
+        ranges, values = [], 0
         if not self._text:
-            with self._opened() as file:
+            with streamed(self._file) as file:
                 shape, _ = self._header(file)
             self.d = shape[1] - 1
-        for x, labels in self._chunks(learning=True):
+        read = self._text_chunks(learning=True) if self._text else self._array_chunks(labels_only=True)
+        for x, labels in read:
             self.n += len(labels)
             if not np.isfinite(labels).all():
                 row = self.n - len(labels) + int(np.flatnonzero(~np.isfinite(labels))[0]) + 1
                 raise DataError(f"'{self.path}': the label of row {row} is not finite; expected a class. Drop the row.")
             distinct.update(np.unique(labels).tolist())
             if self._text and x.nnz:
-                least, most = min(least, int(x.indices.min())), max(most, int(x.indices.max()))
+                ranges.append(index_range(x))
                 values += x.nnz
         if self._text:
-            self._zero_based = least == 0
-            self.d = most + 1 if self._zero_based else most
+            self._base = base_of(ranges, self._chosen, [self.path] * len(ranges))
+            self.d = max((most + 1 - self._base for _, most in filter(None, ranges)), default=0)
             self._dense = values >= DENSE_FROM * self.n * self.d
             if self.n and self.d <= 0:
                 raise DataError(f"'{self.path}' has no features, only labels; expected 'label index:value ...'.")
@@ -117,48 +121,25 @@ class ChunkedFile:
 
     # -- reading -------------------------------------------------------------------------------------
 
-    def _opened(self) -> BinaryIO:
-        with self._file.open("rb") as file:
-            opener: Any = _OPEN.get(file.read(2))
-        return self._file.open("rb") if opener is None else cast("BinaryIO", opener(self._file, "rb"))
-
-    def _chunks(self, *, learning: bool = False) -> Iterator[tuple[Any, Any]]:
-        read = self._text_chunks(learning=learning) if self._text else self._array_chunks(labels_only=learning)
-        try:
-            yield from read
-        except DataError:
-            raise
-        except _DAMAGED as error:
-            raise DataError(f"'{self.path}' is truncated or damaged ({error}). Fetch or write it again.") from None
-
-    def _text_chunks(self, *, learning: bool) -> Iterator[tuple[Any, Any]]:
+    def _text_chunks(self, *, learning: bool = False) -> Iterator[tuple[Any, Any]]:
         """Yield the chunks; while learning, with indices as they stand in the file."""
-        import scipy.sparse
-        from sklearn.datasets import load_svmlight_file
-
         first = 1
-        with self._opened() as file:
+        with streamed(self._file) as file:
             while True:
                 lines = list(itertools.islice(file, self.rows))
                 if not lines:
                     return
-                try:
-                    x, labels = load_svmlight_file(
-                        io.BytesIO(b"".join(lines)),
-                        n_features=None if learning else self.d,
-                        zero_based=learning or self._zero_based,
-                    )
-                except (ValueError, OverflowError) as error:
-                    raise DataError(
-                        f"'{self.path}' is not LIBSVM text in lines {first} to {first + len(lines) - 1} ({error}). Expected "
-                        "'label index:value ...' with ascending indices."
-                    ) from None
+                part = f" in lines {first} to {first + len(lines) - 1}"
+                x, labels = read_libsvm(io.BytesIO(b"".join(lines)), self.path, part)
                 first += len(lines)
-                if len(labels):  # lines may be blank or comments
-                    yield (x.toarray() if self._dense else scipy.sparse.csr_array(x)), labels
+                if not len(labels):  # lines may be blank or comments
+                    continue
+                if not learning:
+                    x = based(x, self._base, self.d)
+                yield (x.toarray() if self._dense else x), labels
 
-    def _array_chunks(self, *, labels_only: bool) -> Iterator[tuple[Any, Any]]:
-        with self._opened() as file:
+    def _array_chunks(self, *, labels_only: bool = False) -> Iterator[tuple[Any, Any]]:
+        with streamed(self._file) as file:
             (n, width), dtype = self._header(file)
             for start in range(0, n, self.rows):
                 count = min(self.rows, n - start)

@@ -18,8 +18,6 @@ from harness.errors import DataError
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
-    import scipy.sparse
-
     from harness.datasets.dataset import Points, Task, Vector
     from harness.datasets.tables import Table
 
@@ -45,6 +43,12 @@ class FileSource(DataSource):
     label_column: str | None = parameter(
         None, "tables: the label's column by name or position (0 the first, -1 the last)"
     )
+    header: Literal["auto", "yes", "no"] = parameter(
+        "auto", "CSV: whether the first row holds names; auto goes by its cells, and asks where they leave a doubt"
+    )
+    index_base: Literal["auto", "0", "1"] = parameter(
+        "auto", "LIBSVM text: the index of the first feature; auto: 0 if it occurs in the file or the test file, else 1"
+    )
     test: str | None = parameter(None, "a second file with the test points")
     test_fraction: float = parameter(
         0.25, "share of the rows held out for testing where there is no test file", ge=0, lt=1
@@ -61,7 +65,9 @@ class FileSource(DataSource):
         for name in ("path", "test"):  # a pathlib.Path is as good as text
             if isinstance(getattr(self, name), os.PathLike):
                 object.__setattr__(self, name, os.fspath(getattr(self, name)))
-        for name in ("positive", "label_column"):  # so is the class 1 as '1'
+        if isinstance(self.header, bool):
+            object.__setattr__(self, "header", "yes" if self.header else "no")
+        for name in ("positive", "label_column", "index_base"):  # so is the class 1 as '1'
             if isinstance(getattr(self, name), int | float):
                 object.__setattr__(self, name, str(getattr(self, name)))
         parameters.check(self, owner=f"data file '{self.path}'")
@@ -94,26 +100,28 @@ class FileSource(DataSource):
         from harness.datasets import cache
         from harness.datasets.compression import existing_file
 
-        paths = [path for path in (self.path, self.test) if path]  # a list: both may be the same file
+        paths = [existing_file(path) for path in (self.path, self.test) if path]
+        content = {path: cache.file_sha256(path) for path in paths}
         values = {name: value for name, value in parameters.values_of(self).items() if name not in ("path", "test")}
         # Not the path but the content is part of the key; the suffix is, because it decides how to read it.
-        files = [[Path(path).suffixes, cache.file_sha256(existing_file(path))] for path in paths]
-        key = {"files": files, "parameters": values}
-        return as_dataset(self.label, cache.fetch("file", key, lambda: self._parse().entry()))
+        key = {"files": [[path.suffixes, content[path]] for path in paths], "parameters": values}
+        return as_dataset(self.label, cache.fetch("file", key, lambda: self._parse().entry(), content))
 
     def _parse(self) -> Parsed:
         from harness.datasets.readers import read_table
 
-        table = read_table(self.path, label_column=self.label_column)
-        held_out = table.test
-        if self.test:
-            test = read_table(self.test, label_column=self.label_column, n_features=table.x.shape[1])
-            held_out = (test.x, test.labels)
+        table = read_table(
+            self.path,
+            self.test,
+            label_column=self.label_column,
+            header=self.header,
+            index_base=self.index_base,
+        )
         to_targets = self._targets_of(table)
         x, y = table.x, to_targets(table.labels, self.path)
-        if held_out is not None:
-            x_train, x_test = _same_width(x, held_out[0], self.path, self.test or self.path)
-            y_train, y_test = y, to_targets(held_out[1], self.test or self.path)
+        if table.test is not None:
+            x_train, y_train = x, y
+            x_test, y_test = table.test[0], to_targets(table.test[1], self.test or self.path)
         elif self.test_fraction == 0:
             x_train, y_train, x_test, y_test = x, y, x[:0], y[:0]
         else:
@@ -157,32 +165,6 @@ def _numbers(labels: Any, path: str) -> Vector:
         )
     numbers: Vector = labels
     return numbers
-
-
-def _same_width(x_train: Points, x_test: Points, path: str, test_path: str) -> tuple[Points, Points]:
-    """Return both parts in the same form and with the same features (LIBSVM text leaves out zero columns)."""
-    import scipy.sparse
-
-    if isinstance(x_train, scipy.sparse.csr_array) and not isinstance(x_test, scipy.sparse.csr_array):
-        x_test = scipy.sparse.csr_array(x_test)
-    elif isinstance(x_test, scipy.sparse.csr_array) and not isinstance(x_train, scipy.sparse.csr_array):
-        x_test = x_test.toarray()
-    d, d_test = x_train.shape[1], x_test.shape[1]
-    if d == d_test:
-        return x_train, x_test
-    if isinstance(x_train, scipy.sparse.csr_array) and isinstance(x_test, scipy.sparse.csr_array):
-        width = max(d, d_test)
-        return _widened(x_train, width), _widened(x_test, width)
-    raise DataError(
-        f"'{path}' has {d} features, the test file '{test_path}' has {d_test}; expected the same number. "
-        "Give both files the same columns."
-    )
-
-
-def _widened(x: scipy.sparse.csr_array, width: int) -> scipy.sparse.csr_array:
-    import scipy.sparse
-
-    return scipy.sparse.csr_array((x.data, x.indices, x.indptr), shape=(x.shape[0], width))
 
 
 def _gamma_scale(x: Points) -> float:

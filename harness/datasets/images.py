@@ -56,8 +56,10 @@ class Mnist(RawSource):
 
         from harness.datasets import cache, checksums
 
-        key = {"files": {name: checksums.SHA256[name] for name in _MNIST_FILES}, "dtype": self.dtype}
-        whole = cache.fetch("mnist-pixels", key, lambda: _all_digits(paths, self.dtype)).arrays
+        files = {name: checksums.SHA256[name] for name in _MNIST_FILES}
+        content = dict(zip(paths, files.values(), strict=True))
+        key = {"files": files, "dtype": self.dtype}
+        whole = cache.fetch("mnist-pixels", key, lambda: _all_digits(paths, self.dtype), content).arrays
         x, digits = whole["x_train"], whole["digits_train"]
         if self.seed is not None:
             rows = np.random.default_rng(self.seed).permutation(len(digits))[: self.n]

@@ -14,6 +14,52 @@ if TYPE_CHECKING:
     from harness.datasets.dataset import Vector
 
 _LISTED = 12  # classes named in a message
+MISSING = ("", "?", "nan", "na", "n/a", "null", "none")
+"""What stands for a value that is not there, in any case; pandas knows some more."""
+
+
+def from_text(text: Any, path: Any) -> np.ndarray[Any, Any]:
+    """Return (n,) labels: numbers if all of the text reads as numbers ('+1', '-1', '1.0'), else the text, stripped.
+
+    Parameters
+    ----------
+    text : (n,) text, missing labels as one of :data:`MISSING`
+    path : the file, for the message
+
+    Raises
+    ------
+    DataError : labels are missing; it says how many and which is the first.
+    """
+    stripped = np.char.strip(np.asarray(text, dtype=np.str_))
+    refuse_missing(np.isin(np.char.lower(stripped), MISSING), stripped, path)
+    if (np.char.find(stripped, "_") < 0).all():  # Python reads 1_0 as 10, no other program does
+        try:
+            numbers = stripped.astype(np.float64)
+        except ValueError:
+            return stripped
+        if np.isfinite(numbers).all():
+            return numbers
+    return stripped
+
+
+def refuse_missing(gone: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], path: Any) -> None:
+    """Raise if a label is missing: the first one's row, counted from 1, and how many there are.
+
+    Parameters
+    ----------
+    gone : (n,) of bool, which labels are missing
+    labels : (n,), as they stand in the file
+    """
+    rows = np.flatnonzero(gone)
+    if not len(rows):
+        return
+    first, text = str(labels[rows[0]]), labels.dtype.kind == "U"
+    raise DataError(
+        f"'{path}': the label of row {rows[0] + 1} is {'missing' if text else first}"
+        + (f", {len(rows)} of the {len(labels)} labels are" if len(rows) > 1 else "")
+        + "; expected a class. Fill in or drop such rows"
+        + ("; a class that is called none, NA or nan needs another name." if text else ".")
+    )
 
 
 def class_name(value: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from harness.datasets.compression import is_compressed, opened
+from harness.datasets.labels import from_text
 from harness.datasets.tables import Table, checked
 from harness.errors import DataError
 
@@ -46,7 +47,8 @@ def read_npz(path: Path) -> Table:
             )
         keys = _keys(set(archive.files), path)
         parts = [
-            (_points(_member(archive, x, path), x, path), _label_array(_member(archive, y, path))) for x, y in keys
+            (_points(_member(archive, x, path), x, path), _label_array(_member(archive, y, path), y, path))
+            for x, y in keys
         ]
     # An empty test part says no more than none at all, and None lets the caller draw one.
     test = parts[1] if len(parts) > 1 and len(parts[1][0]) else None
@@ -106,6 +108,10 @@ def _as_column(x: np.ndarray[Any, Any]) -> str:
     return "; one feature is points.reshape(-1, 1)" if x.ndim == 1 else ""
 
 
-def _label_array(y: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _label_array(y: np.ndarray[Any, Any], key: str, path: Path) -> np.ndarray[Any, Any]:
     y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
-    return y.astype(np.float64) if y.dtype.kind in "fiub" else y.astype(np.str_)
+    if y.dtype.kind not in "fiubSU":
+        raise DataError(
+            f"'{path}': the labels {key} are {y.dtype}; expected numbers or text. Write them as one of these."
+        )
+    return y.astype(np.float64) if y.dtype.kind in "fiub" else from_text(y, path)

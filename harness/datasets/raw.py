@@ -72,5 +72,6 @@ class RawSource(DataSource):
 
         names = self.raw_files()
         paths = [checksums.verified(name, wanted_by=self.name) for name in names]
+        content = {path: checksums.SHA256[name] for path, name in zip(paths, names, strict=True)}
         key = {"files": {name: checksums.SHA256[name] for name in names}, "parameters": parameters.values_of(self)}
-        return as_dataset(self.label, cache.fetch(self.name, key, lambda: self.parse(*paths).entry()))
+        return as_dataset(self.label, cache.fetch(self.name, key, lambda: self.parse(*paths).entry(), content))

@@ -7,24 +7,24 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scipy.sparse
 
-from harness.datasets.compression import bare_name, existing_file, opened
+from harness.datasets.compression import bare_name, existing_file, opened, streamed
+from harness.datasets.csv_files import read_csv
 from harness.datasets.labels import learn_classes
+from harness.datasets.libsvm_files import DENSE_FROM, base_of, based, index_range, read_libsvm
 from harness.datasets.numpy_files import read_npy, read_npz
 from harness.datasets.tables import Table, checked, from_frame
 from harness.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from harness.datasets.csv_files import Header
     from harness.datasets.dataset import Points, Vector
-
-DENSE_FROM = 0.25
-"""Share of non-zeros from which LIBSVM text becomes a dense array: CSR (12 bytes a value) then gains little."""
+    from harness.datasets.libsvm_files import IndexBase
 
 FORMATS = {
     ".libsvm": "libsvm",
@@ -38,18 +38,25 @@ FORMATS = {
     ".arff": "arff",
 }
 _MAGIC = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PAR1": "parquet"}
+_OPTIONS = {"label_column": ("csv", "parquet", "arff"), "header": ("csv",), "index_base": ("libsvm",)}
 _LIBSVM_LINE = re.compile(r"[^\s:,;]+(\s+(qid|\d+):\S+)*")
 
 
-def read(path: str, *, positive: str | None = None, label_column: str | None = None) -> tuple[Points, Vector]:
+def read(
+    path: str,
+    *,
+    positive: str | None = None,
+    label_column: str | None = None,
+    header: Header = "auto",
+    index_base: IndexBase = "auto",
+) -> tuple[Points, Vector]:
     """Return the points and the labels -1 / +1 of a file.
 
     Parameters
     ----------
     path : a file; ``~`` is the home folder
     positive : the class that is +1; None: of two classes the greater one in sorted order
-    label_column : tables only: the label's column by name or position; None: the column named label, target, class
-        or y, else the last one
+    label_column, header, index_base : see :func:`read_table`
 
     Returns
     -------
@@ -60,37 +67,100 @@ def read(path: str, *, positive: str | None = None, label_column: str | None = N
     ------
     DataError : whatever keeps the file from being read as a classification problem.
     """
-    table = read_table(path, label_column=label_column)
+    table = read_table(path, label_column=label_column, header=header, index_base=index_base)
     return table.x, learn_classes(table.labels, positive, path).signs(table.labels, path)
 
 
-def read_table(path: str, *, label_column: str | None = None, n_features: int | None = None) -> Table:
+def read_table(
+    path: str,
+    test: str | None = None,
+    *,
+    label_column: str | None = None,
+    header: Header = "auto",
+    index_base: IndexBase = "auto",
+) -> Table:
     """Return a file's points and its labels as they stand there.
 
     Parameters
     ----------
-    n_features : LIBSVM text only: at least so many columns, for a test file in which the last ones are zero
+    test : a second file with the test points, of the same features; the first one's own test part is then left out
+    label_column : tables only: the label's column by name or position; None: the column named label, target, class
+        or y, else the last one
+    header : CSV only: whether the first row holds names; ``auto``: see :mod:`harness.datasets.csv_files`
+    index_base : LIBSVM text only: the index of the first feature; ``auto``: 0 if it occurs in either file, else 1
 
     Raises
     ------
-    DataError : the file is missing, empty, damaged, of no known format, or holds anything but finite numbers.
+    DataError : a file is missing, empty, damaged, of no known format, or holds anything but finite numbers; the two do
+        not have the same features.
     """
-    found = existing_file(path)
-    kind = format_of(found)
-    if label_column is not None and kind not in ("csv", "parquet", "arff"):
-        raise DataError(
-            f"'{path}' is {kind}, which has no choice of label column; leave out label_column={label_column}."
-        )
+    paths = [path, test] if test else [path]
+    found = [existing_file(each) for each in paths]
+    kinds = [format_of(each) for each in found]
+    for each, kind in zip(paths, kinds, strict=True):
+        _refuse_idle(each, kind, {"label_column": label_column, "header": header, "index_base": index_base})
+    tables = [_read(each, kind, label_column, header) for each, kind in zip(found, kinds, strict=True)]
+    if "libsvm" in kinds:
+        tables = _settled(tables, kinds, found, index_base)
+    train = tables[0]
+    return train if test is None else replace(train, test=_alike(train, tables[1], path, test))
+
+
+def _read(path: Path, kind: str, label: str | None, header: Header) -> Table:
+    """Return one file's content; that of LIBSVM text with the indices as they stand there, not yet checked."""
     if kind == "libsvm":
-        return _read_libsvm(found, n_features)
+        with opened(path) as file:
+            return Table(*read_libsvm(file, path))
+    if kind == "csv":
+        return read_csv(path, label, header)
     if kind in ("npy", "npz"):
-        return read_npy(found) if kind == "npy" else read_npz(found)
-    tabular: dict[str, Callable[[Path, str | None], Table]] = {
-        "csv": _read_csv,
-        "parquet": _read_parquet,
-        "arff": _read_arff,
-    }
-    return tabular[kind](found, label_column)
+        return read_npy(path) if kind == "npy" else read_npz(path)
+    return _read_parquet(path, label) if kind == "parquet" else _read_arff(path, label)
+
+
+def _settled(tables: list[Table], kinds: list[str], paths: list[Path], index_base: IndexBase) -> list[Table]:
+    """Return the tables with the LIBSVM text among them on one index base and as wide as the widest of all."""
+    text = {index: tables[index] for index, kind in enumerate(kinds) if kind == "libsvm"}
+    as_read: list[Any] = [table.x for table in text.values()]  # CSR
+    ranges = [index_range(x) for x in as_read]
+    base = base_of(ranges, index_base, [paths[index] for index in text])
+    widths = [found[1] + 1 - base for found in ranges if found is not None]
+    widths += [table.x.shape[1] for table, kind in zip(tables, kinds, strict=True) if kind != "libsvm"]
+    settled = list(tables)
+    for (index, table), x in zip(text.items(), as_read, strict=True):
+        settled[index] = checked(Table(based(x, base, max(widths, default=0)), table.labels), paths[index])
+    train: Any = settled[0].x
+    if 0 in text and train.nnz >= DENSE_FROM * train.shape[0] * train.shape[1]:
+        settled[0] = replace(settled[0], x=train.toarray())
+    return settled
+
+
+def _refuse_idle(path: str, kind: str, options: dict[str, str | None]) -> None:
+    for name, value in options.items():
+        if value not in (None, "auto") and kind not in _OPTIONS[name]:
+            raise DataError(
+                f"'{path}' is {kind}, which has no choice of {name.replace('_', ' ')}; leave out {name}={value}."
+            )
+
+
+def _alike(train: Table, test: Table, path: str, test_path: str) -> tuple[Points, Any]:
+    """Return the test part in the training part's form, dense or sparse, after comparing the features."""
+    x: Any = test.x
+    if scipy.sparse.issparse(train.x) != scipy.sparse.issparse(x):
+        x = scipy.sparse.csr_array(x) if scipy.sparse.issparse(train.x) else x.toarray()
+    if train.x.shape[1] != x.shape[1]:
+        raise DataError(
+            f"'{path}' has {train.x.shape[1]} features, the test file '{test_path}' has {x.shape[1]}; expected the same "
+            "number. Give both files the same columns."
+        )
+    if train.names and test.names:
+        for column, (here, there) in enumerate(zip(train.names, test.names, strict=True), start=1):
+            if here != there and not (here.isdecimal() and there.isdecimal()):  # numbers may be counted otherwise
+                raise DataError(
+                    f"feature {column} is '{here}' in '{path}' and '{there}' in the test file '{test_path}'; expected the "
+                    "same columns in the same order. Write one of the files again."
+                )
+    return x, test.labels
 
 
 def format_of(path: Path) -> str:
@@ -103,7 +173,7 @@ def format_of(path: Path) -> str:
     _, suffix = bare_name(path)
     if suffix in FORMATS:
         return FORMATS[suffix]
-    with opened(path) as file:
+    with streamed(path) as file:
         start = file.read(1 << 16)
     for magic, kind in _MAGIC.items():
         if start.startswith(magic):
@@ -128,80 +198,6 @@ def format_of(path: Path) -> str:
         f"the format of '{path}' cannot be told: unknown suffix '{suffix}', and its first line is neither LIBSVM text "
         f"nor a table. Rename it with one of the suffixes {', '.join(FORMATS)} (and .gz, .bz2 or .xz after it)."
     )
-
-
-def _read_libsvm(path: Path, n_features: int | None) -> Table:
-    from sklearn.datasets import load_svmlight_file
-
-    with opened(path) as file:
-        try:
-            x, labels = load_svmlight_file(file)
-        except (ValueError, OverflowError) as error:
-            raise DataError(
-                f"'{path}' is not LIBSVM text ({error}). Expected lines 'label index:value ...' with ascending "
-                "indices; a table needs the suffix .csv."
-            ) from None
-    d = max(x.shape[1] if x.nnz else 0, n_features or 0)
-    sparse = scipy.sparse.csr_array((x.data, x.indices, x.indptr), shape=(x.shape[0], d))
-    table = checked(Table(sparse, labels), path)
-    return table if sparse.nnz < DENSE_FROM * sparse.shape[0] * d else Table(sparse.toarray(), labels)
-
-
-def _read_csv(path: Path, label: str | None) -> Table:
-    import pandas as pd
-
-    with opened(path) as file:
-        try:
-            text = file.read().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"'{path}' is not UTF-8 text ({error.reason} at byte {error.start}). Convert it first."
-            ) from None
-    lines = [line for line in text.splitlines()[:100] if line.strip()][:2]
-    if not lines:
-        raise DataError(f"'{path}' has 0 rows of data, only blank lines. Fetch or write it again.")
-    separator = next((mark for mark in (",", ";", "\t") if mark in lines[0]), r"\s+")
-    named = _is_header(lines, separator)
-    # From 3.1 on pandas reads floats exactly and warns about this option; before, it is needed for the last bit.
-    version = tuple(int(part) for part in pd.__version__.split(".")[:2])
-    exact: dict[str, Any] = {} if version >= (3, 1) else {"float_precision": "round_trip"}
-    try:
-        frame = pd.read_csv(
-            io.StringIO(text),
-            sep=separator,
-            header=0 if named else None,
-            na_values=["?"],
-            skipinitialspace=True,
-            index_col=False,
-            low_memory=False,
-            **exact,
-        )
-    except (pd.errors.ParserError, pd.errors.ParserWarning) as error:
-        raise DataError(
-            f"'{path}' is not a table ({str(error).strip()}). Give each row the same number of cells."
-        ) from None
-    return from_frame(frame, path, label, named=named)
-
-
-def _is_header(lines: list[str], separator: str) -> bool:
-    """Return whether the first line holds names: text where the second line holds a number, or a label's name."""
-    cells = [[cell.strip().strip("\"'") for cell in re.split(separator, line.strip())] for line in lines]
-    if len(cells) == 1:
-        return not any(_is_number(cell) for cell in cells[0])
-    lower = {cell.lower() for cell in cells[0]}
-    if lower & {"label", "target", "class"} or ("y" in lower and not any(_is_number(cell) for cell in cells[0])):
-        return True
-    return any(not _is_number(above) and _is_number(below) and below for above, below in zip(*cells, strict=False))
-
-
-def _is_number(cell: str) -> bool:
-    if cell in ("", "?"):
-        return True
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
 
 
 def _read_parquet(path: Path, label: str | None) -> Table:

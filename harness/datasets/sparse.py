@@ -100,7 +100,7 @@ class Covtype(RawSource):
         from harness.errors import DataError
 
         key = {"sha256": checksums.SHA256[_COVTYPE]}
-        whole = cache.fetch("covtype-integers", key, lambda: _integers(paths[0])).arrays
+        whole = cache.fetch("covtype-integers", key, lambda: _integers(paths[0]), {paths[0]: key["sha256"]}).arrays
         total = len(whole["y"])
         n = total - self.n_test if self.n is None else self.n
         if n + self.n_test > total:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.datasets.labels import MISSING, from_text, refuse_missing
 from harness.datasets.validation import first_non_finite
 from harness.errors import DataError
 from harness.parameters import did_you_mean
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from harness.datasets.dataset import Points
 
 LABEL_NAMES = ("label", "target", "class", "y")
-_MISSING = ("", "?", "nan", "na", "n/a", "null", "none")
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,13 @@ class Table:
     """The content of one file.
 
     ``x``: (n, d), dense or CSR, finite. ``labels``: (n,) float64 or text. ``test``: the file's own test part, if any.
+    ``names``: of the features, where the file has them.
     """
 
     x: Points
     labels: np.ndarray[Any, Any]
     test: tuple[Points, np.ndarray[Any, Any]] | None = None
+    names: tuple[str, ...] | None = None
 
 
 def checked(table: Table, path: Path, columns: Sequence[str] | None = None) -> Table:
@@ -67,11 +69,8 @@ def checked(table: Table, path: Path, columns: Sequence[str] | None = None) -> T
                 f"'{path}': row {row + 1}, column {name} holds {x[row, column]}; expected a finite number "
                 "(rows and columns counted from 1, a header and the label not counted). Fill in or drop such rows."
             )
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            row = int(np.flatnonzero(~np.isfinite(labels))[0])
-            raise DataError(
-                f"'{path}': the label of row {row + 1} is {labels[row]}; expected a class. Fill it in or drop the row."
-            )
+        if labels.dtype.kind == "f":
+            refuse_missing(~np.isfinite(labels), labels, path)
     return table
 
 
@@ -99,21 +98,22 @@ def from_frame(frame: pd.DataFrame, path: Path, label: str | None, *, named: boo
     x = np.empty((len(frame), len(features)))
     for target, index in enumerate(features):
         x[:, target] = _numbers(frame.iloc[:, index], shown[target], path)
-    return checked(Table(x, _labels(frame.iloc[:, position], path)), path, shown)
+    labels = _labels(frame.iloc[:, position], path)
+    return checked(Table(x, labels, names=tuple(shown) if named else None), path, shown)
 
 
 def _label_position(names: list[str], path: Path, label: str | None, *, named: bool) -> int:
-    if label is None:
-        found = [index for index, name in enumerate(names) if named and name.lower() in LABEL_NAMES]
-        if len(found) > 1:
-            listing = " and ".join(f"'{names[index]}'" for index in found)
-            raise DataError(
-                f"'{path}' has the columns {listing}, each of which could be the label; expected one such column. "
-                f"Say which it is with [label_column={names[found[0]]}]."
-            )
+    wanted = LABEL_NAMES if label is None else (label,)
+    found = [i for i, name in enumerate(names) if named and (name if label is not None else name.lower()) in wanted]
+    if len(found) > 1:
+        listing = " and ".join(f"'{names[index]}'" for index in found)
+        choice = names[found[0]] if names.count(names[found[0]]) == 1 else found[0]  # of one name: the position tells
+        raise DataError(
+            f"'{path}' has the columns {listing}, each of which could be the label; expected one such column. "
+            f"Say which it is with [label_column={choice}]."
+        )
+    if found or label is None:
         return found[0] if found else len(names) - 1
-    if named and label in names:
-        return names.index(label)
     try:
         index = int(label)
     except ValueError:
@@ -141,7 +141,7 @@ def _numbers(column: pd.Series[Any], name: str, path: Path) -> np.ndarray[Any, A
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     text = column.astype("object")
     values = pd.to_numeric(text, errors="coerce").astype("float64").to_numpy(copy=True)
-    missing = text.isna().to_numpy() | text.astype(str).str.strip().str.lower().isin(_MISSING).to_numpy()
+    missing = text.isna().to_numpy() | text.astype(str).str.strip().str.lower().isin(MISSING).to_numpy()
     strange = np.flatnonzero(np.isnan(values) & ~missing)
     if len(strange):
         raise DataError(
@@ -152,17 +152,7 @@ def _numbers(column: pd.Series[Any], name: str, path: Path) -> np.ndarray[Any, A
 
 
 def _labels(column: pd.Series[Any], path: Path) -> np.ndarray[Any, Any]:
-    import pandas as pd
-
     if column.dtype.kind in "fiub":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     text = column.astype("object")
-    gone = np.flatnonzero(text.isna().to_numpy())
-    if len(gone):
-        raise DataError(
-            f"'{path}': the label of row {gone[0] + 1} is missing; expected a class. Fill it in or drop the row."
-        )
-    numbers = pd.to_numeric(text, errors="coerce").astype("float64").to_numpy()
-    if np.isfinite(numbers).all():
-        return numbers
-    return text.astype(str).str.strip().to_numpy(dtype=np.str_)
+    return from_text(text.where(text.notna(), "").astype(str), path)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -182,17 +184,56 @@ def test_remains_of_a_killed_process_go_after_a_day(fresh, arrays):
     assert sorted(path.name for path in fresh.iterdir() if path.name.startswith(".")) == [".building-new"]
 
 
-def test_raw_files_are_hashed_once(tmp_path, fresh, monkeypatch):
+def test_other_content_of_the_same_size_and_times_has_another_hash(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"abc")
-    digest = cache.file_sha256(path)
-    assert digest == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    with monkeypatch.context() as patch:
-        patch.setattr("hashlib.file_digest", lambda *_: pytest.fail("hashed again"))
-        assert cache.file_sha256(path) == digest
+    facts = path.stat()
+    assert cache.file_sha256(path) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
     path.write_bytes(b"abd")
-    os.utime(path, ns=(5, 5))
-    assert cache.file_sha256(path) != digest
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert cache.file_sha256(path) == hashlib.sha256(b"abd").hexdigest()
+
+
+def test_an_entry_edited_under_its_old_times_is_rebuilt(fresh, arrays):
+    calls = []
+    cache.fetch("thing", {}, builder(arrays, calls))
+    file = only_entry(fresh) / "x.npy"
+    facts, content = file.stat(), bytearray(file.read_bytes())
+    content[-1] ^= 1
+    file.write_bytes(bytes(content))
+    os.utime(file, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert_same(cache.fetch("thing", {}, builder(arrays, calls)).arrays, arrays)
+    assert len(calls) == 2
+
+
+def test_a_touched_entry_is_read_over_once(fresh, arrays, monkeypatch):
+    cache.fetch("thing", {}, builder(arrays, []))
+    os.utime(only_entry(fresh) / "x.npy", ns=(1, 1))
+    cache.fetch("thing", {}, builder(arrays, []))
+    monkeypatch.setattr(cache, "content_sha256", lambda *_: pytest.fail("hashed again"))
+    assert_same(cache.fetch("thing", {}, builder(arrays, [])).arrays, arrays)
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_a_source_that_changes_while_it_is_read_is_refused_and_not_cached(
+    tmp_path, fresh, arrays, monkeypatch, writable
+):
+    path = tmp_path / "source"
+    path.write_bytes(b"one")
+    sources = {path: cache.file_sha256(path)}
+    if not writable:
+        (tmp_path / "in-the-way").write_text("")
+        monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "in-the-way"))
+
+    def build():
+        path.write_bytes(b"two")
+        return cache.Entry(arrays)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the cache that cannot be written
+        with pytest.raises(DataError, match=r"source' has changed while it was read\. Let whatever writes it finish"):
+            cache.fetch("thing", {}, build, sources)
+    assert not fresh.exists() or not list(fresh.iterdir())
 
 
 def test_a_missing_raw_file_says_what_goes_where(tmp_path, fresh, monkeypatch):

@@ -84,6 +84,19 @@ def test_indices_from_zero_are_told_by_the_whole_file(tmp_path):
     np.testing.assert_array_equal(y, [1, -1, 1])
 
 
+def test_the_index_base_can_be_said(tmp_path):
+    path = tmp_path / "zero.svm"
+    path.write_text("1 1:5 2:6\n-1 1:7\n")
+    for base in (0, "0"):
+        np.testing.assert_array_equal(together(ChunkedFile(str(path), 1, index_base=base))[0], [[0, 5, 6], [0, 7, 0]])
+    np.testing.assert_array_equal(together(ChunkedFile(str(path), 1, index_base=1))[0], [[5, 6], [7, 0]])
+    path.write_text("1 1:5 2:6\n-1 0:7\n")
+    with pytest.raises(DataError, match="has the index 0, which index_base=1 excludes"):
+        ChunkedFile(str(path), 1, index_base=1)
+    with pytest.raises(UsageError, match="index_base=2; expected 'auto', 0 or 1"):
+        ChunkedFile(str(path), 1, index_base=2)
+
+
 def test_comments_and_blank_lines_are_no_examples(tmp_path):
     path = tmp_path / "gaps.svm"
     path.write_text("# a comment\n\n1 1:5\n\n\n\n-1 1:7 # another\n")
