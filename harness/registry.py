@@ -5,12 +5,12 @@ Plugins are loaded one by one, so a broken one is reported by name and the other
 
 from __future__ import annotations
 
+import ast
 import fnmatch
 import functools
 import hashlib
 import importlib
 import os
-import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import entry_points
@@ -41,12 +41,11 @@ class Plugin:
     module: ModuleType
     distribution: str
     version: str
-    helpers: tuple[Path, ...] = ()  # modules of its folder that it imported
 
     @functools.cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the plugin's source files: a change of code makes stored results stale."""
-        return source_sha256(self.module, self.helpers)
+        return source_sha256(self.module)
 
 
 @dataclass(frozen=True)
@@ -106,9 +105,7 @@ class Registry:
                 raise PluginError(
                     f"a plugin called '{name}' is already loaded from {self.plugins[name].module.__file__}; rename one."
                 )
-            before = set(sys.modules)
             module = importer()
-            helpers = _helpers(module, before)
             self._check_hooks(name, module)
             self.manager.register(module, name=name)
             self._admit(name, self._collect(module))
@@ -117,7 +114,7 @@ class Registry:
                 self.manager.unregister(name=name)
             self.broken[name] = Broken(name, _last_line(error))
             return
-        self.plugins[name] = Plugin(name, module, distribution, version, helpers)
+        self.plugins[name] = Plugin(name, module, distribution, version)
 
     def _check_hooks(self, name: str, module: ModuleType) -> None:
         known = [attribute for attribute in vars(hookspecs) if attribute.startswith("harness_")]
@@ -366,24 +363,35 @@ def _last_line(error: BaseException) -> str:
     return text if isinstance(error, (PluginError, UsageError)) else f"{type(error).__name__}: {text.splitlines()[-1]}"
 
 
-def _helpers(module: ModuleType, before: set[str]) -> tuple[Path, ...]:
-    """Return the files beside a plugin's own that its import brought in: ``helper.py`` in the folder of ``solver.py``."""
-    home = Path(module.__file__ or "").resolve()
-    if home.name == "__init__.py":
-        return ()  # the package's folder is its source
-    new = [getattr(sys.modules.get(name), "__file__", None) for name in set(sys.modules) - before]
-    paths = {Path(file).resolve() for file in new if file is not None}
-    return tuple(sorted(path for path in paths if path != home and path.is_relative_to(home.parent)))
-
-
-def source_sha256(module: ModuleType, helpers: Iterable[Path] = ()) -> str:
-    """Return the SHA-256 of a module's source, of all .py files of its folder if it is a package, and its helpers."""
+def source_sha256(module: ModuleType) -> str:
+    """Return the SHA-256 of a module's source: all .py files of its folder if it is a package, else it and its helpers."""
     path = Path(module.__file__ or "").resolve()
-    files = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else [path, *helpers]
+    files = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else sorted(_with_helpers(path))
     digest = hashlib.sha256()
     for file in files:
         digest.update(str(file.relative_to(path.parent)).encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
+
+
+def _with_helpers(path: Path) -> set[Path]:
+    """Return a plugin's file and the files beside it that it imports, at its top or later, by whatever way."""
+    found: set[Path] = set()
+    todo = [path]
+    while todo:
+        file = todo.pop()
+        if file in found:
+            continue
+        found.add(file)
+        try:
+            tree = ast.parse(file.read_bytes())
+        except (SyntaxError, ValueError, OSError):
+            continue
+        names = [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
+        names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        for first in {name.partition(".")[0] for name in names} - {""}:
+            beside = path.parent / f"{first}.py"
+            todo += [beside] if beside.is_file() else sorted((path.parent / first).rglob("*.py"))
+    return found
 
 
 def _builtin(registry: Registry) -> None:

@@ -110,8 +110,3 @@ def content_sha256(*arrays: Any) -> str:
                 block = np.ascontiguousarray(part[start : start + max(1, step)])
                 digest.update(block.reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
-
-
-def measured_sha256(dataset: Dataset) -> str:
-    """Return the SHA-256 of what was really loaded."""
-    return content_sha256(dataset.x_train, dataset.y_train, dataset.x_test, dataset.y_test)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.datasets.dataset import measured_sha256
+from harness.datasets import measured_sha256
 from harness.errors import DataError, InvalidModel
 from harness.kernels.checks import check_finite
 from harness.kernels.engine import Engine

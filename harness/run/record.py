@@ -241,9 +241,10 @@ _KINDS = {
 
 def _fitting(value: Any, kind: type) -> Any:
     if kind in (int, float):
-        if not _is_number(value) or (kind is int and not (value == int(value) and 0 <= value <= _LARGEST)):
+        if not _is_number(value) or not math.isfinite(value):
             return None
-        return kind(value) if math.isfinite(kind(value)) else None
+        whole = kind is float or (value == int(value) and 0 <= value <= _LARGEST)
+        return kind(value) if whole else None
     return clean(value) if isinstance(value, kind) else None
 
 

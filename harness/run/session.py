@@ -283,8 +283,7 @@ class _Session:
 
 def _loaded(source: Any) -> Dataset:
     """Load and validate a data set; whatever a third party's source raises becomes a sentence."""
-    from harness.datasets import validate
-    from harness.datasets.dataset import measured_sha256
+    from harness.datasets import measured_sha256, validate
 
     try:
         dataset: Dataset = source.load()

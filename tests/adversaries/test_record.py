@@ -1,0 +1,139 @@
+"""What enters a record and a store: validated once, read whatever became of the file."""
+
+import json
+import math
+import sqlite3
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.run.record import COLUMNS, Record, Status, StoppedBy, checked, clean
+from harness.run.store import Store, read_results
+
+WRONG = {
+    "core_set_size": [1, 2], "working_set_size": 2.5, "iterations": -3, "kernel_evaluations": 10**400, "fit_seconds": "fast",
+    "claimed_done": 1, "info": [1], "trace": {"a": 1}, "reason": 7, "cpu_seconds": True,
+}  # fmt: skip
+
+
+def row(**values):
+    return Record({"key": "k", "status": "ok", "measured_at": "2026-01-01T00:00:00+00:00", "solver": "s", **values})
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_figure_that_is_none_is_left_out_and_named(name):
+    found, (sentence,) = checked({name: WRONG[name], "solver": "s"})
+    assert found[name] is None
+    assert sentence.startswith(f"{name} is ")
+    assert "it must be" in sentence
+    assert found["solver"] == "s"
+
+
+def test_what_is_unknown_is_not_wrong():
+    assert checked({"fit_seconds": math.nan, "gap": math.inf, "reason": None, "no_field": 3}) == (
+        {"fit_seconds": None, "gap": None},
+        [],
+    )
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.binary() | st.complex_numbers(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner) | st.tuples(inner),
+    max_leaves=20,
+)
+
+
+@given(st.dictionaries(st.sampled_from(COLUMNS), anything))
+def test_whatever_a_process_says_becomes_a_line_that_can_be_written_and_read(given_):
+    record, _ = checked(given_)
+    text = Record({**record, "key": "k"}).text()
+    text.encode("utf-8")
+    assert checked(json.loads(text))[0] == {
+        name: value for name, value in checked({**record, "key": "k"})[0].items() if value is not None
+    }
+
+
+@given(anything)
+def test_cleaning_twice_changes_nothing(value):
+    assert clean(clean(value)) == clean(value)
+
+
+def test_sizes_are_bounded():
+    assert len(clean("x" * 10**6)) < 5000
+    assert len(clean(list(range(10**6)))) == 100_001
+    deep = []
+    for _ in range(10_000):
+        deep = [deep]
+    assert len(json.dumps(clean(deep))) < 5000
+    assert clean(np.arange(3)) == [0, 1, 2]
+
+
+def test_statuses_say_who_failed_and_what_is_measured_again():
+    assert row(status=Status.MISSED).failed
+    assert row(status=Status.UNFINISHED).failed
+    assert not row(status=Status.BUDGET, stopped_by=StoppedBy.ITERATIONS).failed
+    assert row(status=Status.BUDGET, stopped_by=StoppedBy.TIME).failed
+    assert row(stopped_by=StoppedBy.SOLVER).reusable
+    for never in (
+        row(status=Status.ENVIRONMENT, stopped_by=StoppedBy.FAULT),
+        row(status=Status.CRASHED, stopped_by=StoppedBy.KILLED),
+        row(),
+    ):
+        assert not never.reusable
+    assert row(status="of another version").status is None
+
+
+def filled(path, rows=3):
+    with Store(path) as store:
+        for number in range(rows):
+            store.append(row(key=str(number), fit_seconds=float(number)))
+    return path
+
+
+@pytest.mark.parametrize(
+    "poison",
+    ['{"core_set_size": [1], "iterations": "epoch 3"}', '{"reason": "\\udcff", "iterations": 1e400}'],
+)
+def test_a_row_of_an_older_harness_that_holds_what_it_should_not_is_read(tmp_path, poison):
+    path = filled(tmp_path / "s.sqlite")
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE records SET record = ?, checksum = NULL WHERE id = 2", (poison,))
+    connection.commit()
+    connection.close()
+    frame = read_results(path)
+    assert len(frame) == 3
+    assert frame.core_set_size.isna().all()
+
+
+def test_a_row_that_cannot_be_read_is_named_and_the_others_are_shown(tmp_path):
+    path = filled(tmp_path / "s.sqlite", 4)
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE records SET record = replace(record, '1.0', '9.0') WHERE id = 2")
+    connection.execute("UPDATE records SET record = '{\"key', checksum = NULL WHERE id = 3")
+    connection.commit()
+    connection.close()
+    frame = read_results(path)
+    assert list(frame.fit_seconds) == [0.0, 3.0]
+    first, second = frame.attrs["damaged"]
+    assert first.startswith("row 2 of ")
+    assert "checksum" in first
+    assert second.startswith("row 3 of ")
+
+
+def test_no_flipped_bit_of_a_row_is_read_as_another_value(tmp_path):
+    path = filled(tmp_path / "s.sqlite", 1)
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    (text,) = connection.execute("SELECT record FROM records").fetchone()
+    with Store(path) as store:
+        written = list(store.records())
+    rng = np.random.default_rng(20261122)
+    for bit in rng.integers(0, 8 * len(text), 200):
+        damaged = bytearray(text.encode())
+        damaged[bit // 8] ^= 1 << int(bit % 8)
+        connection.execute("UPDATE records SET record = CAST(? AS TEXT)", (bytes(damaged),))
+        with Store(path) as store:
+            assert list(store.records()) in ([], written)
+    connection.close()

@@ -1,0 +1,112 @@
+"""What the host promises against a solver that deceives or slips: prevented, detected, or out of reach and said so."""
+
+import json
+import subprocess
+
+import pytest
+
+from harness.run.record import COLUMNS
+from tests.adversaries.conftest import CHEATS
+from tests.run.conftest import HARNESS
+
+PREVENTED = {  # solver -> status, and what its reason says
+    "doubles-box": ("error", "a problem cannot be changed, and 'upper' was set"),
+    "flips-target": ("error", "cannot set WRITEABLE flag"),
+    "flips-base": ("error", "'bytes' object has no attribute 'flags'"),
+    "lowers-counter": ("error", "evaluations = 0 after"),
+    "working-set-list": ("error", "yielded working_set=[1"),
+    "step-text": ("error", "yielded step='epoch 3'; it must be a whole number"),
+    "step-huge": ("error", "it must be a whole number from 0 to 2^63 - 1"),
+    "complex": ("invalid", "must be real numbers, got complex128"),
+    "text": ("invalid", "must be real numbers, got <U1"),
+    "wraps-wrong": ("error", "fw"),
+}
+DETECTED = {
+    "forces-target": ("invalid", "changed its problem: targets differ"),
+    "replaces-dict": ("invalid", "changed its problem: upper differ"),
+    "forces-points": ("invalid", "changed its problem: points differ"),
+    "patches-drive": ("invalid", "its clock says -"),
+    "patches-counter": ("invalid", "kernel_evaluations is -1000000000000000000"),
+    "infeasible-unseen": ("invalid", "violates the constraints of c-svc-nobias"),
+    "junk": ("error", "wrote to a descriptor that is not its own"),
+    "forges-row": ("error", "wrote to a descriptor that is not its own"),
+    "ends-quietly": ("unfinished", "stalled: no pair is left"),
+    "disk-full": ("environment", "No space left on device"),
+    "init-raises": ("error", "solver 'init-raises' could not be configured: ValueError: epochs and passes exclude"),
+    "label-raises": ("error", "solver 'label-raises' could not be configured: ZeroDivisionError"),
+    "surrogate": ("error", "no model in /data/m?.bin"),
+}
+HARMLESS = ("honest", "patches-clock", "stray-writes", "strange-info", "skip-raises")
+
+
+@pytest.mark.parametrize("solver", [*PREVENTED, *DETECTED])
+def test_a_deceit_is_a_row_with_its_status_and_reason(cheats, solver):
+    status, reason = (PREVENTED | DETECTED)[solver]
+    record = cheats[1][solver]
+    assert (record["status"], reason in record["reason"]) == (status, True), record["reason"]
+
+
+def test_every_solver_has_one_row_and_the_command_says_that_some_failed(cheats):
+    code, records, _, _ = cheats
+    assert code == 1
+    assert set(records) == {*PREVENTED, *DETECTED, *HARMLESS, "patches-certificate"}
+
+
+@pytest.mark.parametrize("solver", HARMLESS)
+def test_what_harms_nothing_has_the_figures_of_the_honest_run(cheats, solver):
+    honest, record = cheats[1]["honest"], cheats[1][solver]
+    assert record["status"] == "ok"
+    for name in ("relative_gap", "kernel_evaluations", "support_vectors", "test_accuracy"):
+        assert record[name] == honest[name]
+
+
+def test_a_certificate_patched_in_the_solvers_process_is_not_believed(cheats):
+    record = cheats[1]["patches-certificate"]
+    assert record["relative_gap"] == pytest.approx(1.0), "of the zero model"
+    assert record["trace"][-1]["relative_gap"] == record["relative_gap"]
+    assert record["support_vectors"] == 0
+
+
+def test_a_clock_that_was_patched_does_not_run(cheats):
+    assert cheats[1]["patches-clock"]["fit_seconds"] > 0.3, "it slept that long"
+
+
+def test_a_skip_that_raises_costs_its_own_answer_alone_and_is_named(cheats):
+    (fault,) = cheats[1]["skip-raises"]["faults"]
+    assert fault.startswith("skip-raises's skip() raised ZeroDivisionError: division by zero")
+
+
+def test_what_a_solver_says_of_itself_is_cleaned(cheats):
+    info = cheats[1]["strange-info"]["info"]
+    assert info["huge"].startswith("a whole number of")
+    assert info["nan"] == "nan"
+    assert all(character.isprintable() for name in info for character in name)
+    json.dumps(info, allow_nan=False).encode("utf-8")
+    reason = cheats[1]["surrogate"]["reason"]
+    assert "\x1b" not in reason
+    reason.encode("utf-8")
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "markdown"])
+def test_the_store_that_holds_all_of_it_is_read_in_every_format(cheats, form):
+    command = [*HARNESS, "results", "--store", str(cheats[3]), "--format", form]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert all(solver in done.stdout for solver in cheats[1])
+
+
+def test_a_fault_of_the_machine_is_measured_again_and_one_of_the_solver_is_not(cheats):
+    command = [
+        *HARNESS, "compare", "--plugin-path", str(CHEATS), "--plugins", "disk-full,ends-quietly,doubles-box",
+        "--formulation", "c-svc-nobias", "--datasets", "checkerboard[n=200,n_test=50]", "--time-limit", "20",
+        "--store", str(cheats[3]), "--format", "json",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    again = {record["solver"]: record["reused"] for record in json.loads(done.stdout)}
+    assert again == {"disk-full": False, "ends-quietly": True, "doubles-box": True}
+
+
+def test_a_record_names_the_source_of_every_plugin_it_used(cheats):
+    record = cheats[1]["honest"]
+    assert set(record["sources"]) == {"cheats", "harness"}
+    assert set(COLUMNS) <= set(record)
