@@ -223,7 +223,7 @@ def _certified(
         scores = problem.kernel.expand(coef)
     if not np.isfinite(scores).all():
         return {"status": "invalid", "reason": "f(x) is not finite at every training point; no certificate holds"}
-    certificate = problem.certificate(coef, intercept, scores)
+    certificate = problem.certify(coef, intercept, scores)
     support = int(np.count_nonzero(coef))
     record: Record = {**certificate.as_dict(), "support_vectors": support}
     record["core_set_size"] = outcome.core_set if outcome.core_set is not None else support
