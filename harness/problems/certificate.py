@@ -74,7 +74,7 @@ class Certificate:
             upper = primal if isinstance(primal, Bounded) else Bounded.exact(primal)
             gap = upper - dual
             relative = gap / (abs(upper).at_least(1.0) if scale is None else scale)
-        if not relative.finite:
+        if not _is_finite(relative):
             return cls(undecidable=_not_finite(), **violations)
         if known and relative.error > _USELESS * max(1.0, abs(relative.value)):
             return cls(undecidable=_lost(relative), **violations)
@@ -115,7 +115,7 @@ class Certificate:
             return cls(undecidable=_not_finite(), **violations)
         if not model.has_direction:
             return cls._of_no_direction(model, feasibility_violation)
-        if not relative.finite or (model.known and relative.error > _USELESS * max(1.0, abs(relative.value))):
+        if not _is_finite(relative) or (model.known and relative.error > _USELESS * max(1.0, abs(relative.value))):
             return cls(undecidable=_lost(relative), **violations)
         return cls(
             primal=_number((lower.positive() * lower.positive()) * 0.5),
@@ -197,6 +197,11 @@ def _lost(relative: Bounded) -> str:
         f"the relative gap is computed as {float(relative.value):.2g}, and rounding may have moved it by "
         f"{float(relative.error):.2g}; not decidable in float64."
     )
+
+
+def _is_finite(figure: Bounded) -> bool:
+    """Return whether the figure and its bound are numbers in the range of float64."""
+    return bool(np.isfinite(float(figure.value)) and np.isfinite(float(figure.error)))
 
 
 def _number(figure: Any) -> float | None:

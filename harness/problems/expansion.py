@@ -67,7 +67,7 @@ class Expansion:
 
     @property
     def _shortest(self) -> Any:
-        return (np.longdouble(self.spread) * _SHORTEST) ** 2
+        return (np.longdouble(self.spread) * _SHORTEST) ** 2 + 4.0 * underflow_of(np.longdouble)
 
     @property
     def has_direction(self) -> bool:
