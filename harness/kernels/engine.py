@@ -32,7 +32,7 @@ _PACKS_AFTER = 8  # rows of a view, asked for with all columns, after which pack
 _OWN_SHARE = 0.5  # of the whole: a smaller view lays out its own points rather than have the whole laid out for it
 _THREAD_VALUES = 1 << 17  # values that are worth waking another thread for
 _CALLBACK_ROWS = 8  # a callback is taken to do as much work as so many rows at least
-_EXPAND_ROWS = 128  # rows of a tile in expand()
+EXPAND_ROWS = 128  # rows of a tile in expand()
 _PREPARED_ROWS = 512  # are kept prepared for the next request at most
 _EXPAND_LEFT = 2048  # rows prepared at a time
 _SAMPLE = 4096  # mapped points whose norms are looked at
@@ -124,6 +124,12 @@ class Engine:
     def largest(self) -> float:
         """A bound on the kernel values between all points and on what they are computed from; of mapped ones, a sample."""
         return self._whole.largest
+
+    @property
+    def sums_differences(self) -> bool:
+        """Whether values are functions of sums of (x - z)^2, which lose nothing to where the points lie."""
+        way, _ = self._columns(0, None)
+        return bool(getattr(way, "differences", False))
 
     def _view(self, dtype: Any, index: Block | None, threads: int) -> Engine:
         return Engine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index, threads=threads)
@@ -237,19 +243,19 @@ class Engine:
             rows = support[first : first + _EXPAND_LEFT]
             left = self._left(rows, picked is not None and not taken)
             weights = coef[first : first + _EXPAND_LEFT]
-            ends = [(k, min(k + _EXPAND_ROWS, len(rows))) for k in range(0, len(rows), _EXPAND_ROWS)]
+            ends = [(k, min(k + EXPAND_ROWS, len(rows))) for k in range(0, len(rows), EXPAND_ROWS)]
             parts = [(way.part(left, k, end), weights[k:end]) for k, end in ends]
 
             def tile(start: int, stop: int, parts: Any = parts) -> None:
                 source, columns = way, slice(start, stop) if picked is None else picked[start:stop]
                 if taken:
                     source, columns = way.take(np.asarray(columns)), slice(0, stop - start)
-                values = scratch("values", _EXPAND_ROWS, stop - start, self.dtype)
+                values = scratch("values", EXPAND_ROWS, stop - start, self.dtype)
                 for part, weights in parts:
                     source.tile(part, columns, values, np.arange(len(weights)), 0)
                     scores[start:stop] += _weighted(weights, values)
 
-            wide = _TILE_BYTES // (self.dtype.itemsize * _EXPAND_ROWS)
+            wide = _TILE_BYTES // (self.dtype.itemsize * EXPAND_ROWS)
             grain = 1 if picked is not None else way.grain
             self._tiles(tile, width, wide, grain, _sharing(self.threads, width * len(rows)))
         return scores

@@ -381,6 +381,11 @@ def uncounted(kernel: KernelOracle) -> Iterator[None]:
         yield
 
 
+def engine_of(kernel: KernelOracle) -> Engine:
+    """Return ``kernel.engine`` to the host, which computes nothing for a solver: the counter takes no note of it."""
+    return kernel._engine  # noqa: SLF001 - the host's own road, no solver's
+
+
 def points_of(kernel: KernelOracle) -> Any:
     """Return ``kernel.points`` to the host, which computes nothing for a solver: the counter takes no note of it."""
     return kernel._engine.source  # noqa: SLF001 - the host's own road, no solver's

@@ -18,7 +18,7 @@ from harness.errors import UsageError
 from harness.kernels.oracle import uncounted
 from harness.problems.hulls import HardMargin
 from harness.problems.polytope_distance import PolytopeDistance
-from harness.problems.problem import TOUCHING, Problem
+from harness.problems.problem import Problem
 
 if TYPE_CHECKING:
     from harness.solver import Solver
@@ -94,8 +94,9 @@ def core_set_certificate(problem: Problem, dual_coef: Any, oracle: str | Solver)
         everywhere = np.zeros(problem.n)
         everywhere[support] = found
         certificates = [problem.certify(everywhere, intercept), problem.certify(coef, 0.0)]
-        floor = float(np.sqrt(TOUCHING * problem.largest_diagonal()))
+    margin = certificates[0].margin_upper
+    if margin is None:
+        return CoreSetCertificate(name, size, reason=certificates[0].undecidable)
     lower = max(0.0, *(each.margin_lower or 0.0 for each in certificates))
-    margin = certificates[0].margin_upper or 0.0
-    ratio = min(1.0, lower / margin) if margin > floor else 1.0
+    ratio = 1.0 if certificates[0].touching else min(1.0, lower / margin)
     return CoreSetCertificate(name, size, ratio, margin)

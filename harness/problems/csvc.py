@@ -17,7 +17,9 @@ from harness import parameters
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems.dual import DualForm
+from harness.problems.expansion import Expansion
 from harness.problems.problem import AT_BOUND, Certificate, Problem, immutable
+from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -92,18 +94,19 @@ class CSVC(Problem):
         equality = abs(float(dual_coef.sum())) / max(scale, float(np.abs(dual_coef).sum()))
         return max(box, equality)
 
-    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+    def certificate(
+        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
+    ) -> Certificate:
         """P, D and the gap with the given intercept; the KKT violation is max g over I_up - min g over I_low, g = y - f."""
-        y = self.targets
-        quadratic = float(dual_coef @ scores)
-        hinge = np.maximum(0.0, 1.0 - y * (scores + intercept))
-        primal = 0.5 * quadratic + float(self.upper @ hinge)
-        dual = float(y @ dual_coef) - 0.5 * quadratic
+        model, y = expansion or Expansion.of_scores(dual_coef, scores), self.targets
+        hinge = (1.0 - (model.scores + intercept) * y).positive()
+        half = model.squared * 0.5
         return Certificate.of_objectives(
-            primal,
-            dual,
+            half + hinge.dot(self.upper),
+            Bounded.exact(y * dual_coef).sum() - half,
             kkt_violation=self.kkt_violation(dual_coef, scores),
             feasibility_violation=self.feasibility_violation(dual_coef),
+            rounding_known=model.known,
         )
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:

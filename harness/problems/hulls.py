@@ -14,6 +14,7 @@ their difference and the relative gap is over the dual value: 1 - (lower / upper
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -23,7 +24,9 @@ from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems.dual import DualForm, first_at_cap
-from harness.problems.problem import TOUCHING, Certificate, NoParameters, Problem
+from harness.problems.expansion import Expansion
+from harness.problems.problem import Certificate, NoParameters, Problem
+from harness.problems.rounding import Bounded, unit_of
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -68,49 +71,34 @@ class HardMargin(Problem):
         over_negative = float(np.max(weights[~positive], initial=0.0)) - cap_negative
         return max(sums, float(-weights.min()), over_positive, over_negative, 0.0)
 
-    def _extremes(self, dual_coef: Vector, scores: Vector) -> tuple[float, float, float, float]:
-        """Support function of both hulls: nearest P, nearest Q (along w), and the farthest support of each."""
+    def _nearest(self, scores: Bounded) -> tuple[Bounded, Bounded]:
+        """Return the least score of P's hull and the largest of Q's: how far each reaches along w."""
+        positive = self.targets > 0
+        return scores[positive].of_rising(np.min), scores[~positive].of_rising(np.max)
+
+    def _farthest(self, dual_coef: Vector, scores: Vector) -> tuple[float, float]:
+        """Return the largest score of the face of P's hull that holds the model's point, and the least of Q's."""
         positive = self.targets > 0
         used = dual_coef != 0.0
-        near_p, near_q = float(scores[positive].min()), float(scores[~positive].max())
-        return near_p, near_q, float(scores[positive & used].max()), float(scores[~positive & used].min())
+        return float(scores[positive & used].max()), float(scores[~positive & used].min())
 
-    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+    def certificate(
+        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
+    ) -> Certificate:
         """Margin bounds, epsilon of Kumar & Yildirim (10), (11), and the gap as this module defines it."""
         violation = self.feasibility_violation(dual_coef)
-        squared = float(dual_coef @ scores)
         positive, used = self.targets > 0, dual_coef != 0.0
         if not (positive & used).any() or not (~positive & used).any():
             return Certificate(feasibility_violation=violation)
-        near_p, near_q, far_p, far_q = self._extremes(dual_coef, scores)
-        if squared <= TOUCHING * self.largest_diagonal():
-            # the hulls meet: w = 0 up to rounding, which is the optimum, and no direction is left to certify
-            return Certificate(
-                primal=0.0,
-                dual=0.0,
-                gap=0.0,
-                relative_gap=0.0,
-                feasibility_violation=violation,
-                margin_lower=0.0,
-                margin_upper=0.0,
-            )
-        norm = float(np.sqrt(squared))
-        lower = (near_p - near_q) / norm
-        epsilon_plus = 1.0 - (near_p - near_q) / squared
-        epsilon_minus = (far_p - far_q) / squared - 1.0
-        primal, dual = 0.5 * max(0.0, lower) ** 2, 0.5 * squared
-        return Certificate(
-            primal=primal,
-            dual=dual,
-            gap=dual - primal,
-            relative_gap=(dual - primal) / dual,
-            kkt_violation=max(0.0, far_p - near_p, near_q - far_q),
+        model = expansion or self.expansion_of(dual_coef, scores)
+        near_p, near_q = self._nearest(model.scores)
+        far_p, far_q = self._farthest(dual_coef, scores)
+        return Certificate.of_margin(
+            model,
+            near_p - near_q,
+            far_p - far_q,
+            kkt_violation=max(0.0, far_p - float(near_p.value), float(near_q.value) - far_q),
             feasibility_violation=violation,
-            epsilon=max(0.0, epsilon_plus),
-            epsilon_plus=epsilon_plus,
-            epsilon_minus=epsilon_minus,
-            margin_lower=lower,
-            margin_upper=norm,
         )
 
 
@@ -180,16 +168,18 @@ class ReducedHull(HardMargin):
     def caps(self) -> tuple[float, float]:
         return self.cap, self.cap
 
-    def _extremes(self, dual_coef: Vector, scores: Vector) -> tuple[float, float, float, float]:
+    def _nearest(self, scores: Bounded) -> tuple[Bounded, Bounded]:
+        positive = self.targets > 0
+        cap_positive, cap_negative = self.caps
+        return _bounded_minimum(scores[positive], cap_positive), -_bounded_minimum(-scores[~positive], cap_negative)
+
+    def _farthest(self, dual_coef: Vector, scores: Vector) -> tuple[float, float]:
+        # the away side: the worst reduced-hull point of the same face, points at the cap stay at the cap
         positive = self.targets > 0
         weights = self.targets * dual_coef
         cap_positive, cap_negative = self.caps
-        near_p = reduced_minimum(scores[positive], cap_positive)
-        near_q = -reduced_minimum(-scores[~positive], cap_negative)
-        # the away side: the worst reduced-hull point of the same face, points at the cap stay at the cap
         far_p = -_face_minimum(-scores[positive], weights[positive], cap_positive)
-        far_q = _face_minimum(scores[~positive], weights[~positive], cap_negative)
-        return near_p, near_q, far_p, far_q
+        return far_p, _face_minimum(scores[~positive], weights[~positive], cap_negative)
 
 
 def reduced_minimum(values: Vector, cap: float) -> float:
@@ -197,14 +187,23 @@ def reduced_minimum(values: Vector, cap: float) -> float:
 
     The greedy sum: the smallest values with weight ``cap`` each until the weights sum to 1, the last one fractional.
     """
-    whole = min(len(values), int(np.floor(1.0 / cap + 1e-9)))
-    rest = max(0.0, 1.0 - whole * cap)
-    smallest = values if whole >= len(values) else np.partition(values, whole)[: whole + 1]
-    ordered = np.sort(smallest)
-    total = cap * float(ordered[:whole].sum())
-    if rest > 1e-12 and whole < len(ordered):
-        total += rest * float(ordered[whole])
-    return total
+    return float(_greedy(values, cap))
+
+
+def _greedy(values: Any, cap: float) -> Any:
+    """Return the greedy sum in the precision of ``values``, counted from the smallest: the weights sum to 1 exactly."""
+    whole = min(len(values), int(1 / Fraction(cap)))
+    rest = float(1 - whole * Fraction(cap))  # where rounding the cap leaves the hull empty, the largest value has it
+    ordered = np.sort(values if whole >= len(values) else np.partition(values, whole)[: whole + 1])
+    above = ordered - ordered[0]
+    return ordered[0] + (cap * above[:whole].sum() + rest * above[-1])
+
+
+def _bounded_minimum(values: Bounded, cap: float) -> Bounded:
+    """Return the greedy sum of values that are not known exactly."""
+    found = values.of_rising(lambda each: _greedy(each, cap))
+    size = abs(found.value) + abs(values.value.min()) + found.error
+    return Bounded(found.value, found.error + 100 * unit_of(size.dtype) * size)
 
 
 def _face_minimum(values: Vector, weights: Vector, cap: float) -> float:

@@ -18,8 +18,11 @@ import numpy as np
 
 from harness import parameters
 from harness.parameters import parameter
+from harness.problems.certificate import undecided
 from harness.problems.dual import DualForm, capped_simplex
-from harness.problems.problem import AT_BOUND, TOUCHING, Certificate, Problem
+from harness.problems.expansion import Expansion
+from harness.problems.problem import AT_BOUND, Certificate, Problem
+from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -61,23 +64,29 @@ class OneClass(Problem):
         box = max(float(-dual_coef.min()), float(dual_coef.max()) - self.cap, 0.0) / cap
         return max(box, abs(float(dual_coef.sum()) - 1.0))
 
-    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+    def certificate(
+        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
+    ) -> Certificate:
         """P, D and the gap at rho = -intercept, relative to |D| = 1/2 |w|^2; the KKT violation is in units of f.
 
-        Where w = 0 up to rounding the origin is among the points: that is the optimum, and the gap is then relative
-        to the largest k(x, x) / 2.
+        Where w = 0 the origin is among the points: that is the optimum, and the gap is then relative to the largest
+        k(x, x) / 2. Certificate says what counts as w = 0.
         """
-        squared, rho = float(dual_coef @ scores), -intercept
-        outside = np.maximum(0.0, rho - scores)
-        primal, dual = 0.5 * squared - rho + self.cap * float(outside.sum()), -0.5 * squared
-        largest = self.largest_diagonal()
-        scale = 0.5 * (squared if squared > TOUCHING * largest else max(largest, TOUCHING))
+        model, rho = expansion or self.expansion_of(dual_coef, scores), -intercept
+        cap = Bounded.exact(1.0) / (Bounded.exact(self.nu) * float(self.n))
+        half = model.squared * 0.5
+        violations = {
+            "kkt_violation": self.kkt_violation(dual_coef, scores),
+            "feasibility_violation": self.feasibility_violation(dual_coef),
+        }
+        if not model.has_direction and not model.vanishes:
+            return Certificate(undecidable=undecided(model), **violations)
         return Certificate.of_objectives(
-            primal,
-            dual,
-            kkt_violation=self.kkt_violation(dual_coef, scores),
-            feasibility_violation=self.feasibility_violation(dual_coef),
-            scale=scale,
+            half - rho + (rho - model.scores).positive().sum() * cap,
+            -half,
+            **violations,
+            scale=half if model.has_direction else 0.5 * (self.largest_diagonal() or 1.0),
+            rounding_known=model.known,
         )
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.problems.dual import DualForm, capped_simplex
-from harness.problems.problem import TOUCHING, Certificate, NoParameters, Problem
+from harness.problems.expansion import Expansion
+from harness.problems.problem import Certificate, NoParameters, Problem
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -38,42 +39,24 @@ class PolytopeDistance(Problem):
     def feasibility_violation(self, dual_coef: Vector) -> float:
         return max(float(-dual_coef.min()), abs(float(dual_coef.sum()) - 1.0), 0.0)
 
-    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+    def certificate(
+        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
+    ) -> Certificate:
         """Bounds of the distance, epsilon, and the gap as this module defines it.
 
         epsilon_plus is the least epsilon of Definition 1, 1 - min_i <w, x_i> / |w|^2; epsilon_minus is that of the
-        support, max <w, x_i> / |w|^2 - 1 over s_i > 0. Where w = 0 up to rounding the origin is inside: that is the
-        optimum, and no direction is left to certify.
+        support, max <w, x_i> / |w|^2 - 1 over s_i > 0. Where w = 0 the origin is inside, see Certificate.
         """
         violation = self.feasibility_violation(dual_coef)
         used = dual_coef != 0.0
         if not used.any():
             return Certificate(feasibility_violation=violation)
-        squared = float(dual_coef @ scores)
-        if squared <= TOUCHING * self.largest_diagonal():
-            return Certificate(
-                primal=0.0,
-                dual=0.0,
-                gap=0.0,
-                relative_gap=0.0,
-                feasibility_violation=violation,
-                margin_lower=0.0,
-                margin_upper=0.0,
-            )
-        norm = float(np.sqrt(squared))
         near, far = float(scores.min()), float(scores[used].max())
-        lower = near / norm
-        primal, dual = 0.5 * max(0.0, lower) ** 2, 0.5 * squared
-        return Certificate(
-            primal=primal,
-            dual=dual,
-            gap=dual - primal,
-            relative_gap=(dual - primal) / dual,
+        model = expansion or self.expansion_of(dual_coef, scores)
+        return Certificate.of_margin(
+            model,
+            model.scores.of_rising(np.min),
+            far,
             kkt_violation=max(0.0, far - near),
             feasibility_violation=violation,
-            epsilon=max(0.0, 1.0 - near / squared),
-            epsilon_plus=1.0 - near / squared,
-            epsilon_minus=far / squared - 1.0,
-            margin_lower=lower,
-            margin_upper=norm,
         )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import zlib
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -13,70 +14,19 @@ import numpy as np
 from harness import parameters
 from harness.errors import InvalidModel
 from harness.kernels.oracle import KernelOracle
+from harness.problems.certificate import Certificate
+from harness.problems.expansion import Expansion, expansions
 
 if TYPE_CHECKING:
     from harness.problems.dual import DualForm
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
+__all__ = ["AT_BOUND", "FEASIBLE", "Certificate", "NoParameters", "Problem", "immutable"]
+
 FEASIBLE = 1e-6  # violation of the constraints, relative to their scale, up to which a model is accepted
 AT_BOUND = 1e-9  # a coefficient this close to its bound, relative to its range, counts as at the bound
-TOUCHING = 1e-15  # |w|^2 below this part of the largest k(x, x) is rounding of w = 0
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """What the harness itself found out about a model; None where the formulation has no such figure.
-
-    primal, dual : objective values of the model's primal and dual points, in the formulation's own units
-    gap : the duality gap, >= 0 up to rounding; an upper bound on the distance of either from the optimum
-    relative_gap : the gap over the formulation's scale (see each problem)
-    kkt_violation : largest violation of the optimality conditions, in units of f(x)
-    feasibility_violation : largest violation of the dual's constraints, relative to their scale
-    epsilon : 1 - lower / upper margin bound; the margin is at least (1 - epsilon) times the optimal one
-    margin_lower, margin_upper : bounds of the optimal margin (hull formulations)
-    """
-
-    primal: float | None = None
-    dual: float | None = None
-    gap: float | None = None
-    relative_gap: float | None = None
-    kkt_violation: float | None = None
-    feasibility_violation: float | None = None
-    epsilon: float | None = None
-    epsilon_plus: float | None = None
-    epsilon_minus: float | None = None
-    margin_lower: float | None = None
-    margin_upper: float | None = None
-
-    @classmethod
-    def of_objectives(
-        cls,
-        primal: float,
-        dual: float,
-        *,
-        kkt_violation: float,
-        feasibility_violation: float,
-        scale: float | None = None,
-    ) -> Certificate:
-        """Return the certificate of a minimised primal and its dual; the gap is relative to ``scale``, or max(1, |P|)."""
-        gap = primal - dual
-        return cls(
-            primal=primal,
-            dual=dual,
-            gap=gap,
-            relative_gap=gap / (max(1.0, abs(primal)) if scale is None else scale),
-            kkt_violation=kkt_violation,
-            feasibility_violation=feasibility_violation,
-        )
-
-    def meets(self, target: float) -> bool:
-        """Return whether the relative gap is surely at most ``target``."""
-        return self.relative_gap is not None and self.relative_gap <= target
-
-    def as_dict(self) -> dict[str, float | None]:
-        """Return the figures by name."""
-        return asdict(self)
+_IN_DOUBT = 1e-15  # |w|^2 below this part of the largest k(x, x), of scores of unknown making, may be rounding of w = 0
 
 
 @dataclass(frozen=True)
@@ -181,17 +131,45 @@ class Problem(metaclass=_Sealed):
 
     @abstractmethod
     def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
-        """Return the certificate from the coefficients and ``scores`` = K dual_coef, all (n,)."""
+        """Return the certificate from the coefficients and ``scores`` = K dual_coef, all (n,).
 
-    def certify(self, dual_coef: Any, intercept: float) -> Certificate:
-        """Compute the scores of all n points and return the certificate; counted like any other kernel values."""
-        return self.certified(dual_coef, intercept)[0]
+        A formulation that takes a fourth argument, ``expansion: Expansion | None = None``, is given the scores with
+        bounds of their rounding there, and can bound the rounding of its figures; others leave gap_rounding None.
+        """
 
-    def certified(self, dual_coef: Any, intercept: float) -> tuple[Certificate, Vector]:
-        """Return the certificate with the scores K dual_coef it was computed of, (n,)."""
+    def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None) -> Certificate:
+        """Compute the scores of all n points and return the certificate; counted like any other kernel values.
+
+        Where rounding leaves the relative gap in doubt, they are computed once more in higher precision, if what that
+        costs is bearable.
+
+        scores : K dual_coef, (n,), as ``kernel.expand`` has just computed it, if it has: saves doing so again
+        """
         coef = np.asarray(dual_coef, dtype=np.float64)
-        scores = self.kernel.expand(coef)
-        return self.certificate(coef, float(intercept), scores), scores
+        with np.errstate(all="ignore"):
+            if "expansion" not in inspect.signature(self.certificate).parameters:
+                return self.certificate(coef, float(intercept), self.kernel.expand(coef) if scores is None else scores)
+            return self._closest(coef, float(intercept), expansions(self.kernel, coef, scores))
+
+    def _closest(self, coef: Vector, intercept: float, found: Iterator[Expansion]) -> Certificate:
+        """Return the certificate of the first expansion that settles it, or the best of all."""
+        best: Certificate | None = None
+        for expansion in found:
+            bounded: Any = self.certificate
+            latest: Certificate = bounded(coef, intercept, expansion.scores.value, expansion)
+            best = latest if best is None or latest.is_closer_than(best) else best
+            if best.settled:
+                break
+        assert best is not None
+        return best
+
+    def expansion_of(self, dual_coef: Vector, scores: Vector) -> Expansion:
+        """Return what a certificate is computed from where it is given ``scores`` alone, which may be inexact.
+
+        Rounding of w = 0 is told from the rest by the largest k(x, x); with a ridge w is never 0.
+        """
+        doubt = 0.0 if self.kernel.ridge else _IN_DOUBT * self.largest_diagonal()
+        return Expansion.of_scores(dual_coef, scores, doubt)
 
     def certificate_cost(self, support: int) -> int:
         """Return about how many kernel values the certificate of a model with ``support`` support vectors takes."""
@@ -210,7 +188,8 @@ class Problem(metaclass=_Sealed):
         """
         try:
             given = np.asarray(dual_coef)
-            if given.dtype.kind not in "biuf" or isinstance(intercept, (str, bytes)):
+            numbers = given.dtype.kind == "O" and all(isinstance(each, (int, float)) for each in given.flat)
+            if not (numbers or given.dtype.kind in "biuf") or isinstance(intercept, (str, bytes)):
                 raise TypeError
             coef = given.astype(np.float64)
             offset = float(intercept)

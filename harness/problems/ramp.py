@@ -14,7 +14,9 @@ which leaves out the constant. No bias, as that paper's solvers have none.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +27,9 @@ from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems.csvc import CSVCNoBias, CSVCParameters
 from harness.problems.dual import DualForm
+from harness.problems.expansion import Expansion, expansions
 from harness.problems.problem import AT_BOUND, Certificate, Problem, immutable
+from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -89,9 +93,12 @@ class RampSVC(Problem):
 
     def objective(self, dual_coef: Vector, scores: Vector) -> float:
         """Return J_s of the model with ``scores`` = K dual_coef, both (n,)."""
-        margins = self.targets * scores
-        ramp = np.maximum(0.0, 1.0 - margins) - np.maximum(0.0, self.s - margins)
-        return 0.5 * float(dual_coef @ scores) + float(self.upper @ ramp)
+        return float(self._objective(Expansion.of_scores(dual_coef, scores)).value)
+
+    def _objective(self, model: Expansion) -> Bounded:
+        flat = Bounded.exact(1.0) - self.s
+        ramp = (1.0 - model.scores * self.targets).of_rising(lambda each: np.clip(each, 0.0, flat.value))
+        return model.squared * 0.5 + Bounded(ramp.value, ramp.error + flat.error).dot(self.upper)
 
     def outliers(self, scores: Vector) -> Mask:
         """Return which points have y f < s, and so beta = C (eq. 17), (n,)."""
@@ -101,7 +108,9 @@ class RampSVC(Problem):
         """Return the convex problem whose concave part is the tangent with beta_i = C_i at ``outliers``, (n,) bool."""
         return RampSubproblem(self.kernel, self.targets, self.settings, self.upper, outliers)
 
-    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+    def certificate(
+        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
+    ) -> Certificate:
         """J_s, and how far the model is from being stationary.
 
         primal : J_s(w)
@@ -120,30 +129,38 @@ class RampSVC(Problem):
         InvalidModel : the intercept is not 0.
         """
         _refuse_intercept(self, intercept)
-        primal = self.objective(dual_coef, scores)
+        model = expansion or Expansion.of_scores(dual_coef, scores)
         convex = self.subproblem(self.outliers(scores))
         return Certificate.of_objectives(
-            primal,
-            self._best_dual(convex, dual_coef, scores),
+            self._objective(model),
+            self._best_dual(convex, dual_coef, scores, model),
             kkt_violation=self.kkt_violation(dual_coef, scores),
             feasibility_violation=self.feasibility_violation(dual_coef),
+            rounding_known=model.known,
         )
+
+    def _closest(self, coef: Vector, intercept: float, found: Iterator[Expansion]) -> Certificate:
+        # a second look would solve the convex problem anew once more, which costs more than rounding is worth
+        return super()._closest(coef, intercept, islice(found, 1))
 
     def certificate_cost(self, support: int) -> int:
         """Return the kernel values of solving anew: rows of a good part of the points, however few the model has."""
         moved = int(_MOVED * self.n) if self.n <= _RESOLVABLE else 0
         return super().certificate_cost(max(support, moved))
 
-    def _best_dual(self, convex: RampSubproblem, dual_coef: Vector, scores: Vector) -> float:
+    def _best_dual(self, convex: RampSubproblem, dual_coef: Vector, scores: Vector, model: Expansion) -> Bounded:
         own = np.clip(dual_coef, convex.lower_bounds, convex.upper_bounds)
-        moved = own - dual_coef
-        best = convex.dual(own, scores + self.kernel.expand(moved) if moved.any() else scores)
+        if (own != dual_coef).any():
+            cut = next(expansions(self.kernel, own))
+            model = cut if model.known else Expansion.of_scores(own, cut.scores.value)
+        best = convex.bounded_dual(own, model)
         oracle = _oracle() if self.n <= _RESOLVABLE else None
         if oracle is None:
             return best
         # cut as well: whatever the oracle returns, the value is one of the convex problem's dual
         found = np.clip(oracle.solve(convex, own).dual_coef, convex.lower_bounds, convex.upper_bounds)
-        return max(best, convex.dual(found, self.kernel.expand(found)))
+        other = convex.bounded_dual(found, next(expansions(self.kernel, found)))
+        return other if other.value > best.value else best
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
         """Return by how much, in units of f, the worst point misses the conditions of a stationary point.
@@ -177,10 +194,15 @@ class RampSubproblem(Problem):
         super().__init__(kernel, targets, settings)
         self.upper = upper
         self.beta: Vector = immutable(np.where(outliers, upper, 0.0))
-        self.constant = (1.0 - float(settings.s)) * float(self.beta.sum())
+        self._constant = (Bounded.exact(1.0) - float(settings.s)) * Bounded.exact(self.beta).sum()
         shift = self.beta * self.targets
         self.lower_bounds: Vector = immutable(np.minimum(0.0, upper * self.targets) - shift)
         self.upper_bounds: Vector = immutable(np.maximum(0.0, upper * self.targets) - shift)
+
+    @property
+    def constant(self) -> float:
+        """(1 - s) sum beta, part of both objectives."""
+        return float(self._constant.value)
 
     def restrict(self, indices: Any) -> Problem:
         indices = np.asarray(indices, dtype=np.intp)
@@ -206,9 +228,15 @@ class RampSubproblem(Problem):
 
     def dual(self, dual_coef: Vector, scores: Vector) -> float:
         """Return the dual objective, constant included, from ``scores`` = K dual_coef, both (n,)."""
-        return float(self.targets @ dual_coef) - 0.5 * float(dual_coef @ scores) + self.constant
+        return float(self.bounded_dual(dual_coef, Expansion.of_scores(dual_coef, scores)).value)
 
-    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+    def bounded_dual(self, dual_coef: Vector, model: Expansion) -> Bounded:
+        """Return the dual objective, constant included, of a model and its expansion."""
+        return Bounded.exact(self.targets * dual_coef).sum() - model.squared * 0.5 + self._constant
+
+    def certificate(
+        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
+    ) -> Certificate:
         """P, D, the gap, and the largest gradient that its bound does not hold.
 
         Raises
@@ -216,16 +244,19 @@ class RampSubproblem(Problem):
         InvalidModel : the intercept is not 0.
         """
         _refuse_intercept(self, intercept)
-        gradient = self.targets - scores
-        loss = np.maximum(self.lower_bounds * gradient, self.upper_bounds * gradient)
+        model, gradient = expansion or Expansion.of_scores(dual_coef, scores), self.targets - scores
+        rising = Bounded.exact(self.targets) - model.scores
+        # the larger of lower * g and upper * g
+        loss = rising * self.lower_bounds + rising.positive() * (Bounded.exact(self.upper_bounds) - self.lower_bounds)
         slack = AT_BOUND * self.upper
         rise = gradient[dual_coef < self.upper_bounds - slack].max(initial=0.0)
         fall = -gradient[dual_coef > self.lower_bounds + slack].min(initial=0.0)
         return Certificate.of_objectives(
-            0.5 * float(dual_coef @ scores) + float(loss.sum()) + self.constant,
-            self.dual(dual_coef, scores),
+            model.squared * 0.5 + loss.sum() + self._constant,
+            self.bounded_dual(dual_coef, model),
             kkt_violation=max(float(rise), float(fall)),
             feasibility_violation=self.feasibility_violation(dual_coef),
+            rounding_known=model.known,
         )
 
 

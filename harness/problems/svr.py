@@ -16,7 +16,9 @@ import numpy as np
 from harness import parameters
 from harness.parameters import parameter
 from harness.problems.dual import DualForm
+from harness.problems.expansion import Expansion
 from harness.problems.problem import AT_BOUND, Certificate, Problem
+from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -72,17 +74,21 @@ class EpsSVR(Problem):
         # rounding of an equality over many coefficients grows with their sum, not with C
         return max(box, abs(float(dual_coef.sum())) / max(self.C, float(size.sum())))
 
-    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+    def certificate(
+        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
+    ) -> Certificate:
         """P, D and the gap with the given intercept, relative to max(1, |P|); the KKT violation as in c-svc."""
-        quadratic = float(dual_coef @ scores)
-        beyond = np.maximum(0.0, np.abs(self.targets - scores - intercept) - self.epsilon)
-        primal = 0.5 * quadratic + self.C * float(beyond.sum())
-        dual = float(self.targets @ dual_coef) - self.epsilon * float(np.abs(dual_coef).sum()) - 0.5 * quadratic
+        model, half_width = expansion or Expansion.of_scores(dual_coef, scores), self.epsilon
+        residual = Bounded.exact(self.targets) - (model.scores + intercept)
+        beyond = (abs(residual) - half_width).positive()
+        half = model.squared * 0.5
+        linear = Bounded.exact(self.targets).dot(dual_coef) - Bounded.exact(np.abs(dual_coef)).sum() * half_width
         return Certificate.of_objectives(
-            primal,
-            dual,
+            half + beyond.sum() * self.C,
+            linear - half,
             kkt_violation=self.kkt_violation(dual_coef, scores),
             feasibility_violation=self.feasibility_violation(dual_coef),
+            rounding_known=model.known,
         )
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:

@@ -35,12 +35,15 @@ from harness.kernels.oracle import KernelOracle
 from harness.kernels.plus_product import PlusProduct
 from harness.parameters import parameter
 from harness.problems.dual import DualForm, first_at_cap
+from harness.problems.expansion import Expansion
 from harness.problems.hulls import ReducedHull, ReducedHullParameters
-from harness.problems.problem import TOUCHING, Certificate, Problem, immutable
+from harness.problems.problem import Certificate, Problem, immutable
+from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
+_MEETING = 1e-15  # 2 epsilon sigma below this part of the largest (epsilon + |y|)^2 is no function's
 _ROUNDING = 1e-12  # a sum of weights this near to its total, relative, is off by rounding
 
 
@@ -201,14 +204,30 @@ class TubeSVR(Problem):
         middle = scores + 2.0 * self.epsilon * self.shifts + intercept
         return _weights(dual_coef, self.caps, np.argsort(np.abs(middle), kind="stable"))
 
-    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+    def certificate(
+        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
+    ) -> Certificate:
         """Return the certificate of the reduced hulls of the 2 n examples: margin bounds, epsilon and gap."""
-        both = self.composed_scores(dual_coef, scores)
         hull = self.composed()
         further = (np.abs(self.shifts) + self.epsilon) ** 2 - self.shifts**2
         vars(hull)["largest"] = float((self.kernel.diagonal() + further).max())
-        found = hull.certificate(self.weights(dual_coef, intercept, scores), intercept, both)
+        both, weights = self.composed_scores(dual_coef, scores), self.weights(dual_coef, intercept, scores)
+        whole = None if expansion is None else self._composed_expansion(dual_coef, expansion)
+        found = hull.certificate(weights, intercept, both, whole)
         return replace(found, feasibility_violation=self.feasibility_violation(dual_coef))
+
+    def _composed_expansion(self, dual_coef: Vector, model: Expansion) -> Expansion:
+        """Return the expansion over the 2 n examples, sum u = sum v = 1, from that over the n points."""
+        assert model.plain is not None, "the kernel is k + y y'"
+        sigma = Bounded.exact(self.shifts.astype(np.longdouble)).dot(dual_coef) + 2.0 * self.epsilon
+        reach = sigma * self.epsilon
+        middle = model.scores + Bounded.exact(self.shifts) * (2.0 * self.epsilon)
+        scores = Bounded(
+            np.concatenate([(middle + reach).value, (middle - reach).value]),
+            np.concatenate([(middle + reach).error, (middle - reach).error]),
+        )
+        spread = model.spread + 2.0 * self.epsilon if model.spread else model.spread
+        return Expansion(scores, model.plain.squared + sigma * sigma, spread)
 
     def tube(self, dual_coef: Any, intercept: float) -> Tube:
         """Return the tube of a model: the thresholds are those of its weights' optimality conditions.
@@ -239,8 +258,8 @@ class TubeSVR(Problem):
 
     def _positive_sigma(self, dual_coef: Vector) -> float:
         sigma = self.sigma(dual_coef)
-        # at the optimum |(w, sigma)|^2 <= 2 epsilon sigma: below this it is rounding of hulls that meet
-        if 2.0 * self.epsilon * sigma > TOUCHING * (self.epsilon + float(np.abs(self.shifts).max())) ** 2:
+        # at the optimum |(w, sigma)|^2 <= 2 epsilon sigma: below this a solver has found hulls that meet
+        if 2.0 * self.epsilon * sigma > _MEETING * (self.epsilon + float(np.abs(self.shifts).max())) ** 2:
             return sigma
         found = "sigma = 0" if abs(sigma) < 1e-9 * self.epsilon else f"sigma = {sigma:.3g}"
         raise InvalidModel(

@@ -69,9 +69,19 @@ class Judge:
             return {"trace": trace, **self._scored_weights(model)}
         problem, dataset = self.problem, self.dataset
         coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
-        certificate, scores = problem.certified(coef, intercept)
+        scores = problem.kernel.expand(coef)
+        certificate = problem.certify(coef, intercept, scores)
+        target = self.spec.limits.target_gap
         support = int(np.count_nonzero(coef))
         found: dict[str, Any] = {**certificate.as_dict(), "support_vectors": support, "core_set_size": support}
+        if target is not None and not certificate.meets(target):
+            gap = certificate.relative_gap
+            told = (
+                "no gap can be certified"
+                if gap is None
+                else f"the certified relative gap is {gap:.2g}, above {target:g}"
+            )
+            found |= {"status": Status.MISSED, "reason": f"the target was missed: {certificate.undecidable or told}"}
         if dataset.task == "classification":
             plain_scores = scores - problem.kernel.ridge * coef  # the model's f has no ridge
             found["train_accuracy"] = accuracy(dataset.y_train, plain_scores + intercept)
@@ -110,6 +120,9 @@ class Judge:
         if weights is None or weights.shape != (dataset.x_train.shape[1],) or not np.isfinite(weights).all():
             raise InvalidModel(f"its weights are not {dataset.x_train.shape[1]} finite numbers.")
         found: dict[str, Any] = {}
+        if self.spec.limits.target_gap is not None:
+            reason = "the target was missed: no gap can be certified of a model without dual coefficients"
+            found |= {"status": Status.MISSED, "reason": reason}
         if dataset.task == "classification":
             found["train_accuracy"] = accuracy(dataset.y_train, np.asarray(dataset.x_train @ weights) + model.intercept)
         if len(dataset.y_test):

@@ -131,7 +131,7 @@ class Pool:
             reason = f"the solver's process gave figures that cannot be: {'; '.join(wrong)}"
             record.update(status=Status.INVALID, reason=reason)
         if ended.model is not None or ended.points:
-            judge(record, self._certified(Certify(spec.as_dict(), ended.model, ended.points)), spec.limits.target_gap)
+            judge(record, self._certified(Certify(spec.as_dict(), ended.model, ended.points)))
         return record
 
     def _ended(self, spec: RunSpec) -> Ended:
@@ -200,11 +200,8 @@ class Pool:
             self._certifier = None
 
 
-def judge(record: Record, verdict: Record, target: float | None) -> None:
-    """Add the certifier's figures to a record; what they say of how the run ended outweighs what its solver says.
-
-    target : relative gap that was asked for, None: none
-    """
+def judge(record: Record, verdict: Record) -> None:
+    """Add the certifier's figures to a record; what it says of how the run ended outweighs what the solver says."""
     status, reason = verdict.pop("status", None), verdict.pop("reason", None)
     trace, faults = verdict.pop("trace", None) or [], verdict.pop("faults", None) or []
     if trace and trace[-1].get("reason") == "end":
@@ -212,24 +209,9 @@ def judge(record: Record, verdict: Record, target: float | None) -> None:
         trace[-1] |= {name: record[column] for name, column in known.items() if record.get(column) is not None}
     sources = {**(record.get("sources") or {}), **(verdict.pop("sources", None) or {})}
     record.update(verdict, trace=trace, faults=[*(record.get("faults") or []), *faults], sources=sources)
-    if record.status not in MEASURED:
-        return
-    if status is not None:
-        record.update(status=status, reason=reason)
-    elif target is not None:
-        _hold_to(record, target)
-
-
-def _hold_to(record: Record, target: float) -> None:
-    """Call a run `missed` whose certified gap is not at most the target."""
-    gap, rounding = record.get("relative_gap"), record.get("gap_rounding") or 0.0
-    if gap is not None and gap + rounding <= target:
-        return
-    told = record.get("undecidable") or (
-        "no gap can be certified" if gap is None else f"the certified relative gap is {gap:.2g}, above {target:g}"
-    )
-    before = f"; {record['reason']}" if record.get("reason") else ""
-    record.update(status=Status.MISSED, reason=f"the target was missed: {told}{before}")
+    if status is not None and record.status in MEASURED:
+        before = record.get("reason") if status == Status.MISSED else None
+        record.update(status=status, reason="; ".join(text for text in (reason, before) if text))
 
 
 def _environment(threads: int, numba_cache: Path) -> dict[str, str]:

@@ -100,7 +100,7 @@ def test_restricting_equals_the_formula_on_the_part(kind: str, tmp_path) -> None
 def test_many_tiles_and_pieces_equal_one(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr("harness.kernels.engine._TILE_BYTES", 64)
     monkeypatch.setattr("harness.kernels.engine._NARROWEST", 1)
-    monkeypatch.setattr("harness.kernels.engine._EXPAND_ROWS", 7)
+    monkeypatch.setattr("harness.kernels.engine.EXPAND_ROWS", 7)
     monkeypatch.setattr("harness.kernels.engine._EXPAND_LEFT", 20)
     monkeypatch.setattr("harness.kernels.ways._ROWS_BYTES", 64)
     monkeypatch.setattr("harness.kernels.scan._BLOCK", 64)

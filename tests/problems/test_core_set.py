@@ -154,30 +154,29 @@ def spec_with(**changes):
     return RunSpec(**{**given, **changes})
 
 
-def test_a_run_without_an_oracle_keeps_the_key_it_had_before_there_were_core_set_certificates():
-    import hashlib
-    import json
-
+def test_the_oracle_is_part_of_what_a_run_is():
     plain, asked = spec_with(), spec_with(core_set_oracle="qp")
-    before = {name: value for name, value in plain.as_dict().items() if name != "core_set_oracle"}
-    text = json.dumps([before, {"code": "x"}], sort_keys=True, default=str)
-    assert plain.key({"code": "x"}) == hashlib.sha256(text.encode()).hexdigest()
     assert asked.key({"code": "x"}) != plain.key({"code": "x"})
     assert type(asked).from_dict(asked.as_dict()) == asked
 
 
 def test_an_oracle_that_fails_is_a_reason_in_the_record(monkeypatch):
-    from harness.run import execute
+    from harness.registry import load_registry
+    from harness.run import certify
+    from harness.run.execute import Workbench
 
-    problem = problem_of(L2SVC, chi=5.0)
-    outcome = drive(get_solver("qp"), problem, np.random.default_rng(0))
-    assert execute._core_set(outcome, problem, "qp")["ratio"] > 1 - 1e-5
+    spec = spec_with(
+        dataset="checkerboard[n=60]", source="checkerboard", source_parameters={"n": 60}, core_set_oracle="qp"
+    )
+    judge = certify.Judge(spec, Workbench(load_registry()))
+    coef = drive(get_solver("qp"), judge.problem, np.random.default_rng(0)).dual_coef
+    assert judge._core_set(coef)["ratio"] > 1 - 1e-5
 
     def fail(*_):
         raise ArithmeticError("no luck")
 
-    monkeypatch.setattr(execute, "core_set_certificate", fail)
-    found = execute._core_set(outcome, problem, "qp")
+    monkeypatch.setattr(certify, "core_set_certificate", fail)
+    found = judge._core_set(coef)
     assert found["ratio"] is None
     assert "no luck" in found["reason"]
 

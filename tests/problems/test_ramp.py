@@ -286,9 +286,10 @@ def test_a_restricted_problem_is_the_one_built_from_its_points(storage):
     restricted = stated(data, y, kernel, **values).restrict(part)
     scratch = stated(own, y[part], kernel, **values)
     coef = random_model(scratch, np.random.default_rng(3))
-    assert restricted.certify(coef, 0.0).as_dict() == {
-        name: None if value is None else pytest.approx(value, rel=1e-9, abs=1e-9)
-        for name, value in scratch.certify(coef, 0.0).as_dict().items()
+    found, expected = restricted.certify(coef, 0.0).as_dict(), scratch.certify(coef, 0.0).as_dict()
+    assert found.pop("undecidable") == expected.pop("undecidable") == ""
+    assert found == {
+        name: None if value is None else pytest.approx(value, rel=1e-9, abs=1e-9) for name, value in expected.items()
     }
     outliers = np.arange(len(part)) < 3
     convex = scratch.subproblem(outliers).restrict([0, 2, 5])

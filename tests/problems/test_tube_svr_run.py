@@ -13,7 +13,7 @@ def test_a_tube_too_narrow_is_invalid_and_says_what_to_do(tmp_path):
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     narrow, wide = json.loads(done.stdout)
-    assert (narrow["status"], narrow["relative_gap"]) == ("invalid", 0.0)
+    assert narrow["status"] == "invalid"
     assert "sigma = 0, so there is no regression function" in narrow["reason"]
     assert "take a larger epsilon" in narrow["reason"]
     assert done.returncode == 1

@@ -1,0 +1,225 @@
+"""What the host knows of a model, and how surely: figures with a bound of their own rounding, or that they have none."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from harness.problems.expansion import Expansion
+from harness.problems.rounding import Bounded
+
+_USELESS = 0.25  # a relative gap that rounding may move by more than this part of its scale, or of itself, says nothing
+_FINE = 1e-2, 1e-10  # part of the gap, and part of its scale, that rounding may move it by without being looked into
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What the harness itself found out about a model; None where the formulation has no such figure.
+
+    primal, dual : objective values of the model's primal and dual points, in the formulation's own units
+    gap : the duality gap, >= 0 up to rounding; an upper bound on the distance of either from the optimum
+    relative_gap : the gap over the formulation's scale (see each problem): the best computed value
+    gap_rounding : the exact relative gap of the model (its float64 coefficients and intercept taken as they are, the
+        kernel's values as exact functions of the float64 points) is within this of ``relative_gap``; None if unknown
+    undecidable : why rounding leaves no gap to speak of, a sentence; then all other figures but the violations are None
+    kkt_violation : largest violation of the optimality conditions, in units of f(x)
+    feasibility_violation : largest violation of the dual's constraints, relative to their scale
+    epsilon : 1 - lower / upper margin bound; the margin is at least (1 - epsilon) times the optimal one
+    margin_lower, margin_upper : bounds of the optimal margin (hull formulations), rounded down and up
+
+    Hulls that touch: w = 0 is the optimum then, and no direction is left to certify. A relative gap of 0 is claimed
+    only where |w| is proved to be at most 16 x 2^-53 x the model's *spread*, sum_j |coef_j| |x_j - c| about a centre c:
+    rounding the coefficients of w = 0 to float64 makes it as long. Where the data lie takes no part in it. What is
+    certified is a margin between 0 and ``margin_upper``, and the gap is relative to spread^2 / 2.
+    """
+
+    primal: float | None = None
+    dual: float | None = None
+    gap: float | None = None
+    relative_gap: float | None = None
+    gap_rounding: float | None = None
+    undecidable: str = ""
+    kkt_violation: float | None = None
+    feasibility_violation: float | None = None
+    epsilon: float | None = None
+    epsilon_plus: float | None = None
+    epsilon_minus: float | None = None
+    margin_lower: float | None = None
+    margin_upper: float | None = None
+
+    @classmethod
+    def of_objectives(
+        cls,
+        primal: Bounded | float,
+        dual: Bounded | float,
+        *,
+        kkt_violation: float,
+        feasibility_violation: float,
+        scale: Bounded | float | None = None,
+        rounding_known: bool | None = None,
+    ) -> Certificate:
+        """Return the certificate of a minimised primal and its dual; the gap is relative to ``scale``, or max(1, |P|).
+
+        rounding_known : whether the bounds of ``primal`` and ``dual`` hold; None: where both have one
+        """
+        known = isinstance(primal, Bounded) and isinstance(dual, Bounded)
+        known = known if rounding_known is None else rounding_known
+        violations: dict[str, Any] = {
+            "kkt_violation": float(kkt_violation),
+            "feasibility_violation": feasibility_violation,
+        }
+        with np.errstate(all="ignore"):
+            upper = primal if isinstance(primal, Bounded) else Bounded.exact(primal)
+            gap = upper - dual
+            relative = gap / (abs(upper).at_least(1.0) if scale is None else scale)
+        if not _is_finite(relative):
+            return cls(undecidable=_not_finite(), **violations)
+        if known and relative.error > _USELESS * max(1.0, abs(relative.value)):
+            return cls(undecidable=_lost(relative), **violations)
+        return cls(
+            primal=_number(upper),
+            dual=_number(dual),
+            gap=_number(gap),
+            relative_gap=float(relative.value),
+            gap_rounding=_rounding(relative) if known else None,
+            **violations,
+        )
+
+    @classmethod
+    def of_margin(
+        cls, model: Expansion, reach: Bounded, far: float, *, kkt_violation: float, feasibility_violation: float
+    ) -> Certificate:
+        """Return the certificate of w, the difference of two points of hulls or one point of one.
+
+        As objectives: the dual value is 1/2 |w|^2 (minimised), the primal value of the direction w is 1/2 lower^2
+        (maximised), lower = reach / |w| being the margin along w, and 0 where that does not separate.
+
+        model : |w|^2, and the length at which w counts as 0
+        reach : the least of <w, z> over all z of the hulls' difference; at most |w|^2
+        far : the largest of it over the faces that hold the model's points
+        """
+        squared = model.squared
+        violations: dict[str, Any] = {
+            "kkt_violation": float(kkt_violation),
+            "feasibility_violation": feasibility_violation,
+        }
+        with np.errstate(all="ignore"):
+            ratio = reach / squared
+            clipped = ratio.positive()
+            relative, norm = (1.0 - clipped) * (clipped + 1.0), squared.sqrt()
+            shortfall = 1.0 - ratio
+            lower, dual = reach / norm, squared * 0.5
+        if not squared.finite or not reach.finite:
+            return cls(undecidable=_not_finite(), **violations)
+        if not model.has_direction:
+            return cls._of_no_direction(model, feasibility_violation)
+        if not _is_finite(relative) or (model.known and relative.error > _USELESS * max(1.0, abs(relative.value))):
+            return cls(undecidable=_lost(relative), **violations)
+        return cls(
+            primal=_number((lower.positive() * lower.positive()) * 0.5),
+            dual=_number(dual),
+            gap=_number(dual * relative),
+            relative_gap=float(relative.value),
+            gap_rounding=_rounding(relative) if model.known else None,
+            epsilon=_up(np.maximum(0.0, shortfall.upper)),
+            epsilon_plus=_number(shortfall),
+            epsilon_minus=_number(far / squared.value - 1.0),
+            margin_lower=_down(lower.lower),
+            margin_upper=_up(norm.upper),
+            **violations,
+        )
+
+    @classmethod
+    def _of_no_direction(cls, model: Expansion, feasibility_violation: float) -> Certificate:
+        """Return the certificate of a w that is 0 as far as float64 coefficients go, or that may be anything."""
+        squared = model.squared
+        if not model.vanishes:
+            return cls(undecidable=undecided(model), feasibility_violation=feasibility_violation)
+        spread = np.longdouble(model.spread)
+        relative = squared / spread**2 if spread > 0.0 else Bounded.exact(0.0)
+        return cls(
+            primal=0.0,
+            dual=_number(squared * 0.5),
+            gap=_number(squared * 0.5),
+            relative_gap=float(relative.value),
+            gap_rounding=_rounding(relative),
+            feasibility_violation=feasibility_violation,
+            margin_lower=0.0,
+            margin_upper=_up(squared.sqrt().upper),
+        )
+
+    def meets(self, target: float) -> bool:
+        """Return whether the relative gap is at most ``target``, whatever rounding did to it as far as that is known."""
+        return self.relative_gap is not None and self.relative_gap + (self.gap_rounding or 0.0) <= target
+
+    @property
+    def touching(self) -> bool:
+        """Whether the hulls are proved to touch, as the class has it: a margin from 0, and a relative gap of 0."""
+        return self.margin_lower == 0.0 and self.relative_gap is not None and self.relative_gap < 1e-20
+
+    def is_closer_than(self, other: Certificate) -> bool:
+        """Return whether this certificate of the same model knows more."""
+        if self.undecidable or other.undecidable:
+            return bool(other.undecidable)
+        return (self.gap_rounding or 0.0) < (other.gap_rounding or 0.0)
+
+    @property
+    def settled(self) -> bool:
+        """Whether rounding is too small to matter, so that no closer look is called for."""
+        if self.relative_gap is None or self.gap_rounding is None:
+            return not self.undecidable
+        return self.gap_rounding <= max(_FINE[0] * abs(self.relative_gap), _FINE[1])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the figures by name."""
+        return asdict(self)
+
+
+def undecided(model: Expansion) -> str:
+    """Return the sentence that says why it is not known whether w = 0."""
+    length, rounding = (float(np.sqrt(np.maximum(0.0, each))) for each in (model.squared.value, model.squared.error))
+    return (
+        f"w = 0 as far as float64 can tell: |w| is computed as {length:.2g}, and rounding may make up {rounding:.2g}; "
+        "not decidable in float64."
+    )
+
+
+def _not_finite() -> str:
+    return "f(x) or an objective is too large or not a number in float64; not decidable in float64: scale the data."
+
+
+def _lost(relative: Bounded) -> str:
+    return (
+        f"the relative gap is computed as {float(relative.value):.2g}, and rounding may have moved it by "
+        f"{float(relative.error):.2g}; not decidable in float64."
+    )
+
+
+def _is_finite(figure: Bounded) -> bool:
+    """Return whether the figure and its bound are numbers in the range of float64."""
+    return bool(np.isfinite(float(figure.value)) and np.isfinite(float(figure.error)))
+
+
+def _number(figure: Any) -> float | None:
+    """Return the figure as float64; None beyond its range."""
+    value = float(figure.value if isinstance(figure, Bounded) else figure)
+    return value if np.isfinite(value) else None
+
+
+def _rounding(relative: Bounded) -> float:
+    """Return the bound of the relative gap's error once it is a float64 itself."""
+    return float(np.nextafter(float(relative.error) + 2.0**-53 * abs(float(relative.value)), np.inf))
+
+
+def _up(bound: Any) -> float | None:
+    """Return a float64 that is no less, or None beyond its range; 0 is exact."""
+    value = float(bound)
+    return _number(value if value == bound else np.nextafter(value, np.inf))
+
+
+def _down(bound: Any) -> float | None:
+    """Return a float64 that is no more, or None beyond its range."""
+    value = float(bound)
+    return _number(value if value == bound else np.nextafter(value, -np.inf))

@@ -1,0 +1,296 @@
+"""f(x_i) and |w|^2 of a model with bounds of their rounding: from the usual float64 values, and from finer ones.
+
+The usual values cost what they always did. Their bounds hold for any order of summation and follow from |k(x, z)|^2 <=
+k(x, x) k(z, z): n numbers more. Where a certificate finds them too wide (see Certificate.settled), the values are
+computed anew in numpy's longdouble. What an offset of the data takes is not lost there: w = sum_j coef_j x_j is summed
+about a centre c, as sum_j coef_j (x_j - c) + (sum_j coef_j) c, and an RBF kernel from differences x - z. A kernel that is
+not one of the harness's own has no finer values.
+
+The model is what its float64 coefficients say, as real numbers: that they sum to 0 or 1 up to rounding alone is part
+of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.kernels.engine import EXPAND_ROWS
+from harness.kernels.functions import RBF, Linear, Poly, Precomputed, squared_norms
+from harness.kernels.oracle import engine_of, points_of
+from harness.kernels.plus_product import PlusProduct
+from harness.problems.rounding import Bounded, underflow_of, unit_of
+
+if TYPE_CHECKING:
+    from harness.kernels.oracle import KernelOracle
+
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+_SHORTEST = 16.0 * 2.0**-53  # |w| over the spread below which w is 0 as far as float64 coefficients go
+_STRANGER = 256.0  # roundings that a value of a kernel of unknown making is taken to be off, over sqrt(k(x, x) k(z, z))
+_FINE_OPERATIONS = 100_000_000  # longdouble operations that finer values of a kernel may take: about half a second
+_FINE_PRODUCTS = 2_000_000_000  # the same for inner products with w, which are one pass over the data
+_AN_EXPONENTIAL = 20  # longdouble operations that take as long
+_PIECE = 250_000  # longdouble numbers held at a time
+_CENTRE = 1000  # points whose mean is the centre
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """What a certificate is computed from.
+
+    scores : f(x_i) without intercept, (n,)
+    squared : |w|^2, the ridge included
+    spread : sum_j |coef_j| |x_j - c| about a centre c, >= 0; 0 where |w| = 0 is not to be told
+    known : whether the bounds hold; False: the scores were given, and nobody knows how they were computed
+    plain : of k + z z', that of k
+    """
+
+    scores: Bounded
+    squared: Bounded
+    spread: Any = 0.0
+    known: bool = True
+    plain: Expansion | None = None
+
+    @classmethod
+    def of_scores(cls, dual_coef: Vector, scores: Vector, doubt: float = 0.0) -> Expansion:
+        """Return the expansion of plain ``scores``, (n,), whose history is unknown.
+
+        doubt : |w|^2 below this counts as rounding of w = 0
+        """
+        values = Bounded.exact(scores)
+        squared = values.dot(dual_coef)
+        return cls(values, Bounded(squared.value, squared.error + doubt), known=False)
+
+    @property
+    def _shortest(self) -> Any:
+        return (np.longdouble(self.spread) * _SHORTEST) ** 2 + 4.0 * underflow_of(np.longdouble)
+
+    @property
+    def has_direction(self) -> bool:
+        """Whether w is proved to be longer than what rounding the coefficients of w = 0 makes."""
+        return bool(self.squared.lower > self._shortest)
+
+    @property
+    def vanishes(self) -> bool:
+        """Whether w is proved to be no longer than that."""
+        return self.known and bool(self.squared.upper <= self._shortest)
+
+
+def expansions(kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = None) -> Iterator[Expansion]:
+    """Yield the usual expansion of a model, and then, if asked for and not too dear, one in more precision.
+
+    Counts as kernel.expand() does.
+
+    Parameters
+    ----------
+    scores : kernel.expand(dual_coef), where the caller has it already
+    """
+    support = np.flatnonzero(dual_coef)
+    yield _usual(kernel, dual_coef, support, scores)
+    if _is_affordable(kernel, support):
+        yield _finer(kernel, dual_coef, support)
+
+
+def _usual(kernel: KernelOracle, coef: Vector, support: Any, scores: Vector | None = None) -> Expansion:
+    """Return the expansion in float64; of a linear kernel w alone is summed in longdouble."""
+    if isinstance(kernel, PlusProduct):
+        return _plus_product(_usual(kernel.plain, coef, support), kernel.z, coef)
+    if kernel.is_linear:
+        kernel.counter.evaluations += kernel.n * len(support)
+        return _Weights.of(kernel, coef, support).expansion(kernel, coef, np.dtype(np.float64))
+    values = kernel.expand(coef) if scores is None else scores
+    bounded = Bounded(values, _usual_errors(kernel, coef, support) + unit_of(np.float64) * np.abs(values))
+    return Expansion(bounded, bounded.dot(coef))
+
+
+def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> Any:
+    """Return bounds of the errors of kernel.expand(coef), (n,), but for the rounding of the result itself."""
+    size, function, width = np.abs(coef), kernel.kernel, _features(points_of(kernel))
+    # a tile of rows is one product, the tiles are added one after the other
+    terms = EXPAND_ROWS + len(support) // EXPAND_ROWS + 4
+    unit, value_unit = unit_of(np.float64), unit_of(kernel.dtype)
+    ridge = kernel.ridge * size * unit
+    if isinstance(function, Precomputed):
+        return kernel.largest * size.sum() * terms * unit + ridge
+    if type(function) is RBF:
+        # e^t t <= 1/e for the relative error of an exponent t summed from squares, 2 ulp of the exponential
+        error = np.full(kernel.n, size.sum() * (terms * unit + (0.4 * width + 8.0) * value_unit))
+        if not engine_of(kernel).sums_differences:
+            norms = squared_norms(points_of(kernel))
+            apart = norms * size.sum() + norms @ size
+            error += 4.0 * function.gamma * (width + 6) * value_unit * apart
+        return error + ridge
+    length = np.sqrt(np.abs(engine_of(kernel).diagonal()) + width * underflow_of(np.float64))
+    factor = 1.1 * function.degree * (width + 8) if type(function) is Poly else _STRANGER
+    return length * float(length @ size) * (terms * unit + factor * value_unit) * 1.01 + ridge
+
+
+def _is_affordable(kernel: KernelOracle, support: Any) -> bool:
+    """Return whether there are finer values at a bearable cost; there are none of a stranger's kernel."""
+    kind, width = type(kernel.kernel), _features(points_of(kernel))
+    if kind is Linear:
+        return kernel.n * width <= _FINE_PRODUCTS
+    a_value = {Precomputed: 1, RBF: width + _AN_EXPONENTIAL, Poly: width + 8}
+    return kind in a_value and kernel.n * len(support) * a_value[kind] <= _FINE_OPERATIONS
+
+
+def _finer(kernel: KernelOracle, coef: Vector, support: Any) -> Expansion:
+    """Return the expansion in longdouble."""
+    fine = np.dtype(np.longdouble)
+    if isinstance(kernel, PlusProduct):
+        return _plus_product(_finer(kernel.plain, coef, support), kernel.z, coef)
+    if kernel.is_linear:
+        return _Weights.of(kernel, coef, support).expansion(kernel, coef, fine)
+    function, width, size = kernel.kernel, _features(points_of(kernel)), np.abs(coef)
+    weights = coef[support].astype(fine)
+    scores = np.concatenate([values @ weights for values in _fine_values(kernel, support)])
+    if isinstance(function, Poly):
+        length = np.sqrt(_poly(function, _norms(points_of(kernel), fine)))
+        roundings = 1.1 * function.degree * (width + 8) + len(support) + 4
+        errors = length * (length @ size) * roundings
+    elif isinstance(function, Precomputed):
+        errors = np.full(kernel.n, kernel.largest * size.sum() * (len(support) + 4), dtype=fine)
+    else:
+        errors = np.full(kernel.n, size.sum() * (len(support) + width + 16), dtype=fine)
+    bounded = Bounded(scores, errors * unit_of(fine) * 1.01)
+    return _with_ridge(bounded, bounded.dot(coef), kernel.ridge, coef)
+
+
+def _with_ridge(scores: Bounded, squared: Bounded, ridge: float, coef: Vector, spread: Any = 0.0) -> Expansion:
+    """Return the expansion of k + ridge delta_ij from that of k; with a ridge w = 0 is no model's."""
+    if not ridge:
+        return Expansion(scores, squared, spread)
+    fine = Bounded.exact(coef.astype(np.longdouble))
+    return Expansion(scores + Bounded.exact(coef) * ridge, squared + fine.dot(fine) * ridge)
+
+
+def _plus_product(plain: Expansion, z: Vector, coef: Vector) -> Expansion:
+    """Return the expansion of k + z z' from that of k."""
+    along = Bounded.exact(z.astype(np.longdouble)).dot(coef)
+    scores = plain.scores + Bounded.exact(z.astype(np.longdouble)) * along
+    spread = plain.spread + float(np.abs(z) @ np.abs(coef)) if plain.spread else plain.spread
+    return Expansion(scores, plain.squared + along * along, spread, plain=plain)
+
+
+def _fine_values(kernel: KernelOracle, support: Any) -> Iterator[Any]:
+    """Yield K[part, support] in longdouble for consecutive parts of the points; no ridge."""
+    points, function, fine = points_of(kernel), kernel.kernel, np.longdouble
+    if isinstance(function, Precomputed):
+        for part in _parts(kernel.n, len(support)):
+            yield _dense(points[part][:, support]).astype(fine)
+        return
+    vectors = _dense(points[support]).astype(fine)
+    for part in _parts(kernel.n, len(support)):
+        rows = _dense(points[part]).astype(fine)
+        values = np.zeros((len(rows), len(support)), dtype=fine)
+        for f in range(vectors.shape[1]):
+            if isinstance(function, RBF):
+                values += (rows[:, f, None] - vectors[None, :, f]) ** 2
+            else:
+                values += rows[:, f, None] * vectors[None, :, f]
+        yield np.exp(-fine(function.gamma) * values) if isinstance(function, RBF) else _poly(function, values)
+
+
+def _poly(function: Any, products: Any) -> Any:
+    base = np.longdouble(function.gamma) * products + np.longdouble(function.coef0)
+    value = base
+    for _ in range(function.degree - 1):
+        value = value * base
+    return value
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """w = sum_j coef_j x_j of a linear kernel in longdouble.
+
+    value : (d,)
+    error : bound of the length of what rounding did to it
+    spread : sum_j |coef_j| |x_j - c| about the mean c of the support
+    width : features that a point may have
+    """
+
+    value: Any
+    error: Any
+    spread: Any
+    width: int
+
+    @classmethod
+    def of(cls, kernel: KernelOracle, coef: Vector, support: Any) -> _Weights:
+        """Sum dense points about c; sparse ones, which that would fill, as they are."""
+        points, fine = points_of(kernel), np.longdouble
+        dense, width, unit = isinstance(points, np.ndarray), _features(points), unit_of(fine)
+        some = support[:_CENTRE]
+        centre = np.asarray(points[some].astype(fine).sum(axis=0)).reshape(-1) / max(1, len(some))
+        w, size, spread = np.zeros(points.shape[1], dtype=fine), fine(0.0), fine(0.0)
+        for part in _parts(len(support), width):
+            weights, rows = coef[support[part]].astype(fine), points[support[part]].astype(fine)
+            if dense:
+                rows -= centre
+                w += np.einsum("ij,i->j", rows, weights)
+                apart = lengths = _squares(rows)
+            else:
+                w += rows.T @ weights
+                lengths = _squares(rows)
+                apart = np.maximum(0.0, lengths - 2.0 * (rows @ centre) + centre @ centre)
+            size += np.abs(weights) @ np.sqrt(lengths)
+            spread += np.abs(weights) @ np.sqrt(apart)
+        error = (len(support) + width + 4) * unit * size + underflow_of(fine)
+        if dense:
+            total = _exact_sum(coef[support])
+            w += total * centre
+            error += 4.0 * unit * abs(total) * np.sqrt(centre @ centre)
+        return cls(w, error + 4.0 * unit * np.sqrt(w @ w), spread, width)
+
+    def expansion(self, kernel: KernelOracle, coef: Vector, dtype: np.dtype[Any]) -> Expansion:
+        """Return f(x_i) = <x_i, w> in ``dtype``, and |w|^2."""
+        w, scores = self.value.astype(dtype), np.empty(kernel.n, dtype=dtype)
+        for part in _parts(kernel.n, self.width):
+            rows = points_of(kernel)[part].astype(dtype, copy=False)
+            scores[part] = np.einsum("ij,j->i", rows, w) if isinstance(rows, np.ndarray) else rows @ w
+        length = np.sqrt(self.value @ self.value)
+        roundings, least = (self.width + 6) * unit_of(dtype), self.width * underflow_of(dtype)
+        reach = np.sqrt(_norms(points_of(kernel), dtype) * (1.0 + roundings) + least)
+        # w itself is rounded to ``dtype``, and loses more where that is below the normal numbers
+        errors = reach * dtype.type(roundings * length + self.error + least) * 1.01 + least
+        size = Bounded(length, self.error + self.width * unit_of(np.longdouble) * length)
+        return _with_ridge(Bounded(scores, errors), size * size, kernel.ridge, coef, self.spread)
+
+
+def _parts(length: int, width: int) -> Iterator[slice]:
+    """Cut rows of ``width`` numbers into parts of a piece of longdouble numbers."""
+    step = max(1, _PIECE // max(1, width))
+    for start in range(0, length, step):
+        yield slice(start, start + step)
+
+
+def _exact_sum(values: Vector) -> Any:
+    """Return the sum in longdouble, correct to its precision however much cancels."""
+    high = math.fsum(values)
+    return np.longdouble(high) + np.longdouble(math.fsum([*values.tolist(), -high]))
+
+
+def _features(points: Any) -> int:
+    """Return the number of features that a point may have: of sparse points the most that any has."""
+    if isinstance(points, np.ndarray):
+        return int(points.shape[1])
+    return int(np.diff(points.indptr).max(initial=0))
+
+
+def _dense(points: Any) -> Any:
+    return points if isinstance(points, np.ndarray) else points.toarray()
+
+
+def _norms(points: Any, dtype: np.dtype[Any]) -> Any:
+    """Return |x_i|^2 in ``dtype``, (n,)."""
+    return np.concatenate([_squares(points[part].astype(dtype)) for part in _parts(points.shape[0], _features(points))])
+
+
+def _squares(rows: Any) -> Any:
+    if isinstance(rows, np.ndarray):
+        return np.einsum("ij,ij->i", rows, rows)
+    return np.asarray(rows.power(2).sum(axis=1)).reshape(-1)

@@ -1,0 +1,91 @@
+"""Certificates on data far from the origin: a time stamp among the columns, and offsets of 1e8, through real solvers."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from harness import CSVC, L2SVC, Budget, HardMargin, KernelOracle, Linear, ReducedHull, drive, get_solver
+from harness.measure.core_set import core_set_certificate
+from tests.problems.exact_certificates import falsehoods, scores_and_square
+
+SECONDS = 3.0  # fw does not end by itself on the time stamps
+
+
+def separable(far):
+    """Return 40 points of two classes with x near +-1, and a column that says nothing: a time stamp, or noise at 1e8."""
+    rng = np.random.default_rng(1)
+    y = np.where(np.arange(40) % 2, 1.0, -1.0)
+    x = y + 0.2 * rng.uniform(-1.0, 1.0, size=40)
+    if far == "time stamp":
+        return np.column_stack([1.7e9 + rng.integers(0, 3_000_000, 40), x]), y
+    return np.column_stack([x, rng.normal(size=40)]) + 1e8, y
+
+
+@pytest.mark.parametrize("far", ["time stamp", "1e8"])
+@pytest.mark.parametrize(
+    ("name", "formulation"),
+    [("fw-newton", L2SVC), *((name, each) for name in ("fw", "qp") for each in (HardMargin, L2SVC, ReducedHull))],
+    ids=lambda each: each if isinstance(each, str) else each.name,
+)
+def test_what_a_solver_ends_with_is_not_called_optimal_unless_it_is(name, formulation, far):
+    x, y = separable(far)
+    problem = formulation.build(KernelOracle(Linear(), x), y, {"C": 1.0})
+    solver = get_solver(name).with_target_gap(1e-3)
+    outcome = drive(solver, problem, np.random.default_rng(0), Budget(seconds=SECONDS))
+    coef, intercept = problem.checked(outcome.dual_coef, outcome.intercept)
+    found = problem.certify(coef, intercept)
+    assert falsehoods(problem, coef, intercept, found) == []
+    assert found.undecidable == ""
+    accuracy = np.mean((problem.scores_new(coef, intercept, x) >= 0) == (y > 0))
+    if accuracy < 0.9:
+        assert found.relative_gap > 0.3, "the hulls are at least 1.62 apart and w does not separate them"
+        assert not found.meets(0.3)
+    if found.meets(1e-3):
+        assert accuracy == 1.0
+    if formulation is HardMargin:
+        assert found.margin_upper >= 1.62, "no model is shorter than the hulls are apart"
+
+
+@pytest.mark.parametrize("far", ["time stamp", "1e8"])
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_feasible_models_of_separable_points_have_their_exact_gap(far, share):
+    x, y = separable(far)
+    problem = HardMargin.build(KernelOracle(Linear(), x), y)
+    even, first = y / 20.0, np.zeros(40)
+    first[:2] = y[:2]
+    coef = share * even + (1.0 - share) * first
+    found = problem.certify(coef, 0.0)
+    assert falsehoods(problem, coef, 0.0, found) == []
+    assert found.relative_gap > 0.01, "it was 0 where |w|^2 <= 1e-15 k(x, x)"
+    assert found.gap_rounding < 1e-3 * found.relative_gap
+
+
+def test_with_a_ridge_w_is_never_zero():
+    x, y = separable("time stamp")
+    problem = L2SVC.build(KernelOracle(Linear(), x), y, {"chi": 10.0})
+    found = problem.certify(y / 20.0, 0.0)
+    assert found.margin_upper >= np.sqrt(0.1 * 40 / 400)
+    assert found.relative_gap > 0.5
+
+
+def test_an_intercept_that_cancels_an_offset_is_no_trouble():
+    x, y = separable("1e8")
+    problem = CSVC.build(KernelOracle(Linear(), x), y, {"C": 1.0})
+    centred = CSVC.build(KernelOracle(Linear(), x - x.mean(axis=0)), y, {"C": 1.0})
+    best = get_solver("qp").solve(centred)
+    scores, _ = scores_and_square(problem, best.dual_coef, Fraction)
+    intercept = best.intercept + float(centred.kernel.expand(best.dual_coef)[0] - scores[0])
+    found = problem.certify(best.dual_coef, intercept)
+    assert falsehoods(problem, best.dual_coef, intercept, found) == []
+    assert found.gap_rounding < 1e-9
+    assert found.relative_gap < 1e-5
+
+
+def test_the_core_set_of_points_far_away_is_not_said_to_touch():
+    x, y = separable("1e8")
+    problem = HardMargin.build(KernelOracle(Linear(), x), y)
+    coef = np.zeros(40)
+    coef[:2] = y[:2]
+    found = core_set_certificate(problem, coef, "qp")
+    assert found.ratio is None or found.ratio < 1.0, "two points are no core set of these forty"
