@@ -125,7 +125,8 @@ def test_intersecting_hulls_end_at_w_zero(formulation, values):
     found = certified(problem, solution)
     assert solution.info["status"] == "hulls intersect"
     assert found.dual == pytest.approx(0.0, abs=1e-20)
-    assert found.relative_gap == 0.0
+    assert found.touching
+    assert found.meets(1e-20)
 
 
 def test_near_hulls_are_told_from_intersecting_ones():
@@ -181,7 +182,11 @@ def test_two_points_and_duplicates(formulation):
     assert abs(certified(pair, QP().solve(pair)).relative_gap) < 1e-9
     x, y = np.repeat([[0.0, 1.0], [2.0, 0.0], [1.0, 1.0]], 4, axis=0), np.tile([1.0, -1.0], 6)
     doubled = build(formulation, x, y, C=3.0)
-    assert abs(certified(doubled, QP().solve(doubled)).relative_gap) < 1e-9
+    found = certified(doubled, QP().solve(doubled))
+    if issubclass(formulation, HardMargin) and formulation is not L2SVC:
+        assert "not decidable" in found.undecidable, "all points are in both hulls, which an RBF kernel's rounding hides"
+    else:
+        assert abs(found.relative_gap) < 1e-9
 
 
 @pytest.mark.parametrize("formulation", [CSVC, CSVCNoBias, L2SVC])

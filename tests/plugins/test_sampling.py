@@ -155,7 +155,8 @@ def test_the_bound_of_the_paper_is_k_times_the_dimension_plus_one():
         assert last.info["delta"] == delta
         assert last.info["r"] >= 6 * delta**2
         assert last.info["solved_at_once"] == (last.info["r"] >= 80)
-        assert found.relative_gap <= 1e-6 + 1e-12
+        # the reduced hulls of the second degree meet: |w| is next to nothing, and no direction to certify
+        assert found.relative_gap <= 1e-6 + 1e-12 or 0.0 <= found.margin_upper < 1e-6
 
 
 def test_a_sample_size_of_all_points_is_solved_once():
