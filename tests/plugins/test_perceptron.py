@@ -98,7 +98,9 @@ def assert_follows_its_twin(solver, K, y, seed=0):
 def test_the_budget_perceptron_takes_the_printed_steps(block, dtype, own):
     K, y = integers(1, 150)
     found = assert_follows_its_twin(BudgetPerceptron(epochs=3, block=block, dtype=dtype, **own), K, y)
-    assert max(np.count_nonzero(iterate.dual_coef) for iterate in found) == min(own.get("N", 500), found[-1].working_set)
+    assert max(np.count_nonzero(iterate.dual_coef) for iterate in found) == min(
+        own.get("N", 500), found[-1].working_set
+    )
 
 
 @pytest.mark.parametrize("block", [1, 7, 256])
