@@ -97,10 +97,10 @@ class Admissions(Solver):
 class Ladder(Solver):
     """``oracle`` from scratch to epsilon = 10^-1 and on down to ``least``, one accuracy after another, with empty caches.
 
-    info: ``levels``, for each accuracy reached a dict of ``epsilon``, ``iterations``, ``core_set``, ``evaluations``
-    (kernel values) and ``seconds`` (CPU); of what was going on at the end ``last_epsilon`` (epsilon_+; absent where the
-    solver does not say), ``last_iterations`` and ``last_seconds``; ``delta`` of Kumar & Yildirim, (19); ``ended``, why a
-    level was not reached, where that was not the time.
+    info: ``levels``, for each accuracy reached a dict of ``epsilon``, ``iterations``, ``core_set`` (points with a
+    coefficient), ``evaluations`` (kernel values) and ``seconds`` (CPU); of what was going on at the end ``last_epsilon``
+    (epsilon_+; absent where the solver does not say), ``last_iterations`` and ``last_seconds``; ``delta`` of Kumar &
+    Yildirim, (19); ``ended``, why a level was not reached, where that was not the time.
     """
 
     name = "ladder"

@@ -29,14 +29,20 @@ class Counter:
     evaluations_at_least: bool = False
 
     def __setattr__(self, name: str, value: Any) -> None:
-        least = self.__dict__.get(name, 0)
-        try:
-            falls = index(value) < least
-        except TypeError:
-            falls = True
-        if falls:
+        counts = self.__dict__  # written to straight: a cache hit is counted in a fraction of a microsecond
+        least = counts.get(name, 0)
+        if not (type(value) is int or _is_whole(value)) or value < least:
             raise ValueError(
                 f"the kernel's counter was told {name} = {value!r} after {least!r}; its counts are whole numbers that "
                 "only grow: add what was computed."
             )
-        object.__setattr__(self, name, value)
+        counts[name] = value
+
+
+def _is_whole(value: Any) -> bool:
+    """Return whether ``value`` is an integer of some other kind than Python's own."""
+    try:
+        index(value)
+    except TypeError:
+        return False
+    return True

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from harness import RBF, KernelOracle, Linear, Poly, UsageError
-from harness.kernels.oracle import uncounted
+from harness.kernels.counter import Counter
+from harness.kernels.oracle import points_of, uncounted
+from harness.kernels.plus_product import PlusProduct
 
 N = 20
 
@@ -109,6 +111,69 @@ def test_uncounted_restores_after_an_error(oracle) -> None:
     with pytest.raises(IndexError), uncounted(oracle):
         oracle.rows([2, oracle.row(3).size])
     assert spent(oracle) == (0, 0)
+
+
+def test_uncounted_work_within_uncounted_work_restores_what_was_before_each(oracle) -> None:
+    oracle.row(1)
+    with uncounted(oracle):
+        oracle.row(2)
+        with pytest.raises(IndexError), uncounted(oracle):
+            oracle.row(oracle.row(3).size)
+        assert spent(oracle) == (N, 0)
+        oracle.row(2)
+        oracle.row(3)
+        assert spent(oracle) == (2 * N, 1)
+    assert spent(oracle) == (N, 0)
+
+
+def test_what_is_made_in_uncounted_work_stays_uncounted_and_what_was_made_before_does_not(oracle) -> None:
+    before = [oracle.restrict([1, 2]), oracle.with_ridge(1.0)]
+    with uncounted(oracle):
+        made = [oracle.restrict([1, 2]), oracle.astype(np.float32), oracle.with_ridge(1.0)]
+        for view in made:
+            view.row(0)
+        for view in before:
+            view.row(0)
+    assert spent(oracle) == (2 + N, 0)
+    for view in made:
+        view.row(1)
+        assert view.points.shape[1] == 3
+    assert spent(oracle) == (2 + N, 0)
+    assert not oracle.counter.evaluations_at_least
+
+
+def test_uncounted_work_on_a_kernel_plus_a_product_reaches_the_kernel_inside(oracle) -> None:
+    tube = PlusProduct(oracle, np.ones(N))
+    coef = np.ones(N)
+    with uncounted(tube):
+        tube.expand(coef), tube.expand_new(coef, points_of(oracle)), tube.diagonal(), tube.row(0), tube.plain.row(0)
+        tube.restrict([1, 2]).plain.row(0)
+    assert oracle.counter == Counter()
+    tube.plain.row(0)
+    tube.row(0)
+    assert spent(oracle) == (2 * N, 0)
+
+
+def test_what_the_host_reads_of_the_cache_does_not_change_which_row_goes_first() -> None:
+    oracle = tiny_cache(2)
+    kept = oracle.row(0)
+    oracle.row(1)
+    with uncounted(oracle):
+        assert oracle.row(0) is kept
+        oracle.row(2)
+    oracle.row(3)  # 0 goes: the host's look at it was none of the solver's
+    hits = oracle.counter.cache_hits
+    oracle.row(1)
+    assert oracle.counter.cache_hits == hits + 1
+    before = oracle.counter.evaluations
+    oracle.row(0)
+    assert oracle.counter.evaluations == before + oracle.n
+
+
+def test_counts_of_numpy_s_integers_are_counts(oracle) -> None:
+    oracle.counter.cache_hits += np.int64(3)
+    oracle.counter.evaluations += np.count_nonzero(np.ones(4))
+    assert spent(oracle) == (4, 3)
 
 
 def test_the_cache_holds_what_its_megabytes_say() -> None:

@@ -1,0 +1,259 @@
+"""No kernel value is free: what a solver can take by public names is counted, or its count says 'at least'."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import harness
+from harness import (
+    CSVC,
+    L2SVC,
+    RBF,
+    HardMargin,
+    Iterate,
+    KernelOracle,
+    Linear,
+    OneClass,
+    Poly,
+    PolytopeDistance,
+    Precomputed,
+    RampSVC,
+    ReducedHull,
+    Solver,
+    TracePlan,
+    TubeSVR,
+    drive,
+    to_c_svc,
+)
+from harness.kernels.counter import Counter
+from harness.kernels.plus_product import PlusProduct
+from harness.registry import load_registry
+from harness.run.session import compare
+from harness.run.study import Study
+from harness.testing.running import recorded_work
+from tests.plugins.points import overlapping
+
+SOLVERS = Path(__file__).with_name("kernel_solvers.py")
+GAUSSIAN = RBF(gamma=0.5)
+N = 40
+
+
+def oracle_of(kernel=GAUSSIAN, x=None):
+    x = overlapping(0, N)[0] if x is None else x
+    return KernelOracle(kernel, kernel.block(x, x) if isinstance(kernel, Precomputed) else x)
+
+
+def problem_of(formulation, **values):
+    x, y = overlapping(0, N)
+    return formulation.build(KernelOracle(RBF(gamma=0.5), x), y, values)
+
+
+# -- values computed from the points ------------------------------------------------------------------
+
+
+VIEWS = {
+    "itself": lambda kernel: kernel,
+    "restricted": lambda kernel: kernel.restrict([1, 3, 5]),
+    "float32": lambda kernel: kernel.astype(np.float32),
+    "cache": lambda kernel: kernel.with_cache(1.0),
+    "ridge": lambda kernel: kernel.with_ridge(0.5),
+    "threads": lambda kernel: kernel.with_threads(2),
+    "tube": lambda kernel: PlusProduct(kernel, np.ones(kernel.n)),
+    "part of a tube": lambda kernel: PlusProduct(kernel, np.ones(kernel.n)).restrict([0, 2]).astype(np.float32),
+    "inside a tube": lambda kernel: PlusProduct(kernel, np.ones(kernel.n)).plain,
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.5), Poly(degree=2)])
+def test_who_takes_the_points_is_counted_at_least(kernel, view):
+    oracle = oracle_of(kernel)
+    seen = VIEWS[view](oracle)
+    assert not oracle.counter.evaluations_at_least
+    kernel.block(seen.points, seen.points)
+    assert oracle.counter.evaluations == 0
+    assert oracle.counter.evaluations_at_least
+    assert seen.counter is oracle.counter
+
+
+def test_the_points_of_a_precomputed_kernel_are_its_values():
+    oracle = KernelOracle(Precomputed(), np.eye(5))
+    assert oracle.points[2, 2] == 1.0
+    assert oracle.counter.evaluations_at_least
+
+
+def test_the_engine_s_values_are_no_less_behind_the_counter():
+    for kernel in (RBF(), Linear()):
+        oracle = oracle_of(kernel)
+        oracle.engine.block(np.array([0]))
+        assert oracle.counter.evaluations_at_least
+
+
+def test_the_points_of_a_linear_kernel_are_for_who_keeps_w_itself():
+    oracle = oracle_of(Linear())
+    assert oracle.points.shape == (N, 2)
+    assert not oracle.counter.evaluations_at_least
+    assert PlusProduct(oracle, np.ones(N)).points.shape == (N, 2)  # of the tube's kernel, which is not linear
+    assert oracle.counter.evaluations_at_least
+
+
+def test_what_there_is_to_know_of_the_points_can_be_asked_without_them(tmp_path):
+    np.save(tmp_path / "x.npy", overlapping(0, N)[0])
+    oracle = oracle_of(x=np.load(tmp_path / "x.npy", mmap_mode="r"))
+    for each in (oracle, PlusProduct(oracle, np.ones(N))):
+        assert (each.n_features, each.is_mapped, each.restrict([1, 2]).is_mapped) == (2, True, False)
+        assert each.largest > 0.0
+    assert oracle_of().is_mapped is False
+    assert KernelOracle(Precomputed(), np.eye(5)).restrict([0, 1]).n_features == 2
+    assert not oracle.counter.evaluations_at_least
+
+
+def test_nothing_that_serves_a_solver_or_the_host_counts_as_taking_the_points():
+    for kernel in (RBF(gamma=0.5), Linear()):
+        oracle = oracle_of(kernel)
+        x, y = oracle_of().points, overlapping(0, N)[1]
+        oracle.expand(y), oracle.expand_new(y, x), oracle.diagonal(), oracle.row(0), oracle.columns(), oracle.features()
+        problem = CSVC.build(oracle, y)
+        outcome = drive(harness.get_solver("smo"), problem, np.random.default_rng(0), plan=TracePlan())
+        problem.certify(outcome.dual_coef, outcome.intercept)
+        assert not oracle.counter.evaluations_at_least
+
+
+# -- the host's own methods in a solver's hands --------------------------------------------------------
+
+
+ASKED = {
+    "certify": lambda problem, coef: problem.certify(coef, 0.0),
+    "certificate": lambda problem, coef: problem.certificate(coef, 0.0, np.ones(problem.n)),
+    "scores_new": lambda problem, coef: problem.scores_new(coef, 0.0, np.ones((7, 2))),
+    "largest_diagonal": lambda problem, coef: problem.largest_diagonal(),
+}
+FORMULATIONS = {
+    CSVC: {},
+    L2SVC: {},
+    HardMargin: {},
+    ReducedHull: {"D": 0.1},
+    PolytopeDistance: {},
+    OneClass: {"nu": 0.5},
+    RampSVC: {},
+    TubeSVR: {"epsilon": 0.5, "D": 0.2},
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("formulation", FORMULATIONS)
+def test_what_a_method_of_the_problem_computes_is_counted(formulation, asked):
+    problem = problem_of(formulation, **FORMULATIONS[formulation])
+    coef = 0.5 * problem.targets if formulation is RampSVC else problem.dual_form().coef(problem.dual_form().start)
+    coef = coef if coef.any() else 0.5 * problem.targets
+    with recorded_work() as work:
+        ASKED[asked](problem, coef)
+    assert problem.kernel.counter.evaluations == work.values
+    assert work.values > 0 or asked == "certificate"
+
+
+def test_the_tube_and_the_conversion_are_counted_too():
+    tube = problem_of(TubeSVR, epsilon=5.0, D=0.2)
+    coef = np.zeros(N)
+    coef[:2] = 0.1, -0.1
+    tube.tube(coef, 0.0)
+    assert tube.kernel.counter.evaluations == 2 * N
+    hull = problem_of(ReducedHull, D=0.5)
+    coef = harness.get_solver("smo").solve(hull).dual_coef
+    before = hull.kernel.counter.evaluations
+    with contextlib.suppress(harness.UsageError):  # of hulls that meet, which the scores say
+        to_c_svc(hull, coef)
+    assert hull.kernel.counter.evaluations == before + N * np.count_nonzero(coef)
+
+
+class Pausing(Solver):
+    """Yields one model twice, so that the host certifies it in between; then asks for what the host has computed."""
+
+    name = "pausing"
+    solves = (HardMargin,)
+
+    def iterates(self, problem, rng):
+        coef = problem.dual_form().coef(problem.dual_form().start)
+        problem.kernel.row(3)
+        spent = [problem.kernel.counter.evaluations]
+        for _ in range(2):
+            yield Iterate(coef)
+            spent.append(problem.kernel.counter.evaluations)
+        problem.kernel.diagonal()
+        for i in np.flatnonzero(coef):
+            problem.kernel.row(i)
+        problem.largest_diagonal()
+        spent.append(problem.kernel.counter.evaluations)
+        yield Iterate(coef, done=True, info={"spent": spent, "support": int(np.count_nonzero(coef))})
+
+
+def test_the_host_s_certificates_in_mid_run_are_neither_counted_nor_a_gift():
+    problem = problem_of(HardMargin)
+    outcome = drive(
+        Pausing(), problem, np.random.default_rng(0), plan=TracePlan(first_seconds=1e-12, first_evaluations=1)
+    )
+    assert outcome.trace
+    assert all(point.margin_upper is not None for point in outcome.trace)
+    support = outcome.info["support"]
+    assert outcome.info["spent"] == [N, N, N, N + N + support * N]  # the diagonal once, every row that it had not had
+    assert problem.kernel.counter == Counter(evaluations=outcome.info["spent"][-1], cache_hits=0)
+
+
+def test_values_that_a_callback_has_seen_are_counted_whatever_it_raises():
+    oracle, out = oracle_of(), np.zeros((1, N))
+
+    def after(start, stop):
+        raise KeyError("seen enough")
+
+    with pytest.raises(KeyError):
+        oracle.fill(np.array([3]), out, after=after)
+    assert out.any()
+    assert oracle.counter.evaluations == N
+
+
+# -- the counter itself --------------------------------------------------------------------------------
+
+
+def test_no_public_name_leads_to_uncounted_work():
+    oracle = oracle_of()
+    names = [*dir(oracle), *dir(PlusProduct(oracle, np.ones(N))), *dir(problem_of(CSVC)), *dir(harness)]
+    assert not [name for name in names if "uncounted" in name and not name.startswith("_")]
+    with pytest.raises(AttributeError):
+        oracle.counter = Counter()
+
+
+@pytest.mark.parametrize("value", [0, -(10**30), N - 1, "free", None, 0.5, float("nan")])
+def test_a_count_is_not_lowered(value):
+    oracle = oracle_of()
+    oracle.row(1)
+    with pytest.raises(ValueError, match=r"counter was told evaluations = .* after 40; its counts are whole numbers"):
+        oracle.counter.evaluations = value
+    assert oracle.counter.evaluations == N
+    oracle.counter.evaluations_at_least = True
+    with pytest.raises(ValueError, match="only grow"):
+        oracle.counter.evaluations_at_least = False
+
+
+# -- in a run ------------------------------------------------------------------------------------------
+
+
+def test_the_records_of_such_solvers(tmp_path):
+    registry = load_registry([SOLVERS])
+    study = Study(
+        registry.select_solvers("certifies[times=5],lowers,small-core"),
+        registry.select_datasets("checkerboard[n=100,n_test=50]"),
+        store=tmp_path / "s.sqlite",
+        plugin_paths=[str(SOLVERS)],
+    )
+    certifies, lowers, small = sorted(compare(study, registry), key=lambda record: record["solver"])
+    assert certifies["status"] == "ok"
+    assert certifies["kernel_evaluations"] == 5 * 100 * certifies["support_vectors"] > 0
+    assert lowers["status"] == "error"
+    assert "only grow" in lowers["reason"]
+    assert small["core_set_size"] == small["support_vectors"] > 3
+    assert small["working_set_size"] == 3
+    assert certifies["working_set_size"] is None
