@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from harness.problems.svr import EpsSVR as EpsSVR
     from harness.problems.tube_svr import TubeSVR as TubeSVR
     from harness.registry import get_solver as get_solver
+    from harness.solver import DEFAULT_RELATIVE_GAP as DEFAULT_RELATIVE_GAP
     from harness.solver import Iterate as Iterate
     from harness.solver import Solution as Solution
     from harness.solver import Solver as Solver
@@ -75,7 +76,7 @@ _HOME = {
     "harness.problems.svr": ("EpsSVR",),
     "harness.problems.tube_svr": ("TubeSVR",),
     "harness.registry": ("get_solver",),
-    "harness.solver": ("Iterate", "Solution", "Solver"),
+    "harness.solver": ("DEFAULT_RELATIVE_GAP", "Iterate", "Solution", "Solver"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
