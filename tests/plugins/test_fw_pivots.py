@@ -170,8 +170,8 @@ def test_a_kernel_of_too_many_dimensions_ends_with_the_evidence(many, monkeypatc
     assert outcome.iterations <= 3  # not as many rounds as it takes to find out
     assert outcome.info["status"] == "stalled"
     assert outcome.info["pivots"] == 30
-    assert "30 pivots leave a residual of" in outcome.info["evidence"]
-    assert "take fw-fully-corrective" in outcome.info["evidence"]
+    assert "30 pivots leave a residual of" in outcome.info["stopped"]
+    assert "take fw-fully-corrective" in outcome.info["stopped"]
 
 
 def test_the_memory_for_coordinates_bounds_the_pivots():
