@@ -2,7 +2,7 @@
 
 The optimum of a hull formulation is a length |w| of any size, so that no violation tells how good a model is: what
 stops there is the relative gap, known from the gradient at no kernel evaluation. tau only says when to look: as a
-violation of v leaves a gap of 4 v / |w|^2 at most, and about v / |w|^2 as a rule, it is ``gap`` |w|^2 at first and
+violation of v leaves a gap of 4 v / |w|^2 at most, and about v / |w|^2 as a rule, it goes down to ``gap`` |w|^2 and
 halves from there.
 """
 
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
-_TIGHTEN = 0.1  # of tau, when the gap asks for more and the form has a scale
-_HALVE = 0.5  # the same where it has none
+_TIGHTEN = 0.1  # of tau, at least, and where the form has a scale, when the gap asks for more
+_HALVE = 0.5  # the same at most
 _START = 0.95  # of the gap: a start that is that good stays so when its scores are computed otherwise
+_FIRST = 1e-2  # of |w|^2: the first tau at least
 _ABOVE = 1.01  # times the violation of such a start
 
 
@@ -46,7 +47,7 @@ class Goal:
         if found.relative_gap is not None and found.relative_gap <= _START * self.gap:
             self.tau = _ABOVE * self.form.violation(self.form.ends(a, self.form.gradient(scores)))
         elif found.dual:
-            self.tau = 2.0 * self.gap * found.dual
+            self.tau = 2.0 * max(self.gap, _FIRST) * found.dual
 
     def reached(self, coef: Vector, intercept: float, scores: Vector, share: float = 1.0) -> bool:
         """Whether a model whose violation is tau at most is good enough; if it is not, tighten tau.
@@ -58,10 +59,9 @@ class Goal:
         found = self.problem.certificate(coef, intercept, scores)
         if found.relative_gap is None or found.relative_gap <= share * self.gap:
             return True
-        if self.form.relative and found.dual:
-            self.tau = min(_HALVE * self.tau, 2.0 * self.gap * found.dual)
-        else:
-            self.tau *= _TIGHTEN
+        wanted = 2.0 * self.gap * found.dual if self.form.relative and found.dual else 0.0
+        # not by more at once: hulls that meet are found to by looking, long before such a tau
+        self.tau = max(_TIGHTEN * self.tau, min(_HALVE * self.tau, wanted))
         return False
 
 

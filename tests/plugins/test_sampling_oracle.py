@@ -171,7 +171,7 @@ def test_a_failing_oracle_ends_the_run_with_its_round_and_name(fault, good, run,
     assert SAID[fault] in said
     last = seen[-1]
     assert last.info["status"] == "oracle failed"
-    assert last.info["stopped"] == said
+    assert last.info["stopped"] == f"oracle failed: {said}"
     assert not last.done
     problem.checked(last.dual_coef, last.intercept)  # the model before the failure
 
