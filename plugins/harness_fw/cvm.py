@@ -19,8 +19,8 @@ times the ball if and only if
     epsilon_+ = 1 - min <w, z> / |w|^2  <=  ((1 + epsilon)^2 - 1) radius^2 / (2 |w|^2)
 
 The right side may be large where the classes lie close together, |w|^2 << eta: a tight ball is then a loose margin.
-So it stops at epsilon_+ <= gap / 2, which certifies a relative duality gap of ``gap``, unless ``epsilon`` is given. For one hull against
-the origin the points themselves stand in place of the differences.
+So it stops at epsilon_+ <= gap / 2, which certifies a relative duality gap of ``gap``, unless ``epsilon`` is given. For
+one hull against the origin the points themselves stand in place of the differences.
 
 Differs further: where a sample holds nothing that lies outside, all points are searched before it stops, and later
 samples are of what that search found outside; ``verify=false`` leaves this out, and with it every step that takes
@@ -61,7 +61,10 @@ class CoreVectorMachine(Solver):
 
     gap: float = parameter(DEFAULT_RELATIVE_GAP, "relative duality gap at which to stop", gt=0)
     epsilon: float | None = parameter(
-        None, "in place of gap: stop when no point lies outside (1 + epsilon) times the ball; the paper: 1e-6", gt=0, lt=1
+        None,
+        "in place of gap: stop when no point lies outside (1 + epsilon) times the ball; the paper: 1e-6",
+        gt=0,
+        lt=1,
     )
     sample: int = parameter(59, "random points of each class among which the farthest is sought; 0: all points", ge=0)
     verify: bool = parameter(
@@ -131,7 +134,9 @@ class _Ball:
                 status = "max_iterations"
             info = self._info()
             if status and status != "done":
-                found = f"|w| = {info['norm']:.3g} after {self.taken} iterations, epsilon_+ = {info['epsilon_plus']:.2g}"
+                found = (
+                    f"|w| = {info['norm']:.3g} after {self.taken} iterations, epsilon_+ = {info['epsilon_plus']:.2g}"
+                )
                 info.update(status=status, stopped=f"{status}: {found}")
             levels = [0.5 * (low + high) for low, high in self.core.levels()]
             yield Iterate(

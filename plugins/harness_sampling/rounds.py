@@ -261,7 +261,9 @@ class Rounds:
     def _evidence(self, ended: str) -> str:
         rounds, m = self.tally.rounds, self.n
         if ended == "k doubled":
-            first, last = (" and ".join(dict.fromkeys(f"{k:g}" for k in _ks(each))) for each in (self.stated, self.problem))
+            first, last = (
+                " and ".join(dict.fromkeys(f"{k:g}" for k in _ks(each))) for each in (self.stated, self.problem)
+            )
             caps = " and ".join(dict.fromkeys(f"{1.0 / k:g}" for k in _ks(self.problem)))
             return (
                 f"the hulls meet at k = {first}; the model is that of k = {last}, where they are apart: state reduced-hull "

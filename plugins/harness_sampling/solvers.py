@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from harness import CSVC, DEFAULT_RELATIVE_GAP, EpsSVR, HardMargin, Iterate, ReducedHull, Solver, TubeSVR, UsageError, parameter
+from harness import (
+    CSVC,
+    DEFAULT_RELATIVE_GAP,
+    EpsSVR,
+    HardMargin,
+    Iterate,
+    ReducedHull,
+    Solver,
+    TubeSVR,
+    UsageError,
+    parameter,
+)
 from harness_sampling.oracle import configured, refusal
 from harness_sampling.rounds import Plan, Rounds
 from harness_sampling.scoring import mapped_features

@@ -223,7 +223,10 @@ def test_a_sample_of_one_class_is_drawn_again_and_the_missing_class_put_in():
 
 def test_hulls_that_meet_end_the_run_with_w_of_zero():
     x, y = clouds(48, 60, 60, 2, 0.5)
-    for problem, solver in ((hard(x, y), OptMargin(gap=1e-6, r=40)), (reduced(x, y, 0.5, Linear()), OptSoftMargin(gap=1e-6, r=40))):
+    for problem, solver in (
+        (hard(x, y), OptMargin(gap=1e-6, r=40)),
+        (reduced(x, y, 0.5, Linear()), OptSoftMargin(gap=1e-6, r=40)),
+    ):
         last, _ = finished(solver, problem)
         assert not last.done
         assert last.info["status"] == "hulls intersect"

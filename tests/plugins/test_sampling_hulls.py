@@ -167,5 +167,7 @@ def test_evaluations_of_a_tube_are_the_wrappers_and_the_oracles():
 
 
 def test_the_bound_of_a_tube_counts_the_target_as_an_attribute():
-    last, _ = finished(OptSoftMargin(gap=1e-6, delta="bound", oracle="qp"), tube(*wave(60, noise=0.05), 2.5, 1.0, Linear()))
+    last, _ = finished(
+        OptSoftMargin(gap=1e-6, delta="bound", oracle="qp"), tube(*wave(60, noise=0.05), 2.5, 1.0, Linear())
+    )
     assert last.info["delta"] == 2 + 1 + 1  # Theorem 5.1
