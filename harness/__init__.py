@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from harness.run.record import Limits as Limits
     from harness.run.record import Status as Status
     from harness.run.record import StoppedBy as StoppedBy
+    from harness.solver import DEFAULT_RELATIVE_GAP as DEFAULT_RELATIVE_GAP
     from harness.solver import Iterate as Iterate
     from harness.solver import Solution as Solution
     from harness.solver import Solver as Solver
@@ -77,7 +78,7 @@ _HOME = {
     "harness.problems.tube_svr": ("TubeSVR",),
     "harness.registry": ("get_solver",),
     "harness.run.record": ("Limits", "Status", "StoppedBy"),
-    "harness.solver": ("Iterate", "Solution", "Solver"),
+    "harness.solver": ("DEFAULT_RELATIVE_GAP", "Iterate", "Solution", "Solver"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from harness import parameters
-from harness.errors import PluginError
+from harness.errors import PluginError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from harness.problems.problem import Problem
 
     Vector = np.ndarray[Any, np.dtype[Any]]
+
+
+DEFAULT_RELATIVE_GAP = 1e-3  # at which every solver of a hull formulation stops, unless it is told otherwise
 
 
 @dataclass(slots=True)
@@ -35,7 +38,8 @@ class Iterate:
     step : iterations so far as the algorithm's paper counts them; None: the host counts yields
     working_set : number of points this model was optimised over: LASVM's S, the last sample, the active set; None: the
         solver does not say. The support, the core set of a report, is counted by the host.
-    info : the solver's own claims (its epsilon, its delta ...), stored beside the certificate, never instead
+    info : the solver's own claims (its epsilon, its delta ...), stored beside the certificate, never instead; where
+        the last iterate is not ``done``, ``info["stopped"]`` says why in words: the host shows it
     """
 
     dual_coef: Vector | None = None
@@ -49,7 +53,10 @@ class Iterate:
 
 @dataclass(frozen=True)
 class Solution:
-    """What an oracle returns: its last model and what it cost."""
+    """What an oracle returns: its last model and what it cost.
+
+    done : False where the oracle's own stopping rule does not hold; ``info["stopped"]`` then says why
+    """
 
     dual_coef: Vector
     intercept: float
@@ -88,6 +95,15 @@ class Solver(ABC):
         """Return why this solver cannot take ``problem`` (a sentence), or None if it can."""
         return None
 
+    def refusal(self, problem: Problem) -> str | None:
+        """Return why this solver does not take ``problem``: another formulation, or what :meth:`skip` says; else None."""
+        # by name, as the command has it: a formulation that inherits from another one is another one
+        stated = (problem.same_form or type(problem)).name
+        known = [formulation.name for formulation in self.solves]
+        if stated not in known:
+            return f"{self.name} does not solve {stated}; it solves {', '.join(known)}."
+        return self.skip(problem)
+
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with its own stopping parameter set for a relative gap; the default has none to set."""
         return self
@@ -107,9 +123,17 @@ class Solver(ABC):
         start : (n,) feasible coefficients to start from; used by solvers that declare a method ``iterates_from``
 
         Kernel evaluations are counted to the run as a whole and noted as the oracle's.
+
+        Raises
+        ------
+        UsageError : the problem is of a formulation that this solver does not solve, or its :meth:`skip` refuses it.
+        PluginError : it ended without dual coefficients.
         """
         import numpy as np
 
+        refused = self.refusal(problem)
+        if refused is not None:
+            raise UsageError(f"'{self.name}' cannot serve as an oracle: {refused}")
         counter = problem.kernel.counter
         before, steps, last = counter.evaluations, 0, None
         rng = np.random.default_rng(0)

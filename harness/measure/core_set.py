@@ -79,14 +79,12 @@ def core_set_certificate(problem: Problem, dual_coef: Any, oracle: str | Solver)
     coef, _ = problem.checked(dual_coef, 0.0)
     support = np.flatnonzero(coef)
     name, size = oracle.name, len(support)
-    if not isinstance(problem, oracle.solves):
-        return CoreSetCertificate(name, size, reason=f"{name} does not solve {problem.name}")
     if problem.n * size > _VALUES:
         reason = f"{problem.n:,} points x {size:,} in the core set are more kernel values than {_VALUES:,}"
         return CoreSetCertificate(name, size, reason=reason)
     with uncounted(problem.kernel):
         core = problem.restrict(support)
-        refused = oracle.skip(core)
+        refused = oracle.refusal(core)
         if refused is not None:
             return CoreSetCertificate(name, size, reason=refused)
         solution = oracle.with_target_gap(_ACCURACY).solve(core)

@@ -59,7 +59,7 @@ class HardMargin(Problem):
             copies=1,
             groups=2,
             group=(~positive).astype(np.int8),
-            unit=min(1.0, *caps),
+            relative=True,
         )
 
     def feasibility_violation(self, dual_coef: Vector) -> float:

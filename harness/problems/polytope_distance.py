@@ -13,6 +13,7 @@ Source: Ding & Xu, "Random gradient descent tree" (2015), section 2.1; Gilbert, 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,7 +35,7 @@ class PolytopeDistance(Problem):
     constraints = "dual_coef_i >= 0 and sum dual_coef = 1"
 
     def dual_form(self) -> DualForm:
-        return capped_simplex(self.n, 1.0)
+        return replace(capped_simplex(self.n, 1.0), relative=True)
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         return max(float(-dual_coef.min()), abs(float(dual_coef.sum()) - 1.0), 0.0)

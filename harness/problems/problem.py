@@ -64,6 +64,9 @@ class Problem(metaclass=_Sealed):
     task: ClassVar[str] = "classification"
     metrics: ClassVar[tuple[str, ...]] = ()  # test metrics that every run records, besides the accuracy of labels
     parameter_class: ClassVar[type]  # frozen dataclass: the formulation's parameters (C, chi, D ...)
+    # of a problem that no user states: the formulation whose dual form it has, but for bounds. Solvers of that one which
+    # look at nothing but dual_form() solve it
+    same_form: ClassVar[type[Problem] | None] = None
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         self.kernel = kernel

@@ -187,6 +187,7 @@ class RampSubproblem(Problem):
     """
 
     name = "ramp-svc-subproblem"
+    same_form = CSVCNoBias
     parameter_class = RampSVCParameters
     constraints = "0 <= y_i dual_coef_i + beta_i <= C_i and intercept 0"
 

@@ -159,7 +159,7 @@ class TubeSVR(Problem):
             copies=2,
             groups=2,
             group=np.repeat(np.array([0, 1], dtype=np.int8), self.n),
-            unit=min(1.0, *caps),
+            relative=True,
         )
 
     def feasibility_violation(self, dual_coef: Vector) -> float:

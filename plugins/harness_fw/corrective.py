@@ -80,8 +80,8 @@ class FullyCorrective(HullSolver):
             oracle = get_solver(self.oracle)
         except UsageError as error:
             return f"fw-fully-corrective: oracle='{self.oracle}': {error}"
-        if isinstance(problem, oracle.solves):
-            return None
+        if problem.name in [formulation.name for formulation in oracle.solves]:
+            return None  # what else it refuses, as too many points, is a matter of the core set
         return f"fw-fully-corrective: the oracle '{self.oracle}' does not solve {problem.name}; name one that does."
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
@@ -105,7 +105,7 @@ class _Rounds:
         self.rows = MemberRows(problem.kernel, cache_mb)
         self.core = ActiveSet(self.hulls.caps, self.hulls.floor)
         self.coef, self.taken, self.dropped = np.zeros(problem.n), 0, 0
-        self.tolerance = _INNER
+        self.tolerance, self.unsolved = _INNER, ""
         start = self.hulls.start(self.rows.row)
         self._take([points for points, _ in start], np.concatenate([weights for _, weights in start]))
 
@@ -141,7 +141,7 @@ class _Rounds:
                 margin = (1.0 - info["epsilon_plus"]) * info["norm"]
                 info.update(paper_bounds(self.hulls.delta(), margin, self.epsilon))
             if status and status != "done":
-                info.update(status=status, evidence=f"|w| = {info['norm']:.3g} after {self.taken} rounds")
+                info.update(status=status, stopped=f"{status}: {self._evidence(info)}")
             yield Iterate(
                 dual_coef=self.coef,
                 intercept=-self._threshold(),
@@ -155,6 +155,11 @@ class _Rounds:
             self._enter(scores, info["epsilon"])
             self.taken += 1
 
+    def _evidence(self, info: dict[str, Any]) -> str:
+        """Return what is known at an end short of epsilon."""
+        found = f"|w| = {info['norm']:.3g} after {self.taken} rounds, epsilon = {info['epsilon']:.2g}"
+        return f"{found}; the oracle '{self.solver.oracle}': {self.unsolved}" if self.unsolved else found
+
     def _solve(self) -> None:
         """Bring the core set to its optimum."""
         if self.solver.oracle is None:
@@ -164,6 +169,7 @@ class _Rounds:
         oracle = get_solver(self.solver.oracle).with_target_gap(2.0 * self.tolerance)
         start = self.hulls.sign[members] * self.core.weights
         found = oracle.solve(self.problem.restrict(members), start)
+        self.unsolved = "" if found.done else str(found.info.get("stopped", "it ended without being done"))
         self.core.replace(np.maximum(self.hulls.sign[members] * found.dual_coef, 0.0))
 
     def _look(self) -> tuple[dict[str, Any], Vector]:

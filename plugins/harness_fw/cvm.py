@@ -19,8 +19,8 @@ times the ball if and only if
     epsilon_+ = 1 - min <w, z> / |w|^2  <=  ((1 + epsilon)^2 - 1) radius^2 / (2 |w|^2)
 
 The right side may be large where the classes lie close together, |w|^2 << eta: a tight ball is then a loose margin.
-``gap`` asks for epsilon_+ <= gap / 2 instead, which certifies a relative duality gap of ``gap``. For one hull against
-the origin the points themselves stand in place of the differences.
+So it stops at epsilon_+ <= gap / 2, which certifies a relative duality gap of ``gap``, unless ``epsilon`` is given. For
+one hull against the origin the points themselves stand in place of the differences.
 
 Differs further: where a sample holds nothing that lies outside, all points are searched before it stops, and later
 samples are of what that search found outside; ``verify=false`` leaves this out, and with it every step that takes
@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Self, final
 
 import numpy as np
 
-from harness import L2SVC, HardMargin, Iterate, PolytopeDistance, Solver, parameter
+from harness import DEFAULT_RELATIVE_GAP, L2SVC, HardMargin, Iterate, PolytopeDistance, Solver, parameter
 from harness_fw.hull_solver import one_class
 
 if TYPE_CHECKING:
@@ -59,8 +59,13 @@ class CoreVectorMachine(Solver):
     name = "cvm"
     solves = (L2SVC, HardMargin, PolytopeDistance)
 
-    epsilon: float = parameter(1e-6, "stop when no point lies outside (1 + epsilon) times the ball", gt=0, lt=1)
-    gap: float | None = parameter(None, "relative duality gap at which to stop, in place of epsilon", gt=0)
+    gap: float = parameter(DEFAULT_RELATIVE_GAP, "relative duality gap at which to stop", gt=0)
+    epsilon: float | None = parameter(
+        None,
+        "in place of gap: stop when no point lies outside (1 + epsilon) times the ball; the paper: 1e-6",
+        gt=0,
+        lt=1,
+    )
     sample: int = parameter(59, "random points of each class among which the farthest is sought; 0: all points", ge=0)
     verify: bool = parameter(
         True, "search all points before it stops; else one sample without a point outside is enough"
@@ -72,7 +77,7 @@ class CoreVectorMachine(Solver):
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with ``gap`` set: which epsilon that is depends on |w|, and is said in the info."""
-        return self.replaced(gap=min(gap, 1.0))
+        return self.replaced(gap=min(gap, 1.0), epsilon=None)
 
     def skip(self, problem: Problem) -> str | None:
         """Refuse two hulls where the data have one class only."""
@@ -129,7 +134,10 @@ class _Ball:
                 status = "max_iterations"
             info = self._info()
             if status and status != "done":
-                info.update(status=status, evidence=f"|w| = {info['norm']:.3g} after {self.taken} iterations")
+                found = (
+                    f"|w| = {info['norm']:.3g} after {self.taken} iterations, epsilon_+ = {info['epsilon_plus']:.2g}"
+                )
+                info.update(status=status, stopped=f"{status}: {found}")
             levels = [0.5 * (low + high) for low, high in self.core.levels()]
             yield Iterate(
                 dual_coef=self.coef,
@@ -156,12 +164,13 @@ class _Ball:
     def _target(self) -> float:
         """Return the epsilon_+ at which the stopping rule holds for the ball as it is."""
         norm = self.core.squared_norm
-        if self.solver.gap is not None:
+        epsilon = self.solver.epsilon
+        if epsilon is None:
             return self.solver.gap / 2.0
         if norm <= self.hulls.floor:
             return np.inf
         room = max(0.0, self.eta - norm)
-        return max(_LEAST, ((1.0 + self.solver.epsilon) ** 2 - 1.0) * room / (2.0 * norm))
+        return max(_LEAST, ((1.0 + epsilon) ** 2 - 1.0) * room / (2.0 * norm))
 
     def _outside(self) -> tuple[list[Index], str]:
         """Return for each class the points that join the core set, and a status where it is over."""

@@ -291,7 +291,8 @@ class Descent:
         norm = float(self.state.figures[names.NORM])
         length, largest = max(0.0, norm) ** 0.5, float(self.state.diagonal.max()) ** 0.5
         share = f", {length / largest:.1g} of the largest |x|" if largest > 0.0 else ""
-        return f"|w| = {length:.3g}{share}, after {self.taken} iterations: no margin is wider"
+        plus, minus = self.epsilons
+        return f"|w| = {length:.3g}{share}, after {self.taken} iterations: no margin is wider; epsilon = {max(plus, minus):.2g}"
 
     @property
     def info(self) -> dict[str, Any]:

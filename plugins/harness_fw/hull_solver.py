@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from harness import PolytopeDistance, Solver, parameter
+from harness import DEFAULT_RELATIVE_GAP, PolytopeDistance, Solver, parameter
 
 if TYPE_CHECKING:
     from harness import Problem
@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 class HullSolver(Solver):
     """A solver that stops at epsilon = max(epsilon_+, epsilon_-), (10) and (11)."""
 
-    epsilon: float = parameter(1e-3, "relative accuracy of the margin at which it stops", gt=0, lt=1)
+    epsilon: float = parameter(
+        0.5 * DEFAULT_RELATIVE_GAP,
+        "relative accuracy of the margin at which it stops; the relative gap is then at most twice as large",
+        gt=0,
+        lt=1,
+    )
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with epsilon = gap / 2: the relative gap is 1 - (1 - epsilon)^2 <= 2 epsilon."""

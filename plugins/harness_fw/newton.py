@@ -18,8 +18,8 @@ Any other kernel stands for coordinates along a few pivots (pivots.py; O. Chapel
 the primal", Neural Computation 19, 2007, has Newton's method on kernels). The first rounds are on a sixteenth of the
 points, and there are as many pivots as the accuracy reached so far calls for. Where the model has epsilon in coordinates,
 all its kernel values are computed, block by block, and decide; if they say no, pivots are added where coordinates were
-most in error. So memory is some vectors
-of n, the matrix of the pivots and the coordinates of a sample, whatever the size of the core set.
+most in error. So memory is some vectors of n, the matrix of the pivots and the coordinates of a sample, whatever the size
+of the core set. Where no pivots are left to add, w goes on as an expansion of points (newton_exact.py).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from harness_fw.hull_solver import HullSolver
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness import Problem
+    from harness import KernelOracle, Problem
     from harness_fw.pivots import Pivots
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -60,15 +60,17 @@ _SHARPER = 0.01  # of the residual is left when exact scores call for more pivot
 class NewtonFrankWolfe(HullSolver):
     """Fully corrective Frank-Wolfe on w for l2-svc: all violating points at once, Newton's method on w.
 
-    For the linear kernel, and for those whose points nearly lie in a space of some hundred dimensions (rbf with a small
-    gamma or on few features): elsewhere it ends ``stalled``, and its info says what was missing.
+    At its best with the linear kernel, and with those whose points nearly lie in a space of some hundred dimensions (rbf
+    with a small gamma or on few features): elsewhere a round solves a system of as many unknowns as there are violators.
     """
 
     name = "fw-newton"
     solves = (L2SVC,)
 
     cache_mb: float | None = parameter(
-        None, "memory for the coordinates of the points among which pivots are sought, MB; none: the problem's", gt=0
+        None,
+        "memory for the points among which pivots are sought, or a core set's matrix, MB; none: the problem's",
+        gt=0,
     )
     max_iterations: int | None = parameter(None, "rounds after which it gives up; none: no limit", ge=1)
 
@@ -88,37 +90,61 @@ class _Run:
         self.solver, self.kernel, self.targets, self.rng = solver, problem.kernel, problem.targets, rng
         self.pivots: Pivots | None = None
         self.taken, self.checks = 0, 0
+        self.ended = ""  # how the last rounds did; spent: for want of pivots
+        kernel = problem.kernel
+        self.cache_mb = kernel.cache_mb if solver.cache_mb is None else solver.cache_mb
         self.limit = sys.maxsize if solver.max_iterations is None else solver.max_iterations
 
     def iterates(self) -> Iterator[Iterate]:
         kernel = self.kernel
         features = kernel.features()
         if features is not None:
-            yield from self._rounds(_Rounds(features, self.targets), None)
+            yield from self._rounds(Rounds(features, self.targets), None)
             return
         from harness_fw.pivots import Coordinates, Pivots
 
-        cache_mb = kernel.cache_mb if self.solver.cache_mb is None else self.solver.cache_mb
-        self.pivots = Pivots.of(kernel, self.rng, cache_mb)
-        rounds = _Rounds(Coordinates(self.pivots, kernel.ridge), self.targets)
+        self.pivots = Pivots.of(kernel, self.rng, self.cache_mb)
+        rounds = Rounds(Coordinates(self.pivots, kernel.ridge), self.targets)
         if kernel.n >= _MANY:
             part = self._part()
             # the penalty of all points falls to the part's
-            coordinates = Coordinates(self.pivots, kernel.ridge * len(part) / kernel.n, part)
-            first = _Rounds(coordinates, self.targets[part])
+            ridge = kernel.ridge * len(part) / kernel.n
+            first = Rounds(Coordinates(self.pivots, ridge, part), self.targets[part])
             yield from self._rounds(first, part)
-            if self.taken >= self.limit or self._hopeless(first):
+            if self.ended == "spent":
+                self.taken += 1
+                first = self._exact(kernel.with_ridge(ridge).restrict(part), self.targets[part])
+                yield from self._rounds(first, part)
+            if self.ended != "next":
                 return
-            rounds.start(first.w, first.bias)
             self.taken += 1
+            if self.pivots is None:
+                coef = np.zeros(kernel.n)
+                coef[part] = first.w
+                rounds = self._exact(kernel, self.targets)
+                rounds.start(coef, first.bias)
+            else:
+                rounds.start(first.w, first.bias)
         yield from self._rounds(rounds, None)
+        if self.ended == "spent":
+            self.taken += 1
+            exact = self._exact(kernel, self.targets)
+            exact.start(rounds.features.expansion(rounds.w), rounds.bias)
+            yield from self._rounds(exact, None)
+
+    def _exact(self, kernel: KernelOracle, targets: Vector) -> Rounds:
+        """Return rounds that do without pivots from now on."""
+        from harness_fw.newton_exact import ExactRounds
+
+        self.pivots = None
+        return ExactRounds(kernel, targets, self.cache_mb)
 
     def _part(self) -> Index:
         """Return the points of the first rounds: of each class its share, at random."""
         sides = [np.flatnonzero(self.targets == label) for label in (1.0, -1.0)]
         return np.sort(np.concatenate([self.rng.choice(side, -(-len(side) // _PART), replace=False) for side in sides]))
 
-    def _rounds(self, rounds: _Rounds, part: Index | None) -> Iterator[Iterate]:
+    def _rounds(self, rounds: Rounds, part: Index | None) -> Iterator[Iterate]:
         """Yield round after round; on a part of the points until it is solved roughly."""
         goal = self.solver.epsilon if part is None else max(_ROUGH, self.solver.epsilon)
         least, lowest, idle = np.inf, np.inf, 0
@@ -135,10 +161,11 @@ class _Run:
                     least, lowest, idle = np.inf, np.inf, 0
                 elif part is not None:
                     status = "next"
-            if status in ("", "next") and self._hopeless(rounds):
-                status = "stalled"
-            if status in ("", "next") and self.taken >= self.limit:
+            if self.pivots is not None and (status == "stalled" or (status != "done" and self._hopeless(rounds))):
+                status = "spent"
+            if status in ("", "next", "spent") and self.taken >= self.limit:
                 status = "max_iterations"
+            self.ended = status
             yield self._iterate(rounds, part, status)
             if status:
                 return
@@ -148,11 +175,11 @@ class _Run:
             rounds.correct()
             self.taken += 1
 
-    def _hopeless(self, rounds: _Rounds) -> bool:
+    def _hopeless(self, rounds: Rounds) -> bool:
         """Return whether scores may be off by more than |w|^2 for want of pivots."""
         return self.pivots is not None and self.pivots.exhausted and self.pivots.residual > rounds.norm
 
-    def _sharper(self, rounds: _Rounds, goal: float, idle: bool) -> bool:
+    def _sharper(self, rounds: Rounds, goal: float, idle: bool) -> bool:
         """Judge the model by exact scores once the pivots are good enough; True if there are more of them now instead."""
         pivots = self.pivots
         if pivots is None:
@@ -172,7 +199,7 @@ class _Run:
         rounds.widen()
         return True
 
-    def _iterate(self, rounds: _Rounds, part: Index | None, status: str) -> Iterate:
+    def _iterate(self, rounds: Rounds, part: Index | None, status: str) -> Iterate:
         coef = rounds.coef
         if part is not None:
             coef = np.zeros(self.kernel.n)
@@ -180,13 +207,9 @@ class _Run:
         info = {**rounds.info, "points": rounds.features.n}
         if self.pivots is not None:
             info.update(pivots=len(self.pivots.index), residual=self.pivots.residual, exact_checks=self.checks)
-        if status not in ("", "next", "done"):
-            info["status"] = status
-        if status == "stalled" and self.pivots is not None:
-            info["evidence"] = (
-                f"{len(self.pivots.index)} pivots leave a residual of {self.pivots.residual:.2g} beside |w|^2 = "
-                f"{rounds.norm:.2g}: the kernel has too many dimensions; take fw-fully-corrective."
-            )
+        if status not in ("", "next", "spent", "done"):
+            found = f"epsilon = {rounds.epsilon:.2g} after {self.taken} rounds, {self.solver.epsilon:.2g} was asked for"
+            info.update(status=status, stopped=f"{status}: {found}")
         return Iterate(
             dual_coef=coef,
             intercept=-rounds.threshold,
@@ -197,7 +220,7 @@ class _Run:
         )
 
 
-class _Rounds:
+class Rounds:
     """w, b and f(x) in the units of the squared hinge, and the pair of nearest points that the slacks give.
 
     features : ``harness.KernelOracle.features()`` of a linear kernel, or the :class:`Coordinates` of another one
@@ -226,7 +249,7 @@ class _Rounds:
         """Find the best bias and the pair of nearest points of the slacks, and judge them from all scores."""
         from harness_fw import newton_hot as hot
 
-        targets, ridge, positive = self.targets, self.features.ridge, self.targets > 0
+        targets, positive = self.targets, self.targets > 0
         self.bias = hot.best_bias(targets, self.products, self.bias)
         hot.slacks(targets, self.products, self.bias, self.slack)
         if not self.slack.any():  # separated, by a w that is too long: both nearest points get slacks, 1 together
@@ -234,15 +257,23 @@ class _Rounds:
             self.w, self.bias, self.products = scale * self.w, scale * self.bias, scale * self.products
             self.bias = hot.best_bias(targets, self.products, self.bias)
             hot.slacks(targets, self.products, self.bias, self.slack)
-        self.objective = 0.5 * float(self.w @ self.w) + 0.5 * self.chi * float(self.slack @ self.slack)
+        self.objective = 0.5 * self._length() + 0.5 * self.chi * float(self.slack @ self.slack)
         sums = np.where(positive, self.slack[positive].sum(), self.slack[~positive].sum())
         np.divide(targets * self.slack, sums, out=self.coef)
         self.support = np.flatnonzero(self.coef)
+        self.judge(self._signed())
+
+    def _length(self) -> float:
+        """|w|^2."""
+        return float(self.w @ self.w)
+
+    def _signed(self) -> Vector:
+        """Return y_i <w, phi(x_i)> of the pair of nearest points, (n,), the ridge's share included: ``scores``."""
         w = self.features.add(self.support, self.coef[self.support], np.zeros(self.features.d))
         signed = self.features.scores(w, self.scores)
-        signed *= targets
-        signed += ridge * np.abs(self.coef)
-        self.judge(signed)
+        signed *= self.targets
+        signed += self.features.ridge * np.abs(self.coef)
+        return signed
 
     @property
     def epsilon(self) -> float:
@@ -265,16 +296,24 @@ class _Rounds:
         support, targets = self.support, self.targets
         level = float(targets[support].mean())
         # w and b of the least squares over the core set; b by the means, which leaves a system for w alone
-        goal = self._direct() if self.features.d <= _DIRECT else self._conjugate()
-        products = self.features.scores(goal)
+        goal, products = self._goal()
         bias = level - float(products[support].mean())
-        direction = goal - self.w
         now, change = self.products + self.bias, (products - self.products) + (bias - self.bias)
-        straight, bent = float(self.w @ direction), float(direction @ direction)
+        straight, bent = self._along(goal, products)
         step = hot.best_step(straight, bent, self.chi, targets, now, change)
         self.length = step
-        self.w, self.bias = self.w + step * direction, self.bias + step * (bias - self.bias)
+        self.w, self.bias = self.w + step * (goal - self.w), self.bias + step * (bias - self.bias)
         self.products += step * (products - self.products)
+
+    def _goal(self) -> tuple[Vector, Vector]:
+        """Return the w of the least squares over the core set, and its products with all points, (n,)."""
+        goal = self._direct() if self.features.d <= _DIRECT else self._conjugate()
+        return goal, self.features.scores(goal)
+
+    def _along(self, goal: Vector, products: Vector) -> tuple[float, float]:
+        """Return <w, direction> and |direction|^2 of the way to the goal."""
+        direction = goal - self.w
+        return float(self.w @ direction), float(direction @ direction)
 
     def _direct(self) -> Vector:
         """Solve (I / chi + X'X) w = X'y over the core set, X and y centred, by a Cholesky factor."""

@@ -132,11 +132,15 @@ class Coordinates:
         """Number of pivots."""
         return len(self.pivots.index)
 
-    def scores(self, weights: Vector, out: Vector | None = None) -> Vector:
-        """Return <z(x), weights> of all points, (n,), in ``out`` if given; n d evaluations."""
+    def expansion(self, weights: Vector) -> Vector:
+        """Return c with sum_i c_i phi(x_i) = ``weights``, (n,) over all of the kernel's points."""
         coef = np.zeros(self.pivots.kernel.n)
         coef[self.pivots.index] = self.pivots.solve(weights, transposed=True)
-        found = self.pivots.kernel.expand(coef, self._points)
+        return coef
+
+    def scores(self, weights: Vector, out: Vector | None = None) -> Vector:
+        """Return <z(x), weights> of all points, (n,), in ``out`` if given; n d evaluations."""
+        found = self.pivots.kernel.expand(self.expansion(weights), self._points)
         if out is None:
             return found
         out[:] = found

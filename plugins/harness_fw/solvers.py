@@ -87,7 +87,7 @@ class HullDescent(HullSolver):
                 if isinstance(problem, self.bounded):
                     info.update(paper_bounds(descent.delta, descent.margin_lower, self.epsilon))
             elif status:
-                info.update(status=status, evidence=descent.evidence)
+                info.update(status=status, stopped=f"{status}: {descent.evidence}")
             yield Iterate(
                 dual_coef=descent.dual_coef,
                 intercept=-descent.threshold,

@@ -7,7 +7,7 @@ matrix of rank r).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -47,6 +47,7 @@ class QP(Solver):
     solves = (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass, PolytopeDistance, TubeSVR)
 
     backend: str = parameter("CLARABEL", "cvxpy backend for quadratic programs, by cvxpy's name")
+    gap: float = parameter(1e-5, "relative duality gap up to which the answer counts as the optimum", gt=0)
     max_points: int = parameter(5000, "skip larger problems: the kernel matrix and its factor are n x n", ge=1)
 
     def __post_init__(self) -> None:
@@ -61,6 +62,10 @@ class QP(Solver):
                 raise UsageError(
                     f"solver 'qp': '{self.backend}' is no installed cvxpy backend for quadratic programs; {listing} are."
                 )
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with ``gap``: it works as exactly as it can, and is done if that is enough."""
+        return self.replaced(gap=gap)
 
     def skip(self, problem: Problem) -> str | None:
         """Refuse problems whose matrices are too large."""
@@ -96,7 +101,14 @@ class QP(Solver):
         if not form.linear.any() and float(coef @ form.scores(gradient)) <= _INTERSECTING * largest:
             status = "hulls intersect" if form.groups == 2 else "the origin is inside"
         info = {"status": status, "backend": self.backend, "kkt_violation": program.violation(x)}
-        yield Iterate(coef, intercept, done=True, info=info)
+        reached = problem.certificate(coef, intercept, form.scores(gradient)).relative_gap
+        done = reached is None or reached <= self.gap
+        if not done:
+            info["stopped"] = (
+                f"the backend {self.backend} ended '{status}', and the polish at a relative gap of {reached:.2g}, above "
+                f"{self.gap:g}"
+            )
+        yield Iterate(coef, intercept, done=done, info=info)
 
     def _nearest(self, program: BoxQP, largest: float) -> tuple[Vector, str]:
         """Solve a program without a linear part: the shortest w, whose length is not known beforehand."""

@@ -8,7 +8,7 @@ both classes, or k_+ and k_- with a problem of two caps.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -75,7 +75,7 @@ def with_doubled_k(problem: HardMargin) -> HardMargin | None:
         return PerClassHull(problem.kernel, problem.targets, PerClassParameters(k_plus=k[0], k_minus=k[1]))
     if min(k) * min(problem.caps) <= 1.0 + 1e-9:
         return None
-    return ReducedHull(problem.kernel, problem.targets, replace(problem.settings, D=1.0 / min(k)))
+    return ReducedHull(problem.kernel, problem.targets, ReducedHull.parameter_class(D=1.0 / min(k)))
 
 
 def smallest_separating_k(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _IDLE = 3  # rounds that do not better the objective: the oracle is not exact enough to see the violators
 _COARSE = 1e-4  # accuracy from which on float32 may do for the scores
 _EXACTEST = 1e-12  # relative gap at which it gives up on that
+_RULES = ("no violator", "gap", "k support vectors")  # ends that are the algorithm's own
 _LOG = ("sample", "support", "violators", "share", "oracle_seconds", "oracle_evaluations")
 _LOGGED = 2000  # rounds whose figures the last iterate's info lists
 
@@ -213,16 +214,17 @@ class _Run:
             violators = self.last.get("violators")
             told = "violators not looked for" if violators is None else f"{violators:,} violators"
             found = f"{self.last.get('support', 0):,} support vectors, {told},"
+            evidence = evidence or f"{found} after {self.rounds} rounds; k = {self.k:,}"
             info.update(
                 status=ended,
-                evidence=evidence or f"{found} after {self.rounds} rounds; k = {self.k:,}",
+                **({"evidence": evidence} if ended in _RULES else {"stopped": f"{ended}: {evidence}"}),
                 solved_at_once=self.r >= self.n,
                 **{f"log_{name}": values for name, values in self.log.items()},
             )
         return Iterate(
             dual_coef=self.coef,
             intercept=self.intercept,
-            done=ended in ("no violator", "gap", "k support vectors"),
+            done=ended in _RULES,
             step=self.rounds,
             working_set=self.working_set,
             info=info,

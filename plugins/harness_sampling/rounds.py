@@ -96,7 +96,7 @@ class Rounds:
         self.weights, self.tally, self.sampler = Multiset(self.n), Tally(), Sampler(self.rule, rng)
         self.coef, self.intercept = self.rule.start(), 0.0
         self.solved, self.working_set = False, 0
-        self.k_doublings = 0
+        self.k_doublings, self.stated = 0, problem
         if plan.delta == "adaptive":
             self.delta = min(_FIRST_DELTA, self.n)
         else:
@@ -119,6 +119,8 @@ class Rounds:
                 raise
             if ended == "next":
                 ended = self._given_up()
+            elif ended == "done" and self.k_doublings:
+                ended = "k doubled"  # solved, but another problem than the one that was stated
             yield self._iterate(ended)
             if ended:
                 return
@@ -234,14 +236,13 @@ class Rounds:
         }
         info.update({f"round_{name}": value for name, value in tally.last.items()})
         if self.k_doublings:
-            assert isinstance(self.problem, HardMargin)
-            k = [1.0 / cap for cap in self.problem.caps]
+            k = _ks(self.problem)
             info.update(k_plus=k[0], k_minus=k[1], k_doublings=self.k_doublings)
         if ended:
-            rounds = max(1, tally.rounds)
+            rounds, told = max(1, tally.rounds), evidence or self._evidence(ended)
             info.update(
                 status=ended,
-                evidence=evidence or self._evidence(ended),
+                **({"evidence": told} if ended == "done" else {"stopped": f"{ended}: {told}"}),
                 rounds_bound=expected_rounds(self.delta, self.n),
                 solved_at_once=self.r >= self.n,
                 lemma_share=tally.lemma[0] / rounds,
@@ -259,9 +260,24 @@ class Rounds:
 
     def _evidence(self, ended: str) -> str:
         rounds, m = self.tally.rounds, self.n
+        if ended == "k doubled":
+            first, last = (
+                " and ".join(dict.fromkeys(f"{k:g}" for k in _ks(each))) for each in (self.stated, self.problem)
+            )
+            caps = " and ".join(dict.fromkeys(f"{1.0 / k:g}" for k in _ks(self.problem)))
+            return (
+                f"the hulls meet at k = {first}; the model is that of k = {last}, where they are apart: state reduced-hull "
+                f"with D = {caps} to have it certified"
+            )
         return {
             "done": f"no violator after {rounds} rounds",
             "hulls intersect": f"w = 0 in round {rounds}: the hulls of {self.working_set:,} points meet, and so do all",
             "max_rounds": f"violators are left after {rounds} rounds",
             "delta too small": f"{rounds} rounds; {expected_rounds(self.delta, m):.0f} were expected if delta held",
         }[ended]
+
+
+def _ks(problem: Problem) -> tuple[float, float]:
+    """Return k = 1 / D of each class."""
+    assert isinstance(problem, HardMargin)
+    return 1.0 / problem.caps[0], 1.0 / problem.caps[1]

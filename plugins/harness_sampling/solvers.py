@@ -5,7 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from harness import CSVC, EpsSVR, HardMargin, Iterate, ReducedHull, Solver, TubeSVR, UsageError, parameter
+from harness import (
+    CSVC,
+    DEFAULT_RELATIVE_GAP,
+    EpsSVR,
+    HardMargin,
+    Iterate,
+    ReducedHull,
+    Solver,
+    TubeSVR,
+    UsageError,
+    parameter,
+)
 from harness_sampling.oracle import configured, refusal
 from harness_sampling.rounds import Plan, Rounds
 from harness_sampling.scoring import mapped_features
@@ -18,6 +29,7 @@ if TYPE_CHECKING:
     from harness import Problem
 
 _ORACLE = "exact solver of the subproblems, by name: smo-block, qp, smo, fw[epsilon=1e-6], ..."
+_GAP = "relative duality gap of a solution without violators"
 _ORACLE_SECONDS = "give up when the oracle works longer on one subproblem, wall seconds; none: no limit"
 
 
@@ -26,7 +38,7 @@ class Wrapper(Solver):
     """What the sampling solvers have in common: an oracle, and kernel evaluations that can be counted if its can."""
 
     oracle: str = parameter("smo-block", _ORACLE)
-    gap: float = parameter(1e-6, "relative duality gap of a solution without violators", gt=0, lt=1)
+    gap: float = parameter(1e-6, _GAP, gt=0, lt=1)
     oracle_seconds: float | None = parameter(None, _ORACLE_SECONDS, gt=0)
 
     @property
@@ -101,20 +113,27 @@ class OptMargin(WeightedSampling):
     name = "optmargin"
     solves: ClassVar[tuple[type[Problem], ...]] = (HardMargin,)
 
+    gap: float = parameter(DEFAULT_RELATIVE_GAP, _GAP, gt=0, lt=1)
+
 
 @dataclass(frozen=True)
 class OptSoftMargin(WeightedSampling):
     """OptSoftMargin: reduced hulls by random sampling, weights doubled at violators (Balcazar et al. 2008, Fig. 3).
 
-    Ends as OptMargin does. A local solution with w = 0 shows that k = 1 / D is too small for all points (Theorem 6.1).
+    Ends as OptMargin does. A local solution with w = 0 shows that k = 1 / D is too small for all points (Theorem 6.1). With
+    ``doubles_k`` the search for a k goes on in the same rounds (section 6: hard-margin is its start, k = 1); what it ends
+    with solves the problem of the last k, which is the one that was stated only if no doubling was needed.
     A tube, hard or soft, is the reduced-hull problem of the points shifted up and down, and these are sampled (section 5).
     """
 
     name = "optsoftmargin"
     solves: ClassVar[tuple[type[Problem], ...]] = (ReducedHull, HardMargin, TubeSVR)
 
+    gap: float = parameter(DEFAULT_RELATIVE_GAP, _GAP, gt=0, lt=1)
     doubles_k: bool = parameter(
-        False, "double k = 1 / D and go on where a local solution has w = 0; the model is then that of the last k"
+        False,
+        "where a local solution has w = 0, double k = 1 / D and go on, to find a k that separates: a run that had to is "
+        "unfinished, says which D to state, and gives the model of that D",
     )
 
     def skip(self, problem: Problem) -> str | None:

@@ -21,6 +21,7 @@ import numpy as np
 
 from harness import (
     CSVC,
+    DEFAULT_RELATIVE_GAP,
     L2SVC,
     CSVCNoBias,
     EpsSVR,
@@ -33,7 +34,9 @@ from harness import (
     parameter,
 )
 from harness_smo.block_descent import Descent
-from harness_smo.block_level import MOVED, STALLED
+from harness_smo.block_level import CONVERGED, MOVED, STALLED
+from harness_smo.smo import GAP, TAU
+from harness_smo.stopping import Goal, why_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +50,6 @@ _WHOLE = 512  # points up to which all variables make one working set
 _WIDE = 2000  # points up to which a second precision would cost more than it saves
 _FIRST = 5.0  # times tau: parked points are first looked at when the active ones are this good
 _SAFE = 0.95  # of the gap asked for: its denominator is taken from scores that are not the latest
-_TIGHTEN = 0.1  # of tau, when the gap asks for more
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ class SMOBlock(Solver):
     name = "smo-block"
     solves = (CSVC, CSVCNoBias, EpsSVR, OneClass, ReducedHull, HardMargin, L2SVC, TubeSVR)
 
-    tau: float = parameter(1e-3, "stop when no pair violates the optimality conditions by more, in units of f(x)", gt=0)
-    gap: float | None = parameter(None, "tighten tau until the relative duality gap is at most this too", gt=0)
+    tau: float = parameter(DEFAULT_RELATIVE_GAP, TAU, gt=0)
+    gap: float | None = parameter(None, GAP, gt=0)
     working_set: int | None = parameter(None, "variables of a working set; none: n / 32, from 256 to 1024", ge=4)
     dtype: Literal["auto", "float32", "float64"] = parameter(
         "auto", "of the kernel rows before the last phase, which is float64; auto: float32 beyond 2,000 points"
@@ -101,22 +103,24 @@ class SMOBlock(Solver):
         kernel = problem.kernel.with_threads(self.threads or problem.kernel.threads)
         narrow = problem.n > _WIDE if self.dtype == "auto" else self.dtype == "float32"
         rows = kernel.astype(np.float32 if narrow else np.float64)
-        tau, loose = self.tau * form.unit, True
+        goal, loose = Goal(problem, form, self.tau, self.gap), True
         cache_mb = self.cache_mb or problem.kernel.cache_mb
         size = self.working_set or min(_LARGEST, max(_SMALLEST, problem.n // 32))
         if self.working_set is None and problem.n <= _WHOLE:
             size = len(form.linear)
         state = Descent(problem, form, start, rows, cache_mb, size)
+        goal.begin(state.a, state.scores)
         while True:
+            tau = goal.tau
             target = _FIRST * tau if loose and state.parked else tau
             if not state.exact:
                 target = max(target, state.noise)
             outcome = state.level.round(target)
             if outcome == MOVED:
                 if self.max_iterations is not None and state.steps + state.level.steps >= self.max_iterations:
-                    yield self._iterate(state, "max_iterations")
+                    yield self._iterate(state, "max_iterations", tau)
                     return
-                yield self._iterate(state, "")
+                yield self._iterate(state, "", tau)
                 if self.shrinking and state.crowded():
                     state.shrink()
                 continue
@@ -128,27 +132,28 @@ class SMOBlock(Solver):
                 )
             elif not state.exact:
                 loose = False
-                state.sharpen(kernel, tau)
+                # of hulls a first tau may be far too wide: what is left is cheaper in float32
+                if outcome == CONVERGED and form.relative and tau > state.noise and not self._reached(state, goal):
+                    state.park_known()
+                else:
+                    state.sharpen(kernel, goal.tau)
             elif outcome == STALLED:
-                yield self._iterate(state, "stalled")
+                yield self._iterate(state, "stalled", tau)
                 return
-            elif self._gap_reached(state):
-                yield self._iterate(state, "converged")
+            elif self._reached(state, goal):
+                yield self._iterate(state, "done", tau)
                 return
             else:
                 state.park_known()
-                tau *= _TIGHTEN
 
-    def _gap_reached(self, state: Descent) -> bool:
-        if self.gap is None:
-            return True
+    def _reached(self, state: Descent, goal: Goal) -> bool:
+        """Whether the model is good enough; if it is not, the goal's tau is tighter now."""
         level, form = state.level, state.form
         intercept = form.intercept(form.levels(level.ends))
         # scores of parked points are not the latest, but on the right side: a point's part of the gap is the same there
-        found = state.problem.certificate(form.coef(state.a), intercept, state.scores)
-        return found.relative_gap is None or found.relative_gap <= _SAFE * self.gap
+        return goal.reached(form.coef(state.a), intercept, state.scores, _SAFE)
 
-    def _iterate(self, state: Descent, reason: str) -> Iterate:
+    def _iterate(self, state: Descent, reason: str, tau: float) -> Iterate:
         level, form = state.level, state.form
         if not reason or reason == "max_iterations":
             state.a[level.variables] = level.a
@@ -161,7 +166,7 @@ class SMOBlock(Solver):
             "rows_computed": state.fetched + level.cache.fetched,
             "float64": state.exact,
         }
-        if reason:
-            info["stopped"] = reason
+        if reason not in ("", "done"):
+            info["stopped"] = why_stopped(reason, level.violation, tau, steps)
         intercept = form.intercept(form.levels(level.ends))
-        return Iterate(form.coef(state.a), intercept, done=reason == "converged", step=steps, info=info)
+        return Iterate(form.coef(state.a), intercept, done=reason == "done", step=steps, info=info)

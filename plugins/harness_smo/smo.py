@@ -17,8 +17,20 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from harness import CSVC, CSVCNoBias, EpsSVR, Iterate, OneClass, ReducedHull, Solver, TubeSVR, parameter
+from harness import (
+    CSVC,
+    DEFAULT_RELATIVE_GAP,
+    CSVCNoBias,
+    EpsSVR,
+    Iterate,
+    OneClass,
+    ReducedHull,
+    Solver,
+    TubeSVR,
+    parameter,
+)
 from harness_smo.rows import RowBuffer
+from harness_smo.stopping import Goal, why_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,25 +42,30 @@ if TYPE_CHECKING:
 
 _STEP_VALUES = 1_000_000  # gradient entries updated between two yields: a few milliseconds
 _YIELD_ROWS = 16  # and at most this many rows computed between them
+TAU = (
+    "stop when no pair violates the optimality conditions by more, in units of f(x); on the hull formulations (reduced-hull, "
+    "hard-margin, l2-svc, tube-svr) when the relative duality gap is at most this"
+)
+GAP = "tighten tau until the relative duality gap is at most this too; on the hull formulations in place of tau"
 
 
 @dataclass(frozen=True)
 class SMO(Solver):
     """Sequential minimal optimisation for every formulation with a dual form; one variable at a time without a bias.
 
-    tau counts in units of f(x) at the margin (c-svc), of y (eps-svr), and where the coefficients sum to 1
-    (reduced-hull, one-class) in their cap times f: LIBSVM's scale.
+    tau counts in units of f(x) at the margin (c-svc), of y (eps-svr), and for one-class in the coefficients' cap times f:
+    LIBSVM's scale. For hulls it is a relative gap.
     """
 
     name = "smo"
     solves = (CSVC, CSVCNoBias, EpsSVR, OneClass, ReducedHull, TubeSVR)
 
-    tau: float = parameter(1e-3, "stop when no pair violates the optimality conditions by more, in units of f(x)", gt=0)
+    tau: float = parameter(DEFAULT_RELATIVE_GAP, TAU, gt=0)
     selection: Literal["first", "second"] = parameter("second", "order of the working set selection; second: WSS 2")
     shrinking: bool = parameter(True, "leave out bound coefficients that are unlikely to move")
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
     max_iterations: int | None = parameter(None, "give up after this many steps; none: never", ge=1)
-    gap: float | None = parameter(None, "tighten tau until the relative duality gap is at most this too", gt=0)
+    gap: float | None = parameter(None, GAP, gt=0)
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with ``gap`` set: the gap follows from the gradient at no kernel evaluation.
@@ -73,10 +90,9 @@ class SMO(Solver):
         while True:
             outcome = state.advance()
             if outcome == hot.CONVERGED and not state.unshrink():
-                if state.gap_reached():
-                    yield state.iterate("converged")
+                if state.goal_reached():
+                    yield state.iterate("done")
                     return
-                state.tau *= 0.1
             elif outcome == hot.STALLED and not state.unshrink():
                 # the step is lost in rounding: tau is below what float64 can tell apart here
                 yield state.iterate("stalled")
@@ -106,12 +122,18 @@ class _State:
         self.up, self.low = np.empty(max(1, form.groups)), np.empty(max(1, form.groups))
         self.set_active(self.everything)
         self._find_extremes()
-        self.tau = settings.tau * form.unit
+        self.goal = Goal(problem, form, settings.tau, settings.gap)
+        self.goal.begin(self.a, form.scores(self.gradient))
         self.steps = self.hits = 0
         self.take_steps = hot.pair_steps if form.groups else hot.single_steps
         self.shrink_interval = min(len(self.a), 1000)
         self.next_shrink = self.shrink_interval
         self.close_to_end = False  # LIBSVM restores all points once when the violation is below 10 tau
+
+    @property
+    def tau(self) -> float:
+        """The violation that is worked toward."""
+        return self.goal.tau
 
     def set_active(self, active: Index) -> None:
         """Let the compiled loops see these variables only, group after group."""
@@ -201,14 +223,9 @@ class _State:
             self.problem.kernel.counter.cache_hits += self.hits
             self.hits = 0
 
-    def gap_reached(self) -> bool:
-        """Whether the certified relative gap is small enough; asked for when the gradient is true everywhere."""
-        wanted = self.settings.gap
-        if wanted is None:
-            return True
-        coef, scores = self.form.coef(self.a), self.form.scores(self.gradient)
-        found = self.problem.certificate(coef, self.intercept, scores).relative_gap
-        return found is None or found <= wanted
+    def goal_reached(self) -> bool:
+        """Whether the model is good enough, or else tau is tighter now; asked when the gradient is true everywhere."""
+        return self.goal.reached(self.form.coef(self.a), self.intercept, self.form.scores(self.gradient))
 
     def iterate(self, reason: str) -> Iterate:
         """Return the current model; ``reason`` says why it is the last one, if it is."""
@@ -218,7 +235,7 @@ class _State:
             "active": len(self.active),
             "rows_computed": self.buffer.fetched,
         }
-        if reason:
-            info["stopped"] = reason
+        if reason not in ("", "done"):
+            info["stopped"] = why_stopped(reason, self.violation, self.tau, self.steps)
         coef = self.form.coef(self.a)
-        return Iterate(coef, self.intercept, done=reason == "converged", step=self.steps, info=info)
+        return Iterate(coef, self.intercept, done=reason == "done", step=self.steps, info=info)

@@ -218,7 +218,7 @@ def test_hulls_that_meet_end_the_run_and_say_so(solver_class, make):
     assert not outcome.claimed_done
     assert outcome.info["status"] == "hulls intersect"
     assert outcome.info["norm"] <= solver_class().touching * problem.largest_diagonal() ** 0.5
-    assert "|w|" in outcome.info["evidence"]
+    assert "|w|" in outcome.info["stopped"]
     assert np.isfinite(outcome.dual_coef).all()
 
 

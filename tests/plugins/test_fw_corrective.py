@@ -180,7 +180,7 @@ def test_hulls_that_meet_end_the_run_and_say_so(make):
     assert not outcome.claimed_done
     assert outcome.info["status"] == "hulls intersect"
     assert outcome.info["norm"] <= 1e-6
-    assert "|w|" in outcome.info["evidence"]
+    assert "|w|" in outcome.info["stopped"]
     assert np.isfinite(outcome.dual_coef).all()
 
 

@@ -102,7 +102,7 @@ def test_hulls_that_meet_end_the_run_and_say_so(solver_class, make):
     inside = isinstance(problem, PolytopeDistance)
     assert outcome.info["status"] == ("the origin is inside" if inside else "hulls intersect")
     assert outcome.info["norm"] <= solver.touching * problem.largest_diagonal() ** 0.5
-    assert "no margin is wider" in outcome.info["evidence"]
+    assert "no margin is wider" in outcome.info["stopped"]
     assert problem.feasibility_violation(outcome.dual_coef) < 1e-12
 
 

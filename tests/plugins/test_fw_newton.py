@@ -20,7 +20,7 @@ def l2(x, y, chi=10.0):
 
 
 def rounds_of(problem):
-    return newton._Rounds(problem.kernel.features(), problem.targets)
+    return newton.Rounds(problem.kernel.features(), problem.targets)
 
 
 def collinear():

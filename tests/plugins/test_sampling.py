@@ -36,7 +36,7 @@ def violators(problem, last, slack):
 @pytest.mark.parametrize(("r", "seed"), [(None, 0), (5, 1), (12, 2), (40, 3)])
 def test_optmargin_reaches_the_optimum_for_any_sample_size_and_seed(name, r, seed):
     problem = HARD[name]()
-    last, found = finished(OptMargin(r=r), problem, seed)
+    last, found = finished(OptMargin(gap=1e-6, r=r), problem, seed)
     assert last.done
     assert last.info["status"] == "done"
     assert found.relative_gap <= 1e-6 + 1e-12
@@ -48,7 +48,7 @@ def test_optmargin_reaches_the_optimum_for_any_sample_size_and_seed(name, r, see
 @pytest.mark.parametrize(("r", "seed"), [(None, 0), (20, 1), (60, 2)])
 def test_optsoftmargin_reaches_the_optimum_for_any_sample_size_and_seed(name, r, seed):
     problem = SOFT[name]()
-    last, found = finished(OptSoftMargin(r=r), problem, seed)
+    last, found = finished(OptSoftMargin(gap=1e-6, r=r), problem, seed)
     assert last.done
     assert found.relative_gap <= 1e-6 + 1e-12
     assert found.dual == pytest.approx(exact(problem).dual, rel=1e-6)
@@ -76,7 +76,7 @@ def test_randsvm_reaches_the_optimum_of_c_svc_and_eps_svr(make, seed):
 
 def test_it_ends_before_all_points_are_the_sample_where_few_matter():
     problem = hard(*clouds(40, 2000, 2000, 2, 9.0))
-    last, found = finished(OptMargin(), problem)
+    last, found = finished(OptMargin(gap=1e-6), problem)
     assert last.done
     assert not last.info["solved_at_once"]
     assert max(last.info["log_sample"]) < 400
@@ -91,7 +91,7 @@ def test_the_rounds_of_a_known_dimension_are_within_the_theorem():
     rounds = []
     for seed in range(20):
         problem = hard(*clouds(50 + seed, 400, 400, 2, 9.0))
-        last, _ = finished(OptMargin(delta=3), problem, seed)
+        last, _ = finished(OptMargin(gap=1e-6, delta=3), problem, seed)
         assert last.done
         assert last.info["r"] == 54
         assert last.info["rounds_bound"] == pytest.approx(18.0 * math.log(800))
@@ -104,7 +104,7 @@ def test_the_violators_weigh_no_more_than_the_sampling_lemma_allows():
     """Lemma 2.1: the mean share of the weight is at most (u - r) delta / (r + 1) over u."""
     shares, bounds = [], []
     for seed in range(30):
-        last, _ = finished(OptMargin(delta=3, r=30), hard(*clouds(90 + seed, 300, 300, 2, 9.0)), seed)
+        last, _ = finished(OptMargin(gap=1e-6, delta=3, r=30), hard(*clouds(90 + seed, 300, 300, 2, 9.0)), seed)
         shares.append(last.info["lemma_share"])
         bounds.append(last.info["lemma_bound"])
     assert 0.0 < np.mean(shares) <= np.mean(bounds)
@@ -113,7 +113,7 @@ def test_the_violators_weigh_no_more_than_the_sampling_lemma_allows():
 
 def test_only_a_successful_round_doubles_the_weights_of_its_violators():
     problem = hard(*clouds(41, 200, 200, 2, 9.0))
-    solver = OptMargin(oracle="smo", r=12, delta=3, max_rounds=40)
+    solver = OptMargin(gap=1e-6, oracle="smo", r=12, delta=3, max_rounds=40)
     run = Rounds(solver._plan(), problem, np.random.default_rng(0))
     totals, log = [], run.tally.log
     for _ in run.iterates():
@@ -160,7 +160,7 @@ def test_the_bound_of_the_paper_is_k_times_the_dimension_plus_one():
 
 
 def test_a_sample_size_of_all_points_is_solved_once():
-    last, _ = finished(OptMargin(r=120), hard(*clouds(43, 60, 60, 2, 9.0)))
+    last, _ = finished(OptMargin(gap=1e-6, r=120), hard(*clouds(43, 60, 60, 2, 9.0)))
     assert last.done
     assert (last.info["rounds"], last.info["oracle_calls"], last.info["solved_at_once"]) == (1, 1, True)
     assert last.info["log_sample"] == [120]
@@ -187,7 +187,7 @@ def test_kernel_evaluations_are_the_wrappers_and_the_oracles(oracle):
 
 def test_a_pass_costs_the_points_times_the_support():
     problem = hard(*clouds(45, 200, 200, 2, 9.0))
-    last, _ = finished(OptMargin(oracle="qp", r=20, max_rounds=1, delta=3), problem)
+    last, _ = finished(OptMargin(gap=1e-6, oracle="qp", r=20, max_rounds=1, delta=3), problem)
     support, sample = np.count_nonzero(last.dual_coef), last.info["log_sample"][0]
     # and the diagonal, for the certificate of the sample's solution
     assert last.info["own_evaluations"] == support * (400 + sample) + sample
@@ -199,24 +199,24 @@ def test_a_pass_costs_the_points_times_the_support():
 
 def test_delta_of_zero_is_refused_in_a_sentence():
     with pytest.raises(UsageError, match=r"delta=0; a solution rests on one example at least: give 1 or more"):
-        OptMargin(delta=0)
+        OptMargin(gap=1e-6, delta=0)
 
 
 def test_violators_for_ever_end_with_a_status():
     """delta = 1 and r = 2 are far too small: hundreds of rounds, and no end of its own but this."""
     problem = hard(*clouds(46, 60, 60, 2, 4.0), RBF(gamma=2.0))
-    last, _ = finished(OptMargin(delta=1, r=2), problem)
+    last, _ = finished(OptMargin(gap=1e-6, delta=1, r=2), problem)
     assert not last.done
     assert last.info["status"] == "delta too small"
     assert last.info["rounds"] == math.ceil(60.0 * math.log(120))
-    assert "29 were expected if delta held" in last.info["evidence"]
-    last, _ = finished(OptMargin(r=2, max_rounds=3), problem)
+    assert "29 were expected if delta held" in last.info["stopped"]
+    last, _ = finished(OptMargin(gap=1e-6, r=2, max_rounds=3), problem)
     assert (last.done, last.info["status"], last.info["rounds"]) == (False, "max_rounds", 3)
 
 
 def test_a_sample_of_one_class_is_drawn_again_and_the_missing_class_put_in():
     x, y = clouds(47, 3, 400, 2, 9.0)
-    last, found = finished(OptMargin(r=4), hard(x, y))
+    last, found = finished(OptMargin(gap=1e-6, r=4), hard(x, y))
     assert last.done
     assert last.info["resampled"] > 0
     assert last.info["filled"] > 0
@@ -225,19 +225,25 @@ def test_a_sample_of_one_class_is_drawn_again_and_the_missing_class_put_in():
 
 def test_hulls_that_meet_end_the_run_with_w_of_zero():
     x, y = clouds(48, 60, 60, 2, 0.5)
-    for problem, solver in ((hard(x, y), OptMargin(r=40)), (reduced(x, y, 0.5, Linear()), OptSoftMargin(r=40))):
+    for problem, solver in (
+        (hard(x, y), OptMargin(gap=1e-6, r=40)),
+        (reduced(x, y, 0.5, Linear()), OptSoftMargin(gap=1e-6, r=40)),
+    ):
         last, _ = finished(solver, problem)
         assert not last.done
         assert last.info["status"] == "hulls intersect"
-        assert "w = 0 in round 1: the hulls of" in last.info["evidence"]
+        assert "w = 0 in round 1: the hulls of" in last.info["stopped"]
 
 
 def test_k_doubles_in_the_loop_until_w_is_not_zero():
     x, y = clouds(49, 80, 80, 2, 2.0)
     problem = reduced(x, y, 0.5, Linear())
-    last, _ = finished(OptSoftMargin(r=60, doubles_k=True), problem)
-    assert last.done
+    last, _ = finished(OptSoftMargin(r=60, gap=1e-6, doubles_k=True), problem)
+    # the model is exact, but of another problem than the one that was stated
+    assert (last.done, last.info["status"]) == (False, "k doubled")
     k = last.info["k_plus"]
+    assert f"the hulls meet at k = 2; the model is that of k = {k:g}" in last.info["stopped"]
+    assert f"state reduced-hull with D = {1 / k:g} to" in last.info["stopped"]
     assert last.info["k_minus"] == k == 2.0 * 2 ** last.info["k_doublings"]
     assert k > 2.0
     again = reduced(x, y, 1.0 / k, Linear())
@@ -245,10 +251,26 @@ def test_k_doubles_in_the_loop_until_w_is_not_zero():
     assert exact(reduced(x, y, 2.0 / k, Linear())).margin_upper < 1e-3 * exact(again).margin_upper
 
 
+@pytest.mark.parametrize("apart", [2.0, 9.0])
+def test_the_search_for_k_starts_at_hard_margin(apart):
+    x, y = clouds(49, 80, 80, 2, apart)
+    last, found = finished(OptSoftMargin(r=60, gap=1e-6, doubles_k=True), hard(x, y))
+    if apart == 9.0:  # k = 1 separates: it is the problem that was stated
+        assert last.done
+        assert "k_plus" not in last.info
+        assert found.relative_gap <= 1e-6 + 1e-12
+        return
+    k = last.info["k_plus"]
+    assert (last.done, last.info["status"], k) == (False, "k doubled", 2.0 ** last.info["k_doublings"])
+    assert "the hulls meet at k = 1;" in last.info["stopped"]
+    again = reduced(x, y, 1.0 / k, Linear())
+    assert again.certify(last.dual_coef, last.intercept).relative_gap <= 1e-6 + 1e-12
+
+
 def test_k_that_no_doubling_separates_ends_at_the_smaller_class():
     x = np.concatenate([np.ones((4, 1)), np.ones((6, 1))])
     problem = reduced(x, np.repeat([1.0, -1.0], [4, 6]), 0.5, Linear())
-    last, _ = finished(OptSoftMargin(doubles_k=True), problem)
+    last, _ = finished(OptSoftMargin(gap=1e-6, doubles_k=True), problem)
     assert last.info["status"] == "hulls intersect"
     assert last.info["k_plus"] == 4.0
     assert not last.done
@@ -274,7 +296,7 @@ def test_the_optimum_does_not_depend_on_order_scale_copies_or_labels(seed, r, ru
     expected = exact(reduced(x, y, cap, kernel)).dual
 
     def objective(x, y, cap, kernel):
-        last, found = finished(OptSoftMargin(r=r), reduced(x, y, cap, kernel), run)
+        last, found = finished(OptSoftMargin(gap=1e-6, r=r), reduced(x, y, cap, kernel), run)
         assert last.done
         return found.dual
 
@@ -296,7 +318,7 @@ def test_points_mapped_from_a_file_give_the_same_run(tmp_path, monkeypatch):
     runs = []
     for points in (x, mapped):
         problem = HardMargin.build(KernelOracle(RBF(gamma=0.5), points), y)
-        last, _ = finished(OptMargin(r=40), problem)
+        last, _ = finished(OptMargin(gap=1e-6, r=40), problem)
         runs.append((last.dual_coef.copy(), last.info["rounds"], last.info["own_evaluations"]))
     assert runs[0][1:] == runs[1][1:]
     np.testing.assert_allclose(runs[0][0], runs[1][0], atol=1e-12)

@@ -86,7 +86,7 @@ def test_a_share_that_is_none_and_an_oracle_that_is_none_are_refused():
 def test_a_cap_for_each_class_reaches_the_optimum_of_the_composed_examples(oracle):
     x, y = clouds(5, 8, 9, 2, 4.0)
     problem = per_class(x, y, 2.0, 3.0)
-    last, found = finished(OptSoftMargin(oracle=oracle, r=12), problem)
+    last, found = finished(OptSoftMargin(gap=1e-6, oracle=oracle, r=12), problem)
     assert last.done
     means = [
         np.array([x[list(c)].mean(axis=0) for c in itertools.combinations(np.flatnonzero(y == sign), k)])
@@ -135,7 +135,7 @@ TUBES = {
 @pytest.mark.parametrize(("r", "seed", "oracle"), [(None, 0, "smo-block"), (25, 1, "qp"), (40, 2, "smo")])
 def test_tubes_reach_the_optimum(name, r, seed, oracle):
     problem = TUBES[name]()
-    last, found = finished(OptSoftMargin(r=r, oracle=oracle), problem, seed)
+    last, found = finished(OptSoftMargin(gap=1e-6, r=r, oracle=oracle), problem, seed)
     assert last.done
     assert found.relative_gap <= 1e-6 + 1e-12
     assert found.dual == pytest.approx(exact(problem).dual, rel=2e-6)
@@ -150,7 +150,7 @@ def test_tubes_reach_the_optimum(name, r, seed, oracle):
 def test_a_tube_too_narrow_ends_with_hulls_that_meet():
     """epsilon too small for any tube: w = 0 and sigma = 0, and the problem says that there is no function."""
     problem = tube(*wave(60), 0.01, 1.0, Linear())
-    last, _ = finished(OptSoftMargin(r=50), problem)
+    last, _ = finished(OptSoftMargin(gap=1e-6, r=50), problem)
     assert not last.done
     assert last.info["status"] == "hulls intersect"
     assert abs(problem.sigma(last.dual_coef)) < 1e-4
@@ -161,11 +161,13 @@ def test_a_tube_too_narrow_ends_with_hulls_that_meet():
 
 def test_evaluations_of_a_tube_are_the_wrappers_and_the_oracles():
     problem = TUBES["soft"]()
-    last, _ = finished(OptSoftMargin(oracle="qp", r=40), problem)
+    last, _ = finished(OptSoftMargin(gap=1e-6, oracle="qp", r=40), problem)
     assert last.info["own_evaluations"] + last.info["oracle_evaluations"] == problem.kernel.counter.evaluations
     assert last.info["rounds"] > 1
 
 
 def test_the_bound_of_a_tube_counts_the_target_as_an_attribute():
-    last, _ = finished(OptSoftMargin(delta="bound", oracle="qp"), tube(*wave(60, noise=0.05), 2.5, 1.0, Linear()))
+    last, _ = finished(
+        OptSoftMargin(gap=1e-6, delta="bound", oracle="qp"), tube(*wave(60, noise=0.05), 2.5, 1.0, Linear())
+    )
     assert last.info["delta"] == 2 + 1 + 1  # Theorem 5.1

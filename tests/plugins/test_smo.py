@@ -209,13 +209,14 @@ def test_budgets_and_the_limit_of_iterations():
     assert outcome.status == "budget"
     assert not outcome.claimed_done
     limited = SMO(max_iterations=50).solve(build(x, y, C=100.0))
-    assert (limited.steps, limited.done, limited.info["stopped"]) == (50, False, "max_iterations")
+    assert (limited.steps, limited.done) == (50, False)
+    assert "max_iterations=50: the violation is" in limited.info["stopped"]
 
 
 def test_a_tolerance_below_rounding_ends_as_stalled():
     x, y = overlapping(17, n=80)
     solution = SMO(tau=1e-300).solve(build(x, y, C=100.0))
-    assert solution.done == (solution.info["stopped"] == "converged")
+    assert solution.done or "stalled: the next step is lost in rounding" in solution.info["stopped"]
     assert solution.info["kkt_violation"] < 1e-9
 
 

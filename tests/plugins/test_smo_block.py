@@ -292,14 +292,15 @@ def test_iterates_climb_and_budgets_stop_them():
     assert outcome.status == "budget"
     limited = SMOBlock(max_iterations=50, working_set=16).solve(build(x, y, C=100.0))
     assert limited.steps >= 50
-    assert (limited.done, limited.info["stopped"]) == (False, "max_iterations")
+    assert not limited.done
+    assert f"max_iterations={limited.steps}: the violation is" in limited.info["stopped"]
     problem.checked(limited.dual_coef, limited.intercept)
 
 
 def test_a_tolerance_below_rounding_ends():
     x, y = overlapping(9, 80)
     solution = SMOBlock(tau=1e-300).solve(build(x, y, C=100.0))
-    assert solution.done == (solution.info["stopped"] == "converged")
+    assert solution.done or "stalled: the next step is lost in rounding" in solution.info["stopped"]
     assert solution.info["kkt_violation"] < 1e-9
 
 

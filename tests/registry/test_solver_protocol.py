@@ -7,7 +7,19 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from harness import CSVC, RBF, Iterate, KernelOracle, PluginError, Solver
+from harness import (
+    CSVC,
+    L2SVC,
+    RBF,
+    CSVCNoBias,
+    Iterate,
+    KernelOracle,
+    PluginError,
+    RampSVC,
+    Solver,
+    UsageError,
+    get_solver,
+)
 
 
 def problem() -> CSVC:
@@ -82,3 +94,37 @@ def test_the_defaults_of_a_solver() -> None:
     assert solver.with_target_gap(0.1) is solver
     assert solver.observable
     assert solver.exact
+
+
+def test_an_oracle_refuses_a_formulation_it_does_not_solve() -> None:
+    x = np.random.default_rng(0).normal(size=(12, 2))
+    kernel, y = KernelOracle(RBF(), x), np.where(np.arange(12) % 2, 1.0, -1.0)
+    # without the bias it is another problem, although the class inherits
+    with pytest.raises(UsageError, match="counting does not solve c-svc-nobias; it solves c-svc"):
+        Counting().solve(CSVCNoBias.build(kernel, y))
+    with pytest.raises(UsageError, match="optmargin does not solve l2-svc; it solves hard-margin"):
+        get_solver("optmargin").solve(L2SVC.build(kernel, y))
+    with pytest.raises(UsageError, match="fw does not solve c-svc; it solves l2-svc, hard-margin"):
+        get_solver("fw").solve(problem())
+    assert kernel.counter.evaluations == 0
+
+
+def test_an_oracle_refuses_what_its_skip_refuses() -> None:
+    with pytest.raises(UsageError, match="'qp' cannot serve as an oracle: qp needs the whole kernel matrix"):
+        get_solver("qp", max_points=5).solve(problem())
+
+
+def test_the_convex_problem_of_the_ramp_loss_is_for_the_solvers_of_its_dual_form() -> None:
+    stated = problem()
+    ramp = RampSVC.build(stated.kernel, stated.targets, {"C": 2.0})
+    convex = ramp.subproblem(np.arange(12) < 3)
+    assert get_solver("smo-block").solve(convex).done
+    with pytest.raises(UsageError, match="libsvm does not solve c-svc-nobias"):
+        get_solver("libsvm").solve(convex)
+
+
+def test_an_oracle_that_is_not_done_says_so() -> None:
+    solution = get_solver("smo", max_iterations=2).solve(problem())
+    assert not solution.done
+    assert "max_iterations=2" in solution.info["stopped"]
+    assert "stopped" not in get_solver("smo").solve(problem()).info

@@ -60,7 +60,7 @@ def test_the_bounds_are_the_paper_s():
     assert soft.rounds_bound() == pytest.approx(6 * 60 * math.log(1000))
     assert parts.sample_size(hard, 6.0) == 216
     assert parts.sample_size(hard, 0.01) == 8  # the points of a solution
-    assert hard.sampling(r=9) == "optmargin[r=9,oracle=smo-block]"
+    assert hard.sampling(r=9) == "optmargin[r=9,gap=1e-6,oracle=smo-block]"
     assert soft.sampling() == "optsoftmargin[D=0.1,oracle=smo-block]"
 
 

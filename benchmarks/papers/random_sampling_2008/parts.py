@@ -48,7 +48,7 @@ class Clouds:
 
     def sampling(self, **values: object) -> str:
         """Return OptMargin, or OptSoftMargin where k > 1, with parameters and the oracle."""
-        shown = {**({} if self.k == 1 else {"D": f"{1.0 / self.k:.12g}"}), **values, "oracle": ORACLE}
+        shown = {**({} if self.k == 1 else {"D": f"{1.0 / self.k:.12g}"}), **values, "gap": "1e-6", "oracle": ORACLE}
         name = "optmargin" if self.k == 1 else "optsoftmargin"
         return f"{name}[{','.join(f'{key}={value}' for key, value in shown.items())}]"
 
