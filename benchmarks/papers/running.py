@@ -9,8 +9,9 @@ from typing import Any
 
 from benchmarks.papers.grids import Grid
 from benchmarks.peers.measure import Journal
+from harness.entries import Chosen
 from harness.errors import HarnessError
-from harness.registry import Chosen, Registry, load_registry
+from harness.registry import Registry, load_registry
 from harness.run.record import Limits
 from harness.run.session import compare
 from harness.run.store import default_store

@@ -13,9 +13,10 @@ from typing import Any
 
 import harness
 from benchmarks.peers.suite import PROBES
+from harness.entries import Chosen, source_sha256
 from harness.measure.machine import machine, now, versions
 from harness.parameters import values_of
-from harness.registry import Chosen, load_registry, source_sha256
+from harness.registry import load_registry
 from harness.run.plan import plan
 from harness.run.pool import Pool, numba_cache_folder
 from harness.run.record import Limits

@@ -28,7 +28,7 @@ from harness import (
     hookimpl,
     parameter,
 )
-from harness.kernels.oracle import points_of
+from harness.kernels.oracle import engine_of
 from harness.measure.machine import reset_peak_memory, status_bytes
 from harness.registry import load_registry
 
@@ -147,7 +147,7 @@ class PeakMemory(Solver):
     seconds: float = parameter(30.0, "when it is stopped", ge=0)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        points = points_of(problem.kernel)
+        points = engine_of(problem.kernel).source
         parts = (points,) if isinstance(points, np.ndarray) else (points.data, points.indices, points.indptr)
         reset_peak_memory()
         resident = status_bytes("VmRSS")

@@ -96,7 +96,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     """Carry out a comparison, show its table, and exit with 1 if a run failed."""
     from harness.cli import effects, loading, output
     from harness.cli.progress import reporter
-    from harness.registry import Broken
+    from harness.entries import Broken
     from harness.report import formats
 
     target = output.checked(given["output"])

@@ -386,11 +386,6 @@ def engine_of(kernel: KernelOracle) -> Engine:
     return kernel._engine  # noqa: SLF001 - the host's own road, no solver's
 
 
-def points_of(kernel: KernelOracle) -> Any:
-    """Return ``kernel.points`` to the host, which computes nothing for a solver: the counter takes no note of it."""
-    return kernel._engine.source  # noqa: SLF001 - the host's own road, no solver's
-
-
 def _pieces(length: int, width: int) -> Iterator[slice]:
     """Cut ``length`` rows of ``width`` numbers into pieces of at most 32 MB in float64."""
     step = max(1, _EXPAND_VALUES // max(1, width))

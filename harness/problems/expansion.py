@@ -21,7 +21,7 @@ import numpy as np
 
 from harness.kernels.engine import EXPAND_ROWS
 from harness.kernels.functions import RBF, Linear, Poly, Precomputed, squared_norms
-from harness.kernels.oracle import engine_of, points_of
+from harness.kernels.oracle import engine_of
 from harness.kernels.plus_product import PlusProduct
 from harness.problems.rounding import Bounded, underflow_of, unit_of
 
@@ -110,7 +110,7 @@ def _usual(kernel: KernelOracle, coef: Vector, support: Any, scores: Vector | No
 
 def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> Any:
     """Return bounds of the errors of kernel.expand(coef), (n,), but for the rounding of the result itself."""
-    size, function, width = np.abs(coef), kernel.kernel, _features(points_of(kernel))
+    size, function, width = np.abs(coef), kernel.kernel, _features(engine_of(kernel).source)
     # a tile of rows is one product, the tiles are added one after the other
     terms = EXPAND_ROWS + len(support) // EXPAND_ROWS + 4
     unit, value_unit = unit_of(np.float64), unit_of(kernel.dtype)
@@ -121,7 +121,7 @@ def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> Any:
         # e^t t <= 1/e for the relative error of an exponent t summed from squares, 2 ulp of the exponential
         error = np.full(kernel.n, size.sum() * (terms * unit + (0.4 * width + 8.0) * value_unit))
         if not engine_of(kernel).sums_differences:
-            norms = squared_norms(points_of(kernel))
+            norms = squared_norms(engine_of(kernel).source)
             apart = norms * size.sum() + norms @ size
             error += 4.0 * function.gamma * (width + 6) * value_unit * apart
         return error + ridge
@@ -132,7 +132,7 @@ def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> Any:
 
 def _is_affordable(kernel: KernelOracle, support: Any) -> bool:
     """Return whether there are finer values at a bearable cost; there are none of a stranger's kernel."""
-    kind, width = type(kernel.kernel), _features(points_of(kernel))
+    kind, width = type(kernel.kernel), _features(engine_of(kernel).source)
     if kind is Linear:
         return kernel.n * width <= _FINE_PRODUCTS
     a_value = {Precomputed: 1, RBF: width + _AN_EXPONENTIAL, Poly: width + 8}
@@ -146,11 +146,11 @@ def _finer(kernel: KernelOracle, coef: Vector, support: Any) -> Expansion:
         return _plus_product(_finer(kernel.plain, coef, support), kernel.z, coef)
     if kernel.is_linear:
         return _Weights.of(kernel, coef, support).expansion(kernel, coef, fine)
-    function, width, size = kernel.kernel, _features(points_of(kernel)), np.abs(coef)
+    function, width, size = kernel.kernel, _features(engine_of(kernel).source), np.abs(coef)
     weights = coef[support].astype(fine)
     scores = np.concatenate([values @ weights for values in _fine_values(kernel, support)])
     if isinstance(function, Poly):
-        length = np.sqrt(_poly(function, _norms(points_of(kernel), fine)))
+        length = np.sqrt(_poly(function, _norms(engine_of(kernel).source, fine)))
         roundings = 1.1 * function.degree * (width + 8) + len(support) + 4
         errors = length * (length @ size) * roundings
     elif isinstance(function, Precomputed):
@@ -179,7 +179,7 @@ def _plus_product(plain: Expansion, z: Vector, coef: Vector) -> Expansion:
 
 def _fine_values(kernel: KernelOracle, support: Any) -> Iterator[Any]:
     """Yield K[part, support] in longdouble for consecutive parts of the points; no ridge."""
-    points, function, fine = points_of(kernel), kernel.kernel, np.longdouble
+    points, function, fine = engine_of(kernel).source, kernel.kernel, np.longdouble
     if isinstance(function, Precomputed):
         for part in _parts(kernel.n, len(support)):
             yield _dense(points[part][:, support]).astype(fine)
@@ -222,7 +222,7 @@ class _Weights:
     @classmethod
     def of(cls, kernel: KernelOracle, coef: Vector, support: Any) -> _Weights:
         """Sum dense points about c; sparse ones, which that would fill, as they are."""
-        points, fine = points_of(kernel), np.longdouble
+        points, fine = engine_of(kernel).source, np.longdouble
         dense, width, unit = isinstance(points, np.ndarray), _features(points), unit_of(fine)
         some = support[:_CENTRE]
         centre = np.asarray(points[some].astype(fine).sum(axis=0)).reshape(-1) / max(1, len(some))
@@ -250,11 +250,11 @@ class _Weights:
         """Return f(x_i) = <x_i, w> in ``dtype``, and |w|^2."""
         w, scores = self.value.astype(dtype), np.empty(kernel.n, dtype=dtype)
         for part in _parts(kernel.n, self.width):
-            rows = points_of(kernel)[part].astype(dtype, copy=False)
+            rows = engine_of(kernel).source[part].astype(dtype, copy=False)
             scores[part] = np.einsum("ij,j->i", rows, w) if isinstance(rows, np.ndarray) else rows @ w
         length = np.sqrt(self.value @ self.value)
         roundings, least = (self.width + 6) * unit_of(dtype), self.width * underflow_of(dtype)
-        reach = np.sqrt(_norms(points_of(kernel), dtype) * (1.0 + roundings) + least)
+        reach = np.sqrt(_norms(engine_of(kernel).source, dtype) * (1.0 + roundings) + least)
         # w itself is rounded to ``dtype``, and loses more where that is below the normal numbers
         errors = reach * dtype.type(roundings * length + self.error + least) * 1.01 + least
         size = Bounded(length, self.error + self.width * unit_of(np.longdouble) * length)

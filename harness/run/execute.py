@@ -16,7 +16,7 @@ from harness.datasets import measured_sha256
 from harness.errors import DataError, InvalidModel
 from harness.kernels.checks import check_finite
 from harness.kernels.engine import Engine
-from harness.kernels.oracle import KernelOracle, points_of, uncounted
+from harness.kernels.oracle import KernelOracle, engine_of, uncounted
 from harness.kernels.ways import is_mapped
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
@@ -105,7 +105,7 @@ def in_memory(dataset: Dataset) -> Dataset:
 
 def layout(problem: Problem) -> str:
     """Return what decides which machine code a solver needs: formulation, kernel, dtype, sparse or dense."""
-    points = points_of(problem.kernel)
+    points = engine_of(problem.kernel).source
     kind = "dense" if isinstance(points, np.ndarray) else "sparse"
     return f"{problem.name} {problem.kernel.kernel.name} {points.dtype} {kind}"
 
@@ -219,7 +219,7 @@ def is_environment(error: BaseException) -> bool:
 
 def _contents(problem: Problem) -> dict[str, str]:
     """Return checksums of all that the problem is; of the points a sum of their words: fast, and enough for a slip."""
-    points = points_of(problem.kernel)
+    points = engine_of(problem.kernel).source
     found = problem.contents()
     if not is_mapped(points):
         arrays = [points] if isinstance(points, np.ndarray) else [points.data, points.indices, points.indptr]

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness import parameters
+from harness.entries import Broken, Chosen
 from harness.kernels.checks import check_precomputed
 from harness.kernels.functions import Precomputed
 from harness.measure.core_set import has_core_set
 from harness.measure.metrics import applicable
-from harness.registry import Broken, Chosen, Registry
+from harness.registry import Registry
 from harness.run.study import RunSpec, Study, data_key
 
 if TYPE_CHECKING:

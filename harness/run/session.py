@@ -12,10 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from harness.entries import source_sha256
 from harness.errors import DataError, UsageError
 from harness.measure.machine import machine, now, versions
 from harness.parameters import values_of
-from harness.registry import Registry, source_sha256
+from harness.registry import Registry
 from harness.run.plan import plan
 from harness.run.pool import Pool, WorkerDied, numba_cache_folder
 from harness.run.record import COLUMNS, Record, Status, StoppedBy

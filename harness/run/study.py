@@ -13,7 +13,7 @@ from harness.run.record import NO_LIMITS, Limits
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
-    from harness.registry import Broken, Chosen
+    from harness.entries import Broken, Chosen
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 
 from harness import parameters
 from harness.kernels.functions import RBF, Linear
-from harness.kernels.oracle import points_of, uncounted
+from harness.kernels.oracle import engine_of, uncounted
 from harness.measure.drive import Outcome, drive
 from harness.run.record import Limits
 from harness.testing import exact
@@ -215,7 +215,7 @@ class SolverConformance:
         everything = np.arange(problem.n)
         with uncounted(problem.kernel):
             before = (
-                _bytes(points_of(problem.kernel)),
+                _bytes(engine_of(problem.kernel).source),
                 problem.targets.tobytes(),
                 np.array(problem.kernel.block(everything)),
             )
@@ -223,7 +223,7 @@ class SolverConformance:
         for _ in snapshots(self.solver, problem, seed=self.seed):
             pass
         with uncounted(problem.kernel):
-            assert _bytes(points_of(problem.kernel)) == before[0], (
+            assert _bytes(engine_of(problem.kernel).source) == before[0], (
                 f"{case}: the solver changed the points; copy before writing."
             )
             assert problem.targets.tobytes() == before[1], (

@@ -5,7 +5,7 @@ import pytest
 
 from harness import RBF, KernelOracle, Linear, Poly, UsageError
 from harness.kernels.counter import Counter
-from harness.kernels.oracle import points_of, uncounted
+from harness.kernels.oracle import engine_of, uncounted
 from harness.kernels.plus_product import PlusProduct
 
 N = 20
@@ -146,7 +146,13 @@ def test_uncounted_work_on_a_kernel_plus_a_product_reaches_the_kernel_inside(ora
     tube = PlusProduct(oracle, np.ones(N))
     coef = np.ones(N)
     with uncounted(tube):
-        tube.expand(coef), tube.expand_new(coef, points_of(oracle)), tube.diagonal(), tube.row(0), tube.plain.row(0)
+        (
+            tube.expand(coef),
+            tube.expand_new(coef, engine_of(oracle).source),
+            tube.diagonal(),
+            tube.row(0),
+            tube.plain.row(0),
+        )
         tube.restrict([1, 2]).plain.row(0)
     assert oracle.counter == Counter()
     tube.plain.row(0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.registry import Broken, Chosen
+from harness.entries import Broken, Chosen
 
 GOOD = """
     from dataclasses import dataclass
