@@ -93,7 +93,9 @@ class LibSVM(Peer):
         """The library's coefficients are at most 1 and sum to nu n: the problem times nu n."""
         scale = problem.nu * problem.n
         # the scores shrink with the scale, and the relative gap is over 1/2 |w|^2, small where points are near each other
-        model = self._model("OneClassSVM", problem, nu=problem.nu, tol=_ONE_CLASS * self.tolerance(problem) * min(1.0, scale))
+        model = self._model(
+            "OneClassSVM", problem, nu=problem.nu, tol=_ONE_CLASS * self.tolerance(problem) * min(1.0, scale)
+        )
         model.fit(handed)
         coef = at_bounds(_signed_coefficients(model, problem.n), 0.0, 1.0)
         return self._iterate(model, coef / scale, scale)

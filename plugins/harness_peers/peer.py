@@ -61,7 +61,9 @@ class Peer(Solver):
         gt=0,
     )
     gap: float | None = parameter(
-        None, "relative duality gap aimed at: tol is then no more than a share of it; on reduced-hull in place of tol", gt=0
+        None,
+        "relative duality gap aimed at: tol is then no more than a share of it; on reduced-hull in place of tol",
+        gt=0,
     )
 
     def with_target_gap(self, gap: float) -> Self:
