@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from harness import Kernel, Problem
 
 _ONE_CLASS = 0.1  # of the tolerance, for one-class
+_TRAININGS = 3  # on reduced-hull, at most, each with a tighter tolerance
+_FINEST = 1e-7  # tolerance that it is asked for then, at least: its rows are float32
+_PESSIMISM = 10.0  # of that bound, at least, where many points share the weight
+_STEPS, _TIMES = 100_000, 20  # of it then, and as many more for each of the first: rounding may keep it from ending
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class LibSVM(Peer):
     def _model(self, estimator: str, problem: Problem, **values: Any) -> Any:
         """Return the library's unfitted model; ``estimator`` is its class name, the same in both packages."""
         own = {
-            "tol": self.tol,
+            "tol": self.tolerance(problem),
             "cache_size": problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb,
             "shrinking": self.shrinking,
         }
@@ -88,7 +93,9 @@ class LibSVM(Peer):
         """The library's coefficients are at most 1 and sum to nu n: the problem times nu n."""
         scale = problem.nu * problem.n
         # the scores shrink with the scale, and the relative gap is over 1/2 |w|^2, small where points are near each other
-        model = self._model("OneClassSVM", problem, nu=problem.nu, tol=_ONE_CLASS * self.tol * min(1.0, scale))
+        model = self._model(
+            "OneClassSVM", problem, nu=problem.nu, tol=_ONE_CLASS * self.tolerance(problem) * min(1.0, scale)
+        )
         model.fit(handed)
         coef = at_bounds(_signed_coefficients(model, problem.n), 0.0, 1.0)
         return self._iterate(model, coef / scale, scale)
@@ -97,40 +104,50 @@ class LibSVM(Peer):
         """Solve the nu-SVM of the same caps: nu = 2 / (D n), and coefficients that sum to 1 over a class.
 
         Crisp and Burges 2000. The library refuses nu above 2 min(n_+, n_-) / n, which rounding must not pass.
+
+        ``tol`` (``gap``) is the relative gap here: the library's f is 1 / D times ours, and a violation of v in ours leaves a gap of
+        4 v / |w|^2 at most. How short w is shows when it has trained: where its tolerance was too wide it trains again.
         """
         smaller = min(int((problem.targets > 0).sum()), int((problem.targets < 0).sum()))
         nu = min(2.0 / (problem.cap * problem.n), 2.0 * smaller / problem.n, 1.0) * (1.0 - 1e-12)
-        # the library's f is 1 / D times ours, and a violation of v leaves a relative gap of 4 v / |w|^2 at most; how short
-        # w is nobody knows before it is there
-        tol = self.tol
-        for _ in range(_TRAININGS):
-            model = self._model("NuSVC", problem, nu=nu, tol=tol)
-            model.fit(handed, problem.targets)
-            coef = _signed_coefficients(model, problem.n)
-            # negative where the hulls intersect: the library divides by half their distance, rounding has its sign
-            scale = float(coef[problem.targets > 0.0].sum())
-            enough = self.tol * _CAREFUL / (2.0 * problem.cap * abs(scale)) if scale else 0.0
-            if tol <= enough or tol <= _FINEST:
-                break
-            tol = max(_FINEST, 0.5 * enough)
         positive = problem.targets > 0.0
+        aim = self.tol if self.gap is None else self.gap
+        tol, trainings, enough, limit = aim, 0, 0.0, -1
+        while trainings < _TRAININGS and tol > enough:
+            tol = max(_FINEST, 0.5 * enough) if enough else tol
+            model = self._model("NuSVC", problem, nu=nu, tol=tol, max_iter=limit)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # that it was stopped: fit_status_ says so
+                model.fit(handed, problem.targets)
+            trainings, limit = trainings + 1, _STEPS + _TIMES * int(np.max(getattr(model, "n_iter_", 0)))
+            coef = _signed_coefficients(model, problem.n)
+            # 2 / |w|^2; negative where the hulls intersect: the library divides by half their distance, rounding has its sign
+            scale = float(coef[positive].sum())
+            enough = aim / (2.0 * problem.cap * abs(scale))
+            if scale < 0.0 or tol <= _FINEST or model.fit_status_:
+                break
         # each class by its own sum: they differ by rounding too
         coef[positive] /= scale
         coef[~positive] /= -float(coef[~positive].sum())
-        return self._iterate(model, coef, scale)
+        found = self._iterate(model, coef, scale)
+        if found.done and (scale < 0.0 or tol > _PESSIMISM * enough):
+            found.done = False
+            found.info = {
+                **found.info,
+                "stopped": f"a tolerance of {tol:.2g} shows no relative gap of {aim:g}: |w|^2 = {2.0 / scale:.2g}",
+            }
+        return found
 
     def _iterate(self, model: Any, coef: Any, scale: float = 1.0) -> Iterate:
         if not np.size(model.intercept_):
             raise UsageError(f"{self.name} returned no intercept: it found no support vector; take libsvm.")
         steps = getattr(model, "n_iter_", None)
         count = None if steps is None else int(np.max(steps))
-        return Iterate(
-            coef,
-            float(np.ravel(model.intercept_)[0]) / scale,
-            done=True,
-            step=count,
-            info={"iterations": count, "fit_status": int(model.fit_status_)},
-        )
+        status = int(model.fit_status_)
+        info: dict[str, Any] = {"iterations": count, "fit_status": status}
+        if status:
+            info["stopped"] = f"the library says that it did not fit: fit_status_ = {status}"
+        return Iterate(coef, float(np.ravel(model.intercept_)[0]) / scale, done=not status, step=count, info=info)
 
 
 @dataclass(frozen=True)

@@ -73,4 +73,4 @@ class LibSVMOfficial(Peer):
                 assert isinstance(kernel, Linear)
                 words = "-t 0"
         cache = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
-        return f"-q -s 0 {words} -c {cost!r} -w1 {weight!r} -e {self.tol!r} -m {cache!r} -h {int(self.shrinking)}"
+        return f"-q -s 0 {words} -c {cost!r} -w1 {weight!r} -e {self.tolerance(problem)!r} -m {cache!r} -h {int(self.shrinking)}"

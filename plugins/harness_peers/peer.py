@@ -14,12 +14,28 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from harness import CSVC, RBF, EpsSVR, Iterate, Linear, OneClass, Poly, Precomputed, Solver, UsageError, parameter
+from harness import (
+    CSVC,
+    DEFAULT_RELATIVE_GAP,
+    RBF,
+    EpsSVR,
+    Iterate,
+    Linear,
+    OneClass,
+    Poly,
+    Precomputed,
+    Solver,
+    UsageError,
+    parameter,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness import Kernel, Problem
+
+
+_SHARE, _SHARE_OF_TUBES = 0.1, 0.01  # of the gap aimed at: the tolerance; for eps-svr
 
 
 @dataclass(frozen=True)
@@ -39,14 +55,30 @@ class Peer(Solver):
     kernels: ClassVar[tuple[type[Kernel], ...]] = (RBF, Linear, Poly, Precomputed)
     class_costs: ClassVar[bool] = False
 
-    tol: float = parameter(1e-3, "stop when no pair violates the optimality conditions by more", gt=0)
+    tol: float = parameter(
+        DEFAULT_RELATIVE_GAP,
+        "stop when no pair violates the optimality conditions by more; on reduced-hull: the relative duality gap aimed at",
+        gt=0,
+    )
+    gap: float | None = parameter(
+        None,
+        "relative duality gap aimed at: tol is then no more than a share of it; on reduced-hull in place of tol",
+        gt=0,
+    )
 
     def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with ``tol`` a tenth of ``gap``, if that is less.
+        """Return this solver with ``gap`` set.
 
         A guess: what the library knows is gap <= tol / 2 * sum C_i; the certificate says what was reached.
         """
-        return self.replaced(tol=min(self.tol, 0.1 * gap))
+        return self.replaced(gap=gap)
+
+    def tolerance(self, problem: Problem) -> float:
+        """Return the tolerance to hand over, measured on problems of many kinds."""
+        if self.gap is None:
+            return self.tol
+        # with a wide tube and a large C the objective is small beside what violations cost
+        return min(self.tol, (_SHARE_OF_TUBES if isinstance(problem, EpsSVR) else _SHARE) * self.gap)
 
     def skip(self, problem: Problem) -> str | None:
         """Refuse what the library has no words for, and everything if it cannot be loaded."""

@@ -70,7 +70,7 @@ class ThunderSVM(Peer):
             ctypes.c_float(problem.C),
             ctypes.c_float(0.5),  # nu and epsilon: of other formulations
             ctypes.c_float(0.1),
-            ctypes.c_float(self.tol),
+            ctypes.c_float(self.tolerance(problem)),
             0,  # no probabilities
             len(classes),
             _pointer(classes),

@@ -309,8 +309,10 @@ def test_a_solver_appears_where_its_package_is_installed(monkeypatch):
 
 
 def test_parameters():
-    assert get_solver("libsvm").with_target_gap(1e-4).tol == pytest.approx(1e-5)
-    assert get_solver("libsvm").with_target_gap(0.5).tol == 1e-3
+    svc, svr = build(CSVC, *overlapping(1, 30)), build(EpsSVR, *overlapping(1, 30))
+    assert get_solver("libsvm").with_target_gap(1e-4).tolerance(svc) == pytest.approx(1e-5)
+    assert get_solver("libsvm").with_target_gap(1e-4).tolerance(svr) == pytest.approx(1e-6)
+    assert get_solver("libsvm").with_target_gap(0.5).tolerance(svc) == 1e-3
     x, y = overlapping(9, n=80)
     problem = build(CSVC, x, y, C=50.0)
     loose, exact = (certified(problem, LibSVM(tol=tol).solve(problem)) for tol in (0.5, 1e-6))
