@@ -184,7 +184,9 @@ def test_two_points_and_duplicates(formulation):
     doubled = build(formulation, x, y, C=3.0)
     found = certified(doubled, QP().solve(doubled))
     if issubclass(formulation, HardMargin) and formulation is not L2SVC:
-        assert "not decidable" in found.undecidable, "all points are in both hulls, which an RBF kernel's rounding hides"
+        assert "not decidable" in found.undecidable, (
+            "all points are in both hulls, which an RBF kernel's rounding hides"
+        )
     else:
         assert abs(found.relative_gap) < 1e-9
 
