@@ -22,7 +22,9 @@ class Certificate:
     gap : the duality gap, >= 0 up to rounding; an upper bound on the distance of either from the optimum
     relative_gap : the gap over the formulation's scale (see each problem): the best computed value
     gap_rounding : the exact relative gap of the model (its float64 coefficients and intercept taken as they are, the
-        kernel's values as exact functions of the float64 points) is within this of ``relative_gap``; None if unknown
+        kernel's values as exact functions of the float64 points) is within this of ``relative_gap``; None if unknown.
+        So is that of a model whose sums of coefficients are made exactly what the constraints say by scaling those
+        that sum to too much: an offset of the data makes much of a small violation
     undecidable : why rounding leaves no gap to speak of, a sentence; then all other figures but the violations are None
     kkt_violation : largest violation of the optimality conditions, in units of f(x)
     feasibility_violation : largest violation of the dual's constraints, relative to their scale
@@ -59,10 +61,12 @@ class Certificate:
         feasibility_violation: float,
         scale: Bounded | float | None = None,
         rounding_known: bool | None = None,
+        slack: Any = 0.0,
     ) -> Certificate:
         """Return the certificate of a minimised primal and its dual; the gap is relative to ``scale``, or max(1, |P|).
 
         rounding_known : whether the bounds of ``primal`` and ``dual`` hold; None: where both have one
+        slack : what making the coefficients' sum exact may take off the dual
         """
         known = isinstance(primal, Bounded) and isinstance(dual, Bounded)
         known = known if rounding_known is None else rounding_known
@@ -73,7 +77,8 @@ class Certificate:
         with np.errstate(all="ignore"):
             upper = primal if isinstance(primal, Bounded) else Bounded.exact(primal)
             gap = upper - dual
-            relative = gap / (abs(upper).at_least(1.0) if scale is None else scale)
+            doubtful = Bounded(gap.value, gap.error + slack)
+            relative = doubtful / (abs(upper).at_least(1.0) if scale is None else scale)
         if not _is_finite(relative):
             return cls(undecidable=_not_finite(), **violations)
         if known and relative.error > _USELESS * max(1.0, abs(relative.value)):
@@ -89,7 +94,14 @@ class Certificate:
 
     @classmethod
     def of_margin(
-        cls, model: Expansion, reach: Bounded, far: float, *, kkt_violation: float, feasibility_violation: float
+        cls,
+        model: Expansion,
+        reach: Bounded,
+        far: float,
+        *,
+        kkt_violation: float,
+        feasibility_violation: float,
+        slack: Any = 0.0,
     ) -> Certificate:
         """Return the certificate of w, the difference of two points of hulls or one point of one.
 
@@ -99,6 +111,7 @@ class Certificate:
         model : |w|^2, and the length at which w counts as 0
         reach : the least of <w, z> over all z of the hulls' difference; at most |w|^2
         far : the largest of it over the faces that hold the model's points
+        slack : what making the sums of the weights exact may change of |w|^2; lower needs no feasible weights
         """
         squared = model.squared
         violations: dict[str, Any] = {
@@ -109,6 +122,11 @@ class Certificate:
             ratio = reach / squared
             clipped = ratio.positive()
             relative, norm = (1.0 - clipped) * (clipped + 1.0), squared.sqrt()
+            longest = Bounded(squared.value, squared.error + slack).sqrt()
+            if slack and clipped.upper > 0.0:
+                left = squared.lower - slack
+                moved = clipped.upper**2 * slack / left if left > 0.0 else np.inf
+                relative = Bounded(relative.value, relative.error + moved)
             shortfall = 1.0 - ratio
             lower, dual = reach / norm, squared * 0.5
         if not squared.finite or not reach.finite:
@@ -127,7 +145,7 @@ class Certificate:
             epsilon_plus=_number(shortfall),
             epsilon_minus=_number(far / squared.value - 1.0),
             margin_lower=_down(lower.lower),
-            margin_upper=_up(norm.upper),
+            margin_upper=_up(longest.upper),
             **violations,
         )
 

@@ -107,6 +107,7 @@ class CSVC(Problem):
             kkt_violation=self.kkt_violation(dual_coef, scores),
             feasibility_violation=self.feasibility_violation(dual_coef),
             rounding_known=model.known,
+            slack=model.slack_of_sum(dual_coef, y) if self.has_bias and model.known else 0.0,
         )
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:

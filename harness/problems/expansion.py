@@ -45,6 +45,7 @@ class Expansion:
 
     scores : f(x_i) without intercept, (n,)
     squared : |w|^2, the ridge included
+    longest : no less than the largest sqrt(k(x_i, x_i)), the ridge included
     spread : sum_j |coef_j| |x_j - c| about a centre c, >= 0; 0 where |w| = 0 is not to be told
     known : whether the bounds hold; False: the scores were given, and nobody knows how they were computed
     plain : of k + z z', that of k
@@ -52,6 +53,7 @@ class Expansion:
 
     scores: Bounded
     squared: Bounded
+    longest: Any = 0.0
     spread: Any = 0.0
     known: bool = True
     plain: Expansion | None = None
@@ -65,6 +67,24 @@ class Expansion:
         values = Bounded.exact(scores)
         squared = values.dot(dual_coef)
         return cls(values, Bounded(squared.value, squared.error + doubt), known=False)
+
+    def sum_off(self, dual_coef: Vector, total: float = 0.0) -> float:
+        """Return by how much the coefficients sum to more than ``total``, correct however much cancels."""
+        return math.fsum([*dual_coef[dual_coef != 0.0].tolist(), -total])
+
+    def slack_of_sum(self, dual_coef: Vector, linear: Vector, price: float = 0.0) -> Any:
+        """Return what scaling coefficients of one sign so that all sum to 0 may take off a dual.
+
+        The dual is sum_i linear_i coef_i - price |coef_i| less |w|^2 / 2. With m the mean of the points of that sign,
+        by coefficient, it changes by -s (mean of linear - <w, m>) and price |s| and s^2 |m|^2 / 2, s the sum.
+        """
+        off = self.sum_off(dual_coef)
+        side = dual_coef > 0.0 if off > 0.0 else dual_coef < 0.0
+        if off == 0.0 or not side.any():
+            return 0.0
+        weights = dual_coef[side] / dual_coef[side].sum()
+        mean = (Bounded.exact(linear[side]) - self.scores[side]).dot(weights)
+        return 1.01 * (abs(off) * (abs(mean).upper + price) + 0.5 * (off * self.longest) ** 2)
 
     @property
     def _shortest(self) -> Any:
@@ -104,19 +124,24 @@ def _usual(kernel: KernelOracle, coef: Vector, support: Any, scores: Vector | No
         kernel.counter.evaluations += kernel.n * len(support)
         return _Weights.of(kernel, coef, support).expansion(kernel, coef, np.dtype(np.float64))
     values = kernel.expand(coef) if scores is None else scores
-    bounded = Bounded(values, _usual_errors(kernel, coef, support) + unit_of(np.float64) * np.abs(values))
-    return Expansion(bounded, bounded.dot(coef))
+    errors, longest = _usual_errors(kernel, coef, support)
+    bounded = Bounded(values, errors + unit_of(np.float64) * np.abs(values))
+    return Expansion(bounded, bounded.dot(coef), longest + math.sqrt(kernel.ridge))
 
 
-def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> Any:
-    """Return bounds of the errors of kernel.expand(coef), (n,), but for the rounding of the result itself."""
+def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> tuple[Any, Any]:
+    """Return bounds of the errors of kernel.expand(coef), (n,), but for the rounding of the result itself.
+
+    And, second, a bound of sqrt(k(x, x)) without the ridge.
+    """
     size, function, width = np.abs(coef), kernel.kernel, _features(engine_of(kernel).source)
     # a tile of rows is one product, the tiles are added one after the other
     terms = EXPAND_ROWS + len(support) // EXPAND_ROWS + 4
     unit, value_unit = unit_of(np.float64), unit_of(kernel.dtype)
     ridge = kernel.ridge * size * unit
     if isinstance(function, Precomputed):
-        return kernel.largest * size.sum() * terms * unit + ridge
+        largest = kernel.largest
+        return largest * size.sum() * terms * unit + ridge, math.sqrt(largest)
     if type(function) is RBF:
         # e^t t <= 1/e for the relative error of an exponent t summed from squares, 2 ulp of the exponential
         error = np.full(kernel.n, size.sum() * (terms * unit + (0.4 * width + 8.0) * value_unit))
@@ -124,10 +149,11 @@ def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> Any:
             norms = squared_norms(engine_of(kernel).source)
             apart = norms * size.sum() + norms @ size
             error += 4.0 * function.gamma * (width + 6) * value_unit * apart
-        return error + ridge
+        return error + ridge, 1.0
     length = np.sqrt(np.abs(engine_of(kernel).diagonal()) + width * underflow_of(np.float64))
     factor = 1.1 * function.degree * (width + 8) if type(function) is Poly else _STRANGER
-    return length * float(length @ size) * (terms * unit + factor * value_unit) * 1.01 + ridge
+    errors = length * float(length @ size) * (terms * unit + factor * value_unit) * 1.01
+    return errors + ridge, length.max() * 1.01
 
 
 def _is_affordable(kernel: KernelOracle, support: Any) -> bool:
@@ -152,21 +178,23 @@ def _finer(kernel: KernelOracle, coef: Vector, support: Any) -> Expansion:
     if isinstance(function, Poly):
         length = np.sqrt(_poly(function, _norms(engine_of(kernel).source, fine)))
         roundings = 1.1 * function.degree * (width + 8) + len(support) + 4
-        errors = length * (length @ size) * roundings
+        errors, longest = length * (length @ size) * roundings, length.max() * 1.01
     elif isinstance(function, Precomputed):
         errors = np.full(kernel.n, kernel.largest * size.sum() * (len(support) + 4), dtype=fine)
+        longest = math.sqrt(kernel.largest)
     else:
-        errors = np.full(kernel.n, size.sum() * (len(support) + width + 16), dtype=fine)
+        errors, longest = np.full(kernel.n, size.sum() * (len(support) + width + 16), dtype=fine), 1.0
     bounded = Bounded(scores, errors * unit_of(fine) * 1.01)
-    return _with_ridge(bounded, bounded.dot(coef), kernel.ridge, coef)
+    return _with_ridge(Expansion(bounded, bounded.dot(coef), longest), kernel.ridge, coef)
 
 
-def _with_ridge(scores: Bounded, squared: Bounded, ridge: float, coef: Vector, spread: Any = 0.0) -> Expansion:
+def _with_ridge(plain: Expansion, ridge: float, coef: Vector) -> Expansion:
     """Return the expansion of k + ridge delta_ij from that of k; with a ridge w = 0 is no model's."""
     if not ridge:
-        return Expansion(scores, squared, spread)
+        return plain
     fine = Bounded.exact(coef.astype(np.longdouble))
-    return Expansion(scores + Bounded.exact(coef) * ridge, squared + fine.dot(fine) * ridge)
+    scores, squared = plain.scores + Bounded.exact(coef) * ridge, plain.squared + fine.dot(fine) * ridge
+    return Expansion(scores, squared, plain.longest + math.sqrt(ridge))
 
 
 def _plus_product(plain: Expansion, z: Vector, coef: Vector) -> Expansion:
@@ -174,7 +202,8 @@ def _plus_product(plain: Expansion, z: Vector, coef: Vector) -> Expansion:
     along = Bounded.exact(z.astype(np.longdouble)).dot(coef)
     scores = plain.scores + Bounded.exact(z.astype(np.longdouble)) * along
     spread = plain.spread + float(np.abs(z) @ np.abs(coef)) if plain.spread else plain.spread
-    return Expansion(scores, plain.squared + along * along, spread, plain=plain)
+    longest = plain.longest + np.abs(z).max()
+    return Expansion(scores, plain.squared + along * along, longest, spread, plain=plain)
 
 
 def _fine_values(kernel: KernelOracle, support: Any) -> Iterator[Any]:
@@ -258,7 +287,9 @@ class _Weights:
         # w itself is rounded to ``dtype``, and loses more where that is below the normal numbers
         errors = reach * dtype.type(roundings * length + self.error + least) * 1.01 + least
         size = Bounded(length, self.error + self.width * unit_of(np.longdouble) * length)
-        return _with_ridge(Bounded(scores, errors), size * size, kernel.ridge, coef, self.spread)
+        return _with_ridge(
+            Expansion(Bounded(scores, errors), size * size, reach.max(), self.spread), kernel.ridge, coef
+        )
 
 
 def _parts(length: int, width: int) -> Iterator[slice]:

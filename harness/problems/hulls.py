@@ -99,7 +99,19 @@ class HardMargin(Problem):
             far_p - far_q,
             kkt_violation=max(0.0, far_p - float(near_p.value), float(near_q.value) - far_q),
             feasibility_violation=violation,
+            slack=self._slack(dual_coef, model) if model.known else 0.0,
         )
+
+    def _slack(self, dual_coef: Vector, model: Expansion) -> Any:
+        """Return how far |w|^2 may be from that of Pu / sum(u) - Qv / sum(v)."""
+        positive = self.targets > 0
+        up, down = model.sum_off(dual_coef[positive], 1.0), model.sum_off(-dual_coef[~positive], 1.0)
+        up, down = up / (1.0 + up), down / (1.0 + down)
+        # w - up Pu + down Qv = (1 - up) w - (up - down) Qv
+        along = abs(model.scores[~positive].dot(dual_coef[~positive])).upper
+        length = model.squared.sqrt().upper
+        change = abs(up) * length + abs(up - down) * model.longest * 1.01
+        return (2.0 * (abs(up) * length**2 + abs(up - down) * along) + change**2) * 1.01
 
 
 @dataclass(frozen=True)

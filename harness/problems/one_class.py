@@ -87,6 +87,7 @@ class OneClass(Problem):
             **violations,
             scale=half if model.has_direction else 0.5 * (self.largest_diagonal() or 1.0),
             rounding_known=model.known,
+            slack=1.01 * abs(model.sum_off(dual_coef, 1.0)) * model.squared.upper if model.known else 0.0,
         )
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:

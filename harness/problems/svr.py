@@ -89,6 +89,7 @@ class EpsSVR(Problem):
             kkt_violation=self.kkt_violation(dual_coef, scores),
             feasibility_violation=self.feasibility_violation(dual_coef),
             rounding_known=model.known,
+            slack=model.slack_of_sum(dual_coef, self.targets, half_width) if model.known else 0.0,
         )
 
     def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:

@@ -227,7 +227,8 @@ class TubeSVR(Problem):
             np.concatenate([(middle + reach).error, (middle - reach).error]),
         )
         spread = model.spread + 2.0 * self.epsilon if model.spread else model.spread
-        return Expansion(scores, model.plain.squared + sigma * sigma, spread)
+        longest = model.longest + self.epsilon
+        return Expansion(scores, model.plain.squared + sigma * sigma, longest, spread)
 
     def tube(self, dual_coef: Any, intercept: float) -> Tube:
         """Return the tube of a model: the thresholds are those of its weights' optimality conditions.

@@ -78,7 +78,7 @@ def test_an_intercept_that_cancels_an_offset_is_no_trouble():
     intercept = best.intercept + float(centred.kernel.expand(best.dual_coef)[0] - scores[0])
     found = problem.certify(best.dual_coef, intercept)
     assert falsehoods(problem, best.dual_coef, intercept, found) == []
-    assert found.gap_rounding < 1e-9
+    assert found.gap_rounding < 1e-7
     assert found.relative_gap < 1e-5
 
 
@@ -89,3 +89,31 @@ def test_the_core_set_of_points_far_away_is_not_said_to_touch():
     coef[:2] = y[:2]
     found = core_set_certificate(problem, coef, "qp")
     assert found.ratio is None or found.ratio < 1.0, "two points are no core set of these forty"
+
+
+@pytest.mark.parametrize("off", [1e-12, 1e-9, 1e-7, -1e-9, -1e-7])
+def test_sums_that_are_off_by_less_than_is_refused_make_no_optimum_of_an_offset(off):
+    x, y = separable("1e8")
+    best = {}
+    for formulation in (HardMargin, CSVC):
+        centred = formulation.build(KernelOracle(Linear(), x - 1e8), y, {"C": 1.0})
+        solution = get_solver("qp").solve(centred)
+        best[formulation] = solution, centred.certify(solution.dual_coef, solution.intercept)
+    solution, optimum = best[HardMargin]
+    hulls = HardMargin.build(KernelOracle(Linear(), x), y)
+    for coef in (solution.dual_coef, y / 20.0):  # w is moved by ``off`` times the offset
+        moved = coef.copy()
+        moved[np.flatnonzero(coef > 0.0)[0]] += off
+        found = hulls.certify(*hulls.checked(moved, 0.0))
+        assert found.margin_upper is None or found.margin_upper >= optimum.margin_upper * (1.0 - 1e-9)
+        assert not found.meets(1e-3) or found.margin_lower > 0.99 * optimum.margin_upper
+    solution, optimum = best[CSVC]
+    svc = CSVC.build(KernelOracle(Linear(), x), y, {"C": 1.0})
+    moved = solution.dual_coef.copy()
+    moved[np.flatnonzero(moved > 0.0)[0]] += off
+    scores, _ = scores_and_square(svc, moved, Fraction)
+    level = float(sorted(scores)[20])
+    found = svc.certify(*svc.checked(moved, -level))
+    if found.undecidable == "":
+        proved = found.primal - (found.relative_gap + found.gap_rounding) * max(1.0, found.primal)
+        assert proved <= optimum.primal * (1.0 + 1e-9), "no lower bound is above the optimum"

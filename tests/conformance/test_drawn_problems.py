@@ -24,6 +24,10 @@ def test_a_drawn_problem_is_solved_to_the_gap(name: str, data: st.DataObject) ->
     outcome = drive(solver, problem, np.random.default_rng(0), Limits(seconds=SECONDS))
     assert outcome.status == "ok"
     found = problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
+    if found.undecidable:  # only hulls may touch so nearly that float64 cannot tell whether w = 0
+        assert formulation.name in ("hard-margin", "reduced-hull", "polytope-distance", "tube-svr", "one-class")
+        assert found.undecidable.startswith("w = 0 as far as float64 can tell")
+        return
     assert found.gap is not None
     scale = float(np.abs(problem.kernel.diagonal()).max())
     squared = -2.0 * found.dual if formulation is OneClass else found.margin_upper and found.margin_upper**2

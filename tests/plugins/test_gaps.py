@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from harness.measure.budget import Budget
 
 from harness import DEFAULT_RELATIVE_GAP, RBF, KernelOracle, Linear, Poly
-from harness.measure.budget import Budget
 from harness.measure.drive import drive
 from harness.problems import FORMULATIONS
 from harness.registry import load_registry
