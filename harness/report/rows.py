@@ -1,7 +1,7 @@
 """From records to the rows of a report: one row each data set, problem and solver configuration.
 
 A row stands for the repetitions and seeds of one configuration; its figures are medians over the runs
-that ended with a model (``ok`` and ``budget``). Failed runs are counted, never left out.
+that ended with a model (`MEASURED`). Failed runs are counted, never left out.
 """
 
 from __future__ import annotations
@@ -14,15 +14,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from harness.report import figures
+from harness.run.record import MEASURED, Record, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-Record = dict[str, Any]
-
-STATUSES = ("ok", "budget", "timeout", "memory", "crashed", "error", "invalid", "skipped")
-MEASURED = ("ok", "budget")
-FAILED = ("timeout", "memory", "crashed", "error", "invalid")
 
 
 @dataclass(frozen=True)
@@ -67,13 +62,17 @@ class Row:
 
     @property
     def complete(self) -> bool:
-        """True if every run ended as its solver meant it to: only such a row can be the best."""
-        return all(record.get("status") == "ok" for record in self.records)
+        """True if every run did what was asked: only such a row can be the best."""
+        return not self.astray
 
     @property
-    def unfinished(self) -> list[Record]:
-        """The runs that did not end as their solver meant them to: failed, skipped, or stopped by a budget."""
-        return [record for record in self.records if record.get("status") != "ok"]
+    def astray(self) -> list[Record]:
+        """The runs that are not ``ok``: each has its reason."""
+        return [record for record in self.records if record.get("status") != Status.OK]
+
+    def said(self, name: str) -> list[Any]:
+        """Return what the measured runs have in a field that is no figure: sentences, truth values; what is empty not."""
+        return [record[name] for record in self.measured if record.get(name)]
 
     def values(self, name: str) -> list[float]:
         """Return a figure of every measured run that has it; ``metrics.f1`` looks into the dict ``metrics``."""
@@ -88,17 +87,12 @@ class Row:
 
     @property
     def status(self) -> str:
-        """``ok``, ``timeout``, ``timeout 1/3`` (some), ``failed 2/3`` (of several kinds)."""
+        """``ok``, ``timeout``, ``timeout 1/3`` (some), ``not ok 2/3`` (of several kinds)."""
         counts = Counter(str(record.get("status")) for record in self.records)
+        others = [status for status in counts if status != Status.OK]
         if len(counts) == 1:
             return next(iter(counts))
-        total = len(self.records)
-        kinds = [status for status in counts if status in FAILED]
-        if not kinds:
-            kinds = [status for status in counts if status != "ok"]
-        if len(kinds) == 1:
-            return f"{kinds[0]} {counts[kinds[0]]}/{total}"
-        return f"failed {sum(counts[kind] for kind in kinds)}/{total}"
+        return f"{others[0] if len(others) == 1 else 'not ok'} {len(self.astray)}/{len(self.records)}"
 
 
 @dataclass
@@ -126,6 +120,13 @@ class Group:
         if n_test:
             parts.append(f"{int(n_test)} test points")
         return f"{self.dataset}: {', '.join(parts)}" if parts else self.dataset
+
+    @property
+    def loose(self) -> list[Row]:
+        """The rows that compete, if they were not all asked for the same relative gap: their costs do not compare."""
+        rivals = [row for row in self.rows if row.complete]
+        targets = {record.get("target_gap") for row in rivals for record in row.records}
+        return rivals if len(rivals) > 1 and (len(targets) > 1 or None in targets) else []
 
     @property
     def problems(self) -> list[str]:
