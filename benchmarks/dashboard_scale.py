@@ -117,7 +117,7 @@ def main() -> None:
             fill(store, records(given.runs, given.solvers, given.datasets, given.seeds))
         print(f"store: {given.runs} runs, {store.stat().st_size / 1e6:.0f} MB")
         began, used = time.perf_counter(), cpu_seconds()
-        summary = export.standalone(store, folder / "dashboard")
+        summary = export.standalone([store], folder / "dashboard")
         print(f"export: {time.perf_counter() - began:.1f} s, {cpu_seconds() - used:.1f} s CPU; "
               f"{summary.runs} runs, {summary.cells} cells, {summary.commits} commits")  # fmt: skip
         began, used = time.perf_counter(), cpu_seconds()

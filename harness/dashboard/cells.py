@@ -16,7 +16,8 @@ from harness.report.rows import kernel_text, problem_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-Record = dict[str, Any]
+    from harness.run.record import Record
+
 Cell = tuple[str, str]
 """The names of the solver and of the data set."""
 
