@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.run.record import Status
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -47,7 +49,7 @@ def record(rng: np.random.Generator, solver: int, dataset: int, commit: int, see
         "plugin": f"plugin{solver % 5}", "solver": f"solver{solver:02d}", "label": f"solver{solver:02d}", "parameters": {},
         "dataset": f"set{dataset:02d}", "formulation": "c-svc", "problem_parameters": {"C": 10.0, "class_weight": "none"},
         "kernel": "rbf", "kernel_parameters": {"gamma": 0.05}, "seed": seed, "repetition": 0,
-        "status": "timeout" if failed else "ok", "reason": "no model within 60 s" if failed else "",
+        "status": Status.TIMEOUT if failed else Status.OK, "reason": "no model within 60 s" if failed else "",
         "cache_mb": 256.0, "threads": 1, "time_limit": 60.0, "n_train": n, "n_features": 20, "n_test": n // 2,
         "measured_at": (START + timedelta(days=commit, seconds=solver * 40 + dataset)).isoformat(timespec="milliseconds"),
         "versions": VERSIONS, "machine": MACHINE, "git_commit": None, "code_sha256": f"{commit:064d}",

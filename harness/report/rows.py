@@ -190,7 +190,7 @@ def grouped(records: Iterable[Record]) -> list[Group]:
     return sorted(groups.values(), key=lambda group: place[group.dataset])
 
 
-_SETTINGS: dict[str, Callable[[float], str]] = {
+SETTINGS: dict[str, Callable[[float], str]] = {
     "target_gap": lambda value: f"target {value:g}",
     "iteration_limit": lambda value: f"iterations <= {value:,.0f}",
     "kernel_evaluation_limit": lambda value: f"kernel evals <= {value:,.0f}",
@@ -208,7 +208,7 @@ def _told_apart(rows: list[Row]) -> list[Row]:
     for row in rows:
         twins.setdefault((row.label, row.problem), []).append(row)
     differing = {
-        who: [name for name in _SETTINGS if len({row.first.get(name) for row in members}) > 1]
+        who: [name for name in SETTINGS if len({row.first.get(name) for row in members}) > 1]
         for who, members in twins.items()
     }
     return [replace(row, setting=_setting(row.first, differing[row.label, row.problem])) for row in rows]
@@ -216,7 +216,7 @@ def _told_apart(rows: list[Row]) -> list[Row]:
 
 def _setting(record: Record, names: Iterable[str]) -> str:
     """Return the settings of a record; one that is not set says nothing."""
-    return ", ".join(_SETTINGS[name](value) for name in names if figures.is_number(value := record.get(name)))
+    return ", ".join(SETTINGS[name](value) for name in names if figures.is_number(value := record.get(name)))
 
 
 def _row_key(record: Record) -> str:
@@ -226,7 +226,7 @@ def _row_key(record: Record) -> str:
     """
     names = (
         "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
-        "kernel_parameters", "code_sha256", "versions", "data_sha256", *_SETTINGS,
+        "kernel_parameters", "code_sha256", "versions", "data_sha256", *SETTINGS,
     )  # fmt: skip
     machine = (record.get("machine") or {}).get("id")
     return json.dumps([machine, *(record.get(name) for name in names)], sort_keys=True, default=str)
