@@ -58,8 +58,8 @@ def notes(groups: Sequence[Group]) -> list[str]:
 def _targets(groups: Sequence[Group]) -> list[str]:
     """Say that costs are not ranked where the rows that compete had no common target."""
     loose = [row for group in groups for row in group.loose]
-    gaps = [gap for row in loose if (gap := GAP.ranked(row)) is not None]
-    where = f" at gaps {figures.gap(min(gaps))} to {figures.gap(max(gaps))}" if gaps else ""
+    gaps = sorted(gap for row in loose if (gap := GAP.ranked(row)) is not None)
+    where = f" at gaps {' to '.join(dict.fromkeys(map(figures.gap, (gaps[0], gaps[-1]))))}" if gaps else ""
     told = f"no common target: rows stopped{where}, so cost is not ranked; see --target-gap."
     return [told] if loose else []
 
