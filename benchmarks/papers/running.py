@@ -24,8 +24,8 @@ IDENTITY = ("set", "dataset", "solver", "seed", "formulation", "cache_mb", "C", 
 
 _KEPT = (
     "seed", "formulation", "cache_mb", "status", "stopped_by", "reason", "iterations", "support_vectors", "core_set_size",
-    "kernel_evaluations", "primal", "dual", "relative_gap", "kkt_violation", "metrics", "peak_rss_bytes", "n_train",
-    "n_features", "n_test", "measured_at", "git_commit", "code_sha256",
+    "working_set_size", "kernel_evaluations", "primal", "dual", "relative_gap", "kkt_violation", "metrics", "peak_rss_bytes",
+    "n_train", "n_features", "n_test", "measured_at", "git_commit", "code_sha256",
 )  # fmt: skip
 _LONGEST = 100  # entries of a list that a journal keeps
 _POINT = ("seconds", "iteration", "kernel_evaluations", "support_vectors", "relative_gap", "test_accuracy", "info")

@@ -64,11 +64,6 @@ def significant(value: float) -> str:
     return f"{value:.4g}"
 
 
-def size(value: float) -> str:
-    """Bytes in MB."""
-    return f"{value / 1e6:.0f}"
-
-
 def spread(values: Sequence[float]) -> str:
     """Half the range of several values over their median: `` ±8%``; empty for a single one."""
     middle = median(values)

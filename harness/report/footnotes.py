@@ -6,11 +6,12 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.report import figures
-from harness.report.measures import GAP
+from harness.report.measures import GAP, WORKING_SET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from harness.report.measures import Measure
     from harness.report.rows import Group, Row
     from harness.run.record import Record
 
@@ -42,12 +43,12 @@ def _plain(sentence: object) -> str:
     return " ".join(str(sentence).split())
 
 
-def notes(groups: Sequence[Group]) -> list[str]:
-    """Return the sentences under a table, the failures' excepted."""
+def notes(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
+    """Return the sentences under a table with the measured columns ``shown``, the failures' excepted."""
     rows = [row for group in groups for row in group.rows]
     return [
         *_targets(groups),
-        *_reading(rows),
+        *_reading(rows, shown),
         *_uncertain(rows),
         *_formulations(groups),
         *_compilation(rows),
@@ -64,14 +65,19 @@ def _targets(groups: Sequence[Group]) -> list[str]:
     return [told] if loose else []
 
 
-def _reading(rows: Sequence[Row]) -> list[str]:
-    """Say what a figure is where a row stands for several runs, and what stands in the columns of hull formulations."""
+def _reading(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
+    """Say what a figure is where a row stands for several runs, and what the columns of sizes mean."""
     found = []
     if any(len(row.measured) > 1 for row in rows):
         counts = sorted({len(row.records) for row in rows})
         runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         found.append(
             f"figures are medians over {runs} runs (seeds and repetitions); ± is half the range of the seconds."
+        )
+    if WORKING_SET in shown:
+        found.append(
+            "working set: points the solver says its last model was optimised over; SV, counted by the harness: those with "
+            "a coefficient, the core set."
         )
     if any(row.values("epsilon") and not row.values("kkt_violation") for row in rows):
         found.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")

@@ -144,7 +144,7 @@ def markdown_text(records: Sequence[Record], *, dated: bool = False, remarks: Se
     sheet = table.sheet(groups, [*measures.core(rows), *further], dated=dated)
     result = []
     for group, cells in sheet.groups:
-        result += [f"### {_escaped(table.heading_of(group))}", ""]
+        result += [f"### {_escaped(group.heading)}", ""]
         result.append(_markdown_row([column.title.replace("\n", " ") for column in sheet.columns]))
         result.append(_markdown_row(["---:" if column.right else "---" for column in sheet.columns], escape=False))
         for row in cells:

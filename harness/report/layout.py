@@ -195,8 +195,6 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, 
     return "\n".join(lines(columns, cells, widths, styled=styled))
 
 
-def paragraph(text: str, width: int, *, first: str = "", rest: str = "  ") -> list[str]:
-    """Return a sentence wrapped to ``width``; words that are longer (paths) are not cut."""
-    return textwrap.wrap(
-        text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
-    )
+def paragraph(text: str, width: int) -> list[str]:
+    """Return a sentence wrapped to ``width``, further lines indented; words that are longer (paths) are not cut."""
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

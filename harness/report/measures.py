@@ -76,12 +76,13 @@ GAP = Measure(
     "rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7
 )
 CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio, room=8)
+WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
 ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", room=6)
 
 WIDER = (
+    (WORKING_SET,),
     (Measure("CPU\nseconds", "cpu_seconds", figures.seconds, room=8),),
-    (Measure("peak\nMB", "peak_rss_bytes", figures.size, room=5),),
-    (Measure("working\nset", "working_set_size", figures.count, room=7),),
+    (Measure("peak\nMB", "peak_rss_bytes", lambda value: f"{value / 1e6:.0f}", room=5),),
     (Measure("iterations", "iterations", figures.count, room=11),),
     (
         Measure("primal", "primal", figures.significant, room=10),

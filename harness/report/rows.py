@@ -110,16 +110,13 @@ class Group:
 
     @property
     def heading(self) -> str:
-        """``digits: 1198 x 64, rbf gamma=0.05, 599 test points``."""
-        parts = []
+        """``digits: 1198 x 64, rbf gamma=0.05, 599 test points``, with the problem where all rows share it."""
         n, d, n_test = (self.known(name) for name in ("n_train", "n_features", "n_test"))
-        if n is not None and d is not None:
-            parts.append(f"{int(n)} x {int(d)}")
-        if self.kernel:
-            parts.append(self.kernel)
-        if n_test:
-            parts.append(f"{int(n_test)} test points")
-        return f"{self.dataset}: {', '.join(parts)}" if parts else self.dataset
+        size = f"{int(n)} x {int(d)}" if n is not None and d is not None else ""
+        problem = self.problems[0] if len(self.problems) == 1 else ""
+        parts = [size, self.kernel, f"{int(n_test)} test points" if n_test else "", problem]
+        known = ", ".join(part for part in parts if part)
+        return f"{self.dataset}: {known}" if known else self.dataset
 
     @property
     def loose(self) -> list[Row]:

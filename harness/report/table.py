@@ -52,8 +52,7 @@ def render(
     widths = layout.fitted_widths(sheet.columns, everything, width)
     result: list[str] = []
     for group, rows in sheet.groups:
-        heading = heading_of(group)
-        result.extend(layout.bold(line, styled=styled) for line in layout.paragraph(heading, width))
+        result.extend(layout.bold(line, styled=styled) for line in layout.paragraph(group.heading, width))
         result.extend(layout.lines(sheet.columns, rows, widths, styled=styled))
         result.append("")
     notes = [*sheet.notes, *remarks]
@@ -64,11 +63,6 @@ def render(
     for note in notes:
         result.extend(layout.paragraph(note, width))
     return "\n".join(result).rstrip("\n") + "\n"
-
-
-def heading_of(group: Group) -> str:
-    """Return the group's heading, with the problem where all rows share it."""
-    return f"{group.heading}, {group.problems[0]}" if len(group.problems) == 1 else group.heading
 
 
 def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> Sheet:
@@ -154,7 +148,7 @@ def sheet(groups: Sequence[Group], shown: Sequence[Measure], *, dated: bool = Fa
             cells.append(Cell(_status(row, reasons, dagger)))
             rows.append(cells)
         filled.append((group, rows))
-    return Sheet(columns, filled, [], [*reasons.notes(), *footnotes.notes(groups)])
+    return Sheet(columns, filled, [], [*reasons.notes(), *footnotes.notes(groups, shown)])
 
 
 def _newest(row: Row) -> str:

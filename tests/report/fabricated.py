@@ -14,7 +14,7 @@ def record(solver: str = "smo", dataset: str = "digits", **changes: Any) -> Reco
         "kernel_parameters": {"gamma": 0.05}, "seed": 0, "repetition": 0, "status": "ok", "reason": "",
         "fit_seconds": 0.0123, "cpu_seconds": 0.0122, "compile_seconds": 1.5, "peak_rss_bytes": 123_000_000,
         "kernel_evaluations": 1_234_567, "cache_hits": 0, "iterations": 500, "support_vectors": 120,
-        "core_set_size": 120, "primal": 10.5, "dual": 10.4, "gap": 0.1, "relative_gap": 3.2e-3,
+        "core_set_size": 120, "working_set_size": None, "primal": 10.5, "dual": 10.4, "gap": 0.1, "relative_gap": 3.2e-3,
         "kkt_violation": 1e-3, "feasibility_violation": 0.0, "epsilon": None, "epsilon_plus": None,
         "epsilon_minus": None, "margin_lower": None, "margin_upper": None, "train_accuracy": 1.0,
         "test_accuracy": 0.9716, "metrics": {}, "measured_at": "2026-05-01T12:00:00.000+00:00", "versions": {"a": "1"},
@@ -32,7 +32,7 @@ def hull(solver: str = "fw", **changes: Any) -> Record:
 
 def failed(solver: str, status: str, reason: str, **changes: Any) -> Record:
     names = (
-        "fit_seconds", "cpu_seconds", "kernel_evaluations", "support_vectors", "core_set_size", "primal", "dual",
+        "fit_seconds", "cpu_seconds", "kernel_evaluations", "support_vectors", "core_set_size", "working_set_size", "primal", "dual",
         "gap", "relative_gap", "kkt_violation", "test_accuracy", "train_accuracy", "iterations", "compile_seconds",
         "cache_hits", "claimed_done", "peak_rss_bytes",
     )  # fmt: skip

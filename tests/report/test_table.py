@@ -42,7 +42,7 @@ def study():
     )
     qp = three(record, "qp", fit_seconds=1234.6)
     qp[1] = failed("qp", "timeout", "ran past the time limit of 10 s", repetition=1)
-    return [*smo, *lasvm, *qp, *three(hull, "fw", core_set_size=300, kernel_evaluations=210_000)]
+    return [*smo, *lasvm, *qp, *three(hull, "fw", working_set_size=300, kernel_evaluations=210_000)]
 
 
 def columns(text, solver):
@@ -79,6 +79,15 @@ def test_narrow_terminals_lose_columns_and_say_so():
 def test_wider_terminals_show_more():
     assert "primal" not in table.render(study(), width=100)
     assert "primal" in table.render(study(), width=200)
+
+
+def test_the_working_set_is_a_column_where_a_solver_says_it():
+    shown = table.render(study(), width=120)
+    assert re.search(r"^\s+kernel .* working$", shown, flags=re.MULTILINE)
+    assert "working set: points the solver says its last model was optimised over" in shown
+    nobody = table.render([record("smo", core_set_size=300)], width=200)  # of an older version: another meaning
+    assert "working" not in nobody
+    assert "300" not in nobody
 
 
 def test_asked_metrics_without_room_are_named():
@@ -185,15 +194,6 @@ def test_faults_beside_a_run_are_told_once():
     text = table.render([record("smo", seed=seed, faults=[fault]) for seed in range(3)])
     assert text.count(fault) == 1
     assert columns(text, "smo")[-1] == "ok"
-
-
-def test_working_set_is_a_column_of_its_own_and_old_core_sets_are_not_shown():
-    rows = [record("smo", core_set_size=300), hull("fw", working_set_size=300)]
-    text = table.render(rows, width=160)
-    assert "300" in columns(text, "fw")
-    assert "300" not in columns(text, "smo")
-    assert "core" not in text
-    assert "working set" in formats.render("markdown", rows)
 
 
 def test_reasons_decide_nothing():

@@ -8,7 +8,6 @@ import numpy as np
 
 from benchmarks.papers.grids import Options
 from benchmarks.papers.running import SCORES, Row
-from benchmarks.papers.sources import decoded
 from harness.measure.machine import now
 from harness.registry import load_registry
 from harness.run.record import Status
@@ -59,7 +58,7 @@ def _digit(row: Row) -> int:
 
 
 def _scores(row: Row) -> Any:
-    return decoded(row["record"]["metrics"][SCORES])
+    return np.asarray(row["record"]["metrics"][SCORES])
 
 
 def _labels(digits: tuple[int, ...]) -> Any:
