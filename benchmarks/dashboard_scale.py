@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.run.record import Status
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -47,7 +49,7 @@ def record(rng: np.random.Generator, solver: int, dataset: int, commit: int, see
         "plugin": f"plugin{solver % 5}", "solver": f"solver{solver:02d}", "label": f"solver{solver:02d}", "parameters": {},
         "dataset": f"set{dataset:02d}", "formulation": "c-svc", "problem_parameters": {"C": 10.0, "class_weight": "none"},
         "kernel": "rbf", "kernel_parameters": {"gamma": 0.05}, "seed": seed, "repetition": 0,
-        "status": "timeout" if failed else "ok", "reason": "no model within 60 s" if failed else "",
+        "status": Status.TIMEOUT if failed else Status.OK, "reason": "no model within 60 s" if failed else "",
         "cache_mb": 256.0, "threads": 1, "time_limit": 60.0, "n_train": n, "n_features": 20, "n_test": n // 2,
         "measured_at": (START + timedelta(days=commit, seconds=solver * 40 + dataset)).isoformat(timespec="milliseconds"),
         "versions": VERSIONS, "machine": MACHINE, "git_commit": None, "code_sha256": f"{commit:064d}",
@@ -117,7 +119,7 @@ def main() -> None:
             fill(store, records(given.runs, given.solvers, given.datasets, given.seeds))
         print(f"store: {given.runs} runs, {store.stat().st_size / 1e6:.0f} MB")
         began, used = time.perf_counter(), cpu_seconds()
-        summary = export.standalone(store, folder / "dashboard")
+        summary = export.standalone([store], folder / "dashboard")
         print(f"export: {time.perf_counter() - began:.1f} s, {cpu_seconds() - used:.1f} s CPU; "
               f"{summary.runs} runs, {summary.cells} cells, {summary.commits} commits")  # fmt: skip
         began, used = time.perf_counter(), cpu_seconds()

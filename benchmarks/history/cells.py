@@ -6,7 +6,13 @@ import functools
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+
+try:
+    from harness.run.record import Status as STATUS  # noqa: N814
+except ImportError:  # an older commit: there a status is a word, and the word is the name
+    STATUS = SimpleNamespace(**{name: name.lower() for name in ("OK", "ERROR", "SKIPPED")})
 
 GRID: dict[str, Any] = json.loads((Path(__file__).resolve().parents[1] / "grid.json").read_text())
 SOLVERS = [entry["name"] for entry in GRID["solvers"]]

@@ -17,23 +17,24 @@ from typing import Any
 
 from . import cells, machine_code
 
-FAILED = ("timeout", "memory", "crashed", "error", "invalid", "environment", "unfinished", "budget")
+ABSENT = "absent"  # a solver that the commit does not have: no status of a run
 ASKED = ("formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition")
 MEASURED = (
-    "status", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations",
-    "iterations", "support_vectors", "core_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
-    "test_accuracy", "metrics", "trace",
+    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations",
+    "iterations", "support_vectors", "core_set_size", "working_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
+    "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "trace",
 )  # fmt: skip
 _JOBS = 2
 
-Record = dict[str, Any]
+Fitted = dict[tuple[str, str], dict[str, Any]]
+"""The records of cells, (solver, data set)."""
 
 
-def measured() -> dict[tuple[str, str], Record]:
+def measured() -> Fitted:
     """Fit every chosen cell once and return the records; one that could not be fitted says why."""
-    records: dict[tuple[str, str], Record] = {}
+    records: Fitted = {}
     specs: dict[tuple[str, str], Any] = {}
-    facts: dict[tuple[str, str], Record] = {}
+    facts: Fitted = {}
     for cell in cells.chosen():
         try:
             specs[cell], data, solver, _ = cells.bench().stated(*cell)
@@ -44,29 +45,29 @@ def measured() -> dict[tuple[str, str], Record]:
                 "n_test": int(data.x_test.shape[0]),
             }
         except cells.Absent as error:
-            records[cell] = _without_fit(cell, "absent", str(error))
+            records[cell] = _without_fit(cell, ABSENT, str(error))
         except cells.Faulty as error:
-            records[cell] = _without_fit(cell, "error", str(error))
+            records[cell] = _without_fit(cell, cells.STATUS.ERROR, str(error))
         except Exception as error:  # the commit itself is broken
-            records[cell] = _without_fit(cell, "error", f"{type(error).__name__}: {error}")
+            records[cell] = _without_fit(cell, cells.STATUS.ERROR, f"{type(error).__name__}: {error}")
     records.update(_fitted(specs))
     ordered = {cell: {**records[cell], **facts.get(cell, {})} for cell in cells.chosen()}
     _write(list(ordered.values()))
     return ordered
 
 
-def _without_fit(cell: tuple[str, str], status: str, reason: str) -> Record:
+def _without_fit(cell: tuple[str, str], status: str, reason: str) -> dict[str, Any]:
     empty = dict.fromkeys((*ASKED, *MEASURED, "label", "n_train", "n_features", "n_test"))
     return {"solver": cell[0], "dataset": cell[1], **empty, "status": status, "reason": reason, "trace": []}
 
 
-def _fitted(specs: dict[tuple[str, str], Any]) -> dict[tuple[str, str], Record]:
+def _fitted(specs: dict[tuple[str, str], Any]) -> Fitted:
     """Fit the cells by two workers of the harness, which enforce limits of time and memory.
 
     Which worker fits which plugin's solvers is always the same: a run's peak memory includes what its worker holds.
     """
     plugins = list(dict.fromkeys(spec.plugin for spec in specs.values()))
-    records: dict[tuple[str, str], Record] = {}
+    records: Fitted = {}
     cores = sorted(os.sched_getaffinity(0))
     shares = [plugins[place::_JOBS] for place in range(_JOBS)]
     threads = [
@@ -87,7 +88,7 @@ def _fitted(specs: dict[tuple[str, str], Any]) -> dict[tuple[str, str], Record]:
     return records
 
 
-def _serve(core: int, specs: dict[tuple[str, str], Any], records: dict[tuple[str, str], Record]) -> None:
+def _serve(core: int, specs: dict[tuple[str, str], Any], records: Fitted) -> None:
     from harness.run.pool import Pool  # its processes are started anew when they die
 
     pool = Pool([core], machine_code.folder(), threading.Event())
@@ -98,11 +99,11 @@ def _serve(core: int, specs: dict[tuple[str, str], Any], records: dict[tuple[str
         pool.close()
 
 
-def _one(pool: Any, cell: tuple[str, str], spec: Any) -> Record:
+def _one(pool: Any, cell: tuple[str, str], spec: Any) -> dict[str, Any]:
     try:
         outcome = pool.run(spec)
     except Exception as error:
-        return _without_fit(cell, "error", f"{type(error).__name__}: {error}")
+        return _without_fit(cell, cells.STATUS.ERROR, f"{type(error).__name__}: {error}")
     return {
         "solver": cell[0],
         "dataset": cell[1],
@@ -112,7 +113,7 @@ def _one(pool: Any, cell: tuple[str, str], spec: Any) -> Record:
     }
 
 
-def _write(records: list[Record]) -> None:
+def _write(records: list[dict[str, Any]]) -> None:
     """Write the records beside asv's results, whole or not at all; a run that asv does not save writes none."""
     commit, folder = os.environ.get("ASV_COMMIT"), os.environ.get("HARNESS_HISTORY_RECORDS")
     if folder is None and "ASV_CONF_DIR" in os.environ:

@@ -67,7 +67,7 @@ class Fit:
         outcome, self.outcome = getattr(self, "outcome", None), None
         if outcome is None:
             return
-        if outcome.status != "ok":
+        if outcome.status != cells.STATUS.OK:
             raise RuntimeError(f"the fit ended with status {outcome.status}: {outcome.reason}")
         if outcome.dual_coef is not None:
             self.problem.checked(outcome.dual_coef, outcome.intercept)
@@ -78,18 +78,18 @@ class Record:
 
     params, param_names, version = cells.PARAMS, ["solver", "dataset"], cells.VERSION
 
-    def setup_cache(self) -> dict[tuple[str, str], records.Record]:
+    def setup_cache(self) -> records.Fitted:
         # without the traces: each number is read by a process of its own
         return {cell: {**record, "trace": []} for cell, record in records.measured().items()}
 
     setup_cache.timeout = 1500.0  # all cells together, a time limit each
 
-    def setup(self, cache: dict[tuple[str, str], records.Record], solver: str, dataset: str) -> None:
+    def setup(self, cache: records.Fitted, solver: str, dataset: str) -> None:
         record = cache.get((solver, dataset))
-        if record is None or record["status"] in ("absent", "skipped"):
+        if record is None or record["status"] in (records.ABSENT, cells.STATUS.SKIPPED):
             raise NotImplementedError
         self.record = record
-        self.failed = record["status"] in records.FAILED
+        self.failed = record["status"] != cells.STATUS.OK  # the only limits of the grid are those of time and memory
 
     def _figure(self, name: str) -> float:
         value: Any = None if self.failed else self.record[name]

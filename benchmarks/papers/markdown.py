@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.papers.results import Results
 from benchmarks.peers.report import filled
+from harness.run.record import Status
 
 NOT_MEASURED = "Not measured yet."
 
@@ -70,7 +71,7 @@ def missing(results: Results) -> str:
             lines.append(f"* {row['set']}, {what}: {row['missing']}")
     stopped: dict[tuple[str, str, str], list[str]] = {}
     for row in results.runs:
-        if row["status"] != "ok":
+        if row["status"] != Status.OK:
             key = (row["set"], row["solver"], row["reason"])
             stopped.setdefault(key, []).append(f"{row['dataset']}, seed {row['seed']}")
     for (name, solver, reason), runs in stopped.items():

@@ -10,6 +10,7 @@ from statistics import mean, median, stdev
 from typing import Any
 
 from benchmarks.papers.running import IDENTITY, Row
+from harness.run.record import Status
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Results:
             key = tuple(row[name] for name in IDENTITY)
             newest.pop(key, None)  # the later row replaces the earlier one, and is the later one in the order too
             newest[key] = row
-        self.runs = [row for row in newest.values() if row["status"] != "skipped"]
+        self.runs = [row for row in newest.values() if row["status"] != Status.SKIPPED]
 
     @property
     def sets(self) -> list[str]:
@@ -61,12 +62,12 @@ class Results:
         if "cache_mb" not in fixed and found:
             fixed = {**fixed, "cache_mb": found[-1]["cache_mb"]}
         found = [row for row in found if all(row[column] == value for column, value in fixed.items())]
-        return [row for row in found if row["status"] == "ok"]
+        return [row for row in found if row["status"] == Status.OK]
 
     def stopped(self, name: str, solver: str) -> list[Row]:
         """Return the runs that did not finish: stopped at the limit, or failed."""
         return [
-            row for row in self.runs if (row["set"], row["solver"]) == (name, solver) and row["status"] != "ok"
+            row for row in self.runs if (row["set"], row["solver"]) == (name, solver) and row["status"] != Status.OK
         ]  # fmt: skip
 
     def values(self, name: str, solver: str, quantity: str, **fixed: Any) -> list[float]:

@@ -12,7 +12,7 @@ from benchmarks.peers.measure import Journal
 from harness.entries import Chosen
 from harness.errors import HarnessError
 from harness.registry import Registry, load_registry
-from harness.run.record import Limits
+from harness.run.record import Limits, Status
 from harness.run.session import compare
 from harness.run.store import default_store
 from harness.run.study import Study
@@ -24,9 +24,9 @@ IDENTITY = ("set", "dataset", "solver", "seed", "formulation", "cache_mb", "C", 
 """What tells one run of a study from another; the newest row of each counts."""
 
 _KEPT = (
-    "seed", "formulation", "cache_mb", "status", "reason", "iterations", "support_vectors", "core_set_size", "working_set_size",
-    "kernel_evaluations", "primal", "dual", "relative_gap", "kkt_violation", "metrics", "peak_rss_bytes", "n_train",
-    "n_features", "n_test", "measured_at", "git_commit", "code_sha256",
+    "seed", "formulation", "cache_mb", "status", "stopped_by", "reason", "iterations", "support_vectors", "core_set_size",
+    "working_set_size", "kernel_evaluations", "primal", "dual", "relative_gap", "kkt_violation", "metrics", "peak_rss_bytes",
+    "n_train", "n_features", "n_test", "measured_at", "git_commit", "code_sha256",
 )  # fmt: skip
 _LONGEST = 100  # entries of a list that a journal keeps
 _POINT = ("seconds", "iteration", "kernel_evaluations", "support_vectors", "relative_gap", "test_accuracy", "info")
@@ -161,7 +161,7 @@ def _say(text: str) -> None:
 def _asked(row: Row, grid: Grid) -> bool:
     """Return whether ``row`` is a finished run of ``grid``, whatever its limit was."""
     return (
-        row.get("status") == "ok"
+        row.get("status") == Status.OK
         and row["set"] == grid.set
         and row["solver"] in grid.solvers
         and row["dataset"] in grid.datasets

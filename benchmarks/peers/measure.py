@@ -25,7 +25,7 @@ from harness.run.study import RunSpec, Study, data_key
 CACHE_MB = 256.0
 _PEER_PACKAGES = ("scikit-learn-intelex", "daal", "libsvm-official", "thundersvm-cpu")
 _KEPT = (
-    "status", "reason", "kkt_violation", "relative_gap", "support_vectors", "kernel_evaluations", "iterations",
+    "status", "stopped_by", "reason", "kkt_violation", "relative_gap", "support_vectors", "kernel_evaluations", "iterations",
     "peak_rss_bytes", "fit_seconds", "cpu_seconds", "load_average", "info", "measured_at",
 )  # fmt: skip
 
@@ -129,8 +129,8 @@ class Bench:
         if place not in self._datasets:
             self._datasets = {place: source.load()}
         spec = plan(study, self.registry, self._datasets)[0]
-        # every peer maps a target gap to tol = gap / 10, and a warm worker takes another one without a new start
-        return spec if tol is None else replace(spec, limits=replace(spec.limits, target_gap=10.0 * tol))
+        # not in the label: a warm worker takes another tolerance without a new start
+        return spec if tol is None else replace(spec, parameters={**spec.parameters, "tol": tol})
 
     def _row(self, record: Row, spec: RunSpec, limit: float) -> Row:
         row = {name: record.get(name) for name in _KEPT}

@@ -12,6 +12,7 @@ from benchmarks.peers.results import Results, geometric_mean, slope
 from benchmarks.peers.suite import FLOAT32, GAP_TARGET, KKT_TARGET, SCALING
 from benchmarks.peers.tables import NAMES, TARGETS
 from benchmarks.pictures import save
+from harness.run.record import Status
 
 COLOURS = {
     "sklearnex": "#0072B2",
@@ -93,7 +94,7 @@ def quality(results: Results, path: Path) -> None:
             points = [
                 (max(cell.row[field], 1e-9), row + shift)
                 for row, cell in cells
-                if cell is not None and cell.row["status"] == "ok"
+                if cell is not None and cell.row["status"] == Status.OK
             ]
             if points:
                 axes.plot(*zip(*points, strict=True), MARKERS.get(label, "*"), color=COLOURS.get(label, OURS),

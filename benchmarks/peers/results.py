@@ -11,6 +11,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.peers.suite import FLOAT32, HERE, PEERS, SCALING, SETS, certifies
+from harness.run.record import Status, StoppedBy
 
 Row = dict[str, Any]
 
@@ -89,7 +90,7 @@ class Results:
             by_tol.setdefault(row["tol"], []).append(row)
         for tried in by_tol.values():
             first = tried[0]
-            if first["status"] == "ok" and certifies(first["kkt_violation"], first["relative_gap"]):
+            if first["status"] == Status.OK and certifies(first["kkt_violation"], first["relative_gap"]):
                 return _cell(label, tried)
         last = list(by_tol.values())[-1]
         cell = _cell(label, last)
@@ -127,7 +128,7 @@ class Results:
 
     def probe(self, part: str, name: str) -> list[Row]:
         """Return the finished runs of a probe on a set."""
-        return [row for row in self._of(part) if row["set"] == name and row["status"] == "ok"]
+        return [row for row in self._of(part) if row["set"] == name and row["status"] == Status.OK]
 
     def over_limit(self, name: str) -> float | None:
         """Return our certified one-thread time over the time that the needed kernel values take."""
@@ -142,7 +143,7 @@ class Results:
         found: dict[int, list[float]] = {}
         for row in self.rows:
             wanted = (row.get("selection") in selections, row["label"], row["threads"], row["tol"], row["status"])
-            if wanted == (True, label, 1, None, "ok") and row["part"] in ("peers", "scaling"):
+            if wanted == (True, label, 1, None, Status.OK) and row["part"] in ("peers", "scaling"):
                 found.setdefault(row["n"], []).append(row["cpu"])
         return [(n, median(times)) for n, times in sorted(found.items())]
 
@@ -189,14 +190,20 @@ def _cell(label: str, runs: list[Row]) -> Cell | None:
         return None
     first = runs[0]
     which = "cpu" if first["threads"] == 1 else "seconds"
-    done = [row for row in runs if row["status"] == "ok"]
+    done = [row for row in runs if row["status"] == Status.OK]
     times = [row[which] for row in done]
     if not times:
-        stopped = first["status"] == "timeout" or "time limit" in (first["reason"] or "")
-        bound = first["limit"] if stopped else None
+        bound = first["limit"] if _ran_out(first) else None
         return Cell(label, None, math.nan, math.nan, len(runs), bound, first["tol"], None, first)
     wall = median(row["seconds"] for row in done)
     return Cell(label, median(times), min(times), max(times), len(times), None, first["tol"], wall, first)
+
+
+def _ran_out(row: Row) -> bool:
+    """Return whether a run was ended by its time limit; an older row does not say what ended it, but how long it took."""
+    if row.get("stopped_by") is None:
+        return row["status"] == Status.TIMEOUT or (row.get("fit_seconds") or 0.0) >= row["limit"]
+    return bool(row["stopped_by"] == StoppedBy.TIME)
 
 
 def geometric_mean(values: Iterable[float]) -> float | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from benchmarks.peers.measure import Bench, Row
 from benchmarks.peers.suite import DEFAULT_TOL, FLOAT32, GAP_TARGET, DataSet, Peer, certifies, next_rung, stalled
+from harness.run.record import Status
 
 OUR_LIMIT = 900.0  # seconds
 
@@ -78,7 +79,7 @@ class Rounds:
     def _run(self, data: DataSet, entry: Entry, number: int) -> Row:
         key = {"part": self.part, "set": data.name, "round": number}
         row = self.bench.run(key, data.selection, entry.label, threads=self.threads, limit=entry.limit, tol=entry.tol)
-        if row["status"] == "ok":
+        if row["status"] == Status.OK:
             entry.seconds.append(row["seconds"])
         return row
 
@@ -100,7 +101,7 @@ class Rounds:
         default = Entry(peer.label, None, limit)
         row = self._run(data, default, 0)
         tol, spent, before = DEFAULT_TOL, 0.0, None
-        while row["status"] == "ok" and not certifies(row["kkt_violation"], row["relative_gap"]):
+        while row["status"] == Status.OK and not certifies(row["kkt_violation"], row["relative_gap"]):
             figures = {"kkt": row["kkt_violation"], "gap": row["relative_gap"]}
             spent += row["seconds"]
             rung = next_rung(tol, figures["kkt"], figures["gap"])
@@ -112,7 +113,7 @@ class Rounds:
             tol, before = rung, figures
             found = Entry(peer.label, tol, limit)
             row = self._run(data, found, 0)
-        if row["status"] != "ok" or row["tol"] is None:
+        if row["status"] != Status.OK or row["tol"] is None:
             return [default]
         return [default, found]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from benchmarks.peers.results import Cell, Results, geometric_mean, published_counts, slope
 from benchmarks.peers.suite import FLOAT32, GAP_TARGET, PEERS, SCALING
+from harness.run.record import Status
 
 NAMES = {peer.label: peer.name for peer in PEERS} | {"sklearnex": "oneDAL float64"}
 # what this project set itself: (label, threads) -> (geometric mean, least of any set) of time over ours, certified
@@ -131,7 +132,7 @@ def default(results: Results) -> str:
             if cell is None:
                 continue
             row = cell.row
-            known = row["status"] == "ok"
+            known = row["status"] == Status.OK
             rows.append(
                 [
                     name,

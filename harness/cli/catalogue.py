@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
+from harness.run.record import Status
 
 if TYPE_CHECKING:
     from harness.registry import Registry
@@ -84,7 +85,7 @@ def _plugins(registry: Registry) -> list[Entry]:
             name,
             summary(plugin.module),
             plugin,
-            {"version": plugin.version, "status": "ok", "solvers": list(registry.solvers.get(name, {}))},
+            {"version": plugin.version, "status": Status.OK, "solvers": list(registry.solvers.get(name, {}))},
         )
         for name, plugin in registry.plugins.items()
     ]

@@ -10,7 +10,7 @@ import click
 from harness.cli import names, options, values
 from harness.cli.options import Option
 from harness.errors import UsageError
-from harness.run.record import Status
+from harness.run.record import FAILED, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,8 @@ _PARAMETERS = [
     Option(["--degree"], type=values.DEGREES, section=_PROBLEM, help="Degree of the polynomial kernel."),
     Option(["--coef0"], type=values.CONSTANTS, section=_PROBLEM, help="Constant of the polynomial kernel."),
     Option(["--class-weight"], type=values.WEIGHTS, section=_PROBLEM, help="none, balanced."),
-    Option(["--target-gap"], type=values.POSITIVE, section=_LIMITS, help="Relative gap at which every solver shall stop."),
+    Option(["--target-gap"], type=values.POSITIVE, section=_LIMITS,
+           help="Relative gap that every solver shall reach; costs are ranked only with it."),
     Option(["--time-limit"], type=values.DURATION, section=_LIMITS, default="10m", show_default=True,
            help="Time in the solver: 90, 90s, 5m, 1h."),
     Option(["--memory-limit"], type=values.MEMORY, section=_LIMITS, help="Memory of a run: 512M, 2G."),
@@ -75,7 +76,7 @@ _PARAMETERS = [
 ]  # fmt: skip
 
 
-_HELP = """\
+_HELP = f"""\
 Run solvers on data sets, and show a table of what it cost.
 
 Each run has a process of its own; its kernel evaluations are counted, its model is certified. A run that
@@ -86,14 +87,14 @@ values makes a grid.
 harness compare --plugins lasvm,fw
 harness compare --plugins 'lasvm[epochs=[1,2]],smo' --datasets banana --C 1,10,100 --seeds 0-4
 
-Exit codes: 0 all runs ok (runs stopped at an iteration, kernel-evaluation or target-gap budget count as ok), 1 a
-run failed (timeout, memory, crashed, error, invalid), hit its time limit, or every run was skipped, 2 bad usage
-or bad data.
+Exit codes: 0 every run did what was asked (runs stopped at an iteration or kernel-evaluation limit count as such),
+1 a run failed ({", ".join(status for status in Status if status in FAILED)}), hit its time limit, ended without
+being done (unfinished) or without the target gap certified (missed), or every run was skipped, 2 bad usage or bad data.
 """
 
 
 def compare(ctx: click.Context, /, **given: Any) -> None:
-    """Carry out a comparison, show its table, and exit with 1 if a run failed."""
+    """Carry out a comparison, show its table, and exit with 1 if a run failed or did not do what was asked."""
     from harness.cli import effects, loading, output
     from harness.cli.progress import reporter
     from harness.entries import Broken

@@ -11,25 +11,18 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from harness.report import figures
-from harness.report.rows import kernel_text, problem_text
+from harness.report.rows import SETTINGS, kernel_text, problem_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-Record = dict[str, Any]
+    from harness.run.record import Record
+
 Cell = tuple[str, str]
 """The names of the solver and of the data set."""
 
 USUAL = {"threads": 1, "cache_mb": 256.0, "target_gap": None, "iteration_limit": None, "kernel_evaluation_limit": None}
 """Settings that change what a run does, and the value that a name does not mention."""
-
-_TOLD = {
-    "target_gap": lambda value: f"target {value:g}",
-    "iteration_limit": lambda value: f"iterations <= {value:,.0f}",
-    "kernel_evaluation_limit": lambda value: f"kernel evals <= {value:,.0f}",
-    "cache_mb": lambda value: f"cache {value:g} MB",
-    "threads": lambda value: f"{value:g} threads",
-}
 
 IDENTITY = ("plugin", "parameters", "code_sha256", "versions", "time_limit", "memory_limit")
 """What the runs of one cell at one commit have in common."""
@@ -39,7 +32,7 @@ def solver_name(record: Mapping[str, Any]) -> str:
     """Return the label with every setting that is not the usual one: ``smo (cache 1 MB)``."""
     label = str(record.get("label") or record.get("solver") or record.get("plugin") or "?")
     told = [
-        _TOLD[name](value)
+        SETTINGS[name](value)
         for name, usual in USUAL.items()
         if figures.is_number(value := record.get(name)) and value != usual
     ]

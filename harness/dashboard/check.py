@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.dashboard.measuring import COMMAND, FIT, RECORD, Cell, Grid, Measured, grid
+from harness.dashboard.records import NO_RUN
 from harness.errors import UsageError
+from harness.run.record import Status
 
 if TYPE_CHECKING:
     from harness.dashboard.measuring import Bench
@@ -35,6 +37,7 @@ _COMMAND_CELL = ("harness", "")
 _MEMORY_FLOOR = 4e6  # bytes; less is how the allocator happened to be
 _CONFIRMING_ROUNDS = 5
 _WORSE, _BETTER = "worse", "better"
+_WORKS, _FAILS, _GONE = "works", "fails", "gone"
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ def check(
         first.measure([head, base], benchmarks=whole, cells=cells, interleaved=True)
         before, after = first.measured(base), first.measured(head)
         changes = [change for cell in cells for change in _certain(cell, before, after, thresholds)]
-        works = [cell for cell in cells if _state(before, cell) == _state(after, cell) == "ok"]
+        works = [cell for cell in cells if _state(before, cell) == _state(after, cell) == _WORKS]
         keys = _timed(works, command=command)
         suspects = [key for key in keys if _compared(key, before, after, thresholds)]
         if suspects:
@@ -192,8 +195,9 @@ def _told(key: Key) -> str:
 
 
 def _state(measured: Measured, cell: Cell) -> str:
-    """Return ``ok``, ``failed`` or ``absent``."""
-    return {"ok": "ok", "absent": "absent", "skipped": "absent"}.get(str(measured.records[cell]["status"]), "failed")
+    """Return `_WORKS`, `_FAILS` or `_GONE`."""
+    status = measured.records[cell]["status"]
+    return _WORKS if status == Status.OK else _GONE if status in NO_RUN else _FAILS
 
 
 def _reason(measured: Measured, cell: Cell) -> str:
@@ -204,15 +208,15 @@ def _reason(measured: Measured, cell: Cell) -> str:
 def _certain(cell: Cell, before: Measured, after: Measured, thresholds: Thresholds) -> list[Change]:
     """Return what changed in a cell's status, or, where it works in both commits, in its counts."""
     was, now = _state(before, cell), _state(after, cell)
-    if was == now == "ok":
+    if was == now == _WORKS:
         return _counts(cell, before, after, thresholds)
     verdicts = {
-        ("ok", "failed"): ("fails", True),
-        ("absent", "failed"): ("new, and fails", True),
-        ("ok", "absent"): ("gone", True),
-        ("failed", "absent"): ("gone", True),
-        ("failed", "ok"): ("works again", False),
-        ("absent", "ok"): ("new", False),
+        (_WORKS, _FAILS): ("fails", True),
+        (_GONE, _FAILS): ("new, and fails", True),
+        (_WORKS, _GONE): ("gone", True),
+        (_FAILS, _GONE): ("gone", True),
+        (_FAILS, _WORKS): ("works again", False),
+        (_GONE, _WORKS): ("new", False),
     }
     if (was, now) not in verdicts:
         return []

@@ -131,7 +131,7 @@ class States:
 
     def commit_all(self, folder: Path) -> dict[str, str]:
         """Make the repository, its branch ``main``; return the hash of each state's commit."""
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         git(folder, "init", "-q", "--initial-branch=main")
         lines = []
         for state in self._states:

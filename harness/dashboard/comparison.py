@@ -21,15 +21,14 @@ from asv.publishing import OutputPublisher
 from harness.dashboard import traces
 from harness.dashboard.graphs import quick_ranges
 from harness.dashboard.numbers import PREFIX, rounded
-from harness.dashboard.records import RecordFile, read_all
+from harness.dashboard.records import ABSENT, NO_RUN, RecordFile, read_all
 from harness.report.figures import is_number
 from harness.report.measures import LOSSES
-from harness.report.rows import FAILED, MEASURED
+from harness.run.record import FAILED, MEASURED, Record, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Record = dict[str, Any]
 Cell = tuple[str, str]
 
 PAGES = Path(__file__).parent / "pages"
@@ -37,7 +36,7 @@ KEPT = 6
 """Commits before the newest whose cells are kept for the table."""
 
 FIGURES = (
-    "fit_seconds", "cpu_seconds", "compile_seconds", "kernel_evaluations", "iterations", "support_vectors", "core_set_size",
+    "fit_seconds", "cpu_seconds", "compile_seconds", "kernel_evaluations", "iterations", "support_vectors", "working_set_size",
     "test_error", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus", "peak_rss_bytes", *LOSSES,
 )  # fmt: skip
 """The figures of a cell, in the order in which a table of one data set shows them."""
@@ -114,7 +113,7 @@ def _age(files: list[RecordFile]) -> tuple[int, str]:
     return max((file.commit_time or 0, file.measured_at) for file in files)
 
 
-def _write_place(folder: Path, number: int, machine: str, environment: str, files: list[RecordFile]) -> Record:
+def _write_place(folder: Path, number: int, machine: str, environment: str, files: list[RecordFile]) -> dict[str, Any]:
     """Write the cells and traces of one machine and environment; return its entry in the index."""
     files.sort(key=lambda file: (file.commit_time or 0, file.measured_at), reverse=True)
     newest: dict[Cell, tuple[RecordFile, list[Record]]] = {}
@@ -123,7 +122,7 @@ def _write_place(folder: Path, number: int, machine: str, environment: str, file
         cells = _cells(file)
         for cell, runs in cells.items():
             # That a commit lacks a solver is no measurement: what an older one measured is the newest there is.
-            if cell not in newest or _all(newest[cell][1], "absent"):
+            if cell not in newest or all(run.get("status") == ABSENT for run in newest[cell][1]):
                 newest[cell] = (file, runs)
         if place <= KEPT:
             name = f"{number}-{place}.json" if place else None  # the newest commit's cells are among the newest of all
@@ -148,10 +147,6 @@ def _write_place(folder: Path, number: int, machine: str, environment: str, file
     }
 
 
-def _all(runs: list[Record], status: str) -> bool:
-    return all(run.get("status") == status for run in runs)
-
-
 def _cells(file: RecordFile) -> dict[Cell, list[Record]]:
     found: dict[Cell, list[Record]] = {}
     for record in file.records:
@@ -159,7 +154,7 @@ def _cells(file: RecordFile) -> dict[Cell, list[Record]]:
     return found
 
 
-def table(cells: dict[Cell, tuple[RecordFile, list[Record]]], *, costs: bool) -> Record:
+def table(cells: dict[Cell, tuple[RecordFile, list[Record]]], *, costs: bool) -> dict[str, Any]:
     """Return cells column by column: names as places in lists, figures as medians over the runs that have a model.
 
     costs : with what each run had spent at each certified target, where its trace is known
@@ -167,7 +162,7 @@ def table(cells: dict[Cell, tuple[RecordFile, list[Record]]], *, costs: bool) ->
     solvers, datasets = (sorted({cell[place] for cell in cells}) for place in (0, 1))
     commits = sorted({file.commit for file, _ in cells.values()})
     columns: dict[str, list[Any]] = {
-        name: [] for name in ("solver", "dataset", "commit", "formulation", "status", "reason", "runs")
+        name: [] for name in ("solver", "dataset", "commit", "formulation", "status", "reason", "runs", *_ENDED)
     }
     columns.update({name: [] for name in (*FIGURES, *_FACTS, "spread")})
     if costs:
@@ -184,6 +179,8 @@ def table(cells: dict[Cell, tuple[RecordFile, list[Record]]], *, costs: bool) ->
         columns["status"].append(_status(runs))
         columns["reason"].append(_reason(runs))
         columns["runs"].append(len(runs))
+        for name, of in _ENDED.items():
+            columns[name].append(of(runs))
         for name in FIGURES:
             columns[name].append(_median(measured, _OF[name]))
         for name in _FACTS:
@@ -197,7 +194,7 @@ def table(cells: dict[Cell, tuple[RecordFile, list[Record]]], *, costs: bool) ->
     return {"solvers": solvers, "datasets": datasets, "commits": commits, "columns": kept, "rows": len(cells)}
 
 
-def _field(name: str) -> Callable[[Record], Any]:
+def _field(name: str) -> Callable[[dict[str, Any]], Any]:
     return lambda run: run.get(name)
 
 
@@ -205,7 +202,7 @@ def _metric(name: str) -> Callable[[Record], Any]:
     return lambda run: (run.get("metrics") or {}).get(name)
 
 
-def _test_error(run: Record) -> float | None:
+def _test_error(run: dict[str, Any]) -> float | None:
     accuracy = run.get("test_accuracy")
     return 1.0 - accuracy if is_number(accuracy) else None
 
@@ -222,6 +219,23 @@ def _median(runs: list[Record], of: Callable[[Record], Any]) -> float | None:
     return rounded(median(values)) if values else None
 
 
+def _target(runs: list[Record]) -> float | None:
+    """Return the relative gap that all runs were asked for, None if there is none."""
+    targets = {run.get("target_gap") for run in runs}
+    return targets.pop() if len(targets) == 1 else None
+
+
+_ENDED: dict[str, Callable[[list[Record]], Any]] = {
+    "ran": lambda runs: any(run.get("status") not in NO_RUN for run in runs),
+    "measured": lambda runs: any(run.get("status") in MEASURED for run in runs),
+    "complete": lambda runs: all(run.get("status") == Status.OK for run in runs),
+    "failed": lambda runs: any(run.failed for run in runs),
+    "target_gap": _target,
+    "at_least": lambda runs: any(run.get("evaluations_at_least") for run in runs),
+}
+"""What the pages need to know of how a cell's runs ended; they know no status."""
+
+
 def _status(runs: list[Record]) -> str:
     """Return ``ok``, ``timeout``, ``timeout 1/3``."""
     counts = Counter(str(run.get("status")) for run in runs)
@@ -230,7 +244,7 @@ def _status(runs: list[Record]) -> str:
 
 
 def _reason(runs: list[Record]) -> str | None:
-    found = Counter(str(run["reason"]) for run in runs if run.get("reason") and run.get("status") != "ok")
+    found = Counter(str(run["reason"]) for run in runs if run.get("reason") and run.get("status") != Status.OK)
     return found.most_common(1)[0][0][:LONGEST_REASON] if found else None
 
 
@@ -238,7 +252,7 @@ def _costs(runs: list[Record], figure: str) -> list[float | None] | None:
     """Return for each target the median over the runs of what they had spent; half the runs must have reached it."""
     if not any(run.get("relative_gap") is not None for run in runs):
         return None
-    each = [traces.cost_of_targets(run, figure) for run in runs if run.get("status") != "skipped"]
+    each = [traces.cost_of_targets(run, figure) for run in runs if run.get("status") != Status.SKIPPED]
     middle = [median(float("inf") if value is None else value for value in spent) for spent in zip(*each, strict=True)]
     return [None if value == float("inf") else rounded(value) for value in middle]
 
@@ -253,7 +267,9 @@ def _trace(runs: list[Record]) -> list[list[Any]]:
     return [[None if value is None else _short(value) for value in point] for point in points]
 
 
-_OF_POINT: dict[str, Callable[[Record], Any]] = {**{name: _field(name) for name in _TRACED}, "test_error": _test_error}
+_OF_POINT: dict[str, Callable[[dict[str, Any]], Any]] = {
+    **{name: _field(name) for name in _TRACED}, "test_error": _test_error
+}  # fmt: skip
 
 
 def _short(value: float) -> float | int:

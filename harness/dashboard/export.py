@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import heapq
 import json
 import shutil
 from collections import Counter
@@ -15,15 +17,16 @@ from harness.dashboard import configuration, numbers, traces
 from harness.dashboard.commits import Commit, Repository, States, configuration_text
 from harness.dashboard.records import FIELDS, RecordFile, plain, read_file
 from harness.errors import UsageError
+from harness.files import write_whole
+from harness.run.record import Record
 from harness.run.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from harness.dashboard.cells import Cell
     from harness.dashboard.configuration import Configuration
 
-Record = dict[str, Any]
 ENVIRONMENT = "compare-py"
 """What the environments of exported results begin with; behind it Python's version."""
 
@@ -40,6 +43,7 @@ class Summary:
     older : measurements of cells that were measured anew at the same commit
     homeless : runs without a commit, or of one that the repository does not have
     off_branch : runs at commits that none of the dashboard's branches has
+    unread : a sentence for each row of a store that cannot be read
     """
 
     folder: Path
@@ -52,6 +56,7 @@ class Summary:
     older: int = 0
     homeless: int = 0
     off_branch: int = 0
+    unread: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -136,7 +141,7 @@ class _Collection:
 
 def _slim(record: Record, cell: Cell) -> Record:
     """Return what is kept of a record of the store."""
-    kept = {name: value for name in FIELDS if (value := record.get(name)) not in (None, "", {}, [])}
+    kept = Record({name: value for name in FIELDS if (value := record.get(name)) not in (None, "", {}, [])})
     for name, value in kept.items():
         if isinstance(value, float):
             kept[name] = traces.upward(value, 6) if name == "relative_gap" else numbers.rounded(value)
@@ -148,8 +153,8 @@ def _slim(record: Record, cell: Cell) -> Record:
     return kept
 
 
-def export(store: Path, into: Configuration, revision: str | None = None) -> Summary:
-    """Add the runs of a store to a dashboard; what it holds already stays.
+def export(stores: Sequence[Path], into: Configuration, revision: str | None = None) -> Summary:
+    """Add the runs of the stores to a dashboard; what it holds already stays.
 
     Parameters
     ----------
@@ -157,15 +162,15 @@ def export(store: Path, into: Configuration, revision: str | None = None) -> Sum
 
     Raises
     ------
-    UsageError : no store, no repository, no such commit, or nothing in the store that could be exported.
+    UsageError : no store, no repository, no such commit, or nothing in the stores that could be exported.
     """
-    _check_store(store)
+    _check(stores)
     repository = Repository(into.asv.repo)
     stand_in = repository.named(revision) if revision else None
     summary = Summary(into.folder)
-    collection = _collected(store, lambda record: repository.of(record) or stand_in, summary)
+    collection = _collected(stores, lambda record: repository.of(record) or stand_in, summary)
     if not collection.places:
-        raise UsageError(_nothing(store, summary))
+        raise UsageError(_nothing(stores, summary))
     on_branches = repository.on_branches(into.asv.branches)
     _write(collection, into, summary, {place.commit.name: place.commit.name for place in collection.places})
     summary.off_branch = sum(
@@ -177,58 +182,88 @@ def export(store: Path, into: Configuration, revision: str | None = None) -> Sum
     return summary
 
 
-def standalone(store: Path, folder: Path, project: str = "svm-harness") -> Summary:
-    """Make a dashboard of a store alone: configuration, a repository with one commit a state of code, results.
+def standalone(stores: Sequence[Path], folder: Path, project: str = "svm-harness") -> Summary:
+    """Make a dashboard of stores alone: configuration, a repository with one commit a state of code, results.
 
-    A folder that an earlier call made is made anew.
+    In a folder that an earlier call made, the runs of the stores that it exported are exported again beside these, and
+    only files of ours are replaced.
 
     Raises
     ------
-    UsageError : no store, an empty one, or the folder holds something else.
+    UsageError : no store, an empty one, a former one that is gone, or the folder holds something else.
     """
     configuration.need_asv()
-    _check_store(store)
-    file = folder / configuration.FILE_NAME
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())) and not (folder / ".standalone").exists():
-        raise UsageError(f"--standalone: {folder} exists and is no dashboard made by this command; name a new folder.")
+    _check(stores)
+    known, file = folder / ".standalone", folder / configuration.FILE_NAME
+    stores = list(dict.fromkeys(path.absolute() for path in (*_former_stores(folder, known), *stores)))
     states, summary = States(), Summary(folder)
-    collection = _collected(store, states.of, summary)
+    collection = _collected(stores, states.of, summary)
     if not collection.places:
-        raise UsageError(_nothing(store, summary))
-    for name in ("code", "results", "records"):
-        shutil.rmtree(folder / name, ignore_errors=True)
-    (folder / "exported.json").unlink(missing_ok=True)
+        raise UsageError(_nothing(stores, summary))
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / ".standalone").write_text("made by: harness dashboard export --standalone\n")
-    file.write_text(configuration_text(project))
-    _write(collection, configuration.load(file), summary, states.commit_all(folder / "code"))
+    write_whole(known, (json.dumps({"stores": [str(path) for path in stores]}) + "\n").encode())
+    if not file.exists():
+        file.write_text(configuration_text(project))
+    conf = configuration.load(file)
+    for path in (*conf.results_dir.glob(f"*/*-{ENVIRONMENT}*.json"), *conf.records_dir.glob(f"*-{ENVIRONMENT}*.json")):
+        path.unlink()
+    (conf.results_dir.parent / "exported.json").unlink(missing_ok=True)
+    shutil.rmtree(folder / "code" / ".git", ignore_errors=True)
+    hashes = states.commit_all(folder / "code")
+    _write(collection, configuration.load(file), summary, hashes)
     return summary
 
 
-def _check_store(store: Path) -> None:
-    if not store.is_file():
-        raise UsageError(f"there is no result store at {store}; run `harness compare` first or name one with --store.")
+def _former_stores(folder: Path, known: Path) -> list[Path]:
+    """Return the stores that a folder was made of; none of a new or an empty one."""
+    if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
+        return []
+    try:
+        found = [Path(name) for name in json.loads(known.read_bytes())["stores"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        raise UsageError(
+            f"--standalone: {folder} exists and is no dashboard made by this command; name a new folder."
+        ) from None
+    gone = [path for path in found if not path.is_file()]
+    if gone:
+        raise UsageError(
+            f"--standalone: {folder} shows the runs of {gone[0]}, which is gone; put it back, or name a new folder."
+        )
+    return found
 
 
-def _nothing(store: Path, summary: Summary) -> str:
+def _check(stores: Sequence[Path]) -> None:
+    for store in stores:
+        if not store.is_file():
+            raise UsageError(
+                f"there is no result store at {store}; run `harness compare` first or name one with --store."
+            )
+
+
+def _nothing(stores: Sequence[Path], summary: Summary) -> str:
+    names = ", ".join(map(str, stores))
     if not summary.homeless:
-        return f"the result store {store} holds no runs; run `harness compare` first or name another with --store."
+        named = f"the result store {names} holds" if len(stores) == 1 else f"the result stores {names} hold"
+        return f"{named} no runs; run `harness compare` first or name another with --store."
     return (
-        f"none of the {summary.homeless} runs in {store} is of a commit that the repository has; say which commit they "
+        f"none of the {summary.homeless} runs in {names} is of a commit that the repository has; say which commit they "
         "belong to with --commit REV, or make a dashboard without a repository with --standalone FOLDER."
     )
 
 
-def _collected(store: Path, commit_of: Callable[[Record], Commit | None], summary: Summary) -> _Collection:
+def _collected(stores: Sequence[Path], commit_of: Callable[[Record], Commit | None], summary: Summary) -> _Collection:
+    """Read the stores, all of them in the order of time."""
     collection = _Collection()
-    with Store(store) as opened:
-        for record in opened.records():
+    with contextlib.ExitStack() as stack:
+        opened = [stack.enter_context(Store(path)) for path in stores]
+        for record in heapq.merge(*(each.records() for each in opened), key=lambda record: str(record["measured_at"])):
             commit = commit_of(record)
             if commit is None:
                 summary.homeless += 1
                 continue
             summary.changed += str(record.get("git_commit") or "").endswith("+")
             collection.add(record, commit)
+        summary.unread = [sentence for each in opened for sentence in each.damaged.values()]
     collection.settle()
     return collection
 

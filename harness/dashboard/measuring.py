@@ -20,6 +20,7 @@ from harness.dashboard.commits import Repository, git
 from harness.dashboard.configuration import Configuration, need_asv
 from harness.dashboard.records import RecordFile
 from harness.errors import UsageError
+from harness.run.record import Record, Status
 
 Cell = tuple[str, str]
 """The names of a solver and a data set, as they stand in the grid."""
@@ -155,8 +156,8 @@ class Bench:
 
     def _record_failure(self, commit: str, cells: Sequence[Cell]) -> None:
         """Say of a commit without records that none of its cells could be measured: it could not be installed."""
-        told = {"status": "error", "reason": "the commit could not be installed, or its benchmarks not imported"}
-        records = [{"solver": solver, "dataset": dataset, **told, "trace": []} for solver, dataset in cells]
+        told = {"status": Status.ERROR, "reason": "the commit could not be installed, or its benchmarks not imported"}
+        records = [Record(solver=solver, dataset=dataset, **told, trace=[]) for solver, dataset in cells]
         moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         time = int(git(Path(self.configuration.asv.repo), "show", "-s", "--format=%at", commit)) * 1000
         RecordFile(commit, time, self.machine, self.environments[0], moment, records).write(self.records)

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from harness.dashboard.records import NO_RUN
 from harness.errors import UsageError
 from harness.files import write_whole
 from harness.report.figures import is_number
-from harness.report.rows import FAILED, MEASURED
+from harness.run.record import MEASURED, Record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -22,10 +23,8 @@ if TYPE_CHECKING:
 
     from harness.dashboard.cells import Cell
 
-Record = dict[str, Any]
 PREFIX = "grid."
 BENCHMARK_VERSION = "1"  # asv hides results of another version: it changes when a figure changes its meaning
-_NO_RUN = ("skipped", "absent")
 _NOT_RUN = (float("nan"), None)  # asv's n/a
 LEAST_GAP = 1e-9
 """Below, a gap is rounding, and a multiple of it no regression. benchmarks/history has it too: its gap of zero decades."""
@@ -57,6 +56,10 @@ def _figure(name: str) -> Callable[[Record], float | None]:
     return of
 
 
+def _evaluations(record: Record) -> float | None:
+    return None if record.get("evaluations_at_least") else _figure("kernel_evaluations")(record)
+
+
 def _error(record: Record) -> float | None:
     accuracy = record.get("test_accuracy")
     return 100.0 * (1.0 - accuracy) if is_number(accuracy) else None
@@ -70,13 +73,13 @@ def _gap(record: Record) -> float | None:
 NUMBERS = (
     Number("time_fit", "seconds inside the solver", "seconds", _figure("fit_seconds"), "time", samples=True, digits=4),
     Number("peakmem_fit", "peak memory of the run", "bytes", _figure("peak_rss_bytes"), "memory", digits=4),
-    Number("track_kernel_evaluations", "kernel evaluations", "evaluations", _figure("kernel_evaluations")),
+    Number("track_kernel_evaluations", "kernel evaluations", "evaluations", _evaluations),
     Number("track_support_vectors", "support vectors", "vectors", _figure("support_vectors")),
-    Number("track_core_set_size", "core set size", "points", _figure("core_set_size")),
+    Number("track_working_set_size", "working set", "points", _figure("working_set_size")),
     Number("track_test_error_pct", "test error in per cent", "%", _error, digits=4),
     Number("track_relative_gap", "certified relative gap", "", _gap, digits=3),
 )
-FAILURES = Number("track_failed", "share of runs that failed", "", _figure("status"))
+FAILURES = Number("track_failed", "share of runs that failed", "", lambda record: int(record.failed))
 
 
 def rounded(value: float, digits: int = 6) -> float | int:
@@ -136,23 +139,26 @@ def _value(number: Number, records: list[Record] | None) -> tuple[float | None, 
         return _NOT_RUN
     if len(records) > 1:
         return _value_of_many(number, records)
-    status = records[0].get("status")
-    if status in _NO_RUN:
+    (record,) = records
+    if record.get("status") in NO_RUN:
         return _NOT_RUN
-    if number is FAILURES:
-        return int(status in FAILED), None
-    if status not in MEASURED:
+    if number is not FAILURES and not _counts(record):
         return None, None
-    value = number.of(records[0])
+    value = number.of(record)
     return _NOT_RUN if value is None else (rounded(value, number.digits), None)
 
 
+def _counts(record: Record) -> bool:
+    """Return whether a run's figures enter the history: it has a model, and did what was asked."""
+    return record.get("status") in MEASURED and not record.failed
+
+
 def _value_of_many(number: Number, records: list[Record]) -> tuple[float | None, list[float] | None]:
-    if all(record.get("status") in _NO_RUN for record in records):
+    if all(record.get("status") in NO_RUN for record in records):
         return _NOT_RUN
     if number is FAILURES:
-        return rounded(sum(record.get("status") in FAILED for record in records) / len(records)), None
-    measured = [record for record in records if record.get("status") in MEASURED]
+        return rounded(sum(record.failed for record in records) / len(records)), None
+    measured = [record for record in records if _counts(record)]
     found = [value for record in measured if (value := number.of(record)) is not None]
     if not found:
         return _NOT_RUN if measured else (None, None)

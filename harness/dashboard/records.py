@@ -10,21 +10,27 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
 from harness.files import write_whole
+from harness.run.record import Record, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 VERSION = 1
+ABSENT = "absent"
+"""What stands for the status of a solver that a commit does not have: no run, so none of `Status`."""
+
+NO_RUN = (ABSENT, Status.SKIPPED)
 
 FIELDS = (
     "label", "formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition", "status",
-    "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations", "iterations",
-    "support_vectors", "core_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus", "test_accuracy",
+    "stopped_by", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations", "iterations",
+    "support_vectors", "working_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus", "test_accuracy",
     "metrics", "n_train", "n_features", "n_test", "trace",
+    "target_gap", "evaluations_at_least", "gap_rounding", "undecidable",
 )  # fmt: skip
 """What is kept of a record of the result store, beside ``solver`` and ``dataset``, the names as asv has them."""
 
@@ -36,7 +42,7 @@ class RecordFile:
     commit : the full hash
     commit_time : milliseconds since 1970, None if unknown
     measured_at : ISO time of the newest run
-    records : dicts with ``solver``, ``dataset`` and those of ``FIELDS`` that are known; ``status`` may be ``absent``
+    records : dicts with ``solver``, ``dataset`` and those of ``FIELDS`` that are known; ``status`` may be `ABSENT`
     """
 
     commit: str
@@ -44,7 +50,7 @@ class RecordFile:
     machine: str
     environment: str
     measured_at: str
-    records: list[dict[str, Any]]
+    records: list[Record]
 
     @property
     def name(self) -> str:
@@ -88,7 +94,7 @@ def read_file(path: Path) -> RecordFile:
             machine=str(read["machine"]),
             environment=str(read["environment"]),
             measured_at=str(read["measured_at"]),
-            records=list(read["records"]),
+            records=[Record(each) for each in read["records"]],
         )
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(

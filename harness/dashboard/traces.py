@@ -18,7 +18,15 @@ TARGETS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 """The certified relative gaps that performance profiles are drawn for."""
 
 POINTS = 32
-_FIGURES = ("seconds", "kernel_evaluations", "relative_gap", "test_accuracy", "support_vectors", "epsilon")
+_FIGURES = (
+    "seconds",
+    "kernel_evaluations",
+    "relative_gap",
+    "test_accuracy",
+    "support_vectors",
+    "epsilon",
+    "gap_rounding",
+)
 
 
 def thinned(trace: Sequence[Point], points: int = POINTS) -> list[Point]:
@@ -53,9 +61,12 @@ def upward(gap: float, digits: int = 4) -> float:
 
 
 def _reached(trace: Sequence[Point]) -> list[int | None]:
-    """Return for each target the first point whose certified gap is at most that, None if there is none."""
-    gaps = [point.get("relative_gap") for point in trace]
-    return [next((i for i, gap in enumerate(gaps) if is_number(gap) and gap <= target), None) for target in TARGETS]
+    """Return for each target the first point whose certified gap is surely at most that, None if there is none."""
+    gaps = [
+        gap + (point.get("gap_rounding") or 0.0) if is_number(gap := point.get("relative_gap")) else None
+        for point in trace
+    ]
+    return [next((i for i, gap in enumerate(gaps) if gap is not None and gap <= target), None) for target in TARGETS]
 
 
 def cost_of_targets(run: dict[str, Any], figure: str) -> list[float | None]:
@@ -67,8 +78,11 @@ def cost_of_targets(run: dict[str, Any], figure: str) -> list[float | None]:
         "seconds": run.get("fit_seconds"),
         "kernel_evaluations": run.get("kernel_evaluations"),
         "relative_gap": run.get("relative_gap"),
+        "gap_rounding": run.get("gap_rounding"),
     }
     points = [*(run.get("trace") or []), last]
+    if figure == "kernel_evaluations" and run.get("evaluations_at_least"):
+        return [None] * len(TARGETS)
     found = [None if place is None else points[place].get(figure) for place in _reached(points)]
     return [value if is_number(value) else None for value in found]
 

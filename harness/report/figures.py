@@ -45,13 +45,8 @@ def power(value: float, digits: int = 1) -> str:
 
 
 def gap(value: float) -> str:
-    """Return a duality gap: what rounding made negative is 0."""
-    return power(not_below_zero(value))
-
-
-def not_below_zero(value: float) -> float:
-    """Return 0 for a negative number of the size of a rounding error; a truly negative one stays, it is a fault."""
-    return 0.0 if -ROUNDING < value < 0.0 else value
+    """Return a gap or a violation: what rounding made negative is 0; a truly negative one stays, it is a fault."""
+    return power(0.0 if -ROUNDING < value < 0.0 else value)
 
 
 def percent(value: float) -> str:
@@ -67,11 +62,6 @@ def ratio(value: float) -> str:
 def significant(value: float) -> str:
     """Four significant digits, for figures of any kind."""
     return f"{value:.4g}"
-
-
-def size(value: float) -> str:
-    """Bytes in MB."""
-    return f"{value / 1e6:.0f}"
 
 
 def spread(values: Sequence[float]) -> str:

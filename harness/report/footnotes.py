@@ -6,13 +6,14 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.report import figures
-from harness.report.measures import WORKING_SET
+from harness.report.measures import GAP, WORKING_SET
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.report.measures import Measure
-    from harness.report.rows import Group, Record, Row
+    from harness.report.rows import Group, Row
+    from harness.run.record import Record
 
 NOT_RANKED = "gaps, KKT violations and objectives compare only within a formulation"
 
@@ -25,7 +26,7 @@ class Reasons:
 
     def number(self, row: Row) -> str:
         """Return the mark of a row, ``[1]`` or ``[1,2]``; empty if all its runs are ok."""
-        found = dict.fromkeys(_reason(row, record) for record in row.unfinished)
+        found = dict.fromkeys(_reason(row, record) for record in row.astray)
         numbers = [self._numbers.setdefault(text, len(self._numbers) + 1) for text in found]
         return f"[{','.join(map(str, numbers))}]" if numbers else ""
 
@@ -35,20 +36,33 @@ class Reasons:
 
 
 def _reason(row: Row, record: Record) -> str:
-    reason = " ".join(str(record.get("reason") or "no reason was given").split())
-    return f"{row.name}: {record.get('status')}: {reason}"
+    return f"{row.name}: {record.get('status')}: {_plain(record.get('reason') or 'no reason was given')}"
+
+
+def _plain(sentence: object) -> str:
+    return " ".join(str(sentence).split())
 
 
 def notes(groups: Sequence[Group], shown: Sequence[Measure]) -> list[str]:
     """Return the sentences under a table with the measured columns ``shown``, the failures' excepted."""
     rows = [row for group in groups for row in group.rows]
     return [
+        *_targets(groups),
         *_reading(rows, shown),
-        *_not_observable(rows),
+        *_uncertain(rows),
         *_formulations(groups),
         *_compilation(rows),
         *_reused([record for row in rows for record in row.records]),
     ]
+
+
+def _targets(groups: Sequence[Group]) -> list[str]:
+    """Say that costs are not ranked where the rows that compete had no common target."""
+    loose = [row for group in groups for row in group.loose]
+    gaps = sorted(gap for row in loose if (gap := GAP.ranked(row)) is not None)
+    where = f" at gaps {' to '.join(dict.fromkeys(map(figures.gap, (gaps[0], gaps[-1]))))}" if gaps else ""
+    told = f"no common target: rows stopped{where}, so cost is not ranked; see --target-gap."
+    return [told] if loose else []
 
 
 def _reading(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
@@ -69,18 +83,29 @@ def _reading(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
         found.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")
     certified = [record["core_set"] for row in rows for record in row.measured if record.get("core_set")]
     if any(core.get("ratio") is not None for core in certified):
-        oracles = _listing(dict.fromkeys(str(core["oracle"]) for core in certified))
+        oracles = ", ".join(dict.fromkeys(str(core["oracle"]) for core in certified))
         found.append(f"core ratio: margin of all points over that of the support alone, at least; solved by {oracles}.")
     reasons = dict.fromkeys(str(core["reason"]) for core in certified if core.get("reason"))
     found.extend(f"no core ratio: {reason}." for reason in reasons)
     return found
 
 
-def _not_observable(rows: Sequence[Row]) -> list[str]:
-    blind = dict.fromkeys(row.label for row in rows if row.measured and not row.values("kernel_evaluations"))
-    if not blind:
-        return []
-    return [f"kernel evals -: not observable, {_listing(blind)} computes kernel values out of the harness's sight."]
+def _uncertain(rows: Sequence[Row]) -> list[str]:
+    """Say why a figure is missing, a bound or undecided, and what went wrong beside a run that has its model."""
+    blind = [row.label for row in rows if row.measured and not row.values("kernel_evaluations")]
+    partly = [row.label for row in rows if row.said("evaluations_at_least")]
+    told = (
+        ("kernel evals -", blind, "not observable, computed out of the harness's sight"),
+        (
+            "kernel evals ≥",
+            partly,
+            "the solver took the points; what it computed of them is not counted, and not ranked",
+        ),
+    )
+    found = [f"{mark}: {', '.join(dict.fromkeys(names))}: {why}." for mark, names, why in told if names]
+    undecided = (f"gap ?: {row.name}: {_plain(why)}" for row in rows for why in row.said("undecidable"))
+    faults = (_plain(fault) for row in rows for record in row.records for fault in record.get("faults") or [])
+    return [*found, *dict.fromkeys(undecided), *dict.fromkeys(faults)]
 
 
 def _formulations(groups: Sequence[Group]) -> list[str]:
@@ -95,7 +120,7 @@ def _formulations(groups: Sequence[Group]) -> list[str]:
     told = []
     for formulation, names in solvers.items():
         mapping = " (chi = C)" if formulation == "l2-svc" and _chi_is_c(groups) else ""
-        told.append(f"{formulation}{mapping} was solved by {_listing(names)}")
+        told.append(f"{formulation}{mapping} was solved by {', '.join(names)}")
     return [f"formulations differ: {'; '.join(told)}. {NOT_RANKED[0].upper()}{NOT_RANKED[1:]}."]
 
 
@@ -146,7 +171,3 @@ def measured_span(records: Sequence[Record]) -> str:
 def moment(iso: str) -> str:
     """Return an ISO time to the minute: ``2026-05-01 12:00``."""
     return iso[:16].replace("T", " ")
-
-
-def _listing(names: Sequence[str] | dict[str, None]) -> str:
-    return ", ".join(names)

@@ -13,13 +13,14 @@ from harness.errors import PluginError, UsageError
 from harness.parameters import did_you_mean
 from harness.report import footnotes, measures, table
 from harness.report.layout import PIPE_WIDTH
-from harness.report.rows import Record, grouped
+from harness.report.rows import grouped
+from harness.run.record import COLUMNS, Record, clean
 
 BUILTIN = ("table", "json", "csv", "markdown", "parquet")
 _SUFFIXES = {
     ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".parquet": "parquet"
 }  # fmt: skip
-Renderer = Callable[[list[Record]], str]
+Renderer = Callable[[list[dict[str, Any]]], str]
 
 
 def chosen(name: str | None, output: str | Path | None, added: Mapping[str, Renderer]) -> str:
@@ -67,14 +68,12 @@ def render(
     """
     if name in (added or {}):
         return _plugin_text(name, (added or {})[name], records)
-    if name == "json":
-        return json_text(records)
-    if name == "csv":
-        return csv_text(records)
+    plain: dict[str, Callable[[Sequence[Record]], str | bytes]]
+    plain = {"json": json_text, "csv": csv_text, "parquet": parquet_bytes}
+    if name in plain:
+        return plain[name](records)
     if name == "markdown":
         return markdown_text(records, dated=dated, remarks=remarks)
-    if name == "parquet":
-        return parquet_bytes(records)
     return table.render(records, width=width, styled=styled, dated=dated, remarks=remarks)
 
 
@@ -90,8 +89,6 @@ def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record]) -> st
 
 def json_text(records: Sequence[Any]) -> str:
     """Return a JSON list, one item a line; what JSON has no word for (NaN, infinity) is null."""
-    from harness.run.record import clean
-
     items = [json.dumps(clean(record), allow_nan=False, ensure_ascii=False) for record in records]
     return "[\n" + ",\n".join(items) + "\n]\n" if items else "[]\n"
 
@@ -131,8 +128,6 @@ def _typed(values: list[Any]) -> Any:
 
 def _flat(records: Sequence[Record]) -> tuple[list[str], list[list[Any]]]:
     """Return the names of all fields, and each record's values, what is nested as JSON text."""
-    from harness.run.record import COLUMNS, clean
-
     names = [*COLUMNS, *dict.fromkeys(name for record in records for name in record if name not in COLUMNS)]
     lines = []
     for record in records:
@@ -149,7 +144,7 @@ def markdown_text(records: Sequence[Record], *, dated: bool = False, remarks: Se
     sheet = table.sheet(groups, [*measures.core(rows), *further], dated=dated)
     result = []
     for group, cells in sheet.groups:
-        result += [f"### {_escaped(table.heading_of(group))}", ""]
+        result += [f"### {_escaped(group.heading)}", ""]
         result.append(_markdown_row([column.title.replace("\n", " ") for column in sheet.columns]))
         result.append(_markdown_row(["---:" if column.right else "---" for column in sheet.columns], escape=False))
         for row in cells:

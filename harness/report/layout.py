@@ -161,17 +161,13 @@ def _joined(
 def _set(text: str, column: Column, width: int, *, best: bool, styled: bool) -> str:
     mark = ("*" if best else " ") if column.marks else ""
     padding = " " * max(0, width - text_width(text) - len(mark))
-    shown = _bold(text) if best and styled else text
+    shown = bold(text, styled=best and styled)
     return f"{padding}{shown}{mark}" if column.right else f"{shown}{mark}{padding} "
-
-
-def _bold(text: str) -> str:
-    return f"{_BOLD}{text}{_PLAIN}"
 
 
 def bold(text: str, *, styled: bool) -> str:
     """Return ``text`` in bold on a terminal, else as it is."""
-    return _bold(text) if styled else text
+    return f"{_BOLD}{text}{_PLAIN}" if styled else text
 
 
 def wrapped(text: str, width: int, wrap: Literal["words", "label"] | None) -> list[str]:
@@ -199,8 +195,6 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, 
     return "\n".join(lines(columns, cells, widths, styled=styled))
 
 
-def paragraph(text: str, width: int, *, first: str = "", rest: str = "  ") -> list[str]:
-    """Return a sentence wrapped to ``width``; words that are longer (paths) are not cut."""
-    return textwrap.wrap(
-        text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False
-    )
+def paragraph(text: str, width: int) -> list[str]:
+    """Return a sentence wrapped to ``width``, further lines indented; words that are longer (paths) are not cut."""
+    return textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

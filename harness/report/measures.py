@@ -2,6 +2,7 @@
 
 Seconds, kernel evaluations, sizes and test figures compare over a whole data set. A gap and a violation
 of optimality compare only within one problem (formulation and parameters). Objectives are never ranked.
+What depends on where a solver stopped compares only among rows that were asked for the same gap.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ LOSSES = ("mse", "mae")  # metrics of which less is better; all others are score
 class Measure:
     """One measured column.
 
-    figure : the record's field, ``metrics.name`` for one of its metrics
+    figure, instead : the record's field, ``metrics.name`` for one of its metrics; and the one that a row without it has
     text : a median as text
     best : which end is better; None: the column is never ranked
+    stops : it depends on where a solver stopped
+    doubt : field of a record; a row of which any run has it is not ranked
+    doubted : what such a row shows, ``{}`` is the figure
     within : rows that may be ranked against each other: those of the ``group`` or only those of one ``problem``
     spread : show half the range over the runs behind the median
     room : the width that is kept for the column when it is decided what else there is room for; not the width of
@@ -36,49 +40,41 @@ class Measure:
     figure: str
     text: Callable[[float], str]
     best: Literal["low", "high"] | None = None
+    stops: bool = False
+    instead: str = ""
+    doubt: str = ""
+    doubted: str = ""
     within: Literal["group", "problem"] = "group"
     spread: bool = False
     room: int = 0
 
     def value(self, row: Row) -> float | None:
-        """Return the figure that is ranked."""
-        return row.median(self.figure)
+        """Return the figure that is shown."""
+        value = row.median(self.figure)
+        return row.median(self.instead) if value is None else value
+
+    def ranked(self, row: Row) -> float | None:
+        """Return the figure that is ranked, None if it ranks nowhere."""
+        return None if row.said(self.doubt) else self.value(row)
 
     def cell(self, row: Row) -> str:
         """Return the figure as text: empty without a measured run, ``-`` if the runs do not have it."""
         if not row.measured:
             return ""
         value = self.value(row)
-        if value is None:
-            return figures.NOT_OBSERVABLE
-        return self.text(value) + (figures.spread(row.values(self.figure)) if self.spread else "")
+        text = figures.NOT_OBSERVABLE if value is None else self.text(value)
+        if row.said(self.doubt):
+            return self.doubted.format(text)
+        return text + (figures.spread(row.values(self.figure)) if self.spread and value is not None else "")
 
 
-@dataclass(frozen=True)
-class GapMeasure(Measure):
-    """The relative gap; negative by rounding, it is zero, and no better than any other zero."""
-
-    def value(self, row: Row) -> float | None:
-        """Return the gap."""
-        value = super().value(row)
-        return None if value is None else figures.not_below_zero(value)
-
-
-@dataclass(frozen=True)
-class OptimalityMeasure(Measure):
-    """The KKT violation, or epsilon for the hull formulations, which have no such violation."""
-
-    def value(self, row: Row) -> float | None:
-        """Return the violation, else epsilon."""
-        violation = row.median(self.figure)
-        value = row.median("epsilon") if violation is None else violation
-        return None if value is None else figures.not_below_zero(value)
-
-
-FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", spread=True, room=13)
-EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", room=6)
-SIZE = Measure("SV", "support_vectors", figures.count, "low", room=5)
-GAP = GapMeasure("rel\ngap", "relative_gap", figures.gap, "low", "problem", room=7)
+FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", stops=True, spread=True, room=13)
+EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", stops=True,
+                      doubt="evaluations_at_least", doubted="≥{}", room=6)  # fmt: skip
+SIZE = Measure("SV", "support_vectors", figures.count, "low", stops=True, room=5)
+GAP = Measure(
+    "rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7
+)
 CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio, room=8)
 WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
 ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", room=6)
@@ -86,7 +82,7 @@ ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", room=6)
 WIDER = (
     (WORKING_SET,),
     (Measure("CPU\nseconds", "cpu_seconds", figures.seconds, room=8),),
-    (Measure("peak\nMB", "peak_rss_bytes", figures.size, room=5),),
+    (Measure("peak\nMB", "peak_rss_bytes", lambda value: f"{value / 1e6:.0f}", room=5),),
     (Measure("iterations", "iterations", figures.count, room=11),),
     (
         Measure("primal", "primal", figures.significant, room=10),
@@ -96,12 +92,12 @@ WIDER = (
 """Columns for wide terminals and Markdown, in the order in which they are given room; both objectives or neither."""
 
 
-def optimality(rows: Sequence[Row]) -> OptimalityMeasure:
+def optimality(rows: Sequence[Row]) -> Measure:
     """Return the optimality column, with a title that says which of its two figures the rows have."""
     violations = any(row.values("kkt_violation") for row in rows)
     hulls = any(row.values("epsilon") and not row.values("kkt_violation") for row in rows)
     title = "KKT\n/eps" if violations and hulls else "eps" if hulls else "KKT"
-    return OptimalityMeasure(title, "kkt_violation", figures.power, "low", "problem", room=7)
+    return Measure(title, "kkt_violation", figures.gap, "low", instead="epsilon", within="problem", room=7)
 
 
 EXPENDABLE = ("kkt_violation", "support_vectors", "relative_gap", "test_accuracy", "kernel_evaluations")
@@ -128,10 +124,11 @@ def metrics(rows: Iterable[Row]) -> list[Measure]:
 def best_rows(measure: Measure, group: Group) -> set[int]:
     """Return the positions of the rows that are best in a column.
 
-    Only rows whose every run ended with ``ok`` are candidates, so that stopping early is no advantage.
-    Rows with the same text are equally good; if all candidates are, none stands out.
+    Only rows whose every run ended with ``ok`` are candidates, and for what depends on where a solver stopped only those
+    with a common target, so that stopping early is no advantage. Rows with the same text are equally good; if all
+    candidates are, none stands out.
     """
-    if measure.best is None:
+    if measure.best is None or (measure.stops and group.loose):
         return set()
     best: set[int] = set()
     scopes = [None] if measure.within == "group" else [*dict.fromkeys(row.problem for row in group.rows)]
@@ -139,7 +136,7 @@ def best_rows(measure: Measure, group: Group) -> set[int]:
         rivals = {
             i: value
             for i, row in enumerate(group.rows)
-            if row.complete and scope in (None, row.problem) and (value := measure.value(row)) is not None
+            if row.complete and scope in (None, row.problem) and (value := measure.ranked(row)) is not None
         }
         if len(rivals) < 2:
             continue

@@ -1,7 +1,7 @@
 """From records to the rows of a report: one row each data set, problem and solver configuration.
 
 A row stands for the repetitions and seeds of one configuration; its figures are medians over the runs
-that ended with a model (``ok`` and ``budget``). Failed runs are counted, never left out.
+that ended with a model (`MEASURED`). Failed runs are counted, never left out.
 """
 
 from __future__ import annotations
@@ -14,15 +14,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from harness.report import figures
+from harness.run.record import MEASURED, Record, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-Record = dict[str, Any]
-
-STATUSES = ("ok", "budget", "timeout", "memory", "crashed", "error", "invalid", "skipped")
-MEASURED = ("ok", "budget")
-FAILED = ("timeout", "memory", "crashed", "error", "invalid")
 
 
 @dataclass(frozen=True)
@@ -67,13 +62,17 @@ class Row:
 
     @property
     def complete(self) -> bool:
-        """True if every run ended as its solver meant it to: only such a row can be the best."""
-        return all(record.get("status") == "ok" for record in self.records)
+        """True if every run did what was asked: only such a row can be the best."""
+        return not self.astray
 
     @property
-    def unfinished(self) -> list[Record]:
-        """The runs that did not end as their solver meant them to: failed, skipped, or stopped by a budget."""
-        return [record for record in self.records if record.get("status") != "ok"]
+    def astray(self) -> list[Record]:
+        """The runs that are not ``ok``: each has its reason."""
+        return [record for record in self.records if record.get("status") != Status.OK]
+
+    def said(self, name: str) -> list[Any]:
+        """Return what the measured runs have in a field that is no figure: sentences, truth values; what is empty not."""
+        return [record[name] for record in self.measured if record.get(name)]
 
     def values(self, name: str) -> list[float]:
         """Return a figure of every measured run that has it; ``metrics.f1`` looks into the dict ``metrics``."""
@@ -88,17 +87,12 @@ class Row:
 
     @property
     def status(self) -> str:
-        """``ok``, ``timeout``, ``timeout 1/3`` (some), ``failed 2/3`` (of several kinds)."""
+        """``ok``, ``timeout``, ``timeout 1/3`` (some), ``not ok 2/3`` (of several kinds)."""
         counts = Counter(str(record.get("status")) for record in self.records)
+        others = [status for status in counts if status != Status.OK]
         if len(counts) == 1:
             return next(iter(counts))
-        total = len(self.records)
-        kinds = [status for status in counts if status in FAILED]
-        if not kinds:
-            kinds = [status for status in counts if status != "ok"]
-        if len(kinds) == 1:
-            return f"{kinds[0]} {counts[kinds[0]]}/{total}"
-        return f"failed {sum(counts[kind] for kind in kinds)}/{total}"
+        return f"{others[0] if len(others) == 1 else 'not ok'} {len(self.astray)}/{len(self.records)}"
 
 
 @dataclass
@@ -116,16 +110,20 @@ class Group:
 
     @property
     def heading(self) -> str:
-        """``digits: 1198 x 64, rbf gamma=0.05, 599 test points``."""
-        parts = []
+        """``digits: 1198 x 64, rbf gamma=0.05, 599 test points``, with the problem where all rows share it."""
         n, d, n_test = (self.known(name) for name in ("n_train", "n_features", "n_test"))
-        if n is not None and d is not None:
-            parts.append(f"{int(n)} x {int(d)}")
-        if self.kernel:
-            parts.append(self.kernel)
-        if n_test:
-            parts.append(f"{int(n_test)} test points")
-        return f"{self.dataset}: {', '.join(parts)}" if parts else self.dataset
+        size = f"{int(n)} x {int(d)}" if n is not None and d is not None else ""
+        problem = self.problems[0] if len(self.problems) == 1 else ""
+        parts = [size, self.kernel, f"{int(n_test)} test points" if n_test else "", problem]
+        known = ", ".join(part for part in parts if part)
+        return f"{self.dataset}: {known}" if known else self.dataset
+
+    @property
+    def loose(self) -> list[Row]:
+        """The rows that compete, if they were not all asked for the same relative gap: their costs do not compare."""
+        rivals = [row for row in self.rows if row.complete]
+        targets = {record.get("target_gap") for row in rivals for record in row.records}
+        return rivals if len(rivals) > 1 and (len(targets) > 1 or None in targets) else []
 
     @property
     def problems(self) -> list[str]:
@@ -189,7 +187,7 @@ def grouped(records: Iterable[Record]) -> list[Group]:
     return sorted(groups.values(), key=lambda group: place[group.dataset])
 
 
-_SETTINGS: dict[str, Callable[[float], str]] = {
+SETTINGS: dict[str, Callable[[float], str]] = {
     "target_gap": lambda value: f"target {value:g}",
     "iteration_limit": lambda value: f"iterations <= {value:,.0f}",
     "kernel_evaluation_limit": lambda value: f"kernel evals <= {value:,.0f}",
@@ -207,7 +205,7 @@ def _told_apart(rows: list[Row]) -> list[Row]:
     for row in rows:
         twins.setdefault((row.label, row.problem), []).append(row)
     differing = {
-        who: [name for name in _SETTINGS if len({row.first.get(name) for row in members}) > 1]
+        who: [name for name in SETTINGS if len({row.first.get(name) for row in members}) > 1]
         for who, members in twins.items()
     }
     return [replace(row, setting=_setting(row.first, differing[row.label, row.problem])) for row in rows]
@@ -215,7 +213,7 @@ def _told_apart(rows: list[Row]) -> list[Row]:
 
 def _setting(record: Record, names: Iterable[str]) -> str:
     """Return the settings of a record; one that is not set says nothing."""
-    return ", ".join(_SETTINGS[name](value) for name in names if figures.is_number(value := record.get(name)))
+    return ", ".join(SETTINGS[name](value) for name in names if figures.is_number(value := record.get(name)))
 
 
 def _row_key(record: Record) -> str:
@@ -225,7 +223,7 @@ def _row_key(record: Record) -> str:
     """
     names = (
         "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
-        "kernel_parameters", "code_sha256", "versions", "data_sha256", *_SETTINGS,
+        "kernel_parameters", "code_sha256", "versions", "data_sha256", *SETTINGS,
     )  # fmt: skip
     machine = (record.get("machine") or {}).get("id")
     return json.dumps([machine, *(record.get(name) for name in names)], sort_keys=True, default=str)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 from harness.report import footnotes, layout, measures
 from harness.report.layout import PIPE_WIDTH, Cell, Column
 from harness.report.measures import Measure
-from harness.report.rows import Group, Record, Row, grouped
+from harness.report.rows import Group, Row, grouped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+
+    from harness.run.record import Record
 
 _ROOMY = {"label": layout.LABEL_ROOM, "words": 32}  # names keep this much where a column is optional
 _TIGHT = {"label": 24, "words": layout.WORDS_ROOM}  # where a column is one of the core
@@ -50,8 +52,7 @@ def render(
     widths = layout.fitted_widths(sheet.columns, everything, width)
     result: list[str] = []
     for group, rows in sheet.groups:
-        heading = heading_of(group)
-        result.extend(layout.bold(line, styled=styled) for line in layout.paragraph(heading, width))
+        result.extend(layout.bold(line, styled=styled) for line in layout.paragraph(group.heading, width))
         result.extend(layout.lines(sheet.columns, rows, widths, styled=styled))
         result.append("")
     notes = [*sheet.notes, *remarks]
@@ -62,11 +63,6 @@ def render(
     for note in notes:
         result.extend(layout.paragraph(note, width))
     return "\n".join(result).rstrip("\n") + "\n"
-
-
-def heading_of(group: Group) -> str:
-    """Return the group's heading, with the problem where all rows share it."""
-    return f"{group.heading}, {group.problems[0]}" if len(group.problems) == 1 else group.heading
 
 
 def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> Sheet:

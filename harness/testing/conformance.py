@@ -17,7 +17,7 @@ from harness import parameters
 from harness.kernels.functions import RBF, Linear
 from harness.kernels.oracle import engine_of, uncounted
 from harness.measure.drive import Outcome, drive
-from harness.run.record import Limits
+from harness.run.record import Limits, Status
 from harness.testing import exact
 from harness.testing.problems import Case, zoo
 from harness.testing.running import recorded_work, snapshots
@@ -113,7 +113,7 @@ class SolverConformance:
         problem = self._stated(case)
         rng = np.random.default_rng(self.seed if seed is None else seed)
         outcome = drive(self.solver, problem, rng, Limits(seconds=_SECONDS))
-        assert outcome.status == "ok", (
+        assert outcome.status is Status.OK, (
             f"{case}: not at its end after {outcome.yields} iterates and {outcome.seconds:.0f} s; "
             "end the generator after a done iterate, or when nothing changes any more."
         )

@@ -1,4 +1,4 @@
-"""Solvers without compiled code, for tests of the command: one sleeps, one raises, one is quick, one skips."""
+"""Solvers without compiled code, for tests of the command: one sleeps, one raises, one is quick, one skips, one quits."""
 
 from __future__ import annotations
 
@@ -21,6 +21,25 @@ class Quick(harness.Solver):
 
     def iterates(self, problem, rng):
         yield harness.Iterate(dual_coef=np.zeros(problem.n), done=True)
+
+
+@dataclass(frozen=True)
+class Optimist(Quick):
+    """Say that the zero model is the optimum."""
+
+    name = "optimist"
+
+
+@dataclass(frozen=True)
+class Quitter(harness.Solver):
+    """End without being done."""
+
+    name = "quitter"
+    solves = (harness.CSVC,)
+    exact = False
+
+    def iterates(self, problem, rng):
+        yield harness.Iterate(dual_coef=np.zeros(problem.n), info={"stopped": "out of ideas"})
 
 
 @dataclass(frozen=True)
@@ -68,7 +87,7 @@ class Skipper(harness.Solver):
 
 @harness.hookimpl
 def harness_solvers():
-    return [Quick, Sleeper, Raiser, Skipper]
+    return [Quick, Optimist, Quitter, Sleeper, Raiser, Skipper]
 
 
 @harness.hookimpl

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from harness.cli import compare, options
+from harness.run.record import FAILED, Limits, Record, Status, StoppedBy
 from tests.cli.conftest import COMMAND
 
 DATA = ("--datasets", "twonorm[n=200]")  # generated: no library is loaded for it
@@ -77,14 +78,49 @@ def test_failed_and_skipped_runs_are_rows(harness, slow):
     assert "Traceback" not in done.stderr
 
 
+def test_what_was_not_done_or_not_reached_is_a_row_and_the_exit_code(harness, invoke, slow):
+    """A solver that ends without being done, and one that says it is done far from the target that was asked for."""
+    arguments = ("compare", "--plugin-path", slow, "--plugins", "quitter,quick,optimist", *DATA)
+    done = harness(*arguments, "-q")
+    assert (done.returncode, done.stderr) == (1, "")
+    assert re.search(r"^quitter .* unfinished \[1\]$", done.stdout, flags=re.MULTILINE)
+    assert re.search(r"^\[1\] quitter: unfinished: .*out of ideas", done.stdout, flags=re.MULTILINE)
+    aimed = harness(*arguments, "-q", "--target-gap", "1e-3")
+    assert aimed.returncode == 1
+    assert len(re.findall(r" missed \[\d\]$", aimed.stdout, flags=re.MULTILINE)) == 3
+    assert "optimist: missed: the target was missed: the certified relative gap is 1, above 0.001" in aimed.stdout
+    assert "*" not in aimed.stdout
+    shown = json.loads(invoke("results", "--status", "missed,unf*", "--format", "json").stdout)
+    assert sorted((record["label"], record["status"]) for record in shown) == [
+        ("optimist", "missed"), ("quick", "missed"), ("quitter", "missed"), ("quitter", "unfinished"),
+    ]  # fmt: skip
+
+
+def test_quiet_silences_no_sentence(invoke, slow, tmp_path):
+    broken = tmp_path / "observer.py"
+    broken.write_text(
+        "import harness\n\n@harness.hookimpl\ndef harness_run_finished(record):\n    raise ValueError('blind')\n"
+    )
+    paths = ("--plugin-path", slow, "--plugin-path", str(broken))
+    done = invoke("compare", *paths, "--plugins", "quick", *DATA, "--quiet")
+    assert done.exit_code == 0
+    assert done.stderr == "a plugin's harness_run_finished failed, and no run is worse for it: ValueError: blind\n"
+
+
 @pytest.mark.parametrize(
     ("statuses", "code"),
     [(["ok", "budget"], 0), (["ok", "skipped"], 0), (["skipped", "skipped"], 1)]
-    + [(["ok", status], 1) for status in ("timeout", "memory", "crashed", "error", "invalid")],
+    + [(["ok", status], 1) for status in (*FAILED, Status.UNFINISHED, Status.MISSED)],
 )
-def test_exit_codes(statuses, code):
-    records = [{"status": status, "reason": "stopped at the budget of 10 iterations"} for status in statuses]
+@pytest.mark.parametrize("reason", ["stopped at the budget of 10 iterations", "stopped at the time limit", "x", None])
+def test_exit_codes(statuses, code, reason):
+    records = [Record(status=status, reason=reason, stopped_by=StoppedBy.ITERATIONS) for status in statuses]
     assert compare.exit_code(records) == code
+
+
+def test_a_budget_of_time_is_a_failure_and_one_of_work_is_none():
+    by = {by: compare.exit_code([Record(status=Status.BUDGET, stopped_by=by, reason="x")]) for by in StoppedBy}
+    assert {name for name, code in by.items() if code} == {StoppedBy.TIME}
 
 
 def test_a_broken_plugin_is_a_row_and_is_listed(harness, slow, tmp_path):
@@ -149,8 +185,8 @@ def test_every_option_reaches_the_study(slow):
     assert (study.formulations, study.kernel) == (["c-svc"], "poly")
     assert study.kernel_values == {"gamma": [0.1, "scale"], "degree": [2], "coef0": [0.0]}
     assert study.problem_values == {"C": [1.0, 10.0], "chi": [2.0], "D": [0.5], "class_weight": ["none", "balanced"]}
-    assert (study.seeds, study.repeat, study.time_limit, study.memory_limit) == ([0, 1, 2], 3, 60.0, 2**30)
-    assert (study.kernel_evaluation_limit, study.iteration_limit, study.target_gap) == (10**6, 10, 1e-3)
+    assert (study.seeds, study.repeat) == ([0, 1, 2], 3)
+    assert study.limits == Limits(60.0, 10**6, 10, 1e-3, 2**30)
     assert (study.threads, study.jobs, study.cache_mb, study.order) == (2, 2, 10.0, "shuffled")
     assert (study.fresh, str(study.store), study.metrics, study.plugin_paths) == (
         True,
@@ -167,7 +203,7 @@ def test_defaults_of_the_study(slow):
     study = compare.study_of(context.params, load_registry([slow]))
     assert [source.label for source in study.datasets] == ["digits", "breast-cancer"]
     assert (study.formulations, study.kernel, study.kernel_values, study.problem_values) == (None, None, {}, {})
-    assert (study.seeds, study.repeat, study.fresh, study.store, study.time_limit) == ([0], 1, False, None, 600.0)
+    assert (study.seeds, study.repeat, study.fresh, study.store, study.limits) == ([0], 1, False, None, Limits(600.0))
 
 
 def test_only_regression_asked_for_takes_the_numbers_of_a_set_that_has_both(slow):

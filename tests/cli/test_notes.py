@@ -44,9 +44,10 @@ def test_broken_plugins_are_warned_of_unless_they_are_rows(invoke, slow, tmp_pat
 def test_the_help_has_the_exit_codes(invoke):
     text = " ".join(invoke("compare", "--help").stdout.split())
     assert (
-        "Exit codes: 0 all runs ok (runs stopped at an iteration, kernel-evaluation or target-gap budget count as ok), "
-        "1 a run failed (timeout, memory, crashed, error, invalid), hit its time limit, or every run was skipped, "
-        "2 bad usage or bad data." in text
+        "Exit codes: 0 every run did what was asked (runs stopped at an iteration or kernel-evaluation limit count as such), "
+        "1 a run failed (timeout, memory, crashed, error, invalid, environment), hit its time limit, ended without being "
+        "done (unfinished) or without the target gap certified (missed), or every run was skipped, 2 bad usage or bad data."
+        in text
     )
 
 
@@ -104,7 +105,7 @@ def test_results_by_status(invoke, stored):
     assert [record["seed"] for record in found] == [1]
     refused = invoke("results", "--status", "nope")
     assert refused.exit_code == 2
-    assert "the statuses are ok, budget, timeout" in refused.stderr
+    assert "the statuses are ok, budget, unfinished, missed, timeout" in refused.stderr
 
 
 def test_files_of_other_suffixes(invoke, stored, tmp_path):

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 
 from harness.cli.main import main
+from harness.run.record import Record
 from harness.run.store import Store
 
 MACHINE = {"processor": "Made Up 9000", "cores": 4, "memory_bytes": 2**34, "system": "Linux", "id": "abcdef0123456789"}
@@ -22,13 +23,13 @@ def record(solver="smo", dataset="digits", **changes):
         "formulation": "c-svc", "problem_parameters": {"C": 10.0, "class_weight": "none"}, "kernel": "rbf",
         "kernel_parameters": {"gamma": 0.05}, "seed": 0, "repetition": 0, "status": "ok", "reason": "",
         "fit_seconds": 0.5, "cpu_seconds": 0.5, "peak_rss_bytes": 10**8, "kernel_evaluations": 1000 + place,
-        "support_vectors": 50, "core_set_size": 60, "relative_gap": 1e-4, "test_accuracy": 0.95, "metrics": {},
-        "n_train": 100, "n_features": 2, "n_test": 50, "threads": 1, "cache_mb": 256.0, "time_limit": 60.0,
+        "support_vectors": 50, "core_set_size": 50, "working_set_size": 60, "relative_gap": 1e-4, "test_accuracy": 0.95,
+        "metrics": {}, "n_train": 100, "n_features": 2, "n_test": 50, "threads": 1, "cache_mb": 256.0, "time_limit": 60.0,
         "measured_at": f"2026-01-01T{place // 3600 % 24:02d}:{place // 60 % 60:02d}:{place % 60:02d}.000+00:00",
         "versions": {"python": "3.11.7", "svm-harness": "0.1.0", "numpy": "2.4.6"}, "machine": MACHINE,
         "git_commit": None, "code_sha256": "c0de", "data_sha256": "da7a", "trace": [], "key": f"key {place}",
     }  # fmt: skip
-    return {**made, **changes}
+    return Record({**made, **changes})
 
 
 def failed(solver="smo", dataset="digits", status="timeout", reason="no model within 60 s", **changes):

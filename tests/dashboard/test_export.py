@@ -27,9 +27,9 @@ def exported(folder, *records, into=None, revision=None):
     path.unlink(missing_ok=True)
     store(path, *records)
     if into is None:
-        export.standalone(path, folder / "dashboard")
+        export.standalone([path], folder / "dashboard")
         return configuration.load(folder / "dashboard")
-    export.export(path, into, revision)
+    export.export([path], into, revision)
     return into
 
 
@@ -262,3 +262,53 @@ def test_a_seed_on_older_data_does_not_count():
         {"group": "older", "seed": 1, "repetition": 0, "measured_at": "0", "data": "new"},
     ]
     assert cells.counting(runs) == ([runs[1]], 2)
+
+
+def contents(folder):
+    return {(cell["solver"], cell["fit_seconds"]) for file in read_all(folder / "records") for cell in file.records}
+
+
+def test_several_stores_are_exported_and_the_newest_of_a_run_counts(tmp_path, capsys):
+    old, new = record("smo", fit_seconds=0.4), record("smo", fit_seconds=0.3)
+    first = store(tmp_path / "a.sqlite", new, record("fw"))
+    second = store(tmp_path / "b.sqlite", old, record("qp"), new)
+    arguments = ["--store", first, "--store", second]
+    code, out, _ = command(capsys, "export", "--standalone", tmp_path / "d", *arguments)
+    assert (code, "exported 3 runs of 3 solvers" in out) == (0, True)
+    assert contents(tmp_path / "d") == {("smo", 0.3), ("fw", 0.5), ("qp", 0.5)}
+    commits = repository(tmp_path / "code")
+    code, out, _ = command(capsys, "export", "--config", tmp_path / "code", "--commit", commits[0], *arguments)
+    assert (code, "exported 3 runs of 3 solvers" in out) == (0, True)
+    code, _, err = command(capsys, "export", "--standalone", tmp_path / "e", *arguments, "--store", "gone.sqlite")
+    assert (code, "there is no result store at gone.sqlite" in err) == (2, True)
+
+
+def test_a_standalone_dashboard_keeps_what_it_showed_and_what_is_not_ours(tmp_path, capsys):
+    first, second = store(tmp_path / "a.sqlite", record("smo")), store(tmp_path / "b.sqlite", record("fw"))
+    folder = tmp_path / "d"
+    assert command(capsys, "export", "--standalone", folder, "--store", first)[0] == 0
+    notes = [folder / name for name in ("thesis.tex", "results/notes.txt", "code/mine.py")]
+    for path in notes:
+        path.write_text("precious")
+    configured = (folder / "asv.conf.json").read_text().replace('"svm-harness"', '"mine"')
+    (folder / "asv.conf.json").write_text(configured)
+    assert command(capsys, "export", "--standalone", folder, "--store", second)[0] == 0
+    assert contents(folder) == {("smo", 0.5), ("fw", 0.5)}
+    assert [path.read_text() for path in notes] == ["precious"] * 3
+    assert (folder / "asv.conf.json").read_text() == configured
+    first.unlink()
+    code, _, err = command(capsys, "export", "--standalone", folder, "--store", second)
+    assert (code, f"shows the runs of {first}, which is gone" in err) == (2, True)
+    assert contents(folder) == {("smo", 0.5), ("fw", 0.5)}
+
+
+@pytest.mark.parametrize("marker", [None, "made by: harness dashboard export --standalone\n", '{"stores": 3}', "[]"])
+def test_a_folder_with_something_else_is_left_alone(tmp_path, capsys, marker):
+    folder = tmp_path / "mine"
+    (folder / "results").mkdir(parents=True)
+    (folder / "results" / "thesis.tex").write_text("precious")
+    if marker is not None:
+        (folder / ".standalone").write_text(marker)
+    code, _, err = command(capsys, "export", "--standalone", folder, "--store", store(tmp_path / "s.sqlite", record()))
+    assert (code, "is no dashboard made by this command; name a new folder" in err) == (2, True)
+    assert (folder / "results" / "thesis.tex").read_text() == "precious"

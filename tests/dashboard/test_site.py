@@ -23,8 +23,9 @@ from asv.graph import Graph, GraphSet, _compute_graph_steps
 
 from harness.dashboard import comparison, configuration, export, site, traces
 from harness.dashboard.graphs import QuickGraph, QuickGraphs, compact, quick_ranges, steps_of
-from harness.dashboard.records import RecordFile, read_file
+from harness.dashboard.records import ABSENT, RecordFile, read_file
 from harness.errors import UsageError
+from harness.run.record import Record, Status, StoppedBy
 
 from .stored import command, failed, git, page_data, record, repository, store
 
@@ -42,7 +43,7 @@ def built(tmp_path_factory):
     store(
         folder / "s.sqlite", record("smo", trace=trace, fit_seconds=0.4, relative_gap=1e-4), record("fw"), failed("qp")
     )
-    export.standalone(folder / "s.sqlite", folder / "dashboard")
+    export.standalone([folder / "s.sqlite"], folder / "dashboard")
     conf = configuration.load(folder / "dashboard")
     site.build(conf)
     return conf
@@ -85,6 +86,38 @@ def test_the_costs_of_the_targets_come_from_the_certified_trace(built):
     assert row["kernel_evaluations_to"][:3] == [100, 200, 300]
 
 
+def test_the_pages_are_told_who_did_what_was_asked(tmp_path):
+    """A run that missed, gave up or was stopped has its figures, and competes for nothing."""
+    astray = [Status.BUDGET, Status.UNFINISHED, Status.MISSED]
+    rows = [record("smo", target_gap=1e-3), *(record(f"s {status}", status=status, reason="x") for status in astray)]
+    late = record("late", status=Status.BUDGET, stopped_by=StoppedBy.TIME)
+    partly = record(
+        "partly", evaluations_at_least=True, trace=[{"seconds": 0.1, "kernel_evaluations": 5, "relative_gap": 0.1}]
+    )
+    store(tmp_path / "s.sqlite", *rows, late, partly, failed("qp"), failed("no", status=Status.SKIPPED))
+    export.standalone([tmp_path / "s.sqlite"], tmp_path / "d")
+    conf = configuration.load(tmp_path / "d")
+    site.build(conf)
+    cells = {solver: row for (solver, _), row in page_data(conf.html_dir).items()}
+    told = ("ran", "measured", "complete", "failed")
+    assert {solver: tuple(cells[solver][name] for name in told) for solver in cells} == {
+        "smo (target 0.001)": (True, True, True, False), "s budget": (True, True, False, False),
+        "s unfinished": (True, True, False, True), "s missed": (True, True, False, True), "late": (True, True, False, True),
+        "partly": (True, True, True, False), "qp": (True, False, False, True), "no": (False, False, False, False),
+    }  # fmt: skip
+    assert cells["smo (target 0.001)"]["target_gap"] == 1e-3
+    assert cells["s missed"]["target_gap"] is None
+    assert cells["s missed"]["fit_seconds"] == 0.5
+    assert (cells["partly"]["at_least"], cells["smo (target 0.001)"]["at_least"]) == (True, False)
+    assert set(cells["partly"]["kernel_evaluations_to"]) == {None}  # its counts reached nothing that could be compared
+    assert cells["partly"]["seconds_to"][0] == 0.1
+
+
+def test_a_gap_counts_as_reached_only_beyond_its_rounding():
+    run = {"relative_gap": 9e-3, "gap_rounding": 2e-3, "fit_seconds": 1.0}
+    assert traces.cost_of_targets(run, "seconds")[:3] == [1.0, None, None]
+
+
 @given(st.lists(st.floats(1e-9, 2.0), min_size=1, max_size=150))
 @example([1.00001e-3])  # rounded down it would be at the target
 def test_thinning_a_trace_changes_no_target(gaps):
@@ -98,7 +131,7 @@ def test_only_the_newest_measurement_of_a_cell_keeps_its_trace(tmp_path):
     long = [{"seconds": float(i), "relative_gap": 0.5} for i in range(200)]
     first = [record(name, code_sha256="1", trace=long) for name in ("a", "b")]
     store(tmp_path / "s.sqlite", *first, record("a", code_sha256="2", trace=long))
-    export.standalone(tmp_path / "s.sqlite", tmp_path / "d")
+    export.standalone([tmp_path / "s.sqlite"], tmp_path / "d")
     files = sorted(
         (read_file(path) for path in (tmp_path / "d" / "records").iterdir()), key=lambda file: file.measured_at
     )
@@ -107,8 +140,8 @@ def test_only_the_newest_measurement_of_a_cell_keeps_its_trace(tmp_path):
 
 
 def test_a_commit_without_a_solver_does_not_hide_what_an_older_one_measured(tmp_path):
-    runs = [{"solver": "smo", "dataset": "digits", "status": "ok", "fit_seconds": 0.5}]
-    gone = [{"solver": "smo", "dataset": "digits", "status": "absent"}]
+    runs = [Record(solver="smo", dataset="digits", status=Status.OK, fit_seconds=0.5)]
+    gone = [Record(solver="smo", dataset="digits", status=ABSENT)]
     files = [RecordFile("a" * 40, 1, "m", "e", "1", runs), RecordFile("b" * 40, 2, "m", "e", "2", gone)]
     comparison.write_data(files, tmp_path / "solvers" / "data", project="x")
     assert page_data(tmp_path)["smo", "digits"]["fit_seconds"] == 0.5
@@ -140,7 +173,7 @@ def test_a_folder_that_is_no_site_is_not_replaced(tmp_path):
 def test_a_site_that_cannot_be_made_leaves_the_old_one(tmp_path):
     commits = repository(tmp_path / "code")
     conf = configuration.load(tmp_path / "code")
-    export.export(store(tmp_path / "s.sqlite", record(git_commit=commits[0])), conf)
+    export.export([store(tmp_path / "s.sqlite", record(git_commit=commits[0]))], conf)
     site.build(conf)
     before = (conf.html_dir / "info.json").read_text()
     next(conf.records_dir.iterdir()).write_text("{")

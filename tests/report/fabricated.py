@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.run.record import Record
 
-def record(solver: str = "smo", dataset: str = "digits", **changes: Any) -> dict[str, Any]:
+
+def record(solver: str = "smo", dataset: str = "digits", **changes: Any) -> Record:
     base: dict[str, Any] = {
         "plugin": solver, "solver": solver, "label": solver, "parameters": {}, "dataset": dataset,
         "formulation": "c-svc", "problem_parameters": {"C": 10.0, "class_weight": "none"}, "kernel": "rbf",
@@ -18,16 +20,17 @@ def record(solver: str = "smo", dataset: str = "digits", **changes: Any) -> dict
         "test_accuracy": 0.9716, "metrics": {}, "measured_at": "2026-05-01T12:00:00.000+00:00", "versions": {"a": "1"},
         "machine": {"host": "m"}, "data_sha256": "00", "trace": [], "info": {}, "claimed_done": True, "threads": 1,
         "n_train": 1198, "n_features": 64, "n_test": 599, "key": f"{solver}-{dataset}", "reused": False,
+        "target_gap": 1e-2, "stopped_by": "solver",
     }  # fmt: skip
-    return {**base, **changes}
+    return Record({**base, **changes})
 
 
-def hull(solver: str = "fw", **changes: Any) -> dict[str, Any]:
+def hull(solver: str = "fw", **changes: Any) -> Record:
     own = {"formulation": "l2-svc", "problem_parameters": {"chi": 10.0}, "kkt_violation": None, "epsilon": 9e-4}
     return record(solver, **{**own, **changes})
 
 
-def failed(solver: str, status: str, reason: str, **changes: Any) -> dict[str, Any]:
+def failed(solver: str, status: str, reason: str, **changes: Any) -> Record:
     names = (
         "fit_seconds", "cpu_seconds", "kernel_evaluations", "support_vectors", "core_set_size", "working_set_size", "primal", "dual",
         "gap", "relative_gap", "kkt_violation", "test_accuracy", "train_accuracy", "iterations", "compile_seconds",

@@ -4,8 +4,10 @@ import re
 
 import pytest
 
-from harness.report import table
+from harness.cli.compare import exit_code
+from harness.report import formats, table
 from harness.report.rows import Row, newest
+from harness.run.record import Record, Status
 from tests.report.fabricated import failed, hull, record
 
 GOLDEN = """\
@@ -21,7 +23,7 @@ fw               l2-svc chi=10  0.0123 ±0%*   210k* 120  3.2e-3  9.0e-4  97.16 
 [1] qp: timeout: ran past the time limit of 10 s
 figures are medians over 3 runs (seeds and repetitions); ± is half the range of the seconds.
 eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.
-kernel evals -: not observable, lasvm[epochs=2] computes kernel values out of the harness's sight.
+kernel evals -: lasvm[epochs=2]: not observable, computed out of the harness's sight.
 formulations differ: c-svc was solved by smo, lasvm, qp; l2-svc (chi = C) was solved by fw. Gaps,
   KKT violations and objectives compare only within a formulation.
 warm-up and compilation, not in the seconds above (median): smo 1.50 s, lasvm 1.50 s, qp 1.50 s, fw
@@ -114,6 +116,95 @@ def test_budget_is_not_best_however_fast():
     assert "[1] quick: budget: limit" in text
 
 
+@pytest.mark.parametrize("status", [status for status in Status if status is not Status.OK])
+def test_only_ok_competes(status):
+    quick = record("quick", status=status, fit_seconds=1e-3, kernel_evaluations=1, support_vectors=1, relative_gap=0.0)
+    text = table.render([quick, record("smo"), record("fw", fit_seconds=1)])
+    assert "0.0123*" in columns(text, "smo")
+    assert "*" not in " ".join(columns(text, "quick"))
+
+
+def test_unfinished_and_missed_rows_show_their_figures_and_why():
+    rows = [record("u", status=Status.UNFINISHED, reason="it gave up"), record("m", status=Status.MISSED, reason="0.5")]
+    text = table.render(rows)
+    assert columns(text, "u")[-1] == "unfinished [1]"
+    assert columns(text, "m")[-1] == "missed [2]"
+    assert "0.0123" in columns(text, "u")
+    assert "[1] u: unfinished: it gave up\n[2] m: missed: 0.5\n" in text
+
+
+def stopped(solver, gap, target=None, **changes):
+    return record(solver, relative_gap=gap, target_gap=target, **changes)
+
+
+LOOSE = "no common target: rows stopped at gaps 1.9e-3 to 7.7e-2, so cost is not ranked; see --target-gap.\n"
+CHEAP = {"fit_seconds": 0.001, "kernel_evaluations": 10, "support_vectors": 3, "test_accuracy": 0.9}
+
+
+@pytest.mark.parametrize("targets", [(None, None), (1e-3, 1e-2), (1e-3, None)])
+def test_without_a_common_target_cost_is_not_ranked(targets):
+    rows = [stopped("smo", 1.9e-3, targets[0]), stopped("fw", 7.7e-2, targets[1], **CHEAP)]
+    text = table.render(rows, width=120)
+    starred = {cell for solver in ("smo", "fw") for cell in columns(text, solver) if cell.endswith("*")}
+    assert starred == {"1.9e-3*", "97.16*"}
+    assert text.count(LOOSE) == 1
+    bold = re.findall(r"\*\*(.*?)\*\*", formats.render("markdown", rows))
+    assert bold == ["1.9e-3", "97.16"]
+    assert LOOSE[:40] in formats.render("markdown", rows)
+
+
+def test_with_a_common_target_cost_is_ranked():
+    text = table.render([stopped("smo", 1.9e-3, 0.1), stopped("fw", 7.7e-2, 0.1, **CHEAP)], width=120)
+    assert {"0.00100*", "10*", "3*"} <= set(columns(text, "fw"))
+    assert "no common target" not in text
+
+
+def test_a_target_of_rows_that_do_not_compete_is_none():
+    text = table.render([stopped("smo", 1.9e-3), failed("qp", "timeout", "late")])
+    assert "no common target" not in text
+
+
+def test_an_uncertain_count_is_a_bound_and_competes_for_nothing():
+    rows = [
+        record("smo"),
+        record("fw", kernel_evaluations=12_345, evaluations_at_least=True),
+        record("qp", kernel_evaluations=2e6),
+    ]
+    text = table.render(rows)
+    assert "≥12.3k" in columns(text, "fw")
+    assert "1.23M*" in columns(text, "smo")
+    assert "kernel evals ≥: fw: the solver took the points" in text
+
+
+def test_an_undecidable_gap_is_a_question_mark():
+    text = table.render(
+        [
+            record("smo", relative_gap=0.0, undecidable="rounding hides\nthe gap"),
+            record("lasvm"),
+            record("qp", relative_gap=0.5),
+        ]
+    )
+    assert "?" in columns(text, "smo")
+    assert "3.2e-3*" in columns(text, "lasvm")
+    assert "gap ?: smo: rounding hides the gap\n" in text
+
+
+def test_faults_beside_a_run_are_told_once():
+    fault = "metric 'f1' raised ValueError: no"
+    text = table.render([record("smo", seed=seed, faults=[fault]) for seed in range(3)])
+    assert text.count(fault) == 1
+    assert columns(text, "smo")[-1] == "ok"
+
+
+def test_reasons_decide_nothing():
+    rows = [record("a", status=status, reason=f"reason {status}") for status in Status] + [record("b"), record("c")]
+    rows = [Record({**row, "label": f"{row['solver']} {i}"}) for i, row in enumerate(rows)]
+    reworded = [Record({**row, "reason": "time limit target x"}) for row in rows]
+    told = re.compile(r"(?m)^\[\d+\] .*\n(?:  .*\n)*")
+    assert told.sub("", table.render(rows)) == told.sub("", table.render(reworded))
+    assert all(exit_code([old]) == exit_code([new]) for old, new in zip(rows, reworded, strict=True))
+
+
 def test_partly_failed_row_is_not_best():
     rows = [
         record("a", repetition=0, fit_seconds=0.001),
@@ -197,7 +288,7 @@ def test_nothing_to_show():
 @pytest.mark.parametrize(
     ("statuses", "text"),
     [(["ok"], "ok"), (["timeout", "timeout"], "timeout"), (["ok", "timeout", "ok"], "timeout 1/3"), (["ok", "budget"], "budget 1/2"),
-     (["crashed", "timeout", "ok"], "failed 2/3")],
+     (["crashed", "timeout", "ok"], "not ok 2/3")],
 )  # fmt: skip
 def test_status(statuses, text):
     assert Row(tuple(record(status=status) for status in statuses)).status == text

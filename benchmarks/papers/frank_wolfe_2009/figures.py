@@ -11,6 +11,7 @@ from harness_fw import core_set_bound, iteration_bound
 from benchmarks.papers.frank_wolfe_2009.parts import SETS, on_the_ladder
 from benchmarks.papers.results import Results
 from benchmarks.papers.running import Row
+from harness.run.record import Status
 
 Level = dict[str, Any]
 
@@ -29,7 +30,7 @@ def course(results: Results, name: str, solver: str) -> Row | None:
 
 def finished(row: Row) -> bool:
     """Return whether a run came to the end of its ladder."""
-    return row["status"] == "ok" and "ended" not in row["info"]
+    return row["status"] == Status.OK and "ended" not in row["info"]
 
 
 def levels(results: Results, name: str, solver: str) -> list[Level]:

@@ -23,6 +23,7 @@ from benchmarks.papers.frank_wolfe_2009.theorems import bounds, large, lemma
 from benchmarks.papers.markdown import NOT_MEASURED, machine, met, number, table
 from benchmarks.papers.results import Results
 from benchmarks.papers.sources import Simplices, least_core_set
+from harness.run.record import Status
 
 RATES = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
 MODERATE = 1e-3  # "for which a moderately small accuracy suffices"
@@ -180,7 +181,7 @@ def stopped(results: Results) -> str:
     others = {*map(peers_of, SETS), *map(large_of, LARGE)}
     for row in [each for each in results.runs if each["set"] in others and each["solver"] not in LINEAR_PEERS]:
         wanted = GAP if row["set"] in map(peers_of, SETS) else 2.0 * EPSILON
-        if row["status"] != "ok" or not (row["relative_gap"] or 0.0) <= wanted:
+        if row["status"] != Status.OK or not (row["relative_gap"] or 0.0) <= wanted:
             gap = "" if row["relative_gap"] is None else f"relative gap {row['relative_gap']:.2g}; "
             lines.append(f"* {row['set']}, {row['solver']}: {gap}{row['reason'] or row['info'].get('status', '')}")
     lines += [f"* {row['set']}: {row['missing']}" for row in results.missing]

@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmarks.papers.grids import Options
 from benchmarks.papers.running import SCORES, Row
-from benchmarks.papers.sources import decoded
 from harness.measure.machine import now
 from harness.registry import load_registry
+from harness.run.record import Status
 
 
 def finish(rows: list[Row], options: Options) -> list[Row]:
@@ -20,7 +20,7 @@ def finish(rows: list[Row], options: Options) -> list[Row]:
     """
     groups: dict[tuple[str, int], dict[int, Row]] = {}
     for row in rows:
-        if row["status"] == "ok" and SCORES in (row["record"]["metrics"] or {}):
+        if row["status"] == Status.OK and SCORES in (row["record"]["metrics"] or {}):
             groups.setdefault((row["solver"], row["seed"]), {})[_digit(row)] = row
     complete = {key: found for key, found in groups.items() if set(found) >= set(options.digits)}
     if not complete:
@@ -58,7 +58,7 @@ def _digit(row: Row) -> int:
 
 
 def _scores(row: Row) -> Any:
-    return decoded(row["record"]["metrics"][SCORES])
+    return np.asarray(row["record"]["metrics"][SCORES])
 
 
 def _labels(digits: tuple[int, ...]) -> Any:

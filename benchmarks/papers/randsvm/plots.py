@@ -11,6 +11,7 @@ from benchmarks.papers.randsvm.parts import LIBSVM, OURS, REGRESSION, SETS
 from benchmarks.papers.randsvm.tables import run_of
 from benchmarks.papers.results import Results
 from benchmarks.pictures import save
+from harness.run.record import Status
 
 COLOURS = dict(zip((*OURS, LIBSVM), ("#0072B2", "#56B4E9", "#D55E00"), strict=True))
 SHADES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444", "#E69F00", "#56B4E9", "#8B0000")
@@ -27,7 +28,7 @@ def seconds(results: Results, path: Path) -> bool:
             row = run_of(results, name, solver)
             if row is None:
                 continue
-            ended = row["status"] == "ok"
+            ended = row["status"] == Status.OK
             high = row["cpu"] if ended else SETS[name].limit
             axes.bar(
                 at + 0.27 * (place - 1), high, 0.25, color=colour if ended else "none", edgecolor=colour,

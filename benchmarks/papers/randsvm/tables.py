@@ -6,6 +6,7 @@ from benchmarks.papers.markdown import NOT_MEASURED, beside, machine, met, missi
 from benchmarks.papers.randsvm.parts import GOALS, LIBSVM, LIBSVR, OURS, REGRESSION, SETS
 from benchmarks.papers.results import Results
 from benchmarks.papers.running import Row
+from harness.run.record import Status
 
 FASTER = 10.0
 POINTS = 1.5  # of accuracy
@@ -26,7 +27,7 @@ def accuracy(row: Row | None) -> float | None:
 
 def spent(row: Row) -> str:
     """Return the CPU seconds, or the limit that stopped the run."""
-    return number(row["cpu"]) if row["status"] == "ok" else "stopped"
+    return number(row["cpu"]) if row["status"] == Status.OK else "stopped"
 
 
 def table1(results: Results) -> str:
@@ -40,7 +41,7 @@ def table1(results: Results) -> str:
             figure = PAPER.get(solver, "")
             published = {q: results.published.get("table1", each.paper, figure, q) for q in ("seconds", "accuracy")}
             info = row["info"]
-            gap = row["relative_gap"] if row["status"] == "ok" else None
+            gap = row["relative_gap"] if row["status"] == Status.OK else None
             lines.append(
                 [
                     each.name, solver, spent(row), number(published["seconds"], "g"),
@@ -58,9 +59,9 @@ def verdict(results: Results) -> str:
     lines = []
     for name in GOALS:
         ours, theirs = run_of(results, name, OURS[0]), run_of(results, name, LIBSVM)
-        if ours is None or theirs is None or ours["status"] != "ok":
+        if ours is None or theirs is None or ours["status"] != Status.OK:
             continue
-        finished = theirs["status"] == "ok"
+        finished = theirs["status"] == Status.OK
         times = (theirs["cpu"] if finished else SETS[name].limit) / ours["cpu"]
         text = f"* {name}: {OURS[0]} takes {number(ours['cpu'])} s, "
         text += (
@@ -72,7 +73,7 @@ def verdict(results: Results) -> str:
             text += f"; {difference:+.2f} points of accuracy {met(difference <= POINTS)}"
         else:
             smaller = run_of(results, name.replace("1e6", "1e5"), LIBSVM)
-            if smaller is not None and smaller["status"] == "ok":
+            if smaller is not None and smaller["status"] == Status.OK:
                 difference = (accuracy(smaller) or 0.0) - (accuracy(ours) or 0.0)
                 text += (
                     f"; against LIBSVM on a tenth of the points {difference:+.2f} points {met(difference <= POINTS)}"
@@ -88,7 +89,7 @@ def growth(results: Results) -> str:
         cells = []
         for solver in (*OURS, LIBSVM):
             small, large = (run_of(results, f"{kind}-{n}", solver) for n in ("1e5", "1e6"))
-            both = small is not None and large is not None and small["status"] == large["status"] == "ok"
+            both = small is not None and large is not None and small["status"] == large["status"] == Status.OK
             cells.append(number(large["cpu"] / small["cpu"]) if both and small and large else "")
         published = [
             results.published.get("table1", f"{kind}{which}", figure, "seconds")

@@ -12,26 +12,30 @@ from harness.cli.dashboard.shared import CONFIG
 from harness.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.dashboard.export import Summary
 
 
 @click.command("export", short_help="Add the results of comparisons to the dashboard.")
 @click.option("--config", **CONFIG)
-@click.option("--store", **options.STORE)
+@click.option("--store", "stores", multiple=True, **{**options.STORE, "help": f"{options.STORE['help']} Repeatable."})
 @click.option("--commit", metavar="REV", help="The commit of runs that name none, or one the repository does not have.")
 @click.option(
     "--standalone",
     metavar="FOLDER",
     type=click.Path(file_okay=False),
-    help="Make a dashboard of the store alone: no repository needed.",
+    help="Make a dashboard of the stores alone: no repository needed.",
 )
-def command(config: str | None, store: str | None, commit: str | None, standalone: str | None) -> None:
+def command(config: str | None, stores: Sequence[str], commit: str | None, standalone: str | None) -> None:
     """Write what `harness compare` has stored as results of the dashboard, each run at the commit it was measured at.
 
-    Whatever was exported before stays; the same run twice counts once. Then make the site: harness dashboard build.
+    Whatever was exported before stays; the same run twice counts once, as it was measured last. Then make the site:
+    harness dashboard build.
 
     With --standalone the folder gets a configuration, a repository with one commit for each state of the code that was
-    measured, and the results: harness dashboard build --config FOLDER
+    measured, and the results: harness dashboard build --config FOLDER. The folder is new or empty, or one that this
+    made before: it then reads the stores of before anew beside the named ones, and touches no file of another's.
     """
     if standalone is not None and (commit is not None or config is not None):
         raise UsageError(
@@ -41,13 +45,15 @@ def command(config: str | None, store: str | None, commit: str | None, standalon
     from harness.dashboard import export as exporting
     from harness.run.store import default_store
 
-    path = Path(store) if store else default_store()
+    paths = [Path(store) for store in stores] or [default_store()]
     if standalone is not None:
-        summary = exporting.standalone(path, Path(standalone).absolute())
+        summary = exporting.standalone(paths, Path(standalone).absolute())
     else:
-        summary = exporting.export(path, configuration.load(config or configuration.FILE_NAME), commit)
+        summary = exporting.export(paths, configuration.load(config or configuration.FILE_NAME), commit)
     for line in _told(summary):
         click.echo(line)
+    for sentence in summary.unread:
+        click.echo(f"note: {sentence}", err=True)
     chosen = f" --config {standalone}" if standalone else f" --config {config}" if config else ""
     click.echo(f"make the site: harness dashboard build{chosen}")
 

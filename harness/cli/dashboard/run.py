@@ -44,8 +44,11 @@ def command(commits: str, again: bool, machine: str | None, config: str | None, 
 
 
 def _summary(measured: Measured) -> str:
-    statuses = [str(record["status"]) for record in measured.records.values()]
-    fine, absent = statuses.count("ok"), statuses.count("absent") + statuses.count("skipped")
+    from harness.dashboard.records import NO_RUN
+    from harness.run.record import Status
+
+    statuses = [record["status"] for record in measured.records.values()]
+    fine, absent = statuses.count(Status.OK), sum(status in NO_RUN for status in statuses)
     failed = len(statuses) - fine - absent
     parts = [f"{fine} cells", f"{failed} failed" if failed else "", f"{absent} not in this commit" if absent else ""]
     return ", ".join(part for part in parts if part)

@@ -2,7 +2,7 @@
 
 import { Chart, scale } from "./chart.js";
 import { alternative, choice, legend } from "./parts.js";
-import { hidden, load, measured } from "./store.js";
+import { hidden, load } from "./store.js";
 import { known, text } from "./units.js";
 
 export const title = "Core sets";
@@ -23,7 +23,7 @@ async function ways(latest, place, dataset) {
 }
 
 export async function draw({ rows, solvers, look, values, places, latest, place, newest, still }) {
-  const usable = rows.filter((row) => measured(row) && known(row.core_set_size) && row.core_set_size > 0 && known(row.epsilon) && row.epsilon > 0);
+  const usable = rows.filter((row) => row.measured && known(row.support_vectors) && row.support_vectors > 0 && known(row.epsilon) && row.epsilon > 0);
   const datasets = [...new Set(usable.map((row) => row.dataset))].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
   if (!datasets.length) return places.empty("No run has a core set and a certified epsilon: they belong to hull formulations, for example: harness compare --plugins fw,gilbert --formulation l2-svc");
   const counts = d3.rollup(usable, (found) => found.length, (row) => row.dataset);
@@ -41,7 +41,7 @@ export async function draw({ rows, solvers, look, values, places, latest, place,
 }
 
 function paint(places, shown, { look, chosen, traces }) {
-  const points = shown.map((row) => ({ row, solver: row.solver, x: 1 / Math.max(row.epsilon, LEAST), y: row.core_set_size }));
+  const points = shown.map((row) => ({ row, solver: row.solver, x: 1 / Math.max(row.epsilon, LEAST), y: row.support_vectors }));
   const way = points.flatMap((p) => (traces.get(p.solver) ?? []).map((step) => ({ ...step, solver: p.solver })));
   const everything = [...points, ...way];
   const families = d3.groups(points, (p) => family(p.solver));

@@ -1,7 +1,7 @@
 /* Solver x data set: one figure of all, or all figures of one data set. */
 
 import { breakable, choice, legend, make, plain, table } from "./parts.js";
-import { failed, hidden, measured } from "./store.js";
+import { competes, hidden } from "./store.js";
 import { FIGURES, known, text } from "./units.js";
 
 export const title = "Table";
@@ -10,23 +10,26 @@ const stated = (row) => make("span", { class: "status", title: row.reason }, row
 
 function content(row, figure) {
   if (!row) return document.createTextNode("");
-  if (!measured(row)) return row.status === "skipped" || row.status === "absent" ? make("span", { class: "soft", title: row.reason }, "n/a") : stated(row);
-  const shown = make("span", { title: row.runs > 1 ? `median of ${row.runs} runs` : null }, text(row[figure], FIGURES[figure].unit));
+  if (!row.measured) return row.ran ? stated(row) : make("span", { class: "soft", title: row.reason }, "n/a");
+  const shown = make("span", { title: row.runs > 1 ? `median of ${row.runs} runs` : null }, (figure === "kernel_evaluations" && row.at_least ? "≥ " : "") + text(row[figure], FIGURES[figure].unit));
   if (/ \d+\/\d+$/.test(row.status)) shown.append(" ", stated(row));
-  else if (row.status === "budget") shown.append(make("span", { class: "soft", title: row.reason || "stopped by a budget" }, " †"));
+  else if (!row.complete) shown.append(make("span", { class: "soft", title: `${row.status}: ${row.reason || ""}` }, " †"));
   return shown;
 }
 
 const attributes = (row, figure, best) => (row ? {
   "data-solver": row.solver, "data-dataset": row.dataset, "data-status": row.status, "data-value": row[figure],
-  class: best !== null && row[figure] === best && row.status === "ok" ? "best" : null,
+  class: best !== null && row[figure] === best && competes(row, figure) ? "best" : null,
 } : { class: "none" });
 
-/* The best value of a column, if there is more than one solver that ended as it meant to. */
+/* The best value of a column, if more than one solver did what was asked; what depends on where a solver stopped
+   compares only if all of them were asked for the same gap. */
 function best(rows, figure) {
-  const { low } = FIGURES[figure];
-  const values = rows.filter((row) => row.status === "ok" && known(row[figure])).map((row) => row[figure]);
+  const { low, stops } = FIGURES[figure];
+  const rivals = rows.filter((row) => competes(row, figure));
+  const values = rivals.map((row) => row[figure]);
   if (low === null || values.length < 2) return null;
+  if (stops && !rivals.every((row) => known(row.target_gap) && row.target_gap === rivals[0].target_gap)) return null;
   const found = Math.min(...values);
   return values.every((value) => value === found) ? null : found;
 }
@@ -48,7 +51,7 @@ export function draw({ rows, solvers, figures, look, values, places }) {
     const top = best(names.map(of).filter(Boolean), name);
     return {
       title: head, note,
-      value: (solver) => { const row = of(solver); return row && measured(row) ? row[name] : null; },
+      value: (solver) => { const row = of(solver); return row && row.measured ? row[name] : null; },
       cell: (solver) => content(of(solver), name),
       attributes: (solver) => attributes(of(solver), name, top),
     };
@@ -60,8 +63,8 @@ export function draw({ rows, solvers, figures, look, values, places }) {
       return column((solver) => cell(solver, dataset), figure, head, rest.join(", "));
     });
   places.figure.replaceChildren(table([first, ...columns], names, { label: chosen ? `All figures on ${chosen}` : `${FIGURES[figure].title}, solvers by data sets` }));
-  places.note.append(" Best of a column shaded; – not observable; empty: not run; † stopped by a budget.");
-  below(places.below, shown.filter((row) => (failed(row) || / \d+\/\d+$/.test(row.status)) && (!chosen || row.dataset === chosen)), shown);
+  places.note.append(" Best of a column shaded, costs only where all were asked for the same gap; ≥ at least, not all is counted; – not observable; empty: not run; † did not do what was asked.");
+  below(places.below, shown.filter((row) => (row.failed || / \d+\/\d+$/.test(row.status)) && (!chosen || row.dataset === chosen)), shown);
   return cells.size;
 }
 

@@ -2,7 +2,7 @@
 
 import { Chart, scale } from "./chart.js";
 import { alternative, choice, legend, make, plain } from "./parts.js";
-import { hidden, measured, points as pointsOf } from "./store.js";
+import { competes, hidden, points as pointsOf } from "./store.js";
 import { FIGURES, known, text } from "./units.js";
 
 export const title = "Pareto front";
@@ -21,7 +21,7 @@ export function front(points) {
 }
 
 export function draw({ rows, solvers, figures, look, values, places }) {
-  const usable = rows.filter((row) => measured(row) && COSTS.some((name) => known(row[name])) && ERRORS.some((name) => known(row[name])));
+  const usable = rows.filter((row) => row.measured && COSTS.some((name) => known(row[name])) && ERRORS.some((name) => known(row[name])));
   const datasets = [...new Set(usable.map(pointsOf))].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
   if (!datasets.length) return places.empty("No run has both a cost and an error.");
   const asked = values.get("dataset") ?? "";
@@ -48,7 +48,7 @@ export function draw({ rows, solvers, figures, look, values, places }) {
   const points = here.filter((row) => !off.has(row.solver) && known(row[cost]) && known(row[error]))
     .map((row) => ({ row, solver: row.solver, name: twins.has(row.solver) ? `${plain(row.solver)}, ${row.formulation}` : row.solver, x: row[cost], y: Math.max(row[error], least) }));
   const missing = here.filter((row) => !off.has(row.solver)).length - points.length;
-  places.note.append(" Bottom left is best; the dashed line is the front; a larger mark has more support vectors.", missing ? ` ${missing} not shown: no ${FIGURES[cost].title.toLowerCase()} known.` : "");
+  places.note.append(" Bottom left is best; the dashed line is the front of those that did what was asked; a larger mark has more support vectors.", missing ? ` ${missing} not shown: no ${FIGURES[cost].title.toLowerCase()} known.` : "");
   if (!points.length) return places.empty("No solver that is switched on has both figures.");
   paint(places, points, { cost, error, look, chosen });
   return points.length;
@@ -61,10 +61,10 @@ function paint(places, points, { cost, error, look, chosen }) {
   const x = scale(points.map((p) => p.x), true, [left, right - (chart.narrow ? 6 : 60)]);
   const y = scale(points.map((p) => p.y), FIGURES[error].log, [bottom, top]);
   chart.axes(x, y, { x: FIGURES[cost].title, y: FIGURES[error].title }, { x: xUnit, y: yUnit });
-  const best = front(points);
+  const best = front(points.filter((p) => competes(p.row, cost)));
   const steps = best.flatMap((p, i) => (i ? [[x(p.x), y(best[i - 1].y)], [x(p.x), y(p.y)]] : [[x(p.x), top], [x(p.x), y(p.y)]]));
-  steps.push([right, y(best.at(-1).y)]);
-  chart.svg.append("path").attr("class", "front").attr("d", d3.line()(steps));
+  if (best.length) steps.push([right, y(best.at(-1).y)]);
+  if (best.length) chart.svg.append("path").attr("class", "front").attr("d", d3.line()(steps));
   chart.keepClear(steps);
   const most = d3.max(points, (p) => p.row.support_vectors) || 1;
   const area = (p) => 40 + 300 * ((p.row.support_vectors || 0) / most);
@@ -75,7 +75,7 @@ function paint(places, points, { cost, error, look, chosen }) {
       x: x(p.x), y: y(p.y), area: area(p), solver: p.solver, look, front: on,
       name: p.name, data: { dataset: p.row.dataset, x: p.x, y: p.row[error], size: p.row.support_vectors ?? "" },
       told: [p.row.formulation ? `${p.solver}, ${p.row.formulation}` : p.solver, `${FIGURES[cost].title}: ${text(p.x, xUnit)}`, `${FIGURES[error].title}: ${text(p.row[error], yUnit)}`,
-        `Support vectors: ${text(p.row.support_vectors, "")}`, ...(on ? ["on the front"] : []), ...(p.row.status === "ok" ? [] : [`status: ${p.row.status}`])],
+        `Support vectors: ${text(p.row.support_vectors, "")}`, ...(on ? ["on the front"] : []), ...(p.row.complete ? [] : [`status: ${p.row.status}`])],
     });
   }
   const at = new Map(chart.points.map((point) => [point.name, point]));

@@ -41,14 +41,14 @@ export function draw({ rows, solvers, index, look, values, places }) {
   const blind = new Set();
   for (const row of certified.filter((each) => !off.has(each.solver))) {
     const spent = row[`${cost}_to`];
-    const observable = cost === "seconds" || known(row.kernel_evaluations) || !row.fit_seconds;
+    const observable = cost === "seconds" || (known(row.kernel_evaluations) && !row.at_least) || !row.fit_seconds;
     if (!observable) { blind.add(row.solver); continue; }
     if (!run.has(row.solver)) run.set(row.solver, new Set());
     run.get(row.solver).add(row.dataset);
     if (spent && known(spent[target])) reached.set(`${row.solver}\n${row.dataset}`, spent[target]);
   }
   // A run that failed before there was a gap is a run that did not reach it.
-  for (const row of asked) if (run.has(row.solver) && !/^(skipped|absent)/.test(row.status)) run.get(row.solver).add(row.dataset);
+  for (const row of asked) if (run.has(row.solver) && row.ran) run.get(row.solver).add(row.dataset);
   const shown = [...run.keys()].sort((a, b) => a.localeCompare(b));
   const all = [...new Set([...run.values()].flatMap((names) => [...names]))];
   const both = all.filter((dataset) => shown.every((solver) => run.get(solver).has(dataset)));

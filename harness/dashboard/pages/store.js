@@ -1,5 +1,7 @@
 /* The data that the dashboard wrote, and the state of the page, which is its address. */
 
+import { known } from "./units.js";
+
 const DATA = "solvers/data/";
 const loaded = new Map();
 
@@ -17,7 +19,7 @@ export function load(name) {
 /* Rows out of columns, names in the place of numbers; a column that is missing has no values. */
 export function rows(table, figures) {
   const { columns, solvers, datasets, commits } = table;
-  const names = [...figures, "status", "reason", "runs", "n_train", "n_features", "n_test", "spread", "seconds_to", "kernel_evaluations_to"];
+  const names = [...figures, "status", "reason", "runs", "ran", "measured", "complete", "failed", "target_gap", "at_least", "n_train", "n_features", "n_test", "spread", "seconds_to", "kernel_evaluations_to"];
   return Array.from({ length: table.rows }, (_, i) => {
     const row = { solver: solvers[columns.solver[i]], dataset: datasets[columns.dataset[i]], commit: commits[columns.commit[i]] };
     row.formulation = columns.formulation ? columns.formulation[i] : null;
@@ -33,9 +35,8 @@ export function points(row) {
   return parts.filter((_, i) => place < 0 || i !== place).join(", ");
 }
 
-/* A run that has a model: all or some of the cell's. */
-export const measured = (row) => /^(ok|budget)/.test(row.status) || / \d+\/\d+$/.test(row.status);
-export const failed = (row) => !/^(ok|budget|skipped|absent)( |$)/.test(row.status);
+/* Whether a figure competes: every run did what was asked, and the figure is no lower bound. */
+export const competes = (row, figure) => row.complete && known(row[figure]) && !(figure === "kernel_evaluations" && row.at_least);
 
 export function state() {
   const [page, query] = location.hash.replace(/^#\/?/, "").split("?");

@@ -1,19 +1,19 @@
 /* Numbers as a person would write them: three digits and the unit that fits. */
 
 export const FIGURES = {
-  fit_seconds: { title: "Time in the solver", unit: "s", low: true, log: true },
-  cpu_seconds: { title: "CPU time", unit: "s", low: true, log: true },
+  fit_seconds: { title: "Time in the solver", unit: "s", low: true, stops: true, log: true },
+  cpu_seconds: { title: "CPU time", unit: "s", low: true, stops: true, log: true },
   compile_seconds: { title: "Compilation, before the clock", unit: "s", low: null, log: true },
-  kernel_evaluations: { title: "Kernel values computed", unit: "", low: true, log: true },
+  kernel_evaluations: { title: "Kernel values computed", unit: "", low: true, stops: true, log: true },
   iterations: { title: "Iterations", unit: "", low: null, log: true },
-  support_vectors: { title: "Support vectors", unit: "", low: true, log: true },
-  core_set_size: { title: "Core-set size", unit: "", low: true, log: true },
+  support_vectors: { title: "Support vectors", unit: "", low: true, stops: true, log: true },
+  working_set_size: { title: "Working set", unit: "", low: true, stops: true, log: true },
   test_error: { title: "Test error", unit: "%", low: true, log: false },
   relative_gap: { title: "Certified relative gap", unit: "gap", low: true, log: true },
   kkt_violation: { title: "KKT violation", unit: "gap", low: true, log: true },
   epsilon: { title: "Certified epsilon", unit: "gap", low: true, log: true },
   epsilon_plus: { title: "Epsilon plus", unit: "gap", low: true, log: true },
-  peak_rss_bytes: { title: "Peak memory", unit: "B", low: true, log: true },
+  peak_rss_bytes: { title: "Peak memory", unit: "B", low: true, stops: true, log: true },
   mse: { title: "Mean squared error", unit: "", low: true, log: false },
   mae: { title: "Mean absolute error", unit: "", low: true, log: false },
 };
