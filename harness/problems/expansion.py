@@ -7,7 +7,7 @@ about a centre c, as sum_j coef_j (x_j - c) + (sum_j coef_j) c, and an RBF kerne
 not one of the harness's own has no finer values.
 
 The model is what its float64 coefficients say, as real numbers: that they sum to 0 or 1 up to rounding alone is part
-of it.
+of it, and what an offset of the data makes of that is bounded as well (Expansion.slack_of_sum, HardMargin._slack).
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _STRANGER = 256.0  # roundings that a value of a kernel of unknown making is tak
 _FINE_OPERATIONS = 100_000_000  # longdouble operations that finer values of a kernel may take: about half a second
 _FINE_PRODUCTS = 2_000_000_000  # the same for inner products with w, which are one pass over the data
 _AN_EXPONENTIAL = 20  # longdouble operations that take as long
+_FILLED = 1000  # features up to which sparse points are summed like dense ones
 _PIECE = 250_000  # longdouble numbers held at a time
-_CENTRE = 1000  # points whose mean is the centre
 
 
 @dataclass(frozen=True)
@@ -81,8 +81,8 @@ class Expansion:
         side = dual_coef > 0.0 if off > 0.0 else dual_coef < 0.0
         if off == 0.0 or not side.any():
             return 0.0
-        weights = dual_coef[side] / dual_coef[side].sum()
-        mean = (Bounded.exact(linear[side]) - self.scores[side]).dot(weights)
+        weights = Bounded.exact(dual_coef[side])
+        mean = (Bounded.exact(linear[side]) - self.scores[side]).dot(weights) / weights.sum()
         return 1.01 * (abs(off) * (abs(mean).upper + price) + 0.5 * (off * self.longest) ** 2)
 
     @property
@@ -237,7 +237,7 @@ class _Weights:
 
     value : (d,)
     error : bound of the length of what rounding did to it
-    spread : sum_j |coef_j| |x_j - c| about the mean c of the support
+    spread : sum_j |coef_j| |x_j - c| about the mean c of the support, or of a piece of it
     width : features that a point may have
     """
 
@@ -248,16 +248,17 @@ class _Weights:
 
     @classmethod
     def of(cls, kernel: KernelOracle, coef: Vector, support: Any) -> _Weights:
-        """Sum dense points about c; sparse ones, which that would fill, as they are."""
+        """Sum the points about c; sparse ones of many features, which that would fill, as they are."""
         points, fine = kernel.points, np.longdouble
-        dense, width, unit = isinstance(points, np.ndarray), _features(points), unit_of(fine)
-        some = support[:_CENTRE]
+        width, unit = _features(points), unit_of(fine)
+        dense = isinstance(points, np.ndarray) or points.shape[1] <= max(_FILLED, 4 * width)
+        some = support[: max(1, _PIECE // max(1, width))]
         centre = np.asarray(points[some].astype(fine).sum(axis=0)).reshape(-1) / max(1, len(some))
         w, size, spread = np.zeros(points.shape[1], dtype=fine), fine(0.0), fine(0.0)
-        for part in _parts(len(support), width):
+        for part in _parts(len(support), points.shape[1] if dense else width):
             weights, rows = coef[support[part]].astype(fine), points[support[part]].astype(fine)
             if dense:
-                rows -= centre
+                rows = _dense(rows) - centre
                 w += np.einsum("ij,i->j", rows, weights)
                 apart = lengths = _squares(rows)
             else:
@@ -316,7 +317,9 @@ def _dense(points: Any) -> Any:
 
 def _norms(points: Any, dtype: np.dtype[Any]) -> Any:
     """Return |x_i|^2 in ``dtype``, (n,)."""
-    return np.concatenate([_squares(points[part].astype(dtype)) for part in _parts(points.shape[0], _features(points))])
+    return np.concatenate(
+        [_squares(points[part].astype(dtype, copy=False)) for part in _parts(points.shape[0], _features(points))]
+    )
 
 
 def _squares(rows: Any) -> Any:
