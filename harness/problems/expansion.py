@@ -2,9 +2,9 @@
 
 The usual values cost what they always did. Their bounds hold for any order of summation and follow from |k(x, z)|^2 <=
 k(x, x) k(z, z): n numbers more. Where a certificate finds them too wide (see Certificate.settled), the values are
-computed anew in numpy's longdouble. What an offset of the data takes is not lost there: w = sum_j coef_j x_j is summed
-about a centre c, as sum_j coef_j (x_j - c) + (sum_j coef_j) c, and an RBF kernel from differences x - z. A kernel that is
-not one of the harness's own has no finer values.
+computed anew in numpy's longdouble, and w of small problems in fractions. What an offset of the data takes is not lost
+there: w = sum_j coef_j x_j is summed about a centre c, as sum_j coef_j (x_j - c) + (sum_j coef_j) c, and an RBF kernel
+from differences x - z. A kernel that is not one of the harness's own has no finer values.
 
 The model is what its float64 coefficients say, as real numbers: that they sum to 0 or 1 up to rounding alone is part
 of it, and what an offset of the data makes of that is bounded as well (Expansion.slack_of_sum, HardMargin._slack).
@@ -14,7 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +34,8 @@ _SHORTEST = 16.0 * 2.0**-53  # |w| over the spread below which w is 0 as far as 
 _STRANGER = 256.0  # roundings that a value of a kernel of unknown making is taken to be off, over sqrt(k(x, x) k(z, z))
 _FINE_OPERATIONS = 100_000_000  # longdouble operations that finer values of a kernel may take: about half a second
 _FINE_PRODUCTS = 2_000_000_000  # the same for inner products with w, which are one pass over the data
+_EXACT_PRODUCTS = 20_000  # products of fractions, for small problems: about a tenth of a second
+_LEAST_EXACT = Fraction(1, 2**900)  # sums nearer to the ends of float64 would not be represented to twice its precision
 _AN_EXPONENTIAL = 20  # longdouble operations that take as long
 _FILLED = 1000  # features up to which sparse points are summed like dense ones
 _PIECE = 250_000  # longdouble numbers held at a time
@@ -101,7 +104,7 @@ class Expansion:
 
 
 def expansions(kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = None) -> Iterator[Expansion]:
-    """Yield the usual expansion of a model, and then, if asked for and not too dear, one in more precision.
+    """Yield the usual expansion of a model, and then, if asked for and not too dear, others in more precision.
 
     Counts as kernel.expand() does.
 
@@ -113,6 +116,8 @@ def expansions(kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = 
     yield _usual(kernel, dual_coef, support, scores)
     if _is_affordable(kernel, support):
         yield _finer(kernel, dual_coef, support)
+        if type(kernel.kernel) is Linear and len(support) * kernel.points.shape[1] <= _EXACT_PRODUCTS:
+            yield _finer(kernel, dual_coef, support, exact=True)
 
 
 def _usual(kernel: KernelOracle, coef: Vector, support: Any, scores: Vector | None = None) -> Expansion:
@@ -163,13 +168,15 @@ def _is_affordable(kernel: KernelOracle, support: Any) -> bool:
     return kind in a_value and kernel.n * len(support) * a_value[kind] <= _FINE_OPERATIONS
 
 
-def _finer(kernel: KernelOracle, coef: Vector, support: Any) -> Expansion:
-    """Return the expansion in longdouble."""
+def _finer(kernel: KernelOracle, coef: Vector, support: Any, *, exact: bool = False) -> Expansion:
+    """Return the expansion in longdouble; of a linear kernel, ``exact``: with w summed in fractions."""
     fine = np.dtype(np.longdouble)
     if isinstance(kernel, PlusProduct):
-        return _plus_product(_finer(kernel.plain, coef, support), kernel.z, coef)
+        return _plus_product(_finer(kernel.plain, coef, support, exact=exact), kernel.z, coef)
     if kernel.is_linear:
-        return _Weights.of(kernel, coef, support).expansion(kernel, coef, fine)
+        weights = _Weights.of(kernel, coef, support)
+        weights = weights.summed_exactly(kernel, coef, support) if exact else weights
+        return weights.expansion(kernel, coef, fine)
     function, width, size = kernel.kernel, _features(kernel.points), np.abs(coef)
     weights = coef[support].astype(fine)
     scores = np.concatenate([values @ weights for values in _fine_values(kernel, support)])
@@ -273,6 +280,18 @@ class _Weights:
             w += total * centre
             error += 4.0 * unit * abs(total) * np.sqrt(centre @ centre)
         return cls(w, error + 4.0 * unit * np.sqrt(w @ w), spread, width)
+
+    def summed_exactly(self, kernel: KernelOracle, coef: Vector, support: Any) -> _Weights:
+        """Return w as a sum of fractions, rounded at the end; this one where float64 does not reach so far."""
+        weights = [Fraction(each) for each in coef[support].tolist()]
+        columns = _dense(kernel.points[support]).astype(np.float64).T.tolist()
+        sums = [sum(c * Fraction(v) for c, v in zip(weights, column, strict=True)) for column in columns]
+        if any(each and not _LEAST_EXACT < abs(each) < 1 / _LEAST_EXACT for each in sums):
+            return self
+        high = [float(each) for each in sums]
+        low = [float(each - Fraction(first)) for each, first in zip(sums, high, strict=True)]
+        value = np.array(high, dtype=np.longdouble) + np.array(low, dtype=np.longdouble)
+        return replace(self, value=value, error=4.0 * unit_of(np.longdouble) * np.sqrt(value @ value))
 
     def expansion(self, kernel: KernelOracle, coef: Vector, dtype: np.dtype[Any]) -> Expansion:
         """Return f(x_i) = <x_i, w> in ``dtype``, and |w|^2."""
