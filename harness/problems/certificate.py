@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -122,17 +122,17 @@ class Certificate:
             ratio = reach / squared
             clipped = ratio.positive()
             relative, norm = (1.0 - clipped) * (clipped + 1.0), squared.sqrt()
-            longest = Bounded(squared.value, squared.error + slack).sqrt()
-            if slack and clipped.upper > 0.0:
-                left = squared.lower - slack
-                moved = clipped.upper**2 * slack / left if left > 0.0 else np.inf
-                relative = Bounded(relative.value, relative.error + moved)
-            shortfall = 1.0 - ratio
+            shortfall, feasible = 1.0 - ratio, Bounded(squared.value, squared.error + slack)
+            if slack:
+                share = slack / feasible.lower if feasible.lower > 0.0 else np.inf
+                shortfall = Bounded(shortfall.value, shortfall.error + abs(ratio).upper * share)
+                if clipped.upper > 0.0:
+                    relative = Bounded(relative.value, relative.error + clipped.upper**2 * share)
             lower, dual = reach / norm, squared * 0.5
         if not squared.finite or not reach.finite:
             return cls(undecidable=_not_finite(), **violations)
         if not model.has_direction:
-            return cls._of_no_direction(model, feasibility_violation)
+            return cls._of_no_direction(replace(model, squared=feasible), feasibility_violation)
         if not _is_finite(relative) or (model.known and relative.error > _USELESS * max(1.0, abs(relative.value))):
             return cls(undecidable=_lost(relative), **violations)
         return cls(
@@ -145,7 +145,7 @@ class Certificate:
             epsilon_plus=_number(shortfall),
             epsilon_minus=_number(far / squared.value - 1.0),
             margin_lower=_down(lower.lower),
-            margin_upper=_up(longest.upper),
+            margin_upper=_up(feasible.sqrt().upper),
             **violations,
         )
 

@@ -2,19 +2,20 @@
 
 The usual values cost what they always did. Their bounds hold for any order of summation and follow from |k(x, z)|^2 <=
 k(x, x) k(z, z): n numbers more. Where a certificate finds them too wide (see Certificate.settled), the values are
-computed anew in numpy's longdouble. What an offset of the data takes is not lost there: w = sum_j coef_j x_j is summed
-about a centre c, as sum_j coef_j (x_j - c) + (sum_j coef_j) c, and an RBF kernel from differences x - z. A kernel that is
-not one of the harness's own has no finer values.
+computed anew in numpy's longdouble, and w of small problems in fractions. What an offset of the data takes is not lost
+there: w = sum_j coef_j x_j is summed about a centre c, as sum_j coef_j (x_j - c) + (sum_j coef_j) c, and an RBF kernel
+from differences x - z. A kernel that is not one of the harness's own has no finer values.
 
 The model is what its float64 coefficients say, as real numbers: that they sum to 0 or 1 up to rounding alone is part
-of it.
+of it, and what an offset of the data makes of that is bounded as well (Expansion.slack_of_sum, HardMargin._slack).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,9 +35,11 @@ _SHORTEST = 16.0 * 2.0**-53  # |w| over the spread below which w is 0 as far as 
 _STRANGER = 256.0  # roundings that a value of a kernel of unknown making is taken to be off, over sqrt(k(x, x) k(z, z))
 _FINE_OPERATIONS = 100_000_000  # longdouble operations that finer values of a kernel may take: about half a second
 _FINE_PRODUCTS = 2_000_000_000  # the same for inner products with w, which are one pass over the data
+_EXACT_PRODUCTS = 20_000  # products of fractions, for small problems: about a tenth of a second
+_LEAST_EXACT = Fraction(1, 2**900)  # sums nearer to the ends of float64 would not be represented to twice its precision
 _AN_EXPONENTIAL = 20  # longdouble operations that take as long
+_FILLED = 1000  # features up to which sparse points are summed like dense ones
 _PIECE = 250_000  # longdouble numbers held at a time
-_CENTRE = 1000  # points whose mean is the centre
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,8 @@ class Expansion:
         side = dual_coef > 0.0 if off > 0.0 else dual_coef < 0.0
         if off == 0.0 or not side.any():
             return 0.0
-        weights = dual_coef[side] / dual_coef[side].sum()
-        mean = (Bounded.exact(linear[side]) - self.scores[side]).dot(weights)
+        weights = Bounded.exact(dual_coef[side])
+        mean = (Bounded.exact(linear[side]) - self.scores[side]).dot(weights) / weights.sum()
         return 1.01 * (abs(off) * (abs(mean).upper + price) + 0.5 * (off * self.longest) ** 2)
 
     @property
@@ -102,7 +105,7 @@ class Expansion:
 
 
 def expansions(kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = None) -> Iterator[Expansion]:
-    """Yield the usual expansion of a model, and then, if asked for and not too dear, one in more precision.
+    """Yield the usual expansion of a model, and then, if asked for and not too dear, others in more precision.
 
     Counts as kernel.expand() does.
 
@@ -114,6 +117,8 @@ def expansions(kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = 
     yield _usual(kernel, dual_coef, support, scores)
     if _is_affordable(kernel, support):
         yield _finer(kernel, dual_coef, support)
+        if type(kernel.kernel) is Linear and len(support) * engine_of(kernel).source.shape[1] <= _EXACT_PRODUCTS:
+            yield _finer(kernel, dual_coef, support, exact=True)
 
 
 def _usual(kernel: KernelOracle, coef: Vector, support: Any, scores: Vector | None = None) -> Expansion:
@@ -165,13 +170,15 @@ def _is_affordable(kernel: KernelOracle, support: Any) -> bool:
     return kind in a_value and kernel.n * len(support) * a_value[kind] <= _FINE_OPERATIONS
 
 
-def _finer(kernel: KernelOracle, coef: Vector, support: Any) -> Expansion:
-    """Return the expansion in longdouble."""
+def _finer(kernel: KernelOracle, coef: Vector, support: Any, *, exact: bool = False) -> Expansion:
+    """Return the expansion in longdouble; of a linear kernel, ``exact``: with w summed in fractions."""
     fine = np.dtype(np.longdouble)
     if isinstance(kernel, PlusProduct):
-        return _plus_product(_finer(kernel.plain, coef, support), kernel.z, coef)
+        return _plus_product(_finer(kernel.plain, coef, support, exact=exact), kernel.z, coef)
     if kernel.is_linear:
-        return _Weights.of(kernel, coef, support).expansion(kernel, coef, fine)
+        weights = _Weights.of(kernel, coef, support)
+        weights = weights.summed_exactly(kernel, coef, support) if exact else weights
+        return weights.expansion(kernel, coef, fine)
     function, width, size = kernel.kernel, _features(engine_of(kernel).source), np.abs(coef)
     weights = coef[support].astype(fine)
     scores = np.concatenate([values @ weights for values in _fine_values(kernel, support)])
@@ -239,7 +246,7 @@ class _Weights:
 
     value : (d,)
     error : bound of the length of what rounding did to it
-    spread : sum_j |coef_j| |x_j - c| about the mean c of the support
+    spread : sum_j |coef_j| |x_j - c| about the mean c of the support, or of a piece of it
     width : features that a point may have
     """
 
@@ -250,16 +257,17 @@ class _Weights:
 
     @classmethod
     def of(cls, kernel: KernelOracle, coef: Vector, support: Any) -> _Weights:
-        """Sum dense points about c; sparse ones, which that would fill, as they are."""
+        """Sum the points about c; sparse ones of many features, which that would fill, as they are."""
         points, fine = engine_of(kernel).source, np.longdouble
-        dense, width, unit = isinstance(points, np.ndarray), _features(points), unit_of(fine)
-        some = support[:_CENTRE]
+        width, unit = _features(points), unit_of(fine)
+        dense = isinstance(points, np.ndarray) or points.shape[1] <= max(_FILLED, 4 * width)
+        some = support[: max(1, _PIECE // max(1, width))]
         centre = np.asarray(points[some].astype(fine).sum(axis=0)).reshape(-1) / max(1, len(some))
         w, size, spread = np.zeros(points.shape[1], dtype=fine), fine(0.0), fine(0.0)
-        for part in _parts(len(support), width):
+        for part in _parts(len(support), points.shape[1] if dense else width):
             weights, rows = coef[support[part]].astype(fine), points[support[part]].astype(fine)
             if dense:
-                rows -= centre
+                rows = _dense(rows) - centre
                 w += np.einsum("ij,i->j", rows, weights)
                 apart = lengths = _squares(rows)
             else:
@@ -274,6 +282,18 @@ class _Weights:
             w += total * centre
             error += 4.0 * unit * abs(total) * np.sqrt(centre @ centre)
         return cls(w, error + 4.0 * unit * np.sqrt(w @ w), spread, width)
+
+    def summed_exactly(self, kernel: KernelOracle, coef: Vector, support: Any) -> _Weights:
+        """Return w as a sum of fractions, rounded at the end; this one where float64 does not reach so far."""
+        weights = [Fraction(each) for each in coef[support].tolist()]
+        columns = _dense(engine_of(kernel).source[support]).astype(np.float64).T.tolist()
+        sums = [sum(c * Fraction(v) for c, v in zip(weights, column, strict=True)) for column in columns]
+        if any(each and not _LEAST_EXACT < abs(each) < 1 / _LEAST_EXACT for each in sums):
+            return self
+        high = [float(each) for each in sums]
+        low = [float(each - Fraction(first)) for each, first in zip(sums, high, strict=True)]
+        value = np.array(high, dtype=np.longdouble) + np.array(low, dtype=np.longdouble)
+        return replace(self, value=value, error=4.0 * unit_of(np.longdouble) * np.sqrt(value @ value))
 
     def expansion(self, kernel: KernelOracle, coef: Vector, dtype: np.dtype[Any]) -> Expansion:
         """Return f(x_i) = <x_i, w> in ``dtype``, and |w|^2."""
@@ -318,7 +338,9 @@ def _dense(points: Any) -> Any:
 
 def _norms(points: Any, dtype: np.dtype[Any]) -> Any:
     """Return |x_i|^2 in ``dtype``, (n,)."""
-    return np.concatenate([_squares(points[part].astype(dtype)) for part in _parts(points.shape[0], _features(points))])
+    return np.concatenate(
+        [_squares(points[part].astype(dtype, copy=False)) for part in _parts(points.shape[0], _features(points))]
+    )
 
 
 def _squares(rows: Any) -> Any:

@@ -117,3 +117,13 @@ def test_sums_that_are_off_by_less_than_is_refused_make_no_optimum_of_an_offset(
     if found.undecidable == "":
         proved = found.primal - (found.relative_gap + found.gap_rounding) * max(1.0, found.primal)
         assert proved <= optimum.primal * (1.0 + 1e-9), "no lower bound is above the optimum"
+
+
+def test_an_offset_and_a_sum_that_is_a_little_off_make_no_hulls_touch():
+    # w = (2^26 + 1 - 2^-25) - (1 + 2^-25) (2^26 - 1) = 0 exactly, and the points are 2 apart
+    x = np.array([[2.0**26 + 1.0 - 2.0**-25], [2.0**26 - 1.0]])
+    problem = HardMargin.build(KernelOracle(Linear(), x), np.array([1.0, -1.0]))
+    found = problem.certify(*problem.checked([1.0, -1.0 - 2.0**-25], 0.0))
+    assert not found.touching
+    assert (found.gap, found.relative_gap, found.margin_upper) == (None, None, None)
+    assert "not decidable in float64" in found.undecidable

@@ -142,7 +142,7 @@ def _of_margin(problem, coef, found, number):
     low, ratio = number(found.margin_lower), max(number(0), reach / squared)
     if low * abs(low) * squared > reach * abs(reach):
         wrong.append(f"margin_lower {found.margin_lower} > {float(reach) / float(squared) ** 0.5}")
-    if 1 - reach / squared > number(found.epsilon):
+    if found.epsilon is not None and 1 - reach / squared > number(found.epsilon):
         wrong.append(f"epsilon {found.epsilon} < {float(1 - reach / squared)}")
     return wrong + _outside(found, 1 - ratio**2)
 
