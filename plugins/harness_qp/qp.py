@@ -101,6 +101,8 @@ class QP(Solver):
         if not form.linear.any() and float(coef @ form.scores(gradient)) <= _INTERSECTING * largest:
             status = "hulls intersect" if form.groups == 2 else "the origin is inside"
         info = {"status": status, "backend": self.backend, "kkt_violation": program.violation(x)}
+        if form.relative or not form.linear.any():
+            problem.kernel.diagonal()  # what tells the certificate whether w is zero: asked for here, so that it counts
         reached = problem.certificate(coef, intercept, form.scores(gradient)).relative_gap
         done = reached is None or reached <= self.gap
         if not done:
