@@ -22,7 +22,7 @@ ASKED = ("formulation", "problem_parameters", "kernel", "kernel_parameters", "se
 MEASURED = (
     "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations",
     "iterations", "support_vectors", "core_set_size", "working_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
-    "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "trace",
+    "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "target_gap", "trace",
 )  # fmt: skip
 _JOBS = 2
 
@@ -47,9 +47,9 @@ def measured() -> Fitted:
         except cells.Absent as error:
             records[cell] = _without_fit(cell, ABSENT, str(error))
         except cells.Faulty as error:
-            records[cell] = _without_fit(cell, cells.STATUS.ERROR, str(error))
+            records[cell] = _without_fit(cell, cells.statuses().ERROR, str(error))
         except Exception as error:  # the commit itself is broken
-            records[cell] = _without_fit(cell, cells.STATUS.ERROR, f"{type(error).__name__}: {error}")
+            records[cell] = _without_fit(cell, cells.statuses().ERROR, f"{type(error).__name__}: {error}")
     records.update(_fitted(specs))
     ordered = {cell: {**records[cell], **facts.get(cell, {})} for cell in cells.chosen()}
     _write(list(ordered.values()))
@@ -103,7 +103,7 @@ def _one(pool: Any, cell: tuple[str, str], spec: Any) -> dict[str, Any]:
     try:
         outcome = pool.run(spec)
     except Exception as error:
-        return _without_fit(cell, cells.STATUS.ERROR, f"{type(error).__name__}: {error}")
+        return _without_fit(cell, cells.statuses().ERROR, f"{type(error).__name__}: {error}")
     return {
         "solver": cell[0],
         "dataset": cell[1],

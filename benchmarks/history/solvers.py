@@ -67,7 +67,7 @@ class Fit:
         outcome, self.outcome = getattr(self, "outcome", None), None
         if outcome is None:
             return
-        if outcome.status != cells.STATUS.OK:
+        if outcome.status != cells.statuses().OK:
             raise RuntimeError(f"the fit ended with status {outcome.status}: {outcome.reason}")
         if outcome.dual_coef is not None:
             self.problem.checked(outcome.dual_coef, outcome.intercept)
@@ -86,10 +86,12 @@ class Record:
 
     def setup(self, cache: records.Fitted, solver: str, dataset: str) -> None:
         record = cache.get((solver, dataset))
-        if record is None or record["status"] in (records.ABSENT, cells.STATUS.SKIPPED):
+        if record is None or record["status"] in (records.ABSENT, cells.statuses().SKIPPED):
             raise NotImplementedError
         self.record = record
-        self.failed = record["status"] != cells.STATUS.OK  # the only limits of the grid are those of time and memory
+        self.failed = (
+            record["status"] != cells.statuses().OK
+        )  # the only limits of the grid are those of time and memory
 
     def _figure(self, name: str) -> float:
         value: Any = None if self.failed else self.record[name]

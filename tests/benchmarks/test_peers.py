@@ -68,13 +68,13 @@ def test_a_search_that_changes_nothing_has_stalled():
 
 
 @pytest.mark.parametrize("label", [peer.label for peer in PEERS])
-def test_every_peer_maps_the_runs_target_gap_to_its_tolerance(label):
+def test_every_peer_takes_the_tolerances_of_the_ladder(label):
     name, _, dtype = label.removesuffix("]").partition("[dtype=")
     try:
         solver = get_solver(name, **({"dtype": dtype} if dtype else {}))
     except UsageError:
         pytest.skip(f"{name} is not installed")
-    assert [solver.with_target_gap(10.0 * tol).tol for tol in LADDER] == pytest.approx(LADDER)
+    assert [solver.replaced(tol=tol).tol for tol in LADDER] == list(LADDER)
 
 
 # -- rounds ------------------------------------------------------------------------------------------------
@@ -171,6 +171,7 @@ def test_a_run_goes_through_the_isolated_worker_and_is_not_repeated(tmp_path):
         bench.close_workers()
     assert (done["status"], done["n"], done["d"], done["C"], done["gamma"]) == ("ok", 300, 2, 100.0, 4.0)
     assert 3e-5 < done["kkt_violation"] < 3e-4, "the tolerance arrived"
+    assert done["stopped_by"] == "solver", "at the tolerance, not at a target"
     assert 0.0 <= done["seconds"] <= done["fit_seconds"]
     assert done["seconds"] == pytest.approx(done["fit_seconds"] - done["info"]["conversion_seconds"])
     assert 0.0 <= done["test_error"] < 0.3
@@ -290,6 +291,22 @@ def test_ours_counts_at_the_setting_for_the_gap():
     assert found.ours == "smo"
     assert found.default("usps", "smo", 1).seconds == 0.5
     assert found.certified("usps", "smo", 1).seconds == 0.75
+
+
+@pytest.mark.parametrize(
+    ("ended", "bound"),
+    [
+        ({"status": "timeout", "stopped_by": "time"}, 40.0), ({"status": "budget", "stopped_by": "time"}, 40.0),
+        ({"status": "crashed", "stopped_by": "fault"}, None), ({"status": "memory", "stopped_by": "memory"}, None),
+        # rows of an older version, which do not say what ended a run
+        ({"status": "timeout"}, 40.0), ({"status": "budget", "fit_seconds": 20.1}, 40.0), ({"status": "crashed"}, None),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("reason", ["stopped at the time limit of 20 s", "x", None])
+def test_what_ended_a_run_bounds_it_not_its_reason(ended, bound, reason):
+    stopped = row("usps", "libsvm", None, limit=20.0, **{"fit_seconds": None, "reason": reason, **ended})
+    found = results(row("usps", "smo", 0.5), stopped).ratio("usps", "libsvm", 1, quality=False)
+    assert found == (None if bound is None else (bound, True))
 
 
 def test_our_time_over_the_limit():
