@@ -61,7 +61,7 @@ def test_the_bounds_are_the_paper_s():
     assert parts.sample_size(hard, 6.0) == 216
     assert parts.sample_size(hard, 0.01) == 8  # the points of a solution
     assert hard.sampling(r=9) == "optmargin[r=9,gap=1e-6,oracle=smo-block]"
-    assert soft.sampling() == "optsoftmargin[D=0.1,oracle=smo-block]"
+    assert soft.sampling() == "optsoftmargin[D=0.1,gap=1e-6,oracle=smo-block]"
 
 
 @pytest.mark.parametrize("part", parts.PARTS)
