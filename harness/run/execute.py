@@ -67,7 +67,7 @@ class Workbench:
             if spec.data_sha256 not in ("", measured_sha256(loaded)):
                 raise DataChanged(
                     f"the data of '{spec.dataset}' are not what they were when the comparison was planned: their "
-                    "content has changed since; run the comparison again."
+                    "content has changed since."
                 )
             self._datasets[spec.data_key] = loaded
         return self._datasets[spec.data_key]
@@ -203,7 +203,7 @@ def fault(error: BaseException) -> dict[str, Any]:
     if isinstance(error, SystemExit):
         return {**found, "status": Status.CRASHED, "reason": f"the solver called sys.exit({error.code!r})"}
     if is_environment(error):
-        return {**found, "status": Status.ENVIRONMENT, "reason": f"the machine, not the solver: {sentence(error)}"}
+        return {**found, "status": Status.ENVIRONMENT, "reason": of_environment(error)}
     return {**found, "status": Status.ERROR, "reason": sentence(error)}
 
 
@@ -215,6 +215,12 @@ def is_environment(error: BaseException) -> bool:
             return True
         seen = seen.__cause__ or seen.__context__
     return False
+
+
+def of_environment(error: BaseException) -> str:
+    """Return the sentence on a fault of the machine."""
+    said = str(error) if isinstance(error, DataChanged) else f"the machine's fault, not the solver's: {sentence(error)}"
+    return f"{said.rstrip('.')}; such a run is measured again when the command is repeated"
 
 
 def _contents(problem: Problem) -> dict[str, str]:

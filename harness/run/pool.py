@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -138,7 +139,7 @@ class Pool:
         limit = spec.limits.seconds if spec.limits.seconds is not None else float("inf")
         for attempt in range(2):
             worker = self._worker(spec)
-            self._start_certifier(spec)
+            self._started_certifier(spec)  # it loads its data meanwhile
             try:
                 answer = worker.ask(Run(spec.as_dict()), self.stop, _START_SECONDS + limit + _COMPILE_SECONDS)
                 if isinstance(answer, Ended):
@@ -151,23 +152,25 @@ class Pool:
         raise AssertionError
 
     def _certified(self, request: Certify) -> Record:
-        """Return the certifier's figures; where it fails twice, why there are none."""
-        reason = ""
-        for _ in range(2):
-            self._start_certifier(RunSpec.from_dict(request.spec))
-            assert self._certifier is not None
+        """Return the certifier's figures. Where it dies of them, those without a plugin's metrics, and why."""
+        spec, faults = RunSpec.from_dict(request.spec), list[str]()
+        for metrics in (spec.metrics, ()):
+            certifier = self._started_certifier(spec)
             try:
-                answer = self._certifier.ask(request, self.stop, _CERTIFY_SECONDS)
+                asked = replace(request, spec=replace(spec, metrics=metrics).as_dict())
+                answer = certifier.ask(asked, self.stop, _CERTIFY_SECONDS)
+                if isinstance(answer, Certified):
+                    found, _ = checked(answer.figures)
+                    return Record({**found, "faults": [*faults, *(found.get("faults") or [])]})
             except WorkerDied as error:
-                self._certifier.close()
+                certifier.close()
                 self._certifier = None
                 if self.stop.is_set():
                     raise
-                reason = str(error)
-                continue
-            if isinstance(answer, Certified):
-                return checked(answer.figures)[0]
-        return Record(status=Status.ERROR, reason=f"the host could not certify the model: {reason} (twice)")
+                faults.append(
+                    f"the certifier failed, perhaps of the metrics {', '.join(spec.metrics) or '(none)'}: {error}"
+                )
+        return Record(status=Status.ERROR, reason=f"the host could not certify the model: {faults[-1]}", faults=faults)
 
     def _worker(self, spec: RunSpec) -> _Process:
         name = spec.worker
@@ -180,11 +183,13 @@ class Pool:
         self._workers.move_to_end(name)
         return self._workers[name]
 
-    def _start_certifier(self, spec: RunSpec) -> None:
-        if self._certifier is None or self._certifier.process.poll() is not None:
-            if self._certifier is not None:
-                self._certifier.close()
+    def _started_certifier(self, spec: RunSpec) -> _Process:
+        if self._certifier is not None and self._certifier.process.poll() is not None:
+            self._certifier.close()
+            self._certifier = None
+        if self._certifier is None:
             self._certifier = _Process("harness.run.certify", spec.threads, self.cores, self.numba_cache)
+        return self._certifier
 
     def _forget(self, spec: RunSpec) -> None:
         worker = self._workers.pop(spec.worker, None)

@@ -47,15 +47,17 @@ class Worker:
                 self._answer(RunSpec.from_dict(request.spec))
 
     def _answer(self, spec: RunSpec) -> None:
-        from harness.run.execute import is_environment, layout, sentence
+        from harness.run.execute import is_environment, layout, of_environment, sentence
 
         try:
             self._prepare(spec)
             solver, problem = self.bench.solver(spec), self.bench.problem(spec)
             kind = (repr(solver), layout(problem))
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
-            status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR
-            reason = str(error) if isinstance(error, HarnessError) else sentence(error)
+            if is_environment(error):
+                status, reason = Status.ENVIRONMENT, of_environment(error)
+            else:
+                status, reason = Status.ERROR, str(error) if isinstance(error, HarnessError) else sentence(error)
             send(self.control, Ended({"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}))
             return
         seen, ended = self._run(spec, solver, problem, kind)

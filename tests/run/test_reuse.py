@@ -159,7 +159,16 @@ def test_a_metric_that_raises_costs_its_own_figure_alone(tmp_path):
     assert record["status"] == "ok"
     assert set(record["metrics"]) == {"share-right"}
     assert record["test_accuracy"] is not None
-    assert record["faults"] == ["metric 'raises' raised ZeroDivisionError: division by zero (parts.py:54)"]
+    assert record["faults"] == ["metric 'raises' raised ZeroDivisionError: division by zero (parts.py:55)"]
+
+
+def test_a_metric_that_ends_the_certifier_costs_the_metrics_alone(tmp_path):
+    (record,) = measured(tmp_path / "s", ADVERSARIES / "parts.py", metrics=["ends-all"])
+    assert (record["status"], record["metrics"]) == ("ok", {})
+    assert record["relative_gap"] < 1e-2
+    assert record["test_accuracy"] is not None
+    (fault,) = record["faults"]
+    assert "perhaps of the metrics ends-all: it ended by exit code 3" in fault
 
 
 def test_an_observer_that_ends_everything_ends_nothing_and_is_named(tmp_path, monkeypatch):

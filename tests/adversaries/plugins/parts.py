@@ -51,7 +51,11 @@ def harness_datasets():
 
 @hookimpl
 def harness_metrics():
-    return {"raises": lambda y, f: 1 / 0, "share-right": lambda y, f: float(np.mean(y * f > 0))}
+    return {
+        "raises": lambda y, f: 1 / 0,
+        "ends-all": lambda y, f: os._exit(3),
+        "share-right": lambda y, f: float(np.mean(y * f > 0)),
+    }
 
 
 @hookimpl
