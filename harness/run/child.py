@@ -34,7 +34,7 @@ from harness.run.messages import (
     Warm,
     send,
 )
-from harness.run.record import Limits
+from harness.run.record import Limits, StoppedBy
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -67,7 +67,7 @@ class Watch:
     output_tail: bytes = b""
     output_bytes: int = 0
     peak_rss: int = 0
-    killed_for: str = ""  # timeout, memory, stream
+    killed_for: StoppedBy | None = None  # TIME, MEMORY; FAULT: it wrote what is no message
     broken: str = ""  # what is wrong with what it wrote to the host's pipe
     exit_status: int = 0
     left_behind: int = 0
@@ -192,7 +192,7 @@ def _take(seen: Watch, reader: Reader) -> None:
         for message in reader.read():
             _note(seen, message)
     except BrokenStream as error:
-        seen.killed_for, seen.broken = "stream", str(error)
+        seen.killed_for, seen.broken = StoppedBy.FAULT, str(error)
 
 
 def _exit_if_alone(control: int, pid: int) -> None:
@@ -222,21 +222,21 @@ def _note(seen: Watch, message: Message) -> None:
         seen.fitted = message
 
 
-def _excess(seen: Watch, pid: int, limits: Limits) -> str:
-    """Return ``timeout`` or ``memory`` if a limit is passed, else an empty string."""
+def _excess(seen: Watch, pid: int, limits: Limits) -> StoppedBy | None:
+    """Return the limit that is passed, if one is."""
     elapsed = monotonic() - seen.phase_began
     compiled = seen.compile_spent + (monotonic() - seen.compile_began if seen.compiling else 0.0)
     if seen.phase == "warm-up":
         if elapsed > warm_up_limit(limits.seconds) + _GRACE_SECONDS + min(compiled, _COMPILE_SECONDS):
-            return "timeout"
+            return StoppedBy.TIME
     elif limits.seconds is not None and elapsed > limits.seconds + _GRACE_SECONDS + seen.host_seconds + compiled:
-        return "timeout"
+        return StoppedBy.TIME
     if limits.memory_bytes is not None:
         resident = _resident(pid)
         seen.peak_rss = max(seen.peak_rss, resident)
         if resident > limits.memory_bytes:
-            return "memory"
-    return ""
+            return StoppedBy.MEMORY
+    return None
 
 
 def warm_up_limit(time_limit: float | None) -> float:

@@ -178,16 +178,16 @@ def _impossible(seen: child.Watch) -> str:
 def _cause(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, StoppedBy, str]:
     """Return status, cause and reason of a child that ended without a result."""
     last, limits = _last_line(seen.output), spec.limits
-    if seen.killed_for == "timeout":
+    if seen.killed_for is StoppedBy.TIME:
         warming = seen.phase == "warm-up"
         where = " on a few points, before the measured run," if warming else ""
         limit = child.warm_up_limit(limits.seconds) if warming else limits.seconds
         reason = f"still running{where} at the time limit of {limit:g} s; killed after {wall:.1f} s"
         return Status.TIMEOUT, StoppedBy.TIME, reason
-    if seen.killed_for == "memory":
+    if seen.killed_for is StoppedBy.MEMORY:
         reason = f"resident memory passed the limit of {(limits.memory_bytes or 0) / 2**20:g} MB; killed"
         return Status.MEMORY, StoppedBy.MEMORY, reason
-    if seen.killed_for == "stream":
+    if seen.killed_for is StoppedBy.FAULT:
         reason = f"the solver's process wrote to a descriptor that is not its own: {seen.broken}; killed"
         return Status.ERROR, StoppedBy.FAULT, reason
     refused = "MemoryError" in last or "std::bad_alloc" in last

@@ -8,7 +8,7 @@ import psutil
 import pytest
 
 from harness.run import child
-from harness.run.record import Limits
+from harness.run.record import Limits, StoppedBy
 from harness.run.study import RunSpec
 from harness.run.worker import verdict
 from tests.run.conftest import HARNESS, PLUGINS
@@ -100,7 +100,7 @@ def test_a_sleeper_is_killed_within_its_limit_plus_two_seconds(grid):
 
 @pytest.mark.parametrize(("time_limit", "said"), [(600.0, "60 s"), (2.0, "2 s"), (None, "60 s")])
 def test_a_warm_up_that_hangs_names_the_limit_it_ran_into(time_limit, said):
-    seen = child.Watch(killed_for="timeout", phase="warm-up")
+    seen = child.Watch(killed_for=StoppedBy.TIME, phase="warm-up")
     spec = RunSpec("p", "s", {}, "d", "d", {}, "c-svc", {}, "rbf", {}, 0, 0, limits=Limits(seconds=time_limit))
     record = verdict(seen, spec, 61.0).claims
     assert record["status"] == "timeout"
