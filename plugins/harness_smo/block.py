@@ -141,7 +141,7 @@ class SMOBlock(Solver):
                 yield self._iterate(state, "stalled", tau)
                 return
             elif self._reached(state, goal):
-                yield self._iterate(state, "done", tau)
+                yield self._iterate(state, goal.ended, tau)
                 return
             else:
                 state.park_known()

@@ -91,7 +91,7 @@ class SMO(Solver):
             outcome = state.advance()
             if outcome == hot.CONVERGED and not state.unshrink():
                 if state.goal_reached():
-                    yield state.iterate("done")
+                    yield state.iterate(state.goal.ended)
                     return
             elif outcome == hot.STALLED and not state.unshrink():
                 # the step is lost in rounding: tau is below what float64 can tell apart here
