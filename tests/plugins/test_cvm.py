@@ -168,7 +168,7 @@ def test_hulls_that_meet_end_the_run_and_say_so(make, sample):
 def test_an_accuracy_beyond_rounding_ends(seed, sample):
     problem = l2(*clouds(seed, 20, 20, 2, 1.0))
     outcome = drive(CoreVectorMachine(gap=1e-300, sample=sample), problem, rng0(), Limits(seconds=20))
-    assert outcome.status == "ok"
+    assert outcome.status == ("ok" if outcome.claimed_done else "unfinished")
     assert outcome.claimed_done or outcome.info["status"] == "stalled"
     assert outcome.info["epsilon_plus"] < 1e-9
 

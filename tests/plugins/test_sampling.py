@@ -150,13 +150,13 @@ def test_the_bound_of_the_paper_is_k_times_the_dimension_plus_one():
         (reduced(x, y, 0.5, Poly(degree=2)), 2 * 7),
         (reduced(x, y, 0.2, RBF()), 80),
     ):
-        solver = (OptMargin if type(problem) is HardMargin else OptSoftMargin)(delta="bound")
+        solver = (OptMargin if type(problem) is HardMargin else OptSoftMargin)(delta="bound", gap=1e-6)
         last, found = finished(solver, problem)
         assert last.info["delta"] == delta
         assert last.info["r"] >= 6 * delta**2
         assert last.info["solved_at_once"] == (last.info["r"] >= 80)
         # the reduced hulls of the second degree meet: |w| is next to nothing, and no direction to certify
-        assert found.relative_gap <= 1e-6 + 1e-12 or 0.0 <= found.margin_upper < 1e-6
+        assert found.undecidable or found.relative_gap <= 1e-6 + 1e-12 or 0.0 <= found.margin_upper < 1e-6
 
 
 def test_a_sample_size_of_all_points_is_solved_once():
@@ -189,9 +189,8 @@ def test_a_pass_costs_the_points_times_the_support():
     problem = hard(*clouds(45, 200, 200, 2, 9.0))
     last, _ = finished(OptMargin(gap=1e-6, oracle="qp", r=20, max_rounds=1, delta=3), problem)
     support, sample = np.count_nonzero(last.dual_coef), last.info["log_sample"][0]
-    # and the diagonal, for the certificate of the sample's solution
-    assert last.info["own_evaluations"] == support * (400 + sample) + sample
-    assert last.info["oracle_evaluations"] == sample**2
+    assert last.info["own_evaluations"] == support * (400 + sample)
+    assert last.info["oracle_evaluations"] == sample**2 + sample  # qp asks for the diagonal to judge by
 
 
 # -- the edges ---------------------------------------------------------------------------------------

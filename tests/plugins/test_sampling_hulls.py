@@ -26,7 +26,7 @@ def composed_separate(x, y, k_plus, k_minus):
     ]
     points = np.concatenate(means)
     labels = np.repeat([1.0, -1.0], [len(each) for each in means])
-    return exact(hard(points, labels)).dual > 1e-9
+    return (exact(hard(points, labels)).dual or 0.0) > 1e-9  # None: w may be 0
 
 
 # -- the smallest k ----------------------------------------------------------------------------------
