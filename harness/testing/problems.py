@@ -35,7 +35,8 @@ class Case:
 
     x : (n, d) dense or CSR points, (n, n) kernel values for ``precomputed``
     optimum : the dual objective at the solution where it is known by hand, else None
-    tags : what the case is about, e.g. ``opposite`` (one point, two labels), ``protocol`` (used by the cheap checks)
+    tags : what the case is about, e.g. ``opposite`` (one point, two labels), ``protocol`` (used by the cheap checks),
+        ``meets`` (hulls that meet: w = 0, which a solver may call done or not, and no gap tells)
     """
 
     name: str
@@ -203,7 +204,7 @@ def _tube_cases() -> list[Case]:
         case("constant-feature", np.column_stack([plane, np.full(16, 3.0)]), steep, linear, hard),
         case("constant-target", x, np.full(40, 5.0), rbf, soft, optimum=0.5),  # w = 0, sigma = 2 epsilon
         case("every-point-at-the-cap", x, y, rbf, {"epsilon": 0.5, "D": 1.0 / 40.0}, optimum=0.5),
-        case("no-tube", plane, steep, linear, {"epsilon": 0.01, "D": 1.0}, optimum=0.0),  # the hulls meet
+        case("no-tube", plane, steep, linear, {"epsilon": 0.01, "D": 1.0}, "meets", optimum=0.0),
         case("one-outlier", x, np.where(np.arange(40) == 3, 5.0, y), rbf, soft),
         case("duplicates", np.concatenate([x[:12], x[:12]]), np.concatenate([y[:12], y[:12]]), rbf, soft),
         case("opposite-targets", np.concatenate([x[:12], x[:3]]), [*y[:12], *(y[:3] + 2.0)], rbf, hard, "opposite"),

@@ -14,7 +14,7 @@ from harness.kernels.functions import Linear
 from harness.kernels.oracle import KernelOracle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from harness.problems.problem import Problem
     from harness.solver import Iterate, Solver
@@ -112,3 +112,9 @@ def recorded_work() -> Iterator[Work]:
         mock.patch.object(KernelOracle, "expand_new", counted_expand_new),
     ):
         yield work
+
+
+def bytes_of(points: Any) -> bytes:
+    """Return the content of dense or CSR points."""
+    parts: Iterable[Any] = (points,) if isinstance(points, np.ndarray) else (points.indptr, points.indices, points.data)
+    return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)

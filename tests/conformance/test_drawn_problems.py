@@ -22,7 +22,7 @@ def test_a_drawn_problem_is_solved_to_the_gap(name: str, data: st.DataObject) ->
     case: Case = data.draw(cases(formulation))
     problem = case.problem()
     outcome = drive(solver, problem, np.random.default_rng(0), Limits(seconds=SECONDS))
-    assert outcome.status == "ok"
+    assert outcome.status == ("unfinished" if "stopped" in outcome.info else "ok")
     found = problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
     if found.undecidable:  # only hulls may touch so nearly that float64 cannot tell whether w = 0
         assert formulation.name in ("hard-margin", "reduced-hull", "polytope-distance", "tube-svr", "one-class")
@@ -32,4 +32,5 @@ def test_a_drawn_problem_is_solved_to_the_gap(name: str, data: st.DataObject) ->
     scale = float(np.abs(problem.kernel.diagonal()).max())
     squared = -2.0 * found.dual if formulation is OneClass else found.margin_upper and found.margin_upper**2
     touching = squared is not None and squared <= 1e-5 * scale  # w = 0: no direction to certify
+    assert touching or outcome.status == "ok", outcome.reason
     assert touching or found.relative_gap <= GAP * 1.001 + 1e-9

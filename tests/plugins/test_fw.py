@@ -228,7 +228,7 @@ def test_an_accuracy_beyond_rounding_ends(seed, refresh):
     outcome = drive(
         FrankWolfe(epsilon=1e-300, refresh=refresh), l2(*clouds(seed, 20, 20, 2, 1.0)), rng0(), Limits(seconds=20)
     )
-    assert outcome.status == "ok"
+    assert outcome.status == ("ok" if outcome.claimed_done else "unfinished")
     assert outcome.claimed_done or outcome.info["status"] == "stalled"
     assert outcome.info["epsilon"] < 1e-10
 
