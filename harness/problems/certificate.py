@@ -133,7 +133,9 @@ class Certificate:
             return cls(undecidable=_not_finite(), **violations)
         if not model.has_direction:
             return cls._of_no_direction(replace(model, squared=feasible), feasibility_violation)
-        if not _is_finite(relative) or (model.known and relative.error > _USELESS * max(1.0, abs(relative.value))):
+        if not _is_finite(relative):
+            return cls(undecidable=undecided(replace(model, squared=feasible)), **violations)
+        if model.known and relative.error > _USELESS * max(1.0, abs(relative.value)):
             return cls(undecidable=_lost(relative), **violations)
         return cls(
             primal=_number((lower.positive() * lower.positive()) * 0.5),
