@@ -59,6 +59,7 @@ def drive(
     *,
     observer: Observer | None = None,
     metric: Metric | None = None,
+    stopped: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = perf_counter,
     cpu_clock: Callable[[], float] = process_time,
 ) -> Outcome:
@@ -69,13 +70,14 @@ def drive(
     plan : when trace points are due; None: no trace (a target gap needs one)
     observer : called with each trace point as it is taken, so that a killed run leaves its trace
     metric : (dual_coef, intercept) -> test accuracy, for trace points
+    stopped : called when the last model is copied, before the solver's generator is closed
 
     Raises
     ------
     PluginError : the generator yields something that is no :class:`Iterate`, or nothing at all.
     Whatever the solver raises passes through.
     """
-    return _Drive(solver, problem, limits or Limits(), plan, observer, metric, clock, cpu_clock).run(rng)
+    return _Drive(solver, problem, limits or Limits(), plan, observer, metric, clock, cpu_clock).run(rng, stopped)
 
 
 class _Drive:
@@ -100,7 +102,7 @@ class _Drive:
         self.reached = False  # the target, by the certificate of the last trace point
         self.host_cpu = 0.0
 
-    def run(self, rng: np.random.Generator) -> Outcome:
+    def run(self, rng: np.random.Generator, at_end: Callable[[], None]) -> Outcome:
         solver, counter, clock = self.solver, self.problem.kernel.counter, self.clock
         iteration_limit = self.limits.iterations if self.limits.iterations is not None else _NEVER
         due_seconds, due_evaluations = self._due()
@@ -140,7 +142,9 @@ class _Drive:
                 )
             # copied before the generator is closed: its arrays are its own, and it may clear them
             assert stopped is not None
-            return self._outcome(last, stopped, seconds, cpu_seconds, yields)
+            outcome = self._outcome(last, stopped, seconds, cpu_seconds, yields)
+            at_end()
+            return outcome
         finally:
             close = getattr(iterates, "close", None)
             if close is not None:

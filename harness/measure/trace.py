@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.errors import PluginError
 from harness.kernels.oracle import uncounted
 from harness.problems.problem import FEASIBLE, Certificate, Problem
-from harness.run.record import clean
+from harness.run.record import ENTRIES, clean
 
 if TYPE_CHECKING:
     from harness.solver import Iterate
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
+_INFO = (1000, 20_000)  # entries and characters of the info of a point: all points of a run are to fit in a record
 FIGURES = ("primal", "dual", "relative_gap", "kkt_violation", "margin_lower", "margin_upper", "epsilon")
 """The figures of a certificate that a trace point holds."""
 
@@ -102,7 +105,7 @@ def trace_point(
 ) -> TracePoint:
     """Measure an iterate: with its certificate where what that costs is allowed, else what is cheap."""
     evaluations = problem.kernel.counter.evaluations if observable else None
-    info = claims(iterate.info)
+    info = claims(iterate.info, *_INFO)
     if iterate.dual_coef is None:
         return TracePoint(seconds, evaluations, iteration, reason, info=info)
     coef, intercept = np.array(iterate.dual_coef, dtype=np.float64), float(iterate.intercept)
@@ -134,11 +137,20 @@ def certified_figures(
     return figures, target is not None and found.meets(target)
 
 
-def claims(info: Any) -> dict[str, Any]:
-    """Return a solver's own figures as JSON data; infinity and NaN are told in words, they may be what it has to say."""
+def claims(info: Any, *room: int) -> dict[str, Any]:
+    """Return a solver's own figures as JSON data, of at most so many entries and characters, see ``clean``.
+
+    Infinity and NaN are told in words, they may be what it has to say.
+
+    Raises
+    ------
+    PluginError : they are no mapping.
+    """
+    if not isinstance(info, Mapping):
+        raise PluginError(f"it yielded info of type {type(info).__name__}; it must be a mapping from names to figures.")
     told = {
         name: repr(float(value)) if isinstance(value, (float, np.floating)) and not math.isfinite(value) else value
-        for name, value in dict(info).items()
+        for name, value in itertools.islice(info.items(), ENTRIES + 1)
     }
-    found: dict[str, Any] = clean(told)
+    found: dict[str, Any] = clean(told, *room)
     return found

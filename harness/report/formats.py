@@ -89,7 +89,10 @@ def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record]) -> st
 
 def json_text(records: Sequence[Any]) -> str:
     """Return a JSON list, one item a line; what JSON has no word for (NaN, infinity) is null."""
-    items = [json.dumps(clean(record), allow_nan=False, ensure_ascii=False) for record in records]
+    items = [
+        json.dumps({name: clean(value) for name, value in record.items()}, allow_nan=False, ensure_ascii=False)
+        for record in records
+    ]
     return "[\n" + ",\n".join(items) + "\n]\n" if items else "[]\n"
 
 

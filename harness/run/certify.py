@@ -50,11 +50,12 @@ class Judge:
         return {**figures, "faults": self.faults}
 
     def _point(self, point: Point) -> dict[str, Any]:
+        claimed = {name: value for name, value in point.figures.items() if name not in (*FIGURES, "test_accuracy")}
         if point.model is None:
-            return point.figures
+            return claimed
         coef = point.model.coefficients(self.problem.n)
         figures, _ = certified_figures(self.problem, coef, point.model.intercept, self._trace_accuracy)
-        return {**point.figures, **{name: value for name, value in figures.items() if value is not None}}
+        return {**claimed, **{name: value for name, value in figures.items() if value is not None}}
 
     def _trace_accuracy(self, coef: Any, intercept: float) -> float | None:
         dataset = self.dataset
@@ -98,7 +99,8 @@ class Judge:
         dataset, found = self.dataset, dict[str, float]()
         for name in self.spec.metrics:
             try:
-                found[name] = self.registry.metric(name)(dataset.y_test, scores)
+                # copies: what a metric does to them is seen by no other
+                found[name] = float(self.registry.metric(name)(dataset.y_test.copy(), scores.copy()))
             except Exception as error:
                 self.faults.append(f"metric '{name}' raised {sentence(error)}")
         known = {"metrics": found}

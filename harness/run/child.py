@@ -18,6 +18,7 @@ import signal
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from os import getpid  # by name, like the clock
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import Any
 
@@ -31,6 +32,7 @@ from harness.run.messages import (
     Message,
     Point,
     Reader,
+    Stopped,
     Warm,
     send,
 )
@@ -53,7 +55,7 @@ class Watch:
     """What the parent saw of a child."""
 
     fitted: Fitted | None = None
-    fit_seconds: float = 0.0  # between the messages before and after the fit, compilation taken off
+    fit_seconds: float = 0.0  # from the message before the fit to the the one after it, compilation taken off
     cpu_seconds: float = 0.0  # of the whole child, as the system accounts for it
     points: list[Point] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
@@ -63,12 +65,13 @@ class Watch:
     compile_began: float = 0.0
     compile_spent: float = 0.0
     warm_up_seconds: float | None = None
+    sources: dict[str, Any] = field(default_factory=dict)
     output_head: bytes = b""
     output_tail: bytes = b""
     output_bytes: int = 0
     peak_rss: int = 0
     killed_for: StoppedBy | None = None  # TIME, MEMORY; FAULT: it wrote what is no message
-    broken: str = ""  # what is wrong with what it wrote to the host's pipe
+    broken: str = ""  # what it did to the host's pipe
     exit_status: int = 0
     left_behind: int = 0
 
@@ -91,6 +94,12 @@ class Child:
 
 def fork(body: Callable[[Callable[[Message], None]], None], *, hidden: tuple[int, ...] = ()) -> Child:
     """Fork a child that runs ``body(emit)``; ``hidden`` : descriptors it does not get, those that lead to the driver."""
+
+    def emit(message: Message) -> None:
+        if getpid() != own:
+            raise BrokenStream("a process that the solver forked went on with the run; its result is nobody's")
+        send(pipe, message, secret)
+
     messages_out, messages_in = os.pipe()
     output_out, output_in = os.pipe()
     secret = os.urandom(SECRET_BYTES)
@@ -101,7 +110,7 @@ def fork(body: Callable[[Callable[[Message], None]], None], *, hidden: tuple[int
         os.close(messages_in)
         os.close(output_in)
         return Child(pid, messages_out, output_out, secret)
-    status = 1
+    status, own = 1, getpid()
     try:
         os.setsid()
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -117,7 +126,7 @@ def fork(body: Callable[[Callable[[Message], None]], None], *, hidden: tuple[int
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         faulthandler.enable(file=2)
-        body(lambda message: send(pipe, message, secret))
+        body(emit)
         status = 0
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -171,7 +180,10 @@ def watch(child: Child, limits: Limits, *, control: int, largest: int) -> Watch:
                     selector.unregister(control)  # the next request waits until this run is over
             if not seen.killed_for and seen.fitted is None:
                 seen.killed_for = _excess(seen, pid, limits)
-    seen.exit_status, seen.cpu_seconds = _end(pid, gently=bool(seen.killed_for), finished=not seen.killed_for)
+    seen.exit_status, seen.cpu_seconds, killed = _end(pid, gently=bool(seen.killed_for), finished=not seen.killed_for)
+    if killed and seen.fitted is None and not seen.killed_for:
+        seen.killed_for = StoppedBy.FAULT
+        seen.broken = "closed a descriptor that is not its own, or became another program, and went on"
     left_behind = _reap_orphans()
     _signal_group(pid, signal.SIGKILL)
     if not seen.killed_for and os.waitstatus_to_exitcode(seen.exit_status) == 0:
@@ -192,7 +204,7 @@ def _take(seen: Watch, reader: Reader) -> None:
         for message in reader.read():
             _note(seen, message)
     except BrokenStream as error:
-        seen.killed_for, seen.broken = StoppedBy.FAULT, str(error)
+        seen.killed_for, seen.broken = StoppedBy.FAULT, f"wrote to a descriptor that is not its own: {error}"
 
 
 def _exit_if_alone(control: int, pid: int) -> None:
@@ -211,14 +223,16 @@ def _note(seen: Watch, message: Message) -> None:
         elif seen.compiling == 0:
             seen.compile_spent += monotonic() - seen.compile_began
     elif isinstance(message, Warm):
-        seen.warm_up_seconds = float(message.seconds)
+        seen.warm_up_seconds, seen.sources = message.seconds, message.sources
     elif isinstance(message, Fitting):
         seen.phase, seen.phase_began, seen.compile_spent = "fit", monotonic(), 0.0
     elif isinstance(message, Point):
         seen.points.append(message)
-        seen.host_seconds = float(message.host_seconds)
-    elif isinstance(message, Fitted):
+        seen.host_seconds = min(max(0.0, message.host_seconds), monotonic() - seen.phase_began)
+    elif isinstance(message, Stopped):
         seen.fit_seconds = monotonic() - seen.phase_began - seen.compile_spent
+    elif isinstance(message, Fitted):
+        seen.fit_seconds = seen.fit_seconds or monotonic() - seen.phase_began - seen.compile_spent
         seen.fitted = message
 
 
@@ -226,8 +240,9 @@ def _excess(seen: Watch, pid: int, limits: Limits) -> StoppedBy | None:
     """Return the limit that is passed, if one is."""
     elapsed = monotonic() - seen.phase_began
     compiled = seen.compile_spent + (monotonic() - seen.compile_began if seen.compiling else 0.0)
+    compiled = min(compiled, _COMPILE_SECONDS)
     if seen.phase == "warm-up":
-        if elapsed > warm_up_limit(limits.seconds) + _GRACE_SECONDS + min(compiled, _COMPILE_SECONDS):
+        if elapsed > warm_up_limit(limits.seconds) + _GRACE_SECONDS + compiled:
             return StoppedBy.TIME
     elif limits.seconds is not None and elapsed > limits.seconds + _GRACE_SECONDS + seen.host_seconds + compiled:
         return StoppedBy.TIME
@@ -289,20 +304,25 @@ def _driver_gone(control: int) -> bool:
             return False
 
 
-def _end(pid: int, *, gently: bool = False, finished: bool = False) -> tuple[int, float]:
-    """End a child; return its wait status and CPU seconds. ``gently``: SIGTERM to its group first; ``finished``: it is exiting."""
+def _end(pid: int, *, gently: bool = False, finished: bool = False) -> tuple[int, float, bool]:
+    """End a child; return its wait status, CPU seconds, and whether it had to be killed.
+
+    gently : SIGTERM to its group first
+    finished : it is exiting
+    """
     if gently:
         _signal_group(pid, signal.SIGTERM)
     patience = _TERM_SECONDS if gently else 1.0 if finished else 0.0
     handle = os.pidfd_open(pid)
     try:
-        if not select.select([handle], [], [], patience)[0]:
+        alive = not select.select([handle], [], [], patience)[0]
+        if alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
     finally:
         os.close(handle)
     _, status, usage = os.wait4(pid, 0)
-    return status, usage.ru_utime + usage.ru_stime
+    return status, usage.ru_utime + usage.ru_stime, alive
 
 
 def _reap_orphans() -> int:

@@ -24,7 +24,7 @@ from harness.measure.machine import load_average, now, reset_peak_memory, status
 from harness.measure.trace import TracePlan, TracePoint
 from harness.problems import FORMULATIONS
 from harness.problems.problem import Problem
-from harness.run.messages import Fitted, Fitting, Message, Model, Point
+from harness.run.messages import Fitted, Fitting, Message, Model, Point, Stopped
 from harness.run.record import Limits, Status, StoppedBy
 
 if TYPE_CHECKING:
@@ -161,6 +161,7 @@ def measure(
             spec.limits,
             TracePlan(deferred=True),
             observer=observe,
+            stopped=lambda: emit(Stopped()),
             clock=compilation.clock,
             cpu_clock=compilation.cpu_clock,
         )
@@ -272,10 +273,10 @@ def _model(outcome: Outcome, problem: Problem) -> Model:
         raise InvalidModel(
             f"weights have shape {weights.shape} and type {weights.dtype}, or are not finite; the data have {shape[0]} features"
         )
-    intercept = float(outcome.intercept)
-    if not np.isfinite(intercept):
-        raise InvalidModel(f"the intercept is {intercept}; it must be finite.")
-    return Model(intercept, weights=weights.astype(np.float64))
+    intercept = np.asarray(outcome.intercept)
+    if intercept.dtype.kind not in "biuf" or intercept.shape != () or not np.isfinite(intercept):
+        raise InvalidModel(f"the intercept is {str(outcome.intercept)[:80]}; it must be a finite number.")
+    return Model(float(intercept), weights=weights.astype(np.float64))
 
 
 def sentence(error: BaseException) -> str:

@@ -1,6 +1,6 @@
 """What the processes of a comparison say to each other: framed, checked messages with arrays behind them.
 
-    driver --Run--> worker --(fork)--> child --Compiling, Warm, Fitting, Point, Fitted--> worker --> driver
+    driver --Run--> worker --(fork)--> child --Compiling, Warm, Fitting, Point, Stopped, Fitted--> worker --> driver
     driver --Certify--> certifier --Certified--> driver
 
 A child's pipe carries frames that begin with a secret of its run: what else is written there, by a solver that writes
@@ -10,6 +10,7 @@ to a descriptor it does not own, is no message and ends the run. Nothing is unpi
 from __future__ import annotations
 
 import json
+import math
 import os
 import struct
 import zlib
@@ -18,7 +19,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError
-from harness.run.record import clean
+from harness.run.record import clean, clipped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,16 +27,41 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 _HEAD = struct.Struct("<III")  # bytes of the text, bytes of the arrays, CRC-32 of both
-_TEXT_BYTES = 32 << 20
+_TEXT_BYTES = 32 << 20  # of a child's message; a worker's holds those of all points
 SECRET_BYTES = 16
+
+
+_KINDS: dict[str, Any] = {
+    "claims": dict, "figures": dict, "spec": dict, "sources": dict, "points": list, "on": bool,
+    "seconds": (int, float), "host_seconds": (int, float), "intercept": (int, float),
+}  # fmt: skip
 
 
 class BrokenStream(HarnessError):
     """Bytes arrived that are no message."""
 
 
+class _Part:
+    """A part of a message: refuses values of another kind than its fields have, whoever sent them."""
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            kinds = _KINDS.get(name, (Model if name == "model" else _array(), type(None)))
+            points = name == "points" and not all(isinstance(each, Point) for each in value)
+            if not isinstance(value, kinds) or points or (isinstance(value, float) and not math.isfinite(value)):
+                raise BrokenStream(
+                    f"{name} of a {type(self).__name__} is {clipped(repr(value), 80)}, which it cannot be"
+                )
+
+
+def _array() -> Any:
+    import numpy as np
+
+    return np.ndarray
+
+
 @dataclass(frozen=True)
-class Model:
+class Model(_Part):
     """A solver's model as it left the solver: what the certificate is computed of, and nothing else.
 
     dual_coef : (m,) the non-zero ones, at the points ``support``, both None for a model of ``weights``, (d,)
@@ -73,33 +99,39 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Run:
+class Run(_Part):
     """To a worker: carry this run out."""
 
     spec: dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Compiling:
+class Compiling(_Part):
     """The compiler's lock was taken, or released."""
 
     on: bool
 
 
 @dataclass(frozen=True)
-class Warm:
-    """The warm-up is over."""
+class Warm(_Part):
+    """The warm-up is over; ``sources`` : of the plugins used so far, for a run that does not end by itself."""
 
     seconds: float
+    sources: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Fitting:
+class Fitting(_Part):
     """The clock runs from here."""
 
 
 @dataclass(frozen=True)
-class Point:
+class Stopped(_Part):
+    """The model is copied; what follows is the host's own work, however much, and the closing of the solver's generator."""
+
+
+@dataclass(frozen=True)
+class Point(_Part):
     """A trace point is due; ``host_seconds`` of the fit so far were the host's own work."""
 
     figures: dict[str, Any]
@@ -108,7 +140,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class Fitted(_Part):
     """The fit ended; ``claims`` are fields of a record as the solver's process has them."""
 
     claims: dict[str, Any]
@@ -116,7 +148,7 @@ class Fitted:
 
 
 @dataclass(frozen=True)
-class Ended:
+class Ended(_Part):
     """From a worker: what became of a run, with its trace points."""
 
     claims: dict[str, Any]
@@ -125,7 +157,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Certify:
+class Certify(_Part):
     """To the certifier: certify and score the model and the trace points of this run."""
 
     spec: dict[str, Any]
@@ -134,15 +166,16 @@ class Certify:
 
 
 @dataclass(frozen=True)
-class Certified:
+class Certified(_Part):
     """From the certifier: fields of a record."""
 
     figures: dict[str, Any]
 
 
-Message = Run | Compiling | Warm | Fitting | Point | Fitted | Ended | Certify | Certified
+Message = Run | Compiling | Warm | Fitting | Point | Stopped | Fitted | Ended | Certify | Certified
 _PARTS: dict[str, Any] = {
-    kind.__name__: kind for kind in (Run, Compiling, Warm, Fitting, Point, Fitted, Ended, Certify, Certified, Model)
+    kind.__name__: kind
+    for kind in (Run, Compiling, Warm, Fitting, Point, Stopped, Fitted, Ended, Certify, Certified, Model)
 }
 _TAG = "\0"  # begins no name in cleaned data
 
@@ -221,7 +254,7 @@ class Reader:
             if len(self._pending) < head:
                 return
             text_bytes, array_bytes, checksum = _HEAD.unpack_from(self._pending, len(self.secret))
-            if text_bytes > _TEXT_BYTES or array_bytes > self.largest:
+            if (self.secret and text_bytes > _TEXT_BYTES) or array_bytes > self.largest:
                 raise BrokenStream(f"a message of {text_bytes + array_bytes:,} bytes arrived, which none has")
             end = head + text_bytes + array_bytes
             if len(self._pending) < end:

@@ -21,7 +21,7 @@ from time import monotonic
 from harness.errors import UsageError
 from harness.measure.machine import now
 from harness.run.messages import BrokenStream, Certified, Certify, Ended, Message, Reader, Run, send
-from harness.run.record import MEASURED, Record, Status, StoppedBy, checked
+from harness.run.record import CLAIMED, MEASURED, Record, Status, StoppedBy, checked, clipped
 from harness.run.study import RunSpec
 
 _LIVE_WORKERS = 6  # idle ones hold their data: the least recently used is closed
@@ -125,7 +125,11 @@ class Pool:
                 raise
             reason = f"the worker process failed twice: {error}"
             return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, **now())
-        record, wrong = checked(ended.claims)
+        record, wrong = checked({name: value for name, value in ended.claims.items() if name in CLAIMED})
+        if record.status is None:
+            wrong.append(f"status is {clipped(str(record.get('status')), 80)}, which is none")
+        if record.status in MEASURED and (ended.model is None or record.get("fit_seconds") is None):
+            wrong.append("it says that it has a result, without a model or a time")
         if (record.get("fit_seconds") or 0.0) > monotonic() - began:
             wrong.append(f"its clock says {record['fit_seconds']:g} s, more than passed")
         if wrong:
@@ -170,7 +174,8 @@ class Pool:
                 faults.append(
                     f"the certifier failed, perhaps of the metrics {', '.join(spec.metrics) or '(none)'}: {error}"
                 )
-        return Record(status=Status.ERROR, reason=f"the host could not certify the model: {faults[-1]}", faults=faults)
+        reason = f"the host could not certify the model: {faults[-1]}"
+        return Record(status=Status.ERROR, stopped_by=StoppedBy.KILLED, reason=reason, faults=faults)
 
     def _worker(self, spec: RunSpec) -> _Process:
         name = spec.worker
@@ -207,7 +212,7 @@ class Pool:
 
 def judge(record: Record, verdict: Record) -> None:
     """Add the certifier's figures to a record; what it says of how the run ended outweighs what the solver says."""
-    status, reason = verdict.pop("status", None), verdict.pop("reason", None)
+    status, reason, killed = (verdict.pop(name, None) for name in ("status", "reason", "stopped_by"))
     trace, faults = verdict.pop("trace", None) or [], verdict.pop("faults", None) or []
     if trace and trace[-1].get("reason") == "end":
         known = {"seconds": "fit_seconds", "kernel_evaluations": "kernel_evaluations", "iteration": "iterations"}
@@ -217,6 +222,7 @@ def judge(record: Record, verdict: Record) -> None:
     if status is not None and record.status in MEASURED:
         before = record.get("reason") if status == Status.MISSED else None
         record.update(status=status, reason="; ".join(text for text in (reason, before) if text))
+        record.update(stopped_by=killed or record.get("stopped_by"))
 
 
 def _environment(threads: int, numba_cache: Path) -> dict[str, str]:

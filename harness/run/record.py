@@ -13,7 +13,8 @@ from enum import StrEnum
 from typing import Any, TypedDict, get_type_hints
 
 TEXT_CHARACTERS = 4000  # of a text in a record
-_ENTRIES = 100_000  # of the lists and mappings of one field
+ENTRIES = 100_000  # of the lists and mappings of one field
+_CHARACTERS = 2_000_000  # of all texts and names of one field
 _DEPTH = 8
 _LARGEST = 2**63 - 1
 _CONTROL = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
@@ -106,6 +107,25 @@ LIMIT_COLUMNS = {
 }
 
 
+class PointFields(TypedDict, total=False):
+    """The figures of a point of a trace, see `harness.measure.trace.TracePoint`; unknown ones are not there."""
+
+    seconds: float
+    kernel_evaluations: int
+    iteration: int
+    reason: str
+    support_vectors: int
+    primal: float
+    dual: float
+    relative_gap: float
+    kkt_violation: float
+    margin_lower: float
+    margin_upper: float
+    epsilon: float
+    test_accuracy: float
+    info: dict[str, Any]
+
+
 class Fields(TypedDict):
     """The fields of every record, in the order reports show them, with what each may hold; unknown is None."""
 
@@ -167,7 +187,7 @@ class Fields(TypedDict):
     load_average: float
     involuntary_switches: int
     output: str
-    faults: list[Any]  # of metrics, skip() and the like: sentences; each cost its own figure alone
+    faults: list[str]  # of metrics, skip() and the like: sentences; each cost its own figure alone
     measured_at: str
     versions: dict[str, Any]
     machine: dict[str, Any]
@@ -176,13 +196,23 @@ class Fields(TypedDict):
     sources: dict[str, Any]  # plugin -> fingerprint of its source, of every plugin the run really used
     data_sha256: str
     info: dict[str, Any]
-    trace: list[Any]
+    trace: list[PointFields]
     key: str
 
 
-_TYPES: dict[str, type] = {name: getattr(kind, "__origin__", kind) for name, kind in get_type_hints(Fields).items()}
+def _kinds(fields: type) -> dict[str, type]:
+    return {name: getattr(kind, "__origin__", kind) for name, kind in get_type_hints(fields).items()}
+
+
+_TYPES, _POINT = _kinds(Fields), _kinds(PointFields)
 COLUMNS = tuple(_TYPES)
 WHOLE = tuple(name for name, kind in _TYPES.items() if kind is int)
+CLAIMED = frozenset({
+    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "iterations",
+    "kernel_evaluations", "evaluations_at_least", "cache_hits", "working_set_size", "claimed_done", "oracle_calls",
+    "oracle_kernel_evaluations", "load_average", "involuntary_switches", "output", "faults", "measured_at", "sources", "info",
+})  # fmt: skip
+"""The fields that only the solver's process can know. What else it says of a run is not listened to."""
 
 
 class Record(dict[str, Any]):
@@ -227,10 +257,21 @@ def checked(given: Mapping[str, Any]) -> tuple[Record, list[str]]:
         if value is None or kind is None:
             continue
         kept = _fitting(value, kind)
+        if name == "trace" and kept is not None:
+            kept = [point for each in kept if (point := _point(each))]
+        elif kind is list and kept is not None:
+            kept = [_shown(each) for each in kept]
         if kept is None and not (kind is float and _is_number(value)):  # NaN and infinity are unknown, not wrong
             wrong.append(f"{name} is {clipped(_shown(value), 80)}; it must be {_KINDS[kind]}")
         found[name] = kept
     return found, wrong
+
+
+def _point(entry: Any) -> dict[str, Any]:
+    """Return what may stand in a point of a trace; empty of what is none, like the text that ends a list which was cut."""
+    given = entry if isinstance(entry, dict) else {}
+    fitting = {name: _fitting(value, _POINT[name]) for name, value in given.items() if name in _POINT}
+    return {name: value for name, value in fitting.items() if value is not None}
 
 
 _KINDS = {
@@ -254,17 +295,17 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, float) or abs(value) <= _LARGEST
 
 
-def clean(value: Any) -> Any:
+def clean(value: Any, entries: int = ENTRIES, characters: int = _CHARACTERS) -> Any:
     """Return ``value`` as strict JSON data of bounded size.
 
-    No NaN, no infinity, no numpy scalars or arrays, no tuples; at most 100,000 entries in all, eight levels, no text
-    longer than 4,000 characters or with control characters.
+    No NaN, no infinity, no numpy scalars or arrays, no tuples; at most so many entries and characters in all, eight
+    levels, no text longer than 4,000 characters or with control characters.
     """
-    return _cleaned(value, _DEPTH, [_ENTRIES])
+    return _cleaned(value, _DEPTH, [entries, characters])
 
 
 def _cleaned(value: Any, depth: int, room: list[int]) -> Any:
-    """``room`` : how many entries there may still be, counted down."""
+    """``room`` : how many entries and characters there may still be, counted down."""
     if value is None or isinstance(value, bool):
         return value
     if hasattr(value, "dtype") and hasattr(value, "reshape"):  # a numpy scalar or array, without importing numpy
@@ -274,15 +315,19 @@ def _cleaned(value: Any, depth: int, room: list[int]) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if depth == 0 or not isinstance(value, (Mapping, list, tuple)):
-        return clipped(_shown(value))
+        text = clipped(_shown(value))
+        room[1] -= len(text)
+        return text
     kept: list[tuple[str, Any]] = []
     entries = value.items() if isinstance(value, Mapping) else (("", item) for item in value)
     for name, item in entries:
-        if room[0] <= 0:
+        if min(room) <= 0:
             kept.append(("...", f"... {len(value)} entries"))
             break
+        shown = clipped(_shown(name), 200)
         room[0] -= 1
-        kept.append((clipped(_shown(name), 200), _cleaned(item, depth - 1, room)))
+        room[1] -= len(shown)
+        kept.append((shown, _cleaned(item, depth - 1, room)))
     return dict(kept) if isinstance(value, Mapping) else [item for _, item in kept]
 
 

@@ -157,8 +157,7 @@ class Store:
 
     def untrusted(self) -> set[tuple[Any, ...]]:
         """Return (solver, data set, formulation, seed, repetition) of rows without the source of all that a run used."""
-        names = ", ".join(f"json_extract(record, '$.{name}')" for name in RUN)
-        return set(self._connection.execute(f"SELECT DISTINCT {names} FROM records WHERE checksum IS NULL"))
+        return {tuple(record.get(name) for name in RUN) for record in self._read("WHERE checksum IS NULL")}
 
     def close(self) -> None:
         """Close the file."""

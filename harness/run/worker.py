@@ -89,7 +89,7 @@ class Worker:
             # a time limit counts no compilation
             self.compilation.on_change = lambda on: emit(Compiling(on))
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
-            emit(Warm(warm_up(solver, problem)))
+            emit(Warm(warm_up(solver, problem), self.bench.registry.sources()))
             fitted = measure(spec, solver, problem, emit, compilation=self.compilation)
             child.limit_memory(None)  # what is left is the host's own work
             fitted.claims["sources"] = self.bench.registry.sources()
@@ -130,7 +130,7 @@ def _number(value: Any) -> float:
 
 def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
     """Return what became of a child: its claims where they can be true, else what was seen of it."""
-    claims: dict[str, Any] = dict(seen.fitted.claims) if seen.fitted is not None else dict(now())
+    claims: dict[str, Any] = {**now(), "sources": seen.sources} if seen.fitted is None else dict(seen.fitted.claims)
     trouble = _trouble(seen, spec, wall)
     if trouble is not None:
         claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
@@ -188,7 +188,7 @@ def _cause(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, Stopp
         reason = f"resident memory passed the limit of {(limits.memory_bytes or 0) / 2**20:g} MB; killed"
         return Status.MEMORY, StoppedBy.MEMORY, reason
     if seen.killed_for is StoppedBy.FAULT:
-        reason = f"the solver's process wrote to a descriptor that is not its own: {seen.broken}; killed"
+        reason = f"the solver's process {seen.broken}; killed"
         return Status.ERROR, StoppedBy.FAULT, reason
     refused = "MemoryError" in last or "std::bad_alloc" in last
     if os.WIFSIGNALED(seen.exit_status):

@@ -1,6 +1,9 @@
 """The pipe between processes: what is no message is refused, in whatever pieces it comes."""
 
+import json
 import os
+import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -66,6 +69,29 @@ def test_a_model_of_points_that_are_not_there_is_refused():
     model = Model(0.0, np.array([0, 7]), np.ones(2))
     with pytest.raises(BrokenStream, match="not among the 5"):
         model.coefficients(5)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (Fitted, {"claims": [1, 2]}),
+        (Fitted, {"claims": None}),
+        (Fitted, {"claims": {}, "model": "m"}),
+        (Point, {"figures": [1], "host_seconds": 0.0}),
+        (Point, {"figures": {}, "host_seconds": float("nan")}),
+        (Ended, {"claims": {}, "points": [{"figures": {}}]}),
+        (Model, {"intercept": None}),
+        (Model, {"intercept": 0.0, "support": [1], "dual_coef": "x"}),
+        (Warm, {"seconds": [1]}),
+    ],
+)
+def test_a_part_of_another_kind_than_it_must_be_is_no_message(kind, values):
+    with pytest.raises(BrokenStream, match="which it cannot be"):
+        kind(**values)
+    text = json.dumps({"\0" + kind.__name__: values}).encode()
+    frame = SECRET + struct.pack("<III", len(text), 0, zlib.crc32(text)) + text
+    with pytest.raises(BrokenStream):
+        read_all(frame)
 
 
 def test_nobody_reads():

@@ -70,6 +70,24 @@ def test_sizes_are_bounded():
     assert clean(np.arange(3)) == [0, 1, 2]
 
 
+def test_texts_are_bounded_in_all():
+    wide = {f"figure {i}": "x" * 4000 for i in range(20_000)}
+    assert len(json.dumps(clean(wide))) < 3_000_000
+
+
+def test_a_list_that_was_cut_holds_nothing_but_what_it_is_a_list_of():
+    points = [
+        {"seconds": float(i), "reason": "seconds", "info": dict.fromkeys(map(str, range(5000)), 1)} for i in range(60)
+    ]
+    found, wrong = checked({"trace": clean([*points, "x", 7, None]), "faults": [1, {"a": 2}, "so"]})
+    assert wrong == []
+    assert len(found["trace"]) > 10
+    assert {type(point) for point in found["trace"]} == {dict}
+    assert found["faults"] == ["1", "{'a': 2}", "so"]
+    odd = {"seconds": "late", "relative_gap": [0], "iteration": 2.5, "info": 3, "of its own": 1, "dual": 1.5}
+    assert checked({"trace": [odd]})[0]["trace"] == [{"dual": 1.5}]
+
+
 def test_statuses_say_who_failed_and_what_is_measured_again():
     assert row(status=Status.MISSED).failed
     assert row(status=Status.UNFINISHED).failed
@@ -115,6 +133,8 @@ def test_a_row_that_cannot_be_read_is_named_and_the_others_are_shown(tmp_path):
     connection.commit()
     connection.close()
     frame = read_results(path)
+    with Store(path) as store:
+        assert store.untrusted() == set(), "the row without a checksum cannot be read"
     assert list(frame.fit_seconds) == [0.0, 3.0]
     first, second = frame.attrs["damaged"]
     assert first.startswith("row 2 of ")

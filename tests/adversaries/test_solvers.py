@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 from harness.run.record import COLUMNS
+from harness.run.store import Store
 from tests.adversaries.conftest import CHEATS
 from tests.run.conftest import HARNESS
 
@@ -20,6 +21,8 @@ PREVENTED = {  # solver -> status, and what its reason says
     "complex": ("invalid", "must be real numbers, got complex128"),
     "text": ("invalid", "must be real numbers, got <U1"),
     "wraps-wrong": ("error", "fw"),
+    "info-list": ("error", "info of type list; it must be a mapping"),
+    "intercept-text": ("invalid", "the intercept is 0; it must be a finite number"),
 }
 DETECTED = {
     "forces-target": ("invalid", "changed its problem: targets differ"),
@@ -30,13 +33,18 @@ DETECTED = {
     "infeasible-unseen": ("invalid", "violates the constraints of c-svc-nobias"),
     "junk": ("error", "wrote to a descriptor that is not its own"),
     "forges-row": ("error", "wrote to a descriptor that is not its own"),
+    "forges-result": ("invalid", "it says that it has a result, without a model or a time"),
+    "forges-kinds": ("error", "claims of a Fitted is [1, 2], which it cannot be"),
+    "forks-on": ("crashed", "its result is nobody's"),
+    "execs": ("error", "closed a descriptor that is not its own, or became another program"),
+    "segfaults": ("crashed", "SIGSEGV"),
     "ends-quietly": ("unfinished", "stalled: no pair is left"),
     "disk-full": ("environment", "No space left on device"),
     "init-raises": ("error", "solver 'init-raises' could not be configured: ValueError: epochs and passes exclude"),
     "label-raises": ("error", "solver 'label-raises' could not be configured: ZeroDivisionError"),
     "surrogate": ("error", "no model in /data/m?.bin"),
 }
-HARMLESS = ("honest", "patches-clock", "stray-writes", "strange-info", "skip-raises")
+HARMLESS = ("honest", "patches-clock", "stray-writes", "strange-info", "skip-raises", "closes-slowly", "long-info")
 
 
 @pytest.mark.parametrize("solver", [*PREVENTED, *DETECTED])
@@ -49,7 +57,7 @@ def test_a_deceit_is_a_row_with_its_status_and_reason(cheats, solver):
 def test_every_solver_has_one_row_and_the_command_says_that_some_failed(cheats):
     code, records, _, _ = cheats
     assert code == 1
-    assert set(records) == {*PREVENTED, *DETECTED, *HARMLESS, "patches-certificate"}
+    assert set(records) == {*PREVENTED, *DETECTED, *HARMLESS, "patches-certificate", "claims-gap", "wide-info"}
 
 
 @pytest.mark.parametrize("solver", HARMLESS)
@@ -65,6 +73,23 @@ def test_a_certificate_patched_in_the_solvers_process_is_not_believed(cheats):
     assert record["relative_gap"] == pytest.approx(1.0), "of the zero model"
     assert record["trace"][-1]["relative_gap"] == record["relative_gap"]
     assert record["support_vectors"] == 0
+
+
+def test_what_the_solvers_process_says_of_what_it_cannot_know_is_not_listened_to(cheats):
+    record = cheats[1]["claims-gap"]
+    assert record["relative_gap"] is None
+    assert record["train_accuracy"] == pytest.approx(0.5, abs=0.1), "all scores are 0"
+    assert (record["dataset"], record["key"]) != ("elsewhere", "of another run")
+    assert record["dataset"] == cheats[1]["honest"]["dataset"]
+
+
+def test_much_that_is_said_with_every_yield_costs_no_point_of_the_trace(cheats):
+    with Store(cheats[3]) as store:
+        (trace,) = (record["trace"] for record in store.records() if record["solver"] == "wide-info")
+    assert cheats[1]["wide-info"]["status"] == "ok"
+    assert len(trace) > 10
+    assert all(len(point["info"]) <= 1001 for point in trace[:-1])
+    assert trace[-1]["reason"] == "end"
 
 
 def test_a_clock_that_was_patched_does_not_run(cheats):
@@ -97,13 +122,13 @@ def test_the_store_that_holds_all_of_it_is_read_in_every_format(cheats, form):
 
 def test_a_fault_of_the_machine_is_measured_again_and_one_of_the_solver_is_not(cheats):
     command = [
-        *HARNESS, "compare", "--plugin-path", str(CHEATS), "--plugins", "disk-full,ends-quietly,doubles-box",
+        *HARNESS, "compare", "--plugin-path", str(CHEATS), "--plugins", "disk-full,ends-quietly,doubles-box,segfaults",
         "--formulation", "c-svc-nobias", "--datasets", "checkerboard[n=200,n_test=50]", "--time-limit", "20",
         "--store", str(cheats[3]), "--format", "json",
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     again = {record["solver"]: record["reused"] for record in json.loads(done.stdout)}
-    assert again == {"disk-full": False, "ends-quietly": True, "doubles-box": True}
+    assert again == {"disk-full": False, "ends-quietly": True, "doubles-box": True, "segfaults": True}
 
 
 def test_a_record_names_the_source_of_every_plugin_it_used(cheats):

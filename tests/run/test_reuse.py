@@ -12,7 +12,8 @@ import pytest
 from harness.parameters import values_of
 from harness.registry import load_registry
 from harness.run.plan import plan
-from harness.run.record import Limits
+from harness.run.pool import judge
+from harness.run.record import Limits, Record
 from harness.run.session import compare
 from harness.run.store import Store, read_results
 from harness.run.study import Study, data_key
@@ -159,7 +160,33 @@ def test_a_metric_that_raises_costs_its_own_figure_alone(tmp_path):
     assert record["status"] == "ok"
     assert set(record["metrics"]) == {"share-right"}
     assert record["test_accuracy"] is not None
-    assert record["faults"] == ["metric 'raises' raised ZeroDivisionError: division by zero (parts.py:55)"]
+    assert record["faults"] == ["metric 'raises' raised ZeroDivisionError: division by zero (parts.py:62)"]
+
+
+def test_what_a_metric_does_to_its_arrays_is_seen_by_no_other(tmp_path):
+    parts = ADVERSARIES / "parts.py"
+    (plain,) = measured(tmp_path / "s", parts, metrics=["share-right"])
+    first, second = measured(tmp_path / "s", parts, metrics=["sorts", "share-right"], repeat=2)
+    for record in (first, second):
+        assert record["test_accuracy"] == plain["test_accuracy"]
+        assert record["metrics"] == {"sorts": 0.5, **plain["metrics"]}
+
+
+def test_a_metric_that_gives_no_number_costs_its_own_figure_alone(tmp_path):
+    (record,) = measured(tmp_path / "s", ADVERSARIES / "parts.py", metrics=["says-much", "share-right"])
+    assert set(record["metrics"]) == {"share-right"}
+    (fault,) = record["faults"]
+    assert "metric 'says-much' raised ValueError: could not convert string to float: 'much'" in fault
+
+
+def test_a_certifier_that_dies_is_no_verdict_and_the_run_is_measured_again():
+    record = Record(status="ok", stopped_by="solver", sources={"harness": "1"})
+    killed = {"status": "error", "stopped_by": "killed", "reason": "the host could not certify the model"}
+    judge(record, Record(killed))
+    assert (record.status, record["stopped_by"], record.reusable) == ("error", "killed", False)
+    late = Record(status="timeout", stopped_by="time", reason="still running")
+    judge(late, Record(killed))
+    assert (late.status, late["stopped_by"], late["reason"]) == ("timeout", "time", "still running")
 
 
 def test_a_metric_that_ends_the_certifier_costs_the_metrics_alone(tmp_path):

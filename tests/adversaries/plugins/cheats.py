@@ -1,6 +1,8 @@
 """Solvers that deceive, or slip, one way each: what the host promises against each is in the tests beside this folder."""
 
 import os
+import signal
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness import CSVCNoBias, Iterate, Problem, Solver, get_solver, hookimpl
+from harness.run.messages import Fitted
 
 WARM_UP_POINTS = 40
 
@@ -285,6 +288,125 @@ class WrapsWrong(Honest):
 
     def before(self, problem: Problem) -> None:
         get_solver("fw").solve(problem)
+
+
+class ClaimsGap(Honest):
+    """A model of weights has no gap; the host's own function in this process says that it has one, and of other data."""
+
+    name = "claims-gap"
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        import harness.run.execute as execute
+
+        if problem.n > WARM_UP_POINTS:
+            said = {"relative_gap": 0.0, "train_accuracy": 1.0, "dataset": "elsewhere", "key": "of another run"}
+            execute.now = lambda: said
+        yield Iterate(weights=np.zeros(problem.kernel.n_features), done=True)
+
+
+def emitter():
+    """Return the function that sends messages from this process, found on the stack."""
+    frame = sys._getframe()
+    while "emit" not in frame.f_locals:
+        frame = frame.f_back
+    return frame.f_locals["emit"]
+
+
+class ForgesResult(Honest):
+    """Sends a result of its own, without a model."""
+
+    name = "forges-result"
+
+    def before(self, problem: Problem) -> None:
+        emitter()(Fitted({"status": "ok", "stopped_by": "solver", "fit_seconds": 0.0, "relative_gap": 0.0}))
+        time.sleep(60)
+
+
+class ForgesKinds(Honest):
+    """Sends a message whose parts are none."""
+
+    name = "forges-kinds"
+
+    def before(self, problem: Problem) -> None:
+        forged = Fitted({})
+        vars(forged)["claims"] = [1, 2]
+        emitter()(forged)
+        time.sleep(60)
+
+
+class ForksOn(Honest):
+    """Goes on in a process of its own making."""
+
+    name = "forks-on"
+
+    def before(self, problem: Problem) -> None:
+        if os.fork():
+            os._exit(0)
+
+
+class Execs(Honest):
+    name = "execs"
+
+    def before(self, problem: Problem) -> None:
+        os.execv("/bin/sleep", ["sleep", "60"])
+
+
+class Segfaults(Honest):
+    name = "segfaults"
+
+    def before(self, problem: Problem) -> None:
+        os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class ClosesSlowly(Honest):
+    """Takes its time when its generator is closed: on no clock, and no lie."""
+
+    name = "closes-slowly"
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        try:
+            yield from super().iterates(problem, rng)
+        finally:
+            time.sleep(1.5 if problem.n > WARM_UP_POINTS else 0.0)
+
+
+class WideInfo(Honest):
+    """Says much with every yield, more than a record holds of all its points."""
+
+    name = "wide-info"
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        info = {f"figure {i}": i for i in range(30_000)}
+        if problem.n > WARM_UP_POINTS:
+            for size in range(problem.n):
+                problem.kernel.block(np.arange(size))
+                yield Iterate(dual_coef=np.zeros(problem.n), info=info)
+        yield from super().iterates(problem, rng)
+
+
+class LongInfo(Honest):
+    """Says 80 MB at its end."""
+
+    name = "long-info"
+
+    def end(self, problem: Problem, last: Iterate) -> None:
+        last.info = {f"text {i}": "x" * 4000 for i in range(20_000)}
+
+
+class InfoList(Honest):
+    name = "info-list"
+
+    def end(self, problem: Problem, last: Iterate) -> None:
+        last.info = [1, 2]
+
+
+class InterceptText(Honest):
+    """A model of weights whose intercept is a text that could be a number."""
+
+    name = "intercept-text"
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        yield Iterate(weights=np.zeros(problem.kernel.n_features), intercept="0", done=True)
 
 
 @hookimpl
