@@ -8,6 +8,7 @@ a figure, so ``pandas.read_sql_query("select * from results", connection)`` read
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -54,8 +55,11 @@ class Store:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
-            self._connection.text_factory = lambda data: data.decode(errors="replace")
-            self._prepare()
+            with contextlib.ExitStack() as unless_ready:
+                unless_ready.callback(self._connection.close)
+                self._connection.text_factory = lambda data: data.decode(errors="replace")
+                self._prepare()
+                unless_ready.pop_all()
         except (OSError, sqlite3.DatabaseError) as error:
             raise UsageError(
                 f"the result store {self.path} cannot be opened ({error}); name another with --store."
