@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from harness.run.record import Limits
 
 from harness import DEFAULT_RELATIVE_GAP, RBF, KernelOracle, Linear, Poly
 from harness.measure.drive import drive
 from harness.problems import FORMULATIONS
 from harness.registry import load_registry
+from harness.run.record import Limits
 
 HULLS = ("hard-margin", "l2-svc", "reduced-hull", "polytope-distance", "tube-svr")
 SOLVERS = [cls() for plugin in load_registry().solvers.values() for cls in plugin.values()]
