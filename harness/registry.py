@@ -92,10 +92,16 @@ class Registry:
             function = getattr(module, hook, None)
             return function() if function is not None else ()
 
+        def classes(hook: str) -> list[Any]:
+            given = call(hook)
+            if not isinstance(given, Iterable) or isinstance(given, (str, type)):
+                raise PluginError(f"{hook} returned {given!r}; it must return a list of classes: return [MyOwn].")
+            return list(given)
+
         added: dict[str, Any] = {
-            "solver": list(call("harness_solvers")),
-            "data set": list(call("harness_datasets")),
-            "kernel": list(call("harness_kernels")),
+            "solver": classes("harness_solvers"),
+            "data set": classes("harness_datasets"),
+            "kernel": classes("harness_kernels"),
             "metric": dict(call("harness_metrics") or {}),
             "report format": dict(call("harness_report_formats") or {}),
         }
@@ -311,6 +317,8 @@ def _is_path(text: str) -> bool:
 
 def _last_line(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
+    if "cannot inherit non-frozen dataclass" in text:  # Python names neither the class nor the way out
+        text += ": solvers, data sets and kernels are frozen; put @dataclass(frozen=True) above the class"
     return text if isinstance(error, (PluginError, UsageError)) else f"{type(error).__name__}: {text.splitlines()[-1]}"
 
 

@@ -116,7 +116,7 @@ def docstring(subject: Any) -> str:
     """Return the docstring, empty without one; the signature that a dataclass makes up is none."""
     text = inspect.cleandoc(getattr(subject, "__doc__", None) or "")
     generated = isinstance(subject, type) and text.startswith(f"{subject.__name__}(")
-    return "" if generated else text
+    return "" if generated else _MARKUP.sub(r"\1", text)
 
 
 def find(registry: Registry, name: str) -> list[Entry]:

@@ -108,8 +108,9 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     output.warn_of_suffix(target, given["format_"], registry.report_formats)
     try:
         study = study_of(given, registry)
-    except UsageError:
-        loading.warn_of_broken(registry)  # perhaps why a name is not known
+    except UsageError as error:  # perhaps a name is not known because its plugin is broken: said once
+        told = " ".join(str(error).split())
+        loading.warn_of_broken(registry, but=[name for name in registry.broken if f"plugin '{name}'" in told])
         raise
     loading.warn_of_broken(registry, but=[item.plugin for item in study.solvers if isinstance(item, Broken)])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from time import perf_counter, process_time  # by name: what is patched later is not this clock
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     Observer = Callable[[TracePoint], None]
 
 _NEVER = float("inf")
+_SHOWN = 40  # characters of a wrong value that a message repeats
+
+
+def _shown(value: Any) -> str:
+    """Return a wrong value on one line, so short that the sentence after it is read too."""
+    text = " ".join(str(clean(repr(value))).split())
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ..."
 
 
 @dataclass
@@ -111,6 +118,10 @@ class _Drive:
         cpu_began = self.cpu_clock()
         began = clock()
         iterates = solver.iterates(self.problem, rng)
+        if not isinstance(iterates, Iterable):
+            raise PluginError(
+                f"solver '{solver.name}' returned {type(iterates).__name__} from iterates; it must yield its models."
+            )
         advance = iter(iterates).__next__
         try:
             while True:
@@ -186,6 +197,7 @@ class _Drive:
 
     def _take(self, iterate: Iterate, seconds: float, yields: int, series: str) -> None:
         assert self.plan is not None
+        self._check(iterate)
         point = trace_point(
             self.problem,
             iterate,
@@ -202,15 +214,26 @@ class _Drive:
         if self.observer is not None:
             self.observer(point)
 
+    def _check(self, iterate: Iterate) -> None:
+        """Raise a ``PluginError`` for a ``done`` that is no truth value, as text is, or an ``info`` that is no mapping."""
+        if not isinstance(iterate.done, (bool, np.bool_, int, np.integer)):
+            raise PluginError(
+                f"solver '{self.solver.name}' yielded done={_shown(iterate.done)}; it must be True or False."
+            )
+        if not isinstance(iterate.info, Mapping):
+            raise PluginError(
+                f"solver '{self.solver.name}' yielded info={_shown(iterate.info)}; it must be a dict: names and values."
+            )
+
     def _whole(self, iterate: Iterate, name: str, otherwise: Any) -> Any:
         """Return a count that the solver tells; a ``PluginError`` if it is none."""
         value = getattr(iterate, name)
         if value is None:
             return otherwise
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or not 0 <= value < 2**63:
-            shown = clean(repr(value))[:80]
             raise PluginError(
-                f"solver '{self.solver.name}' yielded {name}={shown}; it must be a whole number from 0 to 2^63 - 1."
+                f"solver '{self.solver.name}' yielded {name}={_shown(value)}; "
+                "it must be a whole number from 0 to 2^63 - 1."
             )
         return int(value)
 
@@ -240,6 +263,7 @@ class _Drive:
         return Status.BUDGET, stopped, f"stopped at the budget of {allowed:,} kernel evaluations{over}"
 
     def _outcome(self, last: Iterate, stopped: StoppedBy, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
+        self._check(last)
         status, stopped, reason = self._judged(last, stopped, seconds)
         coef = None if last.dual_coef is None else np.array(last.dual_coef)
         weights = None if last.weights is None else np.array(last.weights)

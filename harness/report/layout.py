@@ -86,9 +86,10 @@ def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], wid
     if len(flexible) == 2 and sum(widths[i] for i in flexible) > left >= 2 * NARROWEST:
         first, second = flexible
         lines_with = functools.partial(_line_count, columns, rows, flexible)
+        unbroken = min(_longest_word(columns[first], rows, first), WORDS_ROOM)
         widths[first] = min(
             range(NARROWEST, max(NARROWEST, min(widths[first], left - NARROWEST)) + 1),
-            key=lambda size: (lines_with([size, left - size]), -size),
+            key=lambda size: (size < unbroken, lines_with([size, left - size]), -size),
         )
         widths[second] = left - widths[first]
         return widths
@@ -96,6 +97,11 @@ def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], wid
         widths[i] = max(NARROWEST, min(widths[i], left // (len(flexible) - position)))
         left -= widths[i]
     return widths
+
+
+def _longest_word(column: Column, rows: Sequence[Sequence[Cell]], i: int) -> int:
+    """Return the width below which a column of words breaks one of them."""
+    return max((text_width(word) for row in rows for word in row[i].text.split()), default=0) if column.wrap else 0
 
 
 def _line_count(

@@ -77,3 +77,9 @@ def test_help_names_every_section(invoke):
     for section in ("What to compare", "The problem", "Limits of a run", "How to measure", "The result"):
         assert f"{section}:" in text
     assert "\n  harness compare --plugins lasvm,fw\n" in text
+
+
+def test_describe_shows_names_without_markup(invoke):
+    text = invoke("describe", "lasvm").stdout
+    assert "LASVMStream" in text
+    assert ":class:" not in text

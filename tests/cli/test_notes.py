@@ -37,7 +37,7 @@ def test_broken_plugins_are_warned_of_unless_they_are_rows(invoke, slow, tmp_pat
     assert told.startswith(warning)
     assert len(told.splitlines()) == 1
     unknown = invoke("compare", *paths, "--plugins", "nobody", *DATA)
-    assert (unknown.exit_code, unknown.stderr.startswith(warning)) == (2, True)
+    assert (unknown.exit_code, unknown.stderr.count(warning.removeprefix("harness: "))) == (2, 1), "said once"
     assert "could not be loaded" not in invoke("compare", *paths, "--plugins", "broken", *DATA, "-q").stderr
 
 

@@ -189,7 +189,7 @@ def test_runs_without_a_commit_of_the_repository_are_told_and_can_be_given_one(t
     assert "note: 2 runs name no commit of the repository and were left out; --commit REV" in out
     assert "note: 1 runs were measured in a changed tree" in out
     code, out, _ = command(capsys, "export", "--config", tmp_path / "code", "--store", path, "--commit", "HEAD")
-    assert (code, "3 solvers on 1 data sets at 2 commits" in out) == (0, True)
+    assert (code, "3 solvers on 1 problems at 2 commits" in out) == (0, True)
     assert {file.commit: len(file.records) for file in read_all(tmp_path / "code" / ".asv" / "records")} == {
         commits[0]: 1,
         commits[1]: 2,

@@ -87,7 +87,11 @@ BROKEN = {
         "must return subclasses of harness.Solver (classes, not",
     ),
     "not-a-solver": (GOOD.replace("[First, Second]", "[int]"), "must return subclasses of harness.Solver"),
-    "returns-nothing": (GOOD.replace("return [First, Second]", "pass"), "'NoneType' object is not iterable"),
+    "returns-nothing": (
+        GOOD.replace("return [First, Second]", "pass"),
+        "harness_solvers returned None; it must return a list",
+    ),
+    "returns-a-class": (GOOD.replace("[First, Second]", "First"), "First'>; it must return a list of classes"),
     "no-name": (GOOD.replace('name = "{plugin}"', ""), "First needs the class attributes 'name' (text) and 'solves'"),
     "no-solves": (GOOD.replace("solves = (CSVC,)", ""), "First needs the class attributes 'name' (text) and 'solves'"),
     "solves-no-tuple": (GOOD.replace("(CSVC,)", "CSVC"), "it must be a tuple of formulations, the preferred one first"),
@@ -100,7 +104,10 @@ BROKEN = {
         GOOD.replace("@dataclass(frozen=True)\n    class First", "class First"),
         "First declares 'epochs' but is no dataclass; put @dataclass(frozen=True) above it",
     ),
-    "not-frozen": (GOOD.replace("(frozen=True)\n    class First", "\n    class First"), "cannot inherit non-frozen"),
+    "not-frozen": (
+        GOOD.replace("(frozen=True)\n    class First", "\n    class First"),
+        "put @dataclass(frozen=True) above the class",
+    ),
     "abstract": (GOOD.replace("def iterates", "def iterate"), "First has no method 'iterates'; it must have one"),
     "twice-in-one": (
         GOOD.replace("[First, Second]", "[First, First]"),

@@ -19,3 +19,9 @@ def test_a_listing_wraps_its_descriptions():
     text = layout.table([Column("name"), Column("description", wrap="words")], [["a", "word " * 40], ["b", ""]], 60)
     assert max(map(len, text.splitlines())) <= 60
     assert text.splitlines()[-1] == "b"
+
+
+def test_a_listing_breaks_no_word_of_a_narrow_column():
+    columns = [Column("type", wrap="words"), Column("meaning", wrap="words")]
+    text = layout.table(columns, [["'active' or 'autoactive'", "word " * 40]], 60)
+    assert "'autoactive'" in text

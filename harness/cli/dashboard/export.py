@@ -62,7 +62,7 @@ def _told(summary: Summary) -> list[str]:
     """Return what was exported, and what was not and why."""
     place = f"{summary.commits} commit{'' if summary.commits == 1 else 's'} to {summary.folder}"
     lines = [
-        f"exported {summary.runs} runs of {len(summary.solvers)} solvers on {len(summary.datasets)} data sets at {place}"
+        f"exported {summary.runs} runs of {len(summary.solvers)} solvers on {len(summary.datasets)} problems at {place}"
     ]
     if summary.changed:
         lines.append(

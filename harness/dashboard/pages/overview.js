@@ -70,7 +70,7 @@ export function draw({ rows, solvers, figures, look, values, places }) {
 
 function below(target, failures, shown) {
   if (!failures.length) {
-    target.replaceChildren(make("p", {}, `None of ${shown.length} cells failed.`));
+    target.replaceChildren(make("p", {}, `All ${shown.length} cells did what was asked.`));
     return;
   }
   const columns = [
@@ -79,5 +79,5 @@ function below(target, failures, shown) {
     { title: "Status", value: (row) => row.status, cell: stated },
     { title: "Reason", value: (row) => row.reason || "", cell: (row) => row.reason || "no reason is known" },
   ];
-  target.replaceChildren(make("h2", {}, `${failures.length} of ${shown.length} cells failed`), table(columns, failures, { label: "Failures and their reasons", class: "failures" }));
+  target.replaceChildren(make("h2", {}, `${failures.length} of ${shown.length} cells did not do what was asked`), table(columns, failures, { label: "Failures and their reasons", class: "failures" }));
 }
