@@ -50,7 +50,7 @@ def ended(solver, formulation, seed):
     refused = solver.refusal(problem)
     if refused is not None:
         pytest.skip(refused)
-    outcome = drive(solver, problem, np.random.default_rng(0), Limits(seconds=20.0))
+    outcome = drive(solver, problem, np.random.default_rng(0), Limits(seconds=100.0))
     gap = problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept)).relative_gap
     assert outcome.claimed_done or outcome.status == "budget" or outcome.info["stopped"]
     return outcome, gap
