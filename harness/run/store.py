@@ -8,7 +8,6 @@ a figure, so ``pandas.read_sql_query("select * from results", connection)`` read
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sqlite3
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION = 2  # 2: with checksums
 _BUSY_SECONDS = 60.0
+_DAMAGE = (sqlite3.Error, UnicodeDecodeError)  # the latter of names and messages in a damaged file
 RUN = ("solver", "dataset", "formulation", "seed", "repetition")
 """What a run is called by."""
 
@@ -55,12 +55,13 @@ class Store:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
-            with contextlib.ExitStack() as unless_ready:
-                unless_ready.callback(self._connection.close)
-                self._connection.text_factory = lambda data: data.decode(errors="replace")
+            self._connection.text_factory = lambda data: data.decode(errors="replace")
+            try:
                 self._prepare()
-                unless_ready.pop_all()
-        except (OSError, sqlite3.DatabaseError) as error:
+            except BaseException:
+                self._connection.close()  # its lock would hold up whoever opens the file next
+                raise
+        except (OSError, *_DAMAGE) as error:
             raise UsageError(
                 f"the result store {self.path} cannot be opened ({error}); name another with --store."
             ) from None
@@ -97,12 +98,21 @@ class Store:
         run(f"CREATE VIEW results AS SELECT id, {columns} FROM records ORDER BY id")
 
     def append(self, record: Record) -> None:
-        """Commit one record; it is on disk when this returns."""
+        """Commit one record; it is on disk when this returns.
+
+        Raises
+        ------
+        UsageError : it could not be written: no space is left, or the file is damaged.
+        """
         content = (str(record["key"]), str(record["status"]), str(record["measured_at"]), record.text())
-        self._connection.execute(
-            "INSERT INTO records (key, status, measured_at, record, checksum) VALUES (?, ?, ?, ?, ?)",
-            (*content, _checksum(*content)),
-        )
+        insert = "INSERT INTO records (key, status, measured_at, record, checksum) VALUES (?, ?, ?, ?, ?)"
+        try:
+            self._connection.execute(insert, (*content, _checksum(*content)))
+        except _DAMAGE as error:
+            raise UsageError(
+                f"a record cannot be written to the result store {self.path} ({error}); free some space, or name another "
+                "with --store."
+            ) from None
 
     def of(self, key: str) -> Iterator[Record]:
         """Yield the records of a run that can be read, newest first."""
@@ -116,7 +126,7 @@ class Store:
         columns = "id, key, status, measured_at, record, checksum"
         try:
             rows = self._connection.execute(f"SELECT {columns} FROM records {condition}", values).fetchall()
-        except sqlite3.DatabaseError:  # a damaged page: what lies on the others is still there
+        except _DAMAGE:  # a damaged page: what lies on the others is still there
             rows = list(self._one_by_one(columns, condition, values))
         for number, *content, checksum in rows:
             record = self._checked(number, content, checksum)
@@ -127,18 +137,19 @@ class Store:
         run = self._connection.execute
         try:
             numbers = [number for (number,) in run(f"SELECT id FROM records {condition}", values)]
-        except sqlite3.DatabaseError:
-            numbers = list(range(1, 1 + self._last()))
+        except _DAMAGE:
+            # a damaged page may hold any number; no row has less than 256 bytes, and some may be in the log
+            numbers = list(range(1, 1 + min(self._last(), self.path.stat().st_size // 256 + 10_000)))
         for number in numbers:
             try:
                 yield from run(f"SELECT {columns} FROM records WHERE id = ?", (number,)).fetchall()
-            except sqlite3.DatabaseError as error:
+            except _DAMAGE as error:
                 self.damaged[number] = f"row {number} of {self.path} cannot be read ({error}); it is left out."
 
     def _last(self) -> int:
         try:
             return int(self._connection.execute("SELECT max(id) FROM records").fetchone()[0] or 0)
-        except sqlite3.DatabaseError as error:
+        except _DAMAGE as error:
             self.damaged[0] = f"the rows of {self.path} cannot be listed ({error}); they are left out."
             return 0
 

@@ -75,6 +75,8 @@ class Worker:
             registry = load_registry(spec.plugin_paths)
             share_registry(registry)
             self.bench = Workbench(registry)
+            for plugin in registry.plugins.values():
+                hash(plugin.fingerprint)  # of the source as it was loaded, and once for all children
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
         self.bench.registry.used.clear()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.errors import UsageError
 from harness.run.record import COLUMNS, Record, Status, StoppedBy, checked, clean
 from harness.run.store import Store, read_results
 
@@ -140,6 +141,32 @@ def test_a_row_that_cannot_be_read_is_named_and_the_others_are_shown(tmp_path):
     assert first.startswith("row 2 of ")
     assert "checksum" in first
     assert second.startswith("row 3 of ")
+
+
+def test_whatever_becomes_of_the_file_rows_are_read_or_a_sentence_says_why_not(tmp_path):
+    path = filled(tmp_path / "s.sqlite", 12)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    connection.close()
+    whole, rng, outcomes = path.read_bytes(), np.random.default_rng(1), []
+    for turn in range(60):
+        damaged = np.frombuffer(whole, np.uint8).copy()
+        places = rng.integers(0, len(whole), 20 if turn % 2 else 1)
+        damaged[places] ^= rng.integers(1, 256, len(places)).astype(np.uint8)
+        if turn % 3 == 0:
+            damaged[places[0] : places[0] + 300] = 0
+        broken = tmp_path / f"{turn}.sqlite"
+        broken.write_bytes(damaged[: places[0]].tobytes() if turn % 5 == 0 else damaged.tobytes())
+        try:
+            with Store(broken) as store:
+                outcomes.append(len(list(store.records())))
+                list(store.of("3"))
+                store.untrusted()
+                store.append(row(key="new"))
+        except UsageError as error:
+            outcomes.append(str(error))
+    assert any(isinstance(each, int) and each >= 8 for each in outcomes)
+    assert all(str(tmp_path) in each for each in outcomes if isinstance(each, str))
 
 
 def test_no_flipped_bit_of_a_row_is_read_as_another_value(tmp_path):
