@@ -38,6 +38,7 @@ from harness.run.messages import (
 )
 from harness.run.record import Limits, StoppedBy
 
+_LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_SECONDS = 0.05
@@ -137,7 +138,7 @@ def fork(body: Callable[[Callable[[Message], None]], None], *, hidden: tuple[int
 
 def _prctl(option: int, value: int) -> None:
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None, use_errno=True).prctl(option, value)
+        _LIBC.prctl(option, value)
 
 
 def adopt_orphans() -> None:

@@ -14,7 +14,6 @@ import sys
 import tempfile
 import threading
 from collections import OrderedDict
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -136,7 +135,7 @@ class Pool:
             reason = f"the solver's process gave figures that cannot be: {'; '.join(wrong)}"
             record.update(status=Status.INVALID, reason=reason)
         if ended.model is not None or ended.points:
-            judge(record, self._certified(Certify(spec.as_dict(), ended.model, ended.points)))
+            judge(record, self._certified(spec, ended))
         return record
 
     def _ended(self, spec: RunSpec) -> Ended:
@@ -155,14 +154,13 @@ class Pool:
                     raise
         raise AssertionError
 
-    def _certified(self, request: Certify) -> Record:
+    def _certified(self, spec: RunSpec, ended: Ended) -> Record:
         """Return the certifier's figures. Where it dies of them, those without a plugin's metrics, and why."""
-        spec, faults = RunSpec.from_dict(request.spec), list[str]()
-        for metrics in (spec.metrics, ()):
+        faults: list[str] = []
+        for asked in (spec.as_dict(), {**spec.as_dict(), "metrics": ()}):
             certifier = self._started_certifier(spec)
             try:
-                asked = replace(request, spec=replace(spec, metrics=metrics).as_dict())
-                answer = certifier.ask(asked, self.stop, _CERTIFY_SECONDS)
+                answer = certifier.ask(Certify(asked, ended.model, ended.points), self.stop, _CERTIFY_SECONDS)
                 if isinstance(answer, Certified):
                     found, _ = checked(answer.figures)
                     return Record({**found, "faults": [*faults, *(found.get("faults") or [])]})

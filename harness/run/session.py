@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import os
 import queue
@@ -186,7 +187,7 @@ class _Session:
         while True:
             while not begun.empty():
                 spec = self.specs[begun.get()]
-                self._tell_plugins("harness_run_started", spec=spec.as_dict())
+                self._tell_plugins("harness_run_started", spec=copy.deepcopy(spec.as_dict()))
                 if self.on_started:
                     self.on_started(spec)
             try:

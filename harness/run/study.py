@@ -95,8 +95,8 @@ class RunSpec:
         return json.dumps({**own, "plugin_paths": self.plugin_paths}, sort_keys=True, default=str)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the spec as JSON-ready data."""
-        return asdict(self)
+        """Return the spec as JSON-ready data, its own: to be read, not changed."""
+        return {**vars(self), "limits": asdict(self.limits)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> RunSpec:
