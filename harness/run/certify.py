@@ -21,7 +21,7 @@ from harness.problems.problem import Problem
 from harness.registry import Registry, load_registry, share_registry
 from harness.run.execute import Workbench, is_environment, sentence
 from harness.run.messages import Certified, Certify, Model, Point, Reader, send
-from harness.run.record import Status
+from harness.run.record import Status, clean, clipped
 from harness.run.study import RunSpec
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Judge:
                 if gap is None
                 else f"the certified relative gap is {gap:.2g}, above {target:g}"
             )
-            found |= {"status": Status.MISSED, "reason": f"the target was missed: {certificate.undecidable or told}"}
+            found |= {"status": Status.MISSED, "reason": certificate.undecidable or told}
         if dataset.task == "classification":
             plain_scores = scores - problem.kernel.ridge * coef  # the model's f has no ridge
             found["train_accuracy"] = accuracy(dataset.y_train, plain_scores + intercept)
@@ -96,11 +96,14 @@ class Judge:
 
     def _scores(self, scores: Any) -> dict[str, Any]:
         """Return test accuracy and metrics; a metric that fails costs its own figure alone."""
-        dataset, found = self.dataset, dict[str, float]()
+        dataset, found = self.dataset, dict[str, Any]()
         for name in self.spec.metrics:
             try:
                 # copies: what a metric does to them is seen by no other
-                found[name] = float(self.registry.metric(name)(dataset.y_test.copy(), scores.copy()))
+                figure = clean(self.registry.metric(name)(dataset.y_test.copy(), scores.copy()))
+                if isinstance(figure, (str, dict, bool)):
+                    raise TypeError(f"it returned {clipped(repr(figure), 60)}; a metric returns a number")
+                found[name] = figure
             except Exception as error:
                 self.faults.append(f"metric '{name}' raised {sentence(error)}")
         known = {"metrics": found}
@@ -123,7 +126,7 @@ class Judge:
             raise InvalidModel(f"its weights are not {dataset.x_train.shape[1]} finite numbers.")
         found: dict[str, Any] = {}
         if self.spec.limits.target_gap is not None:
-            reason = "the target was missed: no gap can be certified of a model without dual coefficients"
+            reason = "no gap can be certified of a model without dual coefficients"
             found |= {"status": Status.MISSED, "reason": reason}
         if dataset.task == "classification":
             found["train_accuracy"] = accuracy(dataset.y_train, np.asarray(dataset.x_train @ weights) + model.intercept)
