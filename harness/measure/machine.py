@@ -96,3 +96,12 @@ def status_bytes(field: str, pid: int | str = "self") -> int | None:
     except (OSError, ValueError):
         return None
     return None
+
+
+def thread_cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds of a process's main thread as the system accounts for them, to 0.01 s; 0 if unreadable."""
+    try:
+        figures = Path(f"/proc/{pid}/task/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(figures[11]) + int(figures[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError):
+        return 0.0

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.errors import PluginError
 from harness.kernels.oracle import uncounted
 from harness.problems.problem import FEASIBLE, Certificate, Problem
 from harness.run.record import ENTRIES, clean
@@ -141,13 +140,7 @@ def claims(info: Any, *room: int) -> dict[str, Any]:
     """Return a solver's own figures as JSON data, of at most so many entries and characters, see ``clean``.
 
     Infinity and NaN are told in words, they may be what it has to say.
-
-    Raises
-    ------
-    PluginError : they are no mapping.
     """
-    if not isinstance(info, Mapping):
-        raise PluginError(f"it yielded info of type {type(info).__name__}; it must be a mapping from names to figures.")
     told = {
         name: repr(float(value)) if isinstance(value, (float, np.floating)) and not math.isfinite(value) else value
         for name, value in itertools.islice(info.items(), ENTRIES + 1)

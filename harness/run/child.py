@@ -22,7 +22,7 @@ from os import getpid  # by name, like the clock
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import Any
 
-from harness.measure.machine import status_bytes
+from harness.measure.machine import status_bytes, thread_cpu_seconds
 from harness.run.messages import (
     SECRET_BYTES,
     BrokenStream,
@@ -56,7 +56,8 @@ class Watch:
     """What the parent saw of a child."""
 
     fitted: Fitted | None = None
-    fit_seconds: float = 0.0  # from the message before the fit to the the one after it, compilation taken off
+    fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
+    fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
     cpu_seconds: float = 0.0  # of the whole child, as the system accounts for it
     points: list[Point] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
@@ -172,7 +173,7 @@ def watch(child: Child, limits: Limits, *, control: int, largest: int) -> Watch:
         while not reader.closed and not seen.killed_for and seen.fitted is None:
             for ready, _ in selector.select(_POLL_SECONDS):
                 if ready.fd == child.messages:
-                    _take(seen, reader)
+                    _take(seen, reader, pid)
                 elif ready.fd == output:
                     if not _drain(seen, output):
                         selector.unregister(output)
@@ -194,16 +195,16 @@ def watch(child: Child, limits: Limits, *, control: int, largest: int) -> Watch:
         continue
     os.set_blocking(child.messages, False)
     if not reader.closed and seen.fitted is None:
-        _take(seen, reader)
+        _take(seen, reader, pid)
     os.close(child.messages)
     os.close(output)
     return seen
 
 
-def _take(seen: Watch, reader: Reader) -> None:
+def _take(seen: Watch, reader: Reader, pid: int) -> None:
     try:
         for message in reader.read():
-            _note(seen, message)
+            _note(seen, message, pid)
     except BrokenStream as error:
         seen.killed_for, seen.broken = StoppedBy.FAULT, f"wrote to a descriptor that is not its own: {error}"
 
@@ -216,7 +217,7 @@ def _exit_if_alone(control: int, pid: int) -> None:
         os._exit(1)
 
 
-def _note(seen: Watch, message: Message) -> None:
+def _note(seen: Watch, message: Message, pid: int) -> None:
     if isinstance(message, Compiling):
         seen.compiling += 1 if message.on else -1
         if message.on and seen.compiling == 1:
@@ -227,11 +228,13 @@ def _note(seen: Watch, message: Message) -> None:
         seen.warm_up_seconds, seen.sources = message.seconds, message.sources
     elif isinstance(message, Fitting):
         seen.phase, seen.phase_began, seen.compile_spent = "fit", monotonic(), 0.0
+        seen.fit_cpu_seconds = -thread_cpu_seconds(pid)
     elif isinstance(message, Point):
         seen.points.append(message)
         seen.host_seconds = min(max(0.0, message.host_seconds), monotonic() - seen.phase_began)
     elif isinstance(message, Stopped):
         seen.fit_seconds = monotonic() - seen.phase_began - seen.compile_spent
+        seen.fit_cpu_seconds += thread_cpu_seconds(pid) - seen.compile_spent
     elif isinstance(message, Fitted):
         seen.fit_seconds = seen.fit_seconds or monotonic() - seen.phase_began - seen.compile_spent
         seen.fitted = message

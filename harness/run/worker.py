@@ -24,8 +24,9 @@ from harness.run.messages import Compiling, Ended, Message, Reader, Run, Warm, s
 from harness.run.record import Status, StoppedBy
 from harness.run.study import RunSpec
 
-_CLOCK_SLACK = 0.25  # seconds that messages and a busy machine may take
-_SLOWEST_CLOCK = 0.5  # of the time the host saw pass
+_CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
+_LATE = 5.0  # seconds that a message may wait on a busy machine
+_SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
 _MODEL_BYTES = 1 << 20  # of a message, beside 16 a point
 
 
@@ -164,9 +165,10 @@ def _impossible(seen: child.Watch) -> str:
     assert seen.fitted is not None
     claims = seen.fitted.claims
     seconds, cpu = _number(claims.get("fit_seconds")), _number(claims.get("cpu_seconds"))
-    least = _SLOWEST_CLOCK * (seen.fit_seconds - seen.host_seconds) - _CLOCK_SLACK
-    if claims.get("fit_seconds") is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _CLOCK_SLACK:
-        return f"its clock says {seconds:g} s inside the solver; the host saw {seen.fit_seconds:.3g} s pass"
+    least = _SLOWEST_CLOCK * (seen.fit_cpu_seconds - seen.host_seconds) - _CLOCK_SLACK
+    if claims.get("fit_seconds") is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _LATE:
+        seen_then = f"the host saw {seen.fit_seconds:.3g} s pass, {seen.fit_cpu_seconds:.3g} s of them CPU time"
+        return f"its clock says {seconds:g} s inside the solver; {seen_then}"
     if not 0.0 <= cpu <= seen.cpu_seconds + _CLOCK_SLACK:
         return f"its CPU clock says {cpu:g} s; the system accounted {seen.cpu_seconds:.3g} s to the process"
     counts = [point.figures.get("kernel_evaluations") for point in seen.points]

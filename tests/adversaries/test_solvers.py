@@ -21,7 +21,7 @@ PREVENTED = {  # solver -> status, and what its reason says
     "complex": ("invalid", "must be real numbers, got complex128"),
     "text": ("invalid", "must be real numbers, got <U1"),
     "wraps-wrong": ("error", "fw"),
-    "info-list": ("error", "info of type list; it must be a mapping"),
+    "info-list": ("error", "yielded info=[1, 2]; it must be a dict"),
     "intercept-text": ("invalid", "the intercept is 0; it must be a finite number"),
 }
 DETECTED = {
@@ -29,6 +29,7 @@ DETECTED = {
     "replaces-dict": ("invalid", "changed its problem: upper differ"),
     "forces-points": ("invalid", "changed its problem: points differ"),
     "patches-drive": ("invalid", "its clock says -"),
+    "slows-clock": ("invalid", "its clock says 0.0"),
     "patches-counter": ("invalid", "kernel_evaluations is -1000000000000000000"),
     "infeasible-unseen": ("invalid", "violates the constraints of c-svc-nobias"),
     "junk": ("error", "wrote to a descriptor that is not its own"),

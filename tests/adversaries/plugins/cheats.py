@@ -121,6 +121,20 @@ class PatchesDrive(Honest):
         compilation.perf_counter = lambda: -6811.0
 
 
+class SlowsClock(Honest):
+    """Lets the host's clock run at a hundredth of its speed while it works."""
+
+    name = "slows-clock"
+
+    def before(self, problem: Problem) -> None:
+        import harness.measure.compilation as compilation
+
+        true, began = time.perf_counter, time.perf_counter()
+        compilation.perf_counter = lambda: began + 0.01 * (true() - began)
+        while time.process_time() < 2.5 or true() - began < 2.0:
+            np.linalg.norm(np.ones(1000))
+
+
 class PatchesCounter(Honest):
     name = "patches-counter"
 
