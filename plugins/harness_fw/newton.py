@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, final
 import numpy as np
 
 from harness import L2SVC, Iterate, parameter
+from harness_fw.conjugate import conjugate_gradients
 from harness_fw.hull_solver import HullSolver
 
 if TYPE_CHECKING:
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
 _DIRECT = 1500  # features up to which the system is built and factored
 _BLOCK_VALUES = 1 << 18  # features in the rows of a product, 2 MB
 _FORCING = 0.1  # of the gradient, at most, that conjugate gradients leave
-_MOST_STEPS = 1000  # of conjugate gradients in a round
 _PATIENCE = 5  # rounds in a row that make neither epsilon nor the objective smaller: rounding is at work
 _ROUNDING = 1e-14  # of the objective
 _PART = 16  # of so many points one is in the part for the first rounds ...
@@ -347,18 +347,7 @@ class Rounds:
         squared = float(residual @ residual)
         self.gradient_first = max(self.gradient_first, squared)
         goal = squared * min(_FORCING, (squared / self.gradient_first) ** 0.25) ** 2
-        direction = residual.copy()
-        for _ in range(_MOST_STEPS):
-            if squared <= goal:
-                break
-            image = times(direction)
-            length = squared / float(direction @ image)
-            solution += length * direction
-            residual -= length * image
-            before, squared = squared, float(residual @ residual)
-            direction *= squared / before
-            direction += residual
-            self.gradients += 1
+        self.gradients += conjugate_gradients(times, solution, residual, goal)
         return solution
 
     @property

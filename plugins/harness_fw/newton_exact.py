@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness_fw.conjugate import conjugate_gradients
 from harness_fw.newton import Rounds
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
     Index = np.ndarray[Any, np.dtype[np.intp]]
 
-_MOST_STEPS = 1000  # of conjugate gradients for a right side
 _SHARE = 1e-4  # of the slacks times epsilon: the residual that they leave
 
 
@@ -74,22 +74,11 @@ class ExactRounds(Rounds):
         return np.column_stack([self._conjugated(part, np.ascontiguousarray(each)) for each in right.T])
 
     def _conjugated(self, part: KernelOracle, right: Vector) -> Vector:
-        solution, residual, direction = np.zeros_like(right), right.copy(), right.copy()
-        squared = float(right @ right)
+        solution = np.zeros_like(right)
         # what is left of the residual is an error of the slacks, of which the weights are made
         slack = self.slack[self.support]
         enough = float(slack @ slack) * (_SHARE * min(1.0, self.epsilon)) ** 2
-        for _ in range(_MOST_STEPS):
-            if squared <= enough:
-                break
-            image = part.expand(direction)
-            length = squared / float(direction @ image)
-            solution += length * direction
-            residual -= length * image
-            before, squared = squared, float(residual @ residual)
-            direction *= squared / before
-            direction += residual
-            self.gradients += 1
+        self.gradients += conjugate_gradients(part.expand, solution, right.copy(), enough)
         return solution
 
 
