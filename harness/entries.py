@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import hashlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -64,29 +65,50 @@ class Chosen:
 def source_sha256(module: ModuleType) -> str:
     """Return the SHA-256 of a module's source: all .py files of its folder if it is a package, else it and its helpers."""
     path = Path(module.__file__ or "").resolve()
-    files = sorted(path.parent.rglob("*.py")) if path.name == "__init__.py" else sorted(_with_helpers(path))
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(str(file.relative_to(path.parent)).encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
+    return digest(path.parent, path.parent.rglob("*.py") if path.name == "__init__.py" else closure([path], beside))
 
 
-def _with_helpers(path: Path) -> set[Path]:
-    """Return a plugin's file and the files beside it that it imports, at its top or later, by whatever way."""
+def digest(root: Path, files: Iterable[Path]) -> str:
+    """Return the SHA-256 of files below ``root``, names and contents."""
+    found = hashlib.sha256()
+    for file in sorted(files):
+        found.update(str(file.relative_to(root)).encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()
+
+
+def closure(files: Iterable[Path], located: Callable[[Path, str], Iterable[Path]], *, later: bool = True) -> set[Path]:
+    """Return files and all that they import as far as ``located(file, module)`` knows where it is.
+
+    later : count what is imported inside of functions too
+    """
     found: set[Path] = set()
-    todo = [path]
+    todo = list(files)
     while todo:
         file = todo.pop()
-        if file in found:
-            continue
-        found.add(file)
-        try:
-            tree = ast.parse(file.read_bytes())
-        except (SyntaxError, ValueError, OSError):
-            continue
-        names = [name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names]
-        names += [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-        for first in {name.partition(".")[0] for name in names} - {""}:
-            beside = path.parent / f"{first}.py"
-            todo += [beside] if beside.is_file() else sorted((path.parent / first).rglob("*.py"))
+        if file not in found:
+            found.add(file)
+            todo += [each for module in imported(file, later=later) for each in located(file, module)]
     return found
+
+
+def imported(file: Path, *, later: bool = True) -> set[str]:
+    """Return the modules that a file imports by name, at its top or (``later``) anywhere; none if it is no Python."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError, OSError):
+        return set()
+    nodes: Iterable[ast.AST] = ast.walk(tree) if later else tree.body
+    names: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            names |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    return names
+
+
+def beside(file: Path, module: str) -> list[Path]:
+    """Return the files of a module that stands beside a plugin's one file."""
+    first = module.partition(".")[0]
+    own = file.parent / f"{first}.py"
+    return [own] if own.is_file() else sorted((file.parent / first).rglob("*.py"))

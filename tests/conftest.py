@@ -1,8 +1,6 @@
 """Settings every test shares: threads, caches and data, all before numpy and numba are imported."""
 
-import hashlib
 import os
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -11,23 +9,10 @@ import platformdirs
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def _sources_sha256() -> str:
-    digest = hashlib.sha256()
-    for folder in ("harness", "plugins"):
-        for file in sorted((ROOT / folder).rglob("*.py")):
-            digest.update(str(file.relative_to(ROOT)).encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()
-
-
-# numba's disk cache knows neither a change in another file nor NUMBA_BOUNDSCHECK: one folder for each state of the code
+# machine code is kept by the source it depends on, which says nothing of NUMBA_BOUNDSCHECK
 _CHECKED = "-boundscheck" if os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0") else ""
-_COMPILED = Path(platformdirs.user_cache_dir("svm-harness-tests"))
-_CODE = _COMPILED / f"numba-{_sources_sha256()[:16]}{_CHECKED}"
-_CODE.mkdir(parents=True, exist_ok=True)
-_CODE.touch()
-for _stale in sorted(_COMPILED.glob("numba-*"), key=lambda folder: -folder.stat().st_mtime)[12:]:
-    shutil.rmtree(_stale, ignore_errors=True)
-os.environ["NUMBA_CACHE_DIR"] = str(_CODE)
+os.environ["NUMBA_CACHE_DIR"] = str(Path(platformdirs.user_cache_dir("svm-harness-tests")) / f"numba{_CHECKED}")
+os.environ["NUMBA_CACHE_LOCATOR_CLASSES"] = "harness.measure.machine_code.SourceKeyedLocator"
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 _SESSION = tempfile.TemporaryDirectory(prefix="harness-tests-")

@@ -11,9 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import harness
 from benchmarks.peers.suite import PROBES
-from harness.entries import Chosen, source_sha256
+from harness.entries import Chosen
 from harness.measure.machine import machine, now, versions
 from harness.parameters import values_of
 from harness.registry import load_registry
@@ -79,8 +78,7 @@ class Bench:
         self._pools: dict[str, Pool] = {}
         self._datasets: dict[str, Any] = {}
         self._stop = threading.Event()
-        plugins = sorted(plugin.fingerprint for plugin in self.registry.plugins.values())
-        self._numba = numba_cache_folder([source_sha256(harness), *plugins])
+        self._numba = numba_cache_folder()
 
     def has(self, name: str) -> bool:
         """Return whether a solver of this name is installed."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import selectors
-import shutil
 import signal
 import socket
 import subprocess
@@ -28,7 +26,8 @@ _START_SECONDS = 300.0  # importing plugins and loading data
 _COMPILE_SECONDS = 600.0  # beyond the time limit
 _CERTIFY_SECONDS = 1800.0
 _CLOSE_SECONDS = 1.5
-_NUMBA_CACHES_KEPT = 8
+# what tells numba where in it; its own ways serve functions that are in no file
+_NUMBA_LOCATORS = "harness.measure.machine_code.SourceKeyedLocator,IPythonCacheLocator,ZipCacheLocator"
 
 
 class WorkerDied(Exception):
@@ -227,30 +226,28 @@ def _environment(threads: int, numba_cache: Path) -> dict[str, str]:
     environment = dict(os.environ)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS"):
         environment[name] = str(threads)
-    environment.setdefault("NUMBA_CACHE_DIR", str(numba_cache))
+    environment |= {"NUMBA_CACHE_DIR": str(numba_cache), "NUMBA_CACHE_LOCATOR_CLASSES": _NUMBA_LOCATORS}
     environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     environment["PYTHONUNBUFFERED"] = "1"
     return environment
 
 
-def numba_cache_folder(fingerprints: list[str]) -> Path:
-    """Return the folder for machine code of exactly this source.
+def numba_cache_folder() -> Path:
+    """Return the folder below which numba keeps machine code; NUMBA_CACHE_DIR, where it is set.
 
-    numba keys its disk cache by the file that defines a function alone: after a change in another file the
-    old machine code would be measured. The oldest folders are removed.
+    Raises
+    ------
+    UsageError : it cannot be written.
     """
     import platformdirs
 
-    root = Path(os.environ.get("HARNESS_CACHE") or platformdirs.user_cache_path("svm-harness")) / "numba"
-    folder = root / hashlib.sha256("".join(fingerprints).encode()).hexdigest()[:16]
+    root = Path(os.environ.get("HARNESS_CACHE") or platformdirs.user_cache_path("svm-harness"))
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or root / "numba")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        os.utime(folder)
+        tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
         raise UsageError(
-            f"the cache folder {root} cannot be written ({error.strerror}); set HARNESS_CACHE to a folder that can."
+            f"the cache folder {folder} cannot be written ({error.strerror}); set HARNESS_CACHE to a folder that can."
         ) from None
-    others = sorted((path for path in root.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
-    for old in others[:-_NUMBA_CACHES_KEPT]:
-        shutil.rmtree(old, ignore_errors=True)
     return folder

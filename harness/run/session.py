@@ -149,9 +149,7 @@ class _Session:
         stop = threading.Event()
         for index in todo:
             waiting.put(index)
-        numba_cache = numba_cache_folder(
-            [self.host_sha256, *(plugin.fingerprint for plugin in self.registry.plugins.values())]
-        )
+        numba_cache = numba_cache_folder()
         jobs = max(1, min(self.study.jobs, len(todo)))
         slots = [
             threading.Thread(

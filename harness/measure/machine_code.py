@@ -1,0 +1,81 @@
+"""Where numba keeps machine code: a folder for each state of the source that it was compiled from.
+
+numba keys its disk cache by the file that defines a function alone; after a change in another file the old machine code
+would be measured. What a plugin compiles depends on its own files and on what the host compiles, so that is what its
+folder is named by: a change in one plugin recompiles no other. numba imports this module by the name in the
+environment of the harness's processes (:mod:`harness.run.pool`).
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from numba import config
+from numba.core.caching import UserProvidedCacheLocator
+
+import harness
+from harness.entries import beside, closure, digest, imported
+
+_KEPT = 8  # states of one package; the longest unused go first
+_HOST = Path(harness.__file__).resolve().parent
+
+
+class SourceKeyedLocator(UserProvidedCacheLocator):
+    """Puts the machine code of a function below NUMBA_CACHE_DIR, in the folder of its package's state."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        made: Any = super().__init__
+        made(py_func, py_file)
+        named: Any = self.get_suitable_cache_subpath
+        folder = _folder(package_of(Path(py_file)))
+        self._cache_path = str(folder / named(py_file))
+
+
+def package_of(file: Path) -> Path:
+    """Return the folder of the outermost package that a file is in, or the file if it is in none."""
+    found = file.resolve()
+    while (found.parent / "__init__.py").is_file():
+        found = found.parent
+    return found
+
+
+def source_key(package: Path) -> str:
+    """Return the SHA-256 of all source that the machine code of a package, or of a plugin's one file, depends on."""
+    if package == _HOST:
+        return digest(package, compiled_of_host())
+    own = package.rglob("*.py") if package.is_dir() else closure([package], beside)
+    return digest(package.parent, own) + source_key(_HOST)
+
+
+@functools.cache
+def _folder(package: Path) -> Path:
+    settings: Any = config
+    root = Path(settings.CACHE_DIR)
+    key = hashlib.sha256(source_key(package).encode()).hexdigest()[:16]
+    folder = root / f"{package.stem}-{key}"
+    folder.mkdir(parents=True, exist_ok=True)
+    os.utime(folder)
+    for old in sorted(root.glob(f"{package.stem}-*"), key=_last_used)[:-_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    return folder
+
+
+def _last_used(folder: Path) -> float:
+    return folder.stat().st_mtime if folder.exists() else 0.0  # another process may have removed it
+
+
+def compiled_of_host() -> set[Path]:
+    """Return the files of the host that machine code is made of: those that use numba, and what they import."""
+    users = (file for file in _HOST.rglob("*.py") if file != Path(__file__).resolve())
+    compiled = [file for file in users if not {"numba", "harness.jit"}.isdisjoint(imported(file, later=False))]
+    return closure(compiled, _in_host, later=False)
+
+
+def _in_host(_: Path, module: str) -> list[Path]:
+    file = _HOST.parent.joinpath(*module.split(".")).with_suffix(".py")
+    return [file] if module.startswith("harness.") and file.is_file() else []

@@ -1,0 +1,85 @@
+"""Machine code is kept by the source it depends on: too little would measure old code, too much compiles everybody anew."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import harness
+from harness.measure import machine_code
+
+COMPILED = """
+import numba
+
+from {helper} import FACTOR
+
+@numba.njit(cache=True)
+def scaled(value):
+    return FACTOR * value
+"""
+
+
+def _package(root: Path, name: str) -> Path:
+    folder = root / name
+    folder.mkdir()
+    (folder / "__init__.py").write_text("")
+    (folder / "numbers_of.py").write_text("FACTOR = 2\n")
+    (folder / "loops.py").write_text(COMPILED.format(helper=f"{name}.numbers_of"))
+    return folder
+
+
+def test_a_change_in_one_plugin_changes_no_other_key(tmp_path: Path) -> None:
+    first, second = _package(tmp_path, "first"), _package(tmp_path, "second")
+    assert machine_code.package_of(first / "loops.py") == first
+    before = machine_code.source_key(first), machine_code.source_key(second)
+    (first / "numbers_of.py").write_text("FACTOR = 3\n")
+    assert machine_code.source_key(first) != before[0]
+    assert machine_code.source_key(second) == before[1]
+
+
+def test_a_plugin_of_one_file_depends_on_what_stands_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "numbers_of.py").write_text("FACTOR = 2\n")
+    (tmp_path / "loops.py").write_text(COMPILED.format(helper="numbers_of"))
+    (tmp_path / "another.py").write_text("")
+    package = machine_code.package_of(tmp_path / "loops.py")
+    before = machine_code.source_key(package)
+    (tmp_path / "another.py").write_text("# changed\n")
+    assert machine_code.source_key(package) == before
+    (tmp_path / "numbers_of.py").write_text("FACTOR = 3\n")
+    assert machine_code.source_key(package) != before
+
+
+def test_the_host_is_keyed_by_what_it_compiles_and_nothing_else() -> None:
+    host = Path(harness.__file__).parent
+    names = {str(file.relative_to(host)) for file in machine_code.compiled_of_host()}
+    assert {"kernels/compiled.py", "kernels/simd.py", "kernels/layout.py"} <= names
+    assert not any(
+        name.startswith(("cli/", "run/", "report/", "datasets/", "problems/", "measure/", "entries")) for name in names
+    )
+
+
+@pytest.mark.parametrize("changed", ["first", "second"])
+def test_numba_compiles_anew_exactly_what_changed(tmp_path: Path, changed: str) -> None:
+    for name in ("first", "second"):
+        _package(tmp_path, name)
+    environment = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *filter(None, sys.path)]),
+    }
+
+    def values_and_hits() -> list[str]:
+        code = (
+            "from first import loops as a; from second import loops as b\n"
+            "print(a.scaled(5), b.scaled(5), *(sum(m.scaled.stats.cache_hits.values()) for m in (a, b)))"
+        )
+        run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        return run.stdout.split()
+
+    assert values_and_hits() == ["10", "10", "0", "0"]
+    assert values_and_hits() == ["10", "10", "1", "1"]
+    (tmp_path / changed / "numbers_of.py").write_text("FACTOR = 30\n")
+    expected = ["150", "10", "0", "1"] if changed == "first" else ["10", "150", "1", "0"]
+    assert values_and_hits() == expected
