@@ -261,6 +261,25 @@ class Registry:
         self._note_use("kernel", name)
         return self.kernels[name]
 
+    def select_kernels(self, texts: str | Iterable[str]) -> list[tuple[str, dict[str, str]]]:
+        """Return the kernels that selection strings such as ``rbf[gamma=[0.1,1]],linear`` mean: names and parameters.
+
+        Raises
+        ------
+        UsageError : an unknown name or parameter, or a value of the wrong type or range; ``gamma=scale`` is left to the
+            data.
+        """
+        chosen = []
+        for item in selection.parse(texts):
+            cls = self.kernel_class(item.name)
+            for cell in item.grid():
+                numbers = {name: "1" if (name, value) == ("gamma", "scale") else value for name, value in cell.items()}
+                parameters.validated(cls, numbers, owner=f"kernel '{item.name}'")
+                chosen.append((item.name, cell))
+        if not chosen:
+            raise UsageError("no kernel is selected; name at least one, for example --kernel rbf.")
+        return chosen
+
     def source_class(self, name: str) -> type[DataSource]:
         """Return a data source's class by name; a file is read by the host's own."""
         from harness.datasets import FileSource

@@ -58,7 +58,7 @@ def check_names(study: Study, registry: Registry) -> None:
     from harness.problems import FORMULATIONS
 
     if study.kernel is not None:
-        registry.kernel_class(study.kernel)
+        registry.select_kernels(study.kernel)
     for name in study.formulations or []:
         parameters.check_known("formulation", name, FORMULATIONS)
     for name in study.metrics:
@@ -177,30 +177,32 @@ def _problem_grid(study: Study, item: Chosen, problem: type[Problem], dataset: D
 
 
 def _kernels(study: Study, registry: Registry, item: Chosen, dataset: Dataset) -> list[tuple[str, dict[str, Any]]]:
-    """Return (kernel, parameters) pairs of the grid."""
+    """Return (kernel, parameters) pairs of the grid: a solver's brackets win over a kernel's, those over options."""
     default_name = str(dataset.defaults.get("kernel", "rbf"))
-    name = study.kernel or default_name
-    cls = registry.kernel_class(name)
-    if issubclass(cls, Precomputed):
-        check_precomputed(dataset)
-    axes: dict[str, list[Any]] = {}
-    for known in parameters.parameters_of(cls):
-        if known.name in item.problem_values:
-            axes[known.name] = [item.problem_values[known.name]]
-        elif study.kernel_values.get(known.name):
-            axes[known.name] = list(study.kernel_values[known.name])
-        elif name == default_name and known.name in dataset.defaults:
-            axes[known.name] = [dataset.defaults[known.name]]
-        elif known.name == "gamma":
-            axes[known.name] = ["scale"]
-    cells = []
-    for cell in itertools.product(*axes.values()):
-        values = dict(zip(axes, cell, strict=True))
-        if values.get("gamma") == "scale":
-            values["gamma"] = scale_gamma(dataset)
-        checked = parameters.validated(cls, values, owner=f"kernel '{name}'")
-        cells.append((name, parameters.values_of(cls(**checked))))
-    return cells
+    cells: dict[str, tuple[str, dict[str, Any]]] = {}
+    for name, own in registry.select_kernels(study.kernel or default_name):
+        cls = registry.kernel_class(name)
+        if issubclass(cls, Precomputed):
+            check_precomputed(dataset)
+        axes: dict[str, list[Any]] = {}
+        for known in parameters.parameters_of(cls):
+            if known.name in item.problem_values:
+                axes[known.name] = [item.problem_values[known.name]]
+            elif known.name in own:
+                axes[known.name] = [own[known.name]]
+            elif study.kernel_values.get(known.name):
+                axes[known.name] = list(study.kernel_values[known.name])
+            elif name == default_name and known.name in dataset.defaults:
+                axes[known.name] = [dataset.defaults[known.name]]
+            elif known.name == "gamma":
+                axes[known.name] = ["scale"]
+        for cell in itertools.product(*axes.values()):
+            values = dict(zip(axes, cell, strict=True))
+            if values.get("gamma") == "scale":
+                values["gamma"] = scale_gamma(dataset)
+            kernel = cls(**parameters.validated(cls, values, owner=f"kernel '{name}'"))
+            cells[f"{name} {kernel!r}"] = (name, parameters.values_of(kernel))
+    return list(cells.values())
 
 
 def scale_gamma(dataset: Dataset) -> float:

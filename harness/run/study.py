@@ -21,7 +21,7 @@ class Study:
     """A comparison as the user asks for it; lists make a grid.
 
     formulations : ids; None: each solver's preferred one (see plan.py)
-    kernel : name; None: the data set's default
+    kernel : selection, for example ``rbf[gamma=[0.1,1]],linear``; None: the data set's default
     kernel_values : gamma, degree, coef0 -> list of values (numbers, or ``scale`` for gamma); empty: the data set's default
     problem_values : C, chi, D, epsilon, nu, s, class_weight -> list of values; empty: the data set's default
     limits : of each run

@@ -1,6 +1,7 @@
 """From a study to its runs: formulations, precedence of parameters, grids, order, keys."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -72,6 +73,39 @@ def test_lists_make_a_grid(registry):
     assert {(s.problem_parameters["C"], s.kernel_parameters["gamma"]) for s in found} == {
         (c, g) for c in (1.0, 2.0) for g in (0.1, 0.2, 0.3)
     }
+
+
+def test_kernels_are_selected_with_parameters(registry):
+    found = specs(
+        registry,
+        "smo,fw[gamma=3]",
+        kernel="rbf[gamma=[0.1,scale]],linear,poly[degree=2]",
+        kernel_values={"gamma": [5.0]},
+    )
+    scale = pytest.approx(scale_gamma(data()))
+    assert {(s.solver, s.kernel): s.kernel_parameters for s in found if s.kernel != "rbf"} == {
+        ("smo", "linear"): {},
+        ("smo", "poly"): {"degree": 2, "gamma": 5.0, "coef0": 1.0},
+        ("fw", "linear"): {},
+        ("fw", "poly"): {"degree": 2, "gamma": 3.0, "coef0": 1.0},
+    }
+    widths = [(s.solver, s.kernel_parameters["gamma"]) for s in found if s.kernel == "rbf"]
+    assert sorted(widths) == [("fw", 3.0), ("smo", 0.1), ("smo", scale)]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "told"),
+    [
+        ("rbf[gama=1]", "kernel 'rbf' has no parameter 'gama' (did you mean 'gamma'?)"),
+        ("rbf[gamma=[1,-2]]", "gamma"),
+        ("linear,rfb", "no kernel called 'rfb' (did you mean 'rbf'?)"),
+        ("linear[gamma=scale]", "kernel 'linear' has no parameter 'gamma'"),
+        ("", "no kernel is selected"),
+    ],
+)
+def test_a_bad_kernel_is_refused_before_data_are_read(registry, kernel, told):
+    with pytest.raises(UsageError, match=re.escape(told)):
+        registry.select_kernels(kernel)
 
 
 def test_another_kernel_takes_its_own_default(registry):
