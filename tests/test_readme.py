@@ -117,7 +117,19 @@ def test_linked_files_exist():
     assert [link for link in links if not link.startswith("https://") and not (ROOT / link).exists()] == []
 
 
-def test_map_names_real_folders():
-    assert [
-        name for name in re.findall(r"^\| `([a-z]+)/`", README, flags=re.MULTILINE) if not (ROOT / name).is_dir()
-    ] == []
+def test_the_map_shows_what_is_there():
+    (tree,) = [block for block in blocks("text") if block.startswith("harness/")]
+    shown, folder = set(), ""
+    for line in tree.splitlines():
+        name = line.split()[0]
+        folder = folder if line.startswith(" ") else name
+        shown.add(name if name == folder else f"{folder}{name}")
+    assert [name for name in shown if not (ROOT / name).exists()] == []
+    folders = [
+        path for top in ("harness", "plugins") for path in (ROOT / top).iterdir() if (path / "__init__.py").exists()
+    ]
+    assert [path for path in folders if not {str(path.relative_to(ROOT)), f"{path.relative_to(ROOT)}/"} & shown] == []
+
+
+def test_every_study_is_linked():
+    assert [path.name for path in ROOT.glob("reports/*/README.md") if f"({path.relative_to(ROOT)})" not in README] == []
