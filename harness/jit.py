@@ -2,32 +2,44 @@
 
 Public: ``from harness.jit import compiled``. Importing this imports numba, so do it in the modules of the loops, and
 import those where they are first called.
-
-    compiled    what every loop is compiled with: kept on disk, without the interpreter's lock, numpy's division
-    inner       the same for functions that only compiled ones call: half of the compile time of a function that takes
-                many arrays is the unpacking of its arguments from Python
-    summing     sums may be reordered, else a running sum is not vectorised; infinities and NaN keep their meaning
-    fast        sums may be reordered, divisions become products, and no value is a NaN
-    larger, smaller    of two numbers of one float type, neither a NaN, as one instruction: a reduction over Python's
-                ``max`` is a branch, which is not vectorised
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
-_settings: Any = partial(njit, cache=True, nogil=True, error_model="numpy")
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+_njit: Any = partial(njit, cache=True, nogil=True, error_model="numpy")
 _SUMS = {"nsz", "reassoc", "contract"}
 
-compiled: Any = _settings()
-inner: Any = _settings(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-summing: Any = _settings(fastmath=_SUMS)
-fast: Any = _settings(fastmath=_SUMS | {"arcp", "nnan"})
+
+def compiled(function: _Function) -> _Function:
+    """Compile a loop: kept on disk, without the interpreter's lock, with numpy's division by zero."""
+    return _njit()(function)  # type: ignore[no-any-return]
+
+
+def inner(function: _Function) -> _Function:
+    """Compile a function that only compiled ones call.
+
+    Half of the compile time of one that takes many arrays is their unpacking, for callers from Python.
+    """
+    return _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type: ignore[no-any-return]
+
+
+def summing(function: _Function) -> _Function:
+    """Compile a loop whose sums may be reordered, else a running sum is not vectorised; infinities and NaN are kept."""
+    return _njit(fastmath=_SUMS)(function)  # type: ignore[no-any-return]
+
+
+def fast(function: _Function) -> _Function:
+    """Compile a loop in which no value is NaN, sums may be reordered and divisions become products."""
+    return _njit(fastmath=_SUMS | {"arcp", "nnan"})(function)  # type: ignore[no-any-return]
 
 
 def _binary(name: str) -> Any:
@@ -47,5 +59,6 @@ def _binary(name: str) -> Any:
     return intrinsic(typed)
 
 
+# of two numbers of one float type, neither of them NaN: a reduction over Python's max is a branch, and not vectorised
 larger: Any = _binary("llvm.maxnum")
 smaller: Any = _binary("llvm.minnum")
