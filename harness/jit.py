@@ -8,38 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import njit, types
 from numba.extending import intrinsic
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 _njit: Any = partial(njit, cache=True, nogil=True, error_model="numpy")
 _SUMS = {"nsz", "reassoc", "contract"}
 
 
-def compiled(function: _Function) -> _Function:
+def compiled(function: Callable[..., Any]) -> Any:
     """Compile a loop: kept on disk, without the interpreter's lock, with numpy's division by zero."""
-    return _njit()(function)  # type: ignore[no-any-return]
+    return _njit()(function)
 
 
-def inner(function: _Function) -> _Function:
+def inner(function: Callable[..., Any]) -> Any:
     """Compile a function that only compiled ones call.
 
     Half of the compile time of one that takes many arrays is their unpacking, for callers from Python.
     """
-    return _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)  # type: ignore[no-any-return]
+    return _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True)(function)
 
 
-def summing(function: _Function) -> _Function:
+def summing(function: Callable[..., Any]) -> Any:
     """Compile a loop whose sums may be reordered, else a running sum is not vectorised; infinities and NaN are kept."""
-    return _njit(fastmath=_SUMS)(function)  # type: ignore[no-any-return]
+    return _njit(fastmath=_SUMS)(function)
 
 
-def fast(function: _Function) -> _Function:
+def fast(function: Callable[..., Any]) -> Any:
     """Compile a loop in which no value is NaN, sums may be reordered and divisions become products."""
-    return _njit(fastmath=_SUMS | {"arcp", "nnan"})(function)  # type: ignore[no-any-return]
+    return _njit(fastmath=_SUMS | {"arcp", "nnan"})(function)
 
 
 def _binary(name: str) -> Any:
