@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from harness.errors import PluginError as PluginError
     from harness.errors import UsageError as UsageError
     from harness.hookspecs import hookimpl as hookimpl
+    from harness.kernels.buffer import RowBuffer as RowBuffer
     from harness.kernels.functions import RBF as RBF
     from harness.kernels.functions import DotProductKernel as DotProductKernel
     from harness.kernels.functions import Kernel as Kernel
@@ -60,6 +61,7 @@ _HOME = {
     "harness.datasets.dataset": ("Dataset", "DataSource", "content_sha256"),
     "harness.errors": ("DataError", "HarnessError", "InvalidModel", "PluginError", "UsageError"),
     "harness.hookspecs": ("hookimpl",),
+    "harness.kernels.buffer": ("RowBuffer",),
     "harness.kernels.functions": ("RBF", "DotProductKernel", "Kernel", "Linear", "Poly", "Precomputed"),
     "harness.kernels.oracle": ("KernelOracle",),
     "harness.measure.drive": ("Outcome", "drive"),

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba as nb
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from harness.jit import compiled
 from harness.kernels.simd import CHUNK_BYTES, Lanes, data_of, no_value
 
 PRODUCTS, RBF_PRODUCTS, RBF_DIFFERENCES = 0, 1, 2  # what scan() leaves: <x, z>; or the RBF kernel by either formula
 _FEATURES = 96  # whose lines of a panel, 24 kB, are read by many rows in turn
+_STRIP = 1024  # of sums: they stay in the core's first cache while all rows pass
 _GROUP_BYTES = 1 << 18  # of output touched while a block of points is scanned: part of a core's L2
-
-hot = nb.njit(cache=True, nogil=True, error_model="numpy")
-
 
 _register: Any = cgutils.alloca_once
 
@@ -157,7 +155,7 @@ _squares: Any = intrinsic(_typed_squares)
 _rbf: Any = intrinsic(_typed_rbf)
 
 
-@hot
+@compiled
 def _cut(ptr, offsets, parts, length):  # type: ignore[no-untyped-def]
     """Return where each row's list of offsets passes multiples of ``length``, (rows, parts + 1)."""
     ends = np.empty((ptr.size - 1, parts + 1), np.int64)
@@ -170,7 +168,7 @@ def _cut(ptr, offsets, parts, length):  # type: ignore[no-untyped-def]
     return ends
 
 
-@hot
+@compiled
 def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type: ignore[no-untyped-def]
     """Write the values of all left rows with points [start, stop) to ``out[slots[q], position:]``.
 
@@ -221,7 +219,7 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
                     flat[at : at + high - whole] = tail[: high - whole]
 
 
-@hot
+@compiled
 def rbf_of_products(products, own, sq, start, gamma, out, slots, position):  # type: ignore[no-untyped-def]
     """Write the RBF kernel of products with points [start, start + m) to ``out[slots[q], position : position + m]``.
 
@@ -242,7 +240,7 @@ def rbf_of_products(products, own, sq, start, gamma, out, slots, position):  # t
             flat[base + width - rest : base + width] = tail[:rest]
 
 
-@hot
+@compiled
 def left_rows(points, row_ptr, row_feature, row_value, rows, everything):  # type: ignore[no-untyped-def]
     """Return the non-zero features of the rows (all dense ones if ``everything``) as scan() takes them."""
     panels, depth, sq, _, _, _, _ = points
@@ -272,7 +270,7 @@ def left_rows(points, row_ptr, row_feature, row_value, rows, everything):  # typ
     return ptr, offsets[:found].copy(), values[:found].copy(), rare_ptr, rare_features, rare_values, own
 
 
-@hot
+@compiled
 def gather(panels, depth, sq, columns, features, result, norms):  # type: ignore[no-untyped-def]
     """Copy the points ``columns``, their dense ``features`` only, to the panels ``result`` and their |x|^2 to ``norms``."""
     chunk = CHUNK_BYTES // panels.itemsize
@@ -285,7 +283,7 @@ def gather(panels, depth, sq, columns, features, result, norms):  # type: ignore
         norms[k] = sq[j]
 
 
-@hot
+@compiled
 def rare_columns(row_ptr, row_feature, row_value, columns, number, count, block):  # type: ignore[no-untyped-def]
     """Return the rare features of the points ``columns`` feature by feature, in blocks of points.
 
@@ -319,7 +317,7 @@ def rare_columns(row_ptr, row_feature, row_value, columns, number, count, block)
     return block_ptr, rare_index, rare_value
 
 
-@hot
+@compiled
 def squared_norms(panels, depth, row_ptr, row_value, count):  # type: ignore[no-untyped-def]
     """Return |x|^2 of all points, summed in the order of scan(): a point's distance from itself is exactly 0."""
     chunk = CHUNK_BYTES // panels.itemsize
@@ -333,7 +331,7 @@ def squared_norms(panels, depth, row_ptr, row_value, count):  # type: ignore[no-
     return result
 
 
-@hot
+@compiled
 def split_rows(indptr, indices, values, number, panels, depth, row_ptr, row_feature, row_value):  # type: ignore[no-untyped-def]
     """Put CSR rows into the panels and their rare features point by point behind row_ptr.
 
@@ -353,21 +351,26 @@ def split_rows(indptr, indices, values, number, panels, depth, row_ptr, row_feat
         row_ptr[i + 1] = found
 
 
-@hot
-def weighted_sum(weights, values, rows, width, result):  # type: ignore[no-untyped-def]
-    """Add to result[:width] the sum of weights[q] * values[q, :width] over q < rows, in float64."""
-    whole = rows - rows % 4
-    for q in range(0, whole, 4):
-        a, b, c, d = weights[q], weights[q + 1], weights[q + 2], weights[q + 3]
-        va, vb, vc, vd = values[q], values[q + 1], values[q + 2], values[q + 3]
-        for j in range(width):
-            result[j] += (a * va[j] + b * vb[j]) + (c * vc[j] + d * vd[j])
-    for q in range(whole, rows):
-        for j in range(width):
-            result[j] += weights[q] * values[q, j]
+@compiled
+def add_rows(total, rows, slots, weights, start, stop):  # type: ignore[no-untyped-def]
+    """Add sum_q weights[q] rows[slots[q], start:stop] to total[start:stop], in float64, strip by strip."""
+    whole = slots.size - slots.size % 4  # four rows at a time: ``total`` is read and written once for all of them
+    for low in range(start, stop, _STRIP):
+        high = min(low + _STRIP, stop)
+        part = total[low:high]
+        for q in range(0, whole, 4):
+            a, b = rows[slots[q], low:high], rows[slots[q + 1], low:high]
+            c, d = rows[slots[q + 2], low:high], rows[slots[q + 3], low:high]
+            u, v, s, t = weights[q], weights[q + 1], weights[q + 2], weights[q + 3]
+            for j in range(part.size):
+                part[j] += (u * a[j] + v * b[j]) + (s * c[j] + t * d[j])
+        for q in range(whole, slots.size):
+            row, weight = rows[slots[q], low:high], weights[q]
+            for j in range(part.size):
+                part[j] += weight * row[j]
 
 
-@hot
+@compiled
 def powers(values, slots, position, width, gamma, coef0, degree):  # type: ignore[no-untyped-def]
     """Replace values by (gamma * values + coef0)^degree in the given rows and columns, by repeated squaring."""
     result, base = np.empty(width, values.dtype), np.empty(width, values.dtype)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
+from harness.jit import compiled
 from harness.kernels.simd import CHUNK_BYTES
 
 if TYPE_CHECKING:
     from harness.kernels.ways import Block
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_panels(x: Block, centre: Block, dense: Block, first: int, panels: Block) -> None:
     """Put the dense features of the rows ``x``, less ``centre``, where the scan reads them.
 
@@ -32,7 +32,7 @@ def fill_panels(x: Block, centre: Block, dense: Block, first: int, panels: Block
             panel[f, lane] = row[dense[f]] - centre[dense[f]]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def overwrite(
     source: Block, depth: int, source_sq: Block, points: Block, places: Block, panels: Block, sq: Block
 ) -> None:
@@ -47,7 +47,7 @@ def overwrite(
         sq[place] = source_sq[i]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def settle(index: Block, before: int, count: int, places: Block, points: Block, n: int, changed: Block) -> int:
     """Note in ``index`` which point stands where, as Columns.put() has it, and list the places whose point is a new one.
 
@@ -81,7 +81,7 @@ def settle(index: Block, before: int, count: int, places: Block, points: Block, 
     return written
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def rare_entries(x: Block, rare: Block, counts: Block, features: Block, values: Block) -> int:
     """List the non-zero rare features of the rows ``x``, row by row; return how many there are.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.kernels.buffer import RowBuffer
 from harness.kernels.checks import check_range
 from harness.kernels.columns import Columns
 from harness.kernels.counter import Counter
@@ -19,6 +19,8 @@ from harness.kernels.functions import Kernel, Linear, Precomputed
 if TYPE_CHECKING:
     import scipy.sparse
 
+    from harness.kernels.buffer import Compute
+
     Block = np.ndarray[Any, np.dtype[Any]]
     Points = Block | scipy.sparse.csr_array
 
@@ -26,7 +28,7 @@ _EXPAND_VALUES = 4_000_000  # kernel values held at a time by expand(): 32 MB
 
 
 class KernelOracle:
-    """Counted kernel values between the training points of one problem, with an LRU cache of whole rows.
+    """Counted kernel values between the training points of one problem, with rows kept in memory for who asks again.
 
     Parameters
     ----------
@@ -68,8 +70,7 @@ class KernelOracle:
         self.n = self._engine.n
         self.dtype = self._engine.dtype
         self.threads = self._engine.threads
-        self._capacity = max(2, int(self.cache_mb * 2**20 / max(1, self.n * self.dtype.itemsize)))
-        self._rows: OrderedDict[int, Block] = OrderedDict()
+        self._buffer: RowBuffer | None = None  # of row() and rows()
         self._diagonal: Block | None = None
 
     def __len__(self) -> int:
@@ -119,35 +120,49 @@ class KernelOracle:
 
     @property
     def cached_rows(self) -> int:
-        """Number of rows the cache can hold."""
-        return self._capacity
+        """Number of rows that :meth:`row` and :meth:`rows` keep."""
+        return self._room(self.cache_mb, 2)
+
+    def _room(self, cache_mb: float, least: int) -> int:
+        return min(self.n, max(least, int(cache_mb * 2**20 / max(1, self.n * self.dtype.itemsize))))
+
+    def buffer(self, cache_mb: float | None = None, *, least: int = 2, compute: Compute | None = None) -> RowBuffer:
+        """Return an empty buffer of kernel rows in one array, for compiled loops; see :class:`RowBuffer`.
+
+        Parameters
+        ----------
+        cache_mb : memory for the rows, MB; this oracle's if None
+        least : rows that it holds at least, as far as there are so many
+        compute : ``compute(points, rows, slots, after)`` writes rows of the solver's own form, for which it asks this
+            oracle; None: rows as they are
+        """
+        rows = self._room(self.cache_mb if cache_mb is None else cache_mb, least)
+        # of a view: a buffer that knew this oracle, which knows it, would outlive both until the next collection
+        view = self._view(self._engine)
+        return RowBuffer(view, np.empty(-(-rows * self.n * self.dtype.itemsize // 8)), compute)
 
     def row(self, i: int) -> Block:
-        """Return K[i, :], (n,), from the cache or at the cost of n kernel evaluations; read-only."""
-        i = int(i)
-        cached = self._rows.get(i)
-        if cached is not None:
-            self._rows.move_to_end(i)
-            self._counter.cache_hits += 1
-            return cached
-        if not 0 <= i < self.n:
-            raise IndexError(f"row {i} asked of a kernel over {self.n} points; they run from 0 to {self.n - 1}.")
-        values = self._engine.block(np.array([i]))
-        return self._keep(i, values)
+        """Return K[i, :], (n,), from memory or at the cost of n kernel evaluations; read-only."""
+        self._checked(np.array([i]))
+        return _read_only(self._kept.row(int(i)))
+
+    @property
+    def _kept(self) -> RowBuffer:
+        if self._buffer is None:
+            self._buffer = self.buffer()
+        return self._buffer
 
     def rows(self, indices: Block) -> list[Block]:
         """Return K[i, :] for each i, the missing ones computed together in one matrix product."""
-        wanted = [int(i) for i in self._checked(indices)]
-        found = {i: self._rows[i] for i in wanted if i in self._rows}
-        self._counter.cache_hits += sum(i in found for i in wanted)
-        for i in found:
-            self._rows.move_to_end(i)
-        missing = list(dict.fromkeys(i for i in wanted if i not in found))
-        if missing:
-            values = self._engine.block(np.array(missing))
-            for position, i in enumerate(missing):
-                found[i] = self._keep(i, values[position : position + 1].copy())
-        return [found[i] for i in wanted]
+        wanted, kept, found = self._checked(indices), self._kept, {}
+        kept.hit(int(np.count_nonzero(kept.slot_of[wanted] >= 0)))
+        distinct = np.array(list(dict.fromkeys(wanted.tolist())), dtype=np.intp)
+        for start in range(0, len(distinct), kept.capacity):
+            part = distinct[start : start + kept.capacity]
+            kept.clock += 1
+            kept.fetch(part)
+            found.update({int(i): _read_only(kept.rows[kept.slot_of[i]].copy()) for i in part})
+        return [found[i] for i in wanted.tolist()]
 
     def _checked(self, indices: Block) -> Block:
         """Return indices as integers; IndexError where one is negative or too large."""
@@ -156,16 +171,6 @@ class KernelOracle:
             wrong = int(index[(index < 0) | (index >= self.n)][0])
             raise IndexError(f"index {wrong} asked of a kernel over {self.n} points; they run from 0 to {self.n - 1}.")
         return index
-
-    def _keep(self, i: int, values: Block) -> Block:
-        self._counter.evaluations += self.n
-        if self.ridge:
-            values[0, i] += self.ridge
-        row: Block = _read_only(values)[0]
-        while len(self._rows) >= self._capacity:
-            self._rows.popitem(last=False)
-        self._rows[i] = row
-        return row
 
     def block(self, rows: Block, columns: Block | None = None) -> Block:
         """Return K[rows, columns] (all columns if None), computed afresh and counted; read-only."""
@@ -361,13 +366,13 @@ class KernelOracle:
 
     @contextmanager
     def _uncounted(self, counter: Counter) -> Iterator[None]:
-        """Count to ``counter``, see :func:`uncounted`; what is cached by then is there to be read."""
-        kept = self._counter, self._rows, self._diagonal
-        self._counter, self._rows = counter, self._rows.copy()
+        """Count to ``counter``, see :func:`uncounted`."""
+        kept = self._counter, self._buffer, self._diagonal
+        self._counter, self._buffer = counter, None
         try:
             yield
         finally:
-            self._counter, self._rows, self._diagonal = kept
+            self._counter, self._buffer, self._diagonal = kept
 
 
 @contextmanager

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numba as nb
 import numpy as np
+
+from harness.jit import compiled, summing
 
 if TYPE_CHECKING:
     from harness.kernels.features import Reals
 
-_hot = nb.njit(cache=True, nogil=True, error_model="numpy")
-_hot_sum = nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
 
-
-@_hot_sum
+@summing
 def dense_scores(x: Reals, w: Reals, out: Reals) -> None:
     """Set out[i] to <x_i, w>; x (n, d) C-ordered float32 or float64, w (d,) and out (n,) float64."""
     for i in range(x.shape[0]):
@@ -28,7 +26,7 @@ def dense_scores(x: Reals, w: Reals, out: Reals) -> None:
         out[i] = total
 
 
-@_hot_sum
+@summing
 def sparse_scores(indptr: Reals, indices: Reals, data: Reals, w: Reals, out: Reals) -> None:
     """Set out[i] to <x_i, w> for the rows of a CSR matrix, as many as ``out`` is long."""
     place = np.uint64(indptr[0])  # unsigned: no place and no index is tested for being negative
@@ -40,7 +38,7 @@ def sparse_scores(indptr: Reals, indices: Reals, data: Reals, w: Reals, out: Rea
         out[i] = total
 
 
-@_hot
+@compiled
 def add_dense(x: Reals, points: Reals, coef: Reals, w: Reals) -> None:
     """Add sum_k coef_k x_{points_k} to w (d,), in the order of ``points``."""
     for k in range(len(points)):
@@ -49,7 +47,7 @@ def add_dense(x: Reals, points: Reals, coef: Reals, w: Reals) -> None:
             w[f] += factor * row[f]
 
 
-@_hot
+@compiled
 def add_sparse(indptr: Reals, indices: Reals, data: Reals, points: Reals, coef: Reals, w: Reals) -> None:
     """Add sum_k coef_k x_{points_k} to w (d,) for rows of a CSR matrix, in the order of ``points``."""
     for k in range(len(points)):
@@ -58,7 +56,7 @@ def add_sparse(indptr: Reals, indices: Reals, data: Reals, points: Reals, coef: 
             w[indices[place]] += factor * data[place]
 
 
-@_hot
+@compiled
 def take_sparse(indptr: Reals, indices: Reals, data: Reals, points: Reals, out: Reals) -> None:
     """Add x_{points_k} to out[k], (q, d), for rows of a CSR matrix."""
     for k in range(len(points)):

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness_fw.state import Integers, Reals, compiled
+from harness.jit import compiled
+from harness_fw.state import Integers, Reals
 
 # why the descent came back
 STEPS, SOLVED, TOUCHING, STALLED = range(4)

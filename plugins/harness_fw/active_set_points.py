@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_fw import hot
 from harness_fw.bounds import delta_bound
 from harness_fw.reduced_hull import extreme, farthest_on_face, nearest_on_hull
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from harness import KernelOracle, Problem
+    from harness import Problem, RowBuffer
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
     Matrix = np.ndarray[Any, np.dtype[np.float64]]
@@ -103,74 +102,22 @@ def lowest(scores: Vector, candidates: Index, count: int) -> Index:
     return np.asarray(candidates[np.argsort(scores[candidates], kind="stable")], dtype=np.intp)
 
 
-class MemberRows:
-    """Kernel rows of the core set's members, as many as ``cache_mb`` holds; those of former ones make room.
+def taken(rows: RowBuffer, points: Index, members: Index) -> Matrix:
+    """Fetch the rows of ``points``; return K[points, members + points], (points, all), float64.
 
-    A member whose row finds no room costs n kernel evaluations each time all scores are asked for.
+    Rows still here are not computed again, and those of ``members`` do not make room. A point whose row finds none costs
+    the values asked for, and n kernel evaluations each time all scores are.
     """
-
-    def __init__(self, kernel: KernelOracle, cache_mb: float) -> None:
-        self.kernel = kernel
-        n = kernel.n
-        capacity = min(n, max(2, int(cache_mb * 2**20 / (8 * n))))
-        self._rows = np.empty((capacity, n))  # takes memory only as rows arrive
-        self._place = np.full(n, -1, dtype=np.int64)
-        self._owner: list[int] = []
-        self.computed = 0
-
-    def take(self, points: Index, members: Index) -> Matrix:
-        """Fetch the rows of ``points``; return K[points, members + points], (points, all), float64.
-
-        Rows still here are not computed again. ``members`` are those that must not make room.
-        """
-        everyone = np.concatenate([members, points])
-        missing = points[self._place[points] < 0]
-        places = self._make_room(len(missing), everyone)
-        stored, rest = missing[: len(places)], missing[len(places) :]
-        for point, place in zip(stored, places, strict=True):
-            if place < len(self._owner):
-                self._place[self._owner[place]] = -1
-                self._owner[place] = int(point)
-            else:
-                self._owner.append(int(point))
-            self._place[point] = place
-        if len(stored):
-            self.kernel.fill(stored, self._rows, np.array(places))
-            self.computed += len(stored)
-        values = np.empty((len(points), len(everyone)))
-        held = self._place[points] >= 0
-        values[held] = self._rows[np.ix_(self._place[points[held]], everyone)]
-        if len(rest):
-            values[~held] = self.kernel.block(rest, everyone)
-        return values
-
-    def row(self, point: int) -> Vector:
-        """Return K[point, :], (n,), computed if it is not here; it may make room when others are taken."""
-        self.take(np.array([point]), np.empty(0, dtype=np.intp))
-        return np.asarray(self._rows[self._place[point]])
-
-    def _make_room(self, count: int, needed: Index) -> list[int]:
-        """Return up to ``count`` places for rows: free ones, then those of points that are not ``needed``."""
-        first = len(self._owner)
-        places = list(range(first, min(len(self._rows), first + count)))
-        if len(places) < count and first:
-            keep = np.zeros(first, dtype=bool)
-            held = self._place[needed]
-            keep[held[held >= 0]] = True
-            places += [int(place) for place in np.flatnonzero(~keep)[: count - len(places)]]
-        return places
-
-    def scores(self, coef: Vector) -> Vector:
-        """Return K coef, (n,), from the rows held and, for support without a row, from the kernel."""
-        support = np.flatnonzero(coef)
-        held = support[self._place[support] >= 0]
-        total = np.zeros(len(coef))
-        hot.add_rows(total, self._rows, self._place[held], coef[held])
-        if len(held) < len(support):
-            rest = coef.copy()
-            rest[held] = 0.0
-            total += self.kernel.expand(rest)
-        return total
+    everyone = np.concatenate([members, points])
+    rows.clock += 1
+    rows.hit(int(np.count_nonzero(rows.slot_of[points] >= 0)))
+    rows.fetch(points, keep=members)
+    held = rows.slot_of[points] >= 0
+    values = np.empty((len(points), len(everyone)))
+    values[held] = rows.rows[np.ix_(rows.slot_of[points[held]], everyone)]
+    if not held.all():
+        values[~held] = rows.kernel.block(points[~held], everyone)
+    return values
 
 
 def as_weights(hulls: Hulls, members: Index, weights: Vector, out: Vector) -> Vector:

@@ -97,12 +97,11 @@ class _Rounds:
 
     def __init__(self, solver: FullyCorrective, problem: Problem) -> None:
         from harness_fw.active_set import ActiveSet
-        from harness_fw.active_set_points import Hulls, MemberRows
+        from harness_fw.active_set_points import Hulls
 
         self.solver, self.problem, self.epsilon = solver, problem, solver.epsilon
         self.hulls = Hulls(problem)
-        cache_mb = problem.kernel.cache_mb if solver.cache_mb is None else solver.cache_mb
-        self.rows = MemberRows(problem.kernel, cache_mb)
+        self.rows = problem.kernel.buffer(solver.cache_mb)
         self.core = ActiveSet(self.hulls.caps, self.hulls.floor)
         self.coef, self.taken, self.dropped = np.zeros(problem.n), 0, 0
         self.tolerance, self.unsolved = _INNER, ""
@@ -111,10 +110,10 @@ class _Rounds:
 
     def _take(self, points: list[Any], weights: Vector | None = None) -> None:
         """Let points of each class enter the core set."""
-        from harness_fw.active_set_points import signed
+        from harness_fw.active_set_points import signed, taken
 
         members, new = self.core.members, np.concatenate(points)
-        values = self.rows.take(new, members)
+        values = taken(self.rows, new, members)
         self.core.add(points, signed(self.hulls, new, np.concatenate([members, new]), values), weights)
 
     def iterates(self) -> Iterator[Iterate]:
@@ -178,7 +177,7 @@ class _Rounds:
 
         hulls, core = self.hulls, self.core
         as_weights(hulls, core.members, core.weights, self.coef)
-        scores = hulls.sign * self.rows.scores(self.coef)
+        scores = hulls.sign * self.rows.expand(self.coef)
         norm = core.squared_norm
         plus = minus = np.inf
         if norm > hulls.floor:
@@ -192,7 +191,7 @@ class _Rounds:
             "dropped": self.dropped,
             "descent_steps": core.steps,
             "factors": core.factors,
-            "rows": self.rows.computed,
+            "rows": self.rows.fetched,
         }
         return info, scores
 

@@ -100,27 +100,26 @@ class _Ball:
 
     def __init__(self, solver: CoreVectorMachine, problem: Problem, rng: np.random.Generator) -> None:
         from harness_fw.active_set import ActiveSet
-        from harness_fw.active_set_points import Hulls, MemberRows
+        from harness_fw.active_set_points import Hulls
 
         self.solver, self.kernel, self.rng = solver, problem.kernel, rng
         self.hulls = Hulls(problem)
-        cache_mb = problem.kernel.cache_mb if solver.cache_mb is None else solver.cache_mb
-        self.rows = None if solver.sample else MemberRows(problem.kernel, cache_mb)
+        self.rows = None if solver.sample else problem.kernel.buffer(solver.cache_mb)
         self.core = ActiveSet(self.hulls.caps, self.hulls.floor)
         self.eta = 2.0 * self.hulls.delta()
         self.coef, self.member = np.zeros(problem.n), np.zeros(problem.n, dtype=bool)
         self.pools: list[Index] = list(self.hulls.sides)  # where samples are drawn from
         self.tolerance, self.taken, self.searches, self.epsilon_plus = _INNER, 0, 0, np.inf
-        row_of = self.rows.row if self.rows is not None else lambda i: self.kernel.block(np.array([i]))[0]
+        row_of = self.kernel.row if self.rows is None else self.rows.row
         self._take([points for points, _ in self.hulls.start(row_of)], np.ones(len(self.hulls.sides)))
 
     def _take(self, points: list[Any], weights: Vector | None = None) -> None:
         """Let points of each class join the core set."""
-        from harness_fw.active_set_points import signed
+        from harness_fw.active_set_points import signed, taken
 
         members, new = self.core.members, np.concatenate(points)
         everyone = np.concatenate([members, new])
-        values = self.kernel.block(new, everyone) if self.rows is None else self.rows.take(new, members)
+        values = self.kernel.block(new, everyone) if self.rows is None else taken(self.rows, new, members)
         self.core.add(points, signed(self.hulls, new, everyone, values), weights)
         self.member[new] = True
 
@@ -209,7 +208,7 @@ class _Ball:
     def _search(self) -> tuple[list[Index], str]:
         """Look at all points: stop if none is outside, else return the farthest and keep what else is outside."""
         hulls, norm = self.hulls, self.core.squared_norm
-        scores = hulls.sign * (self.kernel.expand(self.coef) if self.rows is None else self.rows.scores(self.coef))
+        scores = hulls.sign * (self.kernel.expand(self.coef) if self.rows is None else self.rows.expand(self.coef))
         self.searches += 1
         self.epsilon_plus = 1.0 - hulls.near(scores) / norm
         if not self._violates(hulls.near(scores)):

@@ -11,7 +11,7 @@ from harness_fw import hot, rules
 from harness_fw import state as names
 from harness_fw.bounds import delta_bound
 from harness_fw.reduced_hull import extreme, farthest_on_face, nearest_on_hull
-from harness_fw.rows import Rows
+from harness_fw.rows import Rows, signed_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,10 +59,10 @@ class Descent:
         self.cap = cap if cap < 1.0 else _NO_CAP
         self.capped = cap < 1.0
         diagonal = np.ascontiguousarray(self.kernel.diagonal()[self.order], dtype=np.float64)
-        capacity = min(n, max(names.MOST, int(cache_mb * 2**20 / (8 * n))))
+        self._buffer = signed_rows(self.kernel, self.order, signs, cache_mb)
         parts = self.keeps_parts and rule == names.NEAREST and not one and not self.capped
         begin = np.array([start for start, _ in self.hulls] + [n])
-        self.state = names.new_state(diagonal, begin, capacity, parts=parts, capped=self.capped)
+        self.state = names.new_state(diagonal, begin, self._buffer, parts=parts, capped=self.capped)
         self._signs = signs
         self.rows = self._source()
         self.floor = touching**2 * float(diagonal.max())
@@ -75,7 +75,7 @@ class Descent:
         self._begin()
 
     def _source(self) -> Rows:
-        return Rows(self.kernel, self.order, self._signs, self.state)
+        return Rows(self._buffer, self.order, self._signs, self.state)
 
     # -- the start -----------------------------------------------------------------------------------
 
@@ -172,7 +172,9 @@ class Descent:
                 return self.meeting if verdict == names.TOUCHING else _ENDS.get(verdict, "")
 
     def _run(self, until: int) -> int:
-        return int(hot.run(self.state, self.rule, self.level, self.floor, self.cap, until - self.taken))
+        reason = int(hot.run(self.state, self.rule, self.level, self.floor, self.cap, until - self.taken))
+        self.rows.count()
+        return reason
 
     def _reached(self) -> bool:
         """True if epsilon is reached; if only its bound with caps is, the loop is to come back at half of that."""

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.jit import compiled, inner
 from harness_fw.rules import choose, finish, look, measure, move_support, plan
 from harness_fw.state import (
     BLOCK,
     MISSING,
     NEAREST,
+    READ,
     STALLED,
     STEPS,
     TAKEN,
@@ -20,8 +22,6 @@ from harness_fw.state import (
     Integers,
     Reals,
     State,
-    compiled,
-    inner,
 )
 
 
@@ -60,6 +60,7 @@ def _look_up(state: State, rule: int) -> None:
     """Set ``gram`` and ``on`` of the wanted points, and note that their rows were used."""
     wanted, slot, scores, parts, gram, on = state.wanted, state.slot, state.scores, state.parts, state.gram, state.on
     count = state.counts[WANTED]
+    state.counts[READ] += count
     for r in range(count):
         point = wanted[r]
         place = slot[point]
@@ -173,27 +174,6 @@ def least(part: Reals, scratch: Reals) -> float:
     for k in range(16):
         smallest = min(smallest, scratch[k])
     return smallest
-
-
-@compiled
-def add_rows(out: Reals, rows: Reals, places: Integers, weights: Reals) -> None:
-    """Add sum_r weights[r] rows[places[r]] to ``out``, strip by strip: ``out`` stays in the first-level cache."""
-    for start in range(0, len(out), BLOCK):
-        stop = min(start + BLOCK, len(out))
-        part = out[start:stop]
-        r = 0
-        while r + 4 <= len(places):  # four rows at a time: ``out`` is read and written once for all of them
-            a, b = rows[places[r], start:stop], rows[places[r + 1], start:stop]
-            c, d = rows[places[r + 2], start:stop], rows[places[r + 3], start:stop]
-            u, v, s, t = weights[r], weights[r + 1], weights[r + 2], weights[r + 3]
-            for k in range(len(part)):
-                part[k] += (u * a[k] + v * b[k]) + (s * c[k] + t * d[k])
-            r += 4
-        while r < len(places):
-            row, weight = rows[places[r], start:stop], weights[r]
-            for k in range(len(part)):
-                part[k] += weight * row[k]
-            r += 1
 
 
 @compiled

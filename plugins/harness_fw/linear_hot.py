@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.jit import compiled
 from harness_fw.rules import choose, finish, look, measure, move_support, plan
-from harness_fw.state import NEAREST, STEPS, WANTED, Integers, Reals, State, compiled
+from harness_fw.state import NEAREST, STEPS, WANTED, Integers, Reals, State
 
 
 @compiled

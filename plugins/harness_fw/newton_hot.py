@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness_fw.state import Reals, compiled
+from harness.jit import compiled
+from harness_fw.state import Reals
 
 _FLAT = 1e-12  # of the slope at the beginning: a slope that is as good as 0
 _ROUNDS = 60  # halvings or better of an interval

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.jit import compiled, inner
 from harness_fw.state import (
     ADD,
     BOTH,
@@ -27,8 +28,6 @@ from harness_fw.state import (
     Integers,
     Reals,
     State,
-    compiled,
-    inner,
 )
 
 _FLAT = 1e-14  # determinant over the product of the squared lengths below which two directions are one

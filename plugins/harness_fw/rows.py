@@ -1,4 +1,4 @@
-"""Signed kernel rows in the solver's order: a buffer of bounded size that the compiled loops read."""
+"""Signed kernel rows in the solver's order, in a buffer that the compiled loops read."""
 
 from __future__ import annotations
 
@@ -7,105 +7,98 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness_fw import hot
-from harness_fw.state import TAKEN
+from harness_fw.state import MOST, READ, TAKEN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness import KernelOracle
+    from harness import KernelOracle, RowBuffer
     from harness_fw.state import State
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
     Index = np.ndarray[Any, np.dtype[np.int64]]
 
 _FETCH_VALUES = 2_000_000  # kernel values computed at a time
-_IN_USE = np.iinfo(np.int64).max  # stamp of rows that must not make room for each other
-_SUPPORT = np.iinfo(np.int64).max // 2  # what a stamp gains by being that of a support vector
+
+
+def signed_rows(kernel: KernelOracle, order: Index, signs: Vector, cache_mb: float) -> RowBuffer:
+    """Return a buffer of rows in the solver's order, signed; at least as many as a step is about."""
+
+    def compute(points: Index, rows: Vector, slots: Index, _after: Any) -> None:
+        for point, slot, values in zip(points, slots, kernel.block(order[points]), strict=True):
+            hot.put_row(rows[slot], values, order, signs, signs[point])
+
+    return kernel.buffer(cache_mb, least=MOST, compute=compute)
 
 
 class Rows:
-    """Rows of ``state.rows``, computed when asked for; a row that has its place is never computed again.
+    """Rows of a run's state, computed when asked for; a row that has its place is never computed again.
 
-    Where there is no room the least recently used row makes way, those of support vectors last: an iteration then
-    computes at most one row for each point that enters the support, as long as the memory holds the support's rows.
+    Rows of support vectors make way last: an iteration then computes at most one row for each point that enters the
+    support, as long as the memory holds the support's rows.
 
     order : (n,) the data's number of each of the solver's points
     signs : (n,) s of each of the solver's points
     """
 
-    def __init__(self, kernel: KernelOracle, order: Index, signs: Vector, state: State) -> None:
-        self.kernel, self.order, self.signs, self.state = kernel, order, signs, state
-        self.held: Index = np.zeros(len(state.rows), dtype=np.int64)  # point whose row is in each place
-        self.filled = 0
-        self.computed = 0
+    def __init__(self, buffer: RowBuffer, order: Index, signs: Vector, state: State) -> None:
+        self.buffer, self.order, self.signs, self.state = buffer, order, signs, state
+        self._passing = 0  # rows computed for a sum, and not kept
         self._ready: list[tuple[Index, Vector]] = []  # points, and what the missing ones among them add up to
-        self.at_a_time = max(1, min(len(state.rows), _FETCH_VALUES // len(order)))
+        self.at_a_time = max(1, min(self.buffer.capacity, _FETCH_VALUES // len(order)))
 
-    def _values(self, points: Index) -> Vector:
-        """Return the rows of ``points`` as the kernel gives them, one matrix product, counted."""
-        self.computed += len(points)
-        return np.asarray(self.kernel.block(self.order[points]))
+    @property
+    def computed(self) -> int:
+        """Rows computed, kept or not."""
+        return self.buffer.fetched + self._passing
+
+    def count(self) -> None:
+        """Have the rows counted that the compiled loop has read."""
+        self.buffer.read(int(self.state.counts[READ]))
+        self.state.counts[READ] = 0
 
     def fetch(self, points: Index) -> None:
         """Bring the rows of ``points``, all different and no more than places, into the buffer."""
-        state = self.state
-        places = state.slot[points]
-        missing = points[places < 0]
-        if not len(missing):
-            return
-        state.used[places[places >= 0]] = _IN_USE
-        for point, values in zip(missing, self._values(missing), strict=True):
-            place = self._place()
-            self.held[place] = point
-            state.slot[point], state.used[place] = place, _IN_USE
-            hot.put_row(state.rows[place], values, self.order, self.signs, self.signs[point])
-        state.used[state.slot[points]] = state.counts[TAKEN]
-
-    def _place(self) -> int:
-        """Return a place that is free or becomes so."""
-        state = self.state
-        if self.filled < len(state.rows):
-            self.filled += 1
-            return self.filled - 1
-        last_use = state.used + np.where((state.position[self.held] >= 0) & (state.used < _SUPPORT), _SUPPORT, 0)
-        place = int(last_use.argmin())
-        state.slot[self.held[place]] = -1
-        return place
+        self.buffer.clock = int(self.state.counts[TAKEN])
+        self.buffer.fetch(points, last=self.state.position >= 0)
 
     def combination(self, points: Index, weights: Vector, *, keep: bool = False) -> Vector:
         """Return sum_r weights_r row_{points_r}, (n,), all points different.
 
         Kernel evaluations only for rows that are not in the buffer, which they enter if ``keep``.
         """
-        state = self.state
         total = np.zeros(len(self.order))
-        there = state.slot[points] >= 0
-        hot.add_rows(total, state.rows, state.slot[points[there]], weights[there])
-        missing, weights = points[~there], weights[~there]
+        there = self.buffer.slot_of[points] >= 0
+        self.buffer.add(total, points[there], weights[there])
         for place, (known, sums) in enumerate(self._ready):
-            if np.array_equal(known, points):
+            if np.array_equal(known, points[~there]):
                 del self._ready[place]
                 return np.asarray(total + sums)
-        for start in range(0, len(missing), self.at_a_time):
-            part, weight = missing[start : start + self.at_a_time], weights[start : start + self.at_a_time]
+        for part, weight in self._parts(points[~there], weights[~there]):
             if keep:
                 self.fetch(part)
-                hot.add_rows(total, state.rows, state.slot[part], weight)
-                continue
-            total += self._computed(part, weight)
+                self.buffer.add_part(total, self.buffer.slot_of[part], weight, 0, len(total))
+            else:
+                total += self._computed(part, weight)
         return total
 
+    def _parts(self, points: Index, weights: Vector) -> Iterator[tuple[Index, Vector]]:
+        for start in range(0, len(points), self.at_a_time):
+            part = slice(start, start + self.at_a_time)
+            yield points[part], weights[part]
+
     def _computed(self, points: Index, weights: Vector) -> Vector:
-        signed = np.empty(len(self.order))
-        hot.put_row(signed, (weights * self.signs[points]) @ self._values(points), self.order, self.signs, 1.0)
+        self._passing += len(points)
+        signed, coef = np.empty(len(self.order)), np.zeros(len(self.order))
+        coef[self.order[points]] = weights * self.signs[points]
+        hot.put_row(signed, self.buffer.kernel.expand(coef), self.order, self.signs, 1.0)
         return signed
 
     def ahead(self, points: Index, weights: Vector) -> Iterator[None]:
         """Compute what the next :meth:`combination` of these points needs, with a pause after some rows."""
-        sums, gone = np.zeros(len(self.order)), self.state.slot[points] < 0
-        missing, missing_weights = points[gone], weights[gone]
-        for start in range(0, len(missing), self.at_a_time):
-            part = slice(start, start + self.at_a_time)
-            sums += self._computed(missing[part], missing_weights[part])
+        missing = self.buffer.slot_of[points] < 0
+        sums = np.zeros(len(self.order))
+        for part, weight in self._parts(points[missing], weights[missing]):
+            sums += self._computed(part, weight)
             yield
-        self._ready.append((points.copy(), sums))
+        self._ready.append((points[missing], sums))

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.jit import compiled, inner
 from harness_fw.plans import hull_of, plan
 from harness_fw.state import (
     ADD,
@@ -46,8 +47,6 @@ from harness_fw.state import (
     Integers,
     Reals,
     State,
-    compiled,
-    inner,
 )
 
 __all__ = ["choose", "finish", "look", "measure", "move_support", "patience", "plan"]

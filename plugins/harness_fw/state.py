@@ -14,17 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+if TYPE_CHECKING:
+    from harness import RowBuffer
 
 Reals = np.ndarray[Any, np.dtype[np.float64]]
 Integers = np.ndarray[Any, np.dtype[np.int64]]
-
-compiled = njit(cache=True, nogil=True, error_model="numpy")
-# for functions that only compiled ones call: half of the compile time is the unpacking of a State in their wrappers
-if TYPE_CHECKING:
-    inner = compiled
-else:
-    inner = njit(cache=True, nogil=True, error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
 
 # the rules, see rules.py
 FW, GILBERT, PAIRWISE, MDM, NEAREST = range(5)
@@ -33,8 +28,8 @@ STEPS, DONE, MISSING, TOUCHING, STALLED = range(5)
 # places in State.figures: |w|^2, epsilon_+, epsilon_-, the least epsilon and the least |w|^2 so far
 NORM, PLUS, MINUS, LEAST, SHORTEST = range(5)
 # kinds of steps and their places in State.counts, after TAKEN; IDLE: iterations in a row that made neither |w|^2
-# nor epsilon smaller than ever; KIND: the kind of the last step, WANTED: points it is about
-TAKEN, ADD, DECREASE, DROP, PAIR, SWAP, BOTH, IDLE, KIND, WANTED = range(10)
+# nor epsilon smaller than ever; KIND: the kind of the last step, WANTED: points it is about, READ: rows read
+TAKEN, ADD, DECREASE, DROP, PAIR, SWAP, BOTH, IDLE, KIND, WANTED, READ = range(11)
 KINDS = ("", "add", "decrease", "drop", "pair", "swap", "both")
 # what a step does to a wanted point besides its change: nothing, out of the support, to the cap
 FREE, OUT, CAPPED = range(3)
@@ -96,17 +91,19 @@ class State(NamedTuple):
     scratch: Reals
 
 
-def new_state(diagonal: Reals, begin: Integers, capacity: int, *, parts: bool = False, capped: bool = False) -> State:
-    """Return a state without support and without rows; ``rows`` takes memory only as it is filled."""
+def new_state(
+    diagonal: Reals, begin: Integers, buffer: RowBuffer, *, parts: bool = False, capped: bool = False
+) -> State:
+    """Return a state without support, on the rows of ``buffer``."""
     n, hulls = len(diagonal), len(begin) - 1
     return State(
         scores=np.zeros(n),
         parts=np.zeros((2, n) if parts else (0, 0)),
         closed=np.zeros(n if capped else 0),
         diagonal=diagonal,
-        rows=np.empty((capacity, n)),
-        slot=np.full(n, -1, dtype=np.int64),
-        used=np.full(capacity, -1, dtype=np.int64),
+        rows=buffer.rows,
+        slot=buffer.slot_of,
+        used=buffer.last_used,
         begin=np.asarray(begin, dtype=np.int64),
         support=np.zeros(n, dtype=np.int64),
         weight=np.zeros(n),
@@ -123,6 +120,6 @@ def new_state(diagonal: Reals, begin: Integers, capacity: int, *, parts: bool = 
         ends=np.zeros(MOST, dtype=np.int64),
         keep=np.ones(hulls),
         figures=np.array([0.0, 0.0, 0.0, np.inf, np.inf]),
-        counts=np.zeros(10, dtype=np.int64),
+        counts=np.zeros(11, dtype=np.int64),
         scratch=np.empty(BLOCK + BLOCK // 2),
     )

@@ -1,33 +1,30 @@
 """The candidate set S with its kernel rows: storage and the host's kernel around the compiled loops.
 
-Kernel values come from the counted oracle alone: the next candidates against S in one block, a member's
-row when it is needed and no longer held, and at the end of a shrunk search the inactive members' gradients.
+Kernel values come from the counted kernel alone: the next candidates against S together, a member's row when it is
+needed and no longer held.
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_lasvm import ahead, hot, pool, scans, state, tight
+from harness_lasvm.aside import Aside
+from harness_lasvm.compiled import members as loops
+from harness_lasvm.compiled import rows
+from harness_lasvm.compiled.scans import scan
+from harness_lasvm.compiled.state import EXAMPLE, NEED_ROW, NOW, ROW, SLOT, STACKS, Candidates, Members
+from harness_lasvm.foresight import Foresight
 
 if TYPE_CHECKING:
-    from harness import CSVC
+    from harness import CSVC, CSVCNoBias
 
     Vector = np.ndarray[Any, np.dtype[Any]]
 
-_SMALLEST_BLOCK = 48
-_AMONG = 0.07  # of the kernel values may be between candidates, rather than with S
-_AMONG_VALUES = 8192  # between candidates cost less than a block more
-_FORESEEN = 0.03  # of S: smaller blocks are computed among themselves without looking who will enter
-_LEAST_SHARE = 0.02  # of the candidates is taken to enter
-_NEAR = 0.15  # a gradient is expected to move before a candidate's turn, at first
-_NEARER = 0.7  # times so much, after a block in which all who entered were foreseen
 _LEAST_WIDTH = 512  # slots a stored row has at first: close together, rows share pages of memory
-_GROWTH = 1.25
+GROWTH = 1.25
 _TIGHT_GROWTH = 1.04
 _FREE_GROWTH = 1.6  # where there is room for all rows
 _SMALL_POOL = 64 << 20  # bytes of rows that are moved in a few milliseconds
@@ -35,99 +32,157 @@ _HOLES = 16  # are left open, or one slot in so many: kernel values are computed
 _TOGETHER = 16  # new members whose values are worth being written to all rows at once
 _ROWS_TOGETHER = 8  # are computed anew at a time, unless more are asked for
 _PAGE = 16  # a row starts at a multiple of this many values
-_DELTA_VALUES = 4_000_000  # kernel values held at a time while the inactive members' gradients are renewed
-
-
-@dataclass
-class Inactive:
-    """Members at a bound, out of the search for a while: their gradient belongs to the coefficients ``then``."""
-
-    members: Vector
-    alpha: Vector
-    grad: Vector
-    then: Vector
+_PER_SLOT = ("slots", "alpha", "grad", "diagonal", "rise", "fall")
 
 
 class Expansion:
-    """S, alpha and g of one run; ``hot`` works on its arrays.
+    """S, alpha and g of one run; the compiled loops work on its arrays.
 
     Parameters
     ----------
     cache_mb : memory for kernel rows, MB of 2^20 bytes; at least four rows are kept
     block : most candidates fetched together
     dtype : of the stored kernel values; alpha and g are float64
+
+    Attributes
+    ----------
+    members : the arrays
+    now : the scalars among them
+    rows_recomputed : kernel rows of members that memory did not hold
+    aside : members that the finishing step leaves out of the search
     """
 
-    def __init__(self, problem: CSVC, *, cache_mb: float, block: int, dtype: str) -> None:
+    def __init__(self, problem: CSVC | CSVCNoBias, *, cache_mb: float, block: int, dtype: str) -> None:
         self.kernel = problem.kernel.astype(dtype)
+        self.n = n = problem.n
+        self.block = block
+        self.rows_recomputed = 0
+        self.aside = Aside(self)
         self._columns = self.kernel.columns()  # the points of S, by slot
         self._pointed = -1  # length of the log when they were last renewed; -1: the slots have moved since
-        self._peers = self.kernel.columns()  # candidates that are likely to enter
-        # for the values of a block: fresh pages cost as much as the values
-        self._memory, self._mixed, self._between = np.empty((3, 0), dtype=dtype)
-        self.n = problem.n
-        self.block = block
-        self._entering = 1.0  # share of the last block's candidates that were likely to enter
-        self._near = _NEAR
-        self.rows_recomputed = 0
-        self.inactive: list[Inactive] = []
-        n = self.n
-        # copies, as the compiled loops are made for writable arrays only
-        self.box = state.Box(
-            np.array(problem.targets),
-            np.array(problem.lower_bounds),
-            np.array(problem.upper_bounds),
-            np.array(problem.kernel.diagonal()),
-        )
-        itemsize = np.dtype(dtype).itemsize
+        self._memory: Vector = np.empty(
+            0, dtype=dtype
+        )  # of the values last asked for: fresh pages cost as much as these
+        self._foresight = Foresight(self)
         widest = _aligned(n)
-        budget = int(cache_mb * 2**20 / itemsize)
-        size = min(max(budget, 4 * widest), (n + 2) * widest)
-        width = min(widest, _aligned(_LEAST_WIDTH))
-
-        self.members = state.Members(
-            slots=np.zeros((3, n), dtype=np.int64),
-            reals=np.zeros((5, n)),
-            ways=np.zeros((2, n), dtype=np.float32),
-            rows=np.full((3, n + 2), -1, dtype=np.int64),
-            lists=np.full((7, max(n + 2, block)), -1, dtype=np.int64),
+        budget = int(cache_mb * 2**20 / np.dtype(dtype).itemsize)
+        examples = np.empty(n, dtype=EXAMPLE)
+        examples["target"], examples["diagonal"] = problem.targets, problem.kernel.diagonal()
+        examples["lower"], examples["upper"], examples["slot"] = problem.lower_bounds, problem.upper_bounds, -1
+        self.members = Members(
+            slots=np.zeros(n, dtype=SLOT),
+            alpha=np.zeros(n),
+            grad=np.zeros(n),
+            diagonal=np.zeros(n),
+            rise=np.zeros(n, dtype=np.float32),
+            fall=np.zeros(n, dtype=np.float32),
+            rows=np.full(n + 2, -1, dtype=ROW),
+            examples=examples,
+            stacks=np.zeros(max(n + 2, block), dtype=STACKS),
             log=np.zeros(1024, dtype=np.int64),
             coef=np.zeros(n),
-            pool=np.zeros(size, dtype=dtype),  # zero pages until they are written
-            counts=np.zeros(state.N_COUNTS, dtype=np.int64),
-            extremes=np.zeros(2),
+            # zero pages until they are written
+            pool=np.zeros(min(max(budget, 4 * widest), (n + 2) * widest), dtype=dtype),
+            now=np.zeros(1, dtype=NOW)[0],
         )
-        self.counts = self.members.counts
-        self.counts[state.SWEEP] = 1
-        self._relayout(np.empty(0, dtype=np.int64), width)
+        self.now = self.members.now
+        self.now.sweep = 1
+        self._relayout(np.empty(0, dtype=np.int64), min(widest, _aligned(_LEAST_WIDTH)))
 
     # -- what a solver reads ----------------------------------------------------------------------
 
     @property
     def size(self) -> int:
         """Number of active members of S."""
-        return int(self.counts[state.TOP] - self.counts[state.HOLES])
+        return int(self.now.top - self.now.holes)
+
+    @property
+    def all_members(self) -> int:
+        """|S|, those set aside included."""
+        return self.size + self.aside.size
 
     @property
     def operations(self) -> int:
         """PROCESS and REPROCESS operations so far."""
-        return int(self.counts[state.OPERATIONS])
+        return int(self.now.operations)
 
     @property
     def delta(self) -> float:
         """Gradient difference of the most violating pair of active members; -inf if there is no pair."""
-        g_max, g_min = self.members.extremes
+        g_max, g_min = self.now.g_max, self.now.g_min
         return float(g_max - g_min) if np.isfinite(g_max) and np.isfinite(g_min) else -np.inf
 
     @property
     def intercept(self) -> float:
         """B = (g_max + g_min) / 2; the finite one of the two if only one side has an eligible member."""
-        ends = [float(end) for end in self.members.extremes if np.isfinite(end)]
+        ends = [float(end) for end in (self.now.g_max, self.now.g_min) if np.isfinite(end)]
         return sum(ends) / len(ends) if ends else 0.0
+
+    @property
+    def targets(self) -> Vector:
+        """Of all examples."""
+        targets: Vector = self.members.examples["target"]
+        return targets
 
     def live(self) -> Vector:
         """Return the filled slots, ascending."""
-        return np.flatnonzero(self.members.slots[state.MEMBER, : self.counts[state.TOP]] >= 0)
+        return np.flatnonzero(self.members.slots["member"][: self.now.top] >= 0)
+
+    def examples(self) -> Vector:
+        """Return the members, in the order of :meth:`live`."""
+        members: Vector = self.members.slots["member"][: self.now.top]
+        return members[members >= 0]
+
+    def write(self) -> Vector:
+        """Return dual_coef as it is now, (n,): an array that the next call changes."""
+        loops.write(self.members)
+        coef: Vector = self.members.coef
+        return coef
+
+    def support(self) -> int:
+        """Return the number of active support vectors."""
+        return int(loops.write(self.members))
+
+    # -- the compiled loops -------------------------------------------------------------------------
+
+    def run(self, loop: Callable[..., int], *work: Any, until: int, together: int = _ROWS_TOGETHER) -> int:
+        """Call ``loop`` once and supply what it wants; return why it came back.
+
+        until : number of operations after which it pauses
+        together : see :meth:`supply`
+        """
+        self.now.pause = until
+        code = loop(self.members, *work)
+        if code == NEED_ROW:
+            self.supply(together)
+        return code
+
+    def supply(self, together: int = _ROWS_TOGETHER) -> None:
+        """Compute what the loops want: what the row of a slot lacks, or a candidate's values with those after it.
+
+        together : rows at most that are computed with a missing one, those of the members that violate most
+        """
+        slot = int(self.now.wanted)
+        if slot < 0:
+            self._foresight.mix_unforeseen(-1 - slot)
+        elif self.now.gaps:
+            self._fill_gaps(slot)
+        else:
+            self._compute_rows(slot, together)
+
+    def fetch(self, upcoming: Vector, *, foresee: bool = True) -> Candidates:
+        """Compute the kernel values of the next candidates of ``upcoming``; see :mod:`harness_lasvm.foresight`."""
+        return self._foresight.fetch(upcoming, foresee=foresee)
+
+    def admit(self, examples: Vector, alphas: Vector, grads: Vector) -> None:
+        """Let ``examples``, none of them members, into S."""
+        for start in range(0, len(examples), self.block):
+            part = slice(start, start + self.block)
+            entering = np.asarray(examples[part], dtype=np.int64)
+            self.make_room(len(entering))
+            fetched = self.values(entering), self.kernel.block(entering, entering)
+            work = Candidates(entering, np.arange(len(entering)), *fetched)
+            loops.admit(self.members, work, alphas[part], grads[part])
 
     # -- room ---------------------------------------------------------------------------------------
 
@@ -136,57 +191,63 @@ class Expansion:
 
         Who is not kept must have been noted elsewhere. The rows used last survive as far as there is room.
         """
-        x, counts = self.members, self.counts
-        top, old_width = int(counts[state.TOP]), int(counts[state.WIDTH])
+        x, now = self.members, self.now
+        top, size = int(now.top), len(keep)
         n_rows = int(min(x.pool.size // width, self.n + 2))
         place = np.full(top, -1, dtype=np.int64)
-        place[keep] = np.arange(len(keep))
-        gone = x.slots[state.MEMBER, :top][(place < 0) & (x.slots[state.MEMBER, :top] >= 0)]
-        x.lists[state.WHERE, gone] = -1
-        x.lists[state.WHERE, x.slots[state.MEMBER, keep]] = place[keep]
-        rows = x.slots[state.ROW_OF, keep]
-        rows = rows[rows >= 0]
+        place[keep] = np.arange(size)
+        gone = x.slots["member"][:top][(place < 0) & (x.slots["member"][:top] >= 0)]
+        x.examples["slot"][gone] = -1
+        x.examples["slot"][x.slots["member"][keep]] = place[keep]
+        held = x.slots["row"][keep]
+        held = held[held >= 0]
         # one row is spare: it takes the next candidate's values
-        rows = np.sort(rows[np.argsort(x.rows[state.USED, rows])[max(0, len(rows) - (n_rows - 1)) :]])
-        owners = place[x.rows[state.SLOT_OF, rows]]
-        pool.move_rows(x.pool, rows, keep, old_width, width)
-        held = len(rows)
-        x.rows[state.SEEN, :held], x.rows[state.USED, :held], x.rows[state.SLOT_OF, :held] = (
-            x.rows[state.SEEN, rows],
-            x.rows[state.USED, rows],
-            owners,
-        )
-        x.rows[state.SLOT_OF, held:] = -1
-        for values in (x.slots, x.reals, x.ways):
-            values[:, : len(keep)] = values[:, keep]
-        x.slots[state.ROW_OF, :top] = -1
-        x.slots[state.ROW_OF, owners] = np.arange(held)
-        zeros = place[x.lists[state.ZERO, : counts[state.ZEROS]]]
+        held = np.sort(held[np.argsort(x.rows["used"][held])[max(0, len(held) - (n_rows - 1)) :]])
+        rows.move_rows(x.pool, held, keep, int(now.width), width)
+        count = len(held)
+        x.rows[:count] = x.rows[held]
+        x.rows["slot"][:count] = owners = place[x.rows["slot"][:count]]
+        x.rows["slot"][count:] = -1
+        for name in _PER_SLOT:
+            values = getattr(x, name)
+            values[:size] = values[keep]
+        x.slots["row"][:top] = -1
+        x.slots["row"][owners] = np.arange(count)
+        zeros = place[x.stacks["zero"][: now.zeros]]
         zeros = zeros[zeros >= 0]
-        x.lists[state.ZERO, : len(zeros)] = zeros
-        log = x.log[: counts[state.CLOCK]]
+        x.stacks["zero"][: len(zeros)] = zeros
+        log = x.log[: now.clock]
         log[log >= 0] = place[log[log >= 0]]
-        free = n_rows - held
-        x.lists[state.FREE_ROW, :free] = np.arange(n_rows - 1, held - 1, -1)
-        counts[state.TOP], counts[state.HOLES], counts[state.ZEROS] = len(keep), 0, len(zeros)
-        counts[state.WIDTH], counts[state.ROWS], counts[state.FREE_ROWS] = width, n_rows, free
-        counts[state.SPARE] = pool.take_row(x)
-        scans.scan(x)
+        free = n_rows - count
+        x.stacks["free_row"][:free] = np.arange(n_rows - 1, count - 1, -1)
+        now.top, now.holes, now.zeros = size, 0, len(zeros)
+        now.width, now.rows, now.free_rows = width, n_rows, free
+        now.spare = rows.take_row(x)
+        scan(x)
         self._pointed = -1
 
-    def _make_room(self, entering: int) -> None:
+    def keep(self, slots: Vector) -> None:
+        """Keep the members in ``slots`` (ascending) only, in rows as short as can be."""
+        self._relayout(slots, _aligned(max(len(slots), 1)))
+
+    def narrow(self) -> None:
+        """Make the rows as short as can be."""
+        if _aligned(self.size) < self.now.width:
+            self.keep(self.live())
+
+    def make_room(self, entering: int) -> None:
         """Let ``entering`` members find slots, columns and places in the log."""
-        counts, top = self.counts, int(self.counts[state.TOP])
-        if counts[state.CLOCK] - counts[state.CAUGHT] >= _TOGETHER:
-            pool.catch_up(self.members)
-        if counts[state.HOLES] > max(_HOLES, top // _HOLES):
-            self._relayout(self.live(), int(counts[state.WIDTH]))
-            top = int(counts[state.TOP])
+        now, top = self.now, int(self.now.top)
+        if now.clock - now.caught >= _TOGETHER:
+            rows.catch_up(self.members)
+        if now.holes > max(_HOLES, top // _HOLES):
+            self._relayout(self.live(), int(now.width))
+            top = int(now.top)
         needed = min(self.n, top + entering)
-        if needed > counts[state.WIDTH]:
-            width = max(needed, int(self._growth(needed) * counts[state.WIDTH]))
+        if needed > now.width:
+            width = max(needed, int(self._growth(needed) * now.width))
             self._relayout(self.live(), _aligned(min(self.n, width)))
-        if counts[state.CLOCK] + entering > len(self.members.log):
+        if now.clock + entering > len(self.members.log):
             log = np.resize(self.members.log, 2 * (len(self.members.log) + entering))
             self.members = self.members._replace(log=log)
 
@@ -195,196 +256,112 @@ class Expansion:
         pool = self.members.pool
         if needed**2 > pool.size and pool.nbytes <= _SMALL_POOL:
             return _TIGHT_GROWTH  # where rows must be dropped for lack of memory, wide ones cost more than moving them
-        return _GROWTH if (_FREE_GROWTH * needed) ** 2 > pool.size else _FREE_GROWTH
+        return GROWTH if (_FREE_GROWTH * needed) ** 2 > pool.size else _FREE_GROWTH
 
     # -- kernel values ------------------------------------------------------------------------------
 
     def _point(self) -> None:
         """Let the kernel's columns be those of slots 0 .. top - 1; a hole's may be any."""
-        top, clock = int(self.counts[state.TOP]), int(self.counts[state.CLOCK])
+        top, clock = int(self.now.top), int(self.now.clock)
         places, points = np.empty((2, max(top, clock - self._pointed)), dtype=np.int64)
-        count = ahead.stale(self.members, self._pointed, self._columns.index, places, points)
+        count = rows.stale(self.members, self._pointed, self._columns.index, places, points)
         self._columns.put(places[:count], points[:count], top)
         self._pointed = clock
 
-    def _values(self, examples: Vector) -> Vector:
+    def values(self, examples: Vector) -> Vector:
         """Return K(examples, slots 0 .. top - 1); the next call overwrites it."""
         self._point()
         shape = (len(examples), len(self._columns))
         if len(self._memory) < shape[0] * shape[1]:
-            self._memory = np.empty(int(_GROWTH * shape[0] * shape[1]), dtype=self._memory.dtype)
+            self._memory = np.empty(int(GROWTH * shape[0] * shape[1]), dtype=self._memory.dtype)
         values = self._memory[: shape[0] * shape[1]].reshape(shape)
         self.kernel.fill(examples, values, columns=self._columns)
         return values
 
-    def admit(self, examples: Vector, alphas: Vector, grads: Vector) -> None:
-        """Let ``examples``, none of them members, into S."""
-        for start in range(0, len(examples), self.block):
-            part = slice(start, start + self.block)
-            entering = np.asarray(examples[part], dtype=np.int64)
-            self._make_room(len(entering))
-            values, among = self._values(entering), self.kernel.block(entering, entering)
-            hot.admit(self.members, self.box, entering, alphas[part], grads[part], values, among)
-
-    def fetch(self, upcoming: Vector, *, foresee: bool = True) -> tuple[Any, ...]:
-        """Compute the kernel rows of the next candidates; return what :func:`hot.online` needs of them.
-
-        Candidates among themselves cost values that a row at a time would not. The block stays small enough that
-        this adds less than a tenth to the values against S, or costs less than another block would. With ``foresee``
-        only those likely to enter count: the others' columns are computed if they enter after all.
-
-        Returns
-        -------
-        (candidates, places, fetched, among, starts, lengths) : places, of each candidate the row of ``fetched`` or -1;
-        starts and lengths, the runs of slots that the first columns of ``fetched`` belong to; among, K between the
-        rows' candidates, with NaN in the diagonal where the column has not been computed.
-        """
-        candidates = np.array(upcoming[: self._ahead(foresee)], dtype=np.int64)
-        self._make_room(len(candidates))
-        x, size = self.members, len(candidates)
-        places, fresh, entering = np.empty((3, size), dtype=np.int64)
-        count = ahead.outside(x, candidates, places, fresh)
-        self._fresh = fresh = fresh[:count]
-        fetched = self._values(fresh)
-        self._distances = np.full(count, -np.inf)
-        if foresee and count > _FORESEEN * self.size:
-            likely = ahead.foresee(x, self.box.targets, fresh, fetched, self._near, self._distances, entering)
-            self._entering = likely / count
-            self._near *= _NEARER
-        else:
-            likely = count
-            entering[:count] = np.arange(count)
-        if len(self._between) < count**2:
-            self._mixed, self._between = np.empty((2, min(self.block, 2 * count) ** 2), dtype=fetched.dtype)
-        self._among = self._between[: count**2].reshape(count, count)
-        ahead.forget(self._among)
-        self._mix(entering[:likely])
-        self.counts[state.AT] = self.counts[state.STAGE] = self.counts[state.BORN] = 0
-        return candidates, places, fetched, self._among, np.zeros(1, dtype=np.int64), np.array([fetched.shape[1]])
-
-    def _ahead(self, foresee: bool) -> int:
-        """Return how many candidates to fetch."""
-        if not foresee:
-            return min(self.block, max(_SMALLEST_BLOCK, int(_AMONG * self.size)))
-        share = max(_LEAST_SHARE, self._entering)
-        size = max(_AMONG * self.size / share, math.sqrt(_AMONG_VALUES / share))
-        return min(self.block, max(_SMALLEST_BLOCK, int(size)))
-
-    def _mix(self, entering: Vector) -> None:
-        """Compute K(fresh, fresh[entering]), columns of ``among``: for all rows, as these are at hand, prepared."""
-        fresh, count = self._fresh, len(entering)
-        if count:
-            self._peers.put(np.arange(count), fresh[entering], count)
-            values = self._mixed[: len(fresh) * count].reshape(len(fresh), count)
-            self.kernel.fill(fresh, values, columns=self._peers)
-            ahead.spread(values, entering, self._among)
-
-    def _mix_unforeseen(self, place: int) -> None:
-        entering = np.empty(len(self._fresh), dtype=np.int64)
-        count = ahead.drifted(self._among, self._distances, place, entering)
-        self._near = max(self._near, float(self._distances[place]))
-        self._mix(entering[:count])
-
-    def supply(self, together: int = _ROWS_TOGETHER) -> None:
-        """Compute what the loops want: what the row of a slot lacks, or a candidate's values with those after it.
-
-        together : rows at most that are computed with a missing one, those of the members that violate most
-        """
-        slot = int(self.counts[state.WANTED])
-        if slot < 0:
-            self._mix_unforeseen(-1 - slot)
-        elif self.counts[state.GAPS]:
-            self._fill_gaps(slot)
-        else:
-            self._compute_rows(slot, together)
-
     def _fill_gaps(self, slot: int) -> None:
-        x, counts = self.members, self.counts
-        missing = np.unique(x.lists[state.GAP, : counts[state.GAPS]])
-        row = int(x.slots[state.ROW_OF, slot])
-        values = self.kernel.block(x.slots[state.MEMBER, slot : slot + 1], x.slots[state.MEMBER, missing])
-        x.pool[row * int(counts[state.WIDTH]) + missing] = values[0]
-        pool.own_row(x, row, slot)
+        x = self.members
+        missing = np.unique(x.stacks["gap"][: self.now.gaps])
+        row = int(x.slots["row"][slot])
+        values = self.kernel.block(x.slots["member"][slot : slot + 1], x.slots["member"][missing])
+        x.pool[row * int(self.now.width) + missing] = values[0]
+        rows.own_row(x, row, slot)
 
     def _compute_rows(self, slot: int, together: int) -> None:
-        x, counts = self.members, self.counts
-        width = int(counts[state.WIDTH])
+        x, now = self.members, self.now
+        width = int(now.width)
         # rows are read by others, so that none may lack a member; pointing costs about as much as a row
-        stale = self._pointed < 0 or 4 * (counts[state.CLOCK] - self._pointed) > counts[state.TOP]
-        if stale or ahead.is_young(x, slot, self._columns.index):
+        stale = self._pointed < 0 or 4 * (now.clock - self._pointed) > now.top
+        if stale or rows.is_young(x, slot, self._columns.index):
             self._point()
-        taken = np.empty((2, max(1, min(together, int(counts[state.ROWS]) // 8))), dtype=np.int64)
-        slots, rows = taken[:, : tight.take_rows(x, slot, self._columns.index, *taken)]
-        if not tight.has_rows_since(x, self._pointed):
+        taken = np.empty((2, max(1, min(together, int(now.rows) // 8))), dtype=np.int64)
+        slots, places = taken[:, : rows.take_rows(x, slot, self._columns.index, *taken)]
+        born = x.slots[x.log[self._pointed : now.clock]]  # after the last pointing: none of them a slot that moved
+        if ((born["member"] >= 0) & (born["row"] < 0)).any():
             self._point()
-        self.rows_recomputed += len(rows)
+        self.rows_recomputed += len(places)
         every = x.pool[: x.pool.size // width * width].reshape(-1, width)
-        self.kernel.fill(x.slots[state.MEMBER, slots], every, rows, self._columns)
-        x.pool[rows * width + slots] = x.reals[state.DIAGONAL, slots]
-        tight.complete(x, slots, rows, self._pointed)
+        self.kernel.fill(x.slots["member"][slots], every, places, self._columns)
+        x.pool[places * width + slots] = x.diagonal[slots]
+        rows.complete(x, slots, places, self._pointed)
 
-    # -- shrinking ----------------------------------------------------------------------------------
+    # -- S over other examples ----------------------------------------------------------------------
 
-    def shrink(self, least: float) -> None:
-        """Put the members at a bound that cannot be in a violating pair out of the search.
+    def moved(self, problem: CSVC, *, cache_mb: float) -> Expansion:
+        """Return S with the kernel rows that it holds, over other examples; this expansion must not be used any more.
 
-        Those with alpha = 0 leave S for good (step 4 of REPROCESS). Nothing happens if fewer than the
-        share ``least`` of the active members would go: packing costs more than it saves then.
+        Parameters
+        ----------
+        problem : its first examples are the members in the order of :meth:`live`, the others are new
         """
-        x = self.members
-        live = self.live()
-        alpha, grad = x.reals[state.ALPHA, live], x.reals[state.GRAD, live]
-        g_max, g_min = x.extremes
-        idle = ((alpha == x.reals[state.LOWER, live]) & (grad <= g_min)) | (
-            (alpha == x.reals[state.UPPER, live]) & (grad >= g_max)
+        after = Expansion(problem, cache_mb=cache_mb, block=self.block, dtype=self.kernel.dtype.name)
+        after.rows_recomputed = self.rows_recomputed
+        before, fresh = self.members, after.members
+        grown = {name: _longer(getattr(before, name), getattr(fresh, name)) for name in (*_PER_SLOT, "rows", "stacks")}
+        after.members = x = before._replace(
+            examples=fresh.examples, coef=fresh.coef, pool=self._pool(fresh.pool), **grown
         )
-        if np.count_nonzero(idle) < max(1.0, least * len(live)):
-            if self.counts[state.ROWS] <= len(live) and _aligned(len(live)) < self.counts[state.WIDTH]:
-                self._relayout(live, _aligned(len(live)))  # narrower rows, so that more of them fit
-            return
-        hot.write(x)
-        away = live[idle & (alpha != 0.0)]
-        x.coef[x.slots[state.MEMBER, live[idle & (alpha == 0.0)]]] = 0.0
-        if len(away):
-            self.inactive.append(
-                Inactive(
-                    x.slots[state.MEMBER, away], x.reals[state.ALPHA, away], x.reals[state.GRAD, away], x.coef.copy()
-                )
-            )
-        keep = live[~idle]
-        self._relayout(keep, _aligned(max(len(keep), 1)))
+        after.now = x.now
+        live = after.live()
+        x.examples["slot"][: len(live)] = live
+        x.slots["member"][live] = np.arange(len(live))
+        after._forget()
+        after._relayout(live, int(after.now.width))
+        loops.write(x)
+        return after
 
-    def unshrink(self, tau: float) -> None:
-        """Renew the inactive members' gradients and let those back in that the violating pairs of all S may need."""
-        x = self.members
-        hot.write(x)
-        for group in self.inactive:
-            self._renew(group)
-        members = np.concatenate([group.members for group in self.inactive])
-        alpha = np.concatenate([group.alpha for group in self.inactive])
-        grad = np.concatenate([group.grad for group in self.inactive])
-        self.inactive = []
-        # at a bound: one direction is open
-        rising = alpha == self.box.lower[members]
-        g_max = max(float(x.extremes[state.G_MAX]), float(np.max(grad[rising], initial=-np.inf)))
-        g_min = min(float(x.extremes[state.G_MIN]), float(np.min(grad[~rising], initial=np.inf)))
-        back = np.where(rising, grad > g_min, grad < g_max) & (g_max - g_min > tau)
-        stay = ~back
-        if stay.any():
-            self.inactive.append(Inactive(members[stay], alpha[stay], grad[stay], x.coef.copy()))
-        self.admit(members[back], alpha[back], grad[back])
-        if not back.any():
-            x.extremes[:] = g_max, g_min
+    def _pool(self, fresh: Vector) -> Vector:
+        """Return memory for rows with those held: the present one, or ``fresh`` if it is larger."""
+        pool: Vector = self.members.pool
+        if len(pool) >= len(fresh):
+            return pool
+        held = np.flatnonzero(self.members.rows["slot"][: self.now.rows] >= 0)
+        used = int(held[-1] + 1) * int(self.now.width) if len(held) else 0
+        fresh[:used] = pool[:used]  # the rest stays untouched: pages that nobody wrote to take no memory
+        return fresh
 
-    def _renew(self, group: Inactive) -> None:
-        change = self.members.coef - group.then
-        moved = np.flatnonzero(change)
-        step = max(1, _DELTA_VALUES // len(group.members))
-        for start in range(0, len(moved), step):
-            part = moved[start : start + step]
-            group.grad -= change[part] @ self.kernel.block(part, group.members)
+    def _forget(self) -> None:
+        """Shorten the log to the last filling of each slot, so that it grows with S and not with the stream."""
+        x, now = self.members, self.now
+        log = x.log[: now.clock]
+        last = np.full(int(now.top), -1)
+        filled = np.flatnonzero(log >= 0)
+        last[log[filled]] = filled  # of equal indices the last one is written
+        kept = np.sort(last[self.live()])
+        kept = kept[kept >= 0]
+        x.log[: len(kept)] = log[kept]
+        x.rows["seen"] = np.searchsorted(kept, x.rows["seen"])
+        now.caught = np.searchsorted(kept, now.caught)
+        now.clock = len(kept)
 
 
 def _aligned(width: int) -> int:
     """Return a row's width in values: an odd number of pages, else the rows' columns would share few cache sets."""
     return (-(-width // _PAGE) | 1) * _PAGE
+
+
+def _longer(old: Vector, new: Vector) -> Vector:
+    """Return the longer one, with what ``old`` holds."""
+    if len(old) >= len(new):
+        return old
+    new[: len(old)] = old
+    return new

@@ -45,8 +45,8 @@ import numpy as np
 from harness import CSVCNoBias, Iterate, Problem, RampSVC, Solver, parameter
 
 if TYPE_CHECKING:
+    from harness_lasvm.compiled.ledger import Ledger
     from harness_lasvm.expansion import Expansion
-    from harness_lasvm.nobias_ledger import Ledger
 
 _SEEDS = 5  # of each class
 _PAUSE = 1000  # REPROCESS operations between two yields
@@ -83,7 +83,7 @@ class _NoBias(Solver):
         return self.replaced(finishing=True, tau=min(self.tau, gap))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        from harness_lasvm import nobias_loops as loops
+        from harness_lasvm.compiled.nobias import clean
         from harness_lasvm.expansion import Expansion
 
         hinge = problem.hinge if isinstance(problem, RampSVC) else cast("CSVCNoBias", problem)
@@ -100,30 +100,34 @@ class _NoBias(Solver):
             for _ in self._finish(expansion, ledger):
                 yield self._iterate(expansion, ledger, self.epochs, problem.n)
         if self.cleaning[0]:
-            loops.clean(expansion.members, ledger, 0)
+            clean(expansion.members, ledger, 0)
         yield self._iterate(expansion, ledger, self.epochs, problem.n, done=True)
 
     def _ledger(self, problem: Problem, price: float) -> Ledger:
-        from harness_lasvm import nobias_ledger as names
+        from harness_lasvm.compiled import ledger as rules
 
-        reals, counts = np.zeros(8), np.zeros(10, dtype=np.int64)
-        reals[names.PRICE], reals[names.TAU] = price, self.tau
-        reals[names.BEND] = problem.s if isinstance(problem, RampSVC) else -np.inf
-        counts[names.CLEAN_EVERY], counts[names.MAX_INACTIVE] = self.cleaning
-        counts[names.GROUP] = self.group
-        counts[names.RULE] = {"hinge": names.HINGE, "ramp": names.RAMP, "ignore": names.IGNORE}[self.rule]
-        return names.Ledger(reals, counts, np.zeros((3, problem.n)))
+        clean_every, max_inactive = self.cleaning
+        return rules.Ledger(
+            *np.zeros((3, problem.n)),
+            sums=np.zeros(1, dtype=rules.SUMS)[0],
+            rule={"hinge": rules.HINGE, "ramp": rules.RAMP, "ignore": rules.IGNORE}[self.rule],
+            price=float(price),
+            bend=float(problem.s) if isinstance(problem, RampSVC) else -np.inf,
+            tau=float(self.tau),
+            group=self.group,
+            clean_every=clean_every,
+            max_inactive=max_inactive,
+        )
 
     def _epoch(self, expansion: Expansion, ledger: Ledger, order: Any) -> Iterator[int]:
         """Run the online iterations over ``order``; pause after every block, and within one after many REPROCESS.
 
         Yields how many examples of the epoch are done with.
         """
-        from harness_lasvm import nobias_loops as loops
-        from harness_lasvm import state
-        from harness_lasvm.nobias_ledger import measure
+        from harness_lasvm.compiled.ledger import measure
+        from harness_lasvm.compiled.nobias import online
+        from harness_lasvm.compiled.state import DONE, PAUSED, STALE
 
-        counts = expansion.counts
         visited = 0
         while visited < len(order):
             if not expansion.size:  # all cleaned away; a request needs a member
@@ -132,55 +136,45 @@ class _NoBias(Solver):
             work = expansion.fetch(order[visited:], foresee=self.rule == "ignore")
             measure(expansion.members, ledger)  # the slots may have moved
             code = None
-            while code not in (state.DONE, state.STALE):
-                counts[state.PAUSE] = counts[state.OPERATIONS] + max(_PAUSE, 2 * self.block)
-                code = loops.online(expansion.members, expansion.box, ledger, *work)
-                if code == state.NEED_ROW:
-                    expansion.supply()
-                elif code == state.PAUSED:
-                    yield visited + int(counts[state.AT])
-            visited += int(counts[state.AT])
+            while code not in (DONE, STALE):
+                until = expansion.operations + max(_PAUSE, 2 * self.block)
+                code = expansion.run(online, ledger, work, until=until)
+                if code == PAUSED:
+                    yield visited + int(expansion.now.at)
+            visited += int(expansion.now.at)
             yield visited
 
     def _finish(self, expansion: Expansion, ledger: Ledger) -> Iterator[None]:
         """REPROCESS until no member violates; pause every so many."""
-        from harness_lasvm import nobias_loops as loops
-        from harness_lasvm import state
+        from harness_lasvm.compiled.nobias import finish
+        from harness_lasvm.compiled.state import DONE, NEED_ROW
 
-        counts = expansion.counts
         code = None
-        while code != state.DONE:
-            counts[state.PAUSE] = counts[state.OPERATIONS] + _PAUSE
-            code = state.NEED_ROW
-            while code == state.NEED_ROW:
-                code = loops.finish(expansion.members, ledger)
-                if code == state.NEED_ROW:
-                    expansion.supply()
+        while code != DONE:
+            until, code = expansion.operations + _PAUSE, NEED_ROW
+            while code == NEED_ROW:
+                code = expansion.run(finish, ledger, until=until)
             yield
 
     def _iterate(
         self, expansion: Expansion, ledger: Ledger, epoch: int, visited: int, *, done: bool = False
     ) -> Iterate:
-        from harness_lasvm import hot
-        from harness_lasvm import nobias_ledger as names
-
-        hot.write(expansion.members)
-        reals, counts = ledger.reals, ledger.counts
+        sums = ledger.sums
         info = {
-            "gap": float(reals[names.GAP]),
-            "gap_target": float(reals[names.TARGET]),
+            "gap": float(sums.gap),
+            "gap_target": float(sums.target),
             "members": expansion.size,
-            "support": int(counts[names.SUPPORT]),
+            "support": int(sums.support),
             "epoch": epoch,
             "visited": (epoch - 1) * expansion.n + visited,
             "rows_recomputed": expansion.rows_recomputed,
         }
         if self.rule == "ramp":
-            info["reversed"] = int(counts[names.REVERSED])
+            info["reversed"] = int(sums.reversed)
         if self.rule == "ignore":
-            info["skipped"] = int(counts[names.SKIPPED])
+            info["skipped"] = int(sums.skipped)
         return Iterate(
-            dual_coef=expansion.members.coef,
+            dual_coef=expansion.write(),
             done=done,
             step=expansion.operations,
             working_set=expansion.size,
@@ -253,7 +247,7 @@ class LASVMI(_Cleaned):
 
 def _admit(expansion: Expansion, examples: Any) -> None:
     """Let ``examples`` into S with alpha = 0 and beta = 0; right while f = 0."""
-    expansion.admit(examples, np.zeros(len(examples)), expansion.box.targets[examples])
+    expansion.admit(examples, np.zeros(len(examples)), expansion.targets[examples])
 
 
 def _firsts(targets: Any, order: Any) -> Any:

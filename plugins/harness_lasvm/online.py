@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_lasvm import hot, state
+from harness_lasvm.compiled.state import DONE, PAUSED, STALE
+from harness_lasvm.compiled.steps import online
 from harness_lasvm.selection import Search
 
 if TYPE_CHECKING:
-    from harness_lasvm.open_expansion import OpenExpansion
+    from harness_lasvm.compiled.state import Candidates
+    from harness_lasvm.expansion import Expansion
     from harness_lasvm.solver import LASVM
 
     Vector = np.ndarray[Any, np.dtype[Any]]
@@ -29,7 +31,7 @@ class Online:
     stopped_by : what ended the iterations early, 'max_support' or 'margin'; empty if nothing did
     """
 
-    def __init__(self, expansion: OpenExpansion, options: LASVM, rng: np.random.Generator) -> None:
+    def __init__(self, expansion: Expansion, options: LASVM, rng: np.random.Generator) -> None:
         self.expansion, self.options, self.rng = expansion, options, rng
         self.visited = 0
         self.stopped_by = ""
@@ -38,31 +40,29 @@ class Online:
     def seed(self, examples: Vector) -> None:
         """Let the first few ``examples`` of each class into S, with alpha = 0; none of them is a member."""
         expansion = self.expansion
-        targets = expansion.box.targets[examples]
+        targets = expansion.targets[examples]
         firsts = [np.flatnonzero(targets == label)[:wanted] for label, wanted in self._to_seed.items()]
         self._to_seed = {
             label: wanted - len(first) for (label, wanted), first in zip(self._to_seed.items(), firsts, strict=True)
         }
         seeds = examples[np.sort(np.concatenate(firsts))]
         if len(seeds):
-            hot.write(expansion.members)
-            coef = expansion.members.coef
+            coef = expansion.write()
             # g = y but for a class that a stream brings late, when there is a model already
             scores = expansion.kernel.expand(coef, seeds) if coef.any() else np.zeros(len(seeds))
-            expansion.admit(seeds, np.zeros(len(seeds)), expansion.box.targets[seeds] - scores)
+            expansion.admit(seeds, np.zeros(len(seeds)), expansion.targets[seeds] - scores)
 
     def visit(self, examples: Vector) -> Iterator[None]:
         """PROCESS each of ``examples`` at most once, with its REPROCESS, unless something stops it; pause now and then."""
         return self._in_order(examples) if self.options.selection == "random" else self._selected(examples)
 
     def _in_order(self, examples: Vector) -> Iterator[None]:
-        counts = self.expansion.counts
         done = paused = 0
         while done < len(examples) and not self.stopped_by:
             work = self.expansion.fetch(examples[done : done + self._allowance()])
             yield from self._run(work)
-            done += int(counts[state.AT])
-            self.visited += int(counts[state.AT])
+            done += int(self.expansion.now.at)
+            self.visited += int(self.expansion.now.at)
             self._check_support()
             if done - paused >= self.options.block:  # saying what the model is costs as much as many an example
                 paused = done
@@ -80,20 +80,16 @@ class Online:
             self._check_support()
             yield
 
-    def _run(self, work: tuple[Any, ...]) -> Iterator[None]:
+    def _run(self, work: Candidates) -> Iterator[None]:
         """PROCESS and REPROCESS the fetched candidates, all or until one must be fetched anew."""
         expansion, options = self.expansion, self.options
-        counts = expansion.counts
         delta_max = math.inf if options.delta_max is None else options.delta_max
         many = expansion.n + 1 if options.second_order_from is None else options.second_order_from
-        run: Any = hot.online
         code = None
-        while code not in (state.DONE, state.STALE):
-            counts[state.PAUSE] = counts[state.OPERATIONS] + max(_PAUSE, 2 * options.block)
-            code = run(expansion.members, expansion.box, *work, options.tau, delta_max, many)
-            if code == state.NEED_ROW:
-                expansion.supply()
-            elif code == state.PAUSED:
+        while code not in (DONE, STALE):
+            until = expansion.operations + max(_PAUSE, 2 * options.block)
+            code = expansion.run(online, work, options.tau, delta_max, many, until=until)
+            if code == PAUSED:
                 yield
 
     # -- the limit on support vectors ----------------------------------------------------------------
@@ -106,10 +102,10 @@ class Online:
         # an example adds one member; and without delta_max, it adds a few support vectors at most
         room = limit - self.expansion.size
         if self.options.delta_max is None:
-            room = max(room, (limit - hot.write(self.expansion.members)) // _ENTERING)
+            room = max(room, (limit - self.expansion.support()) // _ENTERING)
         return min(self.options.block, max(1, room))
 
     def _check_support(self) -> None:
         limit = self.options.max_support
-        if limit is not None and hot.write(self.expansion.members) >= limit:
+        if limit is not None and self.expansion.support() >= limit:
             self.stopped_by = "max_support"

@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_lasvm import hot, state
-from harness_lasvm.scores import add_scores
+from harness_lasvm.compiled.members import add_scores
+from harness_lasvm.compiled.state import Candidates
 
 if TYPE_CHECKING:
-    from harness_lasvm.open_expansion import OpenExpansion
+    from harness_lasvm.expansion import Expansion
     from harness_lasvm.solver import LASVM
 
     Vector = np.ndarray[Any, np.dtype[Any]]
@@ -55,7 +55,7 @@ class Search:
     margin_is_exhausted : True once ``stop_at_margin`` held: the best of a sample lay outside the margin
     """
 
-    def __init__(self, expansion: OpenExpansion, pool: Vector, options: LASVM, rng: np.random.Generator) -> None:
+    def __init__(self, expansion: Expansion, pool: Vector, options: LASVM, rng: np.random.Generator) -> None:
         self.expansion, self.rng = expansion, rng
         self.by_gradient = options.selection == "gradient"
         self.adaptive = options.selection == "autoactive"
@@ -63,7 +63,7 @@ class Search:
         self.size = sample_size(options.selection, options.candidates, options.quantile)
         self.margin_is_exhausted = False
         # members need no PROCESS
-        self.pool: Vector = pool[expansion.members.lists[state.WHERE, pool] < 0]
+        self.pool: Vector = pool[expansion.members.examples["slot"][pool] < 0]
         self.resting: list[Vector] = []
         self.drawn: Vector = np.empty(0, dtype=np.int64)
         self.used = 0  # of those drawn
@@ -72,16 +72,15 @@ class Search:
         self.place = np.full(expansion.n, -1, dtype=np.int64)  # of an example among the columns; -1: none
         self.row = np.zeros(expansion.n, dtype=expansion.kernel.dtype)  # K(chosen, .) at the members
 
-    def next_example(self) -> tuple[Any, ...] | None:
-        """Choose an example; return what :func:`hot.online` needs of it, None if the pool or the margin is exhausted."""
+    def next_example(self) -> Candidates | None:
+        """Choose an example; return it with its kernel values, None if the pool or the margin is exhausted."""
         if len(self.drawn) - self.used < self.size:
             self._draw()
         if self.used == len(self.drawn):
             return None
         expansion = self.expansion
-        hot.write(expansion.members)
-        live = expansion.live()
-        members = expansion.members.slots[state.MEMBER, live]
+        expansion.write()
+        members = expansion.examples()
         entered = members[self.place[members] < 0]
         edge = 1.0 + 0.5 * expansion.delta if math.isfinite(expansion.delta) else 1.0
         rows, measure, late = self._sample(entered, edge)
@@ -94,7 +93,18 @@ class Search:
         chosen = rows.start + best
         self.row[self.columns] = self.values[chosen]
         self.row[entered] = late[best]
-        return expansion.offer(self.drawn[chosen : chosen + 1], self.row)
+        return self._offered(self.drawn[chosen : chosen + 1])
+
+    def _offered(self, example: Vector) -> Candidates:
+        """Return the chosen example, (1,), no member, with its values in ``row``."""
+        expansion, now = self.expansion, self.expansion.now
+        expansion.make_room(1)
+        # a hole's value is read and never used: alpha is 0 there
+        values = np.zeros((1, int(now.top)), dtype=self.row.dtype)
+        values[0, expansion.live()] = self.row[expansion.examples()]
+        now.at = now.stage = now.born = 0
+        # one candidate has no others
+        return Candidates(example, np.zeros(1, dtype=np.int64), values, np.zeros((1, 1), dtype=self.row.dtype))
 
     # -- drawing -------------------------------------------------------------------------------------
 
@@ -108,7 +118,7 @@ class Search:
         fresh = self.pool[picked]
         self.pool = np.delete(self.pool, picked)
         kernel = self.expansion.kernel
-        members = self.expansion.members.slots[state.MEMBER, self.expansion.live()]
+        members = self.expansion.examples()
         known = self.place[members]
         columns = np.concatenate([members[known >= 0], members[known < 0]])
         values = np.empty((len(left) + count, len(columns)), dtype=kernel.dtype)
@@ -152,4 +162,4 @@ class Search:
         scores = np.full(rows.stop - rows.start, self.expansion.intercept)
         add_scores(self.values[rows], coef[self.columns], scores)
         add_scores(late, coef[entered], scores)
-        return scores * self.expansion.box.targets[self.drawn[rows]] if self.by_gradient else np.abs(scores)
+        return scores * self.expansion.targets[self.drawn[rows]] if self.by_gradient else np.abs(scores)

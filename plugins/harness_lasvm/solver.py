@@ -28,7 +28,7 @@ section 3.2. Differs in:
   finishing step profits by more examples.
 * where memory does not hold the rows of all members, a pair whose rows are held is taken instead of the most violating
   one if it violates at least 0.3 times as much, online and in the finishing step, and missing rows are computed
-  several together (module ``tight``). It ends at the same tau.
+  several together (:mod:`harness_lasvm.compiled.steps`). It ends at the same tau.
 """
 
 from __future__ import annotations
@@ -121,14 +121,14 @@ class LASVM(Solver):
         return self.replaced(tau=min(self.tau, gap))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        from harness_lasvm.expansion import Expansion
         from harness_lasvm.online import Online
-        from harness_lasvm.open_expansion import OpenExpansion
 
         csvc = cast("CSVC", problem)
         counter = problem.kernel.counter
         evaluations = counter.evaluations
         cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
-        expansion = OpenExpansion(csvc, cache_mb=cache_mb, block=self.block, dtype=self.dtype)
+        expansion = Expansion(csvc, cache_mb=cache_mb, block=self.block, dtype=self.dtype)
         online = Online(expansion, self, rng)
         for epoch in range(1, self.epochs + 1):
             order = rng.permutation(problem.n)
@@ -157,37 +157,31 @@ class LASVM(Solver):
 
     def finish(self, expansion: Expansion) -> Iterator[None]:
         """Run the finishing step on ``expansion``; pause every so many REPROCESS."""
-        from harness_lasvm import hot, state
+        from harness_lasvm.compiled.state import DONE, NEED_ROW
+        from harness_lasvm.compiled.steps import finish
 
-        counts = expansion.counts
-        counts[state.SWEEP] = not self.shrinking
+        expansion.now.sweep = not self.shrinking
         while True:
-            counts[state.PAUSE] = counts[state.OPERATIONS] + _PAUSE
-            code = state.NEED_ROW
-            while code == state.NEED_ROW:
-                code = hot.finish(expansion.members, self.tau)
-                if code == state.NEED_ROW:
-                    expansion.supply(_ROWS_TOGETHER)
-            if code == state.DONE:
-                if not expansion.inactive:
+            until, code = expansion.operations + _PAUSE, NEED_ROW
+            while code == NEED_ROW:
+                code = expansion.run(finish, self.tau, until=until, together=_ROWS_TOGETHER)
+            if code == DONE:
+                if not expansion.aside.groups:
                     return
-                expansion.unshrink(self.tau)
+                expansion.aside.unshrink(self.tau)
                 if expansion.delta <= self.tau:
                     return
             elif self.shrinking:
-                expansion.shrink(_WORTHWHILE)
+                expansion.aside.shrink(_WORTHWHILE)
             yield
 
 
 def iterate_of(expansion: Expansion, *, done: bool = False, **info: Any) -> Iterate:
     """Return the model of now and what there is to say about it, with ``info``."""
-    from harness_lasvm import hot
-
-    hot.write(expansion.members)
-    members = expansion.size + sum(len(group.members) for group in expansion.inactive)
+    members = expansion.all_members
     claims = {"delta": expansion.delta, "members": members, "rows_recomputed": expansion.rows_recomputed, **info}
     return Iterate(
-        dual_coef=expansion.members.coef,
+        dual_coef=expansion.write(),
         intercept=expansion.intercept,
         done=done,
         step=expansion.operations,

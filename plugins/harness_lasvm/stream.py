@@ -21,7 +21,7 @@ from harness import CSVC, DataError, Kernel, KernelOracle, Linear, Precomputed, 
 from harness_lasvm.solver import LASVM
 
 if TYPE_CHECKING:
-    from harness_lasvm.open_expansion import OpenExpansion
+    from harness_lasvm.expansion import Expansion
 
     Vector = np.ndarray[Any, np.dtype[Any]]
     Chunk = tuple[Any, Any]
@@ -197,8 +197,7 @@ class LASVMStream:
     @property
     def members(self) -> int:
         """|S|, those that the finishing step set aside included."""
-        expansion = self._expansion()
-        return expansion.size + sum(len(group.members) for group in expansion.inactive)
+        return self._expansion().all_members
 
     @property
     def support(self) -> int:
@@ -222,47 +221,42 @@ class LASVMStream:
 
     # -- inside --------------------------------------------------------------------------------------
 
-    def _expansion(self) -> OpenExpansion:
+    def _expansion(self) -> Expansion:
         if self._online is None:
             raise DataError("nothing was fed to the stream yet; call feed(x, y) first.")
-        expansion: OpenExpansion = self._online.expansion
+        expansion: Expansion = self._online.expansion
         return expansion
 
     def _coef(self) -> Vector:
-        from harness_lasvm import hot
-
-        members = self._expansion().members
-        hot.write(members)
-        return np.array(members.coef)
+        return np.array(self._expansion().write())
 
     def _enter(self, points: Any, labels: Vector) -> Vector:
         """State the problem over S and the chunk, S first; return the chunk's places in it."""
-        from harness_lasvm import state
+        from harness_lasvm.expansion import Expansion
         from harness_lasvm.online import Online
-        from harness_lasvm.open_expansion import OpenExpansion
 
         if self._problem is None:
             self._problem = self._stated(points, labels)
             options = self.options
-            expansion = OpenExpansion(self._problem, cache_mb=self._cache_mb, block=options.block, dtype=options.dtype)
+            expansion = Expansion(self._problem, cache_mb=self._cache_mb, block=options.block, dtype=options.dtype)
             self._online = Online(expansion, options, self._rng)
             return np.arange(len(labels))
         before = self._expansion()
-        before.readmit()
-        kept = before.members.slots[state.MEMBER, before.live()]
+        before.aside.readmit()
+        kept = before.examples()
         problem = self._stated(
             _stacked(self._problem.kernel.points[kept], points),
             np.concatenate([self._problem.targets[kept], labels]),
         )
         self._online.expansion = before.moved(problem, cache_mb=self._cache_mb)
-        self._online.expansion.counts[state.SWEEP] = 1  # the finishing step may have left it off
+        self._online.expansion.now.sweep = 1  # the finishing step may have left it off
         self._problem = problem
         return np.arange(len(kept), problem.n)
 
     def _stated(self, points: Any, labels: Vector) -> CSVC:
         counter = None if self._problem is None else self._problem.kernel.counter
-        oracle = KernelOracle(self.kernel, points, counter=counter)
-        return CSVC(oracle, labels, self.settings, np.where(labels > 0, self._costs[1], self._costs[-1]))
+        kernel = KernelOracle(self.kernel, points, counter=counter)
+        return CSVC(kernel, labels, self.settings, np.where(labels > 0, self._costs[1], self._costs[-1]))
 
     def _checked(self, x: Any, y: Any) -> tuple[Any, Vector]:
         """Return a chunk as the stream's own copy, or refuse it."""

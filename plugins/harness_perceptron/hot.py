@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
-_hot = nb.njit(cache=True, nogil=True, error_model="numpy")
-# sums may be reassociated, else they are not vectorised
-_hot_sum = nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+from harness.jit import compiled, summing
 
 
-@_hot_sum
+@summing
 def catch_up(scores, values, weights, first):  # type: ignore[no-untyped-def]
     """Add the weighted sum of row p of ``values`` (b, m) from column first[p] on to scores[p]."""
     for p in range(scores.size):
@@ -20,13 +17,13 @@ def catch_up(scores, values, weights, first):  # type: ignore[no-untyped-def]
         scores[p] += total
 
 
-@_hot
+@compiled
 def _add(scores, weight, values):  # type: ignore[no-untyped-def]
     for q in range(scores.size):
         scores[q] += weight * values[q]
 
 
-@_hot
+@compiled
 def visit(scores, targets, among, places):  # type: ignore[no-untyped-def]
     """Run the kernel perceptron over a block; write the places of its mistakes, return their number.
 
@@ -42,14 +39,14 @@ def visit(scores, targets, among, places):  # type: ignore[no-untyped-def]
     return count
 
 
-@_hot
+@compiled
 def _against(x, slot, fetched, among, q):  # type: ignore[no-untyped-def]
     """Return K between the member in ``slot`` and the block's example q."""
     column = x.fetched[slot]
     return fetched[q, column] if column >= 0 else among[x.born[slot], q]
 
 
-@_hot
+@compiled
 def _most_correct(x, y, own):  # type: ignore[no-untyped-def]
     """Return the slot whose y_i (f(x_i) - alpha_i K_ii) is largest now that y k(x, .) has joined, -1: the newcomer.
 
@@ -69,7 +66,7 @@ def _most_correct(x, y, own):  # type: ignore[no-untyped-def]
     return leaving if own <= largest else -1
 
 
-@_hot
+@compiled
 def _enter(x, slot, size, place, example, y, score):  # type: ignore[no-untyped-def]
     """Put an example with coefficient y and score f(x) into a slot; x.row holds its values, its own included."""
     _add(x.scores[:size], y, x.row[:size])
@@ -84,7 +81,7 @@ def _enter(x, slot, size, place, example, y, score):  # type: ignore[no-untyped-
         x.gram[s, slot] = x.row[s]
 
 
-@_hot
+@compiled
 def visit_with_budget(x, size, batch, targets, scores, fetched, among, beta):  # type: ignore[no-untyped-def]
     """Run the budget perceptron over a block; return the number of its updates and of the members now.
 

@@ -145,12 +145,11 @@ class Level:
 
     def _fill(self, points: Index, slots: Index, added: Index, change: Vector) -> None:
         """Compute the rows of ``points`` into ``slots``, and add the rows in ``added``, times ``change``, to the scores."""
-        from harness_smo import block_passes
 
         def add(start: int, stop: int) -> None:
-            block_passes.add_rows(self.scores, self.cache.rows, added, change, start, stop)
+            self.cache.add_part(self.scores, added, change, start, stop)
 
-        self.kernel.fill(points, self.cache.rows, slots, None, add)
+        self.cache.compute(points, slots, add)
 
     def _update(self, variables: Index, change: Vector) -> None:
         """Add the change of the variables to the scores of all active points."""
@@ -161,7 +160,7 @@ class Level:
         resting = ~np.any([self.free_among(points + copy * self.m) for copy in range(self.copies)], axis=0)
         held = cache.slot_of[points] >= 0
         cache.used(points[held])
-        self.kernel.counter.cache_hits += int(np.count_nonzero(held))
+        cache.hit(int(np.count_nonzero(held)))
         # what came to rest at a bound seldom moves again: its row is kept only where slots abound
         missing, spare = np.flatnonzero(~held), cache.capacity - int(np.count_nonzero(held))
         moving, arrived, roomy = missing[~resting[missing]], missing[resting[missing]], cache.roomy

@@ -1,11 +1,12 @@
-"""Compiled passes of block SMO around a descent: the working set's block, who may move, the update of the scores."""
+"""Compiled passes of block SMO around a descent: the working set's block, and who may move."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
+
+from harness.jit import compiled
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -13,10 +14,9 @@ if TYPE_CHECKING:
     Matrix = np.ndarray[Any, np.dtype[Any]]
 
 _BINS = 1024  # of the histogram that finds the largest values
-_BLOCK = 2048  # scores updated at a time: they stay in L1 while all rows pass over them
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def gather(
     block: Matrix,
     points: Index,
@@ -61,7 +61,7 @@ def gather(
             block[second[t], first[s]] = values[s, t]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def directions(
     a: Vector,
     lower: Vector,
@@ -94,7 +94,7 @@ def directions(
             ends[k, 1] = min(ends[k, 1], g)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def largest(values: Vector, floor: float, count: int) -> Index:
     """Return the positions of the ``count`` largest values above ``floor``, or of all of them, in no special order.
 
@@ -126,34 +126,3 @@ def largest(values: Vector, floor: float, count: int) -> Index:
                 chosen[found] = k
                 found += 1
     return chosen[:found]
-
-
-@njit(cache=True, nogil=True, fastmath={"nsz", "reassoc", "contract"})
-def _add_four(
-    out: Vector, r0: Matrix, r1: Matrix, r2: Matrix, r3: Matrix, c0: float, c1: float, c2: float, c3: float
-) -> None:
-    for k in range(len(out)):
-        out[k] += c0 * r0[k] + c1 * r1[k] + c2 * r2[k] + c3 * r3[k]
-
-
-@njit(cache=True, nogil=True, fastmath={"nsz", "reassoc", "contract"})
-def _add_one(out: Vector, row: Matrix, c: float) -> None:
-    for k in range(len(out)):
-        out[k] += c * row[k]
-
-
-@njit(cache=True, nogil=True)
-def add_rows(scores: Vector, rows: Matrix, slots: Index, coef: Vector, start: int, stop: int) -> None:
-    """Add sum_p coef[p] rows[slots[p], start:stop] to scores[start:stop] in float64, in place."""
-    whole = len(slots) // 4 * 4
-    for s in range(start, stop, _BLOCK):
-        e = min(stop, s + _BLOCK)
-        out = scores[s:e]
-        for p in range(0, whole, 4):
-            _add_four(
-                out,
-                rows[slots[p]][s:e], rows[slots[p + 1]][s:e], rows[slots[p + 2]][s:e], rows[slots[p + 3]][s:e],
-                coef[p], coef[p + 1], coef[p + 2], coef[p + 3],
-            )  # fmt: skip
-        for p in range(whole, len(slots)):
-            _add_one(out, rows[slots[p]][s:e], coef[p])

@@ -29,7 +29,6 @@ from harness import (
     TubeSVR,
     parameter,
 )
-from harness_smo.rows import RowBuffer
 from harness_smo.stopping import Goal, why_stopped
 
 if TYPE_CHECKING:
@@ -117,14 +116,14 @@ class _State:
         coef = form.coef(self.a)
         self.gradient = form.gradient(problem.kernel.expand(coef)) if coef.any() else form.linear.copy()
         self.diagonal = np.ascontiguousarray(problem.kernel.diagonal())
-        self.buffer = RowBuffer(problem.kernel, settings.cache_mb or problem.kernel.cache_mb)
+        self.buffer = problem.kernel.buffer(settings.cache_mb)
         self.everything = np.argsort(form.group, kind="stable")  # the compiled loops want the groups apart
         self.up, self.low = np.empty(max(1, form.groups)), np.empty(max(1, form.groups))
         self.set_active(self.everything)
         self._find_extremes()
         self.goal = Goal(problem, form, settings.tau, settings.gap)
         self.goal.begin(self.a, form.scores(self.gradient))
-        self.steps = self.hits = 0
+        self.steps = 0
         self.take_steps = hot.pair_steps if form.groups else hot.single_steps
         self.shrink_interval = min(len(self.a), 1000)
         self.next_shrink = self.shrink_interval
@@ -172,9 +171,11 @@ class _State:
                 self.tau, settings.selection == "second", limit, self.up, self.low,
             )  # fmt: skip
             self.steps += taken
-            self.count_hits(taken * (2 if self.form.groups else 1) - (outcome == hot.NEEDS_ROW))
+            buffer.read(taken * (2 if self.form.groups else 1))
             if outcome == hot.NEEDS_ROW:
-                buffer.fetch(row, self.steps)
+                # the partner that waits for this row was used now too: an older row must be the next to go
+                buffer.clock = self.steps
+                buffer.fetch(np.array([row]))
             elif outcome != hot.PAUSED:
                 break
             elif settings.shrinking and self.steps >= self.next_shrink:
@@ -204,7 +205,7 @@ class _State:
         scores[active % n] = self.form.linear[active] - self.gradient[active]
         known[active % n] = True
         unknown = np.flatnonzero(~known)
-        scores[unknown] = self.buffer.scores(self.form.coef(self.a), unknown)
+        scores[unknown] = self.buffer.expand(self.form.coef(self.a), unknown)
         left_out = np.ones(len(self.a), dtype=bool)
         left_out[active] = False
         self.gradient[left_out] = self.form.gradient(scores)[left_out]
@@ -215,13 +216,6 @@ class _State:
     def _find_extremes(self) -> None:
         for k, (up, low) in enumerate(self.form.ends(self.a, self.gradient)):
             self.up[k], self.low[k] = up, low
-
-    def count_hits(self, rows: int) -> None:
-        """Count so many more rows that were at hand; one that is fetched is taken off before its step is counted."""
-        self.hits += rows
-        if self.hits > 0:
-            self.problem.kernel.counter.cache_hits += self.hits
-            self.hits = 0
 
     def goal_reached(self) -> bool:
         """Whether the model is good enough, or else tau is tighter now; asked when the gradient is true everywhere."""

@@ -32,14 +32,6 @@ def rare_by_feature(x: np.ndarray, block: int) -> list[list[list[tuple[int, floa
     return blocks
 
 
-def weighted(weights: np.ndarray, values: np.ndarray) -> np.ndarray:
-    result = np.zeros(values.shape[1])
-    for weight, row in zip(weights, values, strict=True):
-        for j, number in enumerate(row):
-            result[j] += weight * float(number)
-    return result
-
-
 def power(products: np.ndarray, gamma: float, coef0: float, degree: int) -> np.ndarray:
     result = np.ones_like(products)
     for _ in range(degree):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse
-from harness_lasvm import LASVM, expansion, hot, state
+from harness_lasvm import LASVM, expansion
+from harness_lasvm.compiled import state, steps
 from hypothesis import strategies as st
 
 from harness import CSVC, RBF, KernelOracle, Precomputed
@@ -101,8 +102,8 @@ def partway(seed, blocks, **parameters):
     while blocks and done < 600:
         blocks -= 1
         work = found.fetch(order[done:])
-        found.counts[state.PAUSE] = 10**9
-        while hot.online(found.members, found.box, *work, 1e-3, np.inf, 0) == state.NEED_ROW:
+        found.now.pause = 10**9
+        while steps.online(found.members, work, 1e-3, np.inf, 0) == state.NEED_ROW:
             found.supply()
-        done += int(found.counts[state.AT])
+        done += int(found.now.at)
     return found, values

@@ -103,12 +103,3 @@ def naive_directions(a, lower, upper, linear, scores, group, groups):
         members = [v for v in range(len(a)) if group[v] == k]
         ends.append((max((rise[v] for v in members), default=-np.inf), min((fall[v] for v in members), default=np.inf)))
     return rise, fall, ends
-
-
-def naive_add(scores, rows, slots, coef, start, stop):
-    """Return scores + sum_p coef[p] rows[slots[p]] in columns [start, stop), the others as they are."""
-    out = scores.copy()
-    for k in range(start, stop):
-        for slot, c in zip(slots, coef, strict=True):
-            out[k] += c * float(rows[slot, k])
-    return out

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from harness_fw import active_set_hot as hot
 from harness_fw.active_set import ActiveSet
-from harness_fw.hot import add_rows
 from harness_fw.reduced_hull import nearest_on_hull
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -67,16 +66,6 @@ def test_the_descent_leaves_what_lies_between_the_panels_alone():
     assert np.isnan(score[between]).all()
     exact = exact_weights(matrix, side, (1, 1))
     assert weight[places] @ matrix @ weight[places] == pytest.approx(exact @ matrix @ exact, rel=1e-8)
-
-
-@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 9])
-@pytest.mark.parametrize("n", [1, 7, 1024, 3000])
-def test_sums_of_rows(n, count):
-    rng = np.random.default_rng(n + count)
-    rows, places, weight = rng.normal(size=(10, n)), rng.permutation(10)[:count], rng.normal(size=count)
-    out = np.zeros(n)
-    add_rows(out, rows, places, weight)
-    np.testing.assert_allclose(out, weight @ rows[places] if count else np.zeros(n), atol=1e-12)
 
 
 # -- the core set's optimum ------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle
 from harness.kernels.oracle import uncounted
-from tests.plugins.naive_block import naive_add, naive_box, naive_directions, naive_joint, naive_pairs, naive_violation
+from tests.plugins.naive_block import naive_box, naive_directions, naive_joint, naive_pairs, naive_violation
 
 PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -153,21 +153,6 @@ def test_segments_cover_both_groups_and_no_segment_has_points_of_both(n, data):
     assert all(0 < e - s <= block_loops._SEGMENT for s, e in zip(starts, ends, strict=True))
 
 
-@PRECISIONS
-@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 11])
-@pytest.mark.parametrize(("start", "stop"), [(0, 5000), (17, 2100), (2048, 4096), (4999, 5000), (30, 30)])
-def test_add_rows_adds_to_its_range_and_no_further(dtype, count, start, stop):
-    rng = np.random.default_rng(count)
-    rows, scores = rng.normal(size=(15, 5000)).astype(dtype), rng.normal(size=5000)
-    slots, coef = rng.permutation(15)[:count], rng.normal(size=count) * 100.0
-    added = scores.copy()
-    block_passes.add_rows(added, rows, slots, coef, start, stop)
-    wanted = naive_add(scores, rows, slots, coef, start, stop)
-    assert added == pytest.approx(wanted, rel=1e-12, abs=1e-9)  # the sums are in float64 whatever the rows are
-    assert added[:start].tobytes() == scores[:start].tobytes()
-    assert added[stop:].tobytes() == scores[stop:].tobytes()
-
-
 @given(st.integers(0, 10_000), st.sampled_from([0, 1, 2]), st.sampled_from([1, 2]))
 def test_directions_are_the_gradient_of_what_may_move(seed, groups, copies):
     rng = np.random.default_rng(seed)
@@ -222,52 +207,6 @@ def held(cache):
     return set(np.flatnonzero(cache.slot_of >= 0).tolist())
 
 
-def sound(cache):
-    """The slots and the owners say the same, and every held row is the kernel's."""
-    for slot, row in enumerate(cache.owner.tolist()):
-        assert row < 0 or cache.slot_of[row] == slot
-    assert len(held(cache)) == int(np.count_nonzero(cache.owner >= 0)) <= cache.capacity
-    truth = whole(cache.kernel)
-    for row in held(cache):
-        assert cache.rows[cache.slot_of[row]] == pytest.approx(truth[row], abs=1e-6)
-
-
-@PRECISIONS
-@pytest.mark.parametrize("words", [80, 333, 10_000])
-def test_the_cache_holds_as_many_rows_as_the_memory(dtype, words):
-    memory, kernel = np.empty(words), oracle(40, dtype)
-    cache = RowCache(kernel, memory)
-    assert cache.capacity == min(40, memory.nbytes // (40 * np.dtype(dtype).itemsize))
-    assert np.shares_memory(cache.rows, memory)
-    assert cache.rows.nbytes <= memory.nbytes
-    assert (cache.owner < 0).all()
-
-
-@given(st.integers(0, 10_000), st.integers(2, 12))
-@settings(max_examples=50)
-def test_rows_unused_for_longest_go_first_and_those_at_rest_before_all(seed, capacity):
-    rng = np.random.default_rng(seed)
-    cache = RowCache(oracle(20), np.empty(20 * capacity))
-    stamp = {}  # when each held row was used last; those at rest long ago
-    for now in range(1, 25):
-        points = rng.permutation(20)[: rng.integers(1, capacity + 1)]
-        here = cache.slot_of[points] >= 0
-        cache.used(points[here])
-        before = held(cache)
-        hold(cache, points[~here])
-        gone = before - held(cache)
-        assert set(points.tolist()) <= held(cache), "what a round uses stays"
-        stay = before - gone - set(points.tolist())
-        assert max((stamp[row] for row in gone), default=-np.inf) <= min((stamp[row] for row in stay), default=np.inf)
-        full = (cache.owner >= 0).all()
-        assert full or all(stamp[row] < 0 for row in gone), "while there is room, only rows at rest go"
-        stamp = {row: now if row in points else stamp[row] for row in held(cache)}
-        resting = points[rng.random(len(points)) < 0.3]
-        cache.at_rest(resting)
-        stamp |= dict.fromkeys(resting.tolist(), now - 1e6)
-    sound(cache)
-
-
 @PRECISIONS
 @given(st.integers(0, 10_000))
 @settings(max_examples=40)
@@ -296,46 +235,6 @@ def test_a_block_takes_a_point_twice():
     hold(cache, np.array([3, 4]))
     for points in ([3, 5, 3, 5, 6], [5, 3, 7, 7, 4], [7, 7]):  # eps-svr: both variables of a point
         assert cache.block(np.array(points)) == pytest.approx(truth[np.ix_(points, points)], abs=1e-12)
-
-
-@PRECISIONS
-@given(st.integers(0, 10_000), st.booleans())
-@settings(max_examples=60)
-def test_a_moved_cache_has_the_rows_over_the_new_points(dtype, seed, fresh):
-    rng = np.random.default_rng(seed)
-    everyone = oracle(40, dtype)
-    old = np.sort(rng.permutation(40)[: rng.integers(5, 40)])
-    cache = RowCache(everyone.restrict(old), np.empty(int(rng.integers(90, 700))))
-    hold(cache, rng.permutation(len(old))[: cache.capacity])
-    cache.used(np.array(sorted(held(cache)), dtype=np.intp)[::2])
-    pool = np.arange(40) if fresh else old
-    new = np.sort(rng.permutation(pool)[: rng.integers(1, len(old) + 1)])
-    position = np.full(40, -1)
-    position[old] = np.arange(len(old))
-    place = position[new]
-    keep = np.array([k for k in sorted(held(cache)) if k in place and rng.random() < 0.7], dtype=np.intp)
-    counter = everyone.counter.evaluations
-    moved = cache.moved(everyone.restrict(new), place, keep)
-    sound(moved)
-    assert moved.capacity * len(new) * np.dtype(dtype).itemsize <= moved.memory.nbytes
-    carried = {int(old[k]) for k in keep}
-    assert {int(new[k]) for k in held(moved)} <= carried
-    assert len(held(moved)) == min(len(carried), moved.capacity)
-    assert everyone.counter.evaluations - counter == len(held(moved)) * int((place < 0).sum())
-
-
-def test_a_row_used_after_a_move_outlives_those_carried_and_unused():
-    # ages go on over the move: a clock that began anew would let the rows of the present round go first
-    everyone = oracle(30)
-    cache = RowCache(everyone, np.empty(30 * 4))
-    for _ in range(50):
-        cache.used(np.empty(0, dtype=np.intp))
-    hold(cache, np.array([0, 1, 2]))
-    moved = cache.moved(everyone.restrict(np.arange(30)), np.arange(30), np.array([0, 1, 2]))
-    moved.used(np.array([0]))
-    hold(moved, np.array([10, 11, 12]))
-    assert held(moved) == {0, 10, 11, 12}
-    sound(moved)
 
 
 # -- the working set -------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 from harness_fw import FrankWolfe
-from harness_fw.active_set_points import Hulls, MemberRows
+from harness_fw.active_set_points import Hulls, taken
 from harness_fw.bounds import core_set_bound, decrease_bound, delta_of, iteration_bound, paper_bounds
 from harness_fw.corrective import FullyCorrective
 from harness_fw.cvm import CoreVectorMachine
@@ -154,16 +154,16 @@ def test_a_small_memory_changes_the_counts_and_not_the_model():
 def test_rows_of_former_members_make_room():
     x, y = clouds(0, 10, 10, 3, 1.0)
     problem = l2(x, y)
-    rows = MemberRows(problem.kernel, 4 * 8 * 20 / 2**20)  # four rows
+    rows = problem.kernel.buffer(4 * 8 * 20 / 2**20)  # four rows
     expected = matrix_of(problem)
     for members, points in (([], [0, 1, 2]), ([1, 2], [3, 4]), ([2, 3, 4], [0, 5]), ([0, 5], [1, 2, 3])):
         members, points = np.array(members, dtype=np.intp), np.array(points)
         np.testing.assert_allclose(
-            rows.take(points, members), expected[np.ix_(points, np.concatenate([members, points]))], atol=1e-12
+            taken(rows, points, members), expected[np.ix_(points, np.concatenate([members, points]))], atol=1e-12
         )
         coef = np.zeros(20)
         coef[np.concatenate([members, points])] = np.arange(1.0, 1 + len(members) + len(points))
-        np.testing.assert_allclose(rows.scores(coef), expected @ coef, atol=1e-11)
+        np.testing.assert_allclose(rows.expand(coef), expected @ coef, atol=1e-11)
 
 
 @pytest.mark.parametrize(

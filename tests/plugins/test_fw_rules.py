@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from harness_fw import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolfe
 from harness_fw import state as names
-from harness_fw.hot import add_rows, least, put_row
+from harness_fw.hot import least, put_row
 from harness_fw.plans import best_in_rectangle, best_in_triangle
 from harness_fw.reduced_hull import extreme, face_extreme
 from hypothesis import given, settings
@@ -203,14 +203,10 @@ def test_the_face_keeps_what_is_at_the_cap_and_lets_nothing_in(seed, n):
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(1, 1100), st.integers(0, 4), st.integers(0, 10**6))
-def test_rows_are_added_placed_and_searched_as_numpy_does(n, count, seed):
+@given(st.integers(1, 1100), st.integers(0, 10**6))
+def test_rows_are_placed_and_searched_as_numpy_does(n, seed):
     rng = np.random.default_rng(seed)
-    rows, weights, places = rng.normal(size=(6, n)), rng.normal(size=count), rng.permutation(6)[:count]
-    out = rng.normal(size=n)
-    expected = out + weights @ rows[places]
-    add_rows(out, rows, places.astype(np.int64), weights)
-    np.testing.assert_allclose(out, expected, atol=1e-12)
+    rows, out = rng.normal(size=(2, n)), rng.normal(size=n)
     order, signs = rng.permutation(n).astype(np.int64), rng.choice([-1.0, 1.0], size=n)
     put_row(out, rows[0], order, signs, -1.0)
     np.testing.assert_array_equal(out, -signs * rows[0][order])

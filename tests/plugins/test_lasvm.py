@@ -7,7 +7,7 @@ import sys
 
 import numpy as np
 import pytest
-from harness_lasvm import LASVM, expansion, solver
+from harness_lasvm import LASVM, aside, expansion, solver
 from hypothesis import given, settings
 
 from harness import RBF, Linear, Poly, UsageError, drive
@@ -114,8 +114,8 @@ def test_shrinking_to_and_fro(monkeypatch, cache_mb, gap):
     monkeypatch.setattr(solver, "_PAUSE", 20)
     monkeypatch.setattr(solver, "_WORTHWHILE", 0.001)
     calls = []
-    unshrink = expansion.Expansion.unshrink
-    monkeypatch.setattr(expansion.Expansion, "unshrink", lambda self, tau: (calls.append(1), unshrink(self, tau)))
+    unshrink = aside.Aside.unshrink
+    monkeypatch.setattr(aside.Aside, "unshrink", lambda self, tau: (calls.append(1), unshrink(self, tau)))
     problem = stated(*noisy(600, noise=1.5), C=50.0)
     last = iterates(problem, epochs=4, tau=1e-4, dtype="float64", cache_mb=cache_mb)[-1]
     assert len(calls) > 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_lasvm import ahead, pool, scans, state
+from harness_lasvm.compiled import rows as pool
+from harness_lasvm.compiled import scans
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,21 +30,21 @@ def test_rows_move_in_place(seed, n_rows, old_width, width):
 def test_rows_gradients_and_extremes_are_what_they_should_be(seed, blocks, cache_mb):
     found, K = partway(seed, blocks, cache_mb=cache_mb)
     x, slots = found.members, found.live()
-    members = x.slots[state.MEMBER, slots]
-    alpha, grad = x.reals[state.ALPHA], x.reals[state.GRAD]
+    members = x.slots["member"][slots]
+    alpha, grad = x.alpha, x.grad
     np.testing.assert_allclose(
-        grad[slots], found.box.targets[members] - K[np.ix_(members, members)] @ alpha[slots], atol=1e-10
+        grad[slots], found.targets[members] - K[np.ix_(members, members)] @ alpha[slots], atol=1e-10
     )
-    able = slots[alpha[slots] < x.reals[state.UPPER, slots]]
-    assert x.counts[state.I_MAX] == able[np.argmax(grad[able])]
-    able = slots[alpha[slots] > x.reals[state.LOWER, slots]]
-    assert x.counts[state.I_MIN] == able[np.argmin(grad[able])]
+    able = slots[alpha[slots] < x.slots["upper"][slots]]
+    assert x.now.i_max == able[np.argmax(grad[able])]
+    able = slots[alpha[slots] > x.slots["lower"][slots]]
+    assert x.now.i_min == able[np.argmin(grad[able])]
     pool.catch_up(x)
-    width = found.counts[state.WIDTH]
+    width = found.now.width
     complete = 0
     for s, k in zip(slots, members, strict=True):
-        row = x.slots[state.ROW_OF, s]
-        if row >= 0 and x.rows[state.SEEN, row] == found.counts[state.CLOCK]:
+        row = x.slots["row"][s]
+        if row >= 0 and x.rows["seen"][row] == found.now.clock:
             complete += 1
             np.testing.assert_array_equal(x.pool[row * width + slots], K[k, members])
     assert complete == len(slots) if cache_mb == 100.0 else complete >= 1
@@ -54,68 +55,65 @@ def test_rows_gradients_and_extremes_are_what_they_should_be(seed, blocks, cache
 def test_the_partner_is_the_one_that_gains_most(seed, blocks, rising):
     found, K = partway(seed, blocks)
     x, slots = found.members, found.live()
-    members = x.slots[state.MEMBER, slots]
-    s = int(x.counts[state.I_MAX if rising else state.I_MIN])
+    members = x.slots["member"][slots]
+    s = int(x.now.i_max if rising else x.now.i_min)
     pool.catch_up(x)
-    k = x.slots[state.MEMBER, s]
-    able = x.reals[state.ALPHA, slots] > x.reals[state.LOWER, slots]
+    k = x.slots["member"][s]
+    able = x.alpha[slots] > x.slots["lower"][slots]
     if not rising:
-        able = x.reals[state.ALPHA, slots] < x.reals[state.UPPER, slots]
-    apart = (x.reals[state.GRAD, s] - x.reals[state.GRAD, slots]) * (1 if rising else -1)
+        able = x.alpha[slots] < x.slots["upper"][slots]
+    apart = (x.grad[s] - x.grad[slots]) * (1 if rising else -1)
     gains = np.where(able & (apart > 0), apart**2 / np.maximum(2 - 2 * K[k, members], 1e-6), 0.0)
-    base = x.slots[state.ROW_OF, s] * x.counts[state.WIDTH]
-    own = x.reals[state.GRAD, s], x.reals[state.DIAGONAL, s]
-    chosen = scans.partner(x, base, *own, s == x.counts[state.I_MAX])
+    base = x.slots["row"][s] * x.now.width
+    own = x.grad[s], x.diagonal[s]
+    chosen = scans.partner(x, base, *own, s == x.now.i_max)
     assert gains[slots == chosen] == pytest.approx(gains.max(), rel=1e-4)
+
+
+def computed(work, K, fresh):
+    """The candidates whose values with the others are there, which are those of the kernel."""
+    there = np.flatnonzero(~np.isnan(np.diag(work.among)))
+    np.testing.assert_array_equal(work.among[:, there], K[np.ix_(fresh, fresh[there])])
+    return there.tolist()
 
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 999), st.integers(1, 12), st.sampled_from([0.0, 0.3, 10.0]))
-def test_who_is_near_is_foreseen(seed, blocks, near):
+def test_who_is_near_is_foreseen_and_the_others_follow_when_they_enter(seed, blocks, near):
     found, K = partway(seed, blocks)
     x, live = found.members, found.live()
-    members, alpha = x.slots[state.MEMBER, live], x.reals[state.ALPHA, live]
+    members, alpha = x.slots["member"][live], x.alpha[live]
     candidates = np.random.default_rng(seed).permutation(300)[:40]
-    places, fresh, entering = np.empty((3, 40), dtype=np.int64)
-    count = ahead.outside(x, candidates, places, fresh)
+    found._foresight.near = near
+    work = found.fetch(candidates)
     expected = [k for k in candidates if k not in members]
-    assert fresh[:count].tolist() == expected
-    assert places.tolist() == [expected.index(k) if k in expected else -1 for k in candidates]
-    fresh, slots = fresh[:count], x.slots[state.MEMBER, : found.counts[state.TOP]]
-    distances = np.empty(count)
-    likely = ahead.foresee(x, found.box.targets, fresh, K[np.ix_(fresh, slots)], near, distances, entering)
-    grads = found.box.targets[fresh] - K[np.ix_(fresh, members)] @ alpha
-    low, high = sorted(x.extremes)
-    apart = np.where(found.box.targets[fresh] > 0, low - grads, grads - high)
-    np.testing.assert_allclose(distances, apart, atol=1e-10)
-    assert entering[:likely].tolist() == np.flatnonzero(distances < near).tolist()
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.integers(0, 10_000), st.integers(1, 30))
-def test_columns_between_candidates_are_those_asked_for(seed, size):
-    rng = np.random.default_rng(seed)
-    among, values = rng.random((2, size, size))
-    distances = rng.integers(0, 5, size).astype(float)  # equal ones, too
-    chosen = np.flatnonzero(rng.random(size) < 0.5)
-    ahead.forget(among)
-    ahead.spread(np.ascontiguousarray(values[:, chosen]), chosen, among)
-    np.testing.assert_array_equal(among[:, chosen], values[:, chosen])
-    without = [q for q in range(size) if q not in chosen]
-    assert np.flatnonzero(np.isnan(np.diag(among))).tolist() == without
-    entering = np.empty(size, dtype=np.int64)
-    for place in without:
-        count = ahead.drifted(among, distances, place, entering)
-        near = [q for q in without if q >= place and distances[q] <= distances[place]]
-        assert entering[:count].tolist() == near
+    assert work.examples.tolist() == candidates.tolist()
+    assert work.places.tolist() == [expected.index(k) if k in expected else -1 for k in candidates]
+    fresh, slots = np.array(expected, dtype=int), found.live()
+    np.testing.assert_array_equal(work.values[:, slots], K[np.ix_(fresh, x.slots["member"][slots])])
+    grads = found.targets[fresh] - K[np.ix_(fresh, members)] @ alpha
+    low, high = sorted((x.now.g_min, x.now.g_max))
+    apart = np.where(found.targets[fresh] > 0, low - grads, grads - high)
+    few = len(fresh) <= 0.03 * found.size
+    there = computed(work, K, fresh)
+    assert few or set(there) ^ set(np.flatnonzero(apart < near)) <= set(np.flatnonzero(np.abs(apart - near) < 1e-9))
+    for place in range(len(fresh)):
+        if place not in there:
+            found.now.wanted = -1 - place
+            found.supply()
+            near_too = [q for q in range(place, len(fresh)) if apart[q] <= apart[place] + 1e-9]
+            assert set(there) | {place} <= set(computed(work, K, fresh)) <= set(there) | set(near_too)
+            there = computed(work, K, fresh)
+            assert found._foresight.near >= apart[place] - 1e-9
+    assert there == list(range(len(fresh)))
 
 
 @settings(deadline=None, max_examples=20)
 @given(st.integers(0, 999), st.integers(1, 30))
 def test_the_columns_follow_the_slots(seed, blocks):
     found, _ = partway(seed, blocks)
-    x, top = found.members, int(found.counts[state.TOP])
-    members = x.slots[state.MEMBER, :top]
+    x, top = found.members, int(found.now.top)
+    members = x.slots["member"][:top]
     found._point()
     filled = members >= 0
     np.testing.assert_array_equal(found._columns.index[filled], members[filled])

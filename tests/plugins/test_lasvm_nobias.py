@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_lasvm import expansion, nobias, nobias_ledger
+from harness_lasvm import expansion, nobias
 from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
 
 from harness import RBF, CSVCNoBias, Linear, UsageError, drive, get_solver
@@ -79,9 +79,9 @@ def test_beta_ends_with_the_membership():
     nobias._admit(members, nobias._firsts(problem.targets, order))
     for _ in solver._epoch(members, ledger, order):
         pass
-    assert ledger.counts[nobias_ledger.REVERSED] > 0
-    np.testing.assert_array_equal(members.box.lower, problem.hinge.lower_bounds)
-    np.testing.assert_array_equal(members.box.upper, problem.hinge.upper_bounds)
+    assert ledger.sums.reversed > 0
+    np.testing.assert_array_equal(members.members.examples["lower"], problem.hinge.lower_bounds)
+    np.testing.assert_array_equal(members.members.examples["upper"], problem.hinge.upper_bounds)
 
 
 def test_clean_keeps_the_expansion_small():

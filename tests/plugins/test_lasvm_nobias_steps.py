@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_lasvm import nobias_ledger
+from harness_lasvm.compiled import ledger
 from harness_lasvm.nobias import LASVMG, LASVMI, LASVMNC, FullSVM
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -118,7 +118,7 @@ def test_a_pass_is_its_formulas(seed, n, dtype):
     moved = grad.copy()
     room = np.array([upper - alpha, alpha - lower])
     ways = np.array([np.where(room[0] > 0.0, 0.0, -np.inf), np.where(room[1] > 0.0, 0.0, np.inf)], dtype=np.float32)
-    found = nobias_ledger._move(moved, room, ways, row, step)
+    found = ledger._move(moved, *room, *ways, row, step)
     expected = grad - step * row.astype(np.float64)
     np.testing.assert_allclose(moved, expected, rtol=1e-12, atol=1e-15)
     rise, fall = alpha < upper, alpha > lower
@@ -128,7 +128,7 @@ def test_a_pass_is_its_formulas(seed, n, dtype):
     assert found[2] == pytest.approx(gap, rel=1e-10, abs=1e-12)
     slope = rng.choice([-2.0, 0.0, 2.0], size=n)
     h = slope * moved
-    assert nobias_ledger._spread(moved, slope) == pytest.approx((h.sum(), (h * h).sum()), rel=1e-9, abs=1e-12)
+    assert ledger._spread(moved, slope) == pytest.approx((h.sum(), (h * h).sum()), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("cls", [FullSVM, LASVMG])

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from harness_lasvm import LASVM, selection
+from harness_lasvm.compiled.members import add_scores
+from harness_lasvm.expansion import Expansion
 from harness_lasvm.online import Online
-from harness_lasvm.open_expansion import OpenExpansion
-from harness_lasvm.scores import add_scores
 from harness_lasvm.selection import Search, sample_size
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,13 +23,13 @@ CRITERIA = ["gradient", "active", "autoactive"]
 def choices(monkeypatch):
     """Return the list to which every chosen example is added."""
     chosen = []
-    offer = OpenExpansion.offer
+    offer = Search._offered
 
-    def listening(self, example, known):
+    def listening(self, example):
         chosen.append(int(example[0]))
-        return offer(self, example, known)
+        return offer(self, example)
 
-    monkeypatch.setattr(OpenExpansion, "offer", listening)
+    monkeypatch.setattr(Search, "_offered", listening)
     return chosen
 
 
@@ -41,12 +41,12 @@ def test_every_choice_is_the_best_of_its_sample(monkeypatch, criterion, candidat
     y = problem.targets
     options = LASVM(selection=criterion, candidates=candidates, dtype="float64")
     rng = np.random.default_rng(3)
-    expansion = OpenExpansion(problem, cache_mb=10.0, block=256, dtype="float64")
+    expansion = Expansion(problem, cache_mb=10.0, block=256, dtype="float64")
     online = Online(expansion, options, rng)
     online.seed(rng.permutation(problem.n))
     search = Search(expansion, np.arange(problem.n), options, rng)
     size = sample_size(criterion, candidates, None)
-    unseen = set(range(problem.n)) - {int(k) for k in expansion.members.slots[0, expansion.live()]}
+    unseen = set(range(problem.n)) - {int(k) for k in expansion.examples()}
     looks, total = [], len(unseen)
     while True:
         drawn, used = search.drawn, search.used
@@ -58,7 +58,7 @@ def test_every_choice_is_the_best_of_its_sample(monkeypatch, criterion, candidat
         assert set(sequence) <= unseen
         delta, intercept = expansion.delta, expansion.intercept
         looked = naive_sample(K, y, expansion.members.coef, intercept, delta, sequence, criterion, size)
-        chosen = int(work[0][0])
+        chosen = int(work.examples[0])
         position = list(sequence[: len(looked)]).index(chosen)
         assert looked[position] <= min(looked) + 1e-12
         assert search.used == (used if search.drawn is drawn else 0) + len(looked)

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_lasvm import LASVM, LASVMStream, state
+from harness_lasvm import LASVM, LASVMStream
 from harness_lasvm.stream import StreamModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -136,11 +136,11 @@ def assert_gradients(stream):
     expansion, problem = stream._expansion(), stream._problem
     live = expansion.live()
     members = expansion.members
-    examples = members.slots[state.MEMBER, live]
+    examples = members.slots["member"][live]
     points = problem.kernel.points[examples]
-    alpha = members.reals[state.ALPHA, live]
+    alpha = members.alpha[live]
     expected = problem.targets[examples] - stream.kernel.block(points, points) @ alpha
-    np.testing.assert_allclose(members.reals[state.GRAD, live], expected, atol=1e-8)
+    np.testing.assert_allclose(members.grad[live], expected, atol=1e-8)
     assert abs(alpha.sum()) <= 1e-12 * np.abs(alpha).sum()
 
 
@@ -191,10 +191,10 @@ def test_chunks_after_finishing_go_on(monkeypatch, shrinking):
     for first in range(0, 1200, 200):
         stream.feed(x[first : first + 200], y[first : first + 200])
         assert_gradients(stream)
-        assert stream._expansion().counts[state.SWEEP] == 1  # non support vectors leave, as before the finishing step
+        assert stream._expansion().now.sweep == 1  # non support vectors leave, as before the finishing step
         stream.finish()
         assert stream.delta <= 1e-5
-        aside = sum(len(group.members) for group in stream._expansion().inactive)
+        aside = stream._expansion().aside.size
         assert stream.members == stream._expansion().size + aside >= stream.support
         set_aside += aside
     assert (set_aside > 0) == shrinking
@@ -301,7 +301,7 @@ def test_memory_does_not_grow_with_the_stream():
     assert later <= 1.3 * first * stream.members / members
     assert stream.seen == 80_000
     # the log of entries: those of S, and of the last chunk
-    assert stream._expansion().counts[state.CLOCK] <= stream.members + 500
+    assert stream._expansion().now.clock <= stream.members + 500
 
 
 def test_the_chunk_is_the_callers_own():

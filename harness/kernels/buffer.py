@@ -1,0 +1,244 @@
+"""Kernel rows in memory, packed in one array, so that compiled loops read them without asking Python.
+
+A solver asks for a buffer, ``problem.kernel.buffer(cache_mb)``, hands its arrays to its loops, and has rows fetched that
+these miss. Which row makes way for another, what is counted, and sums of rows are the buffer's business.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.kernels.oracle import KernelOracle
+
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    Block = np.ndarray[Any, np.dtype[Any]]
+    Index = np.ndarray[Any, np.dtype[np.intp]]
+    Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+    class Compute(Protocol):
+        """Write the rows of ``points`` to ``rows[slots]``; ``after(start, stop)`` as in ``KernelOracle.fill``."""
+
+        def __call__(
+            self, points: Index, rows: Block, slots: Index, after: Callable[[int, int], None] | None
+        ) -> None: ...
+
+
+_ROOMY = 0.25  # of the places
+_NEVER = -(1 << 60)
+_AGED = 1 << 40  # ticks by which the row of a point at rest is older: it is seldom asked for again
+_LAST = 1 << 60
+_STAYS = np.iinfo(np.int64).max
+_PIECE = 256  # rows completed at a time
+
+
+class RowBuffer:
+    """As many kernel rows as the memory holds; the row unused for longest makes way for another.
+
+    Made by ``KernelOracle.buffer()``. Values are counted where they are computed, and ``cache_hits`` counts the rows that
+    were read here and would have been computed else.
+
+    Parameters
+    ----------
+    kernel : what rows are fetched from
+    memory : 1-D float64 array that the rows lie in, maybe in the kernel's narrower dtype
+    compute : writes rows in another form than the kernel's, all of them n long; None: as the kernel gives them
+
+    Attributes
+    ----------
+    rows : (capacity, n) in the kernel's dtype, a view of ``memory``; untouched memory costs nothing until a row arrives
+    slot_of : (n,) where the row of each point lies in ``rows``, -1 if it is not held
+    owner : (capacity,) the point whose row lies in each place, -1 where there is none yet
+    last_used : (capacity,) the ``clock`` at which the row in each place was last used; compiled loops write it too
+    clock : the present; a solver that counts by itself sets it, else :meth:`used` lets it go on
+    fetched : rows computed
+    """
+
+    def __init__(self, kernel: KernelOracle, memory: Block, compute: Compute | None = None) -> None:
+        self.kernel, self.memory, self.n = kernel, memory, kernel.n
+        self._compute = compute or _as_they_are(kernel)
+        words: Block = memory.view(kernel.dtype)
+        self.capacity = min(self.n, len(words) // self.n)
+        self.rows: Block = words[: self.capacity * self.n].reshape(self.capacity, self.n)
+        self.slot_of = np.full(self.n, -1, dtype=np.intp)
+        self.owner = np.full(self.capacity, -1, dtype=np.intp)
+        # places that no row took yet: a part of them is taken at once, the others only when no row is at rest
+        self.last_used = np.full(self.capacity, -_AGED // 2, dtype=np.int64)
+        self.last_used[: int(_ROOMY * self.capacity)] = _NEVER
+        self.clock = 0
+        self.fetched = 0
+        self._taken = 0  # places before this one have had a row
+        self._resting = False  # whether any row was told to be
+        self._unread = 0  # rows fetched since loops last said what they read
+
+    @property
+    def roomy(self) -> int:
+        """Places that may go to rows of little use: part of those that no row has taken, as touching memory costs time."""
+        return max(0, int(_ROOMY * self.capacity) - int(np.count_nonzero(self.owner >= 0)))
+
+    # -- rows come and go ------------------------------------------------------------------------------------
+
+    def reserve(self, points: Index, *, keep: Index | None = None, last: Mask | None = None) -> Index:
+        """Give places to ``points``, all different and none of them held; the caller computes their rows.
+
+        Parameters
+        ----------
+        keep : points whose rows must stay; if that leaves too few places, the first of ``points`` alone get one
+        last : (n,) of all points: those whose rows make way only after all others
+
+        Returns
+        -------
+        the places, as many as there were, at most one for each of ``points``
+        """
+        slots = self._room(len(points), keep, last)
+        points = points[: len(slots)]
+        previous = self.owner[slots]
+        self.slot_of[previous[previous >= 0]] = -1
+        self.owner[slots] = points
+        self.slot_of[points] = slots
+        self.last_used[slots] = self.clock
+        return slots
+
+    def _room(self, count: int, keep: Index | None, last: Mask | None) -> Index:
+        free = self._taken + count <= self.capacity and not self._resting
+        if count == 0 or free:
+            slots = np.arange(self._taken, self._taken + count)
+        else:
+            age = self.last_used
+            if keep is not None or last is not None:
+                age = age.copy()
+            if last is not None:
+                age[(self.owner >= 0) & last[self.owner]] += _LAST
+            if keep is not None:
+                held = self.slot_of[keep]
+                age[held[held >= 0]] = _STAYS
+            slots = np.array([age.argmin()]) if count == 1 else np.argsort(age, kind="stable")[:count]
+            slots = slots if keep is None else slots[age[slots] < _STAYS]
+        self._taken = max(self._taken, int(slots.max(initial=-1)) + 1)
+        return slots
+
+    def compute(self, points: Index, slots: Index, after: Callable[[int, int], None] | None = None) -> None:
+        """Compute the rows of ``points`` into the places that :meth:`reserve` gave them; see ``KernelOracle.fill``."""
+        self.fetched += len(points)
+        self._compute(points, self.rows, slots, after)
+
+    def fetch(self, points: Index, *, keep: Index | None = None, last: Mask | None = None) -> None:
+        """Bring the rows of ``points``, all different, into the buffer, and note that all of them are used now.
+
+        No more points than places, unless ``keep``, whose rows must stay, says that some may be left out; ``last``: see
+        :meth:`reserve`.
+        """
+        missing = points[self.slot_of[points] < 0]
+        if len(missing):
+            stay = points if keep is None else np.concatenate([points, keep])
+            slots = self.reserve(missing, keep=None if len(stay) == len(missing) else stay, last=last)
+            missing = missing[: len(slots)]
+            try:
+                self.compute(missing, slots)
+            except BaseException:  # an interrupt, say: what was not written is not held
+                self.slot_of[missing], self.owner[slots], self.last_used[slots] = -1, -1, _NEVER
+                raise
+            self._unread += len(missing)
+        places = self.slot_of[points]
+        self.last_used[places if keep is None else places[places >= 0]] = self.clock
+
+    def used(self, points: Index) -> None:
+        """Let the clock go on and note that the rows of ``points``, all held, are used: no other row stays longer."""
+        self.clock += 1
+        self.last_used[self.slot_of[points]] = self.clock
+
+    def at_rest(self, points: Index) -> None:
+        """Let the rows of ``points``, if held, be the first to go: they will seldom be asked for again."""
+        slots = self.slot_of[points]
+        self.last_used[slots[slots >= 0]] = self.clock - _AGED
+        self._resting = True
+
+    # -- counts ------------------------------------------------------------------------------------------------
+
+    def hit(self, count: int) -> None:
+        """Count ``count`` rows that were read here instead of being computed."""
+        self.kernel.counter.cache_hits += count
+
+    def read(self, count: int) -> None:
+        """Count ``count`` rows that compiled loops read in ``rows``; those fetched for them were computed, once."""
+        computed = min(self._unread, count)
+        self._unread -= computed
+        if count > computed:
+            self.hit(count - computed)
+
+    # -- what the rows give ------------------------------------------------------------------------------------
+
+    def row(self, point: int) -> Block:
+        """Return the row of ``point``, (n,), fetched if it is not here: a copy, as its place may go to another one."""
+        points = np.array([point])
+        self.clock += 1
+        if self.slot_of[point] >= 0:
+            self.hit(1)
+        self.fetch(points)
+        return np.array(self.rows[self.slot_of[point]])
+
+    def add(self, total: Vector, points: Index, weights: Vector) -> None:
+        """Add sum_p weights_p row_p of ``points``, all held, to ``total``, (n,) float64; they count as hits."""
+        self.hit(len(points))
+        self.add_part(total, self.slot_of[points], weights, 0, self.n)
+
+    def add_part(self, total: Vector, slots: Index, weights: Vector, start: int, stop: int) -> None:
+        """Add sum_p weights_p rows[slots_p, start:stop] to total[start:stop], float64, in place; counts nothing."""
+        from harness.kernels.compiled import add_rows
+
+        add_rows(total, self.rows, slots, weights, start, stop)
+
+    def expand(self, dual_coef: Vector, rows: Index | None = None) -> Vector:
+        """Return what ``KernelOracle.expand`` does, from the rows held; only the others are computed, and not kept."""
+        support = np.flatnonzero(dual_coef)
+        held = support[self.slot_of[support] >= 0]
+        total = np.zeros(self.n)
+        self.add(total, held, dual_coef[held])
+        found: Vector = total if rows is None else total[rows]
+        if len(held) < len(support):
+            rest = dual_coef.copy()
+            rest[held] = 0.0
+            found += self.kernel.expand(rest, rows)
+        return found
+
+    def moved(self, kernel: KernelOracle, place: Index, keep: Index) -> Self:
+        """Return the buffer over another set of points, in the same memory, with the rows of ``keep`` carried over.
+
+        Parameters
+        ----------
+        kernel : over the new points
+        place : (m,) where each new point stood among the old ones, -1 for those that are new; m <= n
+        keep : old points whose rows are worth carrying, all of them among the new ones
+        """
+        new = type(self)(kernel, self.memory)
+        new.clock = self.clock
+        position = np.full(self.n, -1, dtype=np.intp)
+        old = place >= 0
+        position[place[old]] = np.flatnonzero(old)
+        slots = np.sort(self.slot_of[keep[self.slot_of[keep] >= 0]])[: new.capacity]
+        source, wanted = self.rows, np.maximum(place, 0)
+        owners = position[self.owner[slots]]
+        # place t of the new rows ends before place t + 1 of the old ones begins: in this order none is overwritten unread
+        for target, slot in enumerate(slots):
+            new.rows[target] = source[slot].take(wanted)
+        count = len(slots)
+        added = np.flatnonzero(~old)
+        for start in range(0, count if len(added) else 0, _PIECE):
+            piece = slice(start, min(start + _PIECE, count))
+            new.rows[piece, added] = kernel.block(owners[piece], added)
+        new.owner[:count] = owners
+        new.slot_of[owners] = np.arange(count)
+        new.last_used[:count] = self.last_used[slots]
+        new._taken, new._resting = count, self._resting  # noqa: SLF001 - one of its own kind
+        return new
+
+
+def _as_they_are(kernel: KernelOracle) -> Compute:
+    def compute(points: Index, rows: Block, slots: Index, after: Callable[[int, int], None] | None) -> None:
+        kernel.fill(points, rows, slots, None, after)
+
+    return compute

@@ -1,0 +1,1 @@
+"""What numba compiles; importing any of these modules imports it. Outside, the same state is read from Python."""

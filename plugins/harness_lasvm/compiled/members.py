@@ -1,0 +1,141 @@
+"""Who is in S: members come and go, and what the candidates for it are fetched with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness_lasvm.compiled.rows import drop_row, own_row, take_row
+from harness_lasvm.compiled.scans import copy, dot, mark, scan
+from harness_lasvm.compiled.state import Candidates, Members, borrowed, hot_loop
+
+
+@hot_loop
+def _enter(x: Members, k: int, alpha: float, grad: float) -> int:
+    """Let example k into S with the spare row as its row; return its slot."""
+    now, example = x.now, x.examples[k]
+    if now.holes > 0:
+        now.holes -= 1
+        slot = x.stacks[now.holes].hole
+    else:
+        slot = now.top
+        now.top += 1
+    example.slot = slot
+    x.alpha[slot], x.grad[slot], x.diagonal[slot] = alpha, grad, example.diagonal
+    into = x.slots[slot]
+    into.member, into.lower, into.upper, into.listed = k, example.lower, example.upper, 0
+    mark(x, slot)
+    x.pool[now.spare * now.width + slot] = example.diagonal
+    x.log[now.clock] = slot
+    now.clock += 1
+    own_row(x, now.spare, slot)
+    now.spare = take_row(x)
+    return slot
+
+
+@hot_loop
+def admit(x: Members, entering: Candidates, alphas: Any, grads: Any) -> None:
+    """Let all of ``entering`` into S."""
+    held = x.now.top
+    entered = np.empty(entering.examples.size, np.int64)
+    for q in range(entered.size):
+        base = x.now.spare * x.now.width
+        copy(x.pool[base : base + held], entering.values[q])
+        for p in range(q):
+            x.pool[base + entered[p]] = entering.among[q, p]
+        entered[q] = _enter(x, entering.examples[q], alphas[q], grads[q])
+    scan(x)
+
+
+@hot_loop
+def lay(x: Members, fetched: Candidates, place: int) -> int:
+    """Write the kernel values of a candidate into the spare row; return the row's first place in the pool."""
+    base = x.now.spare * x.now.width
+    copy(x.pool[base : base + fetched.values.shape[1]], fetched.values[place])
+    for q in range(x.now.born):
+        x.pool[base + x.stacks[q].born] = fetched.among[place, x.stacks[q].born_place]
+    return base
+
+
+@hot_loop
+def is_complete(x: Members, fetched: Candidates, place: int) -> bool:
+    """Return whether later candidates have their values with this one; if not, note that they are wanted."""
+    if np.isnan(fetched.among[place, place]):
+        x.now.wanted = -1 - place
+        return False
+    return True
+
+
+@hot_loop
+def gradient(x: Members, k: int, base: int) -> float:
+    """Return the gradient of an example whose values with the slots stand at ``base``."""
+    return x.examples[k].target - dot(x.alpha[: x.now.top], x.pool[base : base + x.now.top])
+
+
+@hot_loop
+def be_born(x: Members, k: int, place: int, grad: float) -> int:
+    """Let a candidate, whose row was laid, into S with alpha = 0; return its slot."""
+    slot = _enter(x, k, 0.0, grad)
+    x.stacks[x.now.born].born = slot
+    x.stacks[x.now.born].born_place = place
+    x.now.born += 1
+    return slot
+
+
+@hot_loop
+def leave(x: Members, slot: int) -> None:
+    """Remove the member in ``slot``, whose alpha is 0, from S."""
+    k = x.slots[slot].member
+    x.examples[k].slot = -1
+    x.coef[k] = 0.0
+    x.slots[slot].member = -1
+    x.rise[slot], x.fall[slot] = -np.inf, np.inf
+    drop_row(x, slot)
+    x.stacks[x.now.holes].hole = slot
+    x.now.holes += 1
+
+
+@hot_loop
+def write(x: Members) -> int:
+    """Write the members' alpha into ``coef``; return the number of support vectors among them."""
+    support = 0
+    for s in range(x.now.top):
+        if x.slots[s].member >= 0:
+            x.coef[x.slots[s].member] = x.alpha[s]
+            if x.alpha[s] != 0.0:
+                support += 1
+    return support
+
+
+# -- preparing the next candidates -------------------------------------------------------------------------------------
+
+
+@hot_loop
+def foresee(x: Members, fresh: Any, values: Any, distances: Any) -> None:
+    """Write how far the gradients of ``fresh`` are from those that PROCESS lets in now; at most 0 for those.
+
+    values : ``values[q]`` begins with K(fresh[q], slots 0 .. top - 1)
+    """
+    x = borrowed(x)
+    top = x.now.top
+    low, high = min(x.now.g_min, x.now.g_max), max(x.now.g_min, x.now.g_max)
+    for q in range(fresh.size):
+        target = x.examples[fresh[q]].target
+        grad = target - dot(x.alpha[:top], values[q, :top])
+        distances[q] = low - grad if target > 0.0 else grad - high
+
+
+@hot_loop
+def spread(values: Any, columns: Any, among: Any) -> None:
+    """Write the columns of ``values`` to the ``columns`` of ``among``."""
+    for q in range(values.shape[0]):
+        for p in range(columns.size):
+            among[q, columns[p]] = values[q, p]
+
+
+@hot_loop
+def add_scores(values: Any, coef: Any, scores: Any) -> None:
+    """Add sum_s coef_s values[c, s] to scores[c], in float64 whatever the dtype of the values."""
+    for c in range(values.shape[0]):
+        scores[c] += dot(coef, values[c])

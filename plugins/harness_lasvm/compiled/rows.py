@@ -1,0 +1,209 @@
+"""The pool of packed kernel rows: who holds which row, bringing rows up to date, moving them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness_lasvm.compiled.scans import copy
+from harness_lasvm.compiled.state import Members, borrowed, hot_loop
+
+
+@hot_loop
+def take_row(x: Members) -> int:
+    """Return a row of the pool to write into: a free one, or the one not used for longest."""
+    now = x.now
+    if now.free_rows > 0:
+        now.free_rows -= 1
+        return x.stacks[now.free_rows].free_row
+    oldest = -1
+    for row in range(now.rows):
+        if x.rows[row].slot >= 0 and (oldest < 0 or x.rows[row].used < x.rows[oldest].used):
+            oldest = row
+    x.slots[x.rows[oldest].slot].row = -1
+    x.rows[oldest].slot = -1
+    return oldest
+
+
+@hot_loop
+def use_row(x: Members, row: int) -> None:
+    """Note that ``row`` was used."""
+    x.now.tick += 1
+    x.rows[row].used = x.now.tick
+
+
+@hot_loop
+def own_row(x: Members, row: int, slot: int) -> None:
+    """Note that ``row`` holds the values of ``slot`` against all members of now."""
+    x.slots[slot].row = row
+    x.rows[row].slot = slot
+    x.rows[row].seen = x.now.clock
+    use_row(x, row)
+
+
+@hot_loop
+def drop_row(x: Members, slot: int) -> None:
+    """Free the row of ``slot``, if it has one."""
+    row = x.slots[slot].row
+    if row >= 0:
+        x.rows[row].slot = -1
+        x.slots[slot].row = -1
+        x.stacks[x.now.free_rows].free_row = row
+        x.now.free_rows += 1
+
+
+@hot_loop
+def ready(x: Members, slot: int) -> bool:
+    """Bring the row of ``slot`` up to date; False (and what is wanted noted) if that takes kernel values."""
+    now = x.now
+    now.wanted = slot
+    now.gaps = 0
+    row = x.slots[slot].row
+    if row < 0:
+        return False
+    use_row(x, row)
+    base = row * now.width
+    for t in range(x.rows[row].seen, now.clock):
+        s = x.log[t]
+        if s < 0 or x.slots[s].member < 0:
+            continue
+        other = x.slots[s].row
+        if other >= 0:
+            x.pool[base + s] = x.pool[other * now.width + slot]
+        elif 2 * now.gaps < now.top:
+            x.stacks[now.gaps].gap = s
+            now.gaps += 1
+        else:  # too much is missing: the whole row is wanted
+            drop_row(x, slot)
+            now.gaps = 0
+            return False
+    if now.gaps > 0:
+        return False
+    x.rows[row].seen = now.clock
+    return True
+
+
+@hot_loop
+def catch_up(x: Members) -> None:
+    """Bring all rows up to date with the members that entered since the last call, as far as their rows are held.
+
+    A row at a time, as :func:`ready` does it, each value read lies in another row; here lines of memory are shared.
+    """
+    now = x.now
+    now.caught = min(now.caught, now.clock)  # the log may have been shortened
+    pending = now.clock - now.caught
+    entered, sources, since = np.empty(pending, np.int64), np.empty(pending, np.int64), np.empty(pending + 1, np.int64)
+    n = 0
+    for t in range(pending):
+        since[t] = n
+        s = x.log[now.caught + t]
+        if s >= 0 and x.slots[s].member >= 0:
+            if x.slots[s].row < 0:
+                now.caught = now.clock
+                return
+            entered[n], sources[n] = s, x.slots[s].row * now.width
+            n += 1
+    since[pending] = n
+    for s in range(now.top):
+        row = x.slots[s].row
+        if row < 0 or x.rows[row].seen < now.caught:
+            continue
+        base = row * now.width
+        for q in range(since[x.rows[row].seen - now.caught], n):
+            x.pool[base + entered[q]] = x.pool[sources[q] + s]
+        x.rows[row].seen = now.clock
+    now.caught = now.clock
+
+
+@hot_loop
+def move_rows(pool: Any, rows: Any, columns: Any, old_width: int, width: int) -> None:
+    """Move the values pool[rows[r], columns[p]] to place (r, p) of rows of another width; both lists ascend."""
+    # first columns and numbers, then the width: each pass moves all values in one direction, so none is overwritten
+    size = columns.size
+    gathered = size > 0 and columns[-1] != size - 1
+    for r in range(rows.size):
+        source = rows[r] * old_width
+        target = r * old_width
+        if gathered:
+            for p in range(size):
+                pool[target + p] = pool[source + columns[p]]
+        elif source != target:
+            copy(pool[target : target + size], pool[source : source + size])
+    if width < old_width:
+        for r in range(1, rows.size):
+            copy(pool[r * width : r * width + size], pool[r * old_width : r * old_width + size])
+    elif width > old_width:
+        for r in range(rows.size - 1, 0, -1):
+            if r * (width - old_width) >= size:
+                copy(pool[r * width : r * width + size], pool[r * old_width : r * old_width + size])
+            else:
+                for p in range(size - 1, -1, -1):
+                    pool[r * width + p] = pool[r * old_width + p]
+
+
+# -- rows that are computed anew ---------------------------------------------------------------------------------------
+
+
+@hot_loop
+def is_young(x: Members, s: int, known: Any) -> bool:
+    """Return whether the member in slot s is not the point ``known`` for it."""
+    return s >= known.size or known[s] != x.slots[s].member
+
+
+@hot_loop
+def stale(x: Members, since: int, known: Any, places: Any, points: Any) -> int:
+    """List the slots whose member is not the point ``known`` for them, and those members; return their number.
+
+    since : length of the log when they were compared last; -1 if the slots have moved since then
+    """
+    count = 0
+    for t in range(since if since >= 0 else 0, x.now.clock if since >= 0 else x.now.top):
+        s = x.log[t] if since >= 0 else t
+        if s >= 0 and x.slots[s].member >= 0 and is_young(x, s, known):
+            places[count] = s
+            points[count] = x.slots[s].member
+            count += 1
+    return count
+
+
+@hot_loop
+def take_rows(x: Members, slot: int, known: Any, slots: Any, rows: Any) -> int:
+    """Give a row of the pool each to ``slot`` and to those members without one that violate most; return how many.
+
+    known : the point that stands at each slot among the kernel's columns; a member that entered since is left out
+    slots, rows : changed in place; the members, ``slot`` first, and their rows, not filled yet
+    """
+    x = borrowed(x)
+    middle = 0.5 * (x.now.g_max + x.now.g_min)
+    slots[0] = slot
+    count = 1
+    violations = np.empty(slots.size)
+    for s in range(x.now.top if slots.size > 1 else 0):
+        if x.slots[s].member < 0 or x.slots[s].row >= 0 or s == slot or is_young(x, s, known):
+            continue
+        violation = max(x.grad[s] + x.rise[s] - middle, middle - x.grad[s] - x.fall[s])
+        if count == slots.size and violation <= violations[count - 1]:
+            continue
+        place = min(count, slots.size - 1)
+        while place > 1 and violations[place - 1] < violation:
+            violations[place], slots[place] = violations[place - 1], slots[place - 1]
+            place -= 1
+        violations[place], slots[place] = violation, s
+        count = min(count + 1, slots.size)
+    for q in range(count):
+        rows[q] = take_row(x)
+        own_row(x, rows[q], slots[q])
+    return count
+
+
+@hot_loop
+def complete(x: Members, slots: Any, rows: Any, since: int) -> None:
+    """Give the rows of ``slots`` their values with the members that entered since, from the rows of these."""
+    width = x.now.width
+    for t in range(since, x.now.clock):
+        s = x.log[t]
+        if s >= 0 and x.slots[s].member >= 0:
+            base = x.slots[s].row * width
+            for q in range(slots.size):
+                x.pool[rows[q] * width + s] = x.pool[base + slots[q]]

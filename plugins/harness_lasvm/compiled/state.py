@@ -1,0 +1,119 @@
+"""The state of LASVM that its loops change: arrays and records, each place in them by its name.
+
+The members of S live in *slots* 0 .. top - 1. A removed member leaves a hole that the next one fills, so no column of
+a stored row ever moves; a hole has alpha 0 and is eligible for nothing. A *row* of the pool holds K(s, slots) for one
+member. Rows are brought up to date when they are used: ``log`` lists the slots in the order of their filling, a row
+remembers how much of the log it has seen, and since K is symmetric the values it lacks stand in the rows of the slots
+filled since. Only if such a row was dropped for lack of memory must kernel values be computed anew; then the loops
+return ``NEED_ROW`` with nothing changed, and are called again.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numba as nb
+import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+# why a loop came back, or what a step of it did
+DONE, NEED_ROW, STALE, PAUSED, BAILED, STEPPED = range(6)
+
+
+def record(whole: str, real: str = "") -> Any:
+    """Return the type of a record of whole numbers and real ones; in Python, too, its fields are attributes."""
+    fields = [(name, np.int64) for name in whole.split()] + [(name, np.float64) for name in real.split()]
+    return np.dtype((np.record, fields))
+
+
+SLOT = record("member row listed", "lower upper")
+ROW = record("slot seen used")
+EXAMPLE = record("slot", "target lower upper diagonal")
+STACKS = record("hole free_row zero gap born born_place")
+NOW = record(
+    "top holes free_rows zeros gaps born clock caught tick width rows spare"
+    " i_max i_min wanted at stage operations pause sweep",
+    "g_max g_min",
+)
+
+
+class Members(NamedTuple):
+    """The state, changed in place.
+
+    slots : (n,) records: member (the example in it, or -1), row (of the pool, or -1), listed (1 if among the zero slots),
+        lower, upper
+    alpha, grad, diagonal : (n,) per slot
+    rise, fall : (n,) float32 per slot: 0 if alpha < upper, else -inf; 0 if alpha > lower, else inf
+    rows : (n + 2,) records, per row of the pool: slot (-1: free), seen (length of the log when it was last brought up to
+        date), used (tick of its last use)
+    examples : (n,) records: slot (-1: no member), target, lower, upper, diagonal (K_kk)
+    stacks : (n + 2,) records: hole, free_row, zero (slots with alpha = 0), gap (slots whose values the wanted row lacks),
+        born and born_place (slots of members that entered from among the fetched candidates, and their places there)
+    log : slots in the order of their filling
+    coef : (n,) dual_coef as of the last :func:`members.write`
+    pool : kernel values, row r from r width on
+    now : one record: top; holes, free_rows, zeros, gaps, born (sizes of the stacks); clock (length of the log), caught
+        (the same when all rows were last brought up to date together); tick (uses of rows), width, rows (that the pool
+        holds), spare (the row that the next candidate's values go into); g_max, g_min, i_max, i_min (the largest g over
+        alpha < upper, the smallest over alpha > lower, their slots, -1 where nothing is eligible); wanted (slot whose row
+        is needed, or -1 - place of the candidate whose column is); at (candidate in work), stage (1 if it was
+        PROCESSed), operations (PROCESS and REPROCESS so far), pause (after how many a loop comes back), sweep (whether
+        REPROCESS removes blatant non support vectors)
+    """
+
+    slots: Any
+    alpha: Any
+    grad: Any
+    diagonal: Any
+    rise: Any
+    fall: Any
+    rows: Any
+    examples: Any
+    stacks: Any
+    log: Any
+    coef: Any
+    pool: Any
+    now: Any
+
+
+class Candidates(NamedTuple):
+    """Examples whose kernel values were fetched.
+
+    examples : (c,) in the order of their visits
+    places : (c,) of each the row of ``values``, -1 for those that were members
+    values : (f, top) their kernel values with the slots that were there then
+    among : (f, f) between them; NaN in the diagonal where the column has not been computed
+    """
+
+    examples: Any
+    places: Any
+    values: Any
+    among: Any
+
+
+hot_loop = nb.njit(cache=True, nogil=True, error_model="numpy")
+# sums may be reassociated, else they are not vectorised; infinities keep their meaning
+hot_sum = nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+
+
+@intrinsic
+def borrowed(_context: Any, state: Any) -> Any:
+    """Return the same named tuple, its arrays without a count of their users; they must not outlive the call.
+
+    Each slice of a counted array costs two locked increments: a loop of a few hundred nanoseconds that slices ten
+    arrays spends as long on counting. Whoever calls a compiled function holds its arguments until it returns.
+    """
+
+    def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        whole = arguments[0]
+        for place, kind in enumerate(state):
+            if isinstance(kind, types.Array):
+                make: Any = cgutils.create_struct_proxy
+                view = make(kind)(context, builder, value=builder.extract_value(whole, place))
+                view.meminfo = context.get_constant_null(types.MemInfoPointer(types.voidptr))
+                whole = builder.insert_value(whole, view._getvalue(), place)  # noqa: SLF001 (numba names it so)
+        return whole
+
+    return state(state), build

@@ -1,0 +1,277 @@
+"""The buffer of kernel rows: what is held, who makes way, what is computed and what counts as a hit."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import RBF, KernelOracle, RowBuffer
+from harness.kernels import compiled
+from harness.kernels.oracle import uncounted
+
+PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+
+def oracle(n=40, dtype=np.float64, seed=0):
+    x = np.random.default_rng(seed).normal(size=(n, 3))
+    return KernelOracle(RBF(0.5), x).astype(dtype)
+
+
+def whole(kernel):
+    with uncounted(kernel):
+        return np.array(kernel.block(np.arange(kernel.n)))
+
+
+def spent(kernel):
+    return kernel.counter.evaluations, kernel.counter.cache_hits
+
+
+def of_rows(kernel, count, **options):
+    return kernel.buffer(count * kernel.n * kernel.dtype.itemsize / 2**20, **options)
+
+
+def hold(buffer, points):
+    """Bring the rows of ``points``, none of them held, into the buffer."""
+    buffer.compute(points, buffer.reserve(points))
+
+
+def held(buffer):
+    return set(np.flatnonzero(buffer.slot_of >= 0).tolist())
+
+
+def sound(buffer):
+    """The slots and the owners say the same, and every held row is the kernel's."""
+    for slot, row in enumerate(buffer.owner.tolist()):
+        assert row < 0 or buffer.slot_of[row] == slot
+    assert len(held(buffer)) == int(np.count_nonzero(buffer.owner >= 0)) <= buffer.capacity
+    truth = whole(buffer.kernel)
+    for row in held(buffer):
+        assert buffer.rows[buffer.slot_of[row]] == pytest.approx(truth[row], abs=1e-6)
+
+
+@PRECISIONS
+@pytest.mark.parametrize("words", [80, 333, 10_000])
+def test_the_buffer_holds_as_many_rows_as_the_memory(dtype, words):
+    memory, kernel = np.empty(words), oracle(40, dtype)
+    buffer = RowBuffer(kernel, memory)
+    assert buffer.capacity == min(40, memory.nbytes // (40 * np.dtype(dtype).itemsize))
+    assert np.shares_memory(buffer.rows, memory)
+    assert buffer.rows.nbytes <= memory.nbytes
+    assert (buffer.owner < 0).all()
+
+
+@given(st.integers(0, 10_000), st.integers(2, 12))
+@settings(max_examples=50)
+def test_rows_unused_for_longest_go_first_and_those_at_rest_before_all(seed, capacity):
+    rng = np.random.default_rng(seed)
+    buffer = RowBuffer(oracle(20), np.empty(20 * capacity))
+    stamp = {}  # when each held row was used last; those at rest long ago
+    for now in range(1, 25):
+        points = rng.permutation(20)[: rng.integers(1, capacity + 1)]
+        here = buffer.slot_of[points] >= 0
+        buffer.used(points[here])
+        before = held(buffer)
+        hold(buffer, points[~here])
+        gone = before - held(buffer)
+        assert set(points.tolist()) <= held(buffer), "what a round uses stays"
+        stay = before - gone - set(points.tolist())
+        assert max((stamp[row] for row in gone), default=-np.inf) <= min((stamp[row] for row in stay), default=np.inf)
+        full = (buffer.owner >= 0).all()
+        assert full or all(stamp[row] < 0 for row in gone), "while there is room, only rows at rest go"
+        stamp = {row: now if row in points else stamp[row] for row in held(buffer)}
+        resting = points[rng.random(len(points)) < 0.3]
+        buffer.at_rest(resting)
+        stamp |= dict.fromkeys(resting.tolist(), now - 1e6)
+    sound(buffer)
+
+
+@PRECISIONS
+@given(st.integers(0, 10_000), st.booleans())
+@settings(max_examples=60)
+def test_a_moved_buffer_has_the_rows_over_the_new_points(dtype, seed, fresh):
+    rng = np.random.default_rng(seed)
+    everyone = oracle(40, dtype)
+    old = np.sort(rng.permutation(40)[: rng.integers(5, 40)])
+    buffer = RowBuffer(everyone.restrict(old), np.empty(int(rng.integers(90, 700))))
+    hold(buffer, rng.permutation(len(old))[: buffer.capacity])
+    buffer.used(np.array(sorted(held(buffer)), dtype=np.intp)[::2])
+    pool = np.arange(40) if fresh else old
+    new = np.sort(rng.permutation(pool)[: rng.integers(1, len(old) + 1)])
+    position = np.full(40, -1)
+    position[old] = np.arange(len(old))
+    place = position[new]
+    keep = np.array([k for k in sorted(held(buffer)) if k in place and rng.random() < 0.7], dtype=np.intp)
+    counter = everyone.counter.evaluations
+    moved = buffer.moved(everyone.restrict(new), place, keep)
+    sound(moved)
+    assert moved.capacity * len(new) * np.dtype(dtype).itemsize <= moved.memory.nbytes
+    carried = {int(old[k]) for k in keep}
+    assert {int(new[k]) for k in held(moved)} <= carried
+    assert len(held(moved)) == min(len(carried), moved.capacity)
+    assert everyone.counter.evaluations - counter == len(held(moved)) * int((place < 0).sum())
+
+
+def test_a_row_used_after_a_move_outlives_those_carried_and_unused():
+    # ages go on over the move: a clock that began anew would let the rows of the present round go first
+    everyone = oracle(30)
+    buffer = RowBuffer(everyone, np.empty(30 * 4))
+    for _ in range(50):
+        buffer.used(np.empty(0, dtype=np.intp))
+    hold(buffer, np.array([0, 1, 2]))
+    moved = buffer.moved(everyone.restrict(np.arange(30)), np.arange(30), np.array([0, 1, 2]))
+    moved.used(np.array([0]))
+    hold(moved, np.array([10, 11, 12]))
+    assert held(moved) == {0, 10, 11, 12}
+    sound(moved)
+
+
+@PRECISIONS
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 11])
+@pytest.mark.parametrize(("start", "stop"), [(0, 5000), (17, 2100), (2048, 4096), (4999, 5000), (30, 30)])
+def test_rows_are_added_to_their_range_and_no_further(dtype, count, start, stop):
+    rng = np.random.default_rng(count)
+    rows, scores = rng.normal(size=(15, 5000)).astype(dtype), rng.normal(size=5000)
+    slots, coef = rng.permutation(15)[:count], rng.normal(size=count) * 100.0
+    added, wanted = scores.copy(), scores.copy()
+    compiled.add_rows(added, rows, slots, coef, start, stop)
+    for slot, c in zip(slots, coef, strict=True):
+        wanted[start:stop] += c * rows[slot, start:stop].astype(float)
+    assert added == pytest.approx(wanted, rel=1e-12, abs=1e-9)  # the sums are in float64 whatever the rows are
+    assert added[:start].tobytes() == scores[:start].tobytes()
+    assert added[stop:].tobytes() == scores[stop:].tobytes()
+
+
+# -- fetching ----------------------------------------------------------------------------------------------
+
+
+def test_a_buffer_has_the_oracle_s_memory_unless_it_is_given_its_own():
+    kernel = KernelOracle(RBF(0.5), np.zeros((100, 2)), cache_mb=10 * 100 * 8 / 2**20)
+    assert kernel.buffer().capacity == kernel.cached_rows == 10
+    assert of_rows(kernel, 25).capacity == 25
+    assert of_rows(kernel, 1000).capacity == 100
+    assert of_rows(kernel, 0).capacity == 2
+    assert of_rows(kernel, 0, least=4).capacity == 4
+    assert kernel.restrict([1, 2, 3]).buffer(0.0, least=4).capacity == 3
+    assert kernel.astype(np.float32).buffer(10 * 100 * 8 / 2**20).capacity == 20
+
+
+@PRECISIONS
+def test_rows_are_computed_once_and_the_row_unused_for_longest_makes_room(dtype):
+    kernel = oracle(dtype=dtype).with_ridge(0.25)
+    buffer, truth = of_rows(kernel, 3), whole(kernel)
+    for clock, point in enumerate([4, 7, 2]):
+        buffer.clock = clock
+        buffer.fetch(np.array([point]))
+    buffer.last_used[buffer.slot_of[4]] = 5  # as a compiled loop notes it
+    buffer.clock = 6
+    buffer.fetch(np.array([9, 4]))
+    assert held(buffer) == {2, 4, 9}
+    assert buffer.slot_of[7] == -1
+    assert buffer.fetched == 4
+    assert spent(kernel) == (4 * 40, 0), "who reads them says so"
+    sound(buffer)
+    assert buffer.rows[buffer.slot_of[9]] == pytest.approx(truth[9], abs=1e-6)
+
+
+def test_what_must_stay_stays_and_what_goes_last_goes_last():
+    kernel = oracle()
+    buffer = of_rows(kernel, 4)
+    for point in (0, 1, 2, 3):
+        buffer.used(np.empty(0, dtype=np.intp))
+        buffer.fetch(np.array([point]))
+    last = np.zeros(40, dtype=bool)
+    last[[0, 1]] = True
+    buffer.fetch(np.array([10]), last=last)
+    assert held(buffer) == {0, 1, 3, 10}, "2 was the oldest of the others"
+    buffer.fetch(np.array([11, 12, 13]), keep=np.array([0, 1, 30]))
+    assert {0, 1} <= held(buffer)
+    assert len(held(buffer) & {11, 12, 13}) == 2, "one found no place"
+    buffer.fetch(np.array([20, 21, 22, 23]), last=last)
+    assert held(buffer) == {20, 21, 22, 23}
+    sound(buffer)
+
+
+def test_an_interrupted_fetch_leaves_no_row_behind_that_was_not_written(monkeypatch):
+    kernel = oracle()
+
+    def compute(points, rows, slots, after):
+        if 5 in points:
+            raise KeyboardInterrupt
+        kernel.fill(points, rows, slots, None, after)
+
+    buffer = of_rows(kernel, 4, compute=compute)
+    buffer.fetch(np.array([1, 2]))
+    with pytest.raises(KeyboardInterrupt):
+        buffer.fetch(np.array([5, 1]))
+    assert held(buffer) == {1, 2}
+    for point in range(6, 12):
+        buffer.fetch(np.array([point]))
+    assert len(held(buffer)) == 4
+    sound(buffer)
+
+
+def test_rows_may_have_a_form_of_the_solver_s_own():
+    kernel, order = oracle(), np.random.default_rng(3).permutation(40)
+
+    def compute(points, rows, slots, _after):
+        rows[slots] = -kernel.block(order[points])[:, order]
+
+    buffer = kernel.buffer(compute=compute)
+    buffer.fetch(np.array([3, 8]))
+    assert buffer.rows[buffer.slot_of[8]] == pytest.approx(-whole(kernel)[order[8], order])
+    assert spent(kernel) == (80, 0)
+
+
+# -- counts and sums -----------------------------------------------------------------------------------------
+
+
+def test_what_loops_read_is_a_hit_but_for_the_first_reading_of_what_was_computed_for_them():
+    kernel = oracle()
+    buffer = kernel.buffer()
+    buffer.fetch(np.array([1]))
+    buffer.read(0)
+    buffer.fetch(np.array([2]))
+    buffer.read(2)
+    assert spent(kernel) == (80, 0)
+    buffer.read(6)
+    buffer.fetch(np.array([1, 3]))
+    buffer.read(10)
+    assert spent(kernel) == (120, 6 + 9)
+
+
+def test_a_row_that_is_asked_for_again_is_a_hit_and_a_copy():
+    kernel = oracle()
+    buffer = of_rows(kernel, 2)
+    row = buffer.row(3)
+    assert buffer.row(3).tobytes() == row.tobytes()
+    assert spent(kernel) == (40, 1)
+    for point in (4, 5):
+        buffer.row(point)
+    assert row == pytest.approx(whole(kernel)[3])
+
+
+@PRECISIONS
+def test_sums_read_the_rows_held_and_compute_only_the_others(dtype):
+    kernel = oracle(dtype=dtype)
+    buffer, truth = kernel.buffer(), whole(kernel)
+    coef = np.zeros(40)
+    coef[[3, 5, 8]] = [1.0, -2.0, 0.5]
+    buffer.fetch(np.array([8, 3, 11]))
+    before, wanted = kernel.counter.evaluations, np.array([0, 1, 2, 17])
+    assert buffer.expand(coef, wanted) == pytest.approx((truth @ coef)[wanted], abs=1e-6)
+    assert spent(kernel) == (before + len(wanted), 2), "one row is missing"
+    assert buffer.expand(coef) == pytest.approx(truth @ coef, abs=1e-6)
+    assert spent(kernel) == (before + len(wanted) + 40, 4)
+    total = np.ones(40)
+    buffer.add(total, np.array([11, 3]), np.array([2.0, 1.0]))
+    assert total == pytest.approx(1.0 + 2.0 * truth[11] + truth[3], abs=1e-6)
+    assert spent(kernel) == (before + len(wanted) + 40, 6)
+
+
+def test_a_buffer_counts_to_the_run_it_was_made_in():
+    kernel = oracle()
+    buffer = kernel.buffer()
+    with uncounted(kernel):
+        buffer.row(1)
+        kernel.buffer().row(2)
+    assert spent(kernel) == (40, 0)
