@@ -9,10 +9,33 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness import parameters
-from harness.errors import PluginError
+import pluggy
+
+from harness import hookspecs, parameters
+from harness.errors import PluginError, UsageError
+from harness.parameters import did_you_mean
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")  # what a selection string can name
+
+
+def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
+    """Refuse a module without hooks, with a hook that is not marked, or one that nobody calls."""
+    known = [attribute for attribute in vars(hookspecs) if attribute.startswith("harness_")]
+    hooks = ", ".join(known)
+    for attribute in vars(module):
+        marked = manager.parse_hookimpl_opts(module, attribute) is not None
+        if not marked and not (attribute.startswith("harness_") and callable(getattr(module, attribute))):
+            continue
+        if attribute not in known:
+            raise PluginError(
+                f"it has an unknown hook '{attribute}'{did_you_mean(attribute, known)}; the hooks are: {hooks}."
+            )
+        if not marked:
+            raise PluginError(f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it.")
+    if not any(hasattr(module, hook) for hook in known):
+        raise PluginError(
+            f"it defines no hooks; expected at least one of {hooks}: write one and put @harness.hookimpl above it."
+        )
 
 
 def check_solver(cls: Any) -> None:
@@ -58,6 +81,29 @@ def check_class(cls: type, kind: str) -> None:
 
 def _is_subclass(candidate: Any, base: type) -> bool:
     return isinstance(candidate, type) and issubclass(candidate, base)
+
+
+def plugin_file(given: str | Path) -> Path:
+    """Return the file of a plugin path: itself, or a package folder's ``__init__.py``.
+
+    Raises
+    ------
+    UsageError : it is neither.
+    """
+    path = Path(given).resolve()
+    expected = "--plugin-path takes a .py file or a package folder"
+    if path.is_dir():
+        if not (path / "__init__.py").is_file():
+            raise UsageError(
+                f"plugin path {given} is a folder without __init__.py; {expected}. Name the plugin's file in it, "
+                "or add an __init__.py."
+            )
+        return path / "__init__.py"
+    if not path.is_file():
+        raise UsageError(f"plugin path {given} {'is no file' if path.exists() else 'does not exist'}; {expected}.")
+    if path.suffix != ".py":
+        raise UsageError(f"plugin path {given} is no Python file; {expected}.")
+    return path
 
 
 _from_path: set[str] = set()  # names of modules that came from a plugin path

@@ -57,7 +57,7 @@ class Registry:
                     f"a plugin called '{name}' is already loaded from {self.plugins[name].module.__file__}; rename one."
                 )
             module = importer()
-            self._check_hooks(name, module)
+            admission.check_hooks(self.manager, module)
             self.manager.register(module, name=name)
             self._admit(name, self._collect(module))
         except (Exception, SystemExit) as error:  # a plugin may raise anything at import
@@ -66,26 +66,6 @@ class Registry:
             self.broken[name] = Broken(name, _last_line(error))
             return
         self.plugins[name] = Plugin(name, module, distribution, version)
-
-    def _check_hooks(self, name: str, module: ModuleType) -> None:
-        known = [attribute for attribute in vars(hookspecs) if attribute.startswith("harness_")]
-        hooks = ", ".join(known)
-        for attribute in vars(module):
-            marked = self.manager.parse_hookimpl_opts(module, attribute) is not None
-            if not marked and not (attribute.startswith("harness_") and callable(getattr(module, attribute))):
-                continue
-            if attribute not in known:
-                raise PluginError(
-                    f"it has an unknown hook '{attribute}'{did_you_mean(attribute, known)}; the hooks are: {hooks}."
-                )
-            if not marked:
-                raise PluginError(
-                    f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it."
-                )
-        if not any(hasattr(module, hook) for hook in known):
-            raise PluginError(
-                f"it defines no hooks; expected at least one of {hooks}: write one and put @harness.hookimpl above it."
-            )
 
     def _collect(self, module: ModuleType) -> dict[str, Any]:
         def call(hook: str) -> Any:
@@ -146,9 +126,9 @@ class Registry:
 
     def owners(self, kernel: str, source: str, metrics: Iterable[str], oracle: str) -> tuple[str, ...]:
         """Return the plugins that a certificate needs: those of its kernel, data source, metrics and oracle."""
-        asked = [("kernel", kernel), ("data set", source), ("solver", oracle), *(("metric", name) for name in metrics)]
+        asked = [("kernel", kernel), ("data set", source), *(("metric", name) for name in metrics)]
         found = {self._owner[each] for each in asked if each in self._owner}
-        return tuple(sorted(found | {owner for owner in self.solvers if oracle.startswith(f"{owner}/")}))
+        return tuple(sorted(found | ({self._found(selection.single(oracle)[0])[0]} if oracle else set())))
 
     def sources(self) -> dict[str, str]:
         """Return the fingerprints of the plugins used so far: what a result depends on, beside the host."""
@@ -160,12 +140,41 @@ class Registry:
 
     def solver_class(self, name: str) -> type[Solver]:
         """Return the class of ``solver`` or ``plugin/solver``; UsageError with near names if unknown."""
+        owner, cls = self._found(name)
+        self.used.add(owner)
+        return cls
+
+    def _found(self, name: str) -> tuple[str, type[Solver]]:
         plugin, _, own = name.rpartition("/")
         for owner, solvers in self.solvers.items():
             if own in solvers and plugin in ("", owner):
-                self.used.add(owner)
-                return solvers[own]
+                return owner, solvers[own]
         raise UsageError(self._unknown("solver", name))
+
+    def solver(self, text: str, **values: Any) -> Solver:
+        """Return the one configured solver that a selection string and further ``values`` mean.
+
+        Raises
+        ------
+        UsageError : an unknown solver or parameter, several solvers, or a grid.
+        """
+        name, given = selection.single(text)
+        cls = self.solver_class(name)
+        return cls(**parameters.validated(cls, {**given, **values}, owner=f"solver '{name}'"))
+
+    def serving(self, role: str) -> Solver:
+        """Return the first solver that declares to serve the host in ``role`` (``Solver.serves``), as it comes.
+
+        Raises
+        ------
+        UsageError : no solver does.
+        """
+        for name in self.solver_names():
+            if role in self._found(name)[1].serves:
+                return self.solver(name)
+        raise UsageError(
+            f"no installed solver serves as '{role}'; the host's own plugins qp and smo have such solvers."
+        )
 
     def _unknown(self, kind: str, name: str) -> str:
         known = [*self.solvers, *self.solver_names(), *(f"{p}/{s}" for p, own in self.solvers.items() for s in own)]
@@ -347,23 +356,6 @@ def _builtin(registry: Registry) -> None:
     registry.load("harness", lambda: module)
 
 
-def _plugin_file(given: str | Path) -> Path:
-    path = Path(given).resolve()
-    expected = "--plugin-path takes a .py file or a package folder"
-    if path.is_dir():
-        if not (path / "__init__.py").is_file():
-            raise UsageError(
-                f"plugin path {given} is a folder without __init__.py; {expected}. Name the plugin's file in it, "
-                "or add an __init__.py."
-            )
-        return path / "__init__.py"
-    if not path.is_file():
-        raise UsageError(f"plugin path {given} {'is no file' if path.exists() else 'does not exist'}; {expected}.")
-    if path.suffix != ".py":
-        raise UsageError(f"plugin path {given} is no Python file; {expected}.")
-    return path
-
-
 def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str] | None = None) -> Registry:
     """Load the host's own data sets and kernels, every installed plugin, and the files of ``plugin_paths``.
 
@@ -382,7 +374,7 @@ def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str]
             name, version = (distribution.name, distribution.version) if distribution is not None else ("", "")
             registry.load(entry.name, entry.load, name, version)
     for given in plugin_paths:
-        path = _plugin_file(given)
+        path = admission.plugin_file(given)
         plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
         if only is None or plugin_name in only:
             registry.load(plugin_name, functools.partial(admission.module_from, path))
@@ -394,18 +386,26 @@ def _shared_registry() -> Registry:
     return load_registry()
 
 
-def get_solver(name: str, **values: Any) -> Solver:
-    """Return a configured solver by name, for a plugin that needs an oracle: ``get_solver('smo', tau=1e-6)``.
+def get_solver(text: str, **values: Any) -> Solver:
+    """Return a configured solver, for whoever needs an oracle: ``get_solver('smo[tau=1e-6]')``, ``get_solver('smo', tau=1e-6)``.
 
     Raises
     ------
-    UsageError : an unknown solver or parameter.
+    UsageError : an unknown solver or parameter, several solvers, or a grid.
     """
-    cls = _shared_registry().solver_class(name)
-    return cls(**parameters.validated(cls, values, owner=f"solver '{name}'"))
+    return _shared_registry().solver(text, **values)
+
+
+def solver_serving(role: str) -> Solver:
+    """Return the solver that the host asks where the user named none, see :meth:`Registry.serving`."""
+    return _shared_registry().serving(role)
 
 
 def share_registry(registry: Registry | Callable[[], Registry]) -> None:
-    """Make ``get_solver`` answer from this registry, or from what this function makes when it is first asked."""
+    """Make ``get_solver`` answer from this registry, or from what this function makes when it is first asked.
+
+    A process has one registry for those who have none at hand. Whoever starts the process shares its own before a solver
+    runs, as a worker and the certifier do; else it is that of what is installed, loaded when somebody first asks.
+    """
     global _shared_registry
     _shared_registry = functools.cache(registry if callable(registry) else lambda: registry)

@@ -41,6 +41,26 @@ def parse(texts: str | Iterable[str]) -> list[Item]:
     return items
 
 
+def single(text: str) -> tuple[str, dict[str, str]]:
+    """Return the name and the parameters of a selection string that means one thing: ``libsvm[tol=1e-5]``.
+
+    Raises
+    ------
+    UsageError : no item or several, or a grid; and as :func:`parse` does.
+    """
+    items = parse(text)
+    if len(items) != 1:
+        raise UsageError(
+            f"selection {text!r} names {len(items)} things where one is meant; write name[parameter=value]."
+        )
+    cells = items[0].grid()
+    if len(cells) != 1:
+        raise UsageError(
+            f"selection {text!r} is a grid of {len(cells)} where one is meant; give each parameter one value."
+        )
+    return items[0].name, cells[0]
+
+
 def split(text: str, separator: str = ",") -> list[str]:
     """Split at separators outside brackets."""
     parts, depth, current = [], 0, ""

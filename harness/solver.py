@@ -11,7 +11,7 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from harness import parameters
 from harness.errors import PluginError, UsageError
@@ -74,12 +74,15 @@ class Solver(ABC):
     solves : the formulations (Problem classes) it can solve, the preferred one first
     observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)
     exact : True if the iterates converge to the optimum, so that the conformance suite may ask for a target gap
+    serves : what the host asks it for where the user named no solver: ``reference``, the optima that the conformance suite
+        compares others with; ``certificate``, the convex problems that a certificate needs solved. The first one is asked
     """
 
     name: ClassVar[str]
     solves: ClassVar[tuple[type[Problem], ...]]
     observable: ClassVar[bool] = True
     exact: ClassVar[bool] = True
+    serves: ClassVar[tuple[Literal["reference", "certificate"], ...]] = ()
 
     def __post_init__(self) -> None:
         parameters.check(self, owner=f"solver '{self.name}'")

@@ -42,8 +42,13 @@ def to_c_svc(problem: ReducedHull, dual_coef: Vector) -> tuple[CSVC, Vector, flo
 
     Raises
     ------
-    UsageError : the reduced hulls are not separated along w, so that no finite C corresponds.
+    UsageError : the reduced hulls are not separated along w, so that no finite C corresponds, or have a cap each.
     """
+    if problem.caps[0] != problem.caps[1]:
+        raise UsageError(
+            f"the conversion to c-svc needs one cap for both classes; this problem has D={problem.caps[0]:g} and "
+            f"D_minus={problem.caps[1]:g}, which are two prices of a violation."
+        )
     coef = np.asarray(dual_coef, dtype=np.float64)
     theta_positive, theta_negative = thresholds(problem, coef, problem.kernel.expand(coef))
     if theta_positive <= theta_negative:
@@ -58,19 +63,19 @@ def to_c_svc(problem: ReducedHull, dual_coef: Vector) -> tuple[CSVC, Vector, flo
 def thresholds(problem: ReducedHull, coef: Vector, scores: Vector) -> tuple[float, float]:
     """Return theta_+ and theta_-: the projections where the free weights of each class sit.
 
-    At the optimum every weight strictly between 0 and D has projection theta exactly; without a free
+    At the optimum every weight strictly between 0 and its cap has projection theta exactly; without a free
     weight any value between the neighbours will do and the middle is taken.
     """
     result = []
-    for sign in (1.0, -1.0):
+    for sign, cap in zip((1.0, -1.0), problem.caps, strict=True):
         members = problem.targets == sign
         weights, projections = (problem.targets * coef)[members], sign * scores[members]
-        free = (weights > 1e-9 * problem.cap) & (weights < problem.cap * (1.0 - 1e-6))
+        free = (weights > 1e-9 * cap) & (weights < cap * (1.0 - 1e-6))
         if free.any():
-            theta = float(np.average(projections[free], weights=np.minimum(weights, problem.cap - weights)[free]))
+            theta = float(np.average(projections[free], weights=np.minimum(weights, cap - weights)[free]))
         else:
-            capped, unused = projections[weights > 0.5 * problem.cap], projections[weights <= 0.5 * problem.cap]
-            low = float(capped.max()) if len(capped) else reduced_minimum(projections, problem.cap)
+            capped, unused = projections[weights > 0.5 * cap], projections[weights <= 0.5 * cap]
+            low = float(capped.max()) if len(capped) else reduced_minimum(projections, cap)
             theta = 0.5 * (low + float(unused.min())) if len(unused) else low
         result.append(sign * theta)
     return result[0], result[1]

@@ -13,6 +13,7 @@ their difference and the relative gap is over the dual value: 1 - (lower / upper
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -147,28 +148,29 @@ class ReducedHullParameters:
     D: float | None = parameter(
         None, "cap of each weight, 1/k; none: the cap of nu = 0.5, 4 / n, if feasible", gt=0, le=1
     )
+    D_minus: float | None = parameter(None, "cap of the weights of the negatives; none: D", gt=0, le=1)
 
     def __post_init__(self) -> None:
         parameters.check(self, owner="formulation 'reduced-hull'")
 
 
 class ReducedHull(HardMargin):
-    """The nearest points of two reduced hulls: no weight above D (Balcazar et al., (P2) = (P5))."""
+    """The nearest points of two reduced hulls: no weight above the cap of its class (Balcazar et al., (P2) = (P5)).
+
+    cap : D as it was settled: the cap of the positives, and of the negatives unless they have their own
+    """
 
     name = "reduced-hull"
     parameter_class = ReducedHullParameters
-    constraints = "0 <= y_i dual_coef_i <= D, summing to 1 over each class"
+    constraints = "0 <= y_i dual_coef_i <= D (negatives: D_minus, if given), summing to 1 over each class"
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         super().__init__(kernel, targets, settings)
-        smaller = int(min((self.targets > 0).sum(), (self.targets < 0).sum()))
-        least = 1.0 / max(1, smaller)
-        self.cap = max(least, min(1.0, 4.0 / self.n)) if settings.D is None else float(settings.D)
-        if self.cap < least * (1.0 - 1e-12):
-            raise UsageError(
-                f"reduced-hull: D={self.cap:g} leaves the hull of the smaller class empty ({smaller} points); "
-                f"D must be at least 1/{smaller} = {least:g}."
-            )
+        positives = int((self.targets > 0).sum())
+        self._caps = settled_caps(
+            self.name, settings, self.n, {"positives": positives, "negatives": self.n - positives}
+        )
+        self.cap = self._caps[0]
 
     def restrict(self, indices: Any) -> Problem:
         """Keep the cap: without D in the settings it would follow the number of points."""
@@ -178,7 +180,7 @@ class ReducedHull(HardMargin):
 
     @property
     def caps(self) -> tuple[float, float]:
-        return self.cap, self.cap
+        return self._caps
 
     def _nearest(self, scores: Bounded) -> tuple[Bounded, Bounded]:
         positive = self.targets > 0
@@ -192,6 +194,29 @@ class ReducedHull(HardMargin):
         cap_positive, cap_negative = self.caps
         far_p = -_face_minimum(-scores[positive], weights[positive], cap_positive)
         return far_p, _face_minimum(scores[~positive], weights[~positive], cap_negative)
+
+
+def settled_caps(formulation: str, settings: Any, n: int, hulls: Mapping[str, int]) -> tuple[float, float]:
+    """Return the caps of both hulls that the parameters ``D`` and ``D_minus`` of ``formulation`` mean over n points.
+
+    hulls : what the points of each hull are called, and how many there are
+
+    Raises
+    ------
+    UsageError : the points of a hull cannot have weights that sum to 1.
+    """
+    least = [1.0 / max(1, count) for count in hulls.values()]
+    first = max(*least, min(1.0, 4.0 / n)) if settings.D is None else float(settings.D)
+    caps = (first, first) if settings.D_minus is None else (first, float(settings.D_minus))
+    names = "D", "D" if settings.D_minus is None else "D_minus"
+    worst = max(0, 1, key=lambda side: least[side] / caps[side])
+    if caps[worst] < least[worst] * (1.0 - 1e-12):
+        called, count = list(hulls.items())[worst]
+        raise UsageError(
+            f"{formulation}: {names[worst]}={caps[worst]:g} leaves the hull of the {count} {called} empty; "
+            f"{names[worst]} must be at least 1/{max(1, count)} = {least[worst]:g}."
+        )
+    return caps
 
 
 def reduced_minimum(values: Vector, cap: float) -> float:

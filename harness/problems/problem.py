@@ -166,12 +166,14 @@ class Problem(metaclass=_Sealed):
         assert best is not None
         return best
 
-    def expansion_of(self, dual_coef: Vector, scores: Vector) -> Expansion:
+    def expansion_of(self, dual_coef: Vector, scores: Vector, largest: float | None = None) -> Expansion:
         """Return what a certificate is computed from where it is given ``scores`` alone, which may be inexact.
 
         Rounding of w = 0 is told from the rest by the largest k(x, x); with a ridge w is never 0.
+
+        largest : the largest k(x, x), where it is known already: saves asking for the diagonal
         """
-        doubt = 0.0 if self.kernel.ridge else _IN_DOUBT * self.largest_diagonal()
+        doubt = 0.0 if self.kernel.ridge else _IN_DOUBT * (self.largest_diagonal() if largest is None else largest)
         return Expansion.of_scores(dual_coef, scores, doubt)
 
     def certificate_cost(self, support: int) -> int:

@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
     Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
-ORACLE = "smo-block"  # re-solves the convex problem, by the registry's name
-_RESOLVED = 1e-6  # relative gap it is asked for
+_RESOLVED = 1e-6  # relative gap that is asked for where the convex problem is solved anew
 _MOVED = 0.25  # of the points are moved in solving anew
 _RESOLVABLE = 100_000  # points; beyond, the certificate makes do with the model's own coefficients
 
@@ -121,7 +120,7 @@ class RampSVC(Problem):
             far from the global minimum: no figure here says how far.
         kkt_violation : see :meth:`kkt_violation`
 
-        Solving anew takes the registry's 'smo-block', up to 100,000 points; without it, or beyond, ``dual`` is the
+        Solving anew takes a solver that serves for certificates, up to 100,000 points; without one, or beyond, ``dual`` is the
         value of the model's own coefficients, cut to the bounds, and the gap an upper bound that may be loose.
 
         Raises
@@ -267,10 +266,10 @@ def _refuse_intercept(problem: Problem, intercept: float) -> None:
 
 
 def _oracle() -> Any:
-    """Return the solver that solves the convex problem anew, or None where it is not installed."""
-    from harness.registry import get_solver
+    """Return the solver that solves the convex problem anew, or None where there is none."""
+    from harness.registry import solver_serving
 
     try:
-        return get_solver(ORACLE).with_target_gap(_RESOLVED)
+        return solver_serving("certificate").with_target_gap(_RESOLVED)
     except UsageError:
         return None

@@ -30,13 +30,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import parameters
-from harness.errors import InvalidModel, UsageError
+from harness.errors import InvalidModel
 from harness.kernels.oracle import KernelOracle
 from harness.kernels.plus_product import PlusProduct
 from harness.parameters import parameter
 from harness.problems.dual import DualForm, first_at_cap
 from harness.problems.expansion import Expansion
-from harness.problems.hulls import ReducedHull, ReducedHullParameters
+from harness.problems.hulls import ReducedHull, ReducedHullParameters, settled_caps
 from harness.problems.problem import Certificate, Problem, immutable
 from harness.problems.rounding import Bounded
 
@@ -86,24 +86,6 @@ class _TubeForm(DualForm):
         return self.feasible(_weights(np.asarray(dual_coef, dtype=np.float64), caps))
 
 
-@dataclass(frozen=True)
-class _ComposedParameters(ReducedHullParameters):
-    D_minus: float | None = parameter(None, "cap of the weights of the negatives; none: D", gt=0, le=1)
-
-
-class ComposedHull(ReducedHull):
-    """The nearest points of the hulls of the points shifted up (+1) and shifted down (-1), a cap for each."""
-
-    largest: float | None = None  # k(z, z) over all examples, where it is known already
-
-    def largest_diagonal(self) -> float:
-        return super().largest_diagonal() if self.largest is None else self.largest
-
-    @property
-    def caps(self) -> tuple[float, float]:
-        return self.cap, self.cap if self.settings.D_minus is None else float(self.settings.D_minus)
-
-
 class TubeSVR(Problem):
     """The tube of Bi & Bennett, hard or soft; ``targets`` are real numbers, predictions are y(x)."""
 
@@ -121,14 +103,9 @@ class TubeSVR(Problem):
         self.shifts: Vector = immutable(np.asarray(targets, dtype=np.float64) - self.origin)
         super().__init__(PlusProduct(kernel, self.shifts), targets, settings)
         self._plain = kernel
-        least = 1.0 / self.n
-        self.cap = max(least, min(1.0, 4.0 / self.n)) if settings.D is None else float(settings.D)
-        for name, cap in zip(("D", "D_minus"), self.caps, strict=True):
-            if cap < least * (1.0 - 1e-12):
-                raise UsageError(
-                    f"tube-svr: {name}={cap:g} leaves the hull of the {self.n} shifted points empty; "
-                    f"{name} must be at least 1/{self.n} = {least:g}."
-                )
+        shifted = {"points shifted up": self.n, "points shifted down": self.n}
+        self._caps = settled_caps(self.name, settings, self.n, shifted)
+        self.cap = self._caps[0]
 
     def restrict(self, indices: Any) -> TubeSVR:
         """Keep the caps and the origin: both would follow the points."""
@@ -139,7 +116,7 @@ class TubeSVR(Problem):
     @property
     def caps(self) -> tuple[float, float]:
         """Upper bounds of u_i (points shifted up) and v_i (points shifted down)."""
-        return self.cap, self.cap if self.settings.D_minus is None else float(self.settings.D_minus)
+        return self._caps
 
     @property
     def epsilon(self) -> float:
@@ -174,7 +151,7 @@ class TubeSVR(Problem):
         """Return the coordinate of the hyperplane along y, in units of y; at the optimum 0 only where w = 0 too."""
         return float(dual_coef @ self.shifts) + 2.0 * self.epsilon
 
-    def composed(self) -> ComposedHull:
+    def composed(self) -> ReducedHull:
         """Return the problem over the 2 n examples, all points shifted up before all shifted down; the same counter.
 
         Its model (u, -v) is that of this problem as :meth:`of_composed` has it, with the same intercept.
@@ -183,7 +160,7 @@ class TubeSVR(Problem):
         shifted = np.concatenate([self.shifts + self.epsilon, self.shifts - self.epsilon])
         kernel = PlusProduct(self._plain.restrict(twice), shifted)
         labels = np.repeat([1.0, -1.0], self.n)
-        return ComposedHull(kernel, labels, _ComposedParameters(D=self.caps[0], D_minus=self.caps[1]))
+        return ReducedHull(kernel, labels, ReducedHullParameters(D=self.caps[0], D_minus=self.caps[1]))
 
     def of_composed(self, dual_coef: Any) -> Vector:
         """Return the coefficients, (n,), of those of :meth:`composed`, (2 n,)."""
@@ -209,10 +186,12 @@ class TubeSVR(Problem):
     ) -> Certificate:
         """Return the certificate of the reduced hulls of the 2 n examples: margin bounds, epsilon and gap."""
         hull = self.composed()
-        further = (np.abs(self.shifts) + self.epsilon) ** 2 - self.shifts**2
-        vars(hull)["largest"] = float((self.kernel.diagonal() + further).max())
         both, weights = self.composed_scores(dual_coef, scores), self.weights(dual_coef, intercept, scores)
-        whole = None if expansion is None else self._composed_expansion(dual_coef, expansion)
+        if expansion is None:
+            further = (np.abs(self.shifts) + self.epsilon) ** 2 - self.shifts**2
+            whole = hull.expansion_of(weights, both, float((self.kernel.diagonal() + further).max()))
+        else:
+            whole = self._composed_expansion(dual_coef, expansion)
         found = hull.certificate(weights, intercept, both, whole)
         return replace(found, feasibility_violation=self.feasibility_violation(dual_coef))
 

@@ -115,7 +115,7 @@ class Judge:
         """Return the core-set certificate; an oracle that fails is its reason, never the run's end."""
         oracle = self.spec.core_set_oracle
         try:
-            return core_set_certificate(self.problem, coef, self.registry.solver_class(oracle)()).as_dict()
+            return core_set_certificate(self.problem, coef, self.registry.solver(oracle)).as_dict()
         except Exception as error:
             return CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {sentence(error)}").as_dict()
 

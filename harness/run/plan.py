@@ -64,7 +64,7 @@ def check_names(study: Study, registry: Registry) -> None:
     for name in study.metrics:
         parameters.check_known("metric", name, registry.metrics)
     if study.core_set_oracle:
-        registry.solver_class(study.core_set_oracle)
+        registry.solver(study.core_set_oracle)
 
 
 def formulations_of(solver: Solver, study: Study, task: str = "classification") -> list[type[Problem]]:

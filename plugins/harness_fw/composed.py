@@ -47,6 +47,8 @@ class ComposedDescent(Descent):
     """A run of FW, GILBERT or PAIRWISE on two reduced hulls."""
 
     def _begin(self) -> None:
+        """Note the cap of each point's weight, and begin as the solvers without composed vertices do."""
+        self.upper: Vector = np.repeat(self.caps, [end - begin for begin, end in self.hulls])
         super()._begin()
         self.near_vertex, self.far_vertex = _Vertex(self.rows), _Vertex(self.rows)
 
@@ -82,11 +84,11 @@ class ComposedDescent(Descent):
         """Weights of the vertex to go to and of the one to leave, (n,) each."""
         near, far = np.zeros(len(self.order)), np.zeros(len(self.order))
         for g, (begin, end) in enumerate(self.hulls):
-            points, weights = extreme(self.state.scores[begin:end], self.cap)
+            points, weights = extreme(self.state.scores[begin:end], self.caps[g])
             near[begin + points] = weights
             if self.rule != names.GILBERT:
                 support, now = self._support(g)
-                places, weights = face_extreme(-self.state.scores[support], now, self.cap)
+                places, weights = face_extreme(-self.state.scores[support], now, self.caps[g])
                 far[support[places]] = weights
         return near, far
 
@@ -129,8 +131,9 @@ class ComposedDescent(Descent):
             return False
         u += step * direction
         moved = direction != 0.0
-        u[moved & (u <= _ROUNDING * self.cap)] = 0.0
-        u[moved & (u >= self.cap * (1.0 - _ROUNDING))] = self.cap
+        u[moved & (u <= _ROUNDING * self.upper)] = 0.0
+        at_cap = moved & (u >= self.upper * (1.0 - _ROUNDING))
+        u[at_cap] = self.upper[at_cap]
         np.add(state.scores, step * change, out=state.scores)
         self._pack()
         if self.rule == names.PAIRWISE:
@@ -146,7 +149,7 @@ class ComposedDescent(Descent):
         return float(
             min(
                 (self.u[down] / -direction[down]).min(initial=np.inf),
-                ((self.cap - self.u[up]) / direction[up]).min(initial=np.inf),
+                ((self.upper[up] - self.u[up]) / direction[up]).min(initial=np.inf),
             )
         )
 

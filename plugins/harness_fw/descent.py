@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness import PolytopeDistance, ReducedHull
+from harness import HardMargin, PolytopeDistance
 from harness_fw import hot, rules
 from harness_fw import state as names
 from harness_fw.bounds import delta_bound
@@ -55,9 +55,9 @@ class Descent:
         self.order = np.arange(n) if one else np.argsort(problem.targets <= 0, kind="stable")
         signs = np.ones(n) if one else problem.targets[self.order]
         self.hulls = [(0, n)] if one else [(0, int((signs > 0).sum())), (int((signs > 0).sum()), n)]
-        cap = problem.cap if isinstance(problem, ReducedHull) else 1.0
-        self.cap = cap if cap < 1.0 else _NO_CAP
-        self.capped = cap < 1.0
+        caps = problem.caps if isinstance(problem, HardMargin) else (1.0,)
+        self.caps = [cap if cap < 1.0 else _NO_CAP for cap in caps]
+        self.capped = min(caps) < 1.0
         diagonal = np.ascontiguousarray(self.kernel.diagonal()[self.order], dtype=np.float64)
         self._buffer = signed_rows(self.kernel, self.order, signs, cache_mb)
         parts = self.keeps_parts and rule == names.NEAREST and not one and not self.capped
@@ -93,7 +93,7 @@ class Descent:
             row = self.rows.combination(np.zeros(1, dtype=np.int64), np.ones(1), keep=True)
             for g in (1, 0):
                 begin, end = self.hulls[g]
-                points, weights = extreme(state.diagonal[begin:end] + 2.0 * row[begin:end], self.cap)
+                points, weights = extreme(state.diagonal[begin:end] + 2.0 * row[begin:end], self.caps[g])
                 self._put(g, begin + points, weights)
                 if g == 1:
                     row = self.rows.combination(begin + points, weights, keep=True)
@@ -105,7 +105,7 @@ class Descent:
         state.support[begin:end], state.weight[begin:end], state.size[g] = points, weights, len(points)
         state.position[points] = np.arange(begin, end)
         if self.capped:
-            state.closed[points] = np.where(weights >= self.cap, np.inf, 0.0)
+            state.closed[points] = np.where(weights >= self.caps[g], np.inf, 0.0)
 
     def _support(self, g: int) -> tuple[Index, Vector]:
         """Points and weights of hull g's support, views."""
@@ -172,7 +172,7 @@ class Descent:
                 return self.meeting if verdict == names.TOUCHING else _ENDS.get(verdict, "")
 
     def _run(self, until: int) -> int:
-        reason = int(hot.run(self.state, self.rule, self.level, self.floor, self.cap, until - self.taken))
+        reason = int(hot.run(self.state, self.rule, self.level, self.floor, self.caps[0], until - self.taken))
         self.rows.count()
         return reason
 
@@ -192,7 +192,7 @@ class Descent:
         """Have the weights of each hull sum to 1 again: the free ones share what rounding has left."""
         for g in range(len(self.hulls)):
             _, weight = self._support(g)
-            free = weight < self.cap
+            free = weight < self.caps[g]
             if free.any():
                 weight[free] *= 1.0 - (weight.sum() - 1.0) / weight[free].sum()
 
@@ -245,7 +245,8 @@ class Descent:
         """<w, x> of the point of each hull that lies least far along w, signed: with caps the greedy sum."""
         if not self.capped:
             return [float(self.state.scores[near]) for near in self.state.near]
-        return [nearest_on_hull(self.state.scores[begin:end], self.cap) for begin, end in self.hulls]
+        parts = [self.state.scores[begin:end] for begin, end in self.hulls]
+        return [nearest_on_hull(part, cap) for part, cap in zip(parts, self.caps, strict=True)]
 
     @property
     def epsilons(self) -> tuple[float, float]:
@@ -256,7 +257,7 @@ class Descent:
         norm, apart = float(figures[names.NORM]), 0.0
         for g in range(len(self.hulls)):
             points, weights = self._support(g)
-            apart += farthest_on_face(state.scores[points], weights, self.cap)
+            apart += farthest_on_face(state.scores[points], weights, self.caps[g])
         return 1.0 - sum(self.nearest) / norm, apart / norm - 1.0
 
     @property

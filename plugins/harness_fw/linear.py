@@ -103,7 +103,7 @@ class LinearDescent(Descent):
             if verdict != names.STEPS or self.taken >= until:
                 return verdict
             vectors = points.vectors(state.wanted[: state.counts[names.WANTED]])
-            if not hot.step(state, self.rule, self.cap, vectors, points.parts, ridge):
+            if not hot.step(state, self.rule, self.caps[0], vectors, points.parts, ridge):
                 return names.STALLED
             raw = points.pass_over(points.parts.sum(axis=0))
             hot.settle(state, raw, points.order, points.signs, points.parts, ridge)

@@ -59,10 +59,13 @@ class HullDescent(HullSolver):
     )
 
     def skip(self, problem: Problem) -> str | None:
-        """Refuse two hulls where the data have one class only, and an explicit w where there is none."""
+        """Refuse two hulls of one class, an explicit w where there is none, and caps that the rule does not tell apart."""
         if self.explicit_w and not problem.kernel.is_linear:
             kernel = problem.kernel.kernel.name
             return f"{self.name}: explicit_w=True needs a linear kernel, and this is '{kernel}'; leave it out."
+        if not self.composes and isinstance(problem, ReducedHull) and problem.caps[0] != problem.caps[1]:
+            caps = f"D={problem.caps[0]:g} and D_minus={problem.caps[1]:g}"
+            return f"{self.name} takes one cap for both classes, and this problem has {caps}; take fw or fw-pairwise."
         return super().skip(problem)
 
     def warm_ups(self) -> tuple[Self, ...]:
@@ -107,7 +110,7 @@ class HullDescent(HullSolver):
         from harness_fw.linear import LinearComposed, LinearDescent, keeps_w
 
         cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
-        composed = isinstance(problem, ReducedHull) and problem.cap < 1.0 and self.composes
+        composed = isinstance(problem, ReducedHull) and min(problem.caps) < 1.0 and self.composes
         if keeps_w(problem.kernel, self.explicit_w, cache_mb):
             kind: type[Descent] = LinearComposed if composed else LinearDescent
         else:

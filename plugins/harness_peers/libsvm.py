@@ -48,6 +48,11 @@ class LibSVM(Peer):
     def skip(self, problem: Problem) -> str | None:
         if isinstance(problem, OneClass) and problem.nu == 1.0:
             return f"{self.name} finds no intercept where nu = 1 puts every coefficient at its bound; take nu < 1."
+        if isinstance(problem, ReducedHull) and problem.caps[0] != problem.caps[1]:
+            caps = f"D={problem.caps[0]:g} and D_minus={problem.caps[1]:g}"
+            return (
+                f"{self.name}'s nu-SVM has one cap for both classes, and this problem has {caps}; take qp or smo-block."
+            )
         return super().skip(problem)
 
     def converted(self, problem: Problem) -> Any:

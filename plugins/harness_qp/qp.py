@@ -45,6 +45,7 @@ class QP(Solver):
 
     name = "qp"
     solves = (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass, PolytopeDistance, TubeSVR)
+    serves = ("reference",)
 
     backend: str = parameter("CLARABEL", "cvxpy backend for quadratic programs, by cvxpy's name")
     gap: float = parameter(1e-5, "relative duality gap up to which the answer counts as the optimum", gt=0)

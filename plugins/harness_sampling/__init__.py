@@ -7,7 +7,7 @@ support vectors and adds violators (randsvm.py). :func:`smallest_separating_k` c
 from __future__ import annotations
 
 from harness import Solver, hookimpl
-from harness_sampling.hulls import PerClassHull, smallest_separating_k
+from harness_sampling.hulls import smallest_separating_k
 from harness_sampling.oracle import OracleFailure
 from harness_sampling.randsvm import RandSVM1, support_bound
 from harness_sampling.solvers import OptMargin, OptSoftMargin, RandSVM
@@ -16,7 +16,6 @@ __all__ = [
     "OptMargin",
     "OptSoftMargin",
     "OracleFailure",
-    "PerClassHull",
     "RandSVM",
     "RandSVM1",
     "smallest_separating_k",

@@ -2,80 +2,32 @@
 
 (P2) has a solution with w != 0 exactly if the composed examples of k examples each can be separated. The smallest such
 k is found by bisection: hulls reduced further lie inside, so that what k separates every larger k separates. One k for
-both classes, or k_+ and k_- with a problem of two caps.
+both classes, or k_+ = 1 / D and k_- = 1 / D_minus.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from harness import HardMargin, Problem, ReducedHull, Solver, UsageError, parameter
+from harness import HardMargin, ReducedHull, Solver, UsageError
 from harness_sampling.oracle import Oracle
-
-if TYPE_CHECKING:
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 _GAP = 1e-3  # relative gap of a subproblem: whether w is zero does not hang on it
 
 
-@dataclass(frozen=True)
-class PerClassParameters:
-    """Parameters of a reduced hull with a cap for each class."""
-
-    k_plus: float = parameter(1.0, "1 / D_+: examples that a composed positive example has at least", ge=1)
-    k_minus: float = parameter(1.0, "1 / D_-: examples that a composed negative example has at least", ge=1)
-
-
-class PerClassHull(ReducedHull):
-    """The nearest points of two reduced hulls with k_+ and k_- of their own: u_i <= 1 / k_+, v_j <= 1 / k_-.
-
-    For solvers that take the caps from the dual form (``qp``, ``smo``, ``smo-block``) or from ``caps``.
-
-    Raises
-    ------
-    UsageError : k_+ or k_- exceeds the examples of its class, so that its hull is empty.
-    """
-
-    parameter_class: ClassVar[type] = PerClassParameters  # type: ignore[assignment]
-    constraints = "0 <= y_i dual_coef_i <= D of its class, summing to 1 over each class"
-
-    def __init__(self, kernel: Any, targets: Any, settings: Any) -> None:
-        super(ReducedHull, self).__init__(kernel, targets, settings)
-        positive = int((self.targets > 0).sum())
-        for name, k, count in (
-            ("k_plus", settings.k_plus, positive),
-            ("k_minus", settings.k_minus, self.n - positive),
-        ):
-            if k > count * (1.0 + 1e-12):
-                raise UsageError(
-                    f"reduced-hull: {name}={k:g} leaves the hull of its class empty ({count} points); take at most {count}."
-                )
-        self.cap = max(self.caps)
-
-    @property
-    def caps(self) -> tuple[float, float]:
-        return 1.0 / self.settings.k_plus, 1.0 / self.settings.k_minus
-
-    def restrict(self, indices: Any) -> Problem:
-        indices = np.asarray(indices, dtype=np.intp)
-        return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
-
-
 def with_doubled_k(problem: HardMargin) -> HardMargin | None:
-    """Return ``problem`` with twice the k of each class, at most its examples; None where neither can grow."""
+    """Return ``problem`` with twice the k of each class, at most its examples; None where neither can grow.
+
+    One k for both classes stays one: at most the examples of the smaller class.
+    """
     counts = int((problem.targets > 0).sum()), int((problem.targets < 0).sum())
     k = [min(2.0 / cap, float(count)) for cap, count in zip(problem.caps, counts, strict=True)]
+    common = getattr(problem.settings, "D_minus", None) is None
+    if common:
+        k = [min(k), min(k)]
     if all(new * cap <= 1.0 + 1e-9 for new, cap in zip(k, problem.caps, strict=True)):
         return None
-    if isinstance(problem, PerClassHull):
-        return PerClassHull(problem.kernel, problem.targets, PerClassParameters(k_plus=k[0], k_minus=k[1]))
-    if min(k) * min(problem.caps) <= 1.0 + 1e-9:
-        return None
-    return ReducedHull(problem.kernel, problem.targets, ReducedHull.parameter_class(D=1.0 / min(k)))
+    return _capped(problem, (k[0], k[1]), common=common)
 
 
 def smallest_separating_k(
@@ -90,7 +42,7 @@ def smallest_separating_k(
     problem : hard-margin or reduced-hull; its own D is not looked at
     oracle : an exact solver of reduced-hull, or its name, parameters in brackets; 'optsoftmargin[oracle=smo-block]' samples
     share : None: k_+ = k_-, from 1 to min(m_+, m_-). Else k_- = ceil(share * k_+), cut to 1 .. m_-: with share = m_- / m_+
-        both classes may have the same part of outliers; the oracle must heed two caps, as 'qp' and 'smo-block' do
+        both classes may have the same part of outliers; the oracle must take two caps, as 'qp' and 'smo-block' do
 
     Raises
     ------
@@ -123,7 +75,6 @@ def smallest_separating_k(
     return pair(high)
 
 
-def _capped(problem: HardMargin, k: tuple[int, int], *, common: bool) -> HardMargin:
-    if common:
-        return ReducedHull(problem.kernel, problem.targets, ReducedHull.parameter_class(D=1.0 / k[0]))
-    return PerClassHull(problem.kernel, problem.targets, PerClassParameters(k_plus=k[0], k_minus=k[1]))
+def _capped(problem: HardMargin, k: tuple[float, float], *, common: bool) -> ReducedHull:
+    settings = ReducedHull.parameter_class(D=1.0 / k[0], D_minus=None if common else 1.0 / k[1])
+    return ReducedHull(problem.kernel, problem.targets, settings)

@@ -39,39 +39,6 @@ class OracleFailure(PluginError):
     """The oracle raised, ran out of time, or returned what its certificate does not confirm."""
 
 
-def configured(text: str) -> Solver:
-    """Return the registry's solver for ``name`` or ``name[parameter=value,...]``.
-
-    Raises
-    ------
-    UsageError : an unknown solver or parameter, or brackets that do not match.
-    """
-    name, bracket, inside = text.strip().partition("[")
-    if not bracket:
-        return get_solver(name)
-    if not inside.endswith("]"):
-        raise UsageError(f"'{text}' has a '[' without its ']'; write name[parameter=value,...].")
-    values = {}
-    for pair in _outside_brackets(inside[:-1]):
-        key, equals, value = pair.partition("=")
-        if not equals or not key.strip() or not value.strip():
-            raise UsageError(f"'{text}': '{pair}' is not parameter=value; write for example fw[epsilon=1e-6].")
-        values[key.strip()] = value.strip()
-    return get_solver(name.strip(), **values)
-
-
-def _outside_brackets(text: str) -> list[str]:
-    """Return the parts between the commas that are in no bracket."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter == "[") - (letter == "]")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return parts
-
-
 def restated(problem: Problem, oracle: Solver) -> Problem | None:
     """Return ``problem`` as a formulation that ``oracle`` solves: itself, or the same hulls by another name; else None."""
     known = {cls.name for cls in oracle.solves}
@@ -89,7 +56,7 @@ def restated(problem: Problem, oracle: Solver) -> Problem | None:
 def refusal(owner: str, name: str, problem: Problem) -> str | None:
     """Return why the oracle called ``name`` cannot serve ``owner`` on ``problem``, in a sentence; None if it can."""
     try:
-        oracle = configured(name)
+        oracle = get_solver(name)
     except UsageError as error:
         return f"{owner}: oracle='{name}': {error}"
     if restated(problem, oracle) is None:
@@ -134,7 +101,7 @@ class Oracle:
 
     def __post_init__(self) -> None:
         if self.solver is None:
-            self.solver = configured(self.name)
+            self.solver = get_solver(self.name)
 
     def solve(self, problem: Problem, start: Vector | None, where: str) -> Iterator[Answer | None]:
         """Work on ``problem``; yields None where the host may stop the run, and at last the certified answer.

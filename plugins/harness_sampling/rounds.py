@@ -264,10 +264,11 @@ class Rounds:
             first, last = (
                 " and ".join(dict.fromkeys(f"{k:g}" for k in _ks(each))) for each in (self.stated, self.problem)
             )
-            caps = " and ".join(dict.fromkeys(f"{1.0 / k:g}" for k in _ks(self.problem)))
+            settings = self.problem.settings
+            own = "" if settings.D_minus is None else f", D_minus = {settings.D_minus:g}"
             return (
                 f"the hulls meet at k = {first}; the model is that of k = {last}, where they are apart: state reduced-hull "
-                f"with D = {caps} to have it certified"
+                f"with D = {settings.D:g}{own} to have it certified"
             )
         return {
             "done": f"no violator after {rounds} rounds",

@@ -15,9 +15,10 @@ from harness import (
     Solver,
     TubeSVR,
     UsageError,
+    get_solver,
     parameter,
 )
-from harness_sampling.oracle import configured, refusal
+from harness_sampling.oracle import refusal
 from harness_sampling.rounds import Plan, Rounds
 from harness_sampling.scoring import mapped_features
 
@@ -45,7 +46,7 @@ class Wrapper(Solver):
     def observable(self) -> bool:  # type: ignore[override]
         """False over a black box: what it evaluates is part of the run and cannot be counted."""
         try:
-            return bool(configured(self.oracle).observable)
+            return bool(get_solver(self.oracle).observable)
         except UsageError:
             return True
 

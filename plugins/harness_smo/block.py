@@ -58,6 +58,7 @@ class SMOBlock(Solver):
 
     name = "smo-block"
     solves = (CSVC, CSVCNoBias, EpsSVR, OneClass, ReducedHull, HardMargin, L2SVC, TubeSVR)
+    serves = ("certificate",)
 
     tau: float = parameter(DEFAULT_RELATIVE_GAP, TAU, gt=0)
     gap: float | None = parameter(None, GAP, gt=0)

@@ -6,16 +6,17 @@ import itertools
 
 import numpy as np
 import pytest
-from harness_sampling import OptSoftMargin, OracleFailure, PerClassHull, smallest_separating_k
+from harness_sampling import OptSoftMargin, OracleFailure, smallest_separating_k
 from harness_sampling.hulls import with_doubled_k
 
-from harness import RBF, InvalidModel, KernelOracle, Linear, TubeSVR, UsageError, get_solver
+from harness import RBF, InvalidModel, KernelOracle, Linear, ReducedHull, TubeSVR, UsageError, get_solver
 from tests.plugins.hull_problems import clouds, hard
 from tests.plugins.sampling_problems import exact, finished, reduced, wave
 
 
 def per_class(x, y, k_plus, k_minus, kernel=None):
-    return PerClassHull.build(KernelOracle(kernel or Linear(), x), y, {"k_plus": k_plus, "k_minus": k_minus})
+    caps = {"D": 1.0 / k_plus, "D_minus": 1.0 / k_minus}
+    return ReducedHull.build(KernelOracle(kernel or Linear(), x), y, caps)
 
 
 def composed_separate(x, y, k_plus, k_minus):
@@ -99,18 +100,22 @@ def test_a_cap_for_each_class_reaches_the_optimum_of_the_composed_examples(oracl
 
 def test_k_beyond_the_examples_of_a_class_is_refused():
     x, y = clouds(5, 8, 9, 2, 4.0)
-    with pytest.raises(UsageError, match=r"k_minus=10 leaves the hull of its class empty \(9 points\); take at most 9"):
+    with pytest.raises(
+        UsageError, match=r"D_minus=0.1 leaves the hull of the 9 negatives empty; D_minus must be at least 1/9"
+    ):
         per_class(x, y, 2.0, 10.0)
-    with pytest.raises(UsageError, match=r"leaves the hull of the smaller class empty \(8 points\)"):
+    with pytest.raises(
+        UsageError, match=r"D=0.111111 leaves the hull of the 8 positives empty; D must be at least 1/8"
+    ):
         reduced(x, y, 1 / 9)
 
 
 def test_doubling_stops_at_the_examples_of_a_class():
     x, y = clouds(5, 8, 30, 2, 1.0)
     doubled = with_doubled_k(per_class(x, y, 6.0, 3.0))
-    assert (doubled.settings.k_plus, doubled.settings.k_minus) == pytest.approx((8.0, 6.0))
+    assert doubled.caps == pytest.approx((1 / 8, 1 / 6))
     assert with_doubled_k(per_class(x, y, 8.0, 30.0)) is None
-    assert with_doubled_k(reduced(x, y, 1 / 5, Linear())).cap == pytest.approx(1 / 8)
+    assert with_doubled_k(reduced(x, y, 1 / 5, Linear())).caps == pytest.approx((1 / 8, 1 / 8))
     assert with_doubled_k(reduced(x, y, 1 / 8, Linear())) is None
 
 

@@ -70,9 +70,9 @@ def test_oracles_take_parameters(text):
 
 
 def test_parameters_reach_the_oracle_nested_brackets_included():
-    found = module.configured("optsoftmargin[oracle=fw[epsilon=1e-6,max_iterations=7],r=9]")
+    found = get_solver("optsoftmargin[oracle=fw[epsilon=1e-6,max_iterations=7],r=9]")
     assert (found.oracle, found.r) == ("fw[epsilon=1e-6,max_iterations=7]", 9)
-    assert module.configured(found.oracle) == get_solver("fw", epsilon=1e-6, max_iterations=7)
+    assert get_solver(found.oracle) == get_solver("fw", epsilon=1e-6, max_iterations=7)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,9 @@ def test_parameters_reach_the_oracle_nested_brackets_included():
     [
         ("nobody", "optmargin: oracle='nobody': there is no solver or plugin called 'nobody'"),
         ("smo[tau=1e-3", r"'smo\[tau=1e-3' has a '\[' without its '\]'"),
-        ("fw[epsilon]", r"'epsilon' is not parameter=value; write for example fw\[epsilon=1e-6\]"),
+        ("fw[epsilon]", r"'epsilon' is not parameter=value; write for example fw\[epsilon=2\]"),
+        ("fw,qp", r"'fw,qp' names 2 things where one is meant; write name\[parameter=value\]"),
+        ("fw[epsilon=[1e-3,1e-4]]", r"is a grid of 2 where one is meant; give each parameter one value"),
         ("fw[epsilon=2]", "parameter epsilon='2' is not valid"),
         ("liblinear-of-old[x=1]", "there is no solver or plugin called"),
         ("lasvm", "the oracle 'lasvm' solves c-svc, not hard-margin; name one that does"),
@@ -156,13 +158,12 @@ RUNS = {
 @pytest.mark.parametrize("good", [0, 1])
 def test_a_failing_oracle_ends_the_run_with_its_round_and_name(fault, good, run, monkeypatch):
     calls.clear()
-    monkeypatch.setattr(module, "get_solver", lambda name, **values: Faulty(**values))
+    monkeypatch.setattr(module, "get_solver", lambda text: Faulty(fault=fault, good=good))
     make, solver = RUNS[run]
     problem = make()
     solver = solver.replaced(
         oracle=f"faulty[fault={fault},good={good}]", oracle_seconds=0.05 if fault == "slow" else None
     )
-    monkeypatch.setattr(Faulty, "__post_init__", lambda self: object.__setattr__(self, "good", int(self.good)))
     seen = []
     with pytest.raises(OracleFailure) as raised:
         seen.extend(iterate_copies(solver, problem, seen))
@@ -184,7 +185,7 @@ def iterate_copies(solver, problem, seen):
 
 def test_driving_a_run_raises_what_the_host_records_as_its_reason(monkeypatch):
     calls.clear()
-    monkeypatch.setattr(module, "get_solver", lambda name, **values: Faulty(fault="raise", good=1))
+    monkeypatch.setattr(module, "get_solver", lambda text: Faulty(fault="raise", good=1))
     with pytest.raises(OracleFailure, match="optmargin, round 2: the oracle 'faulty' failed: ZeroDivisionError"):
         drive(OptMargin(gap=1e-6, r=6, oracle="faulty"), RUNS["optmargin"][0](), np.random.default_rng(0))
 

@@ -53,16 +53,16 @@ def svm_dual(matrix, y, costs, *, has_bias):
 
 
 def nearest_points(matrix, y, cap=1.0):
-    """min 1/2 |Pu - Qv|^2 over the hulls reduced to weights <= cap: the optimal value and the signed weights."""
+    """min 1/2 |Pu - Qv|^2 over the hulls reduced to weights <= cap, a number or (n,): the optimal value and the signed weights."""
     z = features(matrix)
     u = cp.Variable(len(y))
     constraints = [u >= 0, u <= cap, cp.sum(u[y > 0]) == 1, cp.sum(u[y < 0]) == 1]
     program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(z.T @ cp.multiply(y, u))), constraints)
     _solve(program)
     weights = np.clip(u.value, 0.0, cap)
-    weights[weights < NEAR * cap] = 0.0
+    weights[weights < NEAR * np.asarray(cap)] = 0.0
     for members in (y > 0, y < 0):
-        free = members & (weights > 0.0) & (weights < cap * (1.0 - NEAR))
+        free = members & (weights > 0.0) & (weights < np.asarray(cap) * (1.0 - NEAR))
         if free.any():
             weights[free] += (1.0 - weights[members].sum()) / free.sum()
         else:

@@ -278,10 +278,11 @@ def test_away_side_is_the_linear_programme_over_the_face(seed, n):
 
 def test_reduced_hull_caps():
     x, y = cloud(9, n=20)
-    smaller = min((y > 0).sum(), (y < 0).sum())
+    smaller = (y > 0).sum()
+    assert smaller < (y < 0).sum()
     assert hull_problem(ReducedHull, x, y).cap == pytest.approx(max(4.0 / 20, 1.0 / smaller))
     assert hull_problem(ReducedHull, x, y, D=1.0 / smaller).caps == (1.0 / smaller, 1.0 / smaller)
-    with pytest.raises(UsageError, match=rf"hull of the smaller class empty \({smaller} points\); D must be at least"):
+    with pytest.raises(UsageError, match=rf"hull of the {smaller} positives empty; D must be at least"):
         hull_problem(ReducedHull, x, y, D=0.9 / smaller)
 
 

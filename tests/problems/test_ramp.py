@@ -203,7 +203,7 @@ def test_no_step_of_cccp_takes_more_off_than_the_gap(seed, s, with_oracle):
     coef = random_model(problem, rng)
     with pytest.MonkeyPatch.context() as patch:
         if not with_oracle:
-            patch.setattr(ramp, "ORACLE", "no-such-solver")
+            patch.setattr(ramp, "_oracle", lambda: None)
         gap = problem.certify(coef, 0.0).gap
     stepped = get_solver("qp").solve(problem.subproblem(problem.outliers(kernel @ coef))).dual_coef
     decrease = problem.objective(coef, kernel @ coef) - problem.objective(stepped, kernel @ stepped)
@@ -225,7 +225,7 @@ def test_a_lying_oracle_cannot_hide_the_decrease(monkeypatch):
 
     problem = stated(*noisy(), C=5.0)
     honest = problem.certify(np.zeros(problem.n), 0.0).gap
-    monkeypatch.setattr("harness.registry.get_solver", lambda name: Liar())
+    monkeypatch.setattr("harness.registry.solver_serving", lambda role: Liar())
     assert problem.certify(np.zeros(problem.n), 0.0).gap >= honest - 1e-9
 
 

@@ -208,7 +208,9 @@ def test_a_subset_keeps_caps_and_origin():
 
 def test_caps_that_leave_nothing_and_infeasible_models_are_refused_in_words():
     x, y = plane(9, 10)
-    with pytest.raises(UsageError, match=r"D_minus=0.05 leaves the hull of the 10 shifted points empty; .* 1/10 = 0.1"):
+    with pytest.raises(
+        UsageError, match=r"D_minus=0.05 leaves the hull of the 10 points shifted down empty; .* 1/10 = 0.1"
+    ):
         build(x, y, D=0.2, D_minus=0.05)
     with pytest.raises(UsageError, match="epsilon"):
         build(x, y, epsilon=0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness import UsageError
-from harness.registry import get_solver, load_registry
+from harness.registry import get_solver, load_registry, solver_serving
 from tests.registry.good_plugin import GOOD, labels
 
 
@@ -87,10 +87,30 @@ def test_an_unknown_name_may_be_that_of_a_broken_plugins_solver(plugin) -> None:
 
 def test_get_solver_serves_oracles_by_name() -> None:
     assert get_solver("smo", tau="1e-5").tau == 1e-5
+    assert get_solver("libsvm[tol=1e-5]") == get_solver("libsvm", tol=1e-5)
+    assert get_solver("smo/smo-block[tau=1e-5]", dtype="float64").label == "smo-block[tau=1e-05,dtype=float64]"
     with pytest.raises(UsageError, match="called 'smoo' "):
         get_solver("smoo")
+    with pytest.raises(UsageError, match=r"'smo\[tau=\[1e-3,1e-4\]\]' is a grid of 2 where one is meant"):
+        get_solver("smo[tau=[1e-3,1e-4]]")
+    for text, count in (("smo,qp", 2), ("", 0)):
+        with pytest.raises(UsageError, match=f"names {count} things where one is meant"):
+            get_solver(text)
     with pytest.raises(UsageError, match="has no parameter 'tua'"):
         get_solver("smo", tua=1)
+
+
+def test_the_host_finds_whom_to_ask_by_role_and_not_by_name() -> None:
+    assert (solver_serving("reference").name, solver_serving("certificate").name) == ("qp", "smo-block")
+    with pytest.raises(UsageError, match="no installed solver serves as 'certificate'"):
+        load_registry(only=["qp"]).serving("certificate")
+
+
+def test_a_certificate_needs_the_plugin_of_its_oracle_however_it_is_named() -> None:
+    registry = load_registry()
+    for oracle in ("smo-block", "smo/smo-block", "smo-block[tau=1e-6]"):
+        assert registry.owners("rbf", "checkerboard", ["accuracy"], oracle) == ("harness", "smo")
+    assert registry.owners("rbf", "checkerboard", [], "") == ("harness",)
 
 
 def test_a_shared_registry_answers_for_plugins_given_by_path(plugin, monkeypatch) -> None:
