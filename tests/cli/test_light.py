@@ -95,12 +95,12 @@ def test_a_missing_index_is_written_silently(tmp_path):
 def test_a_damaged_index_is_rebuilt(index, text):
     index.write_text(text)
     assert complete("harness compare --plugins gilb", HARNESS_CACHE=str(index.parent))[0] == ["gilbert"]
-    assert json.loads(index.read_text())["names"]["plugins"]
+    assert json.loads(index.read_text())["content"]["plugins"]
 
 
 def test_a_changed_plugin_makes_the_index_stale(index):
     content = json.loads(index.read_text())
-    content["names"]["plugins"].append("forgotten")
+    content["content"]["plugins"].append("forgotten")
     index.write_text(json.dumps(content))
     assert complete("harness compare --plugins forg", HARNESS_CACHE=str(index.parent))[0] == ["forgotten"]
     content["times"][-1] += 1
