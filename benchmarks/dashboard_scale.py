@@ -102,7 +102,7 @@ def cpu_seconds() -> float:
 
 
 def main() -> None:
-    from harness.dashboard import configuration, export, site
+    from harness_dashboard import configuration, export, site
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200_000)

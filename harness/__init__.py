@@ -9,6 +9,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness.cli.output import checked_output as checked_output
+    from harness.cli.output import deliver as deliver
     from harness.datasets.chunks import ChunkedFile as ChunkedFile
     from harness.datasets.dataset import Dataset as Dataset
     from harness.datasets.dataset import DataSource as DataSource
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from harness.errors import InvalidModel as InvalidModel
     from harness.errors import PluginError as PluginError
     from harness.errors import UsageError as UsageError
+    from harness.files import write_whole as write_whole
     from harness.hookspecs import hookimpl as hookimpl
     from harness.kernels.buffer import RowBuffer as RowBuffer
     from harness.kernels.functions import RBF as RBF
@@ -48,18 +51,28 @@ if TYPE_CHECKING:
     from harness.problems.svr import EpsSVR as EpsSVR
     from harness.problems.tube_svr import TubeSVR as TubeSVR
     from harness.registry import get_solver as get_solver
+    from harness.report.figures import is_number as is_number
+    from harness.report.measures import LOSSES as LOSSES
+    from harness.report.rows import kernel_text as kernel_text
+    from harness.report.rows import problem_text as problem_text
+    from harness.report.rows import settings_text as settings_text
     from harness.run.record import Limits as Limits
+    from harness.run.record import Record as Record
     from harness.run.record import Status as Status
     from harness.run.record import StoppedBy as StoppedBy
+    from harness.run.store import Store as Store
+    from harness.run.store import default_store as default_store
     from harness.solver import DEFAULT_RELATIVE_GAP as DEFAULT_RELATIVE_GAP
     from harness.solver import Iterate as Iterate
     from harness.solver import Solution as Solution
     from harness.solver import Solver as Solver
 
 _HOME = {
+    "harness.cli.output": ("checked_output", "deliver"),
     "harness.datasets.chunks": ("ChunkedFile",),
     "harness.datasets.dataset": ("Dataset", "DataSource", "content_sha256"),
     "harness.errors": ("DataError", "HarnessError", "InvalidModel", "PluginError", "UsageError"),
+    "harness.files": ("write_whole",),
     "harness.hookspecs": ("hookimpl",),
     "harness.kernels.buffer": ("RowBuffer",),
     "harness.kernels.functions": ("RBF", "DotProductKernel", "Kernel", "Linear", "Poly", "Precomputed"),
@@ -79,7 +92,11 @@ _HOME = {
     "harness.problems.svr": ("EpsSVR",),
     "harness.problems.tube_svr": ("TubeSVR",),
     "harness.registry": ("get_solver",),
-    "harness.run.record": ("Limits", "Status", "StoppedBy"),
+    "harness.report.figures": ("is_number",),
+    "harness.report.measures": ("LOSSES",),
+    "harness.report.rows": ("kernel_text", "problem_text", "settings_text"),
+    "harness.run.record": ("Limits", "Record", "Status", "StoppedBy"),
+    "harness.run.store": ("Store", "default_store"),
     "harness.solver": ("DEFAULT_RELATIVE_GAP", "Iterate", "Solution", "Solver"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
+    import click
+
     from harness.datasets.dataset import DataSource
     from harness.kernels.functions import Kernel
     from harness.solver import Solver
@@ -50,6 +52,16 @@ def harness_metrics() -> Mapping[str, Callable[[Any, Any], float]]:
 def harness_report_formats() -> Mapping[str, Callable[[list[dict[str, Any]]], str]]:
     """Return output formats by name: each turns the records of a comparison into text."""
     return {}
+
+
+@hookspec
+def harness_commands() -> Iterable[click.Command]:
+    """Return click commands or groups: each becomes a sub-command of ``harness`` under its own name.
+
+    A plugin is asked when its command is called. The help and the completion know names and first lines from a small
+    file; to make it they ask those plugins whose module has the name of this function in its text.
+    """
+    return ()
 
 
 @hookspec

@@ -10,7 +10,7 @@ import functools
 import importlib
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -63,9 +63,24 @@ class Registry:
         except (Exception, SystemExit) as error:  # a plugin may raise anything at import
             if name not in self.plugins and self.manager.has_plugin(name):
                 self.manager.unregister(name=name)
-            self.broken[name] = Broken(name, _last_line(error))
+            self.broken[name] = Broken(name, last_line(error))
             return
         self.plugins[name] = Plugin(name, module, distribution, version)
+
+    def load_all(
+        self, entries: Iterable[EntryPoint], paths: Iterable[str | Path] = (), only: Collection[str] | None = None
+    ) -> None:
+        """Load installed plugins, then those of files; ``only`` those of these names, None: all."""
+        for entry in entries:
+            if only is None or entry.name in only:
+                distribution = entry.dist
+                name, version = (distribution.name, distribution.version) if distribution is not None else ("", "")
+                self.load(entry.name, entry.load, name, version)
+        for given in paths:
+            path = admission.plugin_file(given)
+            plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
+            if only is None or plugin_name in only:
+                self.load(plugin_name, functools.partial(admission.module_from, path))
 
     def _collect(self, module: ModuleType) -> dict[str, Any]:
         def call(hook: str) -> Any:
@@ -323,7 +338,7 @@ def _configured(plugin: str, cls: type[Solver], cell: Mapping[str, str]) -> Chos
     except UsageError:
         raise  # the solver's own sentence on a value
     except Exception as error:
-        return Broken(plugin, f"solver '{cls.name}' could not be configured: {_last_line(error)}", cls.name)
+        return Broken(plugin, f"solver '{cls.name}' could not be configured: {last_line(error)}", cls.name)
     return chosen
 
 
@@ -343,7 +358,8 @@ def _is_path(text: str) -> bool:
     }  # fmt: skip
 
 
-def _last_line(error: BaseException) -> str:
+def last_line(error: BaseException) -> str:
+    """Return why a plugin could not be loaded: the last line of what it raised."""
     text = str(error).strip() or type(error).__name__
     if "cannot inherit non-frozen dataclass" in text:  # Python names neither the class nor the way out
         text += ": solvers, data sets and kernels are frozen; put @dataclass(frozen=True) above the class"
@@ -354,6 +370,13 @@ def _builtin(registry: Registry) -> None:
     """Register what comes with the host, through the same door as a plugin's."""
     module = importlib.import_module("harness.builtin")
     registry.load("harness", lambda: module)
+
+
+def installed() -> list[EntryPoint]:
+    """Return the entry points of the installed plugins in the order of their names, without disabled ones."""
+    blocked = {name.strip() for name in os.environ.get("HARNESS_DISABLE_PLUGINS", "").split(",") if name.strip()}
+    found = sorted(entry_points(group=hookspecs.GROUP), key=lambda entry: entry.name)
+    return [entry for entry in found if entry.name not in blocked]
 
 
 def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str] | None = None) -> Registry:
@@ -367,17 +390,7 @@ def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str]
     """
     registry = Registry()
     _builtin(registry)
-    blocked = {name.strip() for name in os.environ.get("HARNESS_DISABLE_PLUGINS", "").split(",") if name.strip()}
-    for entry in sorted(entry_points(group=hookspecs.GROUP), key=lambda entry: entry.name):
-        if entry.name not in blocked and (only is None or entry.name in only):
-            distribution = entry.dist
-            name, version = (distribution.name, distribution.version) if distribution is not None else ("", "")
-            registry.load(entry.name, entry.load, name, version)
-    for given in plugin_paths:
-        path = admission.plugin_file(given)
-        plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
-        if only is None or plugin_name in only:
-            registry.load(plugin_name, functools.partial(admission.module_from, path))
+    registry.load_all(installed(), plugin_paths, only)
     return registry
 
 

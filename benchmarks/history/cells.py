@@ -9,6 +9,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from . import shared
+
 GRID: dict[str, Any] = json.loads((Path(__file__).resolve().parents[1] / "grid.json").read_text())
 SOLVERS = [entry["name"] for entry in GRID["solvers"]]
 DATASETS = [entry["name"] for entry in GRID["datasets"]]
@@ -45,7 +47,7 @@ def limits_class() -> Any:
 def chosen() -> list[tuple[str, str]]:
     """Return the cells that are to be fitted: all, or those that ``harness dashboard check`` names."""
     cells = [(solver, dataset) for solver in SOLVERS for dataset in DATASETS]
-    only = os.environ.get("HARNESS_HISTORY_ONLY")
+    only = os.environ.get(shared.ONLY)
     named = None if only is None else {tuple(pair) for pair in json.loads(only)}
     return [cell for cell in cells if named is None or cell in named]
 

@@ -17,6 +17,8 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from . import shared
+
 _KEPT = 12  # folders of about 20 MB; the longest unused go first
 _NO_MACHINE_CODE = ("cli", "dashboard", "datasets", "report", "run", "testing")  # nothing compiled can call these
 _MANIFEST = "packages.json"
@@ -31,7 +33,7 @@ def folder() -> Path:
     found.mkdir(parents=True, exist_ok=True)
     if not (found / _MANIFEST).exists():
         _take_over(root, found, keys)
-        _write(found / _MANIFEST, json.dumps(keys))
+        shared.put(found / _MANIFEST, json.dumps(keys))
     os.utime(found)
     for old in sorted((path for path in root.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)[
         :-_KEPT
@@ -98,9 +100,3 @@ def _link(source: Path, target: Path) -> None:
         if not file.name.endswith(".tmp"):
             with contextlib.suppress(FileExistsError):
                 os.link(file, target / file.name)  # numba replaces files, it does not write into them
-
-
-def _write(path: Path, text: str) -> None:
-    unfinished = path.with_suffix(f".{os.getpid()}")
-    unfinished.write_text(text)
-    unfinished.replace(path)

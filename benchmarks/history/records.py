@@ -6,24 +6,15 @@ asv keeps numbers only, so the records are also written beside its results, with
 from __future__ import annotations
 
 import datetime
-import json
 import os
 import platform
-import re
 import subprocess
 import threading
 from pathlib import Path
 from typing import Any
 
-from . import cells, machine_code
+from . import cells, machine_code, shared
 
-ABSENT = "absent"  # a solver that the commit does not have: no status of a run
-ASKED = ("formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition")
-MEASURED = (
-    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations",
-    "iterations", "support_vectors", "core_set_size", "working_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
-    "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "target_gap", "trace",
-)  # fmt: skip
 _JOBS = 2
 
 Fitted = dict[tuple[str, str], dict[str, Any]]
@@ -45,7 +36,7 @@ def measured() -> Fitted:
                 "n_test": int(data.x_test.shape[0]),
             }
         except cells.Absent as error:
-            records[cell] = _without_fit(cell, ABSENT, str(error))
+            records[cell] = _without_fit(cell, shared.ABSENT, str(error))
         except cells.Faulty as error:
             records[cell] = _without_fit(cell, cells.statuses().ERROR, str(error))
         except Exception as error:  # the commit itself is broken
@@ -57,7 +48,7 @@ def measured() -> Fitted:
 
 
 def _without_fit(cell: tuple[str, str], status: str, reason: str) -> dict[str, Any]:
-    empty = dict.fromkeys((*ASKED, *MEASURED, "label", "n_train", "n_features", "n_test"))
+    empty = dict.fromkeys(shared.FIELDS)
     return {"solver": cell[0], "dataset": cell[1], **empty, "status": status, "reason": reason, "trace": []}
 
 
@@ -107,36 +98,28 @@ def _one(pool: Any, cell: tuple[str, str], spec: Any) -> dict[str, Any]:
     return {
         "solver": cell[0],
         "dataset": cell[1],
-        **{name: getattr(spec, name) for name in ASKED},
-        **{name: outcome.get(name) for name in MEASURED},
+        **{name: getattr(spec, name) for name in shared.ASKED},
+        **{name: outcome.get(name) for name in shared.ENDED},
         "trace": outcome.get("trace") or [],
     }
 
 
 def _write(records: list[dict[str, Any]]) -> None:
     """Write the records beside asv's results, whole or not at all; a run that asv does not save writes none."""
-    commit, folder = os.environ.get("ASV_COMMIT"), os.environ.get("HARNESS_HISTORY_RECORDS")
+    commit, folder = os.environ.get("ASV_COMMIT"), os.environ.get(shared.RECORDS)
     if folder is None and "ASV_CONF_DIR" in os.environ:
         folder = str(Path(os.environ["ASV_CONF_DIR"]) / ".asv" / "records")
     if not commit or not folder:
         return
-    machine = os.environ.get("HARNESS_HISTORY_MACHINE") or platform.node()
-    environment = os.environ.get("ASV_ENV_NAME", "")
-    content = {
-        "version": 1,
-        "commit": commit,
-        "commit_time": _commit_time(commit),
-        "machine": machine,
-        "environment": environment,
-        "measured_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        "records": records,
-    }
-    name = "-".join(re.sub(r"[^A-Za-z0-9._-]+", "_", part) for part in (commit, environment, machine))
-    target = Path(folder) / f"{name}.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f"{name}.{os.getpid()}.tmp")
-    unfinished.write_text(json.dumps(content, indent=1) + "\n")
-    unfinished.replace(target)
+    shared.write(
+        Path(folder),
+        commit=commit,
+        commit_time=_commit_time(commit),
+        machine=os.environ.get(shared.MACHINE) or platform.node(),
+        environment=os.environ.get("ASV_ENV_NAME", ""),
+        measured_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        records=records,
+    )
 
 
 def _commit_time(commit: str) -> int | None:

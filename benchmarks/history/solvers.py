@@ -11,9 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import cells, records
-
-_GAP_FLOOR = 1e-9  # below it, a gap is rounding; nobody trains closer. asv knows no negative numbers: it is their zero
+from . import cells, records, shared
 
 
 def _start_peak_memory_anew() -> None:
@@ -86,7 +84,7 @@ class Record:
 
     def setup(self, cache: records.Fitted, solver: str, dataset: str) -> None:
         record = cache.get((solver, dataset))
-        if record is None or record["status"] in (records.ABSENT, cells.statuses().SKIPPED):
+        if record is None or record["status"] in (shared.ABSENT, cells.statuses().SKIPPED):
             raise NotImplementedError
         self.record = record
         self.failed = (
@@ -122,7 +120,7 @@ class Record:
 
     def track_relative_gap(self, cache: Any, solver: str, dataset: str) -> float:
         gap = self._figure("relative_gap")
-        return math.nan if math.isnan(gap) else math.log10(max(gap, _GAP_FLOOR) / _GAP_FLOOR)
+        return math.nan if math.isnan(gap) else math.log10(max(gap, shared.LEAST_GAP) / shared.LEAST_GAP)
 
     track_relative_gap.unit = "decades above 1e-9"
     track_failed.unit = "0 or 1"

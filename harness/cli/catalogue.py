@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from harness.cli import commands
 from harness.errors import UsageError
 from harness.run.record import Status
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from harness.registry import Registry
 
 _MARKUP = re.compile(r"(?::\w+:)?`{1,2}([^`]+)`{1,2}")  # ``code``, `name`, :mod:`module`
-KINDS = ("solvers", "plugins", "datasets", "kernels", "formulations", "metrics")
+KINDS = ("solvers", "plugins", "datasets", "kernels", "formulations", "metrics", "commands")
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,12 @@ def entries(registry: Registry, kind: str) -> list[Entry]:
         return [
             Entry("metric", name, _owner(registry, getattr(function, "__module__", "")), summary(function), function)
             for name, function in registry.metrics.items()
+        ]
+    if kind == "commands":
+        added = commands.of(registry)
+        return [
+            Entry("command", name, added.plugins[name], added.lines[name], each.callback)
+            for name, each in added.commands.items()
         ]
     from harness.problems import FORMULATIONS
 

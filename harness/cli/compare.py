@@ -100,7 +100,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     from harness.entries import Broken
     from harness.report import formats
 
-    target = output.checked(given["output"])
+    target = output.checked_output(given["output"])
     if not given["plugins"]:
         raise UsageError("--plugins is missing; name solvers or plugins, for example --plugins lasvm,fw.")
     registry = loading.registry(given["plugin_path"])

@@ -171,7 +171,7 @@ def _plugin(entry: Entry, registry: Registry, width: int) -> list[str]:
         ("version", " ".join(part for part in (plugin.distribution, plugin.version) if part)),
         ("file", plugin.module.__file__),
     ]
-    for kind in ("solvers", "datasets", "kernels", "metrics"):
+    for kind in ("solvers", "datasets", "kernels", "metrics", "commands"):
         own = [other.name for other in catalogue.entries(registry, kind) if other.plugin == entry.name]
         facts.append((kind, ", ".join(own)))
     return [*_documented(plugin.module), _facts(facts, width)]

@@ -23,9 +23,13 @@ class LazyGroup(click.Group):
         super().__init__(*args, **extra)
         self.modules = modules
 
+    def lines(self, ctx: click.Context) -> dict[str, str]:
+        """Return command -> its line in the help, in the help's order."""
+        return {name: line for name, (_, line) in self.modules.items()}
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the help."""
-        return list(self.modules)
+        return list(self.lines(ctx))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; None if there is none of that name."""
@@ -39,20 +43,20 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse an unknown command with the nearest known one."""
-        if args and not args[0].startswith("-") and args[0] not in self.modules:
-            near = difflib.get_close_matches(args[0], self.modules, n=1)
+        if args and not args[0].startswith("-") and args[0] not in self.modules and args[0] not in self.lines(ctx):
+            near = difflib.get_close_matches(args[0], self.lines(ctx), n=1)
             guess = f"; did you mean '{near[0]}'?" if near else "."
             raise click.UsageError(
-                f"there is no command '{args[0]}'{guess} The commands are: {', '.join(self.modules)}.", ctx
+                f"there is no command '{args[0]}'{guess} The commands are: {', '.join(self.lines(ctx))}.", ctx
             )
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands' lines without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, help_) for name, (_, help_) in self.modules.items()])
+            formatter.write_dl(list(self.lines(ctx).items()))
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """Complete a command's name without importing any."""
-        found = [CompletionItem(n, help=help_) for n, (_, help_) in self.modules.items() if n.startswith(incomplete)]
+        found = [CompletionItem(n, help=line) for n, line in self.lines(ctx).items() if n.startswith(incomplete)]
         return [*found, *click.Command.shell_complete(self, ctx, incomplete)]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from harness.cli.catalogue import Entry
 
 # The same names as catalogue.KINDS, which is imported when the command runs.
-_KINDS = ["solvers", "plugins", "datasets", "kernels", "formulations", "metrics"]
+_KINDS = ["solvers", "plugins", "datasets", "kernels", "formulations", "metrics", "commands"]
 
 
 @click.command("list", short_help="List solvers, plugins, data sets, kernels ...")

@@ -1,19 +1,17 @@
-"""The names that completion offers, kept in a small file so that a TAB does not load the plugins.
+"""The names that completion offers.
 
-The file holds the names of everything registered and a stamp: the modification times of the folders
-packages are installed into and of the modules the names come from. A command that loads the registry
-writes it; a completion that finds it missing or out of date loads the registry once and writes it.
+A command that loads the registry writes them to a small file (see `index`); a completion that finds it missing or out
+of date loads the registry once and writes it.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import sys
-import zlib
 from typing import TYPE_CHECKING, Any
 
 from click.shell_completion import CompletionItem
+
+from harness.cli import index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,52 +22,13 @@ if TYPE_CHECKING:
 
     Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 
-_VERSION = 1
 Names = dict[str, list[str]]
-
-
-def path() -> str:
-    """Return the file: one for each environment, in the cache folder that ``HARNESS_CACHE`` can move."""
-    root = os.environ.get("HARNESS_CACHE")
-    if root:
-        root = os.path.expanduser(root)  # noqa: PTH111 (pathlib costs more than the rest of a completion)
-    else:
-        import platformdirs
-
-        root = platformdirs.user_cache_dir("svm-harness")
-    surroundings = "\0".join([sys.prefix, *_folders(), os.environ.get("HARNESS_DISABLE_PLUGINS", "")])
-    return f"{root}/names-{zlib.crc32(surroundings.encode()):08x}.json"
-
-
-def _folders() -> list[str]:
-    """Return the folders of ``sys.path`` where packages are installed; the script's own folder comes and goes."""
-    script = os.path.dirname(os.path.abspath(sys.argv[0])) if sys.argv[0] else ""  # noqa: PTH100, PTH120
-    return [entry for entry in dict.fromkeys(sys.path) if entry not in ("", script, os.getcwd())]  # noqa: PTH109
-
-
-def _times(files: list[str]) -> list[int]:
-    """Return modification times in ns; 0 for what does not exist."""
-    times = []
-    for file in files:
-        try:
-            times.append(os.stat(file).st_mtime_ns)  # noqa: PTH116
-        except OSError:
-            times.append(0)
-    return times
 
 
 def known() -> Names:
     """Return the names by kind, from the file if it is up to date."""
-    try:
-        with open(path(), encoding="utf-8") as file:
-            index = json.load(file)
-        files = index["files"]
-        if index["version"] == _VERSION and index["times"] == _times([*_folders(), *files]):
-            names: Names = index["names"]
-            return names
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    return _rebuilt()
+    found: Names | None = index.read("names")
+    return found or _rebuilt()
 
 
 def _rebuilt() -> Names:
@@ -105,20 +64,13 @@ def names_of(registry: Registry) -> Names:
 
 
 def remember(registry: Registry) -> None:
-    """Write the file; a cache that cannot be written only costs the next completion its time."""
-    import contextlib
-    from pathlib import Path
-
-    from harness.files import write_whole
-
+    """Write the names where the next completion finds them."""
     classes: list[Any] = [cls for own in registry.solvers.values() for cls in own.values()]
     classes += [*registry.datasets.values(), *registry.kernels.values()]
     modules = {plugin.module.__name__ for plugin in registry.plugins.values()} | {cls.__module__ for cls in classes}
     modules |= {"harness.problems", "harness.report.formats"}
-    files = sorted({str(file) for name in modules if (file := getattr(sys.modules.get(name), "__file__", None))})
-    index = {"version": _VERSION, "files": files, "times": _times([*_folders(), *files]), "names": names_of(registry)}
-    with contextlib.suppress(OSError):
-        write_whole(Path(path()), json.dumps(index).encode())
+    files = {str(file) for name in modules if (file := getattr(sys.modules.get(name), "__file__", None))}
+    index.write("names", names_of(registry), files)
 
 
 # -- completers: click calls them with what has been typed ---------------------------------------------

@@ -32,8 +32,16 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(shown_options)
 
 
+def _after_those_of_the_program(
+    ctx: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Return what a command was given after what stands before it: ``harness --plugin-path a.py list``."""
+    return (*ctx.find_root().params.get("plugin_path", ()), *given)
+
+
 PLUGIN_PATH: dict[str, Any] = {
     "multiple": True,
+    "callback": _after_those_of_the_program,
     "metavar": "FILE",
     "type": click.Path(),
     "help": "A plugin that is not installed: a .py file or a package folder. Repeatable.",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NARROWEST_TERMINAL = 60
 
 
-def checked(output: str | None) -> Path | None:
+def checked_output(output: str | None) -> Path | None:
     """Return the output file's path, checked before anything is measured.
 
     Raises

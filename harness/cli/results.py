@@ -39,7 +39,7 @@ def command(**given: Any) -> None:
     from harness.report.rows import newest
     from harness.run.store import existing
 
-    target = output.checked(given["output"])
+    target = output.checked_output(given["output"])
     _check_statuses(given["status"])
     named = given["format_"]
     certain = formats.meant_by(target, {}) or target is None if named is None else named in formats.BUILTIN

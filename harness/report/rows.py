@@ -208,11 +208,11 @@ def _told_apart(rows: list[Row]) -> list[Row]:
         who: [name for name in SETTINGS if len({row.first.get(name) for row in members}) > 1]
         for who, members in twins.items()
     }
-    return [replace(row, setting=_setting(row.first, differing[row.label, row.problem])) for row in rows]
+    return [replace(row, setting=settings_text(row.first, differing[row.label, row.problem])) for row in rows]
 
 
-def _setting(record: Record, names: Iterable[str]) -> str:
-    """Return the settings of a record; one that is not set says nothing."""
+def settings_text(record: Record, names: Iterable[str]) -> str:
+    """Return these settings of a record, names of `SETTINGS`; one that is not set says nothing."""
     return ", ".join(SETTINGS[name](value) for name in names if figures.is_number(value := record.get(name)))
 
 

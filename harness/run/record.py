@@ -225,6 +225,11 @@ class Record(dict[str, Any]):
         return Status(found) if found in _STATUSES else None
 
     @property
+    def measured(self) -> bool:
+        """It ended with a model, which was certified and scored."""
+        return self.status in MEASURED
+
+    @property
     def failed(self) -> bool:
         """No result, a refused one, one that ran into its time limit, or one that did not do what was asked."""
         stopped = self.status is Status.BUDGET and self.get("stopped_by") == StoppedBy.TIME

@@ -1,5 +1,6 @@
 """The help and a completion stay light: nothing numerical, no plugin is imported for them."""
 
+import ast
 import json
 import os
 import subprocess
@@ -37,6 +38,7 @@ def complete(words, **environment):
 @pytest.fixture
 def index(tmp_path):
     """A cache folder whose index of names is up to date."""
+    loaded("--help", HARNESS_CACHE=str(tmp_path))
     complete("harness compare --plugins fw", HARNESS_CACHE=str(tmp_path))
     (file,) = tmp_path.glob("names-*.json")
     return file
@@ -45,10 +47,21 @@ def index(tmp_path):
 @pytest.mark.parametrize(
     "arguments", [(), ("--help",), ("--version",), *[(name, "--help") for name in ("compare", "list", "results")]]
 )
-def test_help_is_light(arguments):
-    out, heavy = loaded(*arguments)
+def test_help_is_light(index, arguments):
+    out, heavy = loaded(*arguments, HARNESS_CACHE=str(index.parent))
     assert heavy == "[]"
     assert out or not arguments
+
+
+def test_the_help_that_asks_the_plugins_for_commands_asks_those_that_have_any(tmp_path):
+    out, heavy = loaded("--help", HARNESS_CACHE=str(tmp_path))
+    assert "dashboard" in out
+    assert set(ast.literal_eval(heavy)) <= {
+        "pluggy",
+        "importlib.metadata",
+        "harness_dashboard",
+        "harness_dashboard.command",
+    }
 
 
 def test_import_is_light():
@@ -62,6 +75,7 @@ def test_import_is_light():
     ("words", "offered"),
     [
         ("harness co", ["compare", "completion"]),
+        ("harness da", ["dashboard"]),
         ("harness compare --plugins gilb", ["gilbert"]),
         ("harness compare --plugins lasvm,gilb", ["lasvm,gilbert"]),
         ("harness compare --plugins fw/g", ["fw/gilbert"]),
@@ -95,12 +109,12 @@ def test_a_missing_index_is_written_silently(tmp_path):
 def test_a_damaged_index_is_rebuilt(index, text):
     index.write_text(text)
     assert complete("harness compare --plugins gilb", HARNESS_CACHE=str(index.parent))[0] == ["gilbert"]
-    assert json.loads(index.read_text())["names"]["plugins"]
+    assert json.loads(index.read_text())["content"]["plugins"]
 
 
 def test_a_changed_plugin_makes_the_index_stale(index):
     content = json.loads(index.read_text())
-    content["names"]["plugins"].append("forgotten")
+    content["content"]["plugins"].append("forgotten")
     index.write_text(json.dumps(content))
     assert complete("harness compare --plugins forg", HARNESS_CACHE=str(index.parent))[0] == ["forgotten"]
     content["times"][-1] += 1

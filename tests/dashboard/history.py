@@ -192,7 +192,7 @@ def make_history(folder: Path, names: Sequence[str] = ("clean", "slow", "uncache
 
 def measure(history: History, names: Sequence[str] = ()) -> None:
     """Measure commits of a history, all if none is named, as `harness dashboard run` does."""
-    from harness.dashboard import configuration, measuring
+    from harness_dashboard import configuration, measuring
 
     bench = measuring.Bench.of(configuration.load(history.configuration), MACHINE)
     for name in names or history.commits:

@@ -64,7 +64,7 @@ def repository(folder: Path, commits: int = 2) -> list[str]:
     folder.mkdir()
     git(folder, "init", "-q", "--initial-branch=main")
     conf = {"version": 1, "project": "tests", "repo": ".", "branches": ["main"], "results_dir": ".asv/results",
-            "html_dir": ".asv/html", "plugins": [".harness.dashboard.asv_plugins"]}  # fmt: skip
+            "html_dir": ".asv/html", "plugins": [".harness_dashboard.inside_asv"]}  # fmt: skip
     (folder / "asv.conf.json").write_text(f"// a comment, as asv allows\n{json.dumps(conf)}")
     for number in range(commits):
         git(

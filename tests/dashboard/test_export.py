@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
-from harness.dashboard import cells, configuration, export, numbers, site
-from harness.dashboard.commits import Repository
-from harness.dashboard.records import read_all
+from harness_dashboard import cells, configuration, export, numbers, site
+from harness_dashboard.commits import Repository
+from harness_dashboard.records import read_all
+
 from harness.errors import UsageError
 
 from .stored import MACHINE, command, failed, git, page_data, published, record, repository, store

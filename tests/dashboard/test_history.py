@@ -20,8 +20,9 @@ from tests.dashboard.history import DATASETS, MACHINE, ROOT, SOLVERS, History, m
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
-from harness.dashboard import configuration, measuring
-from harness.dashboard.check import TIME
+from harness_dashboard import configuration, measuring
+from harness_dashboard.check import TIME
+
 from harness.errors import UsageError
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]  # the first test measures the history
@@ -115,7 +116,8 @@ def test_a_commit_that_cannot_be_installed_has_failures_only(measured: dict[str,
 
 
 def test_the_records_are_what_the_pages_read(history: History) -> None:
-    from harness.dashboard.records import FIELDS, read_file
+    from harness_dashboard.history import FIELDS
+    from harness_dashboard.records import read_file
 
     file = read_file(bench_of(history).record_file_of(history.commits["clean"]))
     assert (file.commit, file.machine) == (history.commits["clean"], MACHINE)
@@ -169,14 +171,14 @@ def test_what_was_measured_is_skipped_and_the_users_home_stays_as_it_was(history
 )
 def test_a_range_that_names_nothing_is_a_sentence(history: History, text: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=sentence):
-        measuring.commits_of(configuration.load(history.configuration), text)
+        bench_of(history).repository.range(text)
 
 
 def test_a_range_is_read_as_git_reads_it(tmp_path: Path) -> None:
     made = make_history(tmp_path, ["clean", "documented", "uncached"])
-    configured = configuration.load(made.configuration)
-    assert measuring.commits_of(configured, "HEAD~2..HEAD") == [made.commits["documented"], made.commits["uncached"]]
-    assert measuring.commits_of(configured, "HEAD~1") == [made.commits["documented"]]
+    repository = bench_of(made).repository
+    assert repository.range("HEAD~2..HEAD") == [made.commits["documented"], made.commits["uncached"]]
+    assert repository.range("HEAD~1") == [made.commits["documented"]]
 
 
 def test_two_measurements_at_once_are_refused(history: History) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 asv = pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
-from harness.dashboard.offline import LOCAL, VENDOR, localized  # noqa: E402
+from harness_dashboard.offline import LOCAL, VENDOR, localized  # noqa: E402
 
 INDEX = (Path(asv.__file__).parent / "www" / "index.html").read_text()
 SAME_AS_ASV_ASKS_FOR = {
@@ -60,8 +60,8 @@ def test_no_copy_is_forgotten_in_the_distribution():
     import tomllib
 
     patterns = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    patterns = patterns["tool"]["setuptools"]["package-data"]["harness"]
-    root = VENDOR.parents[1]
+    patterns = patterns["tool"]["setuptools"]["package-data"]["harness_dashboard"]
+    root = VENDOR.parent
     packed = {path for pattern in patterns for path in root.glob(pattern)}
-    wanted = {path for folder in ("vendor", "pages") for path in (root / "dashboard" / folder).rglob("*")}
+    wanted = {path for folder in ("vendor", "pages") for path in (root / folder).rglob("*")}
     assert {path for path in wanted if path.is_file()} <= packed

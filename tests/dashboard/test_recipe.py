@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 import pytest
-
-from harness.cli.dashboard import command as dashboard
+from harness_dashboard.command import dashboard
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "benchmarks/README.md").read_text()

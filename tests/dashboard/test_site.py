@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-import math
 import re
 import signal
 import subprocess
@@ -14,16 +13,15 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
-from asv.graph import Graph, GraphSet, _compute_graph_steps
+from harness_dashboard import comparison, configuration, export, site, traces
+from harness_dashboard.history import ABSENT
+from harness_dashboard.records import RecordFile, read_file
 
-from harness.dashboard import comparison, configuration, export, site, traces
-from harness.dashboard.graphs import QuickGraph, QuickGraphs, compact, quick_ranges, steps_of
-from harness.dashboard.records import ABSENT, RecordFile, read_file
 from harness.errors import UsageError
 from harness.run.record import Record, Status, StoppedBy
 
@@ -247,102 +245,21 @@ def test_serve_without_a_site_says_how_to_make_one(tmp_path, capsys):
     assert (code, "make it first: harness dashboard build" in err) == (2, True)
 
 
-VALUES = st.one_of(
-    st.none(), st.just(math.nan), st.integers(0, 3), st.floats(1e-6, 1e6).map(lambda value: float(f"{value:.5g}"))
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.dictionaries(st.integers(0, 12), st.tuples(VALUES, VALUES, VALUES), min_size=1))
-def test_a_graph_has_the_data_and_the_steps_of_asvs_own(points):
-    own, quick = Graph("b", {}), QuickGraph("b", {})
-    for graph in (own, quick):
-        for revision, values in points.items():
-            graph.add_data_point(revision, list(values), [None, None, 1.0])
-    expected = [[revision, list(values), list(weights)] for revision, values, weights in own.get_data()]
-    while expected and set(expected[-1][1]) == {None}:  # asv may leave one at the end
-        expected.pop()
-    assert [[revision, list(values), list(weights)] for revision, values, weights in quick.get_data()] == expected
-    assert quick.get_steps() == own.get_steps()
-    read = json.loads(compact([point[:2] for point in quick.get_data()]))
-    assert [revision for revision, _ in read] == [revision for revision, _, _ in expected]
-    for (_, values), (_, wanted, _) in zip(read, expected, strict=True):
-        for value, want in zip(values, wanted, strict=True):
-            assert value is None if want is None else value == pytest.approx(want, rel=1e-5)
-
-
-LEVEL = st.tuples(
-    st.sampled_from([0.5, 7.5, 8.0, 1e6, 1.3e6]), st.integers(1, 12), st.sampled_from([None, math.nan, 0])
-)
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.lists(LEVEL, max_size=5))
-def test_the_steps_of_a_count_are_found_without_a_search_and_are_asvs(levels):
-    values = [value for level, length, gap in levels for value in [*[level] * length, *([] if gap == 0 else [gap])]]
-    series = [(3 * i, value, None) for i, value in enumerate(values)]
-    found = steps_of(series)
-    if found is not None:
-        assert found == _compute_graph_steps(series)
-    else:  # only short or near levels are left to a search
-        assert min(length for _, length, _ in levels) < 4 or len({level for level, _, _ in levels}) > 1
-
-
-def test_levels_that_are_well_apart_are_not_searched_for():
-    series = [(i, 100.0 if i < 80 else 130.0, None) for i in range(160)]
-    assert steps_of(series) == [(0, 80, 100.0, 100.0, 0.0), (80, 160, 130.0, 130.0, 0.0)]
-    assert steps_of([(i, 100.0 + i % 7, None) for i in range(160)]) is None
-
-
-@settings(max_examples=40, deadline=None)
-@given(st.dictionaries(st.integers(0, 40), st.tuples(VALUES, VALUES, VALUES), min_size=1))
-def test_the_front_pages_means_are_asvs(points):
-    quick, own = QuickGraphs(), GraphSet()
-    for graphs in (quick, own):
-        for revision, values in points.items():
-            graphs.get_graph("b", {"machine": "m"}).add_data_point(revision, list(values))
-            graphs.get_graph("b", {"machine": "n"}).add_data_point(revision + 1, list(values[::-1]))
-    ((mine,), (theirs,)) = (list(graphs.get_summary_graphs()) for graphs in (quick, own))
-    assert mine.path == theirs.path
-    data, wanted = mine.get_data(), theirs.get_data()
-    assert [revision for revision, _, _ in data] == [revision for revision, _, _ in wanted]
-    for (_, value, _), (_, want, _) in zip(data, wanted, strict=True):
-        assert value is None if want is None else value == pytest.approx(want, rel=1e-9)
-
-
 def test_commits_between_two_are_gits(tmp_path):
     from asv.plugins.git import Git
+    from harness_dashboard.inside_asv import Ranges
 
     commits = repository(tmp_path / "code", commits=5)
     git(tmp_path / "code", "branch", "side", "HEAD~3")
     git(tmp_path / "code", "checkout", "-q", "side")
     git(tmp_path / "code", "commit", "-q", "--allow-empty", "-m", "aside")
     aside = git(tmp_path / "code", "rev-parse", "HEAD")
-    own, quick = (Git(str(tmp_path / "code"), str(tmp_path / "mirror")) for _ in range(2))
-    quick_ranges(quick, ["main"])
+    own, quick = (kind(str(tmp_path / "code"), str(tmp_path / "mirror")) for kind in (Git, Ranges))
     for older, newer in itertools.product([*commits, aside], repeat=2):
         if older != newer and (
             older not in commits or newer not in commits or commits.index(older) < commits.index(newer)
         ):
-            assert quick.get_hashes_from_range(f"{older}..{newer}") == own.get_hashes_from_range(f"{older}..{newer}")
-
-
-def test_many_graphs_in_a_pool_have_the_steps_of_one_at_a_time():
-    import multiprocessing
-
-    def graphs():
-        made = QuickGraphs()
-        for revision in range(20):
-            for name in ("a", "b"):
-                made.get_graph(name, {"machine": "m"}).add_data_point(
-                    revision, [float(revision > j) + revision % 2 / 9 for j in range(70)]
+            for _ in range(2):  # asked, and remembered
+                assert quick.get_hashes_from_range(f"{older}..{newer}") == own.get_hashes_from_range(
+                    f"{older}..{newer}"
                 )
-        return made
-
-    alone, pooled = graphs(), graphs()
-    alone.detect_steps()
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        pooled.detect_steps(pool)
-    steps = [graph.get_steps() for _, graph in pooled]
-    assert steps == [graph.get_steps() for _, graph in alone]
-    assert any(len(each) > 1 for each in steps[0])

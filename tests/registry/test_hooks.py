@@ -116,6 +116,26 @@ def test_hooks_harness_run_started_and_harness_run_finished(plugin) -> None:
     assert sys.modules["alpha"].seen == [("started", "smo"), ("finished", "ok")]
 
 
+def test_hook_harness_commands(plugin) -> None:
+    from harness.cli.commands import of
+
+    registry = plugin("""
+        import click
+        from harness import hookimpl
+
+        @click.command()
+        def greet():
+            "Say hello. And more."
+
+        @hookimpl
+        def harness_commands():
+            return [greet]
+    """)
+    found = of(registry)
+    assert (found.lines, found.plugins, found.broken) == ({"greet": "Say hello."}, {"greet": "alpha"}, {})
+    assert found.commands["greet"].name == "greet"
+
+
 HOOKS = [name for name in vars(hookspecs) if name.startswith("harness_")]
 
 

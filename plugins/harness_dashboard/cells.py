@@ -10,16 +10,12 @@ import hashlib
 import json
 from typing import TYPE_CHECKING, Any
 
-from harness.report import figures
-from harness.report.rows import SETTINGS, kernel_text, problem_text
+from harness import kernel_text, problem_text, settings_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from harness.run.record import Record
-
-Cell = tuple[str, str]
-"""The names of the solver and of the data set."""
+    from harness import Record
 
 USUAL = {"threads": 1, "cache_mb": 256.0, "target_gap": None, "iteration_limit": None, "kernel_evaluation_limit": None}
 """Settings that change what a run does, and the value that a name does not mention."""
@@ -28,15 +24,11 @@ IDENTITY = ("plugin", "parameters", "code_sha256", "versions", "time_limit", "me
 """What the runs of one cell at one commit have in common."""
 
 
-def solver_name(record: Mapping[str, Any]) -> str:
+def solver_name(record: Record) -> str:
     """Return the label with every setting that is not the usual one: ``smo (cache 1 MB)``."""
     label = str(record.get("label") or record.get("solver") or record.get("plugin") or "?")
-    told = [
-        SETTINGS[name](value)
-        for name, usual in USUAL.items()
-        if figures.is_number(value := record.get(name)) and value != usual
-    ]
-    return f"{label} ({', '.join(told)})" if told else label
+    told = settings_text(record, [name for name, usual in USUAL.items() if record.get(name) != usual])
+    return f"{label} ({told})" if told else label
 
 
 def dataset_name(record: Mapping[str, Any]) -> str:

@@ -12,20 +12,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.dashboard import cells as naming
-from harness.dashboard import configuration, numbers, traces
-from harness.dashboard.commits import Commit, Repository, States, configuration_text
-from harness.dashboard.records import FIELDS, RecordFile, plain, read_file
-from harness.errors import UsageError
-from harness.files import write_whole
-from harness.run.record import Record
-from harness.run.store import Store
+from harness import Record, Store, UsageError, write_whole
+from harness_dashboard import cells as naming
+from harness_dashboard import configuration, numbers, traces
+from harness_dashboard.commits import Commit, Repository, States, configuration_text
+from harness_dashboard.history import FIELDS, file_of, plain
+from harness_dashboard.records import RecordFile, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from harness.dashboard.cells import Cell
-    from harness.dashboard.configuration import Configuration
+    from harness_dashboard.configuration import Configuration
+    from harness_dashboard.records import Cell
 
 ENVIRONMENT = "compare-py"
 """What the environments of exported results begin with; behind it Python's version."""
@@ -57,6 +55,28 @@ class Summary:
     homeless: int = 0
     off_branch: int = 0
     unread: list[str] = field(default_factory=list)
+
+    def told(self) -> list[str]:
+        """Return what was exported, and what was not and why."""
+        place = f"{self.commits} commit{'' if self.commits == 1 else 's'} to {self.folder}"
+        lines = [
+            f"exported {self.runs} runs of {len(self.solvers)} solvers on {len(self.datasets)} problems at {place}"
+        ]
+        if self.changed:
+            lines.append(
+                f"note: {self.changed} runs were measured in a changed tree; they stand at the commit it came from"
+            )
+        if self.homeless:
+            lines.append(
+                f"note: {self.homeless} runs name no commit of the repository and were left out; --commit REV says where they belong"
+            )
+        if self.older:
+            lines.append(f"note: {self.older} runs were measured anew later at the same commit and were left out")
+        if self.off_branch:
+            lines.append(
+                f"note: {self.off_branch} runs are of commits that are not on the dashboard's branches: no graph shows them"
+            )
+        return lines
 
 
 @dataclass(frozen=True)
@@ -166,7 +186,7 @@ def export(stores: Sequence[Path], into: Configuration, revision: str | None = N
     """
     _check(stores)
     repository = Repository(into.asv.repo)
-    stand_in = repository.named(revision) if revision else None
+    stand_in = repository.named(revision, "--commit") if revision else None
     summary = Summary(into.folder)
     collection = _collected(stores, lambda record: repository.of(record) or stand_in, summary)
     if not collection.places:
@@ -207,7 +227,7 @@ def standalone(stores: Sequence[Path], folder: Path, project: str = "svm-harness
     conf = configuration.load(file)
     for path in (*conf.results_dir.glob(f"*/*-{ENVIRONMENT}*.json"), *conf.records_dir.glob(f"*-{ENVIRONMENT}*.json")):
         path.unlink()
-    (conf.results_dir.parent / "exported.json").unlink(missing_ok=True)
+    conf.exported.unlink(missing_ok=True)
     shutil.rmtree(folder / "code" / ".git", ignore_errors=True)
     hashes = states.commit_all(folder / "code")
     _write(collection, configuration.load(file), summary, hashes)
@@ -270,18 +290,16 @@ def _collected(stores: Sequence[Path], commit_of: Callable[[Record], Commit | No
 
 def _write(collection: _Collection, into: Configuration, summary: Summary, hashes: dict[str, str]) -> None:
     """Write the records and asv's results of every place, merged with what is there."""
-    exported_file = into.results_dir.parent / "exported.json"
-    solvers, datasets = ([], []) if exported_file.exists() else _stored_names(into.results_dir)
+    solvers, datasets = ([], []) if into.exported.exists() else _stored_names(into.results_dir)
     summary.solvers.update(solvers)
     summary.datasets.update(datasets)
     files: list[RecordFile] = []
     for place, found in collection.places.items():
-        commit = hashes[place.commit.name]
-        file = RecordFile(commit, place.commit.time, place.machine, f"{ENVIRONMENT}{place.python}", "", [])
-        path = into.records_dir / file.name
+        commit, environment = hashes[place.commit.name], f"{ENVIRONMENT}{place.python}"
+        path = file_of(into.records_dir, commit, environment, place.machine)
         merged = {cell: list(runs) for cell, runs in found.items()}
-        for record in read_file(path).records if path.exists() else []:
-            merged.setdefault((record["solver"], record["dataset"]), []).append(record)
+        for cell, runs in read_file(path).cells().items() if path.exists() else ():
+            merged.setdefault(cell, []).extend(runs)
         for cell, runs in merged.items():
             merged[cell], older = naming.counting(_unique(runs))
             summary.older += older
@@ -290,7 +308,7 @@ def _write(collection: _Collection, into: Configuration, summary: Summary, hashe
             if "trace" in record:
                 record["trace"] = traces.thinned(record["trace"])
         newest = max(str(record.get("measured_at")) for record in records)
-        file = RecordFile(commit, place.commit.time, place.machine, file.environment, newest, records)
+        file = RecordFile(commit, place.commit.time, place.machine, environment, newest, records)
         file.write(into.records_dir)
         files.append(file)
         _write_results(file, merged, into.results_dir)
@@ -301,9 +319,9 @@ def _write(collection: _Collection, into: Configuration, summary: Summary, hashe
     summary.commits = len({file.commit for file in files})
     for name, machine in collection.machines.items():
         _write_machine(into.results_dir, name, machine)
-    numbers.remember(exported_file, summary.solvers, summary.datasets)
+    numbers.remember(into.exported, summary.solvers, summary.datasets)
     traces.prune(into.records_dir, ENVIRONMENT)
-    numbers.merge(into.results_dir / "benchmarks.json", exported_file)
+    numbers.merge(into.results_dir / "benchmarks.json", into.exported)
 
 
 def _unique(runs: Iterable[Record]) -> list[Record]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.dashboard.check import COUNTS, HELP, MEMORY, OVERHEAD, TIME
-from harness.dashboard.numbers import LEAST_GAP
+from harness_dashboard.check import COUNTS, HELP, MEMORY, OVERHEAD, TIME
+from harness_dashboard.history import LEAST_GAP
 
 if TYPE_CHECKING:
-    from harness.dashboard.check import Change, Report
+    from harness_dashboard.check import Change, Report
 
 _HEADER = "| cell | metric | before | after | ratio | verdict |\n| --- | --- | ---: | ---: | ---: | --- |"
 

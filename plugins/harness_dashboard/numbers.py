@@ -11,23 +11,19 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness.dashboard.records import NO_RUN
-from harness.errors import UsageError
-from harness.files import write_whole
-from harness.report.figures import is_number
-from harness.run.record import MEASURED, Record
+from harness import Record, UsageError, is_number, write_whole
+from harness_dashboard.history import LEAST_GAP
+from harness_dashboard.records import NO_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from harness.dashboard.cells import Cell
+    from harness_dashboard.records import Cell
 
 PREFIX = "grid."
 BENCHMARK_VERSION = "1"  # asv hides results of another version: it changes when a figure changes its meaning
 _NOT_RUN = (float("nan"), None)  # asv's n/a
-LEAST_GAP = 1e-9
-"""Below, a gap is rounding, and a multiple of it no regression. benchmarks/history has it too: its gap of zero decades."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +146,7 @@ def _value(number: Number, records: list[Record] | None) -> tuple[float | None, 
 
 def _counts(record: Record) -> bool:
     """Return whether a run's figures enter the history: it has a model, and did what was asked."""
-    return record.get("status") in MEASURED and not record.failed
+    return record.measured and not record.failed
 
 
 def _value_of_many(number: Number, records: list[Record]) -> tuple[float | None, list[float] | None]:

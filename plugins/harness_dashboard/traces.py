@@ -5,8 +5,8 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
-from harness.dashboard.records import read_file
-from harness.report.figures import is_number
+from harness import is_number
+from harness_dashboard.records import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
+import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import UsageError
+from harness import UsageError
+from harness_dashboard.configuration import OURS
+from harness_dashboard.processes import git
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,27 +23,6 @@ class Commit:
 
     name: str
     time: int
-
-
-def git(folder: Path, *arguments: str, content: str | None = None) -> str:
-    """Run git in a folder and return what it prints.
-
-    Raises
-    ------
-    UsageError : there is no git, or it failed; the sentence has its last line.
-    """
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            input=content, capture_output=True, text=True, check=False, env=environment,
-        )  # fmt: skip
-    except OSError as error:
-        raise UsageError(f"git cannot be run ({error.strerror}); the dashboard needs it, install git.") from None
-    if done.returncode != 0:
-        said = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise UsageError(f"git {arguments[0]} failed in {folder}: {said}")
-    return done.stdout
 
 
 class Repository:
@@ -68,16 +48,41 @@ class Repository:
         name = str(record.get("git_commit") or "").rstrip("+")
         return Commit(name, self.times[name]) if name in self.times else None
 
-    def named(self, revision: str) -> Commit:
-        """Return the commit that a revision such as ``HEAD~2`` names."""
+    def named(self, revision: str, what: str) -> Commit:
+        """Return the commit that a revision such as ``HEAD~2`` names; ``what`` the user calls it, for the sentence.
+
+        Raises
+        ------
+        UsageError : the repository has no such commit.
+        """
         try:
             name = git(self.folder, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}").strip()
         except UsageError:
             raise UsageError(
-                f"--commit: the repository {self.folder} has no commit '{revision}'; name another."
+                f"{what}: the repository {self.folder} has no commit '{revision}'; name a commit, a branch or a tag."
             ) from None
         time = self.times.get(name) or int(git(self.folder, "show", "-s", "--format=%ct", name)) * 1000
         return Commit(name, time)
+
+    def range(self, text: str) -> list[str]:
+        """Return the hashes of a range (``HEAD~5..HEAD``: along first parents) or of one revision, oldest first.
+
+        Raises
+        ------
+        UsageError : an unknown revision, or a range without commits.
+        """
+        if ".." not in text:
+            return [self.named(text, "RANGE").name]
+        for end in filter(None, re.split(r"\.{2,3}", text, maxsplit=1)):
+            self.named(end, "RANGE")
+        found = git(self.folder, "rev-list", "--first-parent", "--reverse", "--end-of-options", text, "--").split()
+        if not found:
+            raise UsageError(f"RANGE: there is no commit in {text}; the older one comes first, as in HEAD~5..HEAD.")
+        return found
+
+    def title(self, commit: str) -> str:
+        """Return the first line of a commit's message."""
+        return git(self.folder, "show", "-s", "--format=%s", commit).strip()
 
     def on_branches(self, branches: Sequence[str | None]) -> set[str]:
         """Return the commits of these branches, of the checked out one where a branch is None."""
@@ -167,7 +172,7 @@ def configuration_text(project: str) -> str:
         "show_commit_url": "#",
         "results_dir": "results",
         "html_dir": "html",
-        "plugins": [".harness.dashboard.asv_plugins"],
+        "plugins": [OURS[0]],
         "regressions_thresholds": {
             r"grid\.time_fit": 0.3,
             r"grid\.peakmem_fit": 0.3,

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import UsageError
+from harness import UsageError
+from harness_dashboard import history
 
 FILE_NAME = "asv.conf.json"
+OURS = (".harness_dashboard.inside_asv", ".harness.dashboard.asv_plugins")
+"""What the file names as our plugin of asv, and what it did before this was a plugin of its own."""
+
 _FOLDERS = ("benchmark_dir", "env_dir", "results_dir", "html_dir")
 
 
@@ -42,7 +46,12 @@ class Configuration:
     @property
     def records_dir(self) -> Path:
         """Where the records stand that asv cannot keep: status, reason and trace of each run."""
-        return self.results_dir.parent / "records"
+        return history.records_folder(self.results_dir)
+
+    @property
+    def exported(self) -> Path:
+        """The list of the names of everything ever exported."""
+        return self.results_dir.parent / "exported.json"
 
 
 def need_asv() -> None:

@@ -16,13 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.dashboard.measuring import COMMAND, FIT, RECORD, Cell, Grid, Measured, grid
-from harness.dashboard.records import NO_RUN
-from harness.errors import UsageError
-from harness.run.record import Status
+from harness import Status, UsageError
+from harness_dashboard.history import COMMAND, FIT, RECORD
+from harness_dashboard.measuring import Grid, Measured, grid
+from harness_dashboard.records import NO_RUN, Cell
 
 if TYPE_CHECKING:
-    from harness.dashboard.measuring import Bench
+    from harness_dashboard.measuring import Bench
 
 COUNTS = {
     "track_kernel_evaluations": "kernel evaluations",
@@ -36,6 +36,7 @@ HELP, OVERHEAD = "CPU time of --help", "CPU time of a yield"
 _COMMAND_CELL = ("harness", "")
 _MEMORY_FLOOR = 4e6  # bytes; less is how the allocator happened to be
 _CONFIRMING_ROUNDS = 5
+_CHANCE = 0.002  # of equal times looking that different
 _WORSE, _BETTER = "worse", "better"
 _WORKS, _FAILS, _GONE = "works", "fails", "gone"
 
@@ -260,7 +261,7 @@ def _benchmark(metric: str) -> str:
 def _compared(key: Key, before: Measured, after: Measured, thresholds: Thresholds) -> str:
     """Return ``worse``, ``better``, ``fails`` or an empty string.
 
-    A time is worse if its median and its minimum are, both by the factor, and asv's test says that the samples are
+    A time is worse if its median and its minimum are, both by the factor, and a rank test says that the samples are
     different: other work on the machine moves medians, but hardly ever every one of a commit's samples.
     """
     old, new = _figure(key, before), _figure(key, after)
@@ -278,7 +279,7 @@ def _compared(key: Key, before: Measured, after: Measured, thresholds: Threshold
 
 
 def _slower(key: Key, before: Measured, after: Measured, factor: float) -> bool:
-    from asv._stats import is_different
+    from scipy.stats import mannwhitneyu
 
     old, new = _figure(key, before), _figure(key, after)
     if old is None or new is None or new <= factor * old:
@@ -289,9 +290,7 @@ def _slower(key: Key, before: Measured, after: Measured, factor: float) -> bool:
     fastest, fastest_after = min(before.samples[name]), min(after.samples[name])
     if fastest_after <= factor * fastest:
         return False
-    return bool(
-        is_different(before.samples[name], after.samples[name], before.statistics[name], after.statistics[name])
-    )
+    return bool(mannwhitneyu(before.samples[name], after.samples[name]).pvalue < _CHANCE)
 
 
 def _confirmed(

@@ -18,18 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 from asv.publishing import OutputPublisher
 
-from harness.dashboard import traces
-from harness.dashboard.graphs import quick_ranges
-from harness.dashboard.numbers import PREFIX, rounded
-from harness.dashboard.records import ABSENT, NO_RUN, RecordFile, read_all
-from harness.report.figures import is_number
-from harness.report.measures import LOSSES
-from harness.run.record import FAILED, MEASURED, Record, Status
+from harness import LOSSES, Record, Status, is_number
+from harness_dashboard import history, traces
+from harness_dashboard.numbers import PREFIX, rounded
+from harness_dashboard.records import NO_RUN, Cell, RecordFile, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-Cell = tuple[str, str]
 
 PAGES = Path(__file__).parent / "pages"
 KEPT = 6
@@ -59,9 +54,8 @@ class Comparison(OutputPublisher):
         (site / "solvers" / "solvers.html").replace(site / "solvers.html")
         index = site / "index.html"
         index.write_text(linked(index.read_text(encoding="utf-8")), encoding="utf-8")
-        write_data(
-            read_all(Path(conf.results_dir).parent / "records"), site / "solvers" / "data", project=str(conf.project)
-        )
+        records = read_all(history.records_folder(conf.results_dir))
+        write_data(records, site / "solvers" / "data", project=str(conf.project))
 
 
 class Known(OutputPublisher):
@@ -77,7 +71,6 @@ class Known(OutputPublisher):
             if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
                 known = [row for row in rows if row["last_value"] is not None or not row["name"].startswith(PREFIX)]
                 _write(path, [{name: _six_digits(value) for name, value in row.items()} for row in known])
-        quick_ranges(repo, conf.branches)
 
 
 def _six_digits(value: Any) -> Any:
@@ -119,10 +112,10 @@ def _write_place(folder: Path, number: int, machine: str, environment: str, file
     newest: dict[Cell, tuple[RecordFile, list[Record]]] = {}
     commits = []
     for place, file in enumerate(files):
-        cells = _cells(file)
+        cells = file.cells()
         for cell, runs in cells.items():
             # That a commit lacks a solver is no measurement: what an older one measured is the newest there is.
-            if cell not in newest or all(run.get("status") == ABSENT for run in newest[cell][1]):
+            if cell not in newest or all(run.get("status") == history.ABSENT for run in newest[cell][1]):
                 newest[cell] = (file, runs)
         if place <= KEPT:
             name = f"{number}-{place}.json" if place else None  # the newest commit's cells are among the newest of all
@@ -147,13 +140,6 @@ def _write_place(folder: Path, number: int, machine: str, environment: str, file
     }
 
 
-def _cells(file: RecordFile) -> dict[Cell, list[Record]]:
-    found: dict[Cell, list[Record]] = {}
-    for record in file.records:
-        found.setdefault((str(record["solver"]), str(record["dataset"])), []).append(record)
-    return found
-
-
 def table(cells: dict[Cell, tuple[RecordFile, list[Record]]], *, costs: bool) -> dict[str, Any]:
     """Return cells column by column: names as places in lists, figures as medians over the runs that have a model.
 
@@ -171,7 +157,7 @@ def table(cells: dict[Cell, tuple[RecordFile, list[Record]]], *, costs: bool) ->
         {name: i for i, name in enumerate(names)} for names in (solvers, datasets, commits)
     )
     for (solver, dataset), (file, runs) in sorted(cells.items(), key=lambda item: item[0]):
-        measured = [run for run in runs if run.get("status") in MEASURED]
+        measured = [run for run in runs if run.measured]
         columns["solver"].append(of_solver[solver])
         columns["dataset"].append(of_dataset[dataset])
         columns["commit"].append(of_commit[file.commit])
@@ -227,7 +213,7 @@ def _target(runs: list[Record]) -> float | None:
 
 _ENDED: dict[str, Callable[[list[Record]], Any]] = {
     "ran": lambda runs: any(run.get("status") not in NO_RUN for run in runs),
-    "measured": lambda runs: any(run.get("status") in MEASURED for run in runs),
+    "measured": lambda runs: any(run.measured for run in runs),
     "complete": lambda runs: all(run.get("status") == Status.OK for run in runs),
     "failed": lambda runs: any(run.failed for run in runs),
     "target_gap": _target,
@@ -239,7 +225,8 @@ _ENDED: dict[str, Callable[[list[Record]], Any]] = {
 def _status(runs: list[Record]) -> str:
     """Return ``ok``, ``timeout``, ``timeout 1/3``."""
     counts = Counter(str(run.get("status")) for run in runs)
-    worst = min(counts, key=lambda status: (status not in FAILED, status in MEASURED, -counts[status]))
+    fine = {str(run.get("status")): run.measured for run in runs}
+    worst = min(counts, key=lambda status: (fine[status] or status in NO_RUN, fine[status], -counts[status]))
     return worst if len(counts) == 1 else f"{worst} {counts[worst]}/{len(runs)}"
 
 

@@ -1,0 +1,228 @@
+"""Measure commits with asv: the settings, folders and variables that its ``run`` is called with, and what it gives."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import fcntl
+import functools
+import json
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from harness import Record, Status, UsageError
+from harness_dashboard import history, processes
+from harness_dashboard.commits import Repository
+from harness_dashboard.configuration import Configuration
+from harness_dashboard.records import NO_RUN, Cell, RecordFile, read_file
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What ``grid.json`` names, beside the folder of the benchmarks."""
+
+    solvers: list[str]
+    datasets: list[str]
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Every cell, in the order of the file."""
+        return [(solver, dataset) for solver in self.solvers for dataset in self.datasets]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The results of one commit.
+
+    values : (benchmark, cell or None) -> value; None: failed, NaN: not applicable
+    samples : of the timed ones
+    records : cell -> the record of its run; empty if the commit could not be installed
+    """
+
+    commit: str
+    values: dict[tuple[str, Cell | None], float | None] = field(default_factory=dict)
+    samples: dict[tuple[str, Cell | None], list[float]] = field(default_factory=dict)
+    records: dict[Cell, Record] = field(default_factory=dict)
+
+    @property
+    def summary(self) -> str:
+        """``40 cells, 1 failed, 2 not in this commit``."""
+        statuses = [record["status"] for record in self.records.values()]
+        fine, absent = statuses.count(Status.OK), sum(status in NO_RUN for status in statuses)
+        failed = len(statuses) - fine - absent
+        parts = [
+            f"{fine} cells",
+            f"{failed} failed" if failed else "",
+            f"{absent} not in this commit" if absent else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A repository's configuration, and where the results of this measurement go.
+
+    machine : its name in the results
+    results, records : folders
+    verbose : asv's own progress on standard error
+    """
+
+    configuration: Configuration
+    machine: str
+    results: Path
+    records: Path
+    verbose: bool = False
+
+    @classmethod
+    def of(cls, configuration: Configuration, machine: str | None = None, *, verbose: bool = False) -> Bench:
+        """Return the bench whose results enter the history."""
+        name = machine or platform.node() or "machine"
+        if "/" in name or name.startswith("."):
+            raise UsageError(f"--machine: '{name}' cannot be the name of a folder; name it without / and leading dot.")
+        return cls(configuration, name, configuration.results_dir, configuration.records_dir, verbose)
+
+    @functools.cached_property
+    def repository(self) -> Repository:
+        """The commits."""
+        return Repository(self.configuration.asv.repo)
+
+    @functools.cached_property
+    def environment(self) -> str:
+        """The name of asv's environment, ``overlay-py3.11``; of several the first."""
+        return str(processes.asv("environments", self.configuration)[0])
+
+    def is_measured(self, commit: str) -> bool:
+        """Whether the results of a commit are there, of this machine and this environment."""
+        return self.file_of(commit).exists() and self.record_file_of(commit).exists()
+
+    def file_of(self, commit: str) -> Path:
+        """Return where asv keeps a commit's numbers."""
+        from asv.results import get_filename
+
+        return self.results / str(get_filename(self.machine, commit, self.environment))
+
+    def record_file_of(self, commit: str) -> Path:
+        """Return where a commit's records are."""
+        return history.file_of(self.records, commit, self.environment, self.machine)
+
+    def measure(
+        self,
+        commits: Sequence[str],
+        *,
+        benchmarks: Sequence[str] = (),
+        cells: Sequence[Cell] | None = None,
+        rounds: int | None = None,
+        interleaved: bool = False,
+    ) -> None:
+        """Let asv measure commits.
+
+        benchmarks : regular expressions of asv's names with parameters; none: all
+        cells : those fitted for the records; None: the whole grid
+        rounds : of timed benchmarks, each in processes of its own; None: as the benchmarks say
+        interleaved : the commits take turns, so that a disturbance of the machine falls on all of them
+
+        Raises
+        ------
+        UsageError : asv cannot measure, in asv's words.
+        KeyboardInterrupt : passed on; commits that were finished are saved.
+        """
+        variables = {
+            history.MODULE: history.__file__, history.RECORDS: str(self.records), history.MACHINE: self.machine
+        }  # fmt: skip
+        fitted = grid(self.configuration).cells if cells is None else list(cells)
+        if cells is not None:
+            variables[history.ONLY] = json.dumps(fitted)
+        for commit in commits:
+            self.record_file_of(commit).unlink(missing_ok=True)  # what is there afterwards was written now
+        with locked(self.configuration):
+            processes.asv(
+                "measure",
+                self.configuration,
+                variables,
+                changed={"results_dir": str(self.results)},
+                commits=list(commits),
+                machine=self.machine,
+                # asv's own file is one for all of a user's projects
+                machine_file=str(self.configuration.results_dir.parent / "machine.json"),
+                verbose=self.verbose,
+                bench=list(benchmarks) or None,
+                attribute=None if rounds is None else {"rounds": rounds},
+                interleave_rounds=interleaved,
+            )
+        for commit in commits:
+            if not self.record_file_of(commit).exists():
+                self._record_failure(commit, fitted)
+
+    def _record_failure(self, commit: str, cells: Sequence[Cell]) -> None:
+        """Say of a commit without records that none of its cells could be measured: it could not be installed."""
+        told = {"status": Status.ERROR, "reason": "the commit could not be installed, or its benchmarks not imported"}
+        records = [Record(solver=solver, dataset=dataset, **told, trace=[]) for solver, dataset in cells]
+        moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        time = self.repository.named(commit, "RANGE").time
+        RecordFile(commit, time, self.machine, self.environment, moment, records).write(self.records)
+
+    def measured(self, commit: str) -> Measured:
+        """Read what was measured of a commit; a commit that could not be installed has failures only."""
+        from asv.results import Results
+
+        found = Measured(commit)
+        result = Results.load(str(self.file_of(commit)), self.machine)
+        for name in result.get_all_result_keys():
+            params = result.get_result_params(name)
+            figures = result.get_result_value(name, params), result.get_result_samples(name, params)
+            for cell, value, samples in zip(_cells(params), *figures, strict=True):
+                found.values[name, cell] = value
+                if samples:
+                    found.samples[name, cell] = list(samples)
+        if (file := self.record_file_of(commit)).exists():
+            for record in read_file(file).records:
+                found.records[record["solver"], record["dataset"]] = record
+        return found
+
+
+def _cells(params: list[list[str]]) -> list[Cell | None]:
+    """Return the cells of asv's parameters, which are written as Python writes them: ``'fw'``."""
+    if not params:
+        return [None]
+    solvers, datasets = ([text.strip("'\"") for text in names] for names in params)
+    return [(solver, dataset) for solver in solvers for dataset in datasets]
+
+
+def grid(configuration: Configuration) -> Grid:
+    """Read the grid beside the folder of the benchmarks.
+
+    Raises
+    ------
+    UsageError : there is none, or it is broken.
+    """
+    path = Path(configuration.asv.benchmark_dir).parent / "grid.json"
+    try:
+        read: Any = json.loads(path.read_text())
+        return Grid(*([str(entry["name"]) for entry in read[kind]] for kind in ("solvers", "datasets")))
+    except FileNotFoundError:
+        raise UsageError(f"there is no grid {path}; it belongs beside asv's benchmark_dir.") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"the grid {path} cannot be read: {type(error).__name__}: {error}.") from None
+
+
+@contextlib.contextmanager
+def locked(configuration: Configuration) -> Iterator[None]:
+    """Keep a second measurement away from the environments that this one switches from commit to commit.
+
+    Raises
+    ------
+    UsageError : another process measures with the same configuration.
+    """
+    folder = Path(configuration.asv.env_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(
+                f"another harness dashboard run or check measures in {folder}; wait until it has ended."
+            ) from None
+        yield

@@ -1,0 +1,74 @@
+"""The files of records, read back: status, reason, certificate and trace of each run. Their format is `history`'s."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness import Record, Status, UsageError
+from harness_dashboard import history
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NO_RUN = (history.ABSENT, Status.SKIPPED)
+Cell = tuple[str, str]
+"""The names of a solver and a data set."""
+
+
+@dataclass(frozen=True)
+class RecordFile:
+    """The runs of one commit in one environment on one machine; the fields are those of `history.write`."""
+
+    commit: str
+    commit_time: int | None
+    machine: str
+    environment: str
+    measured_at: str
+    records: list[Record]
+
+    def write(self, folder: Path) -> Path:
+        """Write the file in one step: a reader finds the old one or the whole new one."""
+        return history.write(folder, **vars(self))
+
+    def cells(self) -> dict[Cell, list[Record]]:
+        """Return the runs by cell."""
+        found: dict[Cell, list[Record]] = {}
+        for record in self.records:
+            found.setdefault((str(record["solver"]), str(record["dataset"])), []).append(record)
+        return found
+
+
+def read_file(path: Path) -> RecordFile:
+    """Read one file.
+
+    Raises
+    ------
+    UsageError : it is no such file, or one of a newer version.
+    """
+    try:
+        read = json.loads(path.read_bytes())
+        version = read["version"]
+        found = RecordFile(
+            commit=str(read["commit"]),
+            commit_time=read.get("commit_time"),
+            machine=str(read["machine"]),
+            environment=str(read["environment"]),
+            measured_at=str(read["measured_at"]),
+            records=[Record(each) for each in read["records"]],
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{path} is no file of records ({type(error).__name__}: {error}); delete it and measure that commit again."
+        ) from None
+    if version != history.VERSION:
+        raise UsageError(f"{path} has version {version}, this harness knows {history.VERSION}; update svm-harness.")
+    return found
+
+
+def read_all(folder: Path) -> Iterator[RecordFile]:
+    """Return every file of a folder in the order of their names; none if there is no such folder."""
+    for path in sorted(folder.glob("*.json")):
+        yield read_file(path)

@@ -1,0 +1,148 @@
+"""Sub-commands that plugins add: installed ones and files, broken ones, and none that takes another's name."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from harness.cli.commands import Added, of
+from harness.cli.main import COMMANDS
+from harness.registry import Registry
+
+GREET = """
+'''A plugin with a command.'''
+import click
+from harness import hookimpl
+
+@click.command("{name}")
+@click.argument("whom", default="world")
+def command(whom):
+    '''Say hello.'''
+    import numpy  # what is heavy waits
+    click.echo(f"hello {{whom}}")
+
+@hookimpl
+def harness_commands():
+    return [command]
+"""
+
+
+def run(*arguments, cache, **environment):
+    """Run the command in a process of its own; return exit code, output, errors and the plugins that were imported."""
+    told = "import sys, atexit; atexit.register(lambda: sys.stderr.write('LOADED ' + ' '.join(n for n in sys.modules if n.startswith(('harness_', 'greet')))))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{told}; from harness.cli.main import main; main()", *arguments],
+        capture_output=True, text=True, check=False, cwd=cache, env={**os.environ, "HARNESS_CACHE": str(cache), **environment},
+    )  # fmt: skip
+    said, _, loaded = done.stderr.rpartition("LOADED ")
+    return done.returncode, done.stdout, said, loaded.split()
+
+
+@pytest.fixture
+def install(tmp_path, monkeypatch):
+    """Install a plugin as a package would be: a module and an entry point in a folder of the path."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(site), *filter(None, [os.environ.get("PYTHONPATH")])]))
+
+    def write(name, source):
+        (site / f"{name}.py").write_text(source)
+        metadata = site / f"{name}-1.dist-info"
+        metadata.mkdir(exist_ok=True)
+        (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (metadata / "entry_points.txt").write_text(f"[harness]\n{name} = {name}\n")
+        return site / f"{name}.py"
+
+    return write
+
+
+def test_the_command_of_a_file_is_listed_and_works(tmp_path):
+    (tmp_path / "greeting.py").write_text(GREET.format(name="greet"))
+    given = ("--plugin-path", "greeting.py")
+    code, out, err, _ = run(*given, "--help", cache=tmp_path)
+    assert (code, err) == (0, "")
+    assert "greet       Say hello." in out
+    assert run(*given, "greet", "you", cache=tmp_path)[:3] == (0, "hello you\n", "")
+    (row,) = [line for line in run(*given, "list", "commands", cache=tmp_path)[1].splitlines() if "greet" in line]
+    assert row.split() == ["greet", "greeting", "Say", "hello."]
+    assert "commands: greet" in run("describe", "greeting", *given, cache=tmp_path)[1]
+    code, _, err, _ = run("greet", cache=tmp_path)
+    assert code == 2
+    assert "there is no command 'greet'" in err
+
+
+def test_an_installed_plugins_command_is_known_without_the_plugin(tmp_path, install):
+    file = install("greeting", GREET.format(name="greet"))
+    assert "Say hello." in run("--help", cache=tmp_path)[1]
+    code, out, err, loaded = run("--help", cache=tmp_path)
+    assert (code, "Say hello." in out, err, loaded) == (0, True, "", [])
+    code, out, _, loaded = run("greet", "you", cache=tmp_path)
+    assert (code, out, loaded) == (0, "hello you\n", ["greeting"])
+    file.write_text(GREET.format(name="salute"))
+    out = run("--help", cache=tmp_path)[1]
+    assert "salute" in out
+    assert "greet " not in out
+    assert "salute" not in run("--help", cache=tmp_path, HARNESS_DISABLE_PLUGINS="greeting")[1]
+
+
+def test_a_broken_plugin_is_told_in_a_sentence_and_other_commands_work(tmp_path, install):
+    install("greeting", "import no_such_library  # harness_commands")
+    for _ in range(2):  # nothing broken is remembered
+        code, out, err, _ = run("--help", cache=tmp_path)
+        told = (
+            "harness: plugin 'greeting' could not be loaded: ModuleNotFoundError: No module named 'no_such_library'\n"
+        )
+        assert (code, err) == (0, told)
+        assert {"compare", "dashboard"} <= {line.split()[0] for line in out.splitlines() if line.strip()}
+    code, out, _, _ = run("dashboard", "--help", cache=tmp_path)
+    assert (code, "serve" in out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("source", "sentence"),
+    [
+        (GREET.format(name="compare"), "its command 'compare' is already one of the harness or this plugin"),
+        (GREET.format(name="dashboard"), "its command 'dashboard' is already one of plugin 'dashboard'"),
+        (GREET.format(name="x").replace("[command]", "command"), "it must return a list of click commands"),
+        (GREET.format(name="x").replace("[command]", "['x']"), "it must return a list of click commands"),
+        (GREET.format(name="x").replace("[command]", "1 / 0"), "ZeroDivisionError"),
+        (GREET.format(name="x").replace("[command]", "[command, command]"), "its command 'x' is already one of"),
+        (GREET.format(name="x").replace("@hookimpl", ""), "'harness_commands' is not marked as a hook"),
+    ],
+)
+def test_what_is_no_command_of_its_own_is_refused_with_its_plugin(tmp_path, source, sentence):
+    registry = Registry()
+    (tmp_path / "greeting.py").write_text(source)
+    registry.load_all([], [tmp_path / "greeting.py"])
+    before = Added({"dashboard": "The history."}, {"dashboard": "dashboard"})
+    found = of(registry, COMMANDS, before)
+    assert found.lines == {"dashboard": "The history."}
+    assert sentence in found.broken["greeting"].reason
+
+
+def test_a_command_that_is_gone_since_it_was_listed_is_a_sentence(tmp_path, install):
+    source = GREET.format(name="greet")
+    install("greeting", "import os\nif 'ABSENT' in os.environ:\n    import no_such_library\n" + source)
+    assert "Say hello." in run("--help", cache=tmp_path)[1]
+    code, _, err, _ = run("greet", cache=tmp_path, ABSENT="1")
+    assert code == 2
+    assert (
+        err
+        == "harness: plugin 'greeting' could not be loaded: ModuleNotFoundError: No module named 'no_such_library'\n"
+    )
+
+
+def test_a_plugin_path_that_does_not_exist_is_refused(tmp_path):
+    code, _, err, _ = run("--plugin-path", "gone.py", "--help", cache=tmp_path)
+    assert code == 2
+    assert "plugin path gone.py does not exist" in err
+
+
+def test_a_plugin_before_the_command_counts_as_one_behind_it(tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "from harness import hookimpl\n\n@hookimpl\ndef harness_metrics():\n    return {'mine': max}\n"
+    )
+    code, out, _, _ = run("--plugin-path", "mine.py", "list", "metrics", cache=tmp_path)
+    assert code == 0
+    assert "mine" in out
