@@ -13,6 +13,8 @@ from harness.run.session import compare
 from harness.run.study import Study
 from tests.run.conftest import PLUGINS
 
+pytestmark = pytest.mark.usefixtures("warm_sessions")
+
 
 @pytest.fixture
 def study(tmp_path):
