@@ -1,8 +1,14 @@
 """Settings every test shares: threads, caches and data, all before numpy and numba are imported."""
 
+import hashlib
 import os
+import signal
+import sys
 import tempfile
+import threading
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import platformdirs
 
@@ -38,3 +44,49 @@ def raw_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("no raw data: set HARNESS_DATA to the folder of the downloaded sets")
     return Path(folder)
+
+
+@pytest.fixture
+def heeds_interrupts() -> Iterator[None]:
+    """Let what a test starts heed SIGINT: what a shell or a service starts in the background ignores it, and so would they."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="module")
+def warm_pools() -> Iterator[dict[str, Any]]:
+    """The pools by what their processes may have read; they end with the module's tests."""
+    pools: dict[str, Any] = {}
+    yield pools
+    for pool in pools.values():
+        type(pool).__base__.close(pool)
+
+
+@pytest.fixture
+def warm_sessions(warm_pools: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Let sessions in this process find the processes warm that an earlier one of the module started.
+
+    What those have read is told by the environment, and by the plugins and data in the test's folder: a session for
+    which any of that is new has processes of its own, as has one of several jobs, which pins them to cores.
+    """
+    from harness.run import session
+    from harness.run.pool import Pool
+
+    class WarmPool(Pool):
+        def close(self) -> None:
+            """Stay: the next session may need these processes."""
+
+    def pool_for(cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> Pool:
+        if cores is not None:
+            return Pool(cores, numba_cache, stop)
+        surroundings = sorted(item for item in os.environ.items() if item[0] != "PYTEST_CURRENT_TEST")
+        files = sorted(path for path in tmp_path.rglob("*.*") if path.suffix in (".py", ".csv", ".npz"))
+        read = hashlib.sha256(repr((surroundings, sys.path, files)).encode())
+        for file in files:
+            read.update(file.read_bytes())
+        pool = warm_pools.setdefault(read.hexdigest(), WarmPool(None, numba_cache, stop))
+        pool.stop = stop
+        return pool
+
+    monkeypatch.setattr(session, "Pool", pool_for)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.functions import RBF, Kernel, Linear, Precomputed
+from harness.kernels.functions import RBF, Kernel, Linear
 from harness.kernels.oracle import KernelOracle
 from harness.problems.hulls import HardMargin
 from harness.problems.one_class import OneClass
@@ -132,10 +132,6 @@ def _two_class_cases(formulation: type[Problem]) -> list[Case]:
         case("duplicates", doubled, np.concatenate([mixed[:12], mixed[:12]]), rbf, soft),
         case("xor", xor, [1, 1, -1, -1], rbf, soft),
         case("overlapping", overlap, mixed, rbf, soft, "protocol"),
-        case("float32", overlap.astype(np.float32), mixed, rbf, soft),
-        case("csr", csr(overlap), mixed, rbf, soft),
-        case("csr-linear", csr(x), y, linear, hard),
-        case("precomputed", rbf.block(overlap, overlap), mixed, Precomputed(), soft),
     ]
     if formulation is RampSVC:  # far on the wrong side: beyond s
         wrong = np.where(np.arange(16) < 4, -y, y)
@@ -179,10 +175,6 @@ def _regression_cases(formulation: type[Problem]) -> list[Case]:
         case("duplicates", np.concatenate([x[:12], x[:12]]), np.concatenate([y[:12], y[:12]]), rbf, soft),
         case("opposite-targets", np.concatenate([x[:12], x[:3]]), [*y[:12], *(y[:3] + 2.0)], rbf, soft, "opposite"),
         case("curve", x, y, rbf, soft, "protocol"),
-        case("float32", x.astype(np.float32), y, rbf, soft),
-        case("csr", csr(x), y, rbf, soft),
-        case("csr-linear", csr(plane), steep, linear, hard),
-        case("precomputed", rbf.block(x, x), y, Precomputed(), soft),
     ]
 
 
@@ -210,10 +202,6 @@ def _tube_cases() -> list[Case]:
         case("opposite-targets", np.concatenate([x[:12], x[:3]]), [*y[:12], *(y[:3] + 2.0)], rbf, hard, "opposite"),
         case("hard-curve", x, y, rbf, hard),
         case("soft-curve", x, y, rbf, soft, "protocol"),
-        case("float32", x.astype(np.float32), y, rbf, soft),
-        case("csr", csr(x), y, rbf, soft),
-        case("csr-linear", csr(plane), steep, linear, hard),
-        case("precomputed", rbf.block(x, x), y, Precomputed(), soft),
     ]
 
 
@@ -236,10 +224,6 @@ def _one_class_cases() -> list[Case]:
         case("cap-out-of-reach", overlap, mixed, rbf, 0.01),
         case("duplicates", np.concatenate([overlap[:12], overlap[:12]]), [*mixed[:12], *mixed[:12]], rbf, 0.5),
         case("cloud", overlap, mixed, rbf, 0.3, "protocol"),
-        case("float32", overlap.astype(np.float32), mixed, rbf, 0.3),
-        case("csr", csr(overlap), mixed, rbf, 0.3),
-        case("csr-linear", csr(x), y, linear, 0.3),
-        case("precomputed", rbf.block(overlap, overlap), mixed, Precomputed(), 0.3),
     ]
 
 
@@ -261,10 +245,6 @@ def _polytope_cases() -> list[Case]:
         case("constant-feature", np.column_stack([x, np.full(len(x), 3.0)]), linear),
         case("duplicates", np.concatenate([cloud[:12], cloud[:12]]), rbf),
         case("cloud", cloud, rbf, "protocol"),
-        case("float32", cloud.astype(np.float32), rbf),
-        case("csr", csr(cloud), rbf),
-        case("csr-linear", csr(x), linear),
-        case("precomputed", rbf.block(cloud, cloud), Precomputed()),
     ]
 
 

@@ -1,8 +1,10 @@
-"""How the suite looks at a solver: copied snapshots of its iterates, and a record of every kernel value."""
+"""How the suite looks at a solver: one observed drive a case, with all its iterates and kernel values."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from unittest import mock
@@ -12,12 +14,19 @@ import numpy as np
 from harness.kernels.engine import Engine
 from harness.kernels.functions import Linear
 from harness.kernels.oracle import KernelOracle
+from harness.measure.drive import Outcome, drive
+from harness.run.record import Limits, StoppedBy
+from harness.solver import Iterate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from harness.problems.problem import Problem
-    from harness.solver import Iterate, Solver
+    from harness.kernels.counter import Counter
+    from harness.problems.problem import Certificate, Problem
+    from harness.solver import Solver
+    from harness.testing.problems import Case
+
+_KEPT = 1000  # iterates of a drive; a solver that yields more often is judged by the first ones and the last
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,7 @@ class Snapshot:
         return first, second, third
 
 
-def snapshots(solver: Solver, problem: Problem, *, seed: int = 0, limit: int = 1000) -> Iterator[Snapshot]:
+def snapshots(solver: Solver, problem: Problem, *, seed: int = 0, limit: int = _KEPT) -> Iterator[Snapshot]:
     """Yield copies of the first ``limit`` iterates; the generator is closed afterwards."""
     iterates = solver.iterates(problem, np.random.default_rng(seed))
     try:
@@ -63,6 +72,65 @@ def snapshots(solver: Solver, problem: Problem, *, seed: int = 0, limit: int = 1
         close = getattr(iterates, "close", None)
         if close is not None:
             close()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One drive of a solver to its end, and what every check judges by.
+
+    problem : as the solver left it
+    snapshots : its first 1000 iterates
+    counter : the problem's, at the end of the drive
+    computed : kernel values that the engines computed, whoever asked for them
+    """
+
+    case: Case
+    problem: Problem
+    outcome: Outcome
+    snapshots: tuple[Snapshot, ...]
+    counter: Counter
+    computed: int
+
+    @functools.cached_property
+    def certificate(self) -> Certificate:
+        """The host's certificate of the last model, which has dual coefficients."""
+        return self.problem.certify(*self.problem.checked(self.outcome.dual_coef, self.outcome.intercept))
+
+
+class _Copying:
+    """A solver whose iterates are copied as they pass by."""
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver, self.snapshots = solver, list[Snapshot]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.solver, name)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        with contextlib.ExitStack() as at_end:
+            iterates = self.solver.iterates(problem, rng)
+            if hasattr(iterates, "close"):
+                at_end.callback(iterates.close)
+            for iterate in iterates:
+                if len(self.snapshots) < _KEPT and isinstance(iterate, Iterate):  # what is none, ``drive`` refuses
+                    self.snapshots.append(Snapshot.of(iterate))
+                yield iterate
+
+
+def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
+    """Drive a solver on a case, for at most ``seconds``; what it raises passes through.
+
+    A drive that comes to the limit is made once more: it may have compiled for the first time.
+    """
+    for _ in range(2):
+        problem, copying = case.problem(), _Copying(solver)
+        with recorded_work() as work:
+            proxy: Any = copying
+            outcome = drive(proxy, problem, np.random.default_rng(seed), Limits(seconds=seconds))
+        if outcome.stopped_by is not StoppedBy.TIME:
+            break
+    counter = dataclasses.replace(problem.kernel.counter)
+    return Run(case, problem, outcome, tuple(copying.snapshots), counter, work.values)
 
 
 @dataclass

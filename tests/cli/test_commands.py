@@ -30,7 +30,10 @@ def harness_commands():
 
 def run(*arguments, cache, **environment):
     """Run the command in a process of its own; return exit code, output, errors and the plugins that were imported."""
-    told = "import sys, atexit; atexit.register(lambda: sys.stderr.write('LOADED ' + ' '.join(n for n in sys.modules if n.startswith(('harness_', 'greet')))))"
+    told = (
+        "import sys, atexit; atexit.register(lambda: sys.stderr.write("
+        "'LOADED ' + ' '.join(n for n in sys.modules if n.startswith(('harness_', 'greet')))))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", f"{told}; from harness.cli.main import main; main()", *arguments],
         capture_output=True, text=True, check=False, cwd=cache, env={**os.environ, "HARNESS_CACHE": str(cache), **environment},

@@ -137,6 +137,7 @@ def test_a_broken_plugin_is_a_row_and_is_listed(harness, slow, tmp_path):
     assert "could not be loaded" in harness("describe", "broken", *paths).stdout
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_interrupt_keeps_what_was_measured(slow, tmp_path):
     store = tmp_path / "store.sqlite"
     arguments = [
@@ -246,6 +247,7 @@ def test_live_progress_on_a_terminal(slow, tmp_path):
     assert child.exitstatus == 1
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_interrupt_on_a_terminal(slow, tmp_path):
     pexpect = pytest.importorskip("pexpect")
     arguments = [

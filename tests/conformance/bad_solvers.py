@@ -115,6 +115,19 @@ class WritesIntoPoints(Sound):
 
 
 @dataclass(frozen=True)
+class WritesIntoSparsePoints(Sound):
+    """Scales the caller's points in place where they are sparse."""
+
+    name = "writes-into-sparse-points"
+
+    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
+        points = problem.kernel.points
+        if not isinstance(points, np.ndarray):
+            points.data *= 2.0
+        return super().start(problem, rng)
+
+
+@dataclass(frozen=True)
 class LosesMass(Sound):
     """Its weights shrink with every step."""
 

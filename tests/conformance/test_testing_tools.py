@@ -1,5 +1,7 @@
 """The suite's own tools: the zoo's known answers, exclusions, pinned versions, the record of work."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -50,13 +52,17 @@ def test_the_zoo_has_every_kind_of_data() -> None:
     names = {case.name for case in zoo([CSVC])}
     assert names >= {
         "pair", "three-points", "separable", "constant-feature", "one-point-of-a-class", "duplicates", "xor",
-        "overlapping", "float32", "csr", "precomputed", "opposite-labels",
+        "overlapping", "opposite-labels",
     }  # fmt: skip
     assert "opposite-labels" not in {case.name for case in zoo([HardMargin])}
-    storages = {"float32", "csr", "csr-linear", "precomputed", "duplicates"}
-    assert {case.name for case in zoo([EpsSVR])} >= {"without-tube", "constant-target", "opposite-targets", *storages}
-    assert {case.name for case in zoo([TubeSVR])} >= {"no-tube", "constant-target", "opposite-targets", *storages}
-    assert {case.name for case in zoo([OneClass])} >= {"every-point-at-the-cap", "cap-out-of-reach", *storages}
+    assert {case.name for case in zoo([EpsSVR])} >= {
+        "without-tube",
+        "constant-target",
+        "opposite-targets",
+        "duplicates",
+    }
+    assert {case.name for case in zoo([TubeSVR])} >= {"no-tube", "constant-target", "opposite-targets", "duplicates"}
+    assert {case.name for case in zoo([OneClass])} >= {"every-point-at-the-cap", "cap-out-of-reach", "duplicates"}
 
 
 def test_an_excluded_check_is_skipped_with_its_reason() -> None:
@@ -70,6 +76,63 @@ def test_checks_newer_than_the_pin_are_left_out() -> None:
         exclude_after = "0.0"
 
     assert {result.status for result in run_checks(Newer)} == {"skipped"}
+
+
+def test_a_check_that_cannot_be_made_is_none_of_the_suite() -> None:
+    everything = set(SolverConformance.checks())
+    assert set(suite().checks()) == everything
+    optimum = {"test_objective_agrees_with_the_exact_oracle", "test_permuting_the_points", "test_flipping_the_labels"}
+    without_gap = set(suite(gap=None).checks())
+    assert everything - without_gap > {*optimum, "test_certified_to_the_claimed_gap"}
+
+    class Inexact(bad.Sound):
+        exact = False
+
+    class BlackBox(bad.Sound):
+        observable = False
+
+    assert everything - without_gap - {"test_certified_to_the_claimed_gap"} == everything - set(
+        suite(solver=Inexact()).checks()
+    )
+    assert everything - set(suite(solver=BlackBox()).checks()) == {"test_every_kernel_value_is_counted"}
+    again = type("Again", (suite(gap=None),), {"gap": 1e-3})
+    assert set(again.checks()) == everything, "a suite made from another one has the checks that it can make itself"
+
+
+def test_a_case_that_the_solver_does_not_take_is_none_of_the_suite() -> None:
+    class Small(bad.Sound):
+        def skip(self, problem):
+            return "too many points" if problem.n > 16 else None
+
+    small = suite(solver=Small())
+    assert [case.name for case in small.cases_for("all")] == [
+        case.name for case in zoo(Small.solves) if len(case.y) <= 16
+    ]
+    assert {result.status for result in run_checks(small, "test_ends_by_itself")} == {"passed"}
+
+
+def test_a_skip_that_raises_fails_each_check_instead_of_the_collection() -> None:
+    class Broken(bad.Sound):
+        def skip(self, problem):
+            raise RuntimeError("no idea")
+
+    results = run_checks(suite(solver=Broken()), "test_ends_by_itself")
+    assert {(result.status, result.message) for result in results} == {("failed", "RuntimeError: no idea")}
+
+
+def test_a_solver_is_driven_once_on_a_case_and_every_check_judges_that_drive() -> None:
+    class Counting(bad.Sound):
+        starts: ClassVar[list[int]] = []
+
+        def start(self, problem, rng):
+            self.starts.append(problem.n)
+            return super().start(problem, rng)
+
+    case = next(each for each in zoo([HardMargin]) if "protocol" not in each.tags)
+    judged = suite(solver=Counting(), cases=[case, case.changed(name="other")])
+    for check in ("feasible", "ends", "claimed_gap", "exact_oracle", "unchanged"):
+        assert {result.status for result in run_checks(judged, check)} == {"passed"}
+    assert Counting.starts == [len(case.y)] * 2
 
 
 def test_every_check_has_one_line_and_a_version() -> None:

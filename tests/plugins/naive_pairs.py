@@ -45,7 +45,9 @@ def along(signed, u, direction, room):
 
 
 def unit(n, i):
-    return np.eye(n)[i]
+    vector = np.zeros(n)
+    vector[i] = 1.0
+    return vector
 
 
 def pairs_of(signed, hulls, u, cap):
@@ -90,13 +92,12 @@ def nearest_steps(signed, hulls, u, cap=np.inf):
         toward += [(mean - scores[k], k, hull) for k in hull]
         used = hull[u[hull] > 0]
         away += [(scores[i] - mean, i, hull) for i in used if len(used) > 1]
-    return [
-        nearest_step(signed, u, to, off)
-        for to in toward
-        for off in (away or [None])
-        if to[0] >= max(each[0] for each in toward) - _TIED
-        and (off is None or off[0] >= max(each[0] for each in away) - _TIED)
-    ]
+    return [nearest_step(signed, u, to, off) for to in steepest(toward) for off in (steepest(away) or [None])]
+
+
+def steepest(moves):
+    least = max((steepness for steepness, *_ in moves), default=0.0) - _TIED
+    return [move for move in moves if move[0] >= least]
 
 
 def nearest_step(signed, u, to, off):

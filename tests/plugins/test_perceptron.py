@@ -323,7 +323,7 @@ def test_trace_points_have_accuracy_and_no_gap():
 @pytest.mark.slow
 def test_a_comparison_with_an_svm_shows_accuracy_and_no_gap(tmp_path):
     command = [sys.executable, "-m", "harness.cli.main", "compare", "--plugins", "perceptron,qp", "--quiet"]
-    command += ["--datasets", "breast-cancer", "--store", str(tmp_path / "store.sqlite"), "--format"]
+    command += ["--datasets", "twonorm[n=300,n_test=300]", "--store", str(tmp_path / "store.sqlite"), "--format"]
     done = subprocess.run([*command, "json"], capture_output=True, text=True, check=True)
     records = {record["solver"]: record for record in json.loads(done.stdout)}
     assert list(records) == ["kernel-perceptron", "averaged-perceptron", "budget-perceptron", "qp"]

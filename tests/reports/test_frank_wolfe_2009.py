@@ -13,7 +13,10 @@ from harness.registry import load_registry
 from tests.reports.fabricated import HEADER, assert_whole, row
 from tests.reports.frank_wolfe_rows import LINEAR, lemma_row, level, on_ladder, results
 
-pytestmark = pytest.mark.timeout(900)  # sessions start a process for each solver, and compile
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("warm_sessions"),
+]  # sessions start a process for each solver, and compile
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "frank-wolfe-2009"
 
 

@@ -10,7 +10,10 @@ from benchmarks.peers.measure import read_rows
 from tests.reports.fabricated import row
 from tests.reports.lasvm_2005_rows import FOLDER, PUBLISHED, results
 
-pytestmark = pytest.mark.timeout(900)  # sessions start a process for each solver, and compile
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("warm_sessions"),
+]  # sessions start a process for each solver, and compile
 
 
 def measured(tmp_path, *arguments):

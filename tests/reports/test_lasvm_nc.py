@@ -17,7 +17,10 @@ from harness.registry import load_registry
 from tests.plugins.points import overlapping
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 
-pytestmark = pytest.mark.timeout(900)  # sessions start a process for each solver, and compile
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("warm_sessions"),
+]  # sessions start a process for each solver, and compile
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "lasvm-nc"
 PUBLISHED = Published.read(FOLDER / "published.csv")
 

@@ -18,7 +18,10 @@ from benchmarks.peers.measure import read_rows
 from harness.registry import load_registry
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 
-pytestmark = pytest.mark.timeout(900)  # sessions start a process for each solver, and compile
+pytestmark = [
+    pytest.mark.timeout(900),
+    pytest.mark.usefixtures("warm_sessions"),
+]  # sessions start a process for each solver, and compile
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "random-sampling-2008"
 
 

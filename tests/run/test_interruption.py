@@ -127,6 +127,7 @@ def test_two_drivers_on_one_store_lose_nothing(tmp_path, log):
     assert {record["parameters"]["number"] for record in stored(store)} == set(range(6))
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_interrupt_keeps_what_was_measured(tmp_path, log):
     store = tmp_path / "store.sqlite"
     driver = subprocess.Popen(command(store), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -138,6 +139,7 @@ def test_interrupt_keeps_what_was_measured(tmp_path, log):
     assert stored(store)
 
 
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_interrupt_ends_what_a_solver_started(tmp_path):
     driver = subprocess.Popen(
         [
@@ -152,8 +154,11 @@ def test_interrupt_ends_what_a_solver_started(tmp_path):
         found = psutil.process_iter(["cmdline", "create_time"])
         return [process for process in found if process.info["cmdline"] == ["sleep", "4242"]]
 
-    wait_for(sleepers, between=0.3)  # a look at every process of the machine: not so often that it is the load
-    driver.send_signal(signal.SIGINT)
-    driver.wait(30)
+    try:
+        wait_for(sleepers, between=0.3)  # a look at every process of the machine: not so often that it is the load
+        driver.send_signal(signal.SIGINT)
+        driver.wait(30)
+    finally:
+        driver.kill()  # what it leaves would trouble the test that looks for what others left
     assert driver.returncode == 130
     wait_for(lambda: not sleepers(), 5.0, between=0.1)

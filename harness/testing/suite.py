@@ -1,0 +1,210 @@
+"""What a suite of checks is made of: which checks, on which cases, judging which drives."""
+
+from __future__ import annotations
+
+import functools
+import unittest
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from harness.run.record import Status
+from harness.testing.problems import Case, zoo
+from harness.testing.running import Run, observed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from harness.problems.problem import Certificate, Problem
+    from harness.solver import Solver
+
+_SECONDS = 10.0  # a case of the zoo takes milliseconds; a solver that is not done by then never ends
+ROUNDING = 1e-9
+_NO_MARGIN = 1e-6  # dual objective of hulls that meet
+
+
+def check(
+    *, since: str, on: str = "", needs: Callable[[type[Suite]], bool] | None = None
+) -> Callable[[Callable[..., None]], Any]:
+    """Mark a method as a check.
+
+    Parameters
+    ----------
+    since : version of the harness it came with; authors leave out newer ones by ``exclude_after``
+    on : ``all`` cases, those with a tag, or empty for a check that takes no case
+    needs : whether a suite can make the check; one that cannot does not have it
+    """
+
+    def decorate(function: Callable[..., None]) -> Any:
+        @functools.wraps(function)
+        def applied(self: Suite, *args: Any, **kwargs: Any) -> None:
+            self._left_out(function.__name__, since)
+            function(self, *args, **kwargs)
+
+        marked: Any = applied
+        marked.since, marked.on, marked.needs = since, on, needs
+        return marked
+
+    return decorate
+
+
+def claims_a_gap(suite: type[Suite]) -> bool:
+    """True if the last model is claimed to be within a relative gap."""
+    return suite.gap is not None
+
+
+def converges(suite: type[Suite]) -> bool:
+    """True if that gap is to the optimum of the problem, so that its objective can be compared."""
+    return suite.gap is not None and suite.solver.exact
+
+
+def is_observable(suite: type[Suite]) -> bool:
+    """True if the host can count the solver's kernel evaluations."""
+    return suite.solver.observable
+
+
+class Suite:
+    """Subclass with a name that starts with ``Test``, set ``solver`` and ``gap``, run pytest.
+
+    solver : the configured solver under test
+    gap : the relative gap its final iterates reach, certified by the host; None: it claims none
+    cases : the problems; None: the zoo of the solver's ``solves``
+    exclude : check name -> reason why it does not apply
+    exclude_after : a version; checks that came later are left out
+    seed : of the solver's random numbers
+    """
+
+    solver: ClassVar[Solver]
+    gap: ClassVar[float | None] = None
+    cases: ClassVar[Sequence[Case] | None] = None
+    exclude: ClassVar[Mapping[str, str]] = {}
+    exclude_after: ClassVar[str] = ""
+    seed: ClassVar[int] = 0
+    _runs: ClassVar[dict[tuple[int, int], Run]]
+    _flips: ClassVar[dict[int, tuple[Case, Case]]]
+
+    def __init_subclass__(cls, **further: Any) -> None:
+        """Leave out the checks that cannot be made of this solver: a test that can only be skipped says nothing."""
+        super().__init_subclass__(**further)
+        cls._runs, cls._flips = {}, {}
+        if not hasattr(cls, "solver"):
+            return
+        for name in cls._names():
+            known = [found for base in cls.__mro__ if (found := vars(base).get(name)) is not None]
+            if known and getattr(known[0], "needs", None) is not None:
+                setattr(cls, name, known[0] if known[0].needs(cls) else None)
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [*dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base) if name[:5] == "test_")]
+
+    @classmethod
+    def checks(cls) -> list[str]:
+        """Names of all checks that can be made, in the order of the class body."""
+        return [name for name in cls._names() if hasattr(getattr(cls, name), "since")]
+
+    @classmethod
+    @functools.cache
+    def _taken(cls) -> list[Case]:
+        return [case for case in (zoo(cls.solver.solves) if cls.cases is None else cls.cases) if cls._takes(case)]
+
+    @classmethod
+    def _takes(cls, case: Case) -> bool:
+        try:
+            return cls.solver.skip(case.problem()) is None
+        except Exception:  # every check of the case fails with it, and says so
+            return True
+
+    @classmethod
+    def cases_for(cls, wanted: str) -> list[Case]:
+        """Return the cases that the solver takes, all or those with the tag ``wanted``; if none has it, the first.
+
+        ``first-formulation`` means the cases of the protocol in the formulation that comes first.
+        """
+        everything = cls._taken()
+        if wanted == "all":
+            return everything
+        if wanted == "first-formulation":
+            return [case for case in cls.cases_for("protocol") if case.formulation is everything[0].formulation]
+        return [case for case in everything if wanted in case.tags] or everything[:1]
+
+    @classmethod
+    def teardown_class(cls) -> None:
+        """Let go of the drives: pytest is done with the suite."""
+        cls._runs.clear()
+
+    def pytest_generate_tests(self, metafunc: Any) -> None:
+        """Give pytest one test for each check and case."""
+        wanted = getattr(metafunc.function, "on", "")
+        if wanted:
+            metafunc.parametrize("case", type(self).cases_for(wanted), ids=str)
+
+    def _left_out(self, name: str, since: str) -> None:
+        if name in self.exclude:
+            raise unittest.SkipTest(f"excluded: {self.exclude[name]}")
+        if self.exclude_after and _version(since) > _version(self.exclude_after):
+            raise unittest.SkipTest(f"came with version {since}; the suite is pinned to {self.exclude_after}")
+
+    def _stated(self, case: Case) -> Problem:
+        problem = case.problem()
+        reason = self.solver.skip(problem)
+        if reason is not None:
+            raise unittest.SkipTest(reason)
+        return problem
+
+    def _run(self, case: Case, seed: int | None = None) -> Run:
+        """Return the drive of the solver on a case: the same one to every check that asks."""
+        key = id(case), self.seed if seed is None else seed
+        if key not in self._runs:
+            self._stated(case)
+            self._runs[key] = observed(self.solver, case, seed=key[1], seconds=_SECONDS)
+        return self._runs[key]  # it keeps the case, so that its id stays its own
+
+    def _flipped(self, case: Case) -> Case:
+        """Return the case with the opposite targets, the same object to every check that asks."""
+        return self._flips.setdefault(id(case), (case, case.changed(y=-case.y)))[1]
+
+    def _finished(self, case: Case, seed: int | None = None) -> Run:
+        """Return the drive of the solver, which must have come to its own end."""
+        run = self._run(case, seed)
+        outcome = run.outcome
+        ended = outcome.status is Status.OK or ("meets" in case.tags and outcome.status is Status.UNFINISHED)
+        assert ended, (
+            f"{case}: not at its end but {outcome.status} after {outcome.yields} iterates: {outcome.reason}; "
+            "end the generator with a done iterate."
+        )
+        return run
+
+    def _certified(self, case: Case, seed: int | None = None) -> Certificate:
+        """Return the host's certificate of the solver's last model."""
+        run = self._finished(case, seed)
+        if run.outcome.dual_coef is None:
+            raise unittest.SkipTest("the solver gives weights without dual coefficients: nothing to certify")
+        return run.certificate
+
+    def _objective(self, case: Case, seed: int | None = None) -> tuple[float, float]:
+        """Return the dual objective and how far from the optimum the claimed gap lets it be."""
+        found = self._certified(case, seed)
+        if "meets" in case.tags:
+            return found.dual or 0.0, _NO_MARGIN
+        assert found.dual is not None, f"{case}: the host could not certify the model: {found}."
+        return found.dual, (self.gap or 0.0) * _scale(found) + ROUNDING
+
+    def _agrees(self, first: Case, second: Case, factor: float = 1.0) -> None:
+        """Assert that two cases have the same optimal objective, up to a factor and both gaps."""
+        value, slack = self._objective(first)
+        other, other_slack = self._objective(second)
+        allowed = slack + other_slack / factor
+        assert abs(value - other / factor) <= allowed, (
+            f"{first}: objective {value:.9g}, but {other / factor:.9g} for the changed problem; "
+            f"they must agree within {allowed:.2g}."
+        )
+
+
+def _scale(found: Certificate) -> float:
+    """Return what the relative gap is relative to."""
+    if found.gap and found.relative_gap:
+        return found.gap / found.relative_gap
+    return max(1.0, abs(found.dual or 0.0))
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))
