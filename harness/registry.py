@@ -77,7 +77,7 @@ class Registry:
                 name, version = (distribution.name, distribution.version) if distribution is not None else ("", "")
                 self.load(entry.name, entry.load, name, version)
         for given in paths:
-            path = _plugin_file(given)
+            path = admission.plugin_file(given)
             plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
             if only is None or plugin_name in only:
                 self.load(plugin_name, functools.partial(admission.module_from, path))
@@ -342,23 +342,6 @@ def _builtin(registry: Registry) -> None:
     """Register what comes with the host, through the same door as a plugin's."""
     module = importlib.import_module("harness.builtin")
     registry.load("harness", lambda: module)
-
-
-def _plugin_file(given: str | Path) -> Path:
-    path = Path(given).resolve()
-    expected = "--plugin-path takes a .py file or a package folder"
-    if path.is_dir():
-        if not (path / "__init__.py").is_file():
-            raise UsageError(
-                f"plugin path {given} is a folder without __init__.py; {expected}. Name the plugin's file in it, "
-                "or add an __init__.py."
-            )
-        return path / "__init__.py"
-    if not path.is_file():
-        raise UsageError(f"plugin path {given} {'is no file' if path.exists() else 'does not exist'}; {expected}.")
-    if path.suffix != ".py":
-        raise UsageError(f"plugin path {given} is no Python file; {expected}.")
-    return path
 
 
 def installed() -> list[EntryPoint]:

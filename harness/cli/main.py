@@ -127,7 +127,7 @@ def _debug() -> None:
 @click.version_option(harness.__version__, prog_name="svm-harness")
 @click.option("--plugin-path", is_eager=True, **options.PLUGIN_PATH)
 @click.pass_context
-def cli(ctx: click.Context, **_given: Any) -> None:
+def cli(ctx: click.Context, /, **_given: Any) -> None:
     """Measure SVM training algorithms side by side.
 
     Solvers are plugins; the harness counts their kernel evaluations, limits their time and memory, and
