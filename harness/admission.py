@@ -109,6 +109,29 @@ def plugin_file(given: str | Path) -> Path:
 _from_path: set[str] = set()  # names of modules that came from a plugin path
 
 
+def plugin_file(given: str | Path) -> Path:
+    """Return the file of a plugin that is named by a file or a package's folder.
+
+    Raises
+    ------
+    UsageError : it is neither.
+    """
+    path = Path(given).resolve()
+    expected = "--plugin-path takes a .py file or a package folder"
+    if path.is_dir():
+        if not (path / "__init__.py").is_file():
+            raise UsageError(
+                f"plugin path {given} is a folder without __init__.py; {expected}. Name the plugin's file in it, "
+                "or add an __init__.py."
+            )
+        return path / "__init__.py"
+    if not path.is_file():
+        raise UsageError(f"plugin path {given} {'is no file' if path.exists() else 'does not exist'}; {expected}.")
+    if path.suffix != ".py":
+        raise UsageError(f"plugin path {given} is no Python file; {expected}.")
+    return path
+
+
 def module_from(path: Path) -> ModuleType:
     """Import a plugin from a file, or from a package's ``__init__.py``, under its own name."""
     package = path.name == "__init__.py"

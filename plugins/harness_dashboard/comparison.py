@@ -20,7 +20,7 @@ from asv.publishing import OutputPublisher
 
 from harness import LOSSES, Record, Status, is_number
 from harness_dashboard import history, traces
-from harness_dashboard.numbers import PREFIX, rounded
+from harness_dashboard.numbers import PREFIX, figure, rounded
 from harness_dashboard.records import NO_RUN, Cell, RecordFile, read_all
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ class Known(OutputPublisher):
             rows = json.loads(path.read_bytes())
             if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
                 known = [row for row in rows if row["last_value"] is not None or not row["name"].startswith(PREFIX)]
-                _write(path, [{name: _six_digits(value) for name, value in row.items()} for row in known])
+                _write(path, [{name: _short(value) for name, value in row.items()} for row in known])
 
 
-def _six_digits(value: Any) -> Any:
+def _short(value: Any) -> Any:
     return rounded(value) if isinstance(value, float) and is_number(value) else value
 
 
@@ -168,7 +168,7 @@ def table(cells: dict[Cell, tuple[RecordFile, list[Record]]], *, costs: bool) ->
         for name, of in _ENDED.items():
             columns[name].append(of(runs))
         for name in FIGURES:
-            columns[name].append(_median(measured, _OF[name]))
+            columns[name].append(_median(measured, name))
         for name in _FACTS:
             columns[name].append(next((run[name] for run in runs if run.get(name) is not None), None))
         seconds = [run["fit_seconds"] for run in measured if is_number(run.get("fit_seconds"))]
@@ -180,28 +180,8 @@ def table(cells: dict[Cell, tuple[RecordFile, list[Record]]], *, costs: bool) ->
     return {"solvers": solvers, "datasets": datasets, "commits": commits, "columns": kept, "rows": len(cells)}
 
 
-def _field(name: str) -> Callable[[dict[str, Any]], Any]:
-    return lambda run: run.get(name)
-
-
-def _metric(name: str) -> Callable[[Record], Any]:
-    return lambda run: (run.get("metrics") or {}).get(name)
-
-
-def _test_error(run: dict[str, Any]) -> float | None:
-    accuracy = run.get("test_accuracy")
-    return 1.0 - accuracy if is_number(accuracy) else None
-
-
-_OF: dict[str, Callable[[Record], Any]] = {
-    **{name: _field(name) for name in FIGURES},
-    **{name: _metric(name) for name in LOSSES},
-    "test_error": _test_error,
-}
-
-
-def _median(runs: list[Record], of: Callable[[Record], Any]) -> float | None:
-    values = [value for run in runs if is_number(value := of(run))]
+def _median(runs: list[Record], name: str) -> float | None:
+    values = [value for run in runs if (value := figure(run, name)) is not None]
     return rounded(median(values)) if values else None
 
 
@@ -250,18 +230,8 @@ def _trace(runs: list[Record]) -> list[list[Any]]:
     if not traced:
         return []
     run = traced[(len(traced) - 1) // 2]
-    points = [[_OF_POINT[name](point) for name in _TRACED] for point in traces.thinned(run["trace"])]
-    return [[None if value is None else _short(value) for value in point] for point in points]
-
-
-_OF_POINT: dict[str, Callable[[dict[str, Any]], Any]] = {
-    **{name: _field(name) for name in _TRACED}, "test_error": _test_error
-}  # fmt: skip
-
-
-def _short(value: float) -> float | int:
-    short = float(f"{value:.4g}")
-    return int(short) if short.is_integer() else short
+    points = [[figure(point, name) for name in _TRACED] for point in traces.thinned(run["trace"])]
+    return [[None if value is None else rounded(value, 4) for value in point] for point in points]
 
 
 def _write(path: Path, content: Any) -> None:

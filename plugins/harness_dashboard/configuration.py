@@ -48,11 +48,6 @@ class Configuration:
         """Where the records stand that asv cannot keep: status, reason and trace of each run."""
         return history.records_folder(self.results_dir)
 
-    @property
-    def exported(self) -> Path:
-        """The list of the names of everything ever exported."""
-        return self.results_dir.parent / "exported.json"
-
 
 def need_asv() -> None:
     """Refuse to go on without asv.

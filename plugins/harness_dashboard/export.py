@@ -6,7 +6,6 @@ import contextlib
 import heapq
 import json
 import shutil
-from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +16,7 @@ from harness_dashboard import cells as naming
 from harness_dashboard import configuration, numbers, traces
 from harness_dashboard.commits import Commit, Repository, States, configuration_text
 from harness_dashboard.history import FIELDS, file_of, plain
+from harness_dashboard.numbers import ENVIRONMENT
 from harness_dashboard.records import RecordFile, read_file
 
 if TYPE_CHECKING:
@@ -25,11 +25,7 @@ if TYPE_CHECKING:
     from harness_dashboard.configuration import Configuration
     from harness_dashboard.records import Cell
 
-ENVIRONMENT = "compare-py"
-"""What the environments of exported results begin with; behind it Python's version."""
-
 LONGEST_REASON = 2000
-_NAMING = ("dataset", "formulation", "problem_parameters", "kernel", "kernel_parameters")
 
 
 @dataclass
@@ -59,24 +55,16 @@ class Summary:
     def told(self) -> list[str]:
         """Return what was exported, and what was not and why."""
         place = f"{self.commits} commit{'' if self.commits == 1 else 's'} to {self.folder}"
-        lines = [
-            f"exported {self.runs} runs of {len(self.solvers)} solvers on {len(self.datasets)} problems at {place}"
+        notes = {
+            "were measured in a changed tree; they stand at the commit it came from": self.changed,
+            "name no commit of the repository and were left out; --commit REV says where they belong": self.homeless,
+            "were measured anew later at the same commit and were left out": self.older,
+            "are of commits that are not on the dashboard's branches: no graph shows them": self.off_branch,
+        }
+        return [
+            f"exported {self.runs} runs of {len(self.solvers)} solvers on {len(self.datasets)} problems at {place}",
+            *(f"note: {number} runs {note}" for note, number in notes.items() if number),
         ]
-        if self.changed:
-            lines.append(
-                f"note: {self.changed} runs were measured in a changed tree; they stand at the commit it came from"
-            )
-        if self.homeless:
-            lines.append(
-                f"note: {self.homeless} runs name no commit of the repository and were left out; --commit REV says where they belong"
-            )
-        if self.older:
-            lines.append(f"note: {self.older} runs were measured anew later at the same commit and were left out")
-        if self.off_branch:
-            lines.append(
-                f"note: {self.off_branch} runs are of commits that are not on the dashboard's branches: no graph shows them"
-            )
-        return lines
 
 
 @dataclass(frozen=True)
@@ -98,27 +86,23 @@ class _Collection:
         self.places: dict[_Place, dict[Cell, list[Record]]] = {}
         self.machines: dict[str, dict[str, Any]] = {}
         self._newest: dict[tuple[str, str, Cell], tuple[int, list[Record]]] = {}
-        self._names: dict[str, str] = {}
-        self._machine_names: dict[tuple[str, str, str], str] = {}
-        self._groups: dict[str, str] = {}
 
     def add(self, record: Record, commit: Commit) -> None:
         machine = self._machine(record.get("machine") or {})
         python = ".".join(str((record.get("versions") or {}).get("python", "unknown")).split(".")[:2])
-        cell = naming.solver_name(record), self._dataset(record)
+        cell = naming.solver_name(record), naming.dataset_name(record)
         place = _Place(commit, machine, python)
         runs = self.places.setdefault(place, {}).setdefault(cell, [])
         key = (machine, python, cell)
         time, newest = self._newest.get(key, (commit.time, runs))
-        if newest is not runs:
-            old = newest if time <= commit.time else [record]
-            for each in old:
+        if commit.time < time:
+            record.pop("trace", None)
+        else:
+            self._newest[key] = (commit.time, runs)
+            for each in newest if newest is not runs else ():
                 each.pop("trace", None)
-            if time <= commit.time:
-                newest = runs
-        self._newest[key] = (max(time, commit.time), newest)
         kept = _slim(record, cell)
-        kept["group"] = self._group(record)
+        kept["group"] = naming.identity(record)
         runs.append(kept)
 
     def settle(self) -> None:
@@ -136,26 +120,10 @@ class _Collection:
                     run["dataset"] = home[1]
                 found[home] = runs
 
-    def _group(self, record: Record) -> str:
-        key = str([record.get(name) for name in naming.IDENTITY])
-        if key not in self._groups:
-            self._groups[key] = naming.identity(record)
-        return self._groups[key]
-
-    def _dataset(self, record: Record) -> str:
-        key = str([record.get(name) for name in _NAMING])
-        if key not in self._names:
-            self._names[key] = naming.dataset_name(record)
-        return self._names[key]
-
     def _machine(self, machine: dict[str, Any]) -> str:
-        known = str(machine.get("id")), str(machine.get("processor")), str(machine.get("cores"))
-        if known in self._machine_names:
-            return self._machine_names[known]
         processor = plain(str(machine.get("processor") or "unknown"))[:40].strip("_")
         name = f"{processor}-{machine.get('cores', '?')}c-{str(machine.get('id') or 'unknown')[:6]}"
         self.machines.setdefault(name, machine)
-        self._machine_names[known] = name
         return name
 
 
@@ -227,7 +195,6 @@ def standalone(stores: Sequence[Path], folder: Path, project: str = "svm-harness
     conf = configuration.load(file)
     for path in (*conf.results_dir.glob(f"*/*-{ENVIRONMENT}*.json"), *conf.records_dir.glob(f"*-{ENVIRONMENT}*.json")):
         path.unlink()
-    conf.exported.unlink(missing_ok=True)
     shutil.rmtree(folder / "code" / ".git", ignore_errors=True)
     hashes = states.commit_all(folder / "code")
     _write(collection, configuration.load(file), summary, hashes)
@@ -290,9 +257,6 @@ def _collected(stores: Sequence[Path], commit_of: Callable[[Record], Commit | No
 
 def _write(collection: _Collection, into: Configuration, summary: Summary, hashes: dict[str, str]) -> None:
     """Write the records and asv's results of every place, merged with what is there."""
-    solvers, datasets = ([], []) if into.exported.exists() else _stored_names(into.results_dir)
-    summary.solvers.update(solvers)
-    summary.datasets.update(datasets)
     files: list[RecordFile] = []
     for place, found in collection.places.items():
         commit, environment = hashes[place.commit.name], f"{ENVIRONMENT}{place.python}"
@@ -319,9 +283,8 @@ def _write(collection: _Collection, into: Configuration, summary: Summary, hashe
     summary.commits = len({file.commit for file in files})
     for name, machine in collection.machines.items():
         _write_machine(into.results_dir, name, machine)
-    numbers.remember(into.exported, summary.solvers, summary.datasets)
     traces.prune(into.records_dir, ENVIRONMENT)
-    numbers.merge(into.results_dir / "benchmarks.json", into.exported)
+    numbers.merge(into.results_dir)
 
 
 def _unique(runs: Iterable[Record]) -> list[Record]:
@@ -343,29 +306,15 @@ def _write_results(file: RecordFile, cells: dict[Cell, list[Record]], folder: Pa
 
 def _write_machine(folder: Path, name: str, machine: dict[str, Any]) -> None:
     from asv.machine import Machine
-    from asv.util import write_json
 
     memory = machine.get("memory_bytes")
-    told = {
-        "machine": name,
-        "os": str(machine.get("system") or ""),
-        "arch": "",
-        "cpu": str(machine.get("processor") or ""),
-        "num_cpu": str(machine.get("cores") or ""),
-        "ram": f"{memory / 2**30:.0f} GiB" if isinstance(memory, int) else "",
-    }
-    (folder / name).mkdir(parents=True, exist_ok=True)
-    write_json(str(folder / name / "machine.json"), told, Machine.api_version)
-
-
-def _stored_names(folder: Path) -> tuple[list[str], list[str]]:
-    """Return the solvers and data sets of the exported results in a folder."""
-    import ast
-
-    found: tuple[Counter[str], Counter[str]] = (Counter(), Counter())
-    for path in folder.glob(f"*/*-{ENVIRONMENT}*.json"):
-        for name, row in json.loads(path.read_bytes()).get("results", {}).items():
-            if name.startswith(numbers.PREFIX):
-                for names, stored in zip(found, row[1], strict=True):
-                    names.update(ast.literal_eval(text) for text in stored)
-    return list(found[0]), list(found[1])
+    told = Machine()
+    vars(told).update(
+        machine=name,
+        os=str(machine.get("system") or ""),
+        arch="",
+        cpu=str(machine.get("processor") or ""),
+        num_cpu=str(machine.get("cores") or ""),
+        ram=f"{memory / 2**30:.0f} GiB" if isinstance(memory, int) else "",
+    )
+    told.save(str(folder))

@@ -1,27 +1,30 @@
 """The numbers of exported results that asv keeps: one benchmark a figure, its parameters solver and data set.
 
-The lists of solvers and data sets of all exports so far stand in ``exported.json`` beside asv's results, because
 `asv run` writes a ``benchmarks.json`` that knows only its own benchmarks. `merge` puts ours back before a site is made.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness import Record, UsageError, is_number, write_whole
+from harness import Record, UsageError, is_number
 from harness_dashboard.history import LEAST_GAP
 from harness_dashboard.records import NO_RUN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from harness_dashboard.records import Cell
 
 PREFIX = "grid."
+ENVIRONMENT = "compare-py"
+"""What the environments of exported results begin with; behind it Python's version."""
+
 BENCHMARK_VERSION = "1"  # asv hides results of another version: it changes when a figure changes its meaning
 _NOT_RUN = (float("nan"), None)  # asv's n/a
 
@@ -30,7 +33,7 @@ _NOT_RUN = (float("nan"), None)  # asv's n/a
 class Number:
     """A figure as asv keeps it: less is better.
 
-    of : the figure of one run, None if the run has none
+    figure : its name, as `figure` knows it
     samples : asv keeps the runs of a cell as samples, and tells noise from change by them
     digits : what the figure is worth; more would only fill the site
     """
@@ -38,44 +41,40 @@ class Number:
     name: str
     title: str
     unit: str
-    of: Callable[[Record], float | None]
+    figure: str
     type: str = "track"
     samples: bool = False
     digits: int = 6
 
-
-def _figure(name: str) -> Callable[[Record], float | None]:
-    def of(record: Record) -> float | None:
-        value = record.get(name)
-        return value if is_number(value) else None
-
-    return of
-
-
-def _evaluations(record: Record) -> float | None:
-    return None if record.get("evaluations_at_least") else _figure("kernel_evaluations")(record)
-
-
-def _error(record: Record) -> float | None:
-    accuracy = record.get("test_accuracy")
-    return 100.0 * (1.0 - accuracy) if is_number(accuracy) else None
-
-
-def _gap(record: Record) -> float | None:
-    gap = record.get("relative_gap")
-    return max(gap, LEAST_GAP) if is_number(gap) else None
+    def of(self, run: Record) -> float | None:
+        """Return the figure of a run in this unit, None if it has none that could be compared."""
+        value = figure(run, self.figure)
+        if value is None or (self.figure == "kernel_evaluations" and run.get("evaluations_at_least")):
+            return None
+        if self.figure == "relative_gap":
+            return max(value, LEAST_GAP)
+        return 100.0 * value if self.unit == "%" else value
 
 
 NUMBERS = (
-    Number("time_fit", "seconds inside the solver", "seconds", _figure("fit_seconds"), "time", samples=True, digits=4),
-    Number("peakmem_fit", "peak memory of the run", "bytes", _figure("peak_rss_bytes"), "memory", digits=4),
-    Number("track_kernel_evaluations", "kernel evaluations", "evaluations", _evaluations),
-    Number("track_support_vectors", "support vectors", "vectors", _figure("support_vectors")),
-    Number("track_working_set_size", "working set", "points", _figure("working_set_size")),
-    Number("track_test_error_pct", "test error in per cent", "%", _error, digits=4),
-    Number("track_relative_gap", "certified relative gap", "", _gap, digits=3),
+    Number("time_fit", "seconds inside the solver", "seconds", "fit_seconds", "time", samples=True, digits=4),
+    Number("peakmem_fit", "peak memory of the run", "bytes", "peak_rss_bytes", "memory", digits=4),
+    Number("track_kernel_evaluations", "kernel evaluations", "evaluations", "kernel_evaluations"),
+    Number("track_support_vectors", "support vectors", "vectors", "support_vectors"),
+    Number("track_working_set_size", "working set", "points", "working_set_size"),
+    Number("track_test_error_pct", "test error in per cent", "%", "test_error", digits=4),
+    Number("track_relative_gap", "certified relative gap", "", "relative_gap", digits=3),
 )
-FAILURES = Number("track_failed", "share of runs that failed", "", lambda record: int(record.failed))
+FAILURES = Number("track_failed", "share of runs that failed", "", "failed")
+
+
+def figure(run: Mapping[str, Any], name: str) -> float | None:
+    """Return a number of a run, or of a point of its trace: a field, a metric or ``test_error``; None if it has none."""
+    if name == "test_error":
+        accuracy = run.get("test_accuracy")
+        return 1.0 - accuracy if is_number(accuracy) else None
+    value = run.get(name, (run.get("metrics") or {}).get(name))
+    return value if is_number(value) else None
 
 
 def rounded(value: float, digits: int = 6) -> float | int:
@@ -109,7 +108,7 @@ def add_results(results: Any, cells: Mapping[Cell, list[Record]], started: Any) 
 
     solvers, datasets = (sorted({cell[place] for cell in cells}) for place in (0, 1))
     described = benchmarks(solvers, datasets)
-    grid = [cells.get((solver, dataset)) for solver in solvers for dataset in datasets]
+    grid = [cells.get((solver, dataset), []) for solver in solvers for dataset in datasets]
     for number in (*NUMBERS, FAILURES):
         values: list[Any] = []
         samples: list[list[float] | None] = []
@@ -130,74 +129,42 @@ def add_results(results: Any, cells: Mapping[Cell, list[Record]], started: Any) 
         results.add_result(described[PREFIX + number.name], found, started_at=started, record_samples=True)
 
 
-def _value(number: Number, records: list[Record] | None) -> tuple[float | None, list[float] | None]:
-    if not records:
-        return _NOT_RUN
-    if len(records) > 1:
-        return _value_of_many(number, records)
-    (record,) = records
-    if record.get("status") in NO_RUN:
-        return _NOT_RUN
-    if number is not FAILURES and not _counts(record):
-        return None, None
-    value = number.of(record)
-    return _NOT_RUN if value is None else (rounded(value, number.digits), None)
-
-
-def _counts(record: Record) -> bool:
-    """Return whether a run's figures enter the history: it has a model, and did what was asked."""
-    return record.measured and not record.failed
-
-
-def _value_of_many(number: Number, records: list[Record]) -> tuple[float | None, list[float] | None]:
+def _value(number: Number, records: list[Record]) -> tuple[float | None, list[float] | None]:
+    """Return the median over the runs of a cell that have a model and did what was asked, and their figures."""
     if all(record.get("status") in NO_RUN for record in records):
         return _NOT_RUN
     if number is FAILURES:
         return rounded(sum(record.failed for record in records) / len(records)), None
-    measured = [record for record in records if _counts(record)]
-    found = [value for record in measured if (value := number.of(record)) is not None]
+    counted = [record for record in records if record.measured and not record.failed]
+    found = [value for record in counted if (value := number.of(record)) is not None]
     if not found:
-        return _NOT_RUN if measured else (None, None)
+        return _NOT_RUN if counted else (None, None)
     runs = [rounded(value, number.digits) for value in found] if number.samples and len(found) > 1 else None
     return rounded(median(found), number.digits), runs
 
 
-def remember(file: Path, solvers: Iterable[str], datasets: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Add names to the lists of everything ever exported, and return the lists."""
-    known_solvers, known_datasets = remembered(file)
-    all_solvers = sorted({*known_solvers, *solvers})
-    all_datasets = sorted({*known_datasets, *datasets})
-    content = json.dumps({"version": 1, "solvers": all_solvers, "datasets": all_datasets}, indent=1) + "\n"
-    write_whole(file, content.encode())
-    return all_solvers, all_datasets
+def exported(results: Path) -> tuple[list[str], list[str]]:
+    """Return the solvers and data sets of everything ever exported into a folder of results."""
+    names: tuple[set[str], set[str]] = (set(), set())
+    for path in results.glob(f"*/*-{ENVIRONMENT}*.json"):
+        for name, row in json.loads(path.read_bytes()).get("results", {}).items():
+            if name.startswith(PREFIX):
+                for known, stored in zip(names, row[1], strict=True):
+                    known.update(map(ast.literal_eval, stored))
+    return sorted(names[0]), sorted(names[1])
 
 
-def remembered(file: Path) -> tuple[list[str], list[str]]:
-    """Return the solvers and data sets ever exported; two empty lists before the first export.
-
-    Raises
-    ------
-    UsageError : the file is broken.
-    """
-    if not file.exists():
-        return [], []
-    try:
-        read = json.loads(file.read_bytes())
-        return [str(name) for name in read["solvers"]], [str(name) for name in read["datasets"]]
-    except (ValueError, KeyError, TypeError):
-        raise UsageError(f"{file} is broken; delete it and export again.") from None
-
-
-def merge(benchmarks_file: Path, exported_file: Path) -> None:
+def merge(results: Path) -> None:
     """Put the benchmarks of exported results into asv's list, beside those of `asv run`; make the list if there is none."""
     from asv.benchmarks import Benchmarks
     from asv.util import UserError, load_json, write_json
 
+    benchmarks_file = results / "benchmarks.json"
     try:
         listed = load_json(str(benchmarks_file), Benchmarks.api_version) if benchmarks_file.exists() else {}
     except UserError as error:
         raise UsageError(f"{' '.join(str(error).split())}; delete it, `harness dashboard run` makes it anew.") from None
-    solvers, datasets = remembered(exported_file)
+    solvers, datasets = exported(results)
     merged = {name: each for name, each in listed.items() if not name.startswith(PREFIX) and name != "version"}
     if solvers and datasets:
         merged.update(benchmarks(solvers, datasets))

@@ -50,22 +50,13 @@ def read_file(path: Path) -> RecordFile:
     """
     try:
         read = json.loads(path.read_bytes())
-        version = read["version"]
-        found = RecordFile(
-            commit=str(read["commit"]),
-            commit_time=read.get("commit_time"),
-            machine=str(read["machine"]),
-            environment=str(read["environment"]),
-            measured_at=str(read["measured_at"]),
-            records=[Record(each) for each in read["records"]],
-        )
+        if (version := read.pop("version")) != history.VERSION:
+            raise UsageError(f"{path} has version {version}, this harness knows {history.VERSION}; update svm-harness.")
+        return RecordFile(**{**read, "records": [Record(each) for each in read["records"]]})
     except (ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"{path} is no file of records ({type(error).__name__}: {error}); delete it and measure that commit again."
         ) from None
-    if version != history.VERSION:
-        raise UsageError(f"{path} has version {version}, this harness knows {history.VERSION}; update svm-harness.")
-    return found
 
 
 def read_all(folder: Path) -> Iterator[RecordFile]:

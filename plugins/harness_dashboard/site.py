@@ -34,7 +34,7 @@ def build(configuration: Configuration) -> Site:
     target = configuration.html_dir
     if target.exists() and not _replaceable(target):
         raise UsageError(f"{target} is no site made before and will not be replaced; name another folder as html_dir.")
-    numbers.merge(configuration.results_dir / "benchmarks.json", configuration.exported)
+    numbers.merge(configuration.results_dir)
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:

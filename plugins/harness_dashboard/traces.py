@@ -6,6 +6,7 @@ from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
 from harness import is_number
+from harness_dashboard.numbers import rounded
 from harness_dashboard.records import read_file
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def thinned(trace: Sequence[Point], points: int = POINTS) -> list[Point]:
         wanted.update(range(len(trace)))
     return [
         {
-            name: upward(point[name]) if name == "relative_gap" else _short(point[name])
+            name: upward(point[name]) if name == "relative_gap" else _rounded(point[name])
             for name in _FIGURES
             if is_number(point.get(name))
         }
@@ -51,8 +52,8 @@ def thinned(trace: Sequence[Point], points: int = POINTS) -> list[Point]:
     ]
 
 
-def _short(value: float) -> float | int:
-    return value if isinstance(value, int) else float(f"{value:.4g}")
+def _rounded(value: float) -> float | int:
+    return value if isinstance(value, int) else rounded(value, 4)
 
 
 def upward(gap: float, digits: int = 4) -> float:

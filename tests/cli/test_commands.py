@@ -10,6 +10,16 @@ from harness.cli.commands import Added, of
 from harness.cli.main import COMMANDS
 from harness.registry import Registry
 
+SCRIPT = """
+import atexit, sys
+from harness.cli.main import main
+
+def tell():
+    sys.stderr.write("LOADED " + " ".join(name for name in sys.modules if name.startswith(("harness_", "greet"))))
+
+atexit.register(tell)
+main()
+"""
 GREET = """
 '''A plugin with a command.'''
 import click
@@ -30,12 +40,8 @@ def harness_commands():
 
 def run(*arguments, cache, **environment):
     """Run the command in a process of its own; return exit code, output, errors and the plugins that were imported."""
-    told = (
-        "import sys, atexit; atexit.register(lambda: sys.stderr.write("
-        "'LOADED ' + ' '.join(n for n in sys.modules if n.startswith(('harness_', 'greet')))))"
-    )
     done = subprocess.run(
-        [sys.executable, "-c", f"{told}; from harness.cli.main import main; main()", *arguments],
+        [sys.executable, "-c", SCRIPT, *arguments],
         capture_output=True, text=True, check=False, cwd=cache, env={**os.environ, "HARNESS_CACHE": str(cache), **environment},
     )  # fmt: skip
     said, _, loaded = done.stderr.rpartition("LOADED ")

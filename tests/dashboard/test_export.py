@@ -92,13 +92,14 @@ def test_two_exports_one_after_the_other_lose_and_shift_nothing(tmp_path_factory
     assert found == {(c, repr(s), repr(d + PROBLEM)): v / 1000 for (c, s, d), v in both.items()}
 
 
-def test_names_survive_the_loss_of_the_list_of_names(tmp_path):
+def test_names_of_earlier_exports_stay(tmp_path):
     repository(tmp_path / "code")
     conf = configuration.load(tmp_path / "code")
     exported(tmp_path, record("retired"), into=conf, revision="HEAD~1")
-    (conf.results_dir.parent / "exported.json").unlink()
     exported(tmp_path, record("smo"), into=conf, revision="HEAD")
-    assert numbers.remembered(conf.results_dir.parent / "exported.json")[0] == ["retired", "smo"]
+    assert numbers.exported(conf.results_dir) == (["retired", "smo"], ["digits" + PROBLEM])
+    listed = json.loads((conf.results_dir / "benchmarks.json").read_text())
+    assert listed[TIME]["params"][0] == ["'retired'", "'smo'"]
 
 
 def test_the_benchmarks_of_asv_run_and_ours_live_in_one_folder(tmp_path):

@@ -1,0 +1,121 @@
+"""asv as the dashboard knows it: what is used beyond its documented side is there, and one module uses it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
+
+import asv
+import harness_dashboard
+from asv.commands.publish import Publish
+from asv.commands.run import Run
+from asv.environment import Environment
+from harness_dashboard import inside_asv
+
+FOLDER = Path(harness_dashboard.__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
+ARGUMENTS = {
+    Run.run: {
+        "conf", "range_spec", "bench", "attribute", "machine", "_machine_file", "interleave_rounds", "record_samples",
+        "launch_method", "show_stderr",
+    },
+    Publish.run: {"conf", "range_spec", "pull"},
+}  # fmt: skip
+NEW = (
+    f"asv {asv.__version__} has no {{}} any more: plugins/harness_dashboard/inside_asv.py holds for "
+    f"{inside_asv.HOLDS_FOR}; see what took its place, or pin asv below this version in pyproject.toml"
+)
+
+
+def private(text: str) -> set[str]:
+    """Return the private names of asv's base class that the overlay uses."""
+    (overlay,) = [node for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name == "Overlay"]
+    return {
+        node.attr
+        for node in ast.walk(overlay)
+        if isinstance(node, ast.Attribute) and re.match("_[a-z]", node.attr) and ast.unparse(node.value) == "self"
+    } | {node.name for node in overlay.body if isinstance(node, ast.FunctionDef) and re.match("_[a-z]", node.name)}
+
+
+def missing(environment: Any) -> Iterator[str]:
+    source = inspect.getsource(environment)
+    for name in private(Path(inside_asv.__file__).read_text()):
+        if not hasattr(environment, name) and f"self.{name} = " not in source:
+            yield NEW.format(f"Environment.{name}")
+
+
+def test_asv_has_every_private_name_that_is_used() -> None:
+    assert private(Path(inside_asv.__file__).read_text()) == {
+        "_python", "_requirements", "_path", "_setup", "_set_commit_hash", "_set_installed_commit_hash"
+    }  # fmt: skip
+    assert list(missing(Environment)) == []
+
+    class Changed:
+        def _setup(self) -> None:
+            self._path = self._python = self._requirements = ""
+
+        def _set_commit_hash(self) -> None:
+            """The other one is gone."""
+
+    (sentence,) = missing(Changed)
+    assert f"asv {asv.__version__} has no Environment._set_installed_commit_hash any more" in sentence
+
+
+@pytest.mark.parametrize("function", ARGUMENTS, ids=lambda function: function.__qualname__)
+def test_asv_takes_the_arguments_that_it_is_given(function: Any) -> None:
+    for name in ARGUMENTS[function] - set(inspect.signature(function).parameters):
+        pytest.fail(NEW.format(f"{name} of {function.__qualname__}"))
+
+
+def test_no_other_module_uses_what_asv_does_not_show() -> None:
+    for path in FOLDER.glob("*.py"):
+        if path.name != "inside_asv.py":
+            text = path.read_text()
+            assert not re.search(r"(from|import) asv[\w.]*\._|from asv[\w.]* import .*\b_\w", text), path.name
+            assert "asv.commands" not in text, path.name
+            assert not re.search(r"\bos\.(chdir|environ\[|environ\.update)|chdir\(|\bsetattr\(asv", text), path.name
+
+
+def test_the_versions_are_those_of_the_requirement() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert inside_asv.HOLDS_FOR in project["optional-dependencies"]["asv"]
+
+
+def test_what_runs_under_old_commits_needs_the_standard_library_alone() -> None:
+    import sys
+
+    imported = {
+        (node.module or "").partition(".")[0] if isinstance(node, ast.ImportFrom) else alias.name.partition(".")[0]
+        for node in ast.walk(ast.parse((FOLDER / "history.py").read_text()))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+    }
+    assert imported <= sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("name", inside_asv.OURS)
+def test_a_configuration_of_before_and_of_now_is_understood(tmp_path: Path, name: str) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "asv.conf.json").write_text(
+        f'{{"version": 1, "project": "x", "repo": ".", "environment_type": "overlay", "plugins": ["{name}"]}}'
+    )
+    (environment,) = inside_asv.answer("environments", str(tmp_path / "asv.conf.json"))["result"]
+    assert re.fullmatch(r"overlay-py3\.\d+", environment)
+
+
+def test_a_plugin_that_cannot_be_imported_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "asv.conf.json").write_text(
+        '{"version": 1, "project": "x", "repo": ".", "plugins": [".no_such_module"]}'
+    )
+    error = inside_asv.answer("environments", str(tmp_path / "asv.conf.json"))["error"]
+    assert error.startswith("a plugin named in ")
+    assert "no_such_module" in error
