@@ -83,29 +83,6 @@ def _is_subclass(candidate: Any, base: type) -> bool:
     return isinstance(candidate, type) and issubclass(candidate, base)
 
 
-def plugin_file(given: str | Path) -> Path:
-    """Return the file of a plugin path: itself, or a package folder's ``__init__.py``.
-
-    Raises
-    ------
-    UsageError : it is neither.
-    """
-    path = Path(given).resolve()
-    expected = "--plugin-path takes a .py file or a package folder"
-    if path.is_dir():
-        if not (path / "__init__.py").is_file():
-            raise UsageError(
-                f"plugin path {given} is a folder without __init__.py; {expected}. Name the plugin's file in it, "
-                "or add an __init__.py."
-            )
-        return path / "__init__.py"
-    if not path.is_file():
-        raise UsageError(f"plugin path {given} {'is no file' if path.exists() else 'does not exist'}; {expected}.")
-    if path.suffix != ".py":
-        raise UsageError(f"plugin path {given} is no Python file; {expected}.")
-    return path
-
-
 _from_path: set[str] = set()  # names of modules that came from a plugin path
 
 
