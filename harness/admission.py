@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import re
 import sys
@@ -9,10 +10,33 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from harness import parameters
-from harness.errors import PluginError
+import pluggy
+
+from harness import hookspecs, parameters
+from harness.errors import PluginError, UsageError
+from harness.parameters import did_you_mean
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")  # what a selection string can name
+
+
+def check_hooks(manager: pluggy.PluginManager, module: ModuleType) -> None:
+    """Refuse a module without hooks, with a hook that is not marked, or one that nobody calls."""
+    known = [attribute for attribute in vars(hookspecs) if attribute.startswith("harness_")]
+    hooks = ", ".join(known)
+    for attribute in vars(module):
+        marked = manager.parse_hookimpl_opts(module, attribute) is not None
+        if not marked and not (attribute.startswith("harness_") and callable(getattr(module, attribute))):
+            continue
+        if attribute not in known:
+            raise PluginError(
+                f"it has an unknown hook '{attribute}'{did_you_mean(attribute, known)}; the hooks are: {hooks}."
+            )
+        if not marked:
+            raise PluginError(f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it.")
+    if not any(hasattr(module, hook) for hook in known):
+        raise PluginError(
+            f"it defines no hooks; expected at least one of {hooks}: write one and put @harness.hookimpl above it."
+        )
 
 
 def check_solver(cls: Any) -> None:
@@ -38,26 +62,78 @@ def check_solver(cls: Any) -> None:
     check_class(cls, "solver")
 
 
-def check_class(cls: type, kind: str) -> None:
-    """Refuse a registered class without a usable name, fields or methods."""
+def check_formulation(cls: Any) -> None:
+    """Refuse what states no problem, before anybody selects it."""
+    from harness.problems.problem import Problem
+
+    if not _is_subclass(cls, Problem):
+        raise PluginError(
+            f"harness_formulations returned {cls!r}; it must return subclasses of harness.Problem (classes, not instances)."
+        )
+    check_class(cls, "formulation", fields=False)
+    declared = getattr(cls, "parameter_class", None)
+    if not isinstance(declared, type) or not getattr(getattr(declared, "__dataclass_params__", None), "frozen", False):
+        raise PluginError(
+            f"formulation class {cls.__name__} has parameter_class={declared!r}; it must be a frozen dataclass of its "
+            "parameters: put @dataclass(frozen=True) above it."
+        )
+    bare = [known.name for known in cls.known_parameters() if known.default is dataclasses.MISSING]
+    if bare:
+        raise PluginError(
+            f"formulation class {cls.__name__} has the parameter {bare[0]!r} without a default; give it one, so that the "
+            "formulation can be chosen by its name alone."
+        )
+    if cls.task not in ("classification", "regression"):
+        raise PluginError(
+            f"formulation class {cls.__name__} has task={cls.task!r}; it must be 'classification' or 'regression'."
+        )
+
+
+def check_class(cls: type, kind: str, *, fields: bool = True) -> None:
+    """Refuse a registered class without a usable name, methods or, where its parameters are its own, ``fields``."""
     name = getattr(cls, "name", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise PluginError(
             f"{kind} class {cls.__name__} has the name {name!r}; it must be text of letters, digits and - _ . + only."
         )
+    missing = sorted(getattr(cls, "__abstractmethods__", ()))
+    if missing:
+        raise PluginError(f"{kind} class {cls.__name__} has no method {missing[0]!r}; it must have one.")
+    if not fields:
+        return
     own = [field for field, text in vars(cls).get("__annotations__", {}).items() if "ClassVar" not in str(text)]
     if own and "__dataclass_fields__" not in vars(cls):
         raise PluginError(
             f"{kind} class {cls.__name__} declares {own[0]!r} but is no dataclass; put @dataclass(frozen=True) above it."
         )
-    missing = sorted(getattr(cls, "__abstractmethods__", ()))
-    if missing:
-        raise PluginError(f"{kind} class {cls.__name__} has no method {missing[0]!r}; it must have one.")
     parameters.parameters_of(cls)
 
 
 def _is_subclass(candidate: Any, base: type) -> bool:
     return isinstance(candidate, type) and issubclass(candidate, base)
+
+
+def plugin_file(given: str | Path) -> Path:
+    """Return the file of a plugin path: itself, or a package folder's ``__init__.py``.
+
+    Raises
+    ------
+    UsageError : it is neither.
+    """
+    path = Path(given).resolve()
+    expected = "--plugin-path takes a .py file or a package folder"
+    if path.is_dir():
+        if not (path / "__init__.py").is_file():
+            raise UsageError(
+                f"plugin path {given} is a folder without __init__.py; {expected}. Name the plugin's file in it, "
+                "or add an __init__.py."
+            )
+        return path / "__init__.py"
+    if not path.is_file():
+        raise UsageError(f"plugin path {given} {'is no file' if path.exists() else 'does not exist'}; {expected}.")
+    if path.suffix != ".py":
+        raise UsageError(f"plugin path {given} is no Python file; {expected}.")
+    return path
 
 
 _from_path: set[str] = set()  # names of modules that came from a plugin path

@@ -20,15 +20,13 @@ import pluggy
 from harness import admission, hookspecs, parameters, selection
 from harness.entries import Broken, Chosen, Plugin
 from harness.errors import PluginError, UsageError
-from harness.parameters import did_you_mean
+from harness.parameters import Parameter, did_you_mean
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
     from harness.kernels.functions import Kernel
+    from harness.problems.problem import Problem
     from harness.solver import Solver
-
-# set by the problem, not the solver
-PROBLEM_NAMES = ("C", "chi", "D", "epsilon", "nu", "s", "class_weight", "gamma", "degree", "coef0")
 
 
 class Registry:
@@ -42,6 +40,7 @@ class Registry:
         self.solvers: dict[str, dict[str, type[Solver]]] = {}  # plugin -> solver name -> class
         self.datasets: dict[str, type[DataSource]] = {}
         self.kernels: dict[str, type[Kernel]] = {}
+        self.formulations: dict[str, type[Problem]] = {}
         self.metrics: dict[str, Callable[[Any, Any], float]] = {}
         self.report_formats: dict[str, Callable[[list[dict[str, Any]]], str]] = {}
         self._owner: dict[tuple[str, str], str] = {}  # (kind, name) -> plugin
@@ -57,7 +56,7 @@ class Registry:
                     f"a plugin called '{name}' is already loaded from {self.plugins[name].module.__file__}; rename one."
                 )
             module = importer()
-            self._check_hooks(name, module)
+            admission.check_hooks(self.manager, module)
             self.manager.register(module, name=name)
             self._admit(name, self._collect(module))
         except (Exception, SystemExit) as error:  # a plugin may raise anything at import
@@ -66,26 +65,6 @@ class Registry:
             self.broken[name] = Broken(name, _last_line(error))
             return
         self.plugins[name] = Plugin(name, module, distribution, version)
-
-    def _check_hooks(self, name: str, module: ModuleType) -> None:
-        known = [attribute for attribute in vars(hookspecs) if attribute.startswith("harness_")]
-        hooks = ", ".join(known)
-        for attribute in vars(module):
-            marked = self.manager.parse_hookimpl_opts(module, attribute) is not None
-            if not marked and not (attribute.startswith("harness_") and callable(getattr(module, attribute))):
-                continue
-            if attribute not in known:
-                raise PluginError(
-                    f"it has an unknown hook '{attribute}'{did_you_mean(attribute, known)}; the hooks are: {hooks}."
-                )
-            if not marked:
-                raise PluginError(
-                    f"its function '{attribute}' is not marked as a hook; put @harness.hookimpl above it."
-                )
-        if not any(hasattr(module, hook) for hook in known):
-            raise PluginError(
-                f"it defines no hooks; expected at least one of {hooks}: write one and put @harness.hookimpl above it."
-            )
 
     def _collect(self, module: ModuleType) -> dict[str, Any]:
         def call(hook: str) -> Any:
@@ -102,6 +81,7 @@ class Registry:
             "solver": classes("harness_solvers"),
             "data set": classes("harness_datasets"),
             "kernel": classes("harness_kernels"),
+            "formulation": classes("harness_formulations"),
             "metric": dict(call("harness_metrics") or {}),
             "report format": dict(call("harness_report_formats") or {}),
         }
@@ -112,6 +92,8 @@ class Registry:
                 if not isinstance(cls, type):
                     raise PluginError(f"{hook} returned {cls!r}; it must return classes, not instances.")
                 admission.check_class(cls, kind)
+        for cls in added["formulation"]:
+            admission.check_formulation(cls)
         return added
 
     def _admit(self, name: str, added: Mapping[str, Any]) -> None:
@@ -131,6 +113,7 @@ class Registry:
             self.solvers[name] = {cls.name: cls for cls in added["solver"]}
         self.datasets.update({cls.name: cls for cls in added["data set"]})
         self.kernels.update({cls.name: cls for cls in added["kernel"]})
+        self.formulations.update({cls.name: cls for cls in added["formulation"]})
         self.metrics.update(added["metric"])
         self.report_formats.update(added["report format"])
 
@@ -140,13 +123,37 @@ class Registry:
         """All solver names, plugin by plugin."""
         return [name for solvers in self.solvers.values() for name in solvers]
 
-    def plugin_of(self, solver: str) -> str:
-        """Return the plugin that registered a solver name."""
-        return self._owner["solver", solver]
+    def owner(self, kind: str, name: str) -> str:
+        """Return the plugin that registered a thing of a kind (``solver``, ``data set`` ...); empty if none did."""
+        return self._owner.get((kind, name), "")
 
-    def owners(self, kernel: str, source: str, metrics: Iterable[str], oracle: str) -> tuple[str, ...]:
-        """Return the plugins that a certificate needs: those of its kernel, data source, metrics and oracle."""
-        asked = [("kernel", kernel), ("data set", source), ("solver", oracle), *(("metric", name) for name in metrics)]
+    def solved_by(self, solver: type[Solver]) -> tuple[type[Problem], ...]:
+        """Return the formulations that a solver solves: those it names, then what else it takes of the registered ones."""
+        named = {formulation.name for formulation in solver.solves}
+        others = [cls for cls in self.formulations.values() if cls.name not in named and solver.takes(cls)]
+        return (*solver.solves, *others)
+
+    def problem_parameters(self) -> dict[str, dict[str, Parameter]]:
+        """Return what a formulation can be given: name of a parameter -> formulation -> the parameter."""
+        found: dict[str, dict[str, Parameter]] = {}
+        for formulation in self.formulations.values():
+            for known in formulation.known_parameters():
+                found.setdefault(known.name, {})[formulation.name] = known
+        return found
+
+    def _of_the_problem(self) -> set[str]:
+        """Return the names of the parameters that formulations and kernels have: a selection may set them beside a solver."""
+        kernels: list[Any] = list(self.kernels.values())
+        return {known.name for cls in kernels for known in parameters.parameters_of(cls)} | set(
+            self.problem_parameters()
+        )
+
+    def owners(
+        self, formulation: str, kernel: str, source: str, metrics: Iterable[str], oracle: str
+    ) -> tuple[str, ...]:
+        """Return the plugins that a certificate needs: those of its formulation, kernel, data, metrics and oracle."""
+        asked = [("formulation", formulation), ("kernel", kernel), ("data set", source), ("solver", oracle)]
+        asked += [("metric", name) for name in metrics]
         found = {self._owner[each] for each in asked if each in self._owner}
         return tuple(sorted(found | {owner for owner in self.solvers if oracle.startswith(f"{owner}/")}))
 
@@ -216,8 +223,9 @@ class Registry:
                 continue
             if not matches:
                 raise UsageError(self._unknown("solver", item.name))
+            of_the_problem = self._of_the_problem()
             for owner, cls in matches:
-                chosen.extend(_configured(owner, cls, cell) for cell in item.grid())
+                chosen.extend(_configured(owner, cls, cell, of_the_problem) for cell in item.grid())
         unique = {(c.plugin, c.label if isinstance(c, Chosen) else f"{c.solver} {c.reason}"): c for c in chosen}
         if not unique:
             raise UsageError("no solver is selected; name at least one, for example --plugins lasvm,fw.")
@@ -261,6 +269,15 @@ class Registry:
         self._note_use("kernel", name)
         return self.kernels[name]
 
+    def formulation(self, name: str) -> type[Problem]:
+        """Return a formulation by name; UsageError with near names if unknown."""
+        if name not in self.formulations:
+            near = did_you_mean(name, self.formulations)
+            known = ", ".join(self.formulations)
+            raise UsageError(f"there is no formulation called '{name}'{near}; known: {known}{self._broken_ones()}")
+        self._note_use("formulation", name)
+        return self.formulations[name]
+
     def source_class(self, name: str) -> type[DataSource]:
         """Return a data source's class by name; a file is read by the host's own."""
         from harness.datasets import FileSource
@@ -274,7 +291,9 @@ class Registry:
         return self.metrics[name]
 
 
-def _configured(plugin: str, cls: type[Solver], cell: Mapping[str, str]) -> Chosen | Broken:
+def _configured(
+    plugin: str, cls: type[Solver], cell: Mapping[str, str], of_the_problem: Collection[str]
+) -> Chosen | Broken:
     """Split a cell of a grid into the solver's parameters and the problem's, and configure the solver.
 
     A solver whose own code raises meanwhile stands in the list with its reason.
@@ -283,7 +302,7 @@ def _configured(plugin: str, cls: type[Solver], cell: Mapping[str, str]) -> Chos
     problem_values: dict[str, Any] = {}
     solver_values: dict[str, Any] = {}
     for name, value in cell.items():
-        if name in PROBLEM_NAMES and name not in own:
+        if name in of_the_problem and name not in own:
             problem_values[name] = _scalar(value)
         else:
             solver_values[name] = value
@@ -328,25 +347,8 @@ def _builtin(registry: Registry) -> None:
     registry.load("harness", lambda: module)
 
 
-def _plugin_file(given: str | Path) -> Path:
-    path = Path(given).resolve()
-    expected = "--plugin-path takes a .py file or a package folder"
-    if path.is_dir():
-        if not (path / "__init__.py").is_file():
-            raise UsageError(
-                f"plugin path {given} is a folder without __init__.py; {expected}. Name the plugin's file in it, "
-                "or add an __init__.py."
-            )
-        return path / "__init__.py"
-    if not path.is_file():
-        raise UsageError(f"plugin path {given} {'is no file' if path.exists() else 'does not exist'}; {expected}.")
-    if path.suffix != ".py":
-        raise UsageError(f"plugin path {given} is no Python file; {expected}.")
-    return path
-
-
 def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str] | None = None) -> Registry:
-    """Load the host's own data sets and kernels, every installed plugin, and the files of ``plugin_paths``.
+    """Load the host's own data sets, kernels and formulations, every installed plugin, and the files of ``plugin_paths``.
 
     only : names of the plugins to load beside the host's own; None: all
 
@@ -363,7 +365,7 @@ def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str]
             name, version = (distribution.name, distribution.version) if distribution is not None else ("", "")
             registry.load(entry.name, entry.load, name, version)
     for given in plugin_paths:
-        path = _plugin_file(given)
+        path = admission.plugin_file(given)
         plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
         if only is None or plugin_name in only:
             registry.load(plugin_name, functools.partial(admission.module_from, path))
@@ -382,11 +384,16 @@ def get_solver(name: str, **values: Any) -> Solver:
     ------
     UsageError : an unknown solver or parameter.
     """
-    cls = _shared_registry().solver_class(name)
+    cls = shared_registry().solver_class(name)
     return cls(**parameters.validated(cls, values, owner=f"solver '{name}'"))
 
 
+def shared_registry() -> Registry:
+    """Return the registry that answers for the process: the one that was shared, else that of the installed plugins."""
+    return _shared_registry()
+
+
 def share_registry(registry: Registry | Callable[[], Registry]) -> None:
-    """Make ``get_solver`` answer from this registry, or from what this function makes when it is first asked."""
+    """Let this registry answer for the process, or what this function makes when it is first asked."""
     global _shared_registry
     _shared_registry = functools.cache(registry if callable(registry) else lambda: registry)

@@ -1,6 +1,6 @@
 """The names that completion offers, kept in a small file so that a TAB does not load the plugins.
 
-The file holds the names of everything registered and a stamp: the modification times of the folders
+The file holds the names of everything registered, what the options of formulations say, and a stamp: the times of the folders
 packages are installed into and of the modules the names come from. A command that loads the registry
 writes it; a completion that finds it missing or out of date loads the registry once and writes it.
 """
@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
     import click
 
+    from harness.cli.derived import Fact
     from harness.registry import Registry
 
     Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
 
-_VERSION = 1
+_VERSION = 2
 Names = dict[str, list[str]]
 
 
@@ -60,20 +61,30 @@ def _times(files: list[str]) -> list[int]:
 
 def known() -> Names:
     """Return the names by kind, from the file if it is up to date."""
+    names: Names = _index()["names"]
+    return names
+
+
+def facts() -> list[Fact]:
+    """Return what the options say that formulations bring, from the file if it is up to date."""
+    found: list[Fact] = _index()["options"]
+    return found
+
+
+def _index() -> dict[str, Any]:
     try:
         with open(path(), encoding="utf-8") as file:
-            index = json.load(file)
+            index: dict[str, Any] = json.load(file)
         files = index["files"]
         if index["version"] == _VERSION and index["times"] == _times([*_folders(), *files]):
-            names: Names = index["names"]
-            return names
+            return index
     except (OSError, ValueError, KeyError, TypeError):
         pass
     return _rebuilt()
 
 
-def _rebuilt() -> Names:
-    """Load the registry, write the file, return the names; silent, since a shell is waiting for its answer."""
+def _rebuilt() -> dict[str, Any]:
+    """Load the registry, write the file, return what is in it; silent, since a shell is waiting for its answer."""
     import contextlib
     import io
     import warnings
@@ -82,14 +93,11 @@ def _rebuilt() -> Names:
         warnings.simplefilter("ignore")
         from harness.registry import load_registry
 
-        registry = load_registry()
-        remember(registry)
-    return names_of(registry)
+        return remember(load_registry())
 
 
 def names_of(registry: Registry) -> Names:
     """Return what a registry has to offer, by kind."""
-    from harness.problems import FORMULATIONS
     from harness.report.formats import BUILTIN
 
     return {
@@ -98,27 +106,30 @@ def names_of(registry: Registry) -> Names:
         "qualified": [f"{plugin}/{name}" for plugin, own in registry.solvers.items() for name in own],
         "datasets": list(registry.datasets),
         "kernels": list(registry.kernels),
-        "formulations": list(FORMULATIONS),
+        "formulations": list(registry.formulations),
         "metrics": list(registry.metrics),
         "formats": [*BUILTIN, *registry.report_formats],
     }
 
 
-def remember(registry: Registry) -> None:
-    """Write the file; a cache that cannot be written only costs the next completion its time."""
+def remember(registry: Registry) -> dict[str, Any]:
+    """Write the file, and return what is in it; a cache that cannot be written only costs the next completion its time."""
     import contextlib
     from pathlib import Path
 
+    from harness.cli.derived import facts_of
     from harness.files import write_whole
 
     classes: list[Any] = [cls for own in registry.solvers.values() for cls in own.values()]
-    classes += [*registry.datasets.values(), *registry.kernels.values()]
+    classes += [*registry.datasets.values(), *registry.kernels.values(), *registry.formulations.values()]
     modules = {plugin.module.__name__ for plugin in registry.plugins.values()} | {cls.__module__ for cls in classes}
     modules |= {"harness.problems", "harness.report.formats"}
     files = sorted({str(file) for name in modules if (file := getattr(sys.modules.get(name), "__file__", None))})
-    index = {"version": _VERSION, "files": files, "times": _times([*_folders(), *files]), "names": names_of(registry)}
+    index: dict[str, Any] = {"version": _VERSION, "files": files, "times": _times([*_folders(), *files])}
+    index |= {"names": names_of(registry), "options": facts_of(registry)}
     with contextlib.suppress(OSError):
         write_whole(Path(path()), json.dumps(index).encode())
+    return index
 
 
 # -- completers: click calls them with what has been typed ---------------------------------------------

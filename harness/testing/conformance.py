@@ -19,7 +19,7 @@ from harness.kernels.oracle import engine_of, uncounted
 from harness.measure.drive import Outcome, drive
 from harness.run.record import Limits, Status
 from harness.testing import exact
-from harness.testing.problems import Case, zoo
+from harness.testing.problems import Case, zoo_of
 from harness.testing.running import bytes_of, recorded_work, snapshots
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class SolverConformance:
     @classmethod
     def cases_for(cls, wanted: str) -> list[Case]:
         """Return all cases, or those with the tag ``wanted``; if none has it, the first."""
-        everything = zoo(cls.solver.solves) if cls.cases is None else list(cls.cases)
+        everything = zoo_of(cls.solver) if cls.cases is None else list(cls.cases)
         if wanted == "all":
             return everything
         return [case for case in everything if wanted in case.tags] or everything[:1]
@@ -360,11 +360,12 @@ class SolverConformance:
 
     @check(since="0.1", on="protocol")
     def test_doubling_every_point(self, case: Case) -> None:
-        """Every point twice at half the price (C, chi or D; nu stays) has the same objective."""
-        price = case.price()
-        values = {**case.values, case.cost: price / 2.0} if price is not None else case.values
+        """Every point twice at half the price, as the formulation has it, has the same objective."""
+        doubled = case.formulation.laws.doubled
+        if doubled is None:
+            raise unittest.SkipTest("the formulation has no law of doubling")
         twice = np.repeat(np.arange(len(case.y)), 2)
-        self._agrees(case, case.changed(x=case.x[twice], y=case.y[twice], values=values))
+        self._agrees(case, case.changed(x=case.x[twice], y=case.y[twice], values=case.multiplied(doubled)))
 
     @check(since="0.1", on="protocol")
     def test_scaling_the_points(self, case: Case) -> None:
@@ -372,21 +373,13 @@ class SolverConformance:
         if isinstance(case.kernel, RBF):
             self._agrees(case, case.changed(x=case.x * 8.0, kernel=RBF(gamma=case.kernel.gamma / 64.0)))
             return
-        if not isinstance(case.kernel, Linear) or case.formulation.name not in (
-            "c-svc",
-            "c-svc-nobias",
-            "hard-margin",
-            "reduced-hull",
-            "eps-svr",
-            "one-class",
-            "polytope-distance",
-        ):
+        laws = case.formulation.laws
+        if not isinstance(case.kernel, Linear) or laws.objective is None:
             raise unittest.SkipTest("no law of scaling for this kernel and formulation")
-        if case.cost == "C":  # shrunk, so that its larger objective makes the relative gap the same demand
-            scaled = case.changed(x=case.x / 8.0, values={**case.values, "C": 64.0 * (case.price() or 1.0)})
-        else:
-            scaled = case.changed(x=case.x * 8.0)
-        self._agrees(case, scaled, 64.0)
+        # to the larger objective, which makes the relative gap the same demand
+        size = 8.0 if laws.objective > 0 else 1.0 / 8.0
+        values = case.multiplied({name: size ** (2 * power) for name, power in laws.scaled.items()})
+        self._agrees(case, case.changed(x=case.x * size, values=values), size ** (2 * laws.objective))
 
 
 def _scale(found: Certificate) -> float:

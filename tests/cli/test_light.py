@@ -45,8 +45,8 @@ def index(tmp_path):
 @pytest.mark.parametrize(
     "arguments", [(), ("--help",), ("--version",), *[(name, "--help") for name in ("compare", "list", "results")]]
 )
-def test_help_is_light(arguments):
-    out, heavy = loaded(*arguments)
+def test_help_is_light(index, arguments):
+    out, heavy = loaded(*arguments, HARNESS_CACHE=str(index.parent))
     assert heavy == "[]"
     assert out or not arguments
 
@@ -73,6 +73,7 @@ def test_import_is_light():
         ("harness compare --format mark", ["markdown"]),
         ("harness compare --metrics g", ["g-means"]),
         ("harness compare --repe", ["--repeat"]),
+        ("harness compare --D-m", ["--D-minus"]),
         ("harness compare --order sh", ["shuffled"]),
         ("harness describe digi", ["digits"]),
         ("harness list da", ["datasets"]),
@@ -91,7 +92,7 @@ def test_a_missing_index_is_written_silently(tmp_path):
     assert len(list(tmp_path.glob("names-*.json"))) == 1
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 0}', '{"version": 1, "files": 3}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 0}', '{"version": 2, "files": 3}'])
 def test_a_damaged_index_is_rebuilt(index, text):
     index.write_text(text)
     assert complete("harness compare --plugins gilb", HARNESS_CACHE=str(index.parent))[0] == ["gilbert"]

@@ -148,7 +148,7 @@ def test_a_solver_name_belongs_to_the_plugin_that_came_first(plugin) -> None:
     assert registry.broken["beta"].reason == (
         "solver 'alpha' is already registered by plugin 'alpha'; rename one of them."
     )
-    assert registry.plugin_of("alpha") == "alpha"
+    assert registry.owner("solver", "alpha") == "alpha"
 
 
 @pytest.mark.parametrize("name", ["json", "numpy", "harness"])
