@@ -40,11 +40,13 @@ class NoParameters:
 class Laws:
     """How the optimum answers to a change of the data: what the conformance suite asks of every solver.
 
+    symmetric : whether exchanging the classes, or the sign of the targets, leaves the objective
     doubled : factors of the parameters under which every point twice is the same problem; None: there is no such law
     scaled : powers of s that the parameters take where the kernel is s times as large ...
     objective : ... and the power of s that the objective is then multiplied by; None: there is no such law
     """
 
+    symmetric: bool = True
     doubled: Mapping[str, float] | None = None
     scaled: Mapping[str, int] = field(default_factory=dict)
     objective: int | None = None
