@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import re
 import sys
@@ -61,21 +62,50 @@ def check_solver(cls: Any) -> None:
     check_class(cls, "solver")
 
 
-def check_class(cls: type, kind: str) -> None:
-    """Refuse a registered class without a usable name, fields or methods."""
+def check_formulation(cls: Any) -> None:
+    """Refuse what states no problem, before anybody selects it."""
+    from harness.problems.problem import Problem
+
+    if not _is_subclass(cls, Problem):
+        raise PluginError(
+            f"harness_formulations returned {cls!r}; it must return subclasses of harness.Problem (classes, not instances)."
+        )
+    check_class(cls, "formulation", fields=False)
+    declared = getattr(cls, "parameter_class", None)
+    if not isinstance(declared, type) or not getattr(getattr(declared, "__dataclass_params__", None), "frozen", False):
+        raise PluginError(
+            f"formulation class {cls.__name__} has parameter_class={declared!r}; it must be a frozen dataclass of its "
+            "parameters: put @dataclass(frozen=True) above it."
+        )
+    bare = [known.name for known in cls.known_parameters() if known.default is dataclasses.MISSING]
+    if bare:
+        raise PluginError(
+            f"formulation class {cls.__name__} has the parameter {bare[0]!r} without a default; give it one, so that the "
+            "formulation can be chosen by its name alone."
+        )
+    if cls.task not in ("classification", "regression"):
+        raise PluginError(
+            f"formulation class {cls.__name__} has task={cls.task!r}; it must be 'classification' or 'regression'."
+        )
+
+
+def check_class(cls: type, kind: str, *, fields: bool = True) -> None:
+    """Refuse a registered class without a usable name, methods or, where its parameters are its own, ``fields``."""
     name = getattr(cls, "name", None)
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise PluginError(
             f"{kind} class {cls.__name__} has the name {name!r}; it must be text of letters, digits and - _ . + only."
         )
+    missing = sorted(getattr(cls, "__abstractmethods__", ()))
+    if missing:
+        raise PluginError(f"{kind} class {cls.__name__} has no method {missing[0]!r}; it must have one.")
+    if not fields:
+        return
     own = [field for field, text in vars(cls).get("__annotations__", {}).items() if "ClassVar" not in str(text)]
     if own and "__dataclass_fields__" not in vars(cls):
         raise PluginError(
             f"{kind} class {cls.__name__} declares {own[0]!r} but is no dataclass; put @dataclass(frozen=True) above it."
         )
-    missing = sorted(getattr(cls, "__abstractmethods__", ()))
-    if missing:
-        raise PluginError(f"{kind} class {cls.__name__} has no method {missing[0]!r}; it must have one.")
     parameters.parameters_of(cls)
 
 

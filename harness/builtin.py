@@ -10,6 +10,7 @@ from harness.hookspecs import hookimpl
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
     from harness.kernels.functions import Kernel
+    from harness.problems.problem import Problem
 
 
 @hookimpl
@@ -26,6 +27,14 @@ def harness_kernels() -> list[type[Kernel]]:
     from harness.kernels.functions import builtin_kernels
 
     return builtin_kernels()
+
+
+@hookimpl
+def harness_formulations() -> list[type[Problem]]:
+    """The formulations of :mod:`harness.problems`."""
+    from harness.problems import formulations
+
+    return formulations()
 
 
 @hookimpl

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from harness.datasets.dataset import DataSource
     from harness.kernels.functions import Kernel
+    from harness.problems.problem import Problem
     from harness.solver import Solver
 
 GROUP = "harness"
@@ -39,6 +40,12 @@ def harness_datasets() -> Iterable[type[DataSource]]:
 @hookspec
 def harness_kernels() -> Iterable[type[Kernel]]:
     """Return kernel classes."""
+    return ()
+
+
+@hookspec
+def harness_formulations() -> Iterable[type[Problem]]:
+    """Return formulations: what solvers solve, each with its parameters, feasible set, certificate, laws and zoo."""
     return ()
 
 

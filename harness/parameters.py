@@ -28,15 +28,18 @@ def parameter(
     ge: float | None = None,
     lt: float | None = None,
     le: float | None = None,
+    stands_for: str = "",
 ) -> Any:
     """Declare a dataclass field with its meaning and its range.
 
     ``epsilon: float = parameter(1e-3, "relative margin accuracy", gt=0, lt=1)``. A plain
     ``epsilon: float = 1e-3`` works too; it is only undocumented and unbounded.
+
+    stands_for : another parameter of the same class, none by default, that this one is the value of where it is none
     """
     bounds = {"gt": gt, "ge": ge, "lt": lt, "le": le}
-    metadata = {"doc": doc, **{key: value for key, value in bounds.items() if value is not None}}
-    return dataclasses.field(default=default, metadata=metadata)
+    known = {key: value for key, value in bounds.items() if value is not None}
+    return dataclasses.field(default=default, metadata={"doc": doc, "stands_for": stands_for, **known})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,32 +51,26 @@ class Parameter:
     default: Any
     doc: str
     bounds: Mapping[str, float]
+    stands_for: str = ""  # the parameter that this one is the value of where that is none
 
     @property
     def range(self) -> str:
         """The range in interval notation, e.g. ``(0, 1)``; empty if unbounded."""
-        if not self.bounds:
-            return ""
-        left = (
-            f"({self.bounds['gt']:g}"
-            if "gt" in self.bounds
-            else f"[{self.bounds['ge']:g}"
-            if "ge" in self.bounds
-            else "(-inf"
-        )
-        right = (
-            f"{self.bounds['lt']:g})"
-            if "lt" in self.bounds
-            else f"{self.bounds['le']:g}]"
-            if "le" in self.bounds
-            else "inf)"
-        )
-        return f"{left}, {right}"
+        return interval(self.bounds)
 
     @property
     def type_name(self) -> str:
         """The annotation in words: ``int``, ``float or None``, ``'random' or 'active'``."""
         return type_name(self.type)
+
+
+def interval(bounds: Mapping[str, float]) -> str:
+    """Return ``(0, 1]`` for bounds by gt, ge, lt and le; empty without any."""
+    if not bounds:
+        return ""
+    left = f"({bounds['gt']:g}" if "gt" in bounds else f"[{bounds['ge']:g}" if "ge" in bounds else "(-inf"
+    right = f"{bounds['lt']:g})" if "lt" in bounds else f"{bounds['le']:g}]" if "le" in bounds else "inf)"
+    return f"{left}, {right}"
 
 
 def type_name(annotation: Any) -> str:
@@ -99,9 +96,8 @@ def parameters_of(cls: Any) -> tuple[Parameter, ...]:
         if default is dataclasses.MISSING and field.default_factory is not dataclasses.MISSING:
             default = field.default_factory()
         bounds = {key: field.metadata[key] for key in _CONSTRAINTS if key in field.metadata}
-        found.append(
-            Parameter(field.name, _annotation(cls, field), default, str(field.metadata.get("doc", "")), bounds)
-        )
+        doc, stands_for = (str(field.metadata.get(key, "")) for key in ("doc", "stands_for"))
+        found.append(Parameter(field.name, _annotation(cls, field), default, doc, bounds, stands_for))
     return tuple(found)
 
 

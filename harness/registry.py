@@ -20,15 +20,13 @@ import pluggy
 from harness import admission, hookspecs, parameters, selection
 from harness.entries import Broken, Chosen, Plugin
 from harness.errors import PluginError, UsageError
-from harness.parameters import did_you_mean
+from harness.parameters import Parameter, did_you_mean
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
     from harness.kernels.functions import Kernel
+    from harness.problems.problem import Problem
     from harness.solver import Solver
-
-# set by the problem, not the solver
-PROBLEM_NAMES = ("C", "chi", "D", "epsilon", "nu", "s", "class_weight", "gamma", "degree", "coef0")
 
 
 class Registry:
@@ -42,6 +40,7 @@ class Registry:
         self.solvers: dict[str, dict[str, type[Solver]]] = {}  # plugin -> solver name -> class
         self.datasets: dict[str, type[DataSource]] = {}
         self.kernels: dict[str, type[Kernel]] = {}
+        self.formulations: dict[str, type[Problem]] = {}
         self.metrics: dict[str, Callable[[Any, Any], float]] = {}
         self.report_formats: dict[str, Callable[[list[dict[str, Any]]], str]] = {}
         self._owner: dict[tuple[str, str], str] = {}  # (kind, name) -> plugin
@@ -97,6 +96,7 @@ class Registry:
             "solver": classes("harness_solvers"),
             "data set": classes("harness_datasets"),
             "kernel": classes("harness_kernels"),
+            "formulation": classes("harness_formulations"),
             "metric": dict(call("harness_metrics") or {}),
             "report format": dict(call("harness_report_formats") or {}),
         }
@@ -107,6 +107,8 @@ class Registry:
                 if not isinstance(cls, type):
                     raise PluginError(f"{hook} returned {cls!r}; it must return classes, not instances.")
                 admission.check_class(cls, kind)
+        for cls in added["formulation"]:
+            admission.check_formulation(cls)
         return added
 
     def _admit(self, name: str, added: Mapping[str, Any]) -> None:
@@ -126,6 +128,7 @@ class Registry:
             self.solvers[name] = {cls.name: cls for cls in added["solver"]}
         self.datasets.update({cls.name: cls for cls in added["data set"]})
         self.kernels.update({cls.name: cls for cls in added["kernel"]})
+        self.formulations.update({cls.name: cls for cls in added["formulation"]})
         self.metrics.update(added["metric"])
         self.report_formats.update(added["report format"])
 
@@ -135,13 +138,37 @@ class Registry:
         """All solver names, plugin by plugin."""
         return [name for solvers in self.solvers.values() for name in solvers]
 
-    def plugin_of(self, solver: str) -> str:
-        """Return the plugin that registered a solver name."""
-        return self._owner["solver", solver]
+    def owner(self, kind: str, name: str) -> str:
+        """Return the plugin that registered a thing of a kind (``solver``, ``data set`` ...); empty if none did."""
+        return self._owner.get((kind, name), "")
 
-    def owners(self, kernel: str, source: str, metrics: Iterable[str], oracle: str) -> tuple[str, ...]:
-        """Return the plugins that a certificate needs: those of its kernel, data source, metrics and oracle."""
-        asked = [("kernel", kernel), ("data set", source), *(("metric", name) for name in metrics)]
+    def solved_by(self, solver: type[Solver]) -> tuple[type[Problem], ...]:
+        """Return the formulations that a solver solves: those it names, then what else it takes of the registered ones."""
+        named = {formulation.name for formulation in solver.solves}
+        others = [cls for cls in self.formulations.values() if cls.name not in named and solver.takes(cls)]
+        return (*solver.solves, *others)
+
+    def problem_parameters(self) -> dict[str, dict[str, Parameter]]:
+        """Return what a formulation can be given: name of a parameter -> formulation -> the parameter."""
+        found: dict[str, dict[str, Parameter]] = {}
+        for formulation in self.formulations.values():
+            for known in formulation.known_parameters():
+                found.setdefault(known.name, {})[formulation.name] = known
+        return found
+
+    def _of_the_problem(self) -> set[str]:
+        """Return the names of the parameters that formulations and kernels have: a selection may set them beside a solver."""
+        kernels: list[Any] = list(self.kernels.values())
+        return {known.name for cls in kernels for known in parameters.parameters_of(cls)} | set(
+            self.problem_parameters()
+        )
+
+    def owners(
+        self, formulation: str, kernel: str, source: str, metrics: Iterable[str], oracle: str
+    ) -> tuple[str, ...]:
+        """Return the plugins that a certificate needs: those of its formulation, kernel, data, metrics and oracle."""
+        asked = [("formulation", formulation), ("kernel", kernel), ("data set", source)]
+        asked += [("metric", name) for name in metrics]
         found = {self._owner[each] for each in asked if each in self._owner}
         return tuple(sorted(found | ({self._found(selection.single(oracle)[0])[0]} if oracle else set())))
 
@@ -240,8 +267,9 @@ class Registry:
                 continue
             if not matches:
                 raise UsageError(self._unknown("solver", item.name))
+            of_the_problem = self._of_the_problem()
             for owner, cls in matches:
-                chosen.extend(_configured(owner, cls, cell) for cell in item.grid())
+                chosen.extend(_configured(owner, cls, cell, of_the_problem) for cell in item.grid())
         unique = {(c.plugin, c.label if isinstance(c, Chosen) else f"{c.solver} {c.reason}"): c for c in chosen}
         if not unique:
             raise UsageError("no solver is selected; name at least one, for example --plugins lasvm,fw.")
@@ -304,6 +332,15 @@ class Registry:
             raise UsageError("no kernel is selected; name at least one, for example --kernel rbf.")
         return chosen
 
+    def formulation(self, name: str) -> type[Problem]:
+        """Return a formulation by name; UsageError with near names if unknown."""
+        if name not in self.formulations:
+            near = did_you_mean(name, self.formulations)
+            known = ", ".join(self.formulations)
+            raise UsageError(f"there is no formulation called '{name}'{near}; known: {known}{self._broken_ones()}")
+        self._note_use("formulation", name)
+        return self.formulations[name]
+
     def source_class(self, name: str) -> type[DataSource]:
         """Return a data source's class by name; a file is read by the host's own."""
         from harness.datasets import FileSource
@@ -317,7 +354,9 @@ class Registry:
         return self.metrics[name]
 
 
-def _configured(plugin: str, cls: type[Solver], cell: Mapping[str, str]) -> Chosen | Broken:
+def _configured(
+    plugin: str, cls: type[Solver], cell: Mapping[str, str], of_the_problem: Collection[str]
+) -> Chosen | Broken:
     """Split a cell of a grid into the solver's parameters and the problem's, and configure the solver.
 
     A solver whose own code raises meanwhile stands in the list with its reason.
@@ -326,7 +365,7 @@ def _configured(plugin: str, cls: type[Solver], cell: Mapping[str, str]) -> Chos
     problem_values: dict[str, Any] = {}
     solver_values: dict[str, Any] = {}
     for name, value in cell.items():
-        if name in PROBLEM_NAMES and name not in own:
+        if name in of_the_problem and name not in own:
             problem_values[name] = _scalar(value)
         else:
             solver_values[name] = value
@@ -380,7 +419,7 @@ def installed() -> list[EntryPoint]:
 
 
 def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str] | None = None) -> Registry:
-    """Load the host's own data sets and kernels, every installed plugin, and the files of ``plugin_paths``.
+    """Load the host's own data sets, kernels and formulations, every installed plugin, and the files of ``plugin_paths``.
 
     only : names of the plugins to load beside the host's own; None: all
 
@@ -414,8 +453,13 @@ def solver_serving(role: str) -> Solver:
     return _shared_registry().serving(role)
 
 
+def shared_registry() -> Registry:
+    """Return the registry that answers for the process: the one that was shared, else that of the installed plugins."""
+    return _shared_registry()
+
+
 def share_registry(registry: Registry | Callable[[], Registry]) -> None:
-    """Make ``get_solver`` answer from this registry, or from what this function makes when it is first asked.
+    """Let this registry answer for the process, or what this function makes when it is first asked.
 
     A process has one registry for those who have none at hand. Whoever starts the process shares its own before a solver
     runs, as a worker and the certifier do; else it is that of what is installed, loaded when somebody first asks.

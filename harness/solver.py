@@ -72,6 +72,8 @@ class Solver(ABC):
 
     name : how users call it; the first solver of a plugin carries the plugin's name
     solves : the formulations (Problem classes) it can solve, the preferred one first
+    solves_dual_forms : True if it works on ``problem.dual_form()`` and nothing else, and so solves every other formulation
+        that has one too, whoever brings it, but for those that it ``leaves_out``
     observable : False for a black box whose kernel evaluations the host cannot count (recorded as null)
     exact : True if the iterates converge to the optimum, so that the conformance suite may ask for a target gap
     serves : what the host asks it for where the user named no solver: ``reference``, the optima that the conformance suite
@@ -80,6 +82,8 @@ class Solver(ABC):
 
     name: ClassVar[str]
     solves: ClassVar[tuple[type[Problem], ...]]
+    solves_dual_forms: ClassVar[bool] = False
+    leaves_out: ClassVar[tuple[type[Problem], ...]] = ()
     observable: ClassVar[bool] = True
     exact: ClassVar[bool] = True
     serves: ClassVar[tuple[Literal["reference", "certificate"], ...]] = ()
@@ -94,17 +98,31 @@ class Solver(ABC):
         Randomness comes from ``rng`` alone: the same seed gives the same iterates.
         """
 
+    @classmethod
+    def takes(cls, formulation: type[Problem]) -> bool:
+        """Return whether it solves a formulation."""
+        # by name, as the command has it: a formulation that inherits from another one is another one
+        if formulation.name in [named.name for named in cls.solves]:
+            return True
+        left_out = formulation.name in [named.name for named in cls.leaves_out]
+        return cls.solves_dual_forms and formulation.has_dual_form() and not left_out
+
+    @classmethod
+    def solved(cls) -> str:
+        """Return in words what it solves."""
+        named = ", ".join(formulation.name for formulation in cls.solves)
+        but = " and ".join(formulation.name for formulation in cls.leaves_out)
+        others = " and whatever else has a dual form" + (f" but {but}" if but else "")
+        return named + (others if cls.solves_dual_forms else "")
+
     def skip(self, problem: Problem) -> str | None:
         """Return why this solver cannot take ``problem`` (a sentence), or None if it can."""
         return None
 
     def refusal(self, problem: Problem) -> str | None:
         """Return why this solver does not take ``problem``: another formulation, or what :meth:`skip` says; else None."""
-        # by name, as the command has it: a formulation that inherits from another one is another one
-        stated = (problem.same_form or type(problem)).name
-        known = [formulation.name for formulation in self.solves]
-        if stated not in known:
-            return f"{self.name} does not solve {stated}; it solves {', '.join(known)}."
+        if not self.takes(type(problem)):
+            return f"{self.name} does not solve {problem.name}; it solves {self.solved()}."
         return self.skip(problem)
 
     def with_target_gap(self, gap: float) -> Self:

@@ -12,6 +12,7 @@ from harness.errors import UsageError
 from harness.run.record import Status
 
 if TYPE_CHECKING:
+    from harness.problems.problem import Problem
     from harness.registry import Registry
 
 _MARKUP = re.compile(r"(?::\w+:)?`{1,2}([^`]+)`{1,2}")  # ``code``, `name`, :mod:`module`
@@ -43,7 +44,9 @@ def entries(registry: Registry, kind: str) -> list[Entry]:
     """Return what is registered of a kind, one of :data:`KINDS`."""
     if kind == "solvers":
         return [
-            Entry("solver", name, plugin, summary(cls), cls, {"solves": [problem.name for problem in cls.solves]})
+            Entry(
+                "solver", name, plugin, summary(cls), cls, {"solves": [each.name for each in registry.solved_by(cls)]}
+            )
             for plugin, own in registry.solvers.items()
             for name, cls in own.items()
         ]
@@ -51,17 +54,17 @@ def entries(registry: Registry, kind: str) -> list[Entry]:
         return [*_plugins(registry), *_broken(registry)]
     if kind == "datasets":
         return [
-            Entry("data set", name, _owner(registry, cls.__module__), cls.description, cls)
+            Entry("data set", name, registry.owner("data set", name), cls.description, cls)
             for name, cls in registry.datasets.items()
         ]
     if kind == "kernels":
         return [
-            Entry("kernel", name, _owner(registry, cls.__module__), summary(cls), cls)
+            Entry("kernel", name, registry.owner("kernel", name), summary(cls), cls)
             for name, cls in registry.kernels.items()
         ]
     if kind == "metrics":
         return [
-            Entry("metric", name, _owner(registry, getattr(function, "__module__", "")), summary(function), function)
+            Entry("metric", name, registry.owner("metric", name), summary(function), function)
             for name, function in registry.metrics.items()
         ]
     if kind == "commands":
@@ -70,18 +73,22 @@ def entries(registry: Registry, kind: str) -> list[Entry]:
             Entry("command", name, added.plugins[name], added.lines[name], each.callback)
             for name, each in added.commands.items()
         ]
-    from harness.problems import FORMULATIONS
-
     return [
-        Entry("formulation", name, "harness", summary(cls), cls, {"solvers": solvers_of(registry, name)})
-        for name, cls in FORMULATIONS.items()
+        Entry(
+            "formulation",
+            name,
+            registry.owner("formulation", name),
+            summary(cls),
+            cls,
+            {"solvers": solvers_of(registry, cls)},
+        )
+        for name, cls in registry.formulations.items()
     ]
 
 
-def solvers_of(registry: Registry, formulation: str) -> list[str]:
+def solvers_of(registry: Registry, formulation: type[Problem]) -> list[str]:
     """Return the solvers that can solve a formulation."""
-    classes = [cls for own in registry.solvers.values() for cls in own.values()]
-    return [cls.name for cls in classes if formulation in [problem.name for problem in cls.solves]]
+    return [cls.name for own in registry.solvers.values() for cls in own.values() if cls.takes(formulation)]
 
 
 def _plugins(registry: Registry) -> list[Entry]:
@@ -103,14 +110,6 @@ def _broken(registry: Registry) -> list[Entry]:
         Entry("plugin", name, name, broken.reason, broken, {"version": "", "status": "broken", "solvers": []})
         for name, broken in registry.broken.items()
     ]
-
-
-def _owner(registry: Registry, module: str) -> str:
-    """Return the plugin whose package a module belongs to; empty if it is nobody's (an import from elsewhere)."""
-    top = module.partition(".")[0]
-    return next(
-        (name for name, plugin in registry.plugins.items() if plugin.module.__name__.partition(".")[0] == top), ""
-    )
 
 
 def summary(subject: Any) -> str:

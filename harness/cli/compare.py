@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ _WHAT, _PROBLEM, _LIMITS, _HOW, _RESULT = (
     "The result",
 )
 
+# The parameters of formulations are options too: see `Comparison`.
 _PARAMETERS = [
     Option(["--plugins"], multiple=True, metavar="SELECTION", shell_complete=names.solvers, section=_WHAT,
            help="Solvers or whole plugins, with parameters: lasvm,fw  'lasvm[epochs=[1,2]]'  'fw/*'. Required; repeatable."),
@@ -40,15 +42,8 @@ _PARAMETERS = [
     Option(["--kernel"], metavar="SELECTION", shell_complete=names.listed("kernels"), section=_PROBLEM,
            help="Kernels, with parameters: rbf  'rbf[gamma=[0.1,1]],linear'. [default: the data set's]"),
     Option(["--gamma"], type=values.GAMMAS, section=_PROBLEM, help="Kernel width, or 'scale': 1 / (d var(x))."),
-    Option(["--C", "C"], type=values.POSITIVES, section=_PROBLEM, help="Price of a margin violation (c-svc)."),
-    Option(["--chi"], type=values.POSITIVES, section=_PROBLEM, help="Price of a squared violation (l2-svc).  [default: C]"),
-    Option(["--D", "D"], type=values.POSITIVES, section=_PROBLEM, help="Bound of the weights (reduced-hull, tube-svr)."),
-    Option(["--epsilon"], type=values.CONSTANTS, section=_PROBLEM, help="Half the width of the tube (eps-svr, tube-svr)."),
-    Option(["--s", "s"], type=values.BENDS, section=_PROBLEM, help="Score below which the loss is flat (ramp-svc)."),
-    Option(["--nu"], type=values.POSITIVES, section=_PROBLEM, help="Share of outliers at most (one-class)."),
     Option(["--degree"], type=values.DEGREES, section=_PROBLEM, help="Degree of the polynomial kernel."),
     Option(["--coef0"], type=values.CONSTANTS, section=_PROBLEM, help="Constant of the polynomial kernel."),
-    Option(["--class-weight"], type=values.WEIGHTS, section=_PROBLEM, help="none, balanced."),
     Option(["--target-gap"], type=values.POSITIVE, section=_LIMITS,
            help="Relative gap that every solver shall reach; costs are ranked only with it."),
     Option(["--time-limit"], type=values.DURATION, section=_LIMITS, default="10m", show_default=True,
@@ -103,7 +98,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     target = output.checked_output(given["output"])
     if not given["plugins"]:
         raise UsageError("--plugins is missing; name solvers or plugins, for example --plugins lasvm,fw.")
-    registry = loading.registry(given["plugin_path"])
+    registry = ctx.meta.get(_REGISTRY) or loading.registry(given["plugin_path"])
     form = formats.chosen(given["format_"], target, registry.report_formats)
     output.warn_of_suffix(target, given["format_"], registry.report_formats)
     try:
@@ -118,7 +113,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
 
     def planned(specs: list[RunSpec], reused: int) -> None:
         progress.planned(specs, reused)
-        for note in effects.notes(given, specs):
+        for note in effects.notes(given, specs, registry):
             progress.say(note)
 
     with reporter(quiet=given["quiet"]) as progress:
@@ -162,13 +157,13 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
 
     study = Study(
         solvers=registry.select_solvers(given["plugins"]),
-        datasets=[_meant(source, given["formulation"]) for source in registry.select_datasets(given["datasets"])],
+        datasets=[
+            _meant(source, given["formulation"], registry) for source in registry.select_datasets(given["datasets"])
+        ],
         formulations=given["formulation"],
         kernel=given["kernel"],
         kernel_values={name: given[name] for name in ("gamma", "degree", "coef0") if given[name]},
-        problem_values={
-            name: given[name] for name in ("C", "chi", "D", "epsilon", "nu", "s", "class_weight") if given[name]
-        },
+        problem_values={name: given[name] for name in registry.problem_parameters() if given.get(name)},
         seeds=given["seeds"],
         repeat=given["repeat"],
         limits=Limits.from_columns(given),
@@ -186,11 +181,9 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
     return study
 
 
-def _meant(source: DataSource, formulations: Sequence[str] | None) -> DataSource:
+def _meant(source: DataSource, formulations: Sequence[str] | None, registry: Registry) -> DataSource:
     """Return the source as regression data where only regression is asked for and it has numbers to predict."""
-    from harness.problems import FORMULATIONS
-
-    tasks = {FORMULATIONS[name].task for name in formulations or [] if name in FORMULATIONS}
+    tasks = {registry.formulation(name).task for name in formulations or []}
     return source.for_task("regression") if tasks == {"regression"} else source
 
 
@@ -207,7 +200,35 @@ def _say_what_is_kept(done: int, total: int, study: Study) -> None:
     click.echo(f"harness: interrupted; {measured}. The same command goes on where it stopped.", err=True)
 
 
-command = options.SectionedCommand(
+_REGISTRY = f"{__name__}.registry"
+_DERIVED = f"{__name__}.derived"
+
+
+class Comparison(options.SectionedCommand):
+    """The command with an option for each parameter of each formulation, those of a plugin that is given by its path too."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Find the options that formulations bring, then read the arguments by them."""
+        from harness.cli import derived, loading
+
+        given = [path for name, path in itertools.pairwise(args) if name == "--plugin-path"]
+        given += [name.partition("=")[2] for name in args if name.startswith("--plugin-path=")]
+        if given and not ctx.resilient_parsing:  # of a completion, for which no plugin runs
+            ctx.meta[_REGISTRY] = loading.registry(given)
+            facts = derived.facts_of(ctx.meta[_REGISTRY])
+        else:
+            facts = names.facts()
+        taken = {name for parameter in self.params for name in (parameter.name, *parameter.opts)}
+        found = [derived.option(fact, _PROBLEM) for fact in facts]
+        ctx.meta[_DERIVED] = [each for each in found if taken.isdisjoint((each.name, *each.opts))]
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the command's own options and those of the formulations."""
+        return [*super().get_params(ctx), *ctx.meta.get(_DERIVED, [])]
+
+
+command = Comparison(
     "compare",
     params=list[click.Parameter](_PARAMETERS),
     callback=click.pass_context(compare),

@@ -62,7 +62,7 @@ def _solver(entry: Entry, registry: Registry, width: int) -> list[str]:
     cls, plugin = entry.subject, registry.plugins[entry.plugin]
     counted = "counted by the harness" if cls.observable else "not observable (it computes kernel values by itself)"
     facts = [
-        ("solves", ", ".join(problem.name for problem in cls.solves)),
+        ("solves", ", ".join(problem.name for problem in registry.solved_by(cls))),
         ("kernel evaluations", counted),
         ("converges to the optimum", "yes" if cls.exact else "no"),
         ("version", " ".join(part for part in (plugin.distribution, plugin.version) if part)),
@@ -150,7 +150,7 @@ def _formulation(entry: Entry, registry: Registry, width: int) -> list[str]:
     facts = [
         ("task", cls.task),
         ("constraints", cls.constraints),
-        ("solved by", ", ".join(solvers_of(registry, entry.name)) or "no installed solver"),
+        ("solved by", ", ".join(solvers_of(registry, cls)) or "no installed solver"),
     ]
     mathematics = docstring(sys.modules[cls.__module__])
     return [
@@ -171,7 +171,7 @@ def _plugin(entry: Entry, registry: Registry, width: int) -> list[str]:
         ("version", " ".join(part for part in (plugin.distribution, plugin.version) if part)),
         ("file", plugin.module.__file__),
     ]
-    for kind in ("solvers", "datasets", "kernels", "metrics", "commands"):
+    for kind in ("solvers", "datasets", "kernels", "formulations", "metrics", "commands"):
         own = [other.name for other in catalogue.entries(registry, kind) if other.plugin == entry.name]
         facts.append((kind, ", ".join(own)))
     return [*_documented(plugin.module), _facts(facts, width)]

@@ -7,25 +7,28 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from harness.registry import Registry
     from harness.run.study import RunSpec
 
-_PROBLEM = ("C", "chi", "D", "epsilon", "nu", "s", "class_weight")
 _KERNEL = ("gamma", "degree", "coef0")
 
 
-def notes(given: Mapping[str, Any], specs: Iterable[RunSpec]) -> list[str]:
+def notes(given: Mapping[str, Any], specs: Iterable[RunSpec], registry: Registry) -> list[str]:
     """Return a sentence for each option that was given and that no run takes a parameter from."""
     formulated = [spec for spec in specs if spec.formulation and spec.kernel]
     if not formulated:
         return []  # plugins that could not be loaded, or solvers that solve nothing of what was asked: they say so
-    of_problems = {name for spec in formulated for name in _used(spec.problem_parameters)}
+    stated = [(registry.formulations[spec.formulation], spec.problem_parameters) for spec in formulated]
+    of_problems = {name for formulation, values in stated for name in formulation.counting(values)}
     of_kernels = {name for spec in formulated for name in spec.kernel_parameters}
     found = []
-    for name in _PROBLEM:
-        if given[name] and name not in of_problems:
+    for name in registry.problem_parameters():
+        if given.get(name) and name not in of_problems:
             why = f"none of the chosen solvers solves a formulation with {name}"
-            if name == "C" and "chi" in of_problems:
-                why = "chi is given, and C only stands for chi"
+            for other in dict.fromkeys(
+                formulation.stand_ins()[name] for formulation, values in stated if name in values
+            ):
+                why = f"{other} is given, and {name} only stands for {other}"
             found.append(_note(name, why))
     for name in _KERNEL:
         if given[name] and name not in of_kernels:
@@ -39,12 +42,6 @@ def notes(given: Mapping[str, Any], specs: Iterable[RunSpec]) -> list[str]:
         solved = ", ".join(dict.fromkeys(spec.formulation for spec in formulated))
         found.append(_note("core_set_oracle", f"{solved} has no core set; hull formulations such as l2-svc have one"))
     return found
-
-
-def _used(parameters: Mapping[str, Any]) -> list[str]:
-    """Return the parameters that count: C only stands for chi where chi is not given."""
-    replaced = parameters.get("chi") is not None
-    return [name for name in parameters if not (name == "C" and replaced)]
 
 
 def _note(name: str, why: str) -> str:

@@ -21,9 +21,10 @@ def registry(plugin_paths: Sequence[str] = ()) -> Registry:
     ------
     UsageError : a plugin path that does not exist.
     """
-    from harness.registry import load_registry
+    from harness.registry import load_registry, share_registry
 
     loaded = load_registry(plugin_paths)
+    share_registry(loaded)  # a report tells of the formulations that were run, a given plugin's too
     if not plugin_paths:  # what one command was given is no name for the next
         names.remember(loaded)
     return loaded

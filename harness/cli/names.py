@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     import click
 
+    from harness.cli.derived import Fact
     from harness.registry import Registry
 
     Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]
@@ -28,11 +29,17 @@ Names = dict[str, list[str]]
 def known() -> Names:
     """Return the names by kind, from the file if it is up to date."""
     found: Names | None = index.read("names")
-    return found or _rebuilt()
+    return found or _rebuilt()[0]
 
 
-def _rebuilt() -> Names:
-    """Load the registry, write the file, return the names; silent, since a shell is waiting for its answer."""
+def facts() -> list[Fact]:
+    """Return what the options say that formulations bring, from the file if it is up to date."""
+    found: list[Fact] | None = index.read("options")
+    return _rebuilt()[1] if found is None else found
+
+
+def _rebuilt() -> tuple[Names, list[Fact]]:
+    """Load the registry, write the files, return what is in them; silent, since a shell is waiting for its answer."""
     import contextlib
     import io
     import warnings
@@ -41,14 +48,11 @@ def _rebuilt() -> Names:
         warnings.simplefilter("ignore")
         from harness.registry import load_registry
 
-        registry = load_registry()
-        remember(registry)
-    return names_of(registry)
+        return remember(load_registry())
 
 
 def names_of(registry: Registry) -> Names:
     """Return what a registry has to offer, by kind."""
-    from harness.problems import FORMULATIONS
     from harness.report.formats import BUILTIN
 
     return {
@@ -57,20 +61,25 @@ def names_of(registry: Registry) -> Names:
         "qualified": [f"{plugin}/{name}" for plugin, own in registry.solvers.items() for name in own],
         "datasets": list(registry.datasets),
         "kernels": list(registry.kernels),
-        "formulations": list(FORMULATIONS),
+        "formulations": list(registry.formulations),
         "metrics": list(registry.metrics),
         "formats": [*BUILTIN, *registry.report_formats],
     }
 
 
-def remember(registry: Registry) -> None:
-    """Write the names where the next completion finds them."""
+def remember(registry: Registry) -> tuple[Names, list[Fact]]:
+    """Write the files, and return what is in them: the names, and what the options of formulations say."""
+    from harness.cli.derived import facts_of
+
     classes: list[Any] = [cls for own in registry.solvers.values() for cls in own.values()]
-    classes += [*registry.datasets.values(), *registry.kernels.values()]
+    classes += [*registry.datasets.values(), *registry.kernels.values(), *registry.formulations.values()]
     modules = {plugin.module.__name__ for plugin in registry.plugins.values()} | {cls.__module__ for cls in classes}
     modules |= {"harness.problems", "harness.report.formats"}
     files = {str(file) for name in modules if (file := getattr(sys.modules.get(name), "__file__", None))}
-    index.write("names", names_of(registry), files)
+    names, options = names_of(registry), facts_of(registry)
+    index.write("names", names, files)
+    index.write("options", options, files)
+    return names, options
 
 
 # -- completers: click calls them with what has been typed ---------------------------------------------

@@ -99,19 +99,6 @@ def _gamma(text: str) -> float | str:
     return text if text == "scale" else positive(text)
 
 
-def _bend(text: str) -> float:
-    number = real(text)
-    if number >= 1.0:
-        raise ValueError(text)
-    return number
-
-
-def _weight(text: str) -> str:
-    if text not in ("none", "balanced"):
-        raise ValueError(text)
-    return text
-
-
 def seeds(text: str) -> list[int]:
     """Return the seeds of ``0,1,2``, ``0-4`` or a mixture."""
     found: dict[int, None] = {}
@@ -150,15 +137,12 @@ def _amount(text: str, units: Any, normal: Callable[[str], str]) -> float:
 NAMES = Converted("NAMES", listed(str), "a list of names; separate them by commas, for example a,b")
 LABELS = Converted("NAMES", labels, "a list of names; separate them by commas, for example 'lasvm*,fw'")
 GAMMAS = Converted("LIST", listed(_gamma), "a list of positive numbers or 'scale'; write for example 0.1,1 or scale")
-POSITIVES = Converted("LIST", listed(positive), "a list of positive numbers; write for example 1,10,100")
 DEGREES = Converted(
     "LIST", listed(lambda text: whole(text, least=1)), "a list of whole numbers >= 1; write for example 2,3"
 )
 CONSTANTS = Converted(
     "LIST", listed(lambda text: real(text, least=0.0)), "a list of numbers >= 0; write for example 0,1"
 )
-BENDS = Converted("LIST", listed(_bend), "a list of numbers < 1; write for example -1,0")
-WEIGHTS = Converted("LIST", listed(_weight), "a list of 'none' and 'balanced'; write for example none,balanced")
 SEEDS = Converted("SEEDS", seeds, "a list of seeds; write whole numbers and ranges >= 0, for example 0,1,2 or 0-4")
 DURATION = Converted("TIME", duration, "a positive duration; write seconds or a number with s, m or h, for example 90s")
 MEMORY = Converted("SIZE", memory, "a positive size; write bytes or a number with K, M or G, for example 512M")

@@ -16,8 +16,6 @@ import numpy as np
 
 from harness.errors import UsageError
 from harness.kernels.oracle import uncounted
-from harness.problems.hulls import HardMargin
-from harness.problems.polytope_distance import PolytopeDistance
 from harness.problems.problem import Problem
 
 if TYPE_CHECKING:
@@ -49,11 +47,6 @@ class CoreSetCertificate:
         return asdict(self)
 
 
-def has_core_set(formulation: type[Problem]) -> bool:
-    """Return whether the formulation is one of hulls, whose models have a margin and a core set."""
-    return issubclass(formulation, (HardMargin, PolytopeDistance))
-
-
 def core_set_certificate(problem: Problem, dual_coef: Any, oracle: str | Solver) -> CoreSetCertificate:
     """Solve ``problem`` over the support of ``dual_coef`` by ``oracle`` and bound margin(all) / margin(support) from below.
 
@@ -68,9 +61,9 @@ def core_set_certificate(problem: Problem, dual_coef: Any, oracle: str | Solver)
     ------
     UsageError : an unknown solver, or a formulation without hulls.
     """
-    if not has_core_set(type(problem)):
+    if not problem.has_core_set:
         raise UsageError(
-            f"formulation '{problem.name}' has no core set; take hard-margin, l2-svc, reduced-hull or polytope-distance."
+            f"formulation '{problem.name}' has no core set; formulations of hulls such as l2-svc have one."
         )
     if isinstance(oracle, str):
         from harness.registry import get_solver

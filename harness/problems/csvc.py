@@ -18,10 +18,12 @@ from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems.dual import DualForm
 from harness.problems.expansion import Expansion
-from harness.problems.problem import AT_BOUND, Certificate, Problem, immutable
+from harness.problems.problem import AT_BOUND, Certificate, Laws, Problem, immutable
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
+    from harness.testing import Case
+
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -30,7 +32,7 @@ class CSVCParameters:
     """Parameters of c-svc and c-svc-nobias."""
 
     C: float = parameter(1.0, "upper bound of the coefficients: the price of a margin violation", gt=0)
-    class_weight: Literal["none", "balanced"] = parameter("none", "balanced: C_i is C n / (2 n_class), per class")
+    class_weight: Literal["none", "balanced"] = parameter("none", "none; balanced: C_i is C n / (2 n_class), per class")
 
     def __post_init__(self) -> None:
         parameters.check(self, owner="formulation 'c-svc'")
@@ -42,6 +44,7 @@ class CSVC(Problem):
     name = "c-svc"
     parameter_class = CSVCParameters
     constraints = "0 <= y_i dual_coef_i <= C_i and sum dual_coef = 0"
+    laws = Laws(doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)
     has_bias: ClassVar[bool] = True
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Any = None) -> None:
@@ -53,6 +56,12 @@ class CSVC(Problem):
                     members = self.targets == label
                     upper[members] *= self.n / (2.0 * max(1, members.sum()))
         self.upper: Vector = immutable(upper)
+
+    @classmethod
+    def zoo(cls) -> list[Case]:
+        from harness.testing import problems
+
+        return problems.two_classes(cls, {"C": 10.0}, {"C": 1.0}, pair=0.5, three=0.5)
 
     @property
     def C(self) -> float:

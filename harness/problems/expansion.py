@@ -7,7 +7,7 @@ there: w = sum_j coef_j x_j is summed about a centre c, as sum_j coef_j (x_j - c
 from differences x - z. A kernel that is not one of the harness's own has no finer values.
 
 The model is what its float64 coefficients say, as real numbers: that they sum to 0 or 1 up to rounding alone is part
-of it, and what an offset of the data makes of that is bounded as well (Expansion.slack_of_sum, HardMargin._slack).
+of it, and what an offset of the data makes of that is bounded as well (Expansion.slack_of_sum, slack_of_classes).
 """
 
 from __future__ import annotations
@@ -88,6 +88,19 @@ class Expansion:
         weights = Bounded.exact(dual_coef[side])
         mean = (Bounded.exact(linear[side]) - self.scores[side]).dot(weights) / weights.sum()
         return 1.01 * (abs(off) * (abs(mean).upper + price) + 0.5 * (off * self.longest) ** 2)
+
+    def slack_of_classes(self, dual_coef: Vector, positive: Any, total: float) -> Any:
+        """Return how far |w|^2 may be from that of the coefficients scaled so that those of each class sum to ``total``.
+
+        w = P - Q, P the part of the ``positive`` points and Q what the others take off.
+        """
+        up, down = self.sum_off(dual_coef[positive], total), self.sum_off(-dual_coef[~positive], total)
+        up, down = up / (total + up), down / (total + down)
+        # w - up P + down Q = (1 - up) w - (up - down) Q
+        along = abs(self.scores[~positive].dot(dual_coef[~positive])).upper
+        length = self.squared.sqrt().upper
+        change = abs(up) * length + abs(up - down) * total * self.longest * 1.01
+        return (2.0 * (abs(up) * length**2 + abs(up - down) * along) + change**2) * 1.01
 
     @property
     def _shortest(self) -> Any:

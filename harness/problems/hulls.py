@@ -26,10 +26,12 @@ from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems.dual import DualForm, first_at_cap
 from harness.problems.expansion import Expansion
-from harness.problems.problem import Certificate, NoParameters, Problem
+from harness.problems.problem import Certificate, Laws, NoParameters, Problem
 from harness.problems.rounding import Bounded, unit_of
 
 if TYPE_CHECKING:
+    from harness.testing import Case
+
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -39,6 +41,15 @@ class HardMargin(Problem):
     name = "hard-margin"
     parameter_class: ClassVar[type] = NoParameters
     constraints = "y_i dual_coef_i >= 0, summing to 1 over each class"
+    laws = Laws(doubled={}, objective=1)
+    has_core_set = True
+
+    @classmethod
+    def zoo(cls) -> list[Case]:
+        from harness.testing import problems
+
+        # whole hulls with points in both classes touch: w = 0, and no direction to certify
+        return problems.two_classes(cls, pair=2.0, three=2.0, opposite=False)
 
     @property
     def caps(self) -> tuple[float, float]:
@@ -100,26 +111,17 @@ class HardMargin(Problem):
             far_p - far_q,
             kkt_violation=max(0.0, far_p - float(near_p.value), float(near_q.value) - far_q),
             feasibility_violation=violation,
-            slack=self._slack(dual_coef, model) if model.known else 0.0,
+            slack=model.slack_of_classes(dual_coef, positive, 1.0) if model.known else 0.0,
         )
-
-    def _slack(self, dual_coef: Vector, model: Expansion) -> Any:
-        """Return how far |w|^2 may be from that of Pu / sum(u) - Qv / sum(v)."""
-        positive = self.targets > 0
-        up, down = model.sum_off(dual_coef[positive], 1.0), model.sum_off(-dual_coef[~positive], 1.0)
-        up, down = up / (1.0 + up), down / (1.0 + down)
-        # w - up Pu + down Qv = (1 - up) w - (up - down) Qv
-        along = abs(model.scores[~positive].dot(dual_coef[~positive])).upper
-        length = model.squared.sqrt().upper
-        change = abs(up) * length + abs(up - down) * model.longest * 1.01
-        return (2.0 * (abs(up) * length**2 + abs(up - down) * along) + change**2) * 1.01
 
 
 @dataclass(frozen=True)
 class L2SVCParameters:
     """Parameters of l2-svc; ``C`` is taken as chi where chi is not given."""
 
-    C: float = parameter(1.0, "penalty of a squared violation; stands for chi where chi is none", gt=0)
+    C: float = parameter(
+        1.0, "penalty of a squared violation; stands for chi where chi is none", gt=0, stands_for="chi"
+    )
     chi: float | None = parameter(None, "penalty of a squared violation, chi / 2 xi^2; none: chi = C", gt=0)
 
     def __post_init__(self) -> None:
@@ -134,11 +136,22 @@ class L2SVC(HardMargin):
 
     name = "l2-svc"
     parameter_class = L2SVCParameters
+    laws = Laws(doubled={"chi": 0.5}, scaled={"chi": -1}, objective=1)
+
+    @classmethod
+    def zoo(cls) -> list[Case]:
+        from harness.testing import problems
+
+        return problems.two_classes(cls, {"C": 10.0}, {"C": 1.0}, pair=2.1)
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         self.chi = float(settings.C if settings.chi is None else settings.chi)
         ridge = 1.0 / self.chi
         super().__init__(kernel if kernel.ridge == ridge else kernel.with_ridge(ridge), targets, settings)
+
+    @property
+    def settled(self) -> dict[str, Any]:
+        return {**self.parameters, "chi": self.chi}
 
 
 @dataclass(frozen=True)
@@ -163,6 +176,13 @@ class ReducedHull(HardMargin):
     name = "reduced-hull"
     parameter_class = ReducedHullParameters
     constraints = "0 <= y_i dual_coef_i <= D (negatives: D_minus, if given), summing to 1 over each class"
+    laws = Laws(doubled={"D": 0.5, "D_minus": 0.5}, objective=1)
+
+    @classmethod
+    def zoo(cls) -> list[Case]:
+        from harness.testing import problems
+
+        return problems.two_classes(cls, pair=2.0, three=2.0)
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         super().__init__(kernel, targets, settings)
@@ -177,6 +197,10 @@ class ReducedHull(HardMargin):
         indices = np.asarray(indices, dtype=np.intp)
         kept = replace(self.settings, D=self.cap)
         return type(self)(self.kernel.restrict(indices), self.targets[indices], kept)
+
+    @property
+    def settled(self) -> dict[str, Any]:
+        return {**self.parameters, "D": self.cap}
 
     @property
     def caps(self) -> tuple[float, float]:

@@ -12,19 +12,23 @@ Source: Schoelkopf, Platt, Shawe-Taylor, Smola, Williamson, Neural Computation 1
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness import parameters
+from harness.kernels.functions import RBF
 from harness.parameters import parameter
 from harness.problems.certificate import undecided
 from harness.problems.dual import DualForm, capped_simplex
 from harness.problems.expansion import Expansion
-from harness.problems.problem import AT_BOUND, Certificate, Problem
+from harness.problems.problem import AT_BOUND, Certificate, Laws, Problem
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
+    from harness.testing import Case
+
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -45,6 +49,19 @@ class OneClass(Problem):
     metrics = ("roc-auc",)  # the labels take part here only: +1 is what the points are, -1 an outlier
     parameter_class = OneClassParameters
     constraints = "0 <= dual_coef_i <= 1 / (nu n) and sum dual_coef = 1"
+    laws = Laws(doubled={}, objective=1)
+
+    @classmethod
+    def zoo(cls) -> list[Case]:
+        from harness.testing import problems
+
+        case: problems.Maker = partial(problems.Case.of, cls)
+        rbf, (cloud, y) = RBF(gamma=0.5), problems.overlapping(40)
+        return [
+            *problems.away_from_the_origin(cls, {"nu": 0.3}, optimum=-0.5),
+            case("every-point-at-the-cap", cloud, y, rbf, {"nu": 1.0}),
+            case("cap-out-of-reach", cloud, y, rbf, {"nu": 0.01}),
+        ]
 
     @property
     def nu(self) -> float:

@@ -18,11 +18,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.kernels.functions import Linear
 from harness.problems.dual import DualForm, capped_simplex
 from harness.problems.expansion import Expansion
-from harness.problems.problem import Certificate, NoParameters, Problem
+from harness.problems.problem import Certificate, Laws, NoParameters, Problem
 
 if TYPE_CHECKING:
+    from harness.testing import Case
+
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -33,6 +36,18 @@ class PolytopeDistance(Problem):
     metrics = ("roc-auc",)  # the labels take part here only: +1 is what the points are, -1 an outlier
     parameter_class = NoParameters
     constraints = "dual_coef_i >= 0 and sum dual_coef = 1"
+    laws = Laws(doubled={}, objective=1)
+    has_core_set = True
+
+    @classmethod
+    def zoo(cls) -> list[Case]:
+        from harness.testing import problems
+
+        line = np.outer(np.arange(1.0, 6.0), [1.0, 1.0])
+        through_the_origin = problems.Case.of(
+            cls, "line-through-the-origin", line, [1, -1, 1, -1, 1], Linear(), {}, optimum=1.0
+        )
+        return [*problems.away_from_the_origin(cls, {}, optimum=0.5), through_the_origin]
 
     def dual_form(self) -> DualForm:
         return replace(capped_simplex(self.n, 1.0), relative=True)

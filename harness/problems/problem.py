@@ -6,7 +6,7 @@ import inspect
 import zlib
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,15 +14,17 @@ import numpy as np
 from harness import parameters
 from harness.errors import InvalidModel
 from harness.kernels.oracle import KernelOracle
+from harness.parameters import Parameter
 from harness.problems.certificate import Certificate
 from harness.problems.expansion import Expansion, expansions
 
 if TYPE_CHECKING:
     from harness.problems.dual import DualForm
+    from harness.testing import Case
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
-__all__ = ["AT_BOUND", "FEASIBLE", "Certificate", "NoParameters", "Problem", "immutable"]
+__all__ = ["AT_BOUND", "FEASIBLE", "Certificate", "Laws", "NoParameters", "Problem", "immutable"]
 
 FEASIBLE = 1e-6  # violation of the constraints, relative to their scale, up to which a model is accepted
 AT_BOUND = 1e-9  # a coefficient this close to its bound, relative to its range, counts as at the bound
@@ -32,6 +34,22 @@ _IN_DOUBT = 1e-15  # |w|^2 below this part of the largest k(x, x), of scores of 
 @dataclass(frozen=True)
 class NoParameters:
     """The ``parameter_class`` of a formulation without parameters."""
+
+
+@dataclass(frozen=True)
+class Laws:
+    """How the optimum answers to a change of the data: what the conformance suite asks of every solver.
+
+    symmetric : whether exchanging the classes, or the sign of the targets, leaves the objective
+    doubled : factors of the parameters under which every point twice is the same problem; None: there is no such law
+    scaled : powers of s that the parameters take where the kernel is s times as large ...
+    objective : ... and the power of s that the objective is then multiplied by; None: there is no such law
+    """
+
+    symmetric: bool = True
+    doubled: Mapping[str, float] | None = None
+    scaled: Mapping[str, int] = field(default_factory=dict)
+    objective: int | None = None
 
 
 def immutable(values: Any) -> Vector:
@@ -56,17 +74,19 @@ class Problem(metaclass=_Sealed):
     kernel : the counted oracle of the *dual's* kernel matrix (l2-svc: with its ridge)
     targets : (n,) float64; labels -1 / +1, or real targets in regression; read-only
 
-    A formulation subclasses this with its own parameters and implements the two methods of its feasible
-    set and its certificate. It never sees how a solver got there.
+    A formulation subclasses this and owns all that is known of it: its parameters, from which options, selections,
+    descriptions and footnotes follow; the two methods of its feasible set and its certificate; its laws and its zoo,
+    by which solvers are tested. A plugin brings one through the hook ``harness_formulations``. It never sees how a
+    solver got there.
     """
 
     name: ClassVar[str]  # the formulation's id
     task: ClassVar[str] = "classification"
     metrics: ClassVar[tuple[str, ...]] = ()  # test metrics that every run records, besides the accuracy of labels
-    parameter_class: ClassVar[type]  # frozen dataclass: the formulation's parameters (C, chi, D ...)
-    # of a problem that no user states: the formulation whose dual form it has, but for bounds. Solvers of that one which
-    # look at nothing but dual_form() solve it
-    same_form: ClassVar[type[Problem] | None] = None
+    parameter_class: ClassVar[type] = NoParameters  # frozen dataclass: the formulation's parameters (C, chi, D ...)
+    constraints: ClassVar[str] = ""  # the feasible set in words, for messages
+    laws: ClassVar[Laws] = Laws()
+    has_core_set: ClassVar[bool] = False  # True for hulls: their certificate is a margin, see measure/core_set.py
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         self.kernel = kernel
@@ -97,7 +117,7 @@ class Problem(metaclass=_Sealed):
     @classmethod
     def build(cls, kernel: KernelOracle, targets: Any, values: Mapping[str, Any] | None = None) -> Self:
         """State the problem over ``kernel`` and ``targets`` with the formulation's parameters by name."""
-        known = {parameter.name for parameter in parameters.parameters_of(cls.parameter_class)}
+        known = {parameter.name for parameter in cls.known_parameters()}
         own = {name: value for name, value in (values or {}).items() if name in known}
         return cls(kernel, targets, cls.parameter_class(**own))
 
@@ -110,6 +130,44 @@ class Problem(metaclass=_Sealed):
     def parameters(self) -> dict[str, Any]:
         """The formulation's parameters by name."""
         return parameters.values_of(self.settings)
+
+    @property
+    def settled(self) -> dict[str, Any]:
+        """The parameters by name, those that were left open as the problem settled them."""
+        return self.parameters
+
+    @classmethod
+    def counting(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters that count: all but those that stand for one that is given."""
+        replaced = {name for name, other in cls.stand_ins().items() if values.get(other) is not None}
+        return {name: value for name, value in values.items() if name not in replaced}
+
+    @classmethod
+    def stand_ins(cls) -> dict[str, str]:
+        """Return the parameters that stand for another where that is none: name -> the other's name."""
+        return {known.name: known.stands_for for known in cls.known_parameters() if known.stands_for}
+
+    @classmethod
+    def known_parameters(cls) -> tuple[Parameter, ...]:
+        """Return the formulation's parameters with type, range, default and meaning."""
+        declared: Any = cls.parameter_class  # as Any: the cache asks for a Hashable, which a type is
+        return parameters.parameters_of(declared)
+
+    @classmethod
+    def has_dual_form(cls) -> bool:
+        """Whether the formulation has a dual form, and so is solved by every solver that works on nothing else."""
+        return cls.dual_form is not Problem.dual_form
+
+    @classmethod
+    def zoo(cls) -> list[Case]:
+        """Return small problems of the formulation on which solvers are tested, with their answers where known by hand.
+
+        The default is the usual data for its task, under its own defaults.
+        """
+        from harness.testing import problems
+
+        usual = problems.two_classes if cls.task == "classification" else problems.real_values
+        return usual(cls)
 
     def restrict(self, indices: Any) -> Problem:
         """Return the same formulation over the points ``indices``; its evaluations count to the same run.
@@ -217,8 +275,6 @@ class Problem(metaclass=_Sealed):
                 f"at most {tolerance:g} is allowed: {self.constraints}."
             )
         return coef, offset
-
-    constraints: ClassVar[str] = ""  # the feasible set in words, for messages
 
     def scores_new(self, dual_coef: Vector, intercept: float, points: Any) -> Vector:
         """Return f(z) for new points z, what the metrics see; counted like any other kernel values."""

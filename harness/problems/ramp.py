@@ -23,6 +23,7 @@ import numpy as np
 
 from harness import parameters
 from harness.errors import InvalidModel, UsageError
+from harness.kernels.functions import RBF
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems.csvc import CSVCNoBias, CSVCParameters
@@ -32,6 +33,8 @@ from harness.problems.problem import AT_BOUND, Certificate, Problem, immutable
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
+    from harness.testing import Case
+
     Vector = np.ndarray[Any, np.dtype[np.float64]]
     Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -56,6 +59,16 @@ class RampSVC(Problem):
     name = "ramp-svc"
     parameter_class = RampSVCParameters
     constraints = "|dual_coef_i| <= C_i and intercept 0"
+
+    @classmethod
+    def zoo(cls) -> list[Case]:
+        from harness.testing import problems
+
+        x, y = problems.separable(16)
+        wrong, soft = np.where(np.arange(16) < 4, -y, y), {"C": 1.0}
+        # far on the wrong side: beyond s
+        beyond = problems.Case.of(cls, "outliers", 2.0 * x, wrong, RBF(gamma=0.5), soft, "protocol", "outliers")
+        return [*problems.two_classes(cls, {"C": 10.0}, soft), beyond]
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Any = None) -> None:
         super().__init__(kernel, targets, settings)
@@ -186,7 +199,6 @@ class RampSubproblem(Problem):
     """
 
     name = "ramp-svc-subproblem"
-    same_form = CSVCNoBias
     parameter_class = RampSVCParameters
     constraints = "0 <= y_i dual_coef_i + beta_i <= C_i and intercept 0"
 

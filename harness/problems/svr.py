@@ -9,18 +9,22 @@ Source: Drucker, Burges, Kaufman, Smola, Vapnik, NIPS 9 (1997); Smola & Schoelko
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness import parameters
+from harness.kernels.functions import RBF, Linear
 from harness.parameters import parameter
 from harness.problems.dual import DualForm
 from harness.problems.expansion import Expansion
-from harness.problems.problem import AT_BOUND, Certificate, Problem
+from harness.problems.problem import AT_BOUND, Certificate, Laws, Problem
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
+    from harness.testing import Case
+
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
@@ -43,6 +47,24 @@ class EpsSVR(Problem):
     metrics = ("mse", "mae", "r2", "pearson")
     parameter_class = EpsSVRParameters
     constraints = "|dual_coef_i| <= C and sum dual_coef = 0"
+    laws = Laws(doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)
+
+    @classmethod
+    def zoo(cls) -> list[Case]:
+        from harness.testing import problems
+
+        case: problems.Maker = partial(problems.Case.of, cls)
+        rbf, hard, soft = RBF(gamma=0.5), {"C": 10.0, "epsilon": 0.1}, {"C": 1.0, "epsilon": 0.1}
+        x, y = problems.curve(40)
+        return [
+            # w = 0.9: inside the tube
+            case("pair", problems.PAIR, [1.0, -1.0], Linear(), hard, "protocol", optimum=0.405),
+            case("constant-target", x, np.full(40, 5.0), rbf, soft, optimum=0.0),
+            case("inside-the-tube", x, y, rbf, {"C": 1.0, "epsilon": 100.0}, optimum=0.0),
+            case("without-tube", x, y, rbf, {"C": 1.0, "epsilon": 0.0}),
+            case("one-outlier", x, np.where(np.arange(40) == 3, 50.0, y), rbf, soft),
+            *problems.real_values(cls, hard, soft),
+        ]
 
     @property
     def C(self) -> float:

@@ -25,22 +25,26 @@ section 5, (P6), (P7); Bi & Bennett, NIPS 15 (2002), Theorems 3.1 and 3.2.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness import parameters
 from harness.errors import InvalidModel
+from harness.kernels.functions import RBF, Linear
 from harness.kernels.oracle import KernelOracle
 from harness.kernels.plus_product import PlusProduct
 from harness.parameters import parameter
 from harness.problems.dual import DualForm, first_at_cap
 from harness.problems.expansion import Expansion
 from harness.problems.hulls import ReducedHull, ReducedHullParameters, settled_caps
-from harness.problems.problem import Certificate, Problem, immutable
+from harness.problems.problem import Certificate, Laws, Problem, immutable
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
+    from harness.testing import Case
+
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 _MEETING = 1e-15  # 2 epsilon sigma below this part of the largest (epsilon + |y|)^2 is no function's
@@ -97,6 +101,42 @@ class TubeSVR(Problem):
         "coef = u - v with u and v on the simplex, u_i <= D, v_i <= D_minus: "
         "sum dual_coef = 0, sum |dual_coef| <= 2, no dual_coef_i beyond its cap"
     )
+    laws = Laws(doubled={"D": 0.5, "D_minus": 0.5})
+
+    @classmethod
+    def zoo(cls) -> list[Case]:
+        from harness.testing import problems
+
+        case: problems.Maker = partial(problems.Case.of, cls)
+        linear, rbf = Linear(), RBF(gamma=0.5)
+        hard, soft = {"epsilon": 2.0, "D": 1.0}, {"epsilon": 0.5, "D": 0.1}
+        plane, _ = problems.separable(16)
+        x, y = problems.curve(40)
+        few, values = x[:12], y[:12]
+        steep = 2.0 * plane[:, 0] - plane[:, 1] + 3.0 + 0.3 * np.cos(np.arange(16))
+        return [
+            # the shifted points lie on y = x + 1/2 and y = x - 1/2, which are 1 / sqrt(2) apart
+            case("pair", problems.PAIR, [1.0, -1.0], linear, {"epsilon": 0.5, "D": 1.0}, "protocol", optimum=0.25),
+            case("hard-plane", plane, steep, linear, hard, "protocol"),
+            case("soft-plane", plane, steep, linear, {"epsilon": 1.0, "D": 0.25}),
+            case("a-cap-for-each-side", plane, steep, linear, {"epsilon": 1.0, "D": 0.5, "D_minus": 0.125}),
+            case("constant-feature", problems.with_constant(plane), steep, linear, hard),
+            case("constant-target", x, np.full(40, 5.0), rbf, soft, optimum=0.5),  # w = 0, sigma = 2 epsilon
+            case("every-point-at-the-cap", x, y, rbf, {"epsilon": 0.5, "D": 1.0 / 40.0}, optimum=0.5),
+            case("no-tube", plane, steep, linear, {"epsilon": 0.01, "D": 1.0}, "meets", optimum=0.0),
+            case("one-outlier", x, np.where(np.arange(40) == 3, 5.0, y), rbf, soft),
+            case("duplicates", np.concatenate([few, few]), [*values, *values], rbf, soft),
+            case(
+                "opposite-targets",
+                np.concatenate([few, few[:3]]),
+                [*values, *(values[:3] + 2.0)],
+                rbf,
+                hard,
+                "opposite",
+            ),
+            case("hard-curve", x, y, rbf, hard),
+            case("soft-curve", x, y, rbf, soft, "protocol"),
+        ]
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, *, origin: float | None = None) -> None:
         self.origin = float(np.mean(np.asarray(targets, dtype=np.float64))) if origin is None else origin
@@ -112,6 +152,10 @@ class TubeSVR(Problem):
         indices = np.asarray(indices, dtype=np.intp)
         kept = replace(self.settings, D=self.cap)
         return type(self)(self._plain.restrict(indices), self.targets[indices], kept, origin=self.origin)
+
+    @property
+    def settled(self) -> dict[str, Any]:
+        return {**self.parameters, "D": self.cap}
 
     @property
     def caps(self) -> tuple[float, float]:

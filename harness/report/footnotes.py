@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.report import figures
 from harness.report.measures import GAP, WORKING_SET
+from harness.report.rows import formulation_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,20 +120,25 @@ def _formulations(groups: Sequence[Group]) -> list[str]:
         return []
     told = []
     for formulation, names in solvers.items():
-        mapping = " (chi = C)" if formulation == "l2-svc" and _chi_is_c(groups) else ""
+        same = [
+            f"{other} = {name}"
+            for name, other in formulation_of(formulation).stand_ins().items()
+            if _is_same(formulation, name, other, groups)
+        ]
+        mapping = f" ({', '.join(same)})" if same else ""
         told.append(f"{formulation}{mapping} was solved by {', '.join(names)}")
     return [f"formulations differ: {'; '.join(told)}. {NOT_RANKED[0].upper()}{NOT_RANKED[1:]}."]
 
 
-def _chi_is_c(groups: Sequence[Group]) -> bool:
-    """Return whether every l2-svc row has a soft-margin row on the same data with C = chi, so that the note is true."""
+def _is_same(formulation: str, name: str, other: str, groups: Sequence[Group]) -> bool:
+    """Return whether every row of a formulation has one of another on the same data whose ``name`` is its ``other``."""
     found = False
     for group in groups:
-        chosen = [(row.formulation == "l2-svc", row.first.get("problem_parameters") or {}) for row in group.rows]
-        prices = {values.get("C") for squared, values in chosen if not squared} - {None}
-        for squared, values in chosen:
-            if squared and prices:
-                if (values.get("chi") or values.get("C")) not in prices:
+        chosen = [(row.formulation == formulation, row.first.get("problem_parameters") or {}) for row in group.rows]
+        elsewhere = {values.get(name) for own, values in chosen if not own} - {None}
+        for own, values in chosen:
+            if own and elsewhere:
+                if (values.get(other) or values.get(name)) not in elsewhere:
                     return False
                 found = True
     return found

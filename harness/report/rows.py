@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from harness.problems.problem import Problem
+from harness.registry import shared_registry
 from harness.report import figures
 from harness.run.record import MEASURED, Record, Status
 
@@ -131,11 +133,15 @@ class Group:
         return list(dict.fromkeys(row.problem for row in self.rows if row.problem))
 
 
+def formulation_of(name: str | None) -> type[Problem]:
+    """Return a formulation by its name in a record; where no plugin brings it any more, what all have in common."""
+    return shared_registry().formulations.get(name or "", Problem)
+
+
 def problem_text(formulation: str | None, values: Mapping[str, Any] | None) -> str:
-    """Return ``c-svc C=10``; settings of ``none`` say nothing."""
-    told = {name: value for name, value in (values or {}).items() if value not in (None, "none")}
-    if "chi" in told:
-        told.pop("C", None)  # it only stands for chi where chi is not given
+    """Return ``c-svc C=10``; settings of ``none`` say nothing, nor do those that stand for one that is given."""
+    counting = formulation_of(formulation).counting(values or {})
+    told = {name: value for name, value in counting.items() if value not in (None, "none")}
     return f"{formulation or ''} {figures.assignments(told)}".strip()
 
 

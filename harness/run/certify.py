@@ -2,7 +2,7 @@
 
 It loads the data itself, states the problem itself, and is told the model's numbers and nothing else. Started as
 ``python -m harness.run.certify FD``; FD is its end of the driver's socket pair. Of the plugins it loads those that own
-the run's kernel, data source and metrics, and those whose solvers a certificate asks for.
+the run's formulation, kernel, data source and metrics, and those whose solvers a certificate asks for.
 """
 
 from __future__ import annotations

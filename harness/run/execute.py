@@ -22,7 +22,6 @@ from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
 from harness.measure.machine import load_average, now, reset_peak_memory, status_bytes
 from harness.measure.trace import TracePlan, TracePoint
-from harness.problems import FORMULATIONS
 from harness.problems.problem import Problem
 from harness.run.messages import Fitted, Fitting, Message, Model, Point, Stopped
 from harness.run.record import Limits, Status, StoppedBy
@@ -84,7 +83,7 @@ class Workbench:
         oracle = KernelOracle(
             kernel, dataset.x_train, cache_mb=spec.cache_mb, engine=self._engines[key], threads=spec.threads
         )
-        return FORMULATIONS[spec.formulation].build(oracle, dataset.y_train, spec.problem_parameters)
+        return self.registry.formulation(spec.formulation).build(oracle, dataset.y_train, spec.problem_parameters)
 
     def solver(self, spec: RunSpec) -> Solver:
         """Return the configured solver, with the target gap as its own stopping parameter."""

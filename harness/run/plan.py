@@ -11,7 +11,6 @@ from harness import parameters
 from harness.entries import Broken, Chosen
 from harness.kernels.checks import check_precomputed
 from harness.kernels.functions import Precomputed
-from harness.measure.core_set import has_core_set
 from harness.measure.metrics import applicable
 from harness.registry import Registry
 from harness.run.study import RunSpec, Study, data_key
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset, DataSource
     from harness.problems.problem import Problem
     from harness.solver import Solver
-
-
-_MANY = 5  # formulations of a solver that follows the others in a study
 
 
 def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> list[RunSpec]:
@@ -55,47 +51,46 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
 
 def check_names(study: Study, registry: Registry) -> None:
     """Raise UsageError for a kernel, formulation, metric or oracle that does not exist; needs no data."""
-    from harness.problems import FORMULATIONS
-
     if study.kernel is not None:
         registry.select_kernels(study.kernel)
     for name in study.formulations or []:
-        parameters.check_known("formulation", name, FORMULATIONS)
+        registry.formulation(name)
     for name in study.metrics:
         parameters.check_known("metric", name, registry.metrics)
     if study.core_set_oracle:
         registry.solver(study.core_set_oracle)
 
 
-def formulations_of(solver: Solver, study: Study, task: str = "classification") -> list[type[Problem]]:
+def formulations_of(
+    solver: Solver, study: Study, registry: Registry, task: str = "classification"
+) -> list[type[Problem]]:
     """Return the formulations a solver is run on: those asked for, else those the study is about.
 
     Without ``--formulation`` a study is about each solver's preferred formulation for the data's ``task``; a solver
-    of several is run on all of these that it solves, so that ``qp,lasvm,fw`` compares qp with both.
+    of several is run on all of these that it solves, so that ``qp,lasvm,fw`` compares qp with both. One of every dual
+    form follows the others.
     """
     if study.formulations is not None:
-        return [cls for cls in solver.solves if cls.name in study.formulations]
+        return [cls for cls in registry.solved_by(type(solver)) if cls.name in study.formulations]
 
     def fitting(other: Solver) -> list[type[Problem]]:
-        return [cls for cls in other.solves if cls.task == task]
+        return [cls for cls in registry.solved_by(type(other)) if cls.task == task]
 
     if not fitting(solver):
         return [solver.solves[0]]  # a row that says which data it needs
     chosen = [item.solver for item in study.solvers if isinstance(item, Chosen) and fitting(item.solver)]
-    narrow = [other for other in chosen if len(other.solves) < _MANY] or chosen[:1]
+    narrow = [other for other in chosen if not other.solves_dual_forms] or chosen[:1]
     about = {fitting(other)[0].name for other in narrow}
     return [cls for cls in fitting(solver) if cls.name in about] or fitting(solver)[:1]
 
 
-def mismatch(problem: type[Problem], source: DataSource, task: str) -> str:
+def mismatch(problem: type[Problem], source: DataSource, task: str, registry: Registry) -> str:
     """Return why ``problem`` cannot be stated over data for another ``task``, and what can."""
-    from harness.problems import FORMULATIONS
-
     found = f"{problem.name} needs {problem.task} data; {source.label} is for {task}"
     other = source.for_task("regression" if problem.task == "regression" else "classification")
     if other != source:
         return f"{found}: take {other.label}"
-    able = [name for name, cls in FORMULATIONS.items() if cls.task == task]
+    able = [name for name, cls in registry.formulations.items() if cls.task == task]
     return f"{found}: take other data, or --formulation {' or '.join(able)}"
 
 
@@ -130,9 +125,9 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
             "solver": item.solver.name,
             "parameters": parameters.values_of(item.solver),
         }
-        problems = formulations_of(item.solver, study, dataset.task)
+        problems = formulations_of(item.solver, study, registry, dataset.task)
         if not problems:
-            solved = ", ".join(cls.name for cls in item.solver.solves)
+            solved = ", ".join(cls.name for cls in registry.solved_by(type(item.solver)))
             asked = ", ".join(study.formulations or [])
             nothing = {"formulation": asked, "problem_parameters": {}, "kernel": "", "kernel_parameters": {}}
             yield {**own, **nothing, "skip_reason": f"{item.solver.name} solves {solved}, not {asked}"}
@@ -142,7 +137,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
                 for problem_values in _problem_grid(study, item, problem, dataset):
                     fits = dataset.task == problem.task
                     metrics = applicable((*problem.metrics, *study.metrics), dataset.task)
-                    oracle = study.core_set_oracle if has_core_set(problem) else ""
+                    oracle = study.core_set_oracle if problem.has_core_set else ""
                     yield {
                         **own,
                         "formulation": problem.name,
@@ -151,14 +146,14 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
                         "kernel_parameters": kernel_values,
                         "metrics": metrics,
                         "core_set_oracle": oracle,
-                        "trusted": registry.owners(kernel_name, source.name, metrics, oracle),
-                        "skip_reason": "" if fits else mismatch(problem, source, dataset.task),
+                        "trusted": registry.owners(problem.name, kernel_name, source.name, metrics, oracle),
+                        "skip_reason": "" if fits else mismatch(problem, source, dataset.task, registry),
                     }
 
 
 def _problem_grid(study: Study, item: Chosen, problem: type[Problem], dataset: Dataset) -> list[dict[str, Any]]:
     """Return the formulation's parameter assignments: brackets win over options, options over the data set's."""
-    known = [known.name for known in parameters.parameters_of(problem.parameter_class)]
+    known = [known.name for known in problem.known_parameters()]
     axes: dict[str, list[Any]] = {}
     for name in known:
         if name in item.problem_values:

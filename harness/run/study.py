@@ -23,7 +23,7 @@ class Study:
     formulations : ids; None: each solver's preferred one (see plan.py)
     kernel : selection, for example ``rbf[gamma=[0.1,1]],linear``; None: the data set's default
     kernel_values : gamma, degree, coef0 -> list of values (numbers, or ``scale`` for gamma); empty: the data set's default
-    problem_values : C, chi, D, epsilon, nu, s, class_weight -> list of values; empty: the data set's default
+    problem_values : parameter of a formulation -> list of values; empty: the data set's default
     limits : of each run
     threads : BLAS / OpenMP threads of a run
     jobs : runs at the same time; each is pinned to its own cores
@@ -78,7 +78,7 @@ class RunSpec:
     plugin_paths: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     core_set_oracle: str = ""
-    trusted: tuple[str, ...] = ()  # plugins that own its kernel, data source, metrics and oracle: the certifier's
+    trusted: tuple[str, ...] = ()  # plugins that own its formulation, kernel, data, metrics and oracle: the certifier's
     data_sha256: str = ""  # of the data the comparison was planned with
     skip_reason: str = ""  # not empty: the run is a row without being carried out
     broken_reason: str = ""  # not empty: the plugin could not be loaded

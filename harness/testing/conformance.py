@@ -222,15 +222,18 @@ class SolverConformance(Suite):
     @check(since="0.1", on="protocol", needs=converges)
     def test_flipping_the_labels(self, case: Case) -> None:
         """Exchanging the classes, or the sign of the targets, leaves the objective."""
+        if not case.formulation.laws.symmetric:
+            raise unittest.SkipTest("the formulation takes one class, or sign of the targets, for another")
         self._agrees(case, self._flipped(case))
 
     @check(since="0.1", on="protocol", needs=converges)
     def test_doubling_every_point(self, case: Case) -> None:
-        """Every point twice at half the price (C, chi or D; nu stays) has the same objective."""
-        price = case.price()
-        values = {**case.values, case.cost: price / 2.0} if price is not None else case.values
+        """Every point twice at half the price, as the formulation has it, has the same objective."""
+        doubled = case.formulation.laws.doubled
+        if doubled is None:
+            raise unittest.SkipTest("the formulation has no law of doubling")
         twice = np.repeat(np.arange(len(case.y)), 2)
-        self._agrees(case, case.changed(x=case.x[twice], y=case.y[twice], values=values))
+        self._agrees(case, case.changed(x=case.x[twice], y=case.y[twice], values=case.multiplied(doubled)))
 
     @check(since="0.1", on="first-formulation")
     def test_storing_the_points_otherwise(self, case: Case) -> None:
@@ -256,18 +259,10 @@ class SolverConformance(Suite):
         if isinstance(case.kernel, RBF):
             self._agrees(case, case.changed(x=case.x * 8.0, kernel=RBF(gamma=case.kernel.gamma / 64.0)))
             return
-        if not isinstance(case.kernel, Linear) or case.formulation.name not in (
-            "c-svc",
-            "c-svc-nobias",
-            "hard-margin",
-            "reduced-hull",
-            "eps-svr",
-            "one-class",
-            "polytope-distance",
-        ):
+        laws = case.formulation.laws
+        if not isinstance(case.kernel, Linear) or laws.objective is None:
             raise unittest.SkipTest("no law of scaling for this kernel and formulation")
-        if case.cost == "C":  # shrunk, so that its larger objective makes the relative gap the same demand
-            scaled = case.changed(x=case.x / 8.0, values={**case.values, "C": 64.0 * (case.price() or 1.0)})
-        else:
-            scaled = case.changed(x=case.x * 8.0)
-        self._agrees(case, scaled, 64.0)
+        # to the larger objective, which makes the relative gap the same demand
+        size = 8.0 if laws.objective > 0 else 1.0 / 8.0
+        values = case.multiplied({name: size ** (2 * power) for name, power in laws.scaled.items()})
+        self._agrees(case, case.changed(x=case.x * size, values=values), size ** (2 * laws.objective))

@@ -1,6 +1,7 @@
-"""A small zoo of problems: each formulation with the data that break solvers.
+"""What the formulations' zoos are made of: a case, the data that break solvers, and the usual cases over them.
 
-The sizes are 2 to 60 points, so that a whole suite takes seconds and the exact oracle milliseconds.
+The sizes are 2 to 60 points, so that a whole suite takes seconds and the exact oracle milliseconds. Each formulation
+has its own zoo, :meth:`harness.Problem.zoo`; a plugin's is made of the same things.
 """
 
 from __future__ import annotations
@@ -13,20 +14,16 @@ import numpy as np
 
 from harness.kernels.functions import RBF, Kernel, Linear
 from harness.kernels.oracle import KernelOracle
-from harness.problems.hulls import HardMargin
-from harness.problems.one_class import OneClass
-from harness.problems.polytope_distance import PolytopeDistance
-from harness.problems.ramp import RampSVC
-from harness.problems.tube_svr import TubeSVR
+from harness.registry import shared_registry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from harness.problems.problem import Problem
+    from harness.solver import Solver
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
-
-_PRICES = ("C", "chi", "D")  # parameters that are shared out when points are duplicated
+    Maker = Callable[..., "Case"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +45,21 @@ class Case:
     optimum: float | None = None
     tags: frozenset[str] = frozenset()
 
+    @classmethod
+    def of(
+        cls,
+        formulation: type[Problem],
+        name: str,
+        x: Any,
+        y: Any,
+        kernel: Kernel,
+        values: Mapping[str, Any],
+        *tags: str,
+        optimum: float | None = None,
+    ) -> Case:
+        """Return the case of that name; ``partial(Case.of, MyFormulation)`` makes the cases of a zoo."""
+        return cls(name, formulation, x, np.asarray(y, dtype=np.float64), kernel, values, optimum, frozenset(tags))
+
     def __str__(self) -> str:
         return f"{self.formulation.name}:{self.name}"
 
@@ -60,18 +72,11 @@ class Case:
         """True if the kernel is the inner product of the points."""
         return isinstance(self.kernel, Linear)
 
-    @property
-    def cost(self) -> str:
-        """The parameter that bounds or penalises a violation: C, chi or D; empty if there is none."""
-        known = self.formulation.parameter_class.__dataclass_fields__  # type: ignore[attr-defined]
-        return next((name for name in reversed(_PRICES) if name in known), "")
-
-    def price(self) -> float | None:
-        """The value of :attr:`cost` as the formulation settled it, None if there is none."""
-        if not self.cost:
-            return None
-        problem: Any = self.problem()
-        return float(problem.cap if self.cost == "D" else getattr(problem, self.cost))
+    def multiplied(self, factors: Mapping[str, float]) -> dict[str, Any]:
+        """Return the parameters, those of ``factors`` multiplied; what the problem settles by itself is set here."""
+        settled = self.problem().settled
+        found = {name: settled[name] * factor for name, factor in factors.items() if settled[name] is not None}
+        return {**self.values, **found}
 
     def changed(self, **changes: Any) -> Case:
         """Return the case with other data, kernel or values; a known optimum is forgotten."""
@@ -83,169 +88,106 @@ def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:
     return [case for formulation in formulations for case in _cases(formulation)]
 
 
+def zoo_of(solver: Solver) -> list[Case]:
+    """Return the cases of every formulation that a solver solves, of those that are registered."""
+    return zoo(shared_registry().solved_by(type(solver)))
+
+
 @functools.cache  # the same objects for every suite, so that the exact oracle is asked once for each
 def _cases(formulation: type[Problem]) -> list[Case]:
-    if formulation is TubeSVR:
-        return _tube_cases()
-    if formulation.task == "regression":
-        return _regression_cases(formulation)
-    if formulation is OneClass:
-        return _one_class_cases()
-    if formulation is PolytopeDistance:
-        return _polytope_cases()
-    return _two_class_cases(formulation)
+    return formulation.zoo()
 
 
-def _two_class_cases(formulation: type[Problem]) -> list[Case]:
-    known = {"c-svc": 0.5, "c-svc-nobias": 0.5, "hard-margin": 2.0, "reduced-hull": 2.0, "l2-svc": 2.1}
-    has_cost = "C" in formulation.parameter_class.__dataclass_fields__  # type: ignore[attr-defined]
-    hard: dict[str, Any] = {"C": 10.0} if has_cost else {}
-    soft: dict[str, Any] = {"C": 1.0} if has_cost else {}
+def two_classes(
+    formulation: type[Problem],
+    hard: Mapping[str, Any] | None = None,
+    soft: Mapping[str, Any] | None = None,
+    *,
+    pair: float | None = None,
+    three: float | None = None,
+    opposite: bool = True,
+) -> list[Case]:
+    """Return the usual cases of two classes.
+
+    Parameters
+    ----------
+    hard, soft : parameters for data that can be separated, and for those that cannot
+    pair, three : the optimum of (0, 1), labelled +1, and (0, -1), labelled -1; and with (0, 3), labelled +1, beside them
+    opposite : whether points that have both labels make a problem
+    """
+    hard, soft = hard or {}, soft or {}
+    case: Maker = functools.partial(Case.of, formulation)
     linear, rbf = Linear(), RBF(gamma=0.5)
-
-    def case(
-        name: str, x: Any, y: Any, kernel: Kernel, values: Mapping[str, Any], *tags: str, optimum: float | None = None
-    ) -> Case:
-        return Case(name, formulation, x, np.asarray(y, dtype=np.float64), kernel, values, optimum, frozenset(tags))
-
-    pair = np.array([[0.0, 1.0], [0.0, -1.0]])
-    three = np.array([[0.0, 1.0], [0.0, 3.0], [0.0, -1.0]])
     x, y = separable(16)
     overlap, mixed = overlapping(40)
     xor = np.array([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0], [-1.0, 1.0]])
-    constant = np.column_stack([x, np.full(len(x), 3.0)])
-    doubled = np.concatenate([overlap[:12], overlap[:12]])
+    few, labels = overlap[:12], mixed[:12]
     alone = np.concatenate([[0], np.flatnonzero(mixed < 0)])
     found = [
-        case("pair", pair, [1, -1], linear, hard, "protocol", optimum=known.get(formulation.name)),
-        case(
-            "three-points",
-            three,
-            [1, 1, -1],
-            linear,
-            hard,
-            optimum=None if formulation.name == "l2-svc" else known.get(formulation.name),
-        ),
+        case("pair", PAIR, [1, -1], linear, hard, "protocol", optimum=pair),
+        case("three-points", np.array([[0.0, 1.0], [0.0, 3.0], [0.0, -1.0]]), [1, 1, -1], linear, hard, optimum=three),
         case("separable", x, y, linear, hard, "protocol"),
-        case("constant-feature", constant, y, linear, hard),
+        case("constant-feature", with_constant(x), y, linear, hard),
         case("one-point-of-a-class", overlap[alone], np.where(np.arange(len(alone)) == 0, 1, -1), rbf, soft),
-        case("duplicates", doubled, np.concatenate([mixed[:12], mixed[:12]]), rbf, soft),
+        case("duplicates", np.concatenate([few, few]), [*labels, *labels], rbf, soft),
         case("xor", xor, [1, 1, -1, -1], rbf, soft),
         case("overlapping", overlap, mixed, rbf, soft, "protocol"),
     ]
-    if formulation is RampSVC:  # far on the wrong side: beyond s
-        wrong = np.where(np.arange(16) < 4, -y, y)
-        found.append(case("outliers", 2.0 * x, wrong, rbf, soft, "protocol", "outliers"))
-    if formulation is not HardMargin:  # the hulls would touch: w = 0, and no direction to certify
-        both = np.concatenate([overlap[:12], overlap[:3]])  # three points in both classes: reduced hulls stay apart
-        found.append(case("opposite-labels", both, np.concatenate([mixed[:12], -mixed[:3]]), rbf, soft, "opposite"))
+    if opposite:  # three points in both classes: reduced hulls stay apart
+        found.append(
+            case("opposite-labels", np.concatenate([few, few[:3]]), [*labels, *-labels[:3]], rbf, soft, "opposite")
+        )
     return found
 
 
-def _real_valued(
-    formulation: type[Problem],
-    name: str,
-    x: Any,
-    y: Any,
-    kernel: Kernel,
-    values: Mapping[str, Any],
-    *tags: str,
-    optimum: float | None = None,
-) -> Case:
-    return Case(name, formulation, x, np.asarray(y, dtype=np.float64), kernel, values, optimum, frozenset(tags))
-
-
-def _regression_cases(formulation: type[Problem]) -> list[Case]:
-    case = functools.partial(_real_valued, formulation)
-    linear, rbf = Linear(), RBF(gamma=0.5)
-    hard, soft = {"C": 10.0, "epsilon": 0.1}, {"C": 1.0, "epsilon": 0.1}
-
-    pair = np.array([[0.0, 1.0], [0.0, -1.0]])
+def real_values(
+    formulation: type[Problem], hard: Mapping[str, Any] | None = None, soft: Mapping[str, Any] | None = None
+) -> list[Case]:
+    """Return the usual cases of regression: ``hard`` are the parameters for data on a plane, ``soft`` for a noisy curve."""
+    hard, soft = hard or {}, soft or {}
+    case: Maker = functools.partial(Case.of, formulation)
+    rbf = RBF(gamma=0.5)
     plane, _ = separable(16)
     x, y = curve(40)
     steep = 2.0 * plane[:, 0] - plane[:, 1] + 3.0
+    few, values = x[:12], y[:12]
     return [
-        case("pair", pair, [1.0, -1.0], linear, hard, "protocol", optimum=0.405),  # w = 0.9: inside the tube
-        case("plane", plane, steep, linear, hard, "protocol"),
-        case("constant-feature", np.column_stack([plane, np.full(16, 3.0)]), steep, linear, hard),
-        case("constant-target", x, np.full(40, 5.0), rbf, soft, optimum=0.0),
-        case("inside-the-tube", x, y, rbf, {"C": 1.0, "epsilon": 100.0}, optimum=0.0),
-        case("without-tube", x, y, rbf, {"C": 1.0, "epsilon": 0.0}),
-        case("one-outlier", x, np.where(np.arange(40) == 3, 50.0, y), rbf, soft),
-        case("duplicates", np.concatenate([x[:12], x[:12]]), np.concatenate([y[:12], y[:12]]), rbf, soft),
-        case("opposite-targets", np.concatenate([x[:12], x[:3]]), [*y[:12], *(y[:3] + 2.0)], rbf, soft, "opposite"),
+        case("plane", plane, steep, Linear(), hard, "protocol"),
+        case("constant-feature", with_constant(plane), steep, Linear(), hard),
+        case("duplicates", np.concatenate([few, few]), [*values, *values], rbf, soft),
+        case("opposite-targets", np.concatenate([few, few[:3]]), [*values, *(values[:3] + 2.0)], rbf, soft, "opposite"),
         case("curve", x, y, rbf, soft, "protocol"),
     ]
 
 
-def _tube_cases() -> list[Case]:
-    case = functools.partial(_real_valued, TubeSVR)
+def away_from_the_origin(formulation: type[Problem], values: Mapping[str, Any], *, optimum: float) -> list[Case]:
+    """Return the usual cases of one class; ``optimum`` is that of a pair, and of three points, whose w is (1, 0).
+
+    With the linear kernel points around the origin would have w = 0.
+    """
+    case: Maker = functools.partial(Case.of, formulation)
     linear, rbf = Linear(), RBF(gamma=0.5)
-    hard, soft = {"epsilon": 2.0, "D": 1.0}, {"epsilon": 0.5, "D": 0.1}
-
-    pair = np.array([[0.0, 1.0], [0.0, -1.0]])
-    plane, _ = separable(16)
-    x, y = curve(40)
-    steep = 2.0 * plane[:, 0] - plane[:, 1] + 3.0 + 0.3 * np.cos(np.arange(16))
-    return [
-        # the shifted points lie on y = x + 1/2 and y = x - 1/2, which are 1 / sqrt(2) apart
-        case("pair", pair, [1.0, -1.0], linear, {"epsilon": 0.5, "D": 1.0}, "protocol", optimum=0.25),
-        case("hard-plane", plane, steep, linear, hard, "protocol"),
-        case("soft-plane", plane, steep, linear, {"epsilon": 1.0, "D": 0.25}),
-        case("a-cap-for-each-side", plane, steep, linear, {"epsilon": 1.0, "D": 0.5, "D_minus": 0.125}),
-        case("constant-feature", np.column_stack([plane, np.full(16, 3.0)]), steep, linear, hard),
-        case("constant-target", x, np.full(40, 5.0), rbf, soft, optimum=0.5),  # w = 0, sigma = 2 epsilon
-        case("every-point-at-the-cap", x, y, rbf, {"epsilon": 0.5, "D": 1.0 / 40.0}, optimum=0.5),
-        case("no-tube", plane, steep, linear, {"epsilon": 0.01, "D": 1.0}, "meets", optimum=0.0),
-        case("one-outlier", x, np.where(np.arange(40) == 3, 5.0, y), rbf, soft),
-        case("duplicates", np.concatenate([x[:12], x[:12]]), np.concatenate([y[:12], y[:12]]), rbf, soft),
-        case("opposite-targets", np.concatenate([x[:12], x[:3]]), [*y[:12], *(y[:3] + 2.0)], rbf, hard, "opposite"),
-        case("hard-curve", x, y, rbf, hard),
-        case("soft-curve", x, y, rbf, soft, "protocol"),
-    ]
-
-
-def _one_class_cases() -> list[Case]:
-    linear, rbf = Linear(), RBF(gamma=0.5)
-
-    def case(name: str, x: Any, y: Any, kernel: Kernel, nu: float, *tags: str, optimum: float | None = None) -> Case:
-        return Case(name, OneClass, x, np.asarray(y, dtype=np.float64), kernel, {"nu": nu}, optimum, frozenset(tags))
-
-    away = np.array([3.0, 0.0])  # with the linear kernel points around the origin have w = 0
     x, y = separable(16)
-    x = x + away
-    overlap, mixed = overlapping(40)
+    x = x + np.array([3.0, 0.0])
+    cloud, labels = overlapping(40)
+    few = cloud[:12]
+    three = np.array([[1.0, 1.0], [1.0, -1.0], [4.0, 0.0]])
     return [
-        case("pair", np.array([[1.0, 1.0], [1.0, -1.0]]), [1, -1], linear, 0.5, "protocol", optimum=-0.5),  # w = (1, 0)
-        case("three-points", np.array([[1.0, 1.0], [1.0, -1.0], [4.0, 0.0]]), [1, 1, -1], linear, 0.3, optimum=-0.5),
-        case("half-plane", x, y, linear, 0.3, "protocol"),
-        case("constant-feature", np.column_stack([x, np.full(len(x), 3.0)]), y, linear, 0.3),
-        case("every-point-at-the-cap", overlap, mixed, rbf, 1.0),
-        case("cap-out-of-reach", overlap, mixed, rbf, 0.01),
-        case("duplicates", np.concatenate([overlap[:12], overlap[:12]]), [*mixed[:12], *mixed[:12]], rbf, 0.5),
-        case("cloud", overlap, mixed, rbf, 0.3, "protocol"),
+        case("pair", three[:2], [1, -1], linear, values, "protocol", optimum=optimum),
+        case("three-points", three, [1, 1, -1], linear, values, optimum=optimum),
+        case("half-plane", x, y, linear, values, "protocol"),
+        case("constant-feature", with_constant(x), y, linear, values),
+        case("duplicates", np.concatenate([few, few]), [*labels[:12], *labels[:12]], rbf, values),
+        case("cloud", cloud, labels, rbf, values, "protocol"),
     ]
 
 
-def _polytope_cases() -> list[Case]:
-    linear, rbf = Linear(), RBF(gamma=0.5)
+PAIR = np.array([[0.0, 1.0], [0.0, -1.0]])
 
-    def case(name: str, x: Any, kernel: Kernel, *tags: str, optimum: float | None = None) -> Case:
-        y = np.where(np.arange(x.shape[0]) % 2 == 0, 1.0, -1.0)
-        return Case(name, PolytopeDistance, x, y, kernel, {}, optimum, frozenset(tags))
 
-    away = np.array([3.0, 0.0])  # with the linear kernel points around the origin have w = 0
-    x, cloud = separable(16)[0] + away, overlapping(40)[0]
-    line = np.outer(np.arange(1.0, 6.0), [1.0, 1.0])
-    return [
-        case("pair", np.array([[1.0, 1.0], [1.0, -1.0]]), linear, "protocol", optimum=0.5),  # w = (1, 0)
-        case("three-points", np.array([[1.0, 1.0], [1.0, -1.0], [4.0, 0.0]]), linear, optimum=0.5),
-        case("line-through-the-origin", line, linear, optimum=1.0),
-        case("half-plane", x, linear, "protocol"),
-        case("constant-feature", np.column_stack([x, np.full(len(x), 3.0)]), linear),
-        case("duplicates", np.concatenate([cloud[:12], cloud[:12]]), rbf),
-        case("cloud", cloud, rbf, "protocol"),
-    ]
+def with_constant(x: Vector) -> Vector:
+    """Return the points with a further feature that is 3 everywhere."""
+    return np.column_stack([x, np.full(len(x), 3.0)])
 
 
 def curve(n: int, seed: int = 7) -> tuple[Vector, Vector]:

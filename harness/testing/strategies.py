@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from hypothesis import strategies as st
 
+from harness.errors import UsageError
 from harness.kernels.functions import RBF, Kernel, Linear, Poly
-from harness.problems.tube_svr import TubeSVR
 from harness.testing.problems import Case, csr
 
 if TYPE_CHECKING:
@@ -48,9 +48,16 @@ def cases(draw: st.DrawFn, formulation: type[Problem], kernel: Kernel | None = N
     values = st.sampled_from([-1.0, 1.0]) if formulation.task == "classification" else st.integers(-8, 8).map(float)
     tail = draw(st.lists(values, min_size=n - 2, max_size=n - 2), label="y")
     y = np.array([1.0, -1.0, *tail])
-    known = formulation.parameter_class.__dataclass_fields__  # type: ignore[attr-defined]
-    widths = [0.1, 1.5, 5.0] if formulation is TubeSVR else [0.0, 0.1, 1.5]
-    choices = {"C": [0.1, 1.0, 10.0], "epsilon": widths, "nu": [0.1, 0.5, 1.0]}
-    drawn = {name: draw(st.sampled_from(each), label=name) for name, each in choices.items() if name in known}
+    choices = {"C": [0.1, 1.0, 10.0], "epsilon": [0.0, 0.1, 1.5, 5.0], "nu": [0.1, 0.5, 1.0]}
+    drawn = {}
+    for known in formulation.known_parameters():
+        within = [value for value in choices.get(known.name, ()) if value > known.bounds.get("gt", -1.0)]
+        if within:
+            drawn[known.name] = draw(st.sampled_from(within), label=known.name)
     stored = csr(x) if draw(st.booleans(), label="csr") else x
-    return Case("drawn", formulation, stored, y, kernel or draw(kernels(), label="kernel"), drawn)
+    case = Case("drawn", formulation, stored, y, kernel or draw(kernels(), label="kernel"), drawn)
+    try:
+        case.problem()
+    except UsageError:  # of this number of points or of this class: the formulation settles what it can
+        return case.changed(values={})
+    return case

@@ -7,7 +7,7 @@ import unittest
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.run.record import Status
-from harness.testing.problems import Case, zoo
+from harness.testing.problems import Case, zoo_of
 from harness.testing.running import Run, observed
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class Suite:
     @classmethod
     @functools.cache
     def _taken(cls) -> list[Case]:
-        return [case for case in (zoo(cls.solver.solves) if cls.cases is None else cls.cases) if cls._takes(case)]
+        return [case for case in (zoo_of(cls.solver) if cls.cases is None else cls.cases) if cls._takes(case)]
 
     @classmethod
     def _takes(cls, case: Case) -> bool:

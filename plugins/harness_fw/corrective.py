@@ -80,7 +80,7 @@ class FullyCorrective(HullSolver):
             oracle = get_solver(self.oracle)
         except UsageError as error:
             return f"fw-fully-corrective: oracle='{self.oracle}': {error}"
-        if problem.name in [formulation.name for formulation in oracle.solves]:
+        if oracle.takes(type(problem)):
             return None  # what else it refuses, as too many points, is a matter of the core set
         return f"fw-fully-corrective: the oracle '{self.oracle}' does not solve {problem.name}; name one that does."
 

@@ -15,6 +15,7 @@ from harness import (
     EpsSVR,
     Iterate,
     Linear,
+    NuSVC,
     OneClass,
     Poly,
     Precomputed,
@@ -40,7 +41,7 @@ class LibSVM(Peer):
 
     name = "libsvm"
     package = "sklearn.svm"
-    solves: ClassVar[tuple[type[Problem], ...]] = (CSVC, ReducedHull, EpsSVR, OneClass)
+    solves: ClassVar[tuple[type[Problem], ...]] = (CSVC, ReducedHull, NuSVC, EpsSVR, OneClass)
 
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
     shrinking: bool = parameter(True, "leave out bound coefficients that are unlikely to move")
@@ -59,8 +60,8 @@ class LibSVM(Peer):
         return with_int32_indices(problem.kernel.points)
 
     def trained(self, problem: Problem, handed: Any) -> Iterate:
-        if isinstance(problem, ReducedHull):
-            return self._reduced_hull(problem, handed)
+        if isinstance(problem, (ReducedHull, NuSVC)):
+            return self._nu_svc(problem, handed)
         if isinstance(problem, EpsSVR):
             return self._svr(problem, handed)
         if isinstance(problem, OneClass):
@@ -105,8 +106,8 @@ class LibSVM(Peer):
         coef = at_bounds(_signed_coefficients(model, problem.n), 0.0, 1.0)
         return self._iterate(model, coef / scale, scale)
 
-    def _reduced_hull(self, problem: ReducedHull, handed: Any) -> Iterate:
-        """Solve the nu-SVM of the same caps: nu = 2 / (D n), and coefficients that sum to 1 over a class.
+    def _nu_svc(self, problem: ReducedHull | NuSVC, handed: Any) -> Iterate:
+        """Solve the nu-SVM of the same caps: nu = 2 / (D n), and coefficients that sum to 1 over a class, or to nu / 2.
 
         Crisp and Burges 2000. The library refuses nu above 2 min(n_+, n_-) / n, which rounding must not pass.
 
@@ -114,7 +115,10 @@ class LibSVM(Peer):
         4 v / |w|^2 at most. How short w is shows when it has trained: where its tolerance was too wide it trains again.
         """
         smaller = min(int((problem.targets > 0).sum()), int((problem.targets < 0).sum()))
-        nu = min(2.0 / (problem.cap * problem.n), 2.0 * smaller / problem.n, 1.0) * (1.0 - 1e-12)
+        total, cap = (
+            (0.5 * problem.nu, 2.0 / (problem.nu * problem.n)) if isinstance(problem, NuSVC) else (1.0, problem.cap)
+        )
+        nu = min(2.0 / (cap * problem.n), 2.0 * smaller / problem.n, 1.0) * (1.0 - 1e-12)
         positive = problem.targets > 0.0
         aim = self.tol if self.gap is None else self.gap
         tol, trainings, enough, limit = aim, 0, 0.0, -1
@@ -128,13 +132,13 @@ class LibSVM(Peer):
             coef = _signed_coefficients(model, problem.n)
             # 2 / |w|^2; negative where the hulls intersect: the library divides by half their distance, rounding has its sign
             scale = float(coef[positive].sum())
-            enough = aim / (2.0 * problem.cap * abs(scale))
+            enough = aim / (2.0 * cap * abs(scale))
             if scale < 0.0 or tol <= _FINEST or model.fit_status_:
                 break
         # each class by its own sum: they differ by rounding too
-        coef[positive] /= scale
-        coef[~positive] /= -float(coef[~positive].sum())
-        found = self._iterate(model, coef, scale)
+        coef[positive] *= total / scale
+        coef[~positive] *= -total / float(coef[~positive].sum())
+        found = self._iterate(model, coef, scale / total)
         if found.done and (scale < 0.0 or tol > _PESSIMISM * enough):
             found.done = False
             found.info = {

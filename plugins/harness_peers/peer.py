@@ -57,12 +57,12 @@ class Peer(Solver):
 
     tol: float = parameter(
         DEFAULT_RELATIVE_GAP,
-        "stop when no pair violates the optimality conditions by more; on reduced-hull: the relative duality gap aimed at",
+        "stop when no pair violates the optimality conditions by more; on reduced-hull and nu-svc: the relative gap aimed at",
         gt=0,
     )
     gap: float | None = parameter(
         None,
-        "relative duality gap aimed at: tol is then no more than a share of it; on reduced-hull in place of tol",
+        "relative duality gap aimed at: tol is then no more than a share of it; on reduced-hull and nu-svc in place of tol",
         gt=0,
     )
 

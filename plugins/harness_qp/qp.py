@@ -13,16 +13,8 @@ import numpy as np
 
 from harness import (
     CSVC,
-    L2SVC,
-    CSVCNoBias,
-    EpsSVR,
-    HardMargin,
     Iterate,
-    OneClass,
-    PolytopeDistance,
-    ReducedHull,
     Solver,
-    TubeSVR,
     UsageError,
     parameter,
 )
@@ -44,7 +36,8 @@ class QP(Solver):
     """The dual as a quadratic program, solved by a cvxpy backend and polished by an active-set method."""
 
     name = "qp"
-    solves = (CSVC, CSVCNoBias, L2SVC, HardMargin, ReducedHull, EpsSVR, OneClass, PolytopeDistance, TubeSVR)
+    solves = (CSVC,)
+    solves_dual_forms = True
     serves = ("reference",)
 
     backend: str = parameter("CLARABEL", "cvxpy backend for quadratic programs, by cvxpy's name")

@@ -41,14 +41,13 @@ class OracleFailure(PluginError):
 
 def restated(problem: Problem, oracle: Solver) -> Problem | None:
     """Return ``problem`` as a formulation that ``oracle`` solves: itself, or the same hulls by another name; else None."""
-    known = {cls.name for cls in oracle.solves}
-    if problem.name in known:
+    if oracle.takes(type(problem)):
         return problem
     if not isinstance(problem, HardMargin) or min(problem.caps) < 1.0:
         return None
-    if problem.name == HardMargin.name and ReducedHull.name in known:
+    if problem.name == HardMargin.name and oracle.takes(ReducedHull):
         return ReducedHull(problem.kernel, problem.targets, ReducedHull.parameter_class(D=1.0))
-    if problem.name == ReducedHull.name and HardMargin.name in known:
+    if problem.name == ReducedHull.name and oracle.takes(HardMargin):
         return HardMargin(problem.kernel, problem.targets, HardMargin.parameter_class())
     return None
 
@@ -60,8 +59,7 @@ def refusal(owner: str, name: str, problem: Problem) -> str | None:
     except UsageError as error:
         return f"{owner}: oracle='{name}': {error}"
     if restated(problem, oracle) is None:
-        solved = ", ".join(cls.name for cls in oracle.solves)
-        return f"{owner}: the oracle '{name}' solves {solved}, not {problem.name}; name one that does."
+        return f"{owner}: the oracle '{name}' solves {oracle.solved()}, not {problem.name}; name one that does."
     return None
 
 

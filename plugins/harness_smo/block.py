@@ -22,15 +22,9 @@ import numpy as np
 from harness import (
     CSVC,
     DEFAULT_RELATIVE_GAP,
-    L2SVC,
-    CSVCNoBias,
-    EpsSVR,
-    HardMargin,
     Iterate,
-    OneClass,
-    ReducedHull,
+    PolytopeDistance,
     Solver,
-    TubeSVR,
     parameter,
 )
 from harness_smo.block_descent import Descent
@@ -57,7 +51,9 @@ class SMOBlock(Solver):
     """SMO on working sets of hundreds of variables, kernel rows by matrix product: the fast solver for large sets."""
 
     name = "smo-block"
-    solves = (CSVC, CSVCNoBias, EpsSVR, OneClass, ReducedHull, HardMargin, L2SVC, TubeSVR)
+    solves = (CSVC,)
+    solves_dual_forms = True
+    leaves_out = (PolytopeDistance,)
     serves = ("certificate",)
 
     tau: float = parameter(DEFAULT_RELATIVE_GAP, TAU, gt=0)

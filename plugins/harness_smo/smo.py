@@ -20,13 +20,11 @@ import numpy as np
 from harness import (
     CSVC,
     DEFAULT_RELATIVE_GAP,
-    CSVCNoBias,
-    EpsSVR,
+    L2SVC,
+    HardMargin,
     Iterate,
-    OneClass,
-    ReducedHull,
+    PolytopeDistance,
     Solver,
-    TubeSVR,
     parameter,
 )
 from harness_smo.stopping import Goal, why_stopped
@@ -57,7 +55,9 @@ class SMO(Solver):
     """
 
     name = "smo"
-    solves = (CSVC, CSVCNoBias, EpsSVR, OneClass, ReducedHull, TubeSVR)
+    solves = (CSVC,)
+    solves_dual_forms = True
+    leaves_out = (HardMargin, L2SVC, PolytopeDistance)
 
     tau: float = parameter(DEFAULT_RELATIVE_GAP, TAU, gt=0)
     selection: Literal["first", "second"] = parameter("second", "order of the working set selection; second: WSS 2")

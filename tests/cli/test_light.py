@@ -87,6 +87,7 @@ def test_import_is_light():
         ("harness compare --format mark", ["markdown"]),
         ("harness compare --metrics g", ["g-means"]),
         ("harness compare --repe", ["--repeat"]),
+        ("harness compare --D-m", ["--D-minus"]),
         ("harness compare --order sh", ["shuffled"]),
         ("harness describe digi", ["digits"]),
         ("harness list da", ["datasets"]),
@@ -105,7 +106,7 @@ def test_a_missing_index_is_written_silently(tmp_path):
     assert len(list(tmp_path.glob("names-*.json"))) == 1
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 0}', '{"version": 1, "files": 3}'])
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 0}', '{"version": 2, "files": 3}'])
 def test_a_damaged_index_is_rebuilt(index, text):
     index.write_text(text)
     assert complete("harness compare --plugins gilb", HARNESS_CACHE=str(index.parent))[0] == ["gilbert"]

@@ -55,30 +55,36 @@ def spec(problem_parameters, kernel="rbf", kernel_parameters=None, formulation="
     return RunSpec("p", "s", {}, "d", "d", {}, formulation, problem_parameters, kernel, kernel_parameters or {}, 0, 0)
 
 
-GIVEN = dict.fromkeys(["C", "chi", "D", "epsilon", "nu", "s", "class_weight", "gamma", "degree", "coef0", "metrics"])
+GIVEN = dict.fromkeys(["C", "chi", "D", "class_weight", "gamma", "degree", "coef0", "metrics"])
+
+
+def notes(given, specs):
+    from harness.registry import load_registry
+
+    return effects.notes(given, specs, load_registry(only=()))
 
 
 def test_metrics_that_no_run_has_the_targets_for():
     regression = dataclasses.replace(spec({"C": 1.0}, formulation="eps-svr"), metrics=("mse",))
     given = {**GIVEN, "metrics": ["mse", "g-means", "f1"]}
-    assert effects.notes(given, [regression]) == ["note: --metrics g-means,f1 has no effect: no run predicts labels"]
-    assert effects.notes({**GIVEN, "metrics": ["mse"]}, [regression]) == []
+    assert notes(given, [regression]) == ["note: --metrics g-means,f1 has no effect: no run predicts labels"]
+    assert notes({**GIVEN, "metrics": ["mse"]}, [regression]) == []
 
 
 def test_options_without_effect():
     svm = spec({"C": 1.0, "class_weight": "none"}, kernel_parameters={"gamma": 1.0})
     given = {**GIVEN, "C": [1.0], "chi": [2.0], "gamma": [1.0], "degree": [2]}
-    assert effects.notes(given, [svm]) == [
+    assert notes(given, [svm]) == [
         "note: --chi has no effect: none of the chosen solvers solves a formulation with chi",
         "note: --degree has no effect: the kernel rbf has no degree",
     ]
     hull = spec({"C": 1.0, "chi": 2.0}, formulation="l2-svc")
-    assert effects.notes({**GIVEN, "C": [1.0], "chi": [2.0]}, [svm, hull]) == []
-    assert effects.notes({**GIVEN, "C": [1.0], "chi": [2.0]}, [hull]) == [
+    assert notes({**GIVEN, "C": [1.0], "chi": [2.0]}, [svm, hull]) == []
+    assert notes({**GIVEN, "C": [1.0], "chi": [2.0]}, [hull]) == [
         "note: --C has no effect: chi is given, and C only stands for chi"
     ]
-    assert effects.notes({**GIVEN, "class_weight": ["none"]}, [hull])[0].startswith("note: --class-weight has")
-    assert effects.notes({**GIVEN, "chi": [1.0]}, [spec({}, kernel="", formulation="")]) == []
+    assert notes({**GIVEN, "class_weight": ["none"]}, [hull])[0].startswith("note: --class-weight has")
+    assert notes({**GIVEN, "chi": [1.0]}, [spec({}, kernel="", formulation="")]) == []
 
 
 def test_notes_reach_the_user(harness, slow):

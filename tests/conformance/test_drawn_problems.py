@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import Limits, OneClass, drive, get_solver
+from harness import Limits, NuSVC, OneClass, drive, get_solver
+from harness.registry import shared_registry
 from harness.testing import Case
 from harness.testing.strategies import cases
 
@@ -18,19 +19,23 @@ SECONDS = 200.0  # the first call's compilation included, on a loaded machine
 @given(data=st.data())
 def test_a_drawn_problem_is_solved_to_the_gap(name: str, data: st.DataObject) -> None:
     solver = get_solver(name).with_target_gap(GAP)
-    formulation = data.draw(st.sampled_from(sorted(solver.solves, key=lambda each: each.name)), label="formulation")
+    solved = sorted(shared_registry().solved_by(type(solver)), key=lambda each: each.name)
+    formulation = data.draw(st.sampled_from(solved), label="formulation")
     case: Case = data.draw(cases(formulation))
     problem = case.problem()
     outcome = drive(solver, problem, np.random.default_rng(0), Limits(seconds=SECONDS))
     assert outcome.status == ("unfinished" if "stopped" in outcome.info else "ok")
     found = problem.certify(*problem.checked(outcome.dual_coef, outcome.intercept))
     if found.undecidable:  # only hulls may touch so nearly that float64 cannot tell whether w = 0
-        assert formulation.name in ("hard-margin", "reduced-hull", "polytope-distance", "tube-svr", "one-class")
+        hulls = "hard-margin", "reduced-hull", "polytope-distance", "tube-svr", "one-class", "nu-svc"
+        assert formulation.name in hulls
         assert found.undecidable.startswith("w = 0 as far as float64 can tell")
         return
     assert found.gap is not None
     scale = float(np.abs(problem.kernel.diagonal()).max())
     squared = -2.0 * found.dual if formulation is OneClass else found.margin_upper and found.margin_upper**2
+    if isinstance(problem, NuSVC):  # of the hulls, whose weights sum to 1
+        squared = -2.0 * found.dual * (2.0 / problem.nu) ** 2
     touching = squared is not None and squared <= 1e-5 * scale  # w = 0: no direction to certify
     assert touching or outcome.status == "ok", outcome.reason
     assert touching or found.relative_gap <= GAP * 1.001 + 1e-9

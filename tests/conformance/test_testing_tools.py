@@ -14,6 +14,7 @@ from harness import (
     EpsSVR,
     HardMargin,
     Limits,
+    NuSVC,
     OneClass,
     PolytopeDistance,
     ReducedHull,
@@ -26,7 +27,7 @@ from harness.testing.running import recorded_work
 from harness.testing.strategies import cases
 from tests.conformance import bad_solvers as bad
 
-ALL = (CSVC, CSVCNoBias, HardMargin, ReducedHull, L2SVC, OneClass, PolytopeDistance, EpsSVR, TubeSVR)
+ALL = (CSVC, CSVCNoBias, HardMargin, ReducedHull, L2SVC, NuSVC, OneClass, PolytopeDistance, EpsSVR, TubeSVR)
 
 
 def suite(**attributes) -> type[SolverConformance]:

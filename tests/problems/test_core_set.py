@@ -21,7 +21,7 @@ from harness import (
     get_solver,
 )
 from harness.measure import core_set
-from harness.measure.core_set import core_set_certificate, has_core_set
+from harness.measure.core_set import core_set_certificate
 from harness.registry import load_registry
 from tests.plugins.naive_core_set import exact_weights
 from tests.plugins.points import overlapping
@@ -138,9 +138,9 @@ def test_what_cannot_be_certified_is_said(monkeypatch):
     assert small.ratio is None
     monkeypatch.setattr(core_set, "_VALUES", 100)
     assert "more kernel values" in core_set_certificate(problem, coef, "qp").reason
-    assert has_core_set(L2SVC)
-    assert has_core_set(PolytopeDistance)
-    assert not has_core_set(CSVC)
+    assert L2SVC.has_core_set
+    assert PolytopeDistance.has_core_set
+    assert not CSVC.has_core_set
 
 
 def spec_with(**changes):
@@ -198,8 +198,8 @@ def test_the_table_shows_the_ratio_where_it_was_asked_for():
 def test_the_option_without_effect_is_told():
     from harness.cli import effects
 
-    names = (*effects._PROBLEM, *effects._KERNEL, "metrics")
-    given = {**dict.fromkeys(names), "core_set_oracle": "qp"}
-    assert effects.notes(given, [spec_with(core_set_oracle="qp")]) == []
-    (note,) = effects.notes(given, [spec_with(formulation="c-svc")])
+    registry = load_registry(only=())
+    given = {**dict.fromkeys((*effects._KERNEL, "metrics")), "core_set_oracle": "qp"}
+    assert effects.notes(given, [spec_with(core_set_oracle="qp")], registry) == []
+    (note,) = effects.notes(given, [spec_with(formulation="c-svc")], registry)
     assert "--core-set-oracle has no effect: c-svc has no core set" in note

@@ -18,7 +18,7 @@ def test_hook_harness_solvers(plugin) -> None:
     registry = plugin(GOOD)
     assert registry.broken == {}
     assert registry.solver_names() == ["alpha", "alpha-two"]
-    assert registry.plugin_of("alpha-two") == "alpha"
+    assert registry.owner("solver", "alpha-two") == "alpha"
     assert registry.solver_class("alpha/alpha-two").__name__ == "Second"
     assert registry.plugins["alpha"].distribution == ""
     assert len(registry.plugins["alpha"].fingerprint) == 64
@@ -71,6 +71,29 @@ def test_hook_harness_kernels(plugin) -> None:
     """
     kernel = plugin(source).kernel_class("twice")()
     np.testing.assert_array_equal(kernel.block(np.eye(2), np.eye(2)), 2.0 * np.eye(2))
+
+
+def test_hook_harness_formulations(plugin) -> None:
+    registry = plugin("""
+        from harness import CSVC, Certificate, hookimpl
+
+        class Mine(CSVC):
+            "The C-SVM by another name."
+            name = "mine"
+
+        @hookimpl
+        def harness_formulations():
+            return [Mine]
+    """)
+    assert registry.broken == {}
+    assert (registry.formulation("mine").__name__, registry.owner("formulation", "mine")) == ("Mine", "alpha")
+    assert registry.used == {"alpha"}, "a run that states it depends on the plugin's source"
+    assert registry.owners("mine", "rbf", "digits", (), "") == ("alpha", "harness")
+    assert registry.owner("formulation", "c-svc") == "harness", "the host's own come by the same hook"
+    with pytest.raises(
+        UsageError, match=r"no formulation called 'mien' \(did you mean 'mine'\?\); known: c-svc, .*mine\."
+    ):
+        registry.formulation("mien")
 
 
 def test_hook_harness_metrics(plugin) -> None:

@@ -60,6 +60,22 @@ def test_plugins_can_be_disabled(monkeypatch) -> None:
         registry.select_solvers("smo")
 
 
+FORMULATION = """
+from dataclasses import dataclass
+from harness import CSVC, Problem, hookimpl
+
+@dataclass(frozen=True)
+class Own:
+    C: float = 1.0
+
+class Mine(CSVC):
+    name = "mine"
+    parameter_class = Own
+
+@hookimpl
+def harness_formulations():
+    return [Mine]
+"""
 BROKEN = {
     "import-error": (
         "import no_such_library_at_all\n",
@@ -117,6 +133,32 @@ BROKEN = {
         GOOD + "\n    @hookimpl\n    def harness_run_finished(rec):\n        pass\n",
         "can not be found in the hookspec",
     ),
+    "formulation-instance": (
+        FORMULATION.replace("[Mine]", "[3]"),
+        "harness_formulations returned 3; it must return subc",
+    ),
+    "formulation-no-problem": (FORMULATION.replace("[Mine]", "[int]"), "it must return subclasses of harness.Problem"),
+    "formulation-no-name": (FORMULATION.replace('name = "mine"', "name = 3"), "formulation class Mine has the name 3"),
+    "formulation-abstract": (
+        FORMULATION.replace("Mine(CSVC)", "Mine(Problem)"),
+        "formulation class Mine has no method 'certificate'; it must have one.",
+    ),
+    "formulation-not-frozen": (
+        FORMULATION.replace("(frozen=True)", ""),
+        "it must be a frozen dataclass of its parameters: put @dataclass(frozen=True) above it.",
+    ),
+    "formulation-no-default": (
+        FORMULATION.replace("C: float = 1.0", "C: float"),
+        "formulation class Mine has the parameter 'C' without a default; give it one",
+    ),
+    "formulation-odd-task": (
+        FORMULATION.replace("parameter_class =", "task = 'ranking'\n    parameter_class ="),
+        "formulation class Mine has task='ranking'; it must be 'classification' or 'regression'.",
+    ),
+    "formulation-taken": (
+        FORMULATION.replace('"mine"', '"c-svc"'),
+        "formulation 'c-svc' is already registered by plugin 'harness'; rename one of them.",
+    ),
     "kernel-instance": (
         "from harness import RBF, hookimpl\n@hookimpl\ndef harness_kernels():\n    return [RBF()]\n",
         "harness_kernels returned RBF(gamma=1.0); it must return classes, not instances",
@@ -148,7 +190,7 @@ def test_a_solver_name_belongs_to_the_plugin_that_came_first(plugin) -> None:
     assert registry.broken["beta"].reason == (
         "solver 'alpha' is already registered by plugin 'alpha'; rename one of them."
     )
-    assert registry.plugin_of("alpha") == "alpha"
+    assert registry.owner("solver", "alpha") == "alpha"
 
 
 @pytest.mark.parametrize("name", ["json", "numpy", "harness"])

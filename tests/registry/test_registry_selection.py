@@ -51,6 +51,18 @@ def test_problem_parameters_stand_beside_the_solvers(plugin) -> None:
     assert own.solver.gamma == 0.25
 
 
+def test_every_parameter_of_every_formulation_and_kernel_may_stand_beside_a_solver() -> None:
+    registry = load_registry()
+    names = {known.name for cls in registry.formulations.values() for known in cls.known_parameters()}
+    assert names >= {"C", "chi", "D", "D_minus", "epsilon", "nu", "s", "class_weight"}
+    for name in sorted(names | {"gamma", "degree", "coef0"}):
+        for solver in ("smo", "fw"):
+            (chosen,) = registry.select_solvers(f"{solver}[{name}=0.5]")
+            assert (
+                chosen.label == f"{solver}[{name}=0.5]" if name != "epsilon" or solver == "smo" else "fw[epsilon=0.5]"
+            )
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -119,7 +119,7 @@ def test_the_convex_problem_of_the_ramp_loss_is_for_the_solvers_of_its_dual_form
     ramp = RampSVC.build(stated.kernel, stated.targets, {"C": 2.0})
     convex = ramp.subproblem(np.arange(12) < 3)
     assert get_solver("smo-block").solve(convex).done
-    with pytest.raises(UsageError, match="libsvm does not solve c-svc-nobias"):
+    with pytest.raises(UsageError, match="libsvm does not solve ramp-svc-subproblem"):
         get_solver("libsvm").solve(convex)
 
 

@@ -1,0 +1,151 @@
+"""nu-svc: the soft-margin SVM whose margin is free, and which is told the share of points that may be within it.
+
+    min_{w,b,rho}  1/2 |w|^2 - nu rho + 1/n sum_i max(0, rho - y_i (f_i + b))
+    max            -1/2 coef' K coef     s.t.  sum coef = 0,  sum |coef| = nu,  0 <= y_i coef_i <= 1 / n
+
+nu bounds the share of points within the margin from above and the share of support vectors from below; the margin is
+rho / |w|. With sum coef = 0 the coefficients of each class sum to nu / 2 in size: this is the reduced-hull problem of
+D = 2 / (nu n), its coefficients times nu / 2, and the c-svc problem of C = 1 / (n rho), its coefficients times rho. A
+model is coef and b; the best rho for it is the k-th smallest y (f + b), k = nu n rounded up.
+
+Source: Schoelkopf, Smola, Williamson, Bartlett, Neural Computation 12 (2000), section 4, without rho >= 0: where the
+reduced hulls meet, the optimum is w = 0. Crisp & Burges, NIPS 12 (2000), for the hulls and the largest nu.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import parameters
+from harness.errors import UsageError
+from harness.kernels.oracle import KernelOracle
+from harness.parameters import parameter
+from harness.problems.certificate import undecided
+from harness.problems.dual import DualForm, first_at_cap
+from harness.problems.expansion import Expansion
+from harness.problems.problem import AT_BOUND, Certificate, Laws, Problem
+from harness.problems.rounding import Bounded
+
+if TYPE_CHECKING:
+    from harness.testing import Case
+
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
+
+
+@dataclass(frozen=True)
+class NuSVCParameters:
+    """Parameters of nu-svc."""
+
+    nu: float | None = parameter(
+        None,
+        "share of points within the margin at most, of support vectors at least; none: 0.5, or the most that is feasible",
+        gt=0,
+        le=1,
+    )
+
+    def __post_init__(self) -> None:
+        parameters.check(self, owner="formulation 'nu-svc'")
+
+
+class NuSVC(Problem):
+    """The nu-SVM with a bias; ``restrict`` keeps nu, so that the cap is 1 / n of the points that are left."""
+
+    name = "nu-svc"
+    parameter_class = NuSVCParameters
+    constraints = "0 <= y_i dual_coef_i <= 1 / n, summing to nu / 2 over each class"
+    laws = Laws(doubled={}, objective=1)
+
+    def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
+        super().__init__(kernel, targets, settings)
+        smaller = int(min((self.targets > 0).sum(), (self.targets < 0).sum()))
+        most = 2.0 * smaller / self.n
+        self.nu = min(0.5, most) if settings.nu is None else float(settings.nu)
+        if not 0.0 < self.nu <= most * (1.0 + 1e-12):
+            raise UsageError(
+                f"nu-svc: nu={self.nu:g} asks for more than the smaller class has, {smaller} of {self.n} points; "
+                f"nu must be above 0 and at most 2 x {smaller} / {self.n} = {most:g}."
+            )
+
+    @classmethod
+    def zoo(cls) -> list[Case]:
+        from harness.testing import problems
+
+        return problems.two_classes(cls, pair=-0.125, three=-0.125)  # w = (0, nu)
+
+    @property
+    def settled(self) -> dict[str, Any]:
+        return {**self.parameters, "nu": self.nu}
+
+    @property
+    def cap(self) -> float:
+        """The upper bound of a coefficient, 1 / n."""
+        return 1.0 / self.n
+
+    def dual_form(self) -> DualForm:
+        positive, half = self.targets > 0, 0.5 * self.nu
+        start = np.zeros(self.n)
+        for members in (positive, ~positive):
+            start[members] = half * first_at_cap(np.full(int(members.sum()), self.cap / half))
+        return DualForm(
+            linear=np.zeros(self.n),
+            lower=np.minimum(0.0, self.targets * self.cap),
+            upper=np.maximum(0.0, self.targets * self.cap),
+            start=self.targets * np.minimum(start, self.cap),
+            copies=1,
+            groups=2,
+            group=(~positive).astype(np.int8),
+            unit=self.cap,
+        )
+
+    def feasibility_violation(self, dual_coef: Vector) -> float:
+        size, positive, half = self.targets * dual_coef, self.targets > 0, 0.5 * self.nu
+        box = max(float(-size.min()), float(size.max()) - self.cap, 0.0) / self.cap
+        return max(box, *(abs(float(size[members].sum()) - half) / half for members in (positive, ~positive)))
+
+    def rho(self, intercept: float, scores: Vector) -> float:
+        """Return the rho for which a model's primal is least: it is convex and piecewise linear in rho, and bends here."""
+        margins = self.targets * (scores + intercept)
+        at = min(self.n, math.ceil(Fraction(self.nu) * self.n)) - 1
+        return float(np.partition(margins, at)[at])
+
+    def certificate(
+        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
+    ) -> Certificate:
+        """P at the given intercept and the best rho, D, and the gap relative to |D| = 1/2 |w|^2.
+
+        The KKT violation is in units of f. Where w = 0 the reduced hulls meet: that is the optimum, and the gap is then
+        relative to the largest k(x, x) nu^2 / 2. Certificate says what counts as w = 0.
+        """
+        model, positive = expansion or self.expansion_of(dual_coef, scores), self.targets > 0
+        rho, half = self.rho(intercept, scores), model.squared * 0.5
+        violations = {
+            "kkt_violation": self.kkt_violation(dual_coef, scores),
+            "feasibility_violation": self.feasibility_violation(dual_coef),
+        }
+        if not model.has_direction and not model.vanishes:
+            return Certificate(undecidable=undecided(model), **violations)
+        within = (rho - (model.scores + intercept) * self.targets).positive().sum() / float(self.n)
+        return Certificate.of_objectives(
+            half - Bounded.exact(self.nu) * rho + within,
+            -half,
+            **violations,
+            scale=half if model.has_direction else 0.5 * self.nu**2 * (self.largest_diagonal() or 1.0),
+            rounding_known=model.known,
+            slack=0.5 * model.slack_of_classes(dual_coef, positive, 0.5 * self.nu) if model.known else 0.0,
+        )
+
+    def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
+        """Return by how much, at most, y f of a point in use exceeds that of one of its class below its cap."""
+        slack = AT_BOUND * self.cap
+        size, margins = self.targets * dual_coef, self.targets * scores
+        worst = 0.0
+        for members in (self.targets > 0, self.targets < 0):
+            used = margins[members & (size > slack)].max(initial=-np.inf)
+            below = margins[members & (size < self.cap - slack)].min(initial=np.inf)
+            worst = max(worst, float(used - below))
+        return worst
