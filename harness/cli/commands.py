@@ -82,7 +82,7 @@ def command(name: str, found: Added, taken: Container[str]) -> click.Command:
 def of(registry: Registry, taken: Container[str] = (), found: Added | None = None) -> Added:
     """Ask the plugins of a registry, and add their commands to ``found``; a plugin's are taken all or none."""
     from harness.entries import Broken
-    from harness.registry import last_line
+    from harness.registered import last_line
 
     found = found or Added()
     found.broken.update(registry.broken)

@@ -121,8 +121,8 @@ def test_the_host_finds_whom_to_ask_by_role_and_not_by_name() -> None:
 def test_a_certificate_needs_the_plugin_of_its_oracle_however_it_is_named() -> None:
     registry = load_registry()
     for oracle in ("smo-block", "smo/smo-block", "smo-block[tau=1e-6]"):
-        assert registry.owners("rbf", "checkerboard", ["accuracy"], oracle) == ("harness", "smo")
-    assert registry.owners("rbf", "checkerboard", [], "") == ("harness",)
+        assert registry.owners("c-svc", "rbf", "checkerboard", ["accuracy"], oracle) == ("harness", "smo")
+    assert registry.owners("c-svc", "rbf", "checkerboard", [], "") == ("harness",)
 
 
 def test_a_shared_registry_answers_for_plugins_given_by_path(plugin, monkeypatch) -> None:
