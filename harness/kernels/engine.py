@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from harness.kernels.columns import Columns
 from harness.kernels.crew import Crew
-from harness.kernels.functions import RBF, DotProductKernel, Kernel, Poly, Precomputed, squared_norms
-from harness.kernels.ways import Way, choose, is_mapped, scratch
+from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, squared_norms
+from harness.kernels.way import PackingWay, Way
+from harness.kernels.ways import choose, is_mapped, scratch
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -54,12 +55,13 @@ class _Whole:
         """The largest number on the way to a kernel value: k(x, z)^2 <= k(x, x) k(z, z), |x - z|^2 <= 4 max |x|^2."""
         source: Any = self.source[:: max(1, len(self.source) // _SAMPLE)] if is_mapped(self.source) else self.source
         with np.errstate(all="ignore"):
-            if isinstance(self.kernel, Precomputed):
+            form = self.kernel.form
+            if isinstance(form, GivenValues):
                 return float(abs(source).max())
             square = np.float64(squared_norms(source).max(initial=0.0))
             apart, power = 4.0 * square, 0.0
-            if isinstance(self.kernel, Poly):
-                power = (self.kernel.gamma * square + abs(self.kernel.coef0)) ** self.kernel.degree
+            if isinstance(form, Power):
+                power = (form.gamma * square + abs(form.coef0)) ** form.degree
             return float(max(apart, power))
 
     def way(self, dtype: np.dtype[Any]) -> Way:
@@ -68,14 +70,74 @@ class _Whole:
         return self._ways[dtype]
 
 
-class Engine:
-    """Kernel values between the points of one training set, or between some of them.
+class Engine(Protocol):
+    """Kernel values between the points of one training set, neither counted nor cached.
+
+    n, dtype : points, and of the values: float64 or float32
+    threads : that share the columns of a request
+    """
+
+    kernel: Kernel
+    n: int
+    dtype: np.dtype[Any]
+    threads: int
+
+    @property
+    def source(self) -> Any:
+        """The points themselves; of a view, a copy that is made when it is first asked for."""
+
+    @property
+    def n_features(self) -> int:
+        """The number of features of a point; for ``precomputed`` the number of points."""
+
+    @property
+    def is_mapped(self) -> bool:
+        """Whether these are all points of a mapped file; those of a view are gathered from it."""
+
+    @property
+    def largest(self) -> float:
+        """A bound on the kernel values between all points and on what they are computed from; of mapped ones, a sample."""
+
+    @property
+    def sums_differences(self) -> bool:
+        """Whether values are functions of sums of (x - z)^2, which lose nothing to where the points lie."""
+
+    def astype(self, dtype: Any) -> Engine:
+        """Return the engine of the same points with values of another dtype."""
+
+    def with_threads(self, threads: int) -> Engine:
+        """Return the engine of the same points with requests shared by so many threads; itself if it has them."""
+
+    def subset(self, indices: Block) -> Engine:
+        """Return an engine over ``x[indices]`` without a copy of the points."""
+
+    def columns(self) -> Columns:
+        """Return an empty set of columns for fill()."""
+
+    def fill(self, rows: Block, out: Block, slots: Block, columns: Block | Columns | None, after: After | None) -> None:
+        """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each."""
+
+    def expand(self, support: Block, coef: Block, columns: Block | None) -> Block:
+        """Return sum_j coef_j K[support_j, columns], float64."""
+
+    def diagonal(self) -> Block:
+        """Return k(x_i, x_i) for all points, (n,) float64."""
+
+    def block(self, rows: Block, columns: Block | None = None) -> Block:
+        """Return K[rows, columns] (all columns if None), a new C-ordered array of the engine's dtype."""
+        out = np.empty((len(rows), self.n if columns is None else len(columns)), dtype=self.dtype)
+        if out.size:
+            self.fill(rows, out, np.arange(len(rows)), columns, None)
+        return out
+
+
+class PointsEngine(Engine):
+    """The engine over points, or over some of them.
 
     Parameters
     ----------
     x : (n, d) dense, memory-mapped or CSR; for ``precomputed`` (n, n) kernel values
     dtype : of the blocks, float64 or float32; the points are laid out when the first values are asked for
-    threads : that share the columns of a request
     """
 
     def __init__(
@@ -89,6 +151,7 @@ class Engine:
         threads: int = 1,
     ) -> None:
         self.kernel, self.dtype, self.threads = kernel, np.dtype(dtype), threads
+        self._given = isinstance(kernel.form, GivenValues)
         self._whole = whole if whole is not None else _Whole(kernel, x)
         self._index = index  # which points of the whole these are; None if all
         self.n = int(x.shape[0]) if index is None else len(index)
@@ -100,67 +163,48 @@ class Engine:
 
     @property
     def source(self) -> Any:
-        """The points themselves; of a view, a copy that is made when it is first asked for."""
         if self._index is None:
             return self._whole.source
         if self._source is None:
             x: Any = self._whole.source
-            self._source = (
-                x[np.ix_(self._index, self._index)] if isinstance(self.kernel, Precomputed) else x[self._index]
-            )
+            self._source = x[np.ix_(self._index, self._index)] if self._given else x[self._index]
         return self._source
 
     @property
     def n_features(self) -> int:
-        """The number of features of a point; for ``precomputed`` the number of points."""
-        return self.n if isinstance(self.kernel, Precomputed) else int(self._whole.source.shape[1])
+        return self.n if self._given else int(self._whole.source.shape[1])
 
     @property
     def is_mapped(self) -> bool:
-        """Whether these are all points of a mapped file; those of a view are gathered from it."""
         return self._index is None and is_mapped(self._whole.source)
 
     @property
     def largest(self) -> float:
-        """A bound on the kernel values between all points and on what they are computed from; of mapped ones, a sample."""
         return self._whole.largest
 
     @property
     def sums_differences(self) -> bool:
-        """Whether values are functions of sums of (x - z)^2, which lose nothing to where the points lie."""
         way, _ = self._columns(0, None)
-        return bool(getattr(way, "differences", False))
+        return way.differences
 
-    def _view(self, dtype: Any, index: Block | None, threads: int) -> Engine:
-        return Engine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index, threads=threads)
+    def _view(self, dtype: Any, index: Block | None, threads: int) -> PointsEngine:
+        return PointsEngine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index, threads=threads)
 
-    def astype(self, dtype: Any) -> Engine:
-        """Return the engine of the same points with values of another dtype."""
+    def astype(self, dtype: Any) -> PointsEngine:
         return self._view(dtype, self._index, self.threads)
 
-    def with_threads(self, threads: int) -> Engine:
-        """Return the engine of the same points with requests shared by so many threads; itself if it has them."""
+    def with_threads(self, threads: int) -> PointsEngine:
         return self if threads == self.threads else self._view(self.dtype, self._index, threads)
 
-    def subset(self, indices: Block) -> Engine:
-        """Return an engine over ``x[indices]`` without a copy of the points."""
+    def subset(self, indices: Block) -> PointsEngine:
         index = indices if self._index is None else self._index[indices]
         return self._view(self.dtype, index, self.threads)
 
-    def block(self, rows: Block, columns: Block | None = None) -> Block:
-        """Return K[rows, columns] (all columns if None), a new C-ordered array of the engine's dtype."""
-        out = np.empty((len(rows), self.n if columns is None else len(columns)), dtype=self.dtype)
-        if out.size:
-            self.fill(rows, out, np.arange(len(rows)), columns, None)
-        return out
-
     def columns(self) -> Columns:
-        """Return an empty set of columns for fill()."""
         own = self._own_way()
         return Columns(self._whole.way(self.dtype), self._index) if own is None else Columns(own, None)
 
     def fill(self, rows: Block, out: Block, slots: Block, columns: Block | Columns | None, after: After | None) -> None:
-        """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each."""
         width = self.n if columns is None else len(columns)
         way, picked = self._columns(len(rows), columns)
         left = self._left(rows, picked is not None) if len(rows) else None
@@ -180,7 +224,7 @@ class Engine:
         """Return the way over the view's own points, if it has one or should have."""
         if self._own is None and self._index is not None and not self._whole.is_laid_out(self.dtype):
             x: Any = self._whole.source
-            small = self.n <= _OWN_SHARE * x.shape[0] and isinstance(self.kernel, DotProductKernel)
+            small = self.n <= _OWN_SHARE * x.shape[0] and isinstance(self.kernel.form, OfProducts)
             if small and self.n * width_of(x) * self.dtype.itemsize <= _PACKED_BYTES:
                 self._own = choose(self.kernel, x[self._index], self.dtype)
         return self._own
@@ -214,8 +258,8 @@ class Engine:
         if self._index is None:
             return way, None
         self._asked += rows
-        if self._packed is None and self._asked >= _PACKS_AFTER and 0 < way.bytes_of(self.n) <= _PACKED_BYTES:
-            self._packed = way.take(self._index)
+        if self._packed is None and self._asked >= _PACKS_AFTER and isinstance(way, PackingWay):
+            self._packed = way.take(self._index) if way.bytes_of(self.n) <= _PACKED_BYTES else None
         return (way, self._index) if self._packed is None else (self._packed, None)
 
     def _tiles(self, tile: After, width: int, wide: int, grain: int, threads: int) -> None:
@@ -234,22 +278,23 @@ class Engine:
             self._whole.crew.run([partial(run, first, min(first + share, width)) for first in range(0, width, share)])
 
     def expand(self, support: Block, coef: Block, columns: Block | None) -> Block:
-        """Return sum_j coef_j K[support_j, columns], float64, the values of a tile weighted while they are in the cache."""
+        """Return sum_j coef_j K[support_j, columns], the values of a tile weighted while they are in the cache."""
         width = self.n if columns is None else len(columns)
         scores = np.zeros(width)
         way, picked = self._columns(len(support), columns)
-        taken = picked is not None and way.bytes_of(1) > 0  # picked columns are gathered once a tile, not for each part
+        # picked columns are gathered once a tile, not for each part
+        packing = way if picked is not None and isinstance(way, PackingWay) else None
         for first in range(0, len(support), _EXPAND_LEFT):
             rows = support[first : first + _EXPAND_LEFT]
-            left = self._left(rows, picked is not None and not taken)
+            left = self._left(rows, picked is not None and packing is None)
             weights = coef[first : first + _EXPAND_LEFT]
             ends = [(k, min(k + EXPAND_ROWS, len(rows))) for k in range(0, len(rows), EXPAND_ROWS)]
             parts = [(way.part(left, k, end), weights[k:end]) for k, end in ends]
 
             def tile(start: int, stop: int, parts: Any = parts) -> None:
                 source, columns = way, slice(start, stop) if picked is None else picked[start:stop]
-                if taken:
-                    source, columns = way.take(np.asarray(columns)), slice(0, stop - start)
+                if packing is not None:
+                    source, columns = packing.take(np.asarray(columns)), slice(0, stop - start)
                 values = scratch("values", EXPAND_ROWS, stop - start, self.dtype)
                 for part, weights in parts:
                     source.tile(part, columns, values, np.arange(len(weights)), 0)
@@ -261,12 +306,11 @@ class Engine:
         return scores
 
     def diagonal(self) -> Block:
-        """Return k(x_i, x_i) for all points, (n,) float64."""
         source: Any = self._whole.source
-        if isinstance(self.kernel, Precomputed):
+        if self._given:
             every = np.array(source.diagonal() if self._index is None else source[self._index, self._index])
             return every.astype(np.float64).reshape(-1)
-        if type(self.kernel) is RBF:  # picking points of a view costs more than a small solve
+        if isinstance(self.kernel.form, Exponential):  # picking points of a view costs more than a small solve
             return np.ones(self.n)
         return self.kernel.diagonal(source if self._index is None else source[self._index])
 

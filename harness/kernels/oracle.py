@@ -12,9 +12,9 @@ from harness.kernels.buffer import RowBuffer
 from harness.kernels.checks import check_range
 from harness.kernels.columns import Columns
 from harness.kernels.counter import Counter
-from harness.kernels.engine import Engine, width_of
+from harness.kernels.engine import Engine, PointsEngine, width_of
 from harness.kernels.features import Features
-from harness.kernels.functions import Kernel, Linear, Precomputed
+from harness.kernels.functions import GivenValues, Kernel, Power
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -65,7 +65,7 @@ class KernelOracle:
                 raise ValueError(
                     "a kernel oracle was given neither points nor an engine over points; give one of them."
                 )
-            engine = Engine(kernel, x, dtype)
+            engine = PointsEngine(kernel, x, dtype)
         self._engine = engine if threads is None else engine.with_threads(threads)
         self.n = self._engine.n
         self.dtype = self._engine.dtype
@@ -116,7 +116,7 @@ class KernelOracle:
     @property
     def is_linear(self) -> bool:
         """True if k(x, z) = <x, z>, so that a solver may keep w itself."""
-        return isinstance(self.kernel, Linear)
+        return self.kernel.form == Power()
 
     @property
     def cached_rows(self) -> int:
@@ -301,7 +301,7 @@ class KernelOracle:
         self._counter.evaluations += n_new * len(support)
         if len(support) == 0 or n_new == 0:
             return np.zeros(n_new)
-        if isinstance(self.kernel, Precomputed):
+        if isinstance(self.kernel.form, GivenValues):
             return np.asarray(points[:, support] @ coef[support], dtype=np.float64)
         if self.is_linear:
             return self._products(points, self._weights(coef, support))

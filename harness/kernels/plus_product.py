@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class PlusProductEngine(Engine):
-    """The engine of k + z z' over ``inner``, the engine of k; z is (n,)."""
+    """The engine of k + z z' over ``inner``, the engine of k; z, (n,), is not among the features of the points."""
 
     def __init__(self, inner: Engine, z: Vector) -> None:
         self.inner, self.z = inner, z
@@ -30,12 +30,10 @@ class PlusProductEngine(Engine):
 
     @property
     def source(self) -> Any:
-        """The points of k: the coordinate z is not among their features."""
         return self.inner.source
 
     @property
     def n_features(self) -> int:
-        """The number of features of k: the coordinate z is none of them."""
         return self.inner.n_features
 
     @property
@@ -45,6 +43,10 @@ class PlusProductEngine(Engine):
     @property
     def largest(self) -> float:
         return self.inner.largest + float(np.max(self.z**2, initial=0.0))
+
+    @property
+    def sums_differences(self) -> bool:
+        return self.inner.sums_differences
 
     def astype(self, dtype: Any) -> PlusProductEngine:
         return PlusProductEngine(self.inner.astype(dtype), self.z)
