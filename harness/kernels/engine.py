@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -70,74 +70,14 @@ class _Whole:
         return self._ways[dtype]
 
 
-class Engine(Protocol):
-    """Kernel values between the points of one training set, neither counted nor cached.
-
-    n, dtype : points, and of the values: float64 or float32
-    threads : that share the columns of a request
-    """
-
-    kernel: Kernel
-    n: int
-    dtype: np.dtype[Any]
-    threads: int
-
-    @property
-    def source(self) -> Any:
-        """The points themselves; of a view, a copy that is made when it is first asked for."""
-
-    @property
-    def n_features(self) -> int:
-        """The number of features of a point; for ``precomputed`` the number of points."""
-
-    @property
-    def is_mapped(self) -> bool:
-        """Whether these are all points of a mapped file; those of a view are gathered from it."""
-
-    @property
-    def largest(self) -> float:
-        """A bound on the kernel values between all points and on what they are computed from; of mapped ones, a sample."""
-
-    @property
-    def sums_differences(self) -> bool:
-        """Whether values are functions of sums of (x - z)^2, which lose nothing to where the points lie."""
-
-    def astype(self, dtype: Any) -> Engine:
-        """Return the engine of the same points with values of another dtype."""
-
-    def with_threads(self, threads: int) -> Engine:
-        """Return the engine of the same points with requests shared by so many threads; itself if it has them."""
-
-    def subset(self, indices: Block) -> Engine:
-        """Return an engine over ``x[indices]`` without a copy of the points."""
-
-    def columns(self) -> Columns:
-        """Return an empty set of columns for fill()."""
-
-    def fill(self, rows: Block, out: Block, slots: Block, columns: Block | Columns | None, after: After | None) -> None:
-        """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each."""
-
-    def expand(self, support: Block, coef: Block, columns: Block | None) -> Block:
-        """Return sum_j coef_j K[support_j, columns], float64."""
-
-    def diagonal(self) -> Block:
-        """Return k(x_i, x_i) for all points, (n,) float64."""
-
-    def block(self, rows: Block, columns: Block | None = None) -> Block:
-        """Return K[rows, columns] (all columns if None), a new C-ordered array of the engine's dtype."""
-        out = np.empty((len(rows), self.n if columns is None else len(columns)), dtype=self.dtype)
-        if out.size:
-            self.fill(rows, out, np.arange(len(rows)), columns, None)
-        return out
-
-
-class PointsEngine(Engine):
-    """The engine over points, or over some of them.
+class Engine:
+    """Kernel values between the points of one training set, or between some of them.
 
     Parameters
     ----------
     x : (n, d) dense, memory-mapped or CSR; for ``precomputed`` (n, n) kernel values
     dtype : of the blocks, float64 or float32; the points are laid out when the first values are asked for
+    threads : that share the columns of a request
     """
 
     def __init__(
@@ -163,6 +103,7 @@ class PointsEngine(Engine):
 
     @property
     def source(self) -> Any:
+        """The points themselves; of a view, a copy that is made when it is first asked for."""
         if self._index is None:
             return self._whole.source
         if self._source is None:
@@ -172,39 +113,55 @@ class PointsEngine(Engine):
 
     @property
     def n_features(self) -> int:
+        """The number of features of a point; for ``precomputed`` the number of points."""
         return self.n if self._given else int(self._whole.source.shape[1])
 
     @property
     def is_mapped(self) -> bool:
+        """Whether these are all points of a mapped file; those of a view are gathered from it."""
         return self._index is None and is_mapped(self._whole.source)
 
     @property
     def largest(self) -> float:
+        """A bound on the kernel values between all points and on what they are computed from; of mapped ones, a sample."""
         return self._whole.largest
 
     @property
     def sums_differences(self) -> bool:
+        """Whether values are functions of sums of (x - z)^2, which lose nothing to where the points lie."""
         way, _ = self._columns(0, None)
         return way.differences
 
-    def _view(self, dtype: Any, index: Block | None, threads: int) -> PointsEngine:
-        return PointsEngine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index, threads=threads)
+    def _view(self, dtype: Any, index: Block | None, threads: int) -> Engine:
+        return Engine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index, threads=threads)
 
-    def astype(self, dtype: Any) -> PointsEngine:
+    def astype(self, dtype: Any) -> Engine:
+        """Return the engine of the same points with values of another dtype."""
         return self._view(dtype, self._index, self.threads)
 
-    def with_threads(self, threads: int) -> PointsEngine:
+    def with_threads(self, threads: int) -> Engine:
+        """Return the engine of the same points with requests shared by so many threads; itself if it has them."""
         return self if threads == self.threads else self._view(self.dtype, self._index, threads)
 
-    def subset(self, indices: Block) -> PointsEngine:
+    def subset(self, indices: Block) -> Engine:
+        """Return an engine over ``x[indices]`` without a copy of the points."""
         index = indices if self._index is None else self._index[indices]
         return self._view(self.dtype, index, self.threads)
 
+    def block(self, rows: Block, columns: Block | None = None) -> Block:
+        """Return K[rows, columns] (all columns if None), a new C-ordered array of the engine's dtype."""
+        out = np.empty((len(rows), self.n if columns is None else len(columns)), dtype=self.dtype)
+        if out.size:
+            self.fill(rows, out, np.arange(len(rows)), columns, None)
+        return out
+
     def columns(self) -> Columns:
+        """Return an empty set of columns for fill()."""
         own = self._own_way()
         return Columns(self._whole.way(self.dtype), self._index) if own is None else Columns(own, None)
 
     def fill(self, rows: Block, out: Block, slots: Block, columns: Block | Columns | None, after: After | None) -> None:
+        """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each."""
         width = self.n if columns is None else len(columns)
         way, picked = self._columns(len(rows), columns)
         left = self._left(rows, picked is not None) if len(rows) else None
@@ -278,7 +235,7 @@ class PointsEngine(Engine):
             self._whole.crew.run([partial(run, first, min(first + share, width)) for first in range(0, width, share)])
 
     def expand(self, support: Block, coef: Block, columns: Block | None) -> Block:
-        """Return sum_j coef_j K[support_j, columns], the values of a tile weighted while they are in the cache."""
+        """Return sum_j coef_j K[support_j, columns], float64, the values of a tile weighted while they are in the cache."""
         width = self.n if columns is None else len(columns)
         scores = np.zeros(width)
         way, picked = self._columns(len(support), columns)
@@ -306,6 +263,7 @@ class PointsEngine(Engine):
         return scores
 
     def diagonal(self) -> Block:
+        """Return k(x_i, x_i) for all points, (n,) float64."""
         source: Any = self._whole.source
         if self._given:
             every = np.array(source.diagonal() if self._index is None else source[self._index, self._index])

@@ -23,7 +23,6 @@ import numpy as np
 from harness.kernels.engine import EXPAND_ROWS
 from harness.kernels.functions import Exponential, GivenValues, Power, squared_norms
 from harness.kernels.oracle import engine_of
-from harness.kernels.plus_product import PlusProduct
 from harness.problems.rounding import Bounded, underflow_of, unit_of
 
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ def expansions(kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = 
 
 def _usual(kernel: KernelOracle, coef: Vector, support: Any, scores: Vector | None = None) -> Expansion:
     """Return the expansion in float64; of a linear kernel w alone is summed in longdouble."""
-    if isinstance(kernel, PlusProduct):
+    if kernel.z is not None:
         return _plus_product(_usual(kernel.plain, coef, support), kernel.z, coef)
     if kernel.is_linear:
         kernel.counter.evaluations += kernel.n * len(support)
@@ -173,7 +172,7 @@ def _is_affordable(kernel: KernelOracle, support: Any) -> bool:
 def _finer(kernel: KernelOracle, coef: Vector, support: Any, *, exact: bool = False) -> Expansion:
     """Return the expansion in longdouble; of a linear kernel, ``exact``: with w summed in fractions."""
     fine = np.dtype(np.longdouble)
-    if isinstance(kernel, PlusProduct):
+    if kernel.z is not None:
         return _plus_product(_finer(kernel.plain, coef, support, exact=exact), kernel.z, coef)
     if kernel.is_linear:
         weights = _Weights.of(kernel, coef, support)

@@ -9,7 +9,7 @@ from unittest import mock
 
 import numpy as np
 
-from harness.kernels.engine import PointsEngine
+from harness.kernels.engine import Engine
 from harness.kernels.functions import Power
 from harness.kernels.oracle import KernelOracle
 
@@ -79,18 +79,18 @@ def recorded_work() -> Iterator[Work]:
     The linear kernel's expansion goes through w and computes no kernel value; it is taken at its counted price.
     """
     work = Work()
-    fill, weighted, diagonal = PointsEngine.fill, PointsEngine.expand, PointsEngine.diagonal
+    fill, weighted, diagonal = Engine.fill, Engine.expand, Engine.diagonal
     expand, expand_new = KernelOracle.expand, KernelOracle.expand_new
 
-    def counted_fill(self: PointsEngine, rows: Any, out: Any, slots: Any, columns: Any, *further: Any) -> None:
+    def counted_fill(self: Engine, rows: Any, out: Any, slots: Any, columns: Any, *further: Any) -> None:
         work.values += len(rows) * (self.n if columns is None else len(columns))
         fill(self, rows, out, slots, columns, *further)
 
-    def counted_weighted(self: PointsEngine, support: Any, coef: Any, columns: Any, *further: Any) -> Any:
+    def counted_weighted(self: Engine, support: Any, coef: Any, columns: Any, *further: Any) -> Any:
         work.values += len(support) * (self.n if columns is None else len(columns))
         return weighted(self, support, coef, columns, *further)
 
-    def counted_diagonal(self: PointsEngine) -> Any:
+    def counted_diagonal(self: Engine) -> Any:
         values = diagonal(self)
         work.values += values.size
         return values
@@ -105,9 +105,9 @@ def recorded_work() -> Iterator[Work]:
         return expand_new(self, dual_coef, points)
 
     with (
-        mock.patch.object(PointsEngine, "fill", counted_fill),
-        mock.patch.object(PointsEngine, "expand", counted_weighted),
-        mock.patch.object(PointsEngine, "diagonal", counted_diagonal),
+        mock.patch.object(Engine, "fill", counted_fill),
+        mock.patch.object(Engine, "expand", counted_weighted),
+        mock.patch.object(Engine, "diagonal", counted_diagonal),
         mock.patch.object(KernelOracle, "expand", counted_expand),
         mock.patch.object(KernelOracle, "expand_new", counted_expand_new),
     ):
