@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.kernels.way import PackingWay
+
 if TYPE_CHECKING:
-    from harness.kernels.ways import Block, Way
+    from harness.kernels.way import Block, Way
 
 _LEAST_PLACES = 256
 _GROWTH = 1.5
@@ -34,7 +36,7 @@ class Columns:
         self._own = own  # the points of a restricted oracle, by their number in the source
         self.n = source.n if own is None else len(own)
         self._index: Block = np.empty(0, dtype=np.int64)
-        self.way: Way | None = None
+        self.way: Any = None  # a packing way, like the source
         self.index: Block = self._index
 
     def __len__(self) -> int:
@@ -65,11 +67,10 @@ class Columns:
         if written < 0:
             self._refuse(places, points, count)
         self._index, self.index = standing, standing[:count]
-        if (written or count != before) and self._source.bytes_of(1):
+        if (written or count != before) and isinstance(self._source, PackingWay):
             index: Any = standing if self._own is None else self._own[standing]
             if grown:
                 self.way = self._source.take(index)
-            assert self.way is not None
             self.way.put(self._source, index[:count], changed[:written])
 
     def _refuse(self, places: Block, points: Block, count: int) -> None:

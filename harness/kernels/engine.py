@@ -15,8 +15,9 @@ import numpy as np
 
 from harness.kernels.columns import Columns
 from harness.kernels.crew import Crew
-from harness.kernels.functions import RBF, DotProductKernel, Kernel, Poly, Precomputed, squared_norms
-from harness.kernels.ways import Way, choose, is_mapped, scratch
+from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, squared_norms
+from harness.kernels.way import PackingWay, Way
+from harness.kernels.ways import choose, is_mapped, scratch
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -54,12 +55,13 @@ class _Whole:
         """The largest number on the way to a kernel value: k(x, z)^2 <= k(x, x) k(z, z), |x - z|^2 <= 4 max |x|^2."""
         source: Any = self.source[:: max(1, len(self.source) // _SAMPLE)] if is_mapped(self.source) else self.source
         with np.errstate(all="ignore"):
-            if isinstance(self.kernel, Precomputed):
+            form = self.kernel.form
+            if isinstance(form, GivenValues):
                 return float(abs(source).max())
             square = np.float64(squared_norms(source).max(initial=0.0))
             apart, power = 4.0 * square, 0.0
-            if isinstance(self.kernel, Poly):
-                power = (self.kernel.gamma * square + abs(self.kernel.coef0)) ** self.kernel.degree
+            if isinstance(form, Power):
+                power = (form.gamma * square + abs(form.coef0)) ** form.degree
             return float(max(apart, power))
 
     def way(self, dtype: np.dtype[Any]) -> Way:
@@ -89,6 +91,7 @@ class Engine:
         threads: int = 1,
     ) -> None:
         self.kernel, self.dtype, self.threads = kernel, np.dtype(dtype), threads
+        self._given = isinstance(kernel.form, GivenValues)
         self._whole = whole if whole is not None else _Whole(kernel, x)
         self._index = index  # which points of the whole these are; None if all
         self.n = int(x.shape[0]) if index is None else len(index)
@@ -105,15 +108,13 @@ class Engine:
             return self._whole.source
         if self._source is None:
             x: Any = self._whole.source
-            self._source = (
-                x[np.ix_(self._index, self._index)] if isinstance(self.kernel, Precomputed) else x[self._index]
-            )
+            self._source = x[np.ix_(self._index, self._index)] if self._given else x[self._index]
         return self._source
 
     @property
     def n_features(self) -> int:
         """The number of features of a point; for ``precomputed`` the number of points."""
-        return self.n if isinstance(self.kernel, Precomputed) else int(self._whole.source.shape[1])
+        return self.n if self._given else int(self._whole.source.shape[1])
 
     @property
     def is_mapped(self) -> bool:
@@ -129,7 +130,7 @@ class Engine:
     def sums_differences(self) -> bool:
         """Whether values are functions of sums of (x - z)^2, which lose nothing to where the points lie."""
         way, _ = self._columns(0, None)
-        return bool(getattr(way, "differences", False))
+        return way.differences
 
     def _view(self, dtype: Any, index: Block | None, threads: int) -> Engine:
         return Engine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index, threads=threads)
@@ -180,7 +181,7 @@ class Engine:
         """Return the way over the view's own points, if it has one or should have."""
         if self._own is None and self._index is not None and not self._whole.is_laid_out(self.dtype):
             x: Any = self._whole.source
-            small = self.n <= _OWN_SHARE * x.shape[0] and isinstance(self.kernel, DotProductKernel)
+            small = self.n <= _OWN_SHARE * x.shape[0] and isinstance(self.kernel.form, OfProducts)
             if small and self.n * width_of(x) * self.dtype.itemsize <= _PACKED_BYTES:
                 self._own = choose(self.kernel, x[self._index], self.dtype)
         return self._own
@@ -214,8 +215,8 @@ class Engine:
         if self._index is None:
             return way, None
         self._asked += rows
-        if self._packed is None and self._asked >= _PACKS_AFTER and 0 < way.bytes_of(self.n) <= _PACKED_BYTES:
-            self._packed = way.take(self._index)
+        if self._packed is None and self._asked >= _PACKS_AFTER and isinstance(way, PackingWay):
+            self._packed = way.take(self._index) if way.bytes_of(self.n) <= _PACKED_BYTES else None
         return (way, self._index) if self._packed is None else (self._packed, None)
 
     def _tiles(self, tile: After, width: int, wide: int, grain: int, threads: int) -> None:
@@ -238,18 +239,19 @@ class Engine:
         width = self.n if columns is None else len(columns)
         scores = np.zeros(width)
         way, picked = self._columns(len(support), columns)
-        taken = picked is not None and way.bytes_of(1) > 0  # picked columns are gathered once a tile, not for each part
+        # picked columns are gathered once a tile, not for each part
+        packing = way if picked is not None and isinstance(way, PackingWay) else None
         for first in range(0, len(support), _EXPAND_LEFT):
             rows = support[first : first + _EXPAND_LEFT]
-            left = self._left(rows, picked is not None and not taken)
+            left = self._left(rows, picked is not None and packing is None)
             weights = coef[first : first + _EXPAND_LEFT]
             ends = [(k, min(k + EXPAND_ROWS, len(rows))) for k in range(0, len(rows), EXPAND_ROWS)]
             parts = [(way.part(left, k, end), weights[k:end]) for k, end in ends]
 
             def tile(start: int, stop: int, parts: Any = parts) -> None:
                 source, columns = way, slice(start, stop) if picked is None else picked[start:stop]
-                if taken:
-                    source, columns = way.take(np.asarray(columns)), slice(0, stop - start)
+                if packing is not None:
+                    source, columns = packing.take(np.asarray(columns)), slice(0, stop - start)
                 values = scratch("values", EXPAND_ROWS, stop - start, self.dtype)
                 for part, weights in parts:
                     source.tile(part, columns, values, np.arange(len(weights)), 0)
@@ -263,10 +265,10 @@ class Engine:
     def diagonal(self) -> Block:
         """Return k(x_i, x_i) for all points, (n,) float64."""
         source: Any = self._whole.source
-        if isinstance(self.kernel, Precomputed):
+        if self._given:
             every = np.array(source.diagonal() if self._index is None else source[self._index, self._index])
             return every.astype(np.float64).reshape(-1)
-        if type(self.kernel) is RBF:  # picking points of a view costs more than a small solve
+        if isinstance(self.kernel.form, Exponential):  # picking points of a view costs more than a small solve
             return np.ones(self.n)
         return self.kernel.diagonal(source if self._index is None else source[self._index])
 

@@ -2,7 +2,8 @@
 
 A kernel is a frozen dataclass of parameters with two methods over blocks of points. Those that are a
 function of the inner product <x, z> (and the norms) subclass :class:`DotProductKernel`: their blocks
-come from one matrix product and one pass in place.
+come from one matrix product and one pass in place. What more is known of the function a kernel declares as its
+``form``: the compiled roads are chosen by that, whoever wrote the kernel.
 """
 
 from __future__ import annotations
@@ -23,6 +24,41 @@ if TYPE_CHECKING:
     Points = Block | scipy.sparse.csr_array
 
 
+class Form:
+    """What is known of k(x, z): here no more than that the kernel's ``block`` computes it from points."""
+
+
+class GivenValues(Form):
+    """The data are the values: row i of the training data holds those of point i with all training points."""
+
+
+@dataclass(frozen=True)
+class OfProducts(Form):
+    """A function of <x, z>, |x|^2 and |z|^2, by the kernel's ``from_products``.
+
+    centred : k(x, z) = k(x - c, z - c), so that data may be centred to lose less in float32
+    """
+
+    centred: bool = False
+
+
+@dataclass(frozen=True)
+class Exponential(OfProducts):
+    """e^(-gamma |x - z|^2)."""
+
+    centred: bool = True
+    gamma: float = 1.0
+
+
+@dataclass(frozen=True)
+class Power(OfProducts):
+    """(gamma <x, z> + coef0)^degree; ``Power()`` is <x, z> itself, and its kernel linear."""
+
+    degree: int = 1
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+
 @dataclass(frozen=True)
 class Kernel(ABC):
     """A positive semi-definite function of two points. Subclass as a frozen dataclass of its parameters."""
@@ -31,6 +67,11 @@ class Kernel(ABC):
 
     def __post_init__(self) -> None:
         parameters.check(self, owner=f"kernel '{self.name}'")
+
+    @property
+    def form(self) -> Form:
+        """What is known of the function, with its parameters: :class:`Exponential`, :class:`Power`, or less."""
+        return Form()
 
     @abstractmethod
     def block(self, x: Points, z: Points) -> Block:
@@ -45,7 +86,16 @@ class Kernel(ABC):
 class DotProductKernel(Kernel):
     """A kernel computed from inner products and squared norms."""
 
-    centred: ClassVar[bool] = False  # True: k(x, z) = k(x - c, z - c), so data may be centred to lose less in float32
+    centred: ClassVar[bool] = False  # as of OfProducts
+
+    def __init_subclass__(cls) -> None:
+        """A subclass that computes its values anew has not the form of the kernel that it extends, unless it says so."""
+        if "from_products" in cls.__dict__ and "form" not in cls.__dict__:
+            cls.form = DotProductKernel.form  # type: ignore[method-assign]
+
+    @property
+    def form(self) -> OfProducts:
+        return OfProducts(self.centred)
 
     @abstractmethod
     def from_products(self, products: Block, sq_x: Block, sq_z: Block) -> None:
@@ -69,6 +119,10 @@ class Linear(DotProductKernel):
 
     name = "linear"
 
+    @property
+    def form(self) -> Power:
+        return Power()
+
     def from_products(self, products: Block, sq_x: Block, sq_z: Block) -> None:
         return None
 
@@ -83,6 +137,10 @@ class RBF(DotProductKernel):
     name = "rbf"
     centred = True
     gamma: float = parameter(1.0, "width; k falls to 1/e at distance 1/sqrt(gamma)", gt=0)
+
+    @property
+    def form(self) -> Exponential:
+        return Exponential(gamma=self.gamma)
 
     def from_products(self, products: Block, sq_x: Block, sq_z: Block) -> None:
         # -gamma (|x|^2 + |z|^2 - 2 <x, z>), at most 0: rounding must not give a kernel value above 1
@@ -105,6 +163,10 @@ class Poly(DotProductKernel):
     gamma: float = parameter(1.0, "scale of the inner product", gt=0)
     coef0: float = parameter(1.0, "constant term; 0 gives the homogeneous kernel", ge=0)
 
+    @property
+    def form(self) -> Power:
+        return Power(degree=self.degree, gamma=self.gamma, coef0=self.coef0)
+
     def from_products(self, products: Block, sq_x: Block, sq_z: Block) -> None:
         products *= self.gamma
         products += self.coef0
@@ -123,6 +185,10 @@ class Precomputed(Kernel):
     """
 
     name = "precomputed"
+
+    @property
+    def form(self) -> GivenValues:
+        return GivenValues()
 
     def block(self, x: Points, z: Points) -> Block:
         raise TypeError("precomputed kernel values are indexed by training point, not computed from two sets of points")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,15 @@ from harness.kernels.columns import Columns
 from harness.kernels.counter import Counter
 from harness.kernels.engine import Engine, width_of
 from harness.kernels.features import Features
-from harness.kernels.functions import Kernel, Linear, Precomputed
+from harness.kernels.functions import GivenValues, Kernel, Power
 
 if TYPE_CHECKING:
     import scipy.sparse
 
     from harness.kernels.buffer import Compute
+    from harness.kernels.engine import After
 
+    Vector = np.ndarray[Any, np.dtype[np.float64]]
     Block = np.ndarray[Any, np.dtype[Any]]
     Points = Block | scipy.sparse.csr_array
 
@@ -36,6 +38,8 @@ class KernelOracle:
     x : (n, d) points, or (n, n) values for ``precomputed``; None with ``engine``, which has them
     cache_mb : memory for cached rows, MB of 2^20 bytes; at least two rows are kept
     ridge : added to k(x_i, x_i) on the diagonal (l2-svc: 1/chi)
+    z : (n,) float64; z_i z_j is added to k(x_i, x_j) (tube-svr): one more coordinate of each point, which takes part as
+        an inner product; new points have none, and its products are not counted
     dtype : of the values; float64 unless a solver asks for :meth:`astype` float32
     threads : that share the columns of a request, at least 1; the engine's, or 1, if None
 
@@ -49,6 +53,7 @@ class KernelOracle:
         *,
         cache_mb: float = 256.0,
         ridge: float = 0.0,
+        z: Vector | None = None,
         dtype: Any = np.float64,
         counter: Counter | None = None,
         engine: Engine | None = None,
@@ -68,6 +73,9 @@ class KernelOracle:
             engine = Engine(kernel, x, dtype)
         self._engine = engine if threads is None else engine.with_threads(threads)
         self.n = self._engine.n
+        if z is not None and z.shape != (self.n,):
+            raise ValueError(f"z has shape {z.shape} for a kernel over {self.n} points; give one value for each.")
+        self.z = z
         self.dtype = self._engine.dtype
         self.threads = self._engine.threads
         self._buffer: RowBuffer | None = None  # of row() and rows()
@@ -94,7 +102,7 @@ class KernelOracle:
 
     @property
     def engine(self) -> Engine:
-        """What computes the values, neither counted nor cached: the counter then says ``evaluations_at_least``."""
+        """What computes the values of k, neither counted nor cached: the counter then says ``evaluations_at_least``."""
         self._counter.evaluations_at_least = True
         return self._engine
 
@@ -111,12 +119,12 @@ class KernelOracle:
     @property
     def largest(self) -> float:
         """A bound on the kernel values and on what they are computed from; of mapped points, that of a sample."""
-        return self._engine.largest
+        return self._engine.largest + (0.0 if self.z is None else float(np.max(self.z**2, initial=0.0)))
 
     @property
     def is_linear(self) -> bool:
         """True if k(x, z) = <x, z>, so that a solver may keep w itself."""
-        return isinstance(self.kernel, Linear)
+        return self.z is None and self.kernel.form == Power()
 
     @property
     def cached_rows(self) -> int:
@@ -176,10 +184,9 @@ class KernelOracle:
         """Return K[rows, columns] (all columns if None), computed afresh and counted; read-only."""
         rows = self._checked(rows)
         columns = None if columns is None else self._checked(columns)
-        values = self._engine.block(rows, columns)
-        self._counter.evaluations += values.size
-        if self.ridge:
-            self._add_ridge(values, np.arange(len(rows)), rows, columns, 0, values.shape[1])
+        values = np.empty((len(rows), self.n if columns is None else len(columns)), dtype=self.dtype)
+        if values.size:
+            self._fill(rows, values, np.arange(len(rows)), columns, None)
         return _read_only(values)
 
     def fill(
@@ -188,7 +195,7 @@ class KernelOracle:
         out: Block,
         slots: Block | None = None,
         columns: Block | Columns | None = None,
-        after: Callable[[int, int], None] | None = None,
+        after: After | None = None,
     ) -> None:
         """Compute K[rows, columns] straight into the caller's array, counted and not cached.
 
@@ -210,17 +217,25 @@ class KernelOracle:
         rows = self._checked(rows)
         columns = columns if columns is None or isinstance(columns, Columns) else self._checked(columns)
         width = self.n if columns is None else len(columns)
-        slots = self._slots(out, slots, len(rows), width)
+        self._fill(rows, out, self._slots(out, slots, len(rows), width), columns, after)
 
-        def finished(start: int, stop: int) -> None:
+    def _fill(self, rows: Block, out: Block, slots: Block, columns: Any, after: After | None) -> None:
+        points = columns.index if isinstance(columns, Columns) else columns
+
+        def finished(start: int, stop: int) -> None:  # while the tile is in the core's cache
+            if self.z is not None:
+                across = self.z[slice(start, stop) if points is None else points[start:stop]].astype(self.dtype)
+                for value, slot in zip(self.z[rows].astype(self.dtype), slots, strict=True):
+                    out[slot, start:stop] += value * across
             if self.ridge:
-                points = columns.index if isinstance(columns, Columns) else columns
                 self._add_ridge(out, slots, rows, points, start, stop)
             if after is not None:
                 after(start, stop)
 
-        self._counter.evaluations += len(rows) * width  # first: ``after`` may raise, and ``out`` has values by then
-        self._engine.fill(rows, out, slots, columns, finished)
+        # first: ``after`` may raise, and ``out`` has values by then
+        self._counter.evaluations += len(rows) * (self.n if columns is None else len(columns))
+        changes = self.z is not None or self.ridge or after is not None
+        self._engine.fill(rows, out, slots, columns, finished if changes else None)
 
     def columns(self) -> Columns:
         """Return an empty set of points to be kept as columns for many a :meth:`fill`, see :class:`Columns`.
@@ -268,7 +283,8 @@ class KernelOracle:
     def diagonal(self) -> Block:
         """Return k(x_i, x_i) + ridge for all points, (n,) float64; n evaluations the first time; read-only."""
         if self._diagonal is None:
-            self._diagonal = _read_only(self._engine.diagonal() + self.ridge)
+            values = self._engine.diagonal() + self.ridge
+            self._diagonal = _read_only(values if self.z is None else values + self.z * self.z)
             self._counter.evaluations += self.n
         return self._diagonal
 
@@ -281,19 +297,21 @@ class KernelOracle:
         coef = np.asarray(dual_coef, dtype=np.float64)
         support = np.flatnonzero(coef)
         index = np.arange(self.n) if rows is None else self._checked(rows)
-        if self.is_linear:
+        if self.kernel.form == Power():
             scores = self._products(self._engine.source, self._weights(coef, support), None if rows is None else index)
         else:
             scores = self._engine.expand(support, coef[support], None if rows is None else index)
         self._counter.evaluations += len(index) * len(support)
         if self.ridge:
             scores += self.ridge * coef[index]
+        if self.z is not None:
+            scores += self.z[index] * float(self.z @ coef)
         return scores
 
     def expand_new(self, dual_coef: Block, points: Points) -> Block:
-        """Return sum_j dual_coef_j k(x_j, z) for new points z (rows of ``points``), float64; no ridge.
+        """Return sum_j dual_coef_j k(x_j, x) for new points x (rows of ``points``), float64; no ridge, no z.
 
-        For ``precomputed``, ``points`` holds k(z, x_j) for every training point j.
+        For ``precomputed``, ``points`` holds k(x, x_j) for every training point j.
         """
         coef = np.asarray(dual_coef, dtype=np.float64)
         support = np.flatnonzero(coef)
@@ -301,9 +319,9 @@ class KernelOracle:
         self._counter.evaluations += n_new * len(support)
         if len(support) == 0 or n_new == 0:
             return np.zeros(n_new)
-        if isinstance(self.kernel, Precomputed):
+        if isinstance(self.kernel.form, GivenValues):
             return np.asarray(points[:, support] @ coef[support], dtype=np.float64)
-        if self.is_linear:
+        if self.kernel.form == Power():
             return self._products(points, self._weights(coef, support))
         scores = np.empty(n_new)
         chosen = self._engine.source[support]
@@ -331,7 +349,7 @@ class KernelOracle:
         return scores
 
     def _view(self, engine: Engine, **changed: Any) -> KernelOracle:
-        settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, **changed}
+        settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, "z": self.z, **changed}
         return KernelOracle(self.kernel, None, counter=self._counter, engine=engine, **settings)
 
     def astype(self, dtype: Any) -> KernelOracle:
@@ -356,13 +374,23 @@ class KernelOracle:
         """Return the oracle of k + ridge * delta_ij, the same counter and the same data, its own cache."""
         return self._view(self._engine, ridge=ridge)
 
+    def with_product(self, z: Vector) -> KernelOracle:
+        """Return the oracle of k + z_i z_j, the same counter and the same data, its own cache."""
+        return self._view(self._engine, z=z)
+
+    @property
+    def plain(self) -> KernelOracle:
+        """The oracle of k without the product, the same counter and the same data, its own cache."""
+        return self._view(self._engine, z=None)
+
     def with_threads(self, threads: int) -> KernelOracle:
         """Return this oracle with requests shared by ``threads`` threads, the same counter and data, its own cache."""
         return self._view(self._engine, threads=threads)
 
     def restrict(self, indices: Block) -> KernelOracle:
         """Return the oracle over ``x[indices]``, which shares the points: the same counter, its own cache."""
-        return self._view(self._engine.subset(self._checked(indices)))
+        indices = self._checked(indices)
+        return self._view(self._engine.subset(indices), z=None if self.z is None else self.z[indices])
 
     @contextmanager
     def _uncounted(self, counter: Counter) -> Iterator[None]:

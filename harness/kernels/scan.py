@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.functions import RBF, DotProductKernel, Kernel, Linear, Poly
+from harness.kernels.functions import Exponential, Form, Kernel, Power
+from harness.kernels.way import PackingWay
 
 if TYPE_CHECKING:
-    from harness.kernels.ways import Block, Columns
+    from harness.kernels.way import Block, Columns
 
 _CHUNK_BYTES = 256
 _LINE_BYTES = 64
@@ -43,7 +44,7 @@ class Left:
     rare_count: int = 0
 
 
-class ScanWay:
+class ScanWay(PackingWay):
     """Kernel values by the column scan.
 
     points : (panels, depth, sq, block, block_ptr, rare_index, rare_value) as compiled.scan() takes them
@@ -52,7 +53,7 @@ class ScanWay:
 
     def __init__(
         self,
-        kernel: DotProductKernel,
+        kernel: Kernel,
         n: int,
         points: tuple[Any, ...],
         rare: tuple[Block, ...],
@@ -61,7 +62,7 @@ class ScanWay:
         differences: bool,
     ) -> None:
         self.kernel, self.n, self.points, self.rare, self.rare_features = kernel, n, points, rare, rare_features
-        self.differences = differences
+        self.form, self.differences = kernel.form, differences
         self.dtype = np.dtype(points[0].dtype)
         self.grain = int(points[3])
         self._features = np.arange(points[1], dtype=np.int32)
@@ -71,7 +72,7 @@ class ScanWay:
     @classmethod
     def of(
         cls,
-        kernel: DotProductKernel,
+        kernel: Kernel,
         x: Any,
         dtype: np.dtype[Any],
         share: Block,
@@ -153,21 +154,12 @@ class ScanWay:
     ) -> None:
         from harness.kernels import compiled
 
-        kernel, own = self.kernel, left.lists[6]
-        if type(kernel) is RBF:
-            mode = compiled.RBF_DIFFERENCES if self.differences else compiled.RBF_PRODUCTS
-            compiled.scan(points, left.lists, out, slots, position, start, stop, self.dtype.type(kernel.gamma), mode)
-            return
-        gamma = self.dtype.type(1.0)
-        if type(kernel) in (Linear, Poly):
-            compiled.scan(points, left.lists, out, slots, position, start, stop, gamma, compiled.PRODUCTS)
-            raise_to_power(kernel, out, slots, position, stop - start)
-            return
-        products = np.empty((len(slots), stop - start), dtype=self.dtype)
-        every = np.arange(len(slots))
-        compiled.scan(points, left.lists, products, every, 0, start, stop, gamma, compiled.PRODUCTS)
-        kernel.from_products(products, own, points[2][start:stop])
-        out[slots, position : position + stop - start] = products
+        own, gamma, mode = left.lists[6], 1.0, compiled.PRODUCTS
+        if isinstance(self.form, Exponential):
+            gamma, mode = self.form.gamma, compiled.RBF_DIFFERENCES if self.differences else compiled.RBF_PRODUCTS
+        compiled.scan(points, left.lists, out, slots, position, start, stop, self.dtype.type(gamma), mode)
+        if mode == compiled.PRODUCTS:
+            finish(self.kernel, self.form, out, slots, position, own, points[2][start:stop])
 
     def _gathered(self, columns: Block, features: Block, rare_number: Any, rare_count: int) -> tuple[Any, ...]:
         from harness.kernels import compiled
@@ -222,13 +214,20 @@ def aligned_zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Block:
     return memory[begin : begin + size * dtype.itemsize].view(dtype).reshape(shape)
 
 
-def raise_to_power(kernel: Kernel, out: Block, slots: Block, position: int, width: int) -> None:
-    """Turn products in ``out`` into values of the polynomial kernel; other kernels are left alone."""
-    if type(kernel) is Poly:
+def finish(kernel: Any, form: Form, out: Block, slots: Block, position: int, own: Block, sq: Block) -> None:
+    """Turn the products in ``out[slots, position:]`` into kernel values.
+
+    own, sq : (q,) and (m,), squared norms of the rows and of the columns
+    """
+    if not isinstance(form, Power):
+        products = out[slots, position : position + len(sq)]
+        kernel.from_products(products, own, sq)
+        out[slots, position : position + len(sq)] = products
+    elif form != Power():
         from harness.kernels import compiled
 
-        gamma, coef0 = out.dtype.type(kernel.gamma), out.dtype.type(kernel.coef0)
-        compiled.powers(out, slots, position, width, gamma, coef0, kernel.degree)
+        gamma, coef0 = out.dtype.type(form.gamma), out.dtype.type(form.coef0)
+        compiled.powers(out, slots, position, len(sq), gamma, coef0, form.degree)
 
 
 def _split_sparse(x: Any, number: Block, panels: Block, depth: int, dtype: np.dtype[Any]) -> tuple[Block, ...]:

@@ -65,7 +65,12 @@ class Lanes:
         return self.builder.call(function, [a, b, c])
 
     def exp(self, x: Any) -> Any:
-        """Return e^x for x <= 0; see harness.kernels.exponential for the method and its error."""
+        """Return e^x for x <= 0: -inf and what is below the cutoff give 0, NaN gives NaN.
+
+        x = k ln 2 + r with an integer k and |r| <= ln 2 / 2 (Cody & Waite 1980, ln 2 in two parts); e^r = 1 + r + r^2 q(r),
+        q of degree 4 (float32) or 9 (float64) through the Chebyshev nodes; 2^k is put together from its bits. Within 1.2
+        ulp of e^x on [cutoff, 0], -87 (float32) or -708 (float64), and at most 1.
+        """
         build = self.builder
         magic, shift, cutoff, high, low, coefficients = _EXP32 if self.single else _EXP64
         shifted = self.fma(x, self.constant(1.4426950408889634), self.constant(magic))

@@ -9,19 +9,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.kernels.functions import RBF, DotProductKernel, Kernel, Linear, Poly, Precomputed, squared_norms
-from harness.kernels.scan import ScanWay, raise_to_power
+from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, squared_norms
+from harness.kernels.scan import ScanWay, finish
+from harness.kernels.way import PackingWay, Way
 
 if TYPE_CHECKING:
     import scipy.sparse
 
+    from harness.kernels.way import Columns
+
     Block = np.ndarray[Any, np.dtype[Any]]
     Points = Block | scipy.sparse.csr_array
-    Columns = slice | Block
 
 _ROWS_BYTES = 64 << 20  # rows read from a mapped file and converted at a time
 _SAMPLE = 2000  # points looked at to learn how many features are zero
@@ -56,48 +58,20 @@ def is_mapped(x: Any) -> bool:
     return isinstance(x, np.memmap) or isinstance(getattr(x, "base", None), np.memmap)
 
 
-class Way(Protocol):
-    """Kernel values of chosen rows in tiles of columns.
-
-    grain : a slice of columns begins at a multiple of it
-    """
-
-    n: int
-    dtype: np.dtype[Any]
-    grain: int
-
-    def left(self, rows: Block, *, gathered: bool = False) -> Any:
-        """Return what tile() needs of the rows; ``gathered`` if columns will be picked by index."""
-
-    def part(self, left: Any, first: int, last: int) -> Any:
-        """Return the rows [first, last) of ``left``."""
-
-    def tile(self, left: Any, columns: Columns, out: Block, slots: Block, position: int) -> None:
-        """Write K[left, columns] to ``out[slots, position : position + m]``; ``out`` is C-ordered."""
-
-    def bytes_of(self, count: int) -> int:
-        """Return the memory that ``count`` points take in :meth:`take`; 0 if they cannot be taken."""
-
-    def take(self, index: Block) -> Way:
-        """Return a copy of the points ``index``, as columns for rows of this way."""
-
-    def put(self, source: Any, index: Block, places: Block) -> None:
-        """Overwrite ``places`` of a way that ``source.take()`` made with the source's points ``index[places]``."""
-
-
 def choose(kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> Way:
     """Return the fastest way for these points; see the module's constants for the rates."""
-    if isinstance(kernel, Precomputed):
+    form = kernel.form
+    if isinstance(form, GivenValues):
         return PrecomputedWay(x, dtype)
-    if not isinstance(kernel, DotProductKernel):
+    if not isinstance(form, OfProducts):
         return GeneralWay(kernel, x, dtype)
     dense = isinstance(x, np.ndarray)
     if dense and is_mapped(x) and x.size * dtype.itemsize > _LOADED_BYTES:
         return GemmWay.of(kernel, x, dtype)
     share = _share_of_non_zeros(x)
     if dense:
-        if type(kernel) is RBF and len(share) <= _DIFFERENCES:
-            return ScanWay.of(kernel, x, dtype, share, differences=True, centre=_centre(kernel, x, dtype))
+        if isinstance(form, Exponential) and len(share) <= _DIFFERENCES:
+            return ScanWay.of(kernel, x, dtype, share, differences=True, centre=_centre(form, x, dtype))
         panel = len(share) * 256
         cost = _SCAN_A_FEATURE if panel <= _FIRST_CACHE_BYTES else _SCAN_A_FAR_FEATURE
         copied = dtype == x.dtype and x.size * dtype.itemsize > _COPY_BYTES and share.mean() > 0.25
@@ -115,9 +89,9 @@ def _share_of_non_zeros(x: Any) -> Block:
     return np.asarray(np.count_nonzero(sample, axis=0) / max(1, len(sample)))
 
 
-def _centre(kernel: DotProductKernel, x: Block, dtype: np.dtype[Any]) -> Any:
+def _centre(form: Any, x: Block, dtype: np.dtype[Any]) -> Any:
     # float32 products of far-away points cancel, and their coordinates are coarse: centring keeps their size down
-    if kernel.centred and dtype.itemsize < 8 and len(x):
+    if form.centred and dtype.itemsize < 8 and len(x):
         return np.asarray(x.mean(axis=0, dtype=np.float64))
     return None
 
@@ -129,23 +103,21 @@ class _DenseRows:
     rows: Block
 
 
-class GemmWay:
+class GemmWay(PackingWay):
     """Matrix products in tiles that stay in the cache for the kernel function: wide dense data, and mapped data."""
 
-    grain = 1
+    grain, differences = 1, False
 
-    def __init__(
-        self, kernel: DotProductKernel, x: Block, dtype: np.dtype[Any], sq: Block, centre: Any, rows: Any
-    ) -> None:
-        self.kernel, self.dtype, self.n = kernel, dtype, len(x)
+    def __init__(self, kernel: Kernel, x: Block, dtype: np.dtype[Any], sq: Block, centre: Any, rows: Any) -> None:
+        self.kernel, self.form, self.dtype, self.n = kernel, kernel.form, dtype, len(x)
         self._x, self._sq, self._centre = x, sq, centre
         self._rows = rows  # which points of the whole these are; None if all
         self._mapped = is_mapped(x)
 
     @classmethod
-    def of(cls, kernel: DotProductKernel, x: Block, dtype: np.dtype[Any]) -> GemmWay:
+    def of(cls, kernel: Kernel, x: Block, dtype: np.dtype[Any]) -> GemmWay:
         """Convert the points to ``dtype``; large ones that are mapped from a file are converted piece by piece."""
-        centre = _centre(kernel, x, dtype)
+        centre = _centre(kernel.form, x, dtype)
         stays = is_mapped(x) and x.size * dtype.itemsize > _LOADED_BYTES
         points = x if stays else _converted(np.asarray(x), dtype, centre)
         if not stays or centre is None:
@@ -176,25 +148,22 @@ class GemmWay:
             np.dot(right, left.points[0], out=products[0])
         else:
             np.matmul(left.points, right.T, out=products)
-        if type(self.kernel) is RBF:
-            self._rbf(products, left, columns, out, slots, position)
+        if isinstance(self.form, Exponential):
+            self._exponential(self.form.gamma, products, left, columns, out, slots, position)
             return
-        if type(self.kernel) not in (Linear, Poly):
-            self.kernel.from_products(products, left.sq, self._sq[columns])
         out[slots, position : position + width] = products
-        raise_to_power(self.kernel, out, slots, position, width)
+        finish(self.kernel, self.form, out, slots, position, left.sq, self._sq[columns])
 
-    def _rbf(
-        self, products: Block, left: _DenseRows, columns: Columns, out: Block, slots: Block, position: int
+    def _exponential(
+        self, gamma: float, products: Block, left: _DenseRows, columns: Columns, out: Block, slots: Block, position: int
     ) -> None:
         from harness.kernels import compiled
         from harness.kernels.simd import CHUNK_BYTES
 
-        assert isinstance(self.kernel, RBF)
         width = products.shape[1]
         sq = np.zeros(width + CHUNK_BYTES // self.dtype.itemsize, dtype=self.dtype)
         sq[:width] = self._sq[columns]
-        compiled.rbf_of_products(products, left.sq, sq, 0, self.dtype.type(self.kernel.gamma), out, slots, position)
+        compiled.rbf_of_products(products, left.sq, sq, 0, self.dtype.type(gamma), out, slots, position)
         # a point's distance from itself is 0, whatever the rounding of products and norms
         if isinstance(columns, slice) and self._rows is None:
             inside = np.flatnonzero((left.rows >= columns.start) & (left.rows < columns.stop))
@@ -233,7 +202,7 @@ def _converted(x: Any, dtype: np.dtype[Any], centre: Any) -> Block:
 class GeneralWay:
     """A kernel that is no function of inner products computes its own blocks; mapped points are read in pieces."""
 
-    grain = 1
+    grain, differences = 1, False
 
     def __init__(self, kernel: Kernel, x: Points, dtype: np.dtype[Any]) -> None:
         self.kernel, self.dtype, self.n = kernel, dtype, int(x.shape[0])
@@ -256,20 +225,11 @@ class GeneralWay:
         for piece, start, width in _pieces(columns, self._x.shape[1], self.dtype):
             out[slots, position + start : position + start + width] = self.kernel.block(left, self._points(piece))
 
-    def bytes_of(self, count: int) -> int:
-        return 0
-
-    def take(self, index: Block) -> Way:
-        raise NotImplementedError("points of a kernel of its own are gathered where they are needed")
-
-    def put(self, source: Any, index: Block, places: Block) -> None:
-        raise NotImplementedError("points of a kernel of its own are gathered where they are needed")
-
 
 class PrecomputedWay:
     """Rows of a matrix of kernel values, read where they are."""
 
-    grain = 1
+    grain, differences = 1, False
 
     def __init__(self, x: Any, dtype: np.dtype[Any]) -> None:
         self.dtype, self.n = dtype, int(x.shape[0])
@@ -291,12 +251,3 @@ class PrecomputedWay:
         if not isinstance(values, np.ndarray):
             values = values.toarray()
         out[slots, position : position + values.shape[1]] = values
-
-    def bytes_of(self, count: int) -> int:
-        return 0
-
-    def take(self, index: Block) -> Way:
-        raise NotImplementedError("kernel values are read where they are")
-
-    def put(self, source: Any, index: Block, places: Block) -> None:
-        raise NotImplementedError("kernel values are read where they are")

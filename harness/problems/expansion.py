@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.kernels.engine import EXPAND_ROWS
-from harness.kernels.functions import RBF, Linear, Poly, Precomputed, squared_norms
+from harness.kernels.functions import Exponential, GivenValues, Power, squared_norms
 from harness.kernels.oracle import engine_of
-from harness.kernels.plus_product import PlusProduct
 from harness.problems.rounding import Bounded, underflow_of, unit_of
 
 if TYPE_CHECKING:
@@ -130,13 +129,13 @@ def expansions(kernel: KernelOracle, dual_coef: Vector, scores: Vector | None = 
     yield _usual(kernel, dual_coef, support, scores)
     if _is_affordable(kernel, support):
         yield _finer(kernel, dual_coef, support)
-        if type(kernel.kernel) is Linear and len(support) * engine_of(kernel).source.shape[1] <= _EXACT_PRODUCTS:
+        if kernel.kernel.form == Power() and len(support) * engine_of(kernel).source.shape[1] <= _EXACT_PRODUCTS:
             yield _finer(kernel, dual_coef, support, exact=True)
 
 
 def _usual(kernel: KernelOracle, coef: Vector, support: Any, scores: Vector | None = None) -> Expansion:
     """Return the expansion in float64; of a linear kernel w alone is summed in longdouble."""
-    if isinstance(kernel, PlusProduct):
+    if kernel.z is not None:
         return _plus_product(_usual(kernel.plain, coef, support), kernel.z, coef)
     if kernel.is_linear:
         kernel.counter.evaluations += kernel.n * len(support)
@@ -152,54 +151,54 @@ def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> tuple[Any
 
     And, second, a bound of sqrt(k(x, x)) without the ridge.
     """
-    size, function, width = np.abs(coef), kernel.kernel, _features(engine_of(kernel).source)
+    size, form, width = np.abs(coef), kernel.kernel.form, _features(engine_of(kernel).source)
     # a tile of rows is one product, the tiles are added one after the other
     terms = EXPAND_ROWS + len(support) // EXPAND_ROWS + 4
     unit, value_unit = unit_of(np.float64), unit_of(kernel.dtype)
     ridge = kernel.ridge * size * unit
-    if isinstance(function, Precomputed):
+    if isinstance(form, GivenValues):
         largest = kernel.largest
         return largest * size.sum() * terms * unit + ridge, math.sqrt(largest)
-    if type(function) is RBF:
+    if isinstance(form, Exponential):
         # e^t t <= 1/e for the relative error of an exponent t summed from squares, 2 ulp of the exponential
         error = np.full(kernel.n, size.sum() * (terms * unit + (0.4 * width + 8.0) * value_unit))
         if not engine_of(kernel).sums_differences:
             norms = squared_norms(engine_of(kernel).source)
             apart = norms * size.sum() + norms @ size
-            error += 4.0 * function.gamma * (width + 6) * value_unit * apart
+            error += 4.0 * form.gamma * (width + 6) * value_unit * apart
         return error + ridge, 1.0
     length = np.sqrt(np.abs(engine_of(kernel).diagonal()) + width * underflow_of(np.float64))
-    factor = 1.1 * function.degree * (width + 8) if type(function) is Poly else _STRANGER
+    factor = 1.1 * form.degree * (width + 8) if isinstance(form, Power) else _STRANGER
     errors = length * float(length @ size) * (terms * unit + factor * value_unit) * 1.01
     return errors + ridge, length.max() * 1.01
 
 
 def _is_affordable(kernel: KernelOracle, support: Any) -> bool:
     """Return whether there are finer values at a bearable cost; there are none of a stranger's kernel."""
-    kind, width = type(kernel.kernel), _features(engine_of(kernel).source)
-    if kind is Linear:
+    form, width = kernel.kernel.form, _features(engine_of(kernel).source)
+    if form == Power():
         return kernel.n * width <= _FINE_PRODUCTS
-    a_value = {Precomputed: 1, RBF: width + _AN_EXPONENTIAL, Poly: width + 8}
+    kind, a_value = type(form), {GivenValues: 1, Exponential: width + _AN_EXPONENTIAL, Power: width + 8}
     return kind in a_value and kernel.n * len(support) * a_value[kind] <= _FINE_OPERATIONS
 
 
 def _finer(kernel: KernelOracle, coef: Vector, support: Any, *, exact: bool = False) -> Expansion:
     """Return the expansion in longdouble; of a linear kernel, ``exact``: with w summed in fractions."""
     fine = np.dtype(np.longdouble)
-    if isinstance(kernel, PlusProduct):
+    if kernel.z is not None:
         return _plus_product(_finer(kernel.plain, coef, support, exact=exact), kernel.z, coef)
     if kernel.is_linear:
         weights = _Weights.of(kernel, coef, support)
         weights = weights.summed_exactly(kernel, coef, support) if exact else weights
         return weights.expansion(kernel, coef, fine)
-    function, width, size = kernel.kernel, _features(engine_of(kernel).source), np.abs(coef)
+    form, width, size = kernel.kernel.form, _features(engine_of(kernel).source), np.abs(coef)
     weights = coef[support].astype(fine)
     scores = np.concatenate([values @ weights for values in _fine_values(kernel, support)])
-    if isinstance(function, Poly):
-        length = np.sqrt(_poly(function, _norms(engine_of(kernel).source, fine)))
-        roundings = 1.1 * function.degree * (width + 8) + len(support) + 4
+    if isinstance(form, Power):
+        length = np.sqrt(_poly(form, _norms(engine_of(kernel).source, fine)))
+        roundings = 1.1 * form.degree * (width + 8) + len(support) + 4
         errors, longest = length * (length @ size) * roundings, length.max() * 1.01
-    elif isinstance(function, Precomputed):
+    elif isinstance(form, GivenValues):
         errors = np.full(kernel.n, kernel.largest * size.sum() * (len(support) + 4), dtype=fine)
         longest = math.sqrt(kernel.largest)
     else:
@@ -228,8 +227,8 @@ def _plus_product(plain: Expansion, z: Vector, coef: Vector) -> Expansion:
 
 def _fine_values(kernel: KernelOracle, support: Any) -> Iterator[Any]:
     """Yield K[part, support] in longdouble for consecutive parts of the points; no ridge."""
-    points, function, fine = engine_of(kernel).source, kernel.kernel, np.longdouble
-    if isinstance(function, Precomputed):
+    points, form, fine = engine_of(kernel).source, kernel.kernel.form, np.longdouble
+    if isinstance(form, GivenValues):
         for part in _parts(kernel.n, len(support)):
             yield _dense(points[part][:, support]).astype(fine)
         return
@@ -238,17 +237,17 @@ def _fine_values(kernel: KernelOracle, support: Any) -> Iterator[Any]:
         rows = _dense(points[part]).astype(fine)
         values = np.zeros((len(rows), len(support)), dtype=fine)
         for f in range(vectors.shape[1]):
-            if isinstance(function, RBF):
+            if isinstance(form, Exponential):
                 values += (rows[:, f, None] - vectors[None, :, f]) ** 2
             else:
                 values += rows[:, f, None] * vectors[None, :, f]
-        yield np.exp(-fine(function.gamma) * values) if isinstance(function, RBF) else _poly(function, values)
+        yield np.exp(-fine(form.gamma) * values) if isinstance(form, Exponential) else _poly(form, values)
 
 
-def _poly(function: Any, products: Any) -> Any:
-    base = np.longdouble(function.gamma) * products + np.longdouble(function.coef0)
+def _poly(form: Any, products: Any) -> Any:
+    base = np.longdouble(form.gamma) * products + np.longdouble(form.coef0)
     value = base
-    for _ in range(function.degree - 1):
+    for _ in range(form.degree - 1):
         value = value * base
     return value
 

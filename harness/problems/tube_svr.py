@@ -34,7 +34,6 @@ from harness import parameters
 from harness.errors import InvalidModel
 from harness.kernels.functions import RBF, Linear
 from harness.kernels.oracle import KernelOracle
-from harness.kernels.plus_product import PlusProduct
 from harness.parameters import parameter
 from harness.problems.dual import DualForm, first_at_cap
 from harness.problems.expansion import Expansion
@@ -141,7 +140,7 @@ class TubeSVR(Problem):
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, *, origin: float | None = None) -> None:
         self.origin = float(np.mean(np.asarray(targets, dtype=np.float64))) if origin is None else origin
         self.shifts: Vector = immutable(np.asarray(targets, dtype=np.float64) - self.origin)
-        super().__init__(PlusProduct(kernel, self.shifts), targets, settings)
+        super().__init__(kernel.with_product(self.shifts), targets, settings)
         self._plain = kernel
         shifted = {"points shifted up": self.n, "points shifted down": self.n}
         self._caps = settled_caps(self.name, settings, self.n, shifted)
@@ -202,7 +201,7 @@ class TubeSVR(Problem):
         """
         twice = np.concatenate([np.arange(self.n), np.arange(self.n)])
         shifted = np.concatenate([self.shifts + self.epsilon, self.shifts - self.epsilon])
-        kernel = PlusProduct(self._plain.restrict(twice), shifted)
+        kernel = self._plain.restrict(twice).with_product(shifted)
         labels = np.repeat([1.0, -1.0], self.n)
         return ReducedHull(kernel, labels, ReducedHullParameters(D=self.caps[0], D_minus=self.caps[1]))
 

@@ -12,7 +12,7 @@ from unittest import mock
 import numpy as np
 
 from harness.kernels.engine import Engine
-from harness.kernels.functions import Linear
+from harness.kernels.functions import Power
 from harness.kernels.oracle import KernelOracle
 from harness.measure.drive import Outcome, drive
 from harness.run.record import Limits, StoppedBy
@@ -164,7 +164,7 @@ def recorded_work() -> Iterator[Work]:
         return values
 
     def counted_expand(self: KernelOracle, dual_coef: Any, rows: Any = None) -> Any:
-        if isinstance(self.kernel, Linear):
+        if self.kernel.form == Power():
             work.values += (self.n if rows is None else len(rows)) * int(np.count_nonzero(dual_coef))
         return expand(self, dual_coef, rows)
 

@@ -186,7 +186,7 @@ def features(problem: Problem) -> int:
     """Return the dimension of the kernel's feature space, at most the number of points."""
     kernel, n = problem.kernel.kernel, problem.n
     # the examples of a tube have the target as one more coordinate (Balcazar et al., section 5)
-    more = int(hasattr(problem.kernel, "z"))
+    more = int(problem.kernel.z is not None)
     if isinstance(kernel, Linear):
         return min(n, problem.kernel.n_features + more)
     if isinstance(kernel, Poly):

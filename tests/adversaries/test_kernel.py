@@ -30,7 +30,6 @@ from harness import (
     to_c_svc,
 )
 from harness.kernels.counter import Counter
-from harness.kernels.plus_product import PlusProduct
 from harness.registry import load_registry
 from harness.run.session import compare
 from harness.run.study import Study
@@ -62,9 +61,9 @@ VIEWS = {
     "cache": lambda kernel: kernel.with_cache(1.0),
     "ridge": lambda kernel: kernel.with_ridge(0.5),
     "threads": lambda kernel: kernel.with_threads(2),
-    "tube": lambda kernel: PlusProduct(kernel, np.ones(kernel.n)),
-    "part of a tube": lambda kernel: PlusProduct(kernel, np.ones(kernel.n)).restrict([0, 2]).astype(np.float32),
-    "inside a tube": lambda kernel: PlusProduct(kernel, np.ones(kernel.n)).plain,
+    "tube": lambda kernel: kernel.with_product(np.ones(kernel.n)),
+    "part of a tube": lambda kernel: kernel.with_product(np.ones(kernel.n)).restrict([0, 2]).astype(np.float32),
+    "inside a tube": lambda kernel: kernel.with_product(np.ones(kernel.n)).plain,
 }
 
 
@@ -97,14 +96,14 @@ def test_the_points_of_a_linear_kernel_are_for_who_keeps_w_itself():
     oracle = oracle_of(Linear())
     assert oracle.points.shape == (N, 2)
     assert not oracle.counter.evaluations_at_least
-    assert PlusProduct(oracle, np.ones(N)).points.shape == (N, 2)  # of the tube's kernel, which is not linear
+    assert oracle.with_product(np.ones(N)).points.shape == (N, 2)  # of the tube's kernel, which is not linear
     assert oracle.counter.evaluations_at_least
 
 
 def test_what_there_is_to_know_of_the_points_can_be_asked_without_them(tmp_path):
     np.save(tmp_path / "x.npy", overlapping(0, N)[0])
     oracle = oracle_of(x=np.load(tmp_path / "x.npy", mmap_mode="r"))
-    for each in (oracle, PlusProduct(oracle, np.ones(N))):
+    for each in (oracle, oracle.with_product(np.ones(N))):
         assert (each.n_features, each.is_mapped, each.restrict([1, 2]).is_mapped) == (2, True, False)
         assert each.largest > 0.0
     assert oracle_of().is_mapped is False
@@ -220,7 +219,7 @@ def test_values_that_a_callback_has_seen_are_counted_whatever_it_raises():
 
 def test_no_public_name_leads_to_uncounted_work():
     oracle = oracle_of()
-    names = [*dir(oracle), *dir(PlusProduct(oracle, np.ones(N))), *dir(problem_of(CSVC)), *dir(harness)]
+    names = [*dir(oracle), *dir(oracle.with_product(np.ones(N))), *dir(problem_of(CSVC)), *dir(harness)]
     assert not [name for name in names if "uncounted" in name and not name.startswith("_")]
     with pytest.raises(AttributeError):
         oracle.counter = Counter()

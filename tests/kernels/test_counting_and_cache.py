@@ -6,7 +6,6 @@ import pytest
 from harness import RBF, KernelOracle, Linear, Poly, UsageError
 from harness.kernels.counter import Counter
 from harness.kernels.oracle import engine_of, uncounted
-from harness.kernels.plus_product import PlusProduct
 
 N = 20
 
@@ -143,7 +142,7 @@ def test_what_is_made_in_uncounted_work_stays_uncounted_and_what_was_made_before
 
 
 def test_uncounted_work_on_a_kernel_plus_a_product_reaches_the_kernel_inside(oracle) -> None:
-    tube = PlusProduct(oracle, np.ones(N))
+    tube = oracle.with_product(np.ones(N))
     coef = np.ones(N)
     with uncounted(tube):
         (

@@ -5,16 +5,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.kernels.exponential import exp_of_nonpositive
+from harness.kernels.compiled import rbf_of_products
 
 CUTOFF = {np.float32: -87.0, np.float64: -708.0}
 TYPES = [np.float32, np.float64]
 
 
 def computed(values: np.ndarray) -> np.ndarray:
-    out = np.full_like(values, 7.0)
-    exp_of_nonpositive(values, out)
-    return out
+    """Return e^values as the kernel of points at the origin whose products are half of them: -|x - z|^2 is each value."""
+    halves, nothing = (0.5 * values)[None, :], np.zeros(len(values) + 256 // values.itemsize, dtype=values.dtype)
+    out = np.full_like(halves, 7.0)
+    rbf_of_products(halves, nothing[:1], nothing, 0, values.dtype.type(1.0), out, np.zeros(1, dtype=np.intp), 0)
+    return out[0]
 
 
 def ulps(values: np.ndarray, found: np.ndarray) -> np.ndarray:
@@ -48,10 +50,7 @@ def test_zero_infinity_underflow_and_nan(dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", TYPES)
-@given(st.integers(0, 40), st.randoms(use_true_random=False))
-def test_every_length_and_in_place(dtype, size: int, random) -> None:
+@given(st.integers(0, 140), st.randoms(use_true_random=False))
+def test_every_length(dtype, size: int, random) -> None:
     values = np.array([-random.uniform(0.0, 50.0) for _ in range(size)], dtype=dtype)
-    found = computed(values)
-    assert np.all(ulps(values, found) <= 1.2)
-    exp_of_nonpositive(values, values)
-    assert values.tobytes() == found.tobytes()
+    assert np.all(ulps(values, computed(values)) <= 1.2)

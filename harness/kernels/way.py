@@ -1,0 +1,51 @@
+"""What a way to compute kernel values between the points of one set offers to the engine; ways.py has them and chooses."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+if TYPE_CHECKING:
+    Block = np.ndarray[Any, np.dtype[Any]]
+    Columns = slice | Block
+
+
+class Way(Protocol):
+    """Kernel values of chosen rows in tiles of columns.
+
+    n, dtype : points, and of the values
+    grain : a slice of columns begins at a multiple of it
+    differences : whether values come from sums of (x - z)^2, which lose nothing to where the points lie
+    """
+
+    n: int
+    dtype: np.dtype[Any]
+    grain: int
+    differences: bool
+
+    def left(self, rows: Block, *, gathered: bool = False) -> Any:
+        """Return what tile() needs of the rows; ``gathered`` if columns will be picked by index."""
+
+    def part(self, left: Any, first: int, last: int) -> Any:
+        """Return the rows [first, last) of ``left``."""
+
+    def tile(self, left: Any, columns: Columns, out: Block, slots: Block, position: int) -> None:
+        """Write K[left, columns] to ``out[slots, position : position + m]``; ``out`` is C-ordered."""
+
+
+class PackingWay(ABC):
+    """A way that can copy some of its points, so that as columns they need not be gathered for each request."""
+
+    @abstractmethod
+    def bytes_of(self, count: int) -> int:
+        """Return the memory that ``count`` points take in :meth:`take`."""
+
+    @abstractmethod
+    def take(self, index: Block) -> Any:
+        """Return a copy of the points ``index``, a way like this one: columns for its rows."""
+
+    @abstractmethod
+    def put(self, source: Any, index: Block, places: Block) -> None:
+        """Overwrite ``places`` of a way that ``source.take()`` made with the source's points ``index[places]``."""
