@@ -107,8 +107,11 @@ class _NoBias(Solver):
         from harness_lasvm.compiled import ledger as rules
 
         clean_every, max_inactive = self.cleaning
+        up, down, slope = np.zeros((3, problem.n))
         return rules.Ledger(
-            *np.zeros((3, problem.n)),
+            up=up,
+            down=down,
+            slope=slope,
             sums=np.zeros(1, dtype=rules.SUMS)[0],
             rule={"hinge": rules.HINGE, "ramp": rules.RAMP, "ignore": rules.IGNORE}[self.rule],
             price=float(price),

@@ -94,7 +94,8 @@ class SMOBlock(Solver):
             return nullcontext()
         from threadpoolctl import threadpool_limits
 
-        return threadpool_limits(1, user_api="blas")
+        limits: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
+        return limits
 
     def _run(self, problem: Problem, form: DualForm, start: Vector) -> Iterator[Iterate]:
         kernel = problem.kernel.with_threads(self.threads or problem.kernel.threads)

@@ -42,7 +42,8 @@ class RowCache(RowBuffer):
         self.hit(w - len(second))
         self.turn = 1 - self.turn
         block = self._scratch(self.turn, w, w)
-        block_passes.gather(block, points, self.rows, slots, self.last_block, place, values, first, second)
+        known = block_passes.AtHand(self.rows, slots, self.last_block, place, values, first, second)
+        block_passes.gather(block, points, known)
         self.last_points, self.last_block = points, block
         return block
 

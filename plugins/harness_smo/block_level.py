@@ -88,7 +88,8 @@ class Level:
 
         rise, fall = self.scratch
         ends = np.full((max(1, self.groups), 2), [0.0, 0.0] if self.groups == 0 else [-np.inf, np.inf])
-        block_passes.directions(self.a, self.lower, self.upper, self.linear, self.scores, self.group, ends, rise, fall)
+        variables = block_passes.Variables(self.a, self.lower, self.upper, self.linear, self.group)
+        block_passes.directions(variables, self.scores, ends, rise, fall)
         self.ends = [(float(up), float(low)) for up, low in ends]
         return rise, fall
 
@@ -111,14 +112,16 @@ class Level:
         a = before.copy()
         noise = _RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max())
         bounds = (self.lower[chosen], self.upper[chosen])
+        work = block_loops.WorkingSet(block, self.diagonal[points], a, *bounds, gradient)
         # where all variables are at hand there is nothing to come back for
         share = _INNER_SHARE * self.violation if len(chosen) < len(self.a) else 0.0
         inner, limit = max(0.5 * tau, share, noise), _INNER_STEPS * len(chosen)
-        if self.groups:
-            taken = block_loops.pair_descent(block, self.diagonal[points], a, *bounds, gradient, cut, inner, limit)
-        else:
-            taken = block_loops.joint_descent(block, self.diagonal[points], a, *bounds, gradient, inner, limit)
-        self.steps += taken
+        joint = not self.groups
+        self.steps += (
+            block_loops.joint_descent(work, inner, limit)
+            if joint
+            else block_loops.pair_descent(work, cut, inner, limit)
+        )
         self.rounds += 1
         self.previous = chosen
         changed = np.flatnonzero(a != before)
@@ -153,10 +156,11 @@ class Level:
 
     def _update(self, variables: Index, change: Vector) -> None:
         """Add the change of the variables to the scores of all active points."""
-        points, cache = variables, self.cache
+        points: Index = variables
+        cache = self.cache
         if self.copies > 1:
             points, inverse = np.unique(variables % self.m, return_inverse=True)
-            change = np.bincount(inverse, change)
+            change = np.bincount(inverse, weights=change).astype(np.float64)
         resting = ~np.any([self.free_among(points + copy * self.m) for copy in range(self.copies)], axis=0)
         held = cache.slot_of[points] >= 0
         cache.used(points[held])

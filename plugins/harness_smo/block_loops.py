@@ -7,12 +7,11 @@ branch is left in the passes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
+
+from harness.jit import compiled, fast, inner, larger, smaller
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -21,50 +20,60 @@ if TYPE_CHECKING:
 
 _FLAT = 1e-6  # least curvature, times K_ii, of a second variable: below, rounding decides
 _SEGMENT = 256  # entries whose extremes are kept: short enough to search, long enough to vectorise
-# inf - inf never happens in the passes, and no result depends on the sign of zero
-_FAST = {"nsz", "reassoc", "contract", "arcp", "nnan"}
 
 
-def _binary(name: str) -> Any:
-    """Return an intrinsic that calls LLVM's ``name`` on two floats of one type."""
+class WorkingSet(NamedTuple):
+    """A working set of w variables, and its kernel block.
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def operation(_: Any, a: Any, b: Any) -> Any:
-        if a != b or a not in (types.float32, types.float64):
-            return None
+    kernel, diagonal : (w, w) and (w,), float32 or float64; the gradient is kept in this dtype inside
+    a : (w,) changed in place
+    lower, upper : (w,)
+    gradient : (w,) at the start; not updated
+    """
 
-        def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            kind = arguments[0].type
-            suffix = "f32" if isinstance(kind, ir.FloatType) else "f64"
-            function = builder.module.declare_intrinsic(
-                f"llvm.{name}.{suffix}", (), ir.FunctionType(kind, [kind, kind])
-            )
-            return builder.call(function, arguments)
-
-        return a(a, b), generate
-
-    return operation
+    kernel: Matrix
+    diagonal: Matrix
+    a: Vector
+    lower: Vector
+    upper: Vector
+    gradient: Vector
 
 
-_larger = _binary("maxnum")
-_smaller = _binary("minnum")
+class _Passes(NamedTuple):
+    """What the passes over the segments of a working set change, in the block's dtype.
+
+    starts, ends : of each segment
+    first : number of segments of the first group
+    rise, fall : (w,) see above
+    gains : (w,) what each variable gains with the one chosen first
+    ups, lows : of each segment, the largest gradient that may rise, the smallest that may fall
+    """
+
+    starts: Index
+    ends: Index
+    first: int
+    rise: Matrix
+    fall: Matrix
+    gains: Matrix
+    ups: Matrix
+    lows: Matrix
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@fast
 def _gains(fall: Matrix, diagonal: Matrix, row: Matrix, gains: Matrix, g_i: Any, k_ii: Any, tiny: Any) -> Any:
     """Write (g_i - g_k)^2 / (K_ii + K_kk - 2 K_ik), 0 where g_k >= g_i, and return the largest."""
     zero = k_ii - k_ii
     best = zero
     for k in range(len(fall)):
-        difference = _larger(g_i - fall[k], zero)
-        curvature = _larger(k_ii + diagonal[k] - (row[k] + row[k]), tiny)
+        difference = larger(g_i - fall[k], zero)
+        curvature = larger(k_ii + diagonal[k] - (row[k] + row[k]), tiny)
         gain = difference * difference / curvature
         gains[k] = gain
-        best = _larger(best, gain)
+        best = larger(best, gain)
     return best
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@fast
 def _move(rise: Matrix, fall: Matrix, row_i: Matrix, row_j: Matrix, step: Any) -> tuple[Any, Any]:
     """Subtract step (K_i - K_j) from both copies of the gradient; return the new largest rise and smallest fall."""
     change = step * (row_i[0] - row_j[0])
@@ -74,11 +83,11 @@ def _move(rise: Matrix, fall: Matrix, row_i: Matrix, row_j: Matrix, step: Any) -
         r, f = rise[k] - change, fall[k] - change
         rise[k] = r
         fall[k] = f
-        up, low = _larger(up, r), _smaller(low, f)
+        up, low = larger(up, r), smaller(low, f)
     return up, low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _seek(values: Matrix, wanted: Any) -> int:
     """Return where ``wanted`` first stands in ``values``; whole strips are compared first, without branches."""
     n = len(values)
@@ -94,7 +103,7 @@ def _seek(values: Matrix, wanted: Any) -> int:
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _segments(n: int, cut: int) -> tuple[Index, Index, int]:
     """Return starts, ends and the number of segments of [0, cut), which no segment of [cut, n) shares."""
     first = (cut + _SEGMENT - 1) // _SEGMENT
@@ -106,52 +115,56 @@ def _segments(n: int, cut: int) -> tuple[Index, Index, int]:
     return starts, ends, first
 
 
-@njit(cache=True, nogil=True)
-def _worst_group(ups: Matrix, lows: Matrix, first: int, tau: float) -> tuple[int, int, int]:
+@inner
+def _prepared(work: WorkingSet, cut: int) -> _Passes:
+    """Return empty passes over a working set whose second group begins at ``cut``."""
+    w, dtype = len(work.a), work.kernel.dtype
+    starts, ends, first = _segments(w, cut)
+    rise, fall, gains = np.empty(w, dtype), np.empty(w, dtype), np.empty(w, dtype)
+    return _Passes(starts, ends, first, rise, fall, gains, np.empty(len(starts), dtype), np.empty(len(starts), dtype))
+
+
+@inner
+def _worst_group(x: _Passes, tau: float) -> tuple[int, int, int]:
     """Return the segment with the largest rise of the group that violates most, -1 if none does by tau, and its segments."""
     best, begin, stop, worst = -1, 0, 0, tau
     for group in range(2):
-        left, right = (0, first) if group == 0 else (first, len(ups))
+        left, right = (0, x.first) if group == 0 else (x.first, len(x.ups))
         if left == right:
             continue
-        high, low = left, lows[left]
+        high, low = left, x.lows[left]
         for b in range(left + 1, right):
-            if ups[b] > ups[high]:
+            if x.ups[b] > x.ups[high]:
                 high = b
-            low = min(low, lows[b])
-        violation = np.float64(ups[high]) - np.float64(low)
+            low = min(low, x.lows[b])
+        violation = np.float64(x.ups[high]) - np.float64(low)
         if violation > worst:
             best, begin, stop, worst = high, left, right, violation
     return best, begin, stop
 
 
-@njit(cache=True, nogil=True)
-def _partner(
-    fall: Matrix,
-    diagonal: Matrix,
-    row: Matrix,
-    gains: Matrix,
-    g_i: Any,
-    k_ii: Any,
-    tiny: Any,
-    lows: Matrix,
-    starts: Index,
-    ends: Index,
-    begin: int,
-    stop: int,
-) -> int:
+@inner
+def _partner(work: WorkingSet, x: _Passes, i: int, begin: int, stop: int, tiny: Any) -> int:
     """Return the variable of the segments [begin, stop) that gains most with i, -1 if none does."""
-    best, where = tiny - tiny, -1
+    best, where, g_i, k_ii = tiny - tiny, -1, x.rise[i], work.diagonal[i]
     for b in range(begin, stop):
-        if lows[b] < g_i:
-            s, e = starts[b], ends[b]
-            gain = _gains(fall[s:e], diagonal[s:e], row[s:e], gains[s:e], g_i, k_ii, tiny)
+        if x.lows[b] < g_i:
+            s, e = x.starts[b], x.ends[b]
+            gain = _gains(x.fall[s:e], work.diagonal[s:e], work.kernel[i, s:e], x.gains[s:e], g_i, k_ii, tiny)
             if gain > best:
                 best, where = gain, b
-    return starts[where] + _seek(gains[starts[where] : ends[where]], best) if where >= 0 else -1
+    return _stands(x, x.gains, best, where) if where >= 0 else -1
 
 
-@njit(cache=True, nogil=True)
+@inner
+def _stands(x: _Passes, values: Matrix, wanted: Any, segment: int) -> int:
+    """Return the variable of a segment at which ``wanted`` first stands in ``values``."""
+    s, e = x.starts[segment], x.ends[segment]
+    place: int = s + _seek(values[s:e], wanted)
+    return place
+
+
+@inner
 def _turn(rise: Matrix, fall: Matrix, i: int, j: int, i_full: bool, j_empty: bool) -> None:
     """Note which ways i, that rose, and j, that fell, may move now; what opens is filled in before the pass."""
     if fall[i] == np.inf:
@@ -164,26 +177,12 @@ def _turn(rise: Matrix, fall: Matrix, i: int, j: int, i_full: bool, j_empty: boo
         fall[j] = np.inf
 
 
-@njit(cache=True, nogil=True)
-def pair_descent(
-    kernel: Matrix,
-    diagonal: Matrix,
-    a: Vector,
-    lower: Vector,
-    upper: Vector,
-    gradient: Vector,
-    cut: int,
-    tau: float,
-    limit: int,
-) -> int:
-    """Second-order SMO on a working set whose kernel block is at hand; sums over [0, cut) and [cut, w) are kept.
+@compiled
+def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
+    """Second-order SMO on a working set; the sums over [0, cut) and [cut, w) are kept.
 
     Parameters
     ----------
-    kernel : (w, w) float32 or float64; the gradient is kept in this dtype inside
-    diagonal : (w,) of the same dtype
-    a : (w,) variables; changed in place
-    gradient : (w,) at the start; not updated
     cut : where the second group starts; w if there is one only
     tau : stop when no pair violates by more
 
@@ -191,29 +190,27 @@ def pair_descent(
     -------
     Steps taken, at most ``limit``.
     """
-    w = len(a)
-    starts, ends, first = _segments(w, cut)
-    count = len(starts)
-    rise, fall, gains = np.empty(w, kernel.dtype), np.empty(w, kernel.dtype), np.empty(w, kernel.dtype)
-    ups, lows = np.empty(count, kernel.dtype), np.empty(count, kernel.dtype)
-    number = np.empty(2, kernel.dtype)  # takes a float64 to the block's dtype
+    a, lower, upper, diagonal = work.a, work.lower, work.upper, work.diagonal
+    x = _prepared(work, cut)
+    rise, fall = x.rise, x.fall
+    number = np.empty(2, work.kernel.dtype)  # takes a float64 to the block's dtype
     number[0] = 1e-12
     tiny = number[0]
-    for k in range(w):
-        rise[k] = gradient[k] if a[k] < upper[k] else -np.inf
-        fall[k] = gradient[k] if a[k] > lower[k] else np.inf
-    for b in range(count):
-        ups[b], lows[b] = rise[starts[b] : ends[b]].max(), fall[starts[b] : ends[b]].min()
+    for k in range(len(a)):
+        rise[k] = work.gradient[k] if a[k] < upper[k] else -np.inf
+        fall[k] = work.gradient[k] if a[k] > lower[k] else np.inf
+    for b in range(len(x.ups)):
+        s, e = x.starts[b], x.ends[b]
+        x.ups[b], x.lows[b] = rise[s:e].max(), fall[s:e].min()
     for steps in range(limit):
-        bi, begin, stop = _worst_group(ups, lows, first, tau)
-        if bi < 0:
+        segment, begin, stop = _worst_group(x, tau)
+        if segment < 0:
             return steps
-        i = starts[bi] + _seek(rise[starts[bi] : ends[bi]], ups[bi])
-        row_i, g_i, k_ii = kernel[i], rise[i], diagonal[i]
-        j = _partner(fall, diagonal, row_i, gains, g_i, k_ii, tiny, lows, starts, ends, begin, stop)
+        i = _stands(x, rise, x.ups[segment], segment)
+        j = _partner(work, x, i, begin, stop, tiny)
         if j < 0:
             return steps
-        row_j = kernel[j]
+        row_i, row_j, g_i, k_ii = work.kernel[i], work.kernel[j], rise[i], diagonal[i]
         curvature = max(np.float64(k_ii) + np.float64(diagonal[j]) - 2.0 * np.float64(row_i[j]), 1e-12)
         room_i, room_j = upper[i] - a[i], a[j] - lower[j]
         step = min((np.float64(g_i) - np.float64(fall[j])) / curvature, room_i, room_j)
@@ -225,40 +222,33 @@ def pair_descent(
         a[i], a[j] = a_i, a_j
         _turn(rise, fall, i, j, a_i >= upper[i], a_j <= lower[j])
         number[1] = step
-        for b in range(count):
-            s, e = starts[b], ends[b]
-            ups[b], lows[b] = _move(rise[s:e], fall[s:e], row_i[s:e], row_j[s:e], number[1])
+        for b in range(len(x.ups)):
+            s, e = x.starts[b], x.ends[b]
+            x.ups[b], x.lows[b] = _move(rise[s:e], fall[s:e], row_i[s:e], row_j[s:e], number[1])
     return limit
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@fast
 def _joint_gains(
-    g: Matrix,
-    rise: Matrix,
-    fall: Matrix,
-    diagonal: Matrix,
-    row: Matrix,
-    gains: Matrix,
-    share: Any,
-    slope: Any,
-    floor: Any,
+    g: Matrix, rise: Matrix, fall: Matrix, diagonal: Matrix, row: Matrix, gains: Matrix, number: Matrix
 ) -> Any:
     """Write what k gains once i has stepped to its own optimum, r_k^2 / (K_kk - K_ik^2 / K_ii), and return the largest.
 
-    r_k = g_k - share K_ik is k's gradient then; share = g_i / K_ii, slope = 1 / K_ii, floor = the least curvature.
+    r_k = g_k - share K_ik is k's gradient then; number : share = g_i / K_ii, slope = 1 / K_ii, floor = the least curvature.
     """
+    share, slope, floor = number[0], number[1], number[2]
     zero = share - share
     best = zero
     for k in range(len(g)):
         left = g[k] - share * row[k]
-        drive = _larger(_larger(left + rise[k], -(left + fall[k])), zero)
-        gain = drive * drive / _larger(diagonal[k] - slope * row[k] * row[k], floor)
+        drive = larger(larger(left + rise[k], -(left + fall[k])), zero)
+        gain = drive * drive / larger(diagonal[k] - slope * row[k] * row[k], floor)
         gains[k] = gain
-        best = _larger(best, gain)
+        best = larger(best, gain)
     return best
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST)
+@fast
 def _shift(
     g: Matrix, rise: Matrix, fall: Matrix, row_i: Matrix, row_j: Matrix, step_i: Any, step_j: Any
 ) -> tuple[Any, Any]:
@@ -268,39 +258,39 @@ def _shift(
     for k in range(len(g)):
         value = g[k] - (step_i * row_i[k] + step_j * row_j[k])
         g[k] = value
-        up, low = _larger(up, value + rise[k]), _smaller(low, value + fall[k])
+        up, low = larger(up, value + rise[k]), smaller(low, value + fall[k])
     return up, low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def joint_step(
-    g_i: float,
-    g_j: float,
-    k_ii: float,
-    k_jj: float,
-    k_ij: float,
-    fall_i: float,
-    room_i: float,
-    fall_j: float,
-    room_j: float,
+    g: tuple[float, float],
+    curvature: tuple[float, float, float],
+    room_i: tuple[float, float],
+    room_j: tuple[float, float],
 ) -> tuple[float, float]:
-    """Return the steps d of two variables that maximise g d - 1/2 d K d, fall_i <= d_i <= room_i, fall_j <= d_j <= room_j."""
+    """Return the steps d of two variables that maximise g d - 1/2 d K d, each within its room, (least, most).
+
+    curvature : K_ii, K_jj, K_ij
+    """
+    g_i, g_j = g
+    k_ii, k_jj, k_ij = curvature
     determinant = k_ii * k_jj - k_ij * k_ij
     if determinant > 1e-12 * k_ii * k_jj:
         d_i, d_j = (k_jj * g_i - k_ij * g_j) / determinant, (k_ii * g_j - k_ij * g_i) / determinant
-        if fall_i <= d_i <= room_i and fall_j <= d_j <= room_j:
+        if room_i[0] <= d_i <= room_i[1] and room_j[0] <= d_j <= room_j[1]:
             return d_i, d_j
     # a concave function has its maximum over a box that its own maximum lies outside of on an edge
     best, best_i, best_j = 0.0, 0.0, 0.0
     for edge in range(5):
         if edge < 2:
-            d_i = fall_i if edge == 0 else room_i
-            d_j = min(max((g_j - k_ij * d_i) / k_jj, fall_j), room_j)
+            d_i = room_i[edge]
+            d_j = _within((g_j - k_ij * d_i) / k_jj, room_j)
         elif edge < 4:
-            d_j = fall_j if edge == 2 else room_j
-            d_i = min(max((g_i - k_ij * d_j) / k_ii, fall_i), room_i)
+            d_j = room_j[edge - 2]
+            d_i = _within((g_i - k_ij * d_j) / k_ii, room_i)
         else:  # i alone: no edge is finite, and the two points are equal
-            d_i, d_j = min(max(g_i / k_ii, fall_i), room_i), 0.0
+            d_i, d_j = _within(g_i / k_ii, room_i), 0.0
         if np.isfinite(d_i) and np.isfinite(d_j):
             value = d_i * (g_i - 0.5 * k_ii * d_i) + d_j * (g_j - 0.5 * k_jj * d_j) - k_ij * d_i * d_j
             if value > best:
@@ -308,7 +298,12 @@ def joint_step(
     return best_i, best_j
 
 
-@njit(cache=True, nogil=True)
+@inner
+def _within(step: float, room: tuple[float, float]) -> float:
+    return min(max(step, room[0]), room[1])
+
+
+@inner
 def _stepped(a: float, step: float, lower: float, upper: float) -> float:
     """Return a + step, the bound itself where the step ends there: one rounding error away it would count as free."""
     if step == upper - a:
@@ -316,81 +311,69 @@ def _stepped(a: float, step: float, lower: float, upper: float) -> float:
     return lower if step == lower - a else min(max(a + step, lower), upper)
 
 
-@njit(cache=True, nogil=True)
-def _settle(k: int, a: Vector, lower: Vector, upper: Vector, rise: Matrix, fall: Matrix) -> None:
+@inner
+def _settle(work: WorkingSet, x: _Passes, k: int) -> None:
     """Note which ways k may move from where it is: 0 where it may, else -inf or inf."""
-    rise[k] = 0.0 if a[k] < upper[k] else -np.inf
-    fall[k] = 0.0 if a[k] > lower[k] else np.inf
+    x.rise[k] = 0.0 if work.a[k] < work.upper[k] else -np.inf
+    x.fall[k] = 0.0 if work.a[k] > work.lower[k] else np.inf
 
 
-@njit(cache=True, nogil=True)
-def joint_descent(
-    kernel: Matrix,
-    diagonal: Matrix,
-    a: Vector,
-    lower: Vector,
-    upper: Vector,
-    gradient: Vector,
-    tau: float,
-    limit: int,
-) -> int:
+@inner
+def _shift_all(x: _Passes, g: Matrix, row_i: Matrix, row_j: Matrix, step_i: Any, step_j: Any) -> None:
+    for b in range(len(x.ups)):
+        s, e = x.starts[b], x.ends[b]
+        x.ups[b], x.lows[b] = _shift(g[s:e], x.rise[s:e], x.fall[s:e], row_i[s:e], row_j[s:e], step_i, step_j)
+
+
+@compiled
+def joint_descent(work: WorkingSet, tau: float, limit: int) -> int:
     """Descent on a working set with no sum to keep: two variables a step, to their common optimum. See :func:`pair_descent`.
 
     The one that violates most, and the one that gains most after its step (Steinwart, Hush, Scovel, Training SVMs
     without offset, JMLR 12, 2011). One at a time, a wide kernel takes tens of times as many steps: all gradients
     move alike there, so that each step undoes a part of the others.
     """
-    w = len(a)
-    starts, ends, _ = _segments(w, w)
-    count = len(starts)
-    g, gains = np.empty(w, kernel.dtype), np.empty(w, kernel.dtype)
-    rise, fall = np.empty(w, kernel.dtype), np.empty(w, kernel.dtype)
-    ups, lows = np.empty(count, kernel.dtype), np.empty(count, kernel.dtype)
-    number = np.zeros(5, kernel.dtype)  # takes float64 to the block's dtype
-    for k in range(w):
-        g[k] = gradient[k]
-        _settle(k, a, lower, upper, rise, fall)
-    for b in range(count):
-        s, e = starts[b], ends[b]
-        ups[b], lows[b] = _shift(g[s:e], rise[s:e], fall[s:e], kernel[0, s:e], kernel[0, s:e], number[0], number[1])
+    a, lower, upper, diagonal = work.a, work.lower, work.upper, work.diagonal
+    x = _prepared(work, len(a))
+    g, number = (
+        np.empty(len(a), work.kernel.dtype),
+        np.zeros(5, work.kernel.dtype),
+    )  # takes float64 to the block's dtype
+    for k in range(len(a)):
+        g[k] = work.gradient[k]
+        _settle(work, x, k)
+    _shift_all(x, g, work.kernel[0], work.kernel[0], number[0], number[0])
     for steps in range(limit):
-        high, low = ups.argmax(), lows.argmin()
-        if max(np.float64(ups[high]), -np.float64(lows[low])) <= tau:
+        high, low = x.ups.argmax(), x.lows.argmin()
+        if max(np.float64(x.ups[high]), -np.float64(x.lows[low])) <= tau:
             return steps
-        if ups[high] >= -lows[low]:
-            s, e = starts[high], ends[high]
-            i = s + (g[s:e] + rise[s:e]).argmax()
+        if x.ups[high] >= -x.lows[low]:
+            s, e = x.starts[high], x.ends[high]
+            i = s + (g[s:e] + x.rise[s:e]).argmax()
         else:
-            s, e = starts[low], ends[low]
-            i = s + (g[s:e] + fall[s:e]).argmin()
-        row_i, g_i, k_ii = kernel[i], np.float64(g[i]), max(np.float64(diagonal[i]), 1e-12)
+            s, e = x.starts[low], x.ends[low]
+            i = s + (g[s:e] + x.fall[s:e]).argmin()
+        row_i, g_i, k_ii = work.kernel[i], np.float64(g[i]), max(np.float64(diagonal[i]), 1e-12)
         number[2], number[3], number[4] = g_i / k_ii, 1.0 / k_ii, _FLAT * k_ii
         gain, where = number[0], -1
-        for b in range(count):
-            s, e = starts[b], ends[b]
-            found = _joint_gains(
-                g[s:e], rise[s:e], fall[s:e], diagonal[s:e], row_i[s:e], gains[s:e], number[2], number[3], number[4]
-            )
+        for b in range(len(x.ups)):
+            s, e = x.starts[b], x.ends[b]
+            found = _joint_gains(g[s:e], x.rise[s:e], x.fall[s:e], diagonal[s:e], row_i[s:e], x.gains[s:e], number[2:])
             if found > gain:
                 gain, where = found, b
-        j = starts[where] + _seek(gains[starts[where] : ends[where]], gain) if where >= 0 else i
-        fall_i, room_i = lower[i] - a[i], upper[i] - a[i]
-        step_i, step_j = min(max(g_i / k_ii, fall_i), room_i), 0.0
+        j = _stands(x, x.gains, gain, where) if where >= 0 else i
+        room_i = (lower[i] - a[i], upper[i] - a[i])
+        step_i, step_j = _within(g_i / k_ii, room_i), 0.0
         if j != i:
-            k_jj, k_ij = max(np.float64(diagonal[j]), 1e-12), np.float64(row_i[j])
-            step_i, step_j = joint_step(
-                g_i, np.float64(g[j]), k_ii, k_jj, k_ij, fall_i, room_i, lower[j] - a[j], upper[j] - a[j]
-            )
+            curvature = (k_ii, max(np.float64(diagonal[j]), 1e-12), np.float64(row_i[j]))
+            step_i, step_j = joint_step((g_i, np.float64(g[j])), curvature, room_i, (lower[j] - a[j], upper[j] - a[j]))
         a_i, a_j = _stepped(a[i], step_i, lower[i], upper[i]), _stepped(a[j], step_j, lower[j], upper[j])
         if a_i == a[i] and a_j == a[j]:
             return steps
         a[j] = a_j
         a[i] = a_i  # last: where i moves alone, j is i
-        _settle(i, a, lower, upper, rise, fall)
-        _settle(j, a, lower, upper, rise, fall)
+        _settle(work, x, i)
+        _settle(work, x, j)
         number[2], number[3] = step_i, step_j
-        row_j = kernel[j]
-        for b in range(count):
-            s, e = starts[b], ends[b]
-            ups[b], lows[b] = _shift(g[s:e], rise[s:e], fall[s:e], row_i[s:e], row_j[s:e], number[2], number[3])
+        _shift_all(x, g, row_i, work.kernel[j], number[2], number[3])
     return limit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,38 +16,48 @@ if TYPE_CHECKING:
 _BINS = 1024  # of the histogram that finds the largest values
 
 
-@compiled
-def gather(
-    block: Matrix,
-    points: Index,
-    rows: Matrix,
-    slots: Index,
-    old: Matrix,
-    place: Index,
-    values: Matrix,
-    first: Index,
-    second: Index,
-) -> None:
-    """Put the kernel block of a working set together from all that is at hand.
+class AtHand(NamedTuple):
+    """What is known of a working set's kernel block.
 
-    Parameters
-    ----------
-    block : (w, w); filled
     rows, slots : the row of point p is rows[slots[p]], or not held where slots[p] < 0
-    old, place : the block of the last working set, and where each point stood in it, -1 for those that are new
+    last, place : the block of the last working set, and where each point stood in it, -1 for those that are new
     values : (len(first), len(second)), K[points[first], points[second]]: first the new ones not held, second all not held
     """
+
+    rows: Matrix
+    slots: Index
+    last: Matrix
+    place: Index
+    values: Matrix
+    first: Index
+    second: Index
+
+
+class Variables(NamedTuple):
+    """The active variables, (copies * m,) each; variable v stands at point v mod m."""
+
+    a: Vector
+    lower: Vector
+    upper: Vector
+    linear: Vector
+    group: Any
+
+
+@compiled
+def gather(block: Matrix, points: Index, known: AtHand) -> None:
+    """Put the kernel block of a working set, (w, w), together from all that is at hand."""
+    slots, place = known.slots, known.place
     w = len(points)
     for p in range(w):
         if place[p] >= 0:
-            source, target = old[place[p]], block[p]
+            source, target = known.last[place[p]], block[p]
             for q in range(w):
                 if place[q] >= 0:
                     target[q] = source[place[q]]
     for p in range(w):
         if slots[p] < 0:
             continue
-        held = rows[slots[p]]
+        held = known.rows[slots[p]]
         for q in range(w):
             # of two held rows the first serves; a pair of the last working set is done
             if (slots[q] >= 0 and q < p) or (place[p] >= 0 and place[q] >= 0):
@@ -55,41 +65,31 @@ def gather(
             value = held[points[q]]
             block[p, q] = value
             block[q, p] = value
-    for s in range(len(first)):
-        for t in range(len(second)):
-            block[first[s], second[t]] = values[s, t]
-            block[second[t], first[s]] = values[s, t]
+    for s in range(len(known.first)):
+        for t in range(len(known.second)):
+            block[known.first[s], known.second[t]] = known.values[s, t]
+            block[known.second[t], known.first[s]] = known.values[s, t]
 
 
 @compiled
-def directions(
-    a: Vector,
-    lower: Vector,
-    upper: Vector,
-    linear: Vector,
-    scores: Vector,
-    group: Any,
-    ends: Vector,
-    rise: Vector,
-    fall: Vector,
-) -> None:
+def directions(x: Variables, scores: Vector, ends: Vector, rise: Vector, fall: Vector) -> None:
     """Write the gradient where a variable may rise, else -inf, and where it may fall, else inf; widen ``ends``.
 
     Parameters
     ----------
-    scores : (m,) of the points; variable v stands at point v mod m
+    scores : (m,) of the points
     ends : (groups, 2) with the ends before any variable is seen: of each group the largest rise, the smallest fall
     rise, fall : (copies * m,); filled
     """
     m = len(scores)
-    for v in range(len(a)):
-        g = linear[v] - scores[v % m]
-        k = group[v]
+    for v in range(len(x.a)):
+        g = x.linear[v] - scores[v % m]
+        k = x.group[v]
         rise[v], fall[v] = -np.inf, np.inf
-        if a[v] < upper[v]:
+        if x.a[v] < x.upper[v]:
             rise[v] = g
             ends[k, 0] = max(ends[k, 0], g)
-        if a[v] > lower[v]:
+        if x.a[v] > x.lower[v]:
             fall[v] = g
             ends[k, 1] = min(ends[k, 1], g)
 

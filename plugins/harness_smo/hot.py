@@ -7,10 +7,11 @@ need a kernel row that is not held, and say which.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from harness.jit import compiled, inner
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -23,105 +24,109 @@ CONVERGED, NEEDS_ROW, PAUSED, STALLED = 0, 1, 2, 3
 _TINY = 1e-12  # stands for a curvature of zero: two points on top of each other
 
 
-@njit(cache=True, nogil=True)
+class Variables(NamedTuple):
+    """What the loops change, and what bounds it.
+
+    a, gradient : (V,); changed in place, the gradient at the active variables only
+    lower, upper : (V,)
+    diagonal : (n,) K_pp
+    active, edges : group k is active[edges[k]:edges[k + 1]]
+    up, low : (groups,), at least (1,); set to the largest g that may rise and the smallest that may fall in each group
+    """
+
+    a: Vector
+    gradient: Vector
+    lower: Vector
+    upper: Vector
+    diagonal: Vector
+    active: Index
+    edges: Index
+    up: Vector
+    low: Vector
+
+
+class Rows(NamedTuple):
+    """The kernel rows at hand.
+
+    rows, slot_of : kernel row p is rows[slot_of[p]], or not held where slot_of[p] < 0
+    last_used : (rows held,), step of a row's last use; changed in place
+    """
+
+    rows: Matrix
+    slot_of: Index
+    last_used: Index
+
+
+@inner
 def _point(v: int, n: int) -> int:
     """Return v mod n for v < 2 n: the point at which the variable stands."""
     return v - n if v >= n else v
 
 
-@njit(cache=True, nogil=True)
-def _extremes(
-    a: Vector, gradient: Vector, lower: Vector, upper: Vector, active: Index
-) -> tuple[int, int, float, float]:
+@inner
+def _extremes(x: Variables, members: Index) -> tuple[int, int, float, float]:
     """Return (i, j, g_i, g_j): the largest g that may rise and the smallest that may fall."""
     i, j, up, low = -1, -1, -np.inf, np.inf
-    for v in active:
-        g = gradient[v]
+    for v in members:
+        g = x.gradient[v]
         # the comparison that rarely holds comes first: most variables are decided without their bounds
-        if g > up and a[v] < upper[v]:
+        if g > up and x.a[v] < x.upper[v]:
             i, up = v, g
-        if g < low and a[v] > lower[v]:
+        if g < low and x.a[v] > x.lower[v]:
             j, low = v, g
     return i, j, up, low
 
 
-@njit(cache=True, nogil=True)
-def _partner(i: int, row_i: Vector, a: Vector, gradient: Vector, lower: Vector, diagonal: Vector, active: Index) -> int:
+@inner
+def _partner(x: Variables, i: int, row_i: Vector, members: Index) -> int:
     """Return the j whose pair (i, j) promises the largest gain, (g_i - g_j)^2 / (K_ii + K_jj - 2 K_ij)."""
     j, best, n = -1, 0.0, len(row_i)
-    g_i, k_ii = gradient[i], diagonal[_point(i, n)]
-    for v in active:
-        difference = g_i - gradient[v]
-        if difference > 0.0 and a[v] > lower[v]:
+    g_i, k_ii = x.gradient[i], x.diagonal[_point(i, n)]
+    for v in members:
+        difference = g_i - x.gradient[v]
+        if difference > 0.0 and x.a[v] > x.lower[v]:
             p = _point(v, n)
-            gain = difference * difference / max(k_ii + diagonal[p] - 2.0 * row_i[p], _TINY)
+            gain = difference * difference / max(k_ii + x.diagonal[p] - 2.0 * row_i[p], _TINY)
             if gain > best:
                 j, best = v, gain
     return j
 
 
-@njit(cache=True, nogil=True)
+@inner
 def _move_pair(
-    a: Vector,
-    gradient: Vector,
-    lower: Vector,
-    upper: Vector,
-    row_i: Vector,
-    row_j: Vector,
-    step: float,
-    active: Index,
+    x: Variables, row_i: Vector, row_j: Vector, step: float, members: Index
 ) -> tuple[int, int, float, float]:
     """Update the gradient for a_i += step, a_j -= step, and return its new extremes in the same pass."""
     i, j, up, low, n = -1, -1, -np.inf, np.inf, len(row_i)
-    for v in active:
+    for v in members:
         p = _point(v, n)
-        g = gradient[v] - step * (row_i[p] - row_j[p])
-        gradient[v] = g
-        if g > up and a[v] < upper[v]:
+        g = x.gradient[v] - step * (row_i[p] - row_j[p])
+        x.gradient[v] = g
+        if g > up and x.a[v] < x.upper[v]:
             i, up = v, g
-        if g < low and a[v] > lower[v]:
+        if g < low and x.a[v] > x.lower[v]:
             j, low = v, g
     return i, j, up, low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def pair_steps(
-    a: Vector,
-    gradient: Vector,
-    lower: Vector,
-    upper: Vector,
-    diagonal: Vector,
-    active: Index,
-    edges: Index,
-    rows: Matrix,
-    slot_of: Index,
-    last_used: Index,
-    clock: int,
-    tau: float,
-    second_order: bool,
-    limit: int,
-    up: Vector,
-    low: Vector,
+    x: Variables, held: Rows, clock: int, tau: float, second_order: bool, limit: int
 ) -> tuple[int, int, int]:
     """Take up to ``limit`` steps on pairs of one group, which keep the group's sum.
 
-    Parameters
-    ----------
-    a, gradient : (V,); changed in place, the gradient at the active variables only
-    active, edges : group k is active[edges[k]:edges[k + 1]]
-    rows, slot_of : kernel row p is rows[slot_of[p]], or not held where slot_of[p] < 0
-    last_used : (rows held,), step of a row's last use, counted from ``clock``; changed in place
-    up, low : (groups,); set to the largest g that may rise and the smallest that may fall in each group
+    clock : time of the first step, for ``held.last_used``
 
     Returns
     -------
     (why it came back, row it needs, steps taken).
     """
-    steps, n, groups = 0, rows.shape[1], len(edges) - 1
+    steps, n, groups = 0, held.rows.shape[1], len(x.edges) - 1
+    a, up, low = x.a, x.up, x.low
     rising, falling = np.empty(groups, dtype=np.int64), np.empty(groups, dtype=np.int64)
     for k in range(groups):
-        members = active[edges[k] : edges[k + 1]]
-        rising[k], falling[k], up[k], low[k] = _extremes(a, gradient, lower, upper, members)
+        members = x.active[x.edges[k] : x.edges[k + 1]]
+        rising[k], falling[k], up[k], low[k] = _extremes(x, members)
     while True:
         worst = np.argmax(up - low)
         if up[worst] - low[worst] <= tau:
@@ -129,101 +134,69 @@ def pair_steps(
         if steps == limit:
             return PAUSED, -1, steps
         i, j = rising[worst], falling[worst]
-        slot = slot_of[_point(i, n)]
+        slot = held.slot_of[_point(i, n)]
         if slot < 0:
             return NEEDS_ROW, _point(i, n), steps
-        row_i = rows[slot]
-        last_used[slot] = clock + steps
+        row_i = held.rows[slot]
+        held.last_used[slot] = clock + steps
         if second_order:
-            j = _partner(i, row_i, a, gradient, lower, diagonal, active[edges[worst] : edges[worst + 1]])
-        slot = slot_of[_point(j, n)]
+            j = _partner(x, i, row_i, x.active[x.edges[worst] : x.edges[worst + 1]])
+        slot = held.slot_of[_point(j, n)]
         if slot < 0:
             return NEEDS_ROW, _point(j, n), steps
-        row_j = rows[slot]
-        last_used[slot] = clock + steps
-        curvature = max(diagonal[_point(i, n)] + diagonal[_point(j, n)] - 2.0 * row_i[_point(j, n)], _TINY)
-        rise, fall = upper[i] - a[i], a[j] - lower[j]
-        step = min((gradient[i] - gradient[j]) / curvature, rise, fall)
+        row_j = held.rows[slot]
+        held.last_used[slot] = clock + steps
+        curvature = max(x.diagonal[_point(i, n)] + x.diagonal[_point(j, n)] - 2.0 * row_i[_point(j, n)], _TINY)
+        rise, fall = x.upper[i] - a[i], a[j] - x.lower[j]
+        step = min((x.gradient[i] - x.gradient[j]) / curvature, rise, fall)
         # a clipped variable is set to its bound: one rounding error away it would count as free
-        a_i = upper[i] if step == rise else a[i] + step
-        a_j = lower[j] if step == fall else a[j] - step
+        a_i = x.upper[i] if step == rise else a[i] + step
+        a_j = x.lower[j] if step == fall else a[j] - step
         if a_i == a[i] and a_j == a[j]:
             return STALLED, -1, steps
         a[i], a[j] = a_i, a_j
         steps += 1
         for k in range(groups):
-            members = active[edges[k] : edges[k + 1]]
-            rising[k], falling[k], up[k], low[k] = _move_pair(a, gradient, lower, upper, row_i, row_j, step, members)
+            members = x.active[x.edges[k] : x.edges[k + 1]]
+            rising[k], falling[k], up[k], low[k] = _move_pair(x, row_i, row_j, step, members)
 
 
-@njit(cache=True, nogil=True)
-def _steepest(
-    a: Vector,
-    gradient: Vector,
-    lower: Vector,
-    upper: Vector,
-    diagonal: Vector,
-    active: Index,
-    second_order: bool,
-) -> tuple[int, float, float]:
+@inner
+def _steepest(x: Variables, second_order: bool) -> tuple[int, float, float]:
     """Return the variable with the largest |g| (or gain g^2 / K_vv) among those that may move, and the extremes."""
-    i, best, up, low, n = -1, 0.0, 0.0, 0.0, len(diagonal)
-    for v in active:
-        g = gradient[v]
-        if (g > 0.0 and a[v] < upper[v]) or (g < 0.0 and a[v] > lower[v]):
+    i, best, up, low, n = -1, 0.0, 0.0, 0.0, len(x.diagonal)
+    for v in x.active:
+        g = x.gradient[v]
+        if (g > 0.0 and x.a[v] < x.upper[v]) or (g < 0.0 and x.a[v] > x.lower[v]):
             up, low = max(up, g), min(low, g)
-            score = g * g / max(diagonal[_point(v, n)], _TINY) if second_order else abs(g)
+            score = g * g / max(x.diagonal[_point(v, n)], _TINY) if second_order else abs(g)
             if score > best:
                 i, best = v, score
     return i, up, low
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def single_steps(
-    a: Vector,
-    gradient: Vector,
-    lower: Vector,
-    upper: Vector,
-    diagonal: Vector,
-    active: Index,
-    edges: Index,  # noqa: ARG001 - called in place of pair_steps
-    rows: Matrix,
-    slot_of: Index,
-    last_used: Index,
-    clock: int,
-    tau: float,
-    second_order: bool,
-    limit: int,
-    up: Vector,
-    low: Vector,
+    x: Variables, held: Rows, clock: int, tau: float, second_order: bool, limit: int
 ) -> tuple[int, int, int]:
-    """Take up to ``limit`` steps on single variables: no sum is fixed. See :func:`pair_steps`; up, low : (1,)."""
-    steps, n = 0, rows.shape[1]
+    """Take up to ``limit`` steps on single variables: no sum is fixed. See :func:`pair_steps`."""
+    steps, n, a = 0, held.rows.shape[1], x.a
     while True:
-        i, up[0], low[0] = _steepest(a, gradient, lower, upper, diagonal, active, second_order)
-        if max(up[0], -low[0]) <= tau:
+        i, x.up[0], x.low[0] = _steepest(x, second_order)
+        if max(x.up[0], -x.low[0]) <= tau:
             return CONVERGED, -1, steps
         if steps == limit:
             return PAUSED, -1, steps
-        slot = slot_of[_point(i, n)]
+        slot = held.slot_of[_point(i, n)]
         if slot < 0:
             return NEEDS_ROW, _point(i, n), steps
-        row_i = rows[slot]
-        last_used[slot] = clock + steps
-        target = min(max(a[i] + gradient[i] / max(diagonal[_point(i, n)], _TINY), lower[i]), upper[i])
+        row_i = held.rows[slot]
+        held.last_used[slot] = clock + steps
+        target = min(max(a[i] + x.gradient[i] / max(x.diagonal[_point(i, n)], _TINY), x.lower[i]), x.upper[i])
         step = target - a[i]
         if step == 0.0:
             return STALLED, -1, steps
         a[i] = target
         steps += 1
-        for v in active:
-            gradient[v] -= step * row_i[_point(v, n)]
-
-
-@njit(cache=True, nogil=True)
-def add_rows(scores: Vector, coef: Vector, support: Index, rows: Matrix, slot_of: Index) -> None:
-    """Add coef_s K[s, :] for every s in ``support``, whose rows are all held, to ``scores`` in place."""
-    for s in support:
-        row, c = rows[slot_of[s]], coef[s]
-        for k in range(len(scores)):
-            scores[k] += c * row[k]
+        for v in x.active:
+            x.gradient[v] -= step * row_i[_point(v, n)]

@@ -136,8 +136,13 @@ class _State:
 
     def set_active(self, active: Index) -> None:
         """Let the compiled loops see these variables only, group after group."""
-        self.active = active
-        self.edges = np.searchsorted(self.form.group[active], np.arange(len(self.up) + 1))
+        from harness_smo import hot
+
+        self.active, form = active, self.form
+        edges = np.searchsorted(form.group[active], np.arange(len(self.up) + 1))
+        self.seen = hot.Variables(
+            self.a, self.gradient, form.lower, form.upper, self.diagonal, active, edges, self.up, self.low
+        )
 
     @property
     def ends(self) -> list[tuple[float, float]]:
@@ -165,11 +170,9 @@ class _State:
         rows_before, outcome = buffer.fetched, hot.PAUSED
         while self.steps < until and buffer.fetched - rows_before < _YIELD_ROWS:
             limit = min(until, self.next_shrink) - self.steps if settings.shrinking else until - self.steps
-            outcome, row, taken = self.take_steps(
-                self.a, self.gradient, self.form.lower, self.form.upper, self.diagonal, self.active, self.edges,
-                buffer.rows, buffer.slot_of, buffer.last_used, self.steps,
-                self.tau, settings.selection == "second", limit, self.up, self.low,
-            )  # fmt: skip
+            held = hot.Rows(buffer.rows, buffer.slot_of, buffer.last_used)
+            second_order = settings.selection == "second"
+            outcome, row, taken = self.take_steps(self.seen, held, self.steps, self.tau, second_order, limit)
             self.steps += taken
             buffer.read(taken * (2 if self.form.groups else 1))
             if outcome == hot.NEEDS_ROW:

@@ -41,7 +41,8 @@ def test_every_step_of_the_pair_descent_is_the_twins(w, cut, kind):
     kernel, diagonal, a, *rest = block_problem(1, w, cut, kind)
     for limit in (1, 2, 3, 5, 8, 13):
         moved = a.copy()
-        taken = block_loops.pair_descent(kernel, diagonal, moved, *rest, 1e-3, limit)
+        *bounds, cut = rest
+        taken = block_loops.pair_descent(block_loops.WorkingSet(kernel, diagonal, moved, *bounds), cut, 1e-3, limit)
         wanted, _, steps = naive_pairs(kernel, diagonal, a, *rest, 1e-3, limit)
         assert taken == steps
         assert (wanted != a).any()
@@ -55,7 +56,8 @@ def test_the_pair_descent_ends_where_no_pair_violates(dtype, seed, w, kind, data
     cut = data.draw(st.sampled_from([w, w // 2, 1]), label="cut")
     kernel, diagonal, a, lower, upper, gradient, _ = block_problem(seed, w, cut, kind, dtype)
     tau, moved = (1e-2 if dtype is np.float32 else 1e-6), a.copy()
-    taken = block_loops.pair_descent(kernel, diagonal, moved, lower, upper, gradient, cut, tau, 100_000)
+    work = block_loops.WorkingSet(kernel, diagonal, moved, lower, upper, gradient)
+    taken = block_loops.pair_descent(work, cut, tau, 100_000)
     assert taken < 100_000
     assert ((moved >= lower) & (moved <= upper)).all()
     for group in (slice(0, cut), slice(cut, w)):
@@ -74,7 +76,9 @@ def test_the_pair_descent_ends_where_no_pair_violates(dtype, seed, w, kind, data
 def test_the_pair_descent_stops_at_its_limit_and_leaves_the_gradient():
     kernel, diagonal, a, lower, upper, gradient, cut = block_problem(3, 50, 50)
     before = gradient.copy()
-    assert block_loops.pair_descent(kernel, diagonal, a, lower, upper, gradient, cut, 1e-9, 7) == 7
+    assert (
+        block_loops.pair_descent(block_loops.WorkingSet(kernel, diagonal, a, lower, upper, gradient), cut, 1e-9, 7) == 7
+    )
     assert gradient.tobytes() == before.tobytes()
 
 
@@ -84,7 +88,8 @@ def test_every_step_of_the_joint_descent_is_the_twins(w, kind):
     kernel, diagonal, a, lower, upper, gradient, _ = block_problem(4, w, w, kind)
     for limit in (1, 2, 3, 5, 8):
         moved = a.copy()
-        taken = block_loops.joint_descent(kernel, diagonal, moved, lower, upper, gradient, 1e-6, limit)
+        work = block_loops.WorkingSet(kernel, diagonal, moved, lower, upper, gradient)
+        taken = block_loops.joint_descent(work, 1e-6, limit)
         wanted, _, steps = naive_joint(kernel, diagonal, a, lower, upper, gradient, 1e-6, limit)
         assert taken == steps
         assert moved == pytest.approx(wanted, abs=1e-7)
@@ -98,7 +103,8 @@ def test_the_joint_descent_ends_at_the_optimum(dtype, seed, w, kind, open_above)
     if open_above and kind == "rbf":  # the bounds of l2-svc
         lower, upper = np.where(lower < 0.0, -np.inf, 0.0), np.where(upper > 0.0, np.inf, 0.0)
     tau, moved = (1e-2 if dtype is np.float32 else 1e-6), a.copy()
-    taken = block_loops.joint_descent(kernel, diagonal, moved, lower, upper, gradient, tau, 100_000)
+    work = block_loops.WorkingSet(kernel, diagonal, moved, lower, upper, gradient)
+    taken = block_loops.joint_descent(work, tau, 100_000)
     assert taken < 100_000
     assert ((moved >= lower) & (moved <= upper)).all()
     left = gradient - kernel.astype(np.float64) @ (moved - a)
@@ -113,7 +119,7 @@ def test_the_joint_descent_ends_at_the_optimum(dtype, seed, w, kind, open_above)
 def test_two_variables_step_to_their_common_optimum(g, k_ij, rooms):
     kernel, g = np.array([[1.0, k_ij], [k_ij, 1.0]]), np.array(g)
     low, high = -np.array(rooms[:2]), np.array(rooms[2:])
-    d = np.array(block_loops.joint_step(*g, 1.0, 1.0, k_ij, low[0], high[0], low[1], high[1]))
+    d = np.array(block_loops.joint_step(tuple(g), (1.0, 1.0, k_ij), (low[0], high[0]), (low[1], high[1])))
     assert ((d >= low) & (d <= high)).all()
     if k_ij < 1.0 or np.isfinite(rooms).all():  # else there may be no optimum
         wanted = naive_box(kernel, g, low, high)
@@ -126,7 +132,8 @@ def test_a_wide_kernel_takes_few_joint_steps():
     x, y = rng.normal(size=(200, 5)), np.where(rng.random(200) < 0.5, 1.0, -1.0)
     kernel = np.exp(-1e-3 * ((x[:, None] - x[None]) ** 2).sum(-1))
     lower, upper, a = np.minimum(0.0, 100.0 * y), np.maximum(0.0, 100.0 * y), np.zeros(200)
-    assert block_loops.joint_descent(kernel, np.ones(200), a, lower, upper, y, 1e-3, 100_000) < 1000
+    work = block_loops.WorkingSet(kernel, np.ones(200), a, lower, upper, y)
+    assert block_loops.joint_descent(work, 1e-3, 100_000) < 1000
     left = y - kernel @ a
     assert max(left[a < upper].max(), -left[a > lower].min()) <= 1.01e-3
 
@@ -162,7 +169,7 @@ def test_directions_are_the_gradient_of_what_may_move(seed, groups, copies):
     group = rng.integers(0, max(1, groups), copies * m).astype(np.int8)
     rise, fall = np.empty(copies * m), np.empty(copies * m)
     ends = np.full((max(1, groups), 2), [0.0, 0.0] if groups == 0 else [-np.inf, np.inf])
-    block_passes.directions(a, lower, upper, linear, scores, group, ends, rise, fall)
+    block_passes.directions(block_passes.Variables(a, lower, upper, linear, group), scores, ends, rise, fall)
     wanted = naive_directions(a, lower, upper, linear, scores, group, groups)
     assert rise.tolist() == wanted[0]
     assert fall.tolist() == wanted[1]

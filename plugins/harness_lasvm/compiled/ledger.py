@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from harness_lasvm.compiled.scans import PASS, first, larger, open_ways, smaller
-from harness_lasvm.compiled.state import Members, hot_loop, hot_sum, record
+from harness.jit import compiled, inner, larger, smaller, summing
+from harness_lasvm.compiled.scans import PASS, first, open_ways
+from harness_lasvm.compiled.state import Members, record
 
 HINGE, RAMP, IGNORE = range(3)  # what becomes of an example outside the ramp: nothing, beta = C, skipped
 
@@ -46,7 +47,7 @@ class Ledger(NamedTuple):
     max_inactive: int
 
 
-@hot_sum
+@summing
 def _move(grad: Any, up: Any, down: Any, rise: Any, fall: Any, row: Any, step: float) -> tuple[float, float, float]:
     """g_s -= step K_s over one pass; return its extremes and its part of the gap."""
     high, low, gap = -np.inf, np.inf, 0.0
@@ -59,7 +60,7 @@ def _move(grad: Any, up: Any, down: Any, rise: Any, fall: Any, row: Any, step: f
     return high, low, gap
 
 
-@hot_sum
+@summing
 def _spread(grad: Any, slope: Any) -> tuple[float, float]:
     """Return the sums of h and h^2 over the support vectors."""
     total, squares = 0.0, 0.0
@@ -70,13 +71,13 @@ def _spread(grad: Any, slope: Any) -> tuple[float, float]:
     return total, squares
 
 
-@hot_sum
+@summing
 def _add(grad: Any, row: Any, step: float) -> None:
     for s in range(grad.size):
         grad[s] -= step * np.float64(row[s])
 
 
-@hot_loop
+@inner
 def move(x: Members, own: Ledger, bases: Any, steps: Any) -> None:
     """Take steps[q] times the row at bases[q] of the pool off g, for all q (one at least), and renew the ledger."""
     high, low, gap, high_from, low_from = -np.inf, np.inf, 0.0, -1, -1
@@ -100,7 +101,7 @@ def move(x: Members, own: Ledger, bases: Any, steps: Any) -> None:
     sums.i_low = first(x.grad, x.fall, low_from, low)
 
 
-@hot_loop
+@inner
 def note(x: Members, own: Ledger, slot: int) -> None:
     """Renew what follows from a slot's alpha and bounds."""
     alpha, lower, upper = x.alpha[slot], x.slots[slot].lower, x.slots[slot].upper
@@ -109,7 +110,7 @@ def note(x: Members, own: Ledger, slot: int) -> None:
     open_ways(x, slot)
 
 
-@hot_loop
+@compiled
 def measure(x: Members, own: Ledger) -> None:
     """Renew the ledger from the slots: they may have moved since."""
     support = 0
@@ -122,15 +123,16 @@ def measure(x: Members, own: Ledger) -> None:
     move(x, own, np.array([base]), np.zeros(1))
 
 
-@hot_loop
+@inner
 def goal(x: Members, slot: int, grad: float) -> float:
     """Return what alpha of ``slot`` becomes where its gradient is ``grad``: step 2 of PROCESS, step 4 of REPROCESS."""
     after = x.alpha[slot] + grad / max(x.diagonal[slot], _SMALLEST_DIAGONAL)
     # onto the bound itself where it limits the step: alpha = 0 and alpha = C are tested for equality
-    return max(x.slots[slot].lower, after) if grad < 0.0 else min(x.slots[slot].upper, after)
+    bounded: float = max(x.slots[slot].lower, after) if grad < 0.0 else min(x.slots[slot].upper, after)
+    return bounded
 
 
-@hot_loop
+@inner
 def put(x: Members, own: Ledger, slot: int, after: float) -> None:
     """Set alpha of ``slot``; the gradients are for the caller to move."""
     own.sums.support += (after != 0.0) - (x.alpha[slot] != 0.0)
@@ -138,7 +140,7 @@ def put(x: Members, own: Ledger, slot: int, after: float) -> None:
     note(x, own, slot)
 
 
-@hot_loop
+@inner
 def set_threshold(x: Members, own: Ledger) -> None:
     """Note the gap target (eq. 8) and the threshold max(C, target) of the example in work."""
     top, support = x.now.top, own.sums.support

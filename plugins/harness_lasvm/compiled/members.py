@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from harness.jit import compiled, inner
 from harness_lasvm.compiled.rows import drop_row, own_row, take_row
 from harness_lasvm.compiled.scans import copy, dot, mark, scan
-from harness_lasvm.compiled.state import Candidates, Members, borrowed, hot_loop
+from harness_lasvm.compiled.state import Candidates, Members, borrowed
 
 
-@hot_loop
+@inner
 def _enter(x: Members, k: int, alpha: float, grad: float) -> int:
     """Let example k into S with the spare row as its row; return its slot."""
     now, example = x.now, x.examples[k]
     if now.holes > 0:
         now.holes -= 1
-        slot = x.stacks[now.holes].hole
+        slot: int = x.stacks[now.holes].hole
     else:
         slot = now.top
         now.top += 1
@@ -34,7 +35,7 @@ def _enter(x: Members, k: int, alpha: float, grad: float) -> int:
     return slot
 
 
-@hot_loop
+@compiled
 def admit(x: Members, entering: Candidates, alphas: Any, grads: Any) -> None:
     """Let all of ``entering`` into S."""
     held = x.now.top
@@ -48,17 +49,17 @@ def admit(x: Members, entering: Candidates, alphas: Any, grads: Any) -> None:
     scan(x)
 
 
-@hot_loop
+@inner
 def lay(x: Members, fetched: Candidates, place: int) -> int:
     """Write the kernel values of a candidate into the spare row; return the row's first place in the pool."""
-    base = x.now.spare * x.now.width
+    base: int = x.now.spare * x.now.width
     copy(x.pool[base : base + fetched.values.shape[1]], fetched.values[place])
     for q in range(x.now.born):
         x.pool[base + x.stacks[q].born] = fetched.among[place, x.stacks[q].born_place]
     return base
 
 
-@hot_loop
+@inner
 def is_complete(x: Members, fetched: Candidates, place: int) -> bool:
     """Return whether later candidates have their values with this one; if not, note that they are wanted."""
     if np.isnan(fetched.among[place, place]):
@@ -67,23 +68,24 @@ def is_complete(x: Members, fetched: Candidates, place: int) -> bool:
     return True
 
 
-@hot_loop
+@inner
 def gradient(x: Members, k: int, base: int) -> float:
     """Return the gradient of an example whose values with the slots stand at ``base``."""
-    return x.examples[k].target - dot(x.alpha[: x.now.top], x.pool[base : base + x.now.top])
+    grad: float = x.examples[k].target - dot(x.alpha[: x.now.top], x.pool[base : base + x.now.top])
+    return grad
 
 
-@hot_loop
+@inner
 def be_born(x: Members, k: int, place: int, grad: float) -> int:
     """Let a candidate, whose row was laid, into S with alpha = 0; return its slot."""
-    slot = _enter(x, k, 0.0, grad)
+    slot: int = _enter(x, k, 0.0, grad)
     x.stacks[x.now.born].born = slot
     x.stacks[x.now.born].born_place = place
     x.now.born += 1
     return slot
 
 
-@hot_loop
+@inner
 def leave(x: Members, slot: int) -> None:
     """Remove the member in ``slot``, whose alpha is 0, from S."""
     k = x.slots[slot].member
@@ -96,7 +98,7 @@ def leave(x: Members, slot: int) -> None:
     x.now.holes += 1
 
 
-@hot_loop
+@compiled
 def write(x: Members) -> int:
     """Write the members' alpha into ``coef``; return the number of support vectors among them."""
     support = 0
@@ -111,7 +113,7 @@ def write(x: Members) -> int:
 # -- preparing the next candidates -------------------------------------------------------------------------------------
 
 
-@hot_loop
+@compiled
 def foresee(x: Members, fresh: Any, values: Any, distances: Any) -> None:
     """Write how far the gradients of ``fresh`` are from those that PROCESS lets in now; at most 0 for those.
 
@@ -126,7 +128,7 @@ def foresee(x: Members, fresh: Any, values: Any, distances: Any) -> None:
         distances[q] = low - grad if target > 0.0 else grad - high
 
 
-@hot_loop
+@compiled
 def spread(values: Any, columns: Any, among: Any) -> None:
     """Write the columns of ``values`` to the ``columns`` of ``among``."""
     for q in range(values.shape[0]):
@@ -134,7 +136,7 @@ def spread(values: Any, columns: Any, among: Any) -> None:
             among[q, columns[p]] = values[q, p]
 
 
-@hot_loop
+@compiled
 def add_scores(values: Any, coef: Any, scores: Any) -> None:
     """Add sum_s coef_s values[c, s] to scores[c], in float64 whatever the dtype of the values."""
     for c in range(values.shape[0]):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.jit import compiled, inner
 from harness_lasvm.compiled.ledger import IGNORE, RAMP, Ledger, goal, measure, move, note, put, set_threshold
 from harness_lasvm.compiled.members import be_born, gradient, is_complete, lay, leave
 from harness_lasvm.compiled.rows import ready
@@ -19,14 +20,13 @@ from harness_lasvm.compiled.state import (
     Candidates,
     Members,
     borrowed,
-    hot_loop,
 )
 
 _SETTLED = 0.1  # of the first violation in a group: below, it is left
 _SEARCHES = 10  # times its size: after so many as well
 
 
-@hot_loop
+@inner
 def _search(x: Members, own: Ledger, slot: int) -> int:
     """Search along one coordinate: steps 2-3 of PROCESS and 4-5 of REPROCESS.
 
@@ -47,7 +47,7 @@ def _search(x: Members, own: Ledger, slot: int) -> int:
 # -- REPROCESS ---------------------------------------------------------------------------------------------------------
 
 
-@hot_loop
+@inner
 def _reprocess(x: Members, own: Ledger) -> int:
     """REPROCESS: search along the coordinate with the largest violation, or within the group around it.
 
@@ -58,13 +58,15 @@ def _reprocess(x: Members, own: Ledger) -> int:
         x.now.operations += 1
         return BAILED
     if own.group > 1:
-        return _reprocess_group(x, own)
+        code: int = _reprocess_group(x, own)
+        return code
     i, j = own.sums.i_high, own.sums.i_low
     # of two equal violations the first slot's: then swapping the labels swaps nothing but signs
-    return _search(x, own, i if high > low or (high == low and i < j) else j)
+    code = _search(x, own, i if high > low or (high == low and i < j) else j)
+    return code
 
 
-@hot_loop
+@inner
 def _foremost(x: Members, sign: float, way: Any, chosen: Any) -> int:
     """Write the slots with the largest sign * g of those that may go that way into ``chosen``; return their number."""
     values = np.empty(chosen.size)
@@ -83,14 +85,14 @@ def _foremost(x: Members, sign: float, way: Any, chosen: Any) -> int:
     return n
 
 
-@hot_loop
+@inner
 def _choose(x: Members, size: int) -> Any:
     """Return up to ``size`` slots, ascending: as many with the largest g that may rise as with the smallest that may fall.
 
     Both sides, violating or not: a step along one coordinate moves all gradients of its kind to the other side.
     """
     group, others = np.empty(size, np.int64), np.empty(size // 2, np.int64)
-    n = _foremost(x, 1.0, x.rise, group[: size // 2])
+    n: int = _foremost(x, 1.0, x.rise, group[: size // 2])
     for q in range(_foremost(x, -1.0, x.fall, others)):
         if not (group[:n] == others[q]).any():
             group[n] = others[q]
@@ -98,12 +100,12 @@ def _choose(x: Members, size: int) -> Any:
     return np.sort(group[:n])
 
 
-@hot_loop
+@inner
 def _settle(x: Members, own: Ledger, group: Any, square: Any) -> int:
     """REPROCESS as if S were ``group``, ``square`` its kernel values; return the number of searches."""
     grad = x.grad[group]
-    first = 0.0
-    for searches in range(_SEARCHES * group.size):
+    first, limit = 0.0, int(_SEARCHES * group.size)
+    for searches in range(limit):
         worst, chosen = 0.0, 0
         for q in range(group.size):
             violation = max(grad[q] + x.rise[group[q]], -(grad[q] + x.fall[group[q]]))
@@ -118,10 +120,10 @@ def _settle(x: Members, own: Ledger, group: Any, square: Any) -> int:
         put(x, own, slot, after)
         for q in range(group.size):
             grad[q] -= step * square[chosen, q]
-    return _SEARCHES * group.size
+    return limit
 
 
-@hot_loop
+@inner
 def _reprocess_group(x: Members, own: Ledger) -> int:
     group = _choose(x, min(own.group, x.now.rows // 2))  # their rows are all held at once
     for slot in group:
@@ -145,7 +147,7 @@ def _reprocess_group(x: Members, own: Ledger) -> int:
 # -- PROCESS and CLEAN -------------------------------------------------------------------------------------------------
 
 
-@hot_loop
+@inner
 def _process(x: Members, own: Ledger, work: Candidates) -> int:
     """PROCESS the candidate in work: let it in, unless it is a member or ignored, and search along it."""
     now, sums = x.now, own.sums
@@ -177,7 +179,7 @@ def _process(x: Members, own: Ledger, work: Candidates) -> int:
     return NEED_ROW if _search(x, own, slot) == NEED_ROW else DONE
 
 
-@hot_loop
+@compiled
 def clean(x: Members, own: Ledger, max_inactive: int) -> None:
     """CLEAN: of the members with alpha = 0 keep the ``max_inactive`` nearest to a violation."""
     idle = np.empty(x.now.top, np.int64)
@@ -200,14 +202,14 @@ def clean(x: Members, own: Ledger, max_inactive: int) -> None:
     measure(x, own)
 
 
-@hot_loop
+@compiled
 def online(x: Members, own: Ledger, work: Candidates) -> int:
     """Online iterations over the candidates from ``now.at`` on; resumed after NEED_ROW and PAUSED, fetched anew after STALE."""
     x, own, work = borrowed(x), borrowed(own), borrowed(work)
     now, sums = x.now, own.sums
     while now.at < work.examples.size:
         if now.stage == 0:
-            code = _process(x, own, work)
+            code: int = _process(x, own, work)
             if code != DONE:
                 return code
             now.stage = 1
@@ -228,12 +230,12 @@ def online(x: Members, own: Ledger, work: Candidates) -> int:
     return DONE
 
 
-@hot_loop
+@compiled
 def finish(x: Members, own: Ledger) -> int:
     """REPROCESS until no member violates by more than tau (DONE) or ``now.pause`` operations were made."""
     x, own = borrowed(x), borrowed(own)
     while x.now.operations < x.now.pause:
-        code = _reprocess(x, own)
+        code: int = _reprocess(x, own)
         if code == BAILED:
             return DONE
         if code == NEED_ROW:

@@ -6,17 +6,19 @@ from typing import Any
 
 import numpy as np
 
+from harness.jit import compiled, inner
 from harness_lasvm.compiled.scans import copy
-from harness_lasvm.compiled.state import Members, borrowed, hot_loop
+from harness_lasvm.compiled.state import Members, borrowed
 
 
-@hot_loop
+@compiled
 def take_row(x: Members) -> int:
     """Return a row of the pool to write into: a free one, or the one not used for longest."""
     now = x.now
     if now.free_rows > 0:
         now.free_rows -= 1
-        return x.stacks[now.free_rows].free_row
+        free: int = x.stacks[now.free_rows].free_row
+        return free
     oldest = -1
     for row in range(now.rows):
         if x.rows[row].slot >= 0 and (oldest < 0 or x.rows[row].used < x.rows[oldest].used):
@@ -26,14 +28,14 @@ def take_row(x: Members) -> int:
     return oldest
 
 
-@hot_loop
+@inner
 def use_row(x: Members, row: int) -> None:
     """Note that ``row`` was used."""
     x.now.tick += 1
     x.rows[row].used = x.now.tick
 
 
-@hot_loop
+@compiled
 def own_row(x: Members, row: int, slot: int) -> None:
     """Note that ``row`` holds the values of ``slot`` against all members of now."""
     x.slots[slot].row = row
@@ -42,7 +44,7 @@ def own_row(x: Members, row: int, slot: int) -> None:
     use_row(x, row)
 
 
-@hot_loop
+@inner
 def drop_row(x: Members, slot: int) -> None:
     """Free the row of ``slot``, if it has one."""
     row = x.slots[slot].row
@@ -53,7 +55,7 @@ def drop_row(x: Members, slot: int) -> None:
         x.now.free_rows += 1
 
 
-@hot_loop
+@inner
 def ready(x: Members, slot: int) -> bool:
     """Bring the row of ``slot`` up to date; False (and what is wanted noted) if that takes kernel values."""
     now = x.now
@@ -84,7 +86,7 @@ def ready(x: Members, slot: int) -> bool:
     return True
 
 
-@hot_loop
+@compiled
 def catch_up(x: Members) -> None:
     """Bring all rows up to date with the members that entered since the last call, as far as their rows are held.
 
@@ -116,7 +118,7 @@ def catch_up(x: Members) -> None:
     now.caught = now.clock
 
 
-@hot_loop
+@compiled
 def move_rows(pool: Any, rows: Any, columns: Any, old_width: int, width: int) -> None:
     """Move the values pool[rows[r], columns[p]] to place (r, p) of rows of another width; both lists ascend."""
     # first columns and numbers, then the width: each pass moves all values in one direction, so none is overwritten
@@ -145,13 +147,13 @@ def move_rows(pool: Any, rows: Any, columns: Any, old_width: int, width: int) ->
 # -- rows that are computed anew ---------------------------------------------------------------------------------------
 
 
-@hot_loop
+@compiled
 def is_young(x: Members, s: int, known: Any) -> bool:
     """Return whether the member in slot s is not the point ``known`` for it."""
-    return s >= known.size or known[s] != x.slots[s].member
+    return bool(s >= known.size or known[s] != x.slots[s].member)
 
 
-@hot_loop
+@compiled
 def stale(x: Members, since: int, known: Any, places: Any, points: Any) -> int:
     """List the slots whose member is not the point ``known`` for them, and those members; return their number.
 
@@ -167,7 +169,7 @@ def stale(x: Members, since: int, known: Any, places: Any, points: Any) -> int:
     return count
 
 
-@hot_loop
+@compiled
 def take_rows(x: Members, slot: int, known: Any, slots: Any, rows: Any) -> int:
     """Give a row of the pool each to ``slot`` and to those members without one that violate most; return how many.
 
@@ -197,7 +199,7 @@ def take_rows(x: Members, slot: int, known: Any, slots: Any, rows: Any) -> int:
     return count
 
 
-@hot_loop
+@compiled
 def complete(x: Members, slots: Any, rows: Any, since: int) -> None:
     """Give the rows of ``slots`` their values with the members that entered since, from the rows of these."""
     width = x.now.width

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
-from harness_lasvm.compiled.state import Members, hot_loop, hot_sum
+from harness.jit import compiled, inner, larger, smaller, summing
+from harness_lasvm.compiled.state import Members
 
 PASS = 512  # slots scanned at a time: where an extreme stands is looked up once, from its pass on
 _STRIP = 64  # slots of a pass that are compared with its maximum together
@@ -17,28 +15,7 @@ _FLAT = np.float32(1e-6)  # floor of the same in float32, where a partner is cho
 _CURVATURE = 1e-12  # floor of K_ii + K_jj - 2 K_ij: two equal points have none
 
 
-def _extremum(name: str) -> Any:
-    """Return LLVM's ``name`` of two floats of one type: reductions over a Python ``max`` are not vectorised."""
-
-    def typed(_context: Any, first: Any, second: Any) -> Any:
-        if first != second or first not in (types.float32, types.float64):
-            return None
-
-        def build(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            real = arguments[0].type
-            function = builder.module.declare_intrinsic(name, [real], ir.FunctionType(real, [real, real]))
-            return builder.call(function, arguments, fastmath=("nnan", "nsz"))
-
-        return first(first, second), build
-
-    return intrinsic(typed)
-
-
-larger = _extremum("llvm.maxnum")
-smaller = _extremum("llvm.minnum")
-
-
-@hot_sum
+@summing
 def dot(alpha: Any, row: Any) -> float:
     """Return alpha . row in float64; the order of the sum is left to the compiler."""
     total = 0.0
@@ -47,14 +24,14 @@ def dot(alpha: Any, row: Any) -> float:
     return total
 
 
-@hot_loop
+@inner
 def copy(target: Any, source: Any) -> None:
     """Copy ``source``, which may overlap with ``target`` if it lies behind it; a slice assignment is a slow loop."""
     for s in range(source.size):
         target[s] = source[s]
 
 
-@hot_loop
+@inner
 def _shift(grad: Any, rise: Any, fall: Any, row_i: Any, row_j: Any, step: float) -> tuple[float, float]:
     """g_s -= step (K_is - K_js) over one pass; return its max over alpha < B and its min over alpha > A."""
     high = -np.inf
@@ -67,7 +44,7 @@ def _shift(grad: Any, rise: Any, fall: Any, row_i: Any, row_j: Any, step: float)
     return high, low
 
 
-@hot_loop
+@inner
 def _extremes(grad: Any, rise: Any, fall: Any) -> tuple[float, float]:
     high = -np.inf
     low = np.inf
@@ -77,7 +54,7 @@ def _extremes(grad: Any, rise: Any, fall: Any) -> tuple[float, float]:
     return high, low
 
 
-@hot_loop
+@inner
 def _holds(grad: Any, way: Any, value: float) -> bool:
     nearest = np.inf
     for s in range(grad.size):
@@ -85,7 +62,7 @@ def _holds(grad: Any, way: Any, value: float) -> bool:
     return nearest == 0.0
 
 
-@hot_loop
+@inner
 def first(grad: Any, way: Any, start: int, value: float) -> int:
     """Return the first slot from ``start`` on where the scans have found ``value``; -1 if ``start`` is."""
     if start < 0:
@@ -97,7 +74,7 @@ def first(grad: Any, way: Any, start: int, value: float) -> int:
     return start
 
 
-@hot_loop
+@inner
 def _note(x: Members, high: float, high_from: int, low: float, low_from: int) -> None:
     """Note the maximal and minimal gradient and their first slots; -1 where nothing is eligible."""
     now = x.now
@@ -106,7 +83,7 @@ def _note(x: Members, high: float, high_from: int, low: float, low_from: int) ->
     now.g_max, now.g_min = high, low
 
 
-@hot_loop
+@compiled
 def scan(x: Members) -> None:
     """Find i = argmax g over alpha < B, j = argmin g over alpha > A."""
     high, low, high_from, low_from = -np.inf, np.inf, -1, -1
@@ -120,7 +97,7 @@ def scan(x: Members) -> None:
     _note(x, high, high_from, low, low_from)
 
 
-@hot_loop
+@inner
 def _best_gain(grad: Any, shut: Any, diagonal: Any, row: Any, end: float, sign: float, own: float) -> Any:
     """Return the largest (g_i - g_s)^2 / (K_ii + K_ss - 2 K_is) of one pass, in float32; see :func:`partner`."""
     best = np.float32(0.0)
@@ -129,7 +106,7 @@ def _best_gain(grad: Any, shut: Any, diagonal: Any, row: Any, end: float, sign: 
     return best
 
 
-@hot_loop
+@inner
 def gain(grad: float, shut: Any, diagonal: float, value: Any, end: float, sign: float, own: float) -> Any:
     """Return twice what a step of a pair adds to the dual, bounds apart, in float32; see :func:`partner`."""
     apart = larger(np.float32(sign * (end - (grad + shut))), np.float32(0.0))
@@ -137,7 +114,7 @@ def gain(grad: float, shut: Any, diagonal: float, value: Any, end: float, sign: 
     return apart * apart / larger(bend, _FLAT)
 
 
-@hot_loop
+@compiled
 def partner(x: Members, base: int, end: float, own: float, rising: bool) -> int:
     """Return the slot with which an example, whose alpha rises or falls, gains most (to second order).
 
@@ -159,14 +136,14 @@ def partner(x: Members, base: int, end: float, own: float, rising: bool) -> int:
     return -1
 
 
-@hot_loop
+@inner
 def open_ways(x: Members, s: int) -> None:
     """Renew which way alpha_s may go."""
     x.rise[s] = 0.0 if x.alpha[s] < x.slots[s].upper else -np.inf
     x.fall[s] = 0.0 if x.alpha[s] > x.slots[s].lower else np.inf
 
 
-@hot_loop
+@inner
 def mark(x: Members, s: int) -> None:
     """Renew what follows from alpha_s: which way it may go, and whether step 4 must look at it."""
     open_ways(x, s)
@@ -176,7 +153,7 @@ def mark(x: Members, s: int) -> None:
         x.now.zeros += 1
 
 
-@hot_loop
+@inner
 def consider(x: Members, s: int) -> None:
     """Renew the extremes after slot s was filled: what :func:`scan` would find."""
     now = x.now
@@ -187,7 +164,7 @@ def consider(x: Members, s: int) -> None:
         now.g_min, now.i_min = low, s
 
 
-@hot_loop
+@inner
 def search(x: Members, i: int, j: int) -> None:
     """Search along (i, j): steps 5 of PROCESS and 3 of REPROCESS, and the next pair's search in the same pass."""
     base_i, base_j = x.slots[i].row * x.now.width, x.slots[j].row * x.now.width

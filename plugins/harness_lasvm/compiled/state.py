@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba as nb
 import numpy as np
 from numba import types
 from numba.core import cgutils
@@ -93,27 +92,25 @@ class Candidates(NamedTuple):
     among: Any
 
 
-hot_loop = nb.njit(cache=True, nogil=True, error_model="numpy")
-# sums may be reassociated, else they are not vectorised; infinities keep their meaning
-hot_sum = nb.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "nsz"})
+_proxy: Any = cgutils.create_struct_proxy
+_null: Any = cgutils.get_null_value
 
 
-@intrinsic
-def borrowed(_context: Any, state: Any) -> Any:
-    """Return the same named tuple, its arrays without a count of their users; they must not outlive the call.
-
-    Each slice of a counted array costs two locked increments: a loop of a few hundred nanoseconds that slices ten
-    arrays spends as long on counting. Whoever calls a compiled function holds its arguments until it returns.
-    """
+def _borrowed(_typing: Any, state: Any) -> Any:
 
     def build(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         whole = arguments[0]
         for place, kind in enumerate(state):
             if isinstance(kind, types.Array):
-                make: Any = cgutils.create_struct_proxy
-                view = make(kind)(context, builder, value=builder.extract_value(whole, place))
-                view.meminfo = context.get_constant_null(types.MemInfoPointer(types.voidptr))
+                view = _proxy(kind)(context, builder, value=builder.extract_value(whole, place))
+                view.meminfo = _null(view.meminfo.type)
                 whole = builder.insert_value(whole, view._getvalue(), place)  # noqa: SLF001 (numba names it so)
         return whole
 
     return state(state), build
+
+
+# The same named tuple, its arrays without a count of their users; they must not outlive the call. Each slice of a counted
+# array costs two locked increments: a loop of a few hundred nanoseconds that slices ten arrays spends as long on counting.
+# Whoever calls a compiled function holds its arguments until it returns.
+borrowed: Any = intrinsic(_borrowed)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.jit import compiled, inner
 from harness_lasvm.compiled.members import be_born, gradient, is_complete, lay, leave
 from harness_lasvm.compiled.rows import ready
 from harness_lasvm.compiled.scans import consider, gain, partner, scan, search
@@ -23,7 +24,6 @@ from harness_lasvm.compiled.state import (
     Candidates,
     Members,
     borrowed,
-    hot_loop,
 )
 
 NEARLY = 0.3  # of the greatest violation is enough for a pair at hand
@@ -32,7 +32,7 @@ NEARLY = 0.3  # of the greatest violation is enough for a pair at hand
 # -- which pair --------------------------------------------------------------------------------------------------------
 
 
-@hot_loop
+@compiled
 def held_extremes(x: Members) -> tuple[int, int]:
     """Return the slots of the greatest g over alpha < B and of the least over alpha > A among those with a row; or -1."""
     high, low, i, j = -np.inf, np.inf, -1, -1
@@ -47,7 +47,7 @@ def held_extremes(x: Members) -> tuple[int, int]:
     return i, j
 
 
-@hot_loop
+@compiled
 def pair_at_hand(x: Members, i: int, j: int, tau: float) -> tuple[int, int]:
     """Return (i, j), the extremes of S, or a pair with both its rows that violates nearly as much."""
     if x.slots[i].row >= 0 and x.slots[j].row >= 0:
@@ -60,7 +60,7 @@ def pair_at_hand(x: Members, i: int, j: int, tau: float) -> tuple[int, int]:
     return i, j
 
 
-@hot_loop
+@compiled
 def other_at_hand(x: Members, other: int, grad: float, tau: float) -> int:
     """Return ``other``, the extreme that a new member of gradient ``grad`` is paired with, or nearly so good a one with a row."""
     if x.slots[other].row >= 0:
@@ -76,7 +76,7 @@ def other_at_hand(x: Members, other: int, grad: float, tau: float) -> int:
     return near if violation > max(tau, NEARLY * greatest) else other
 
 
-@hot_loop
+@compiled
 def held_partner(x: Members, base: int, end: float, own: float, rising: bool) -> int:
     """Return, of the slots with a row, the one with which an example gains most; see :func:`scans.partner`."""
     sign = 1.0 if rising else -1.0
@@ -91,13 +91,13 @@ def held_partner(x: Members, base: int, end: float, own: float, rising: bool) ->
     return chosen
 
 
-@hot_loop
+@compiled
 def best_partner(x: Members, base: int, end: float, own: float, rising: bool, at_hand: bool) -> int:
     """Return the slot with which an example gains most; see :func:`scans.partner`.
 
     at_hand : a slot with a row violates nearly as much as the extreme: only one with a row is returned
     """
-    chosen = partner(x, base, end, own, rising)
+    chosen: int = partner(x, base, end, own, rising)
     if at_hand and x.slots[chosen].row < 0:
         chosen = held_partner(x, base, end, own, rising)
     return chosen
@@ -106,7 +106,7 @@ def best_partner(x: Members, base: int, end: float, own: float, rising: bool, at
 # -- the steps ---------------------------------------------------------------------------------------------------------
 
 
-@hot_loop
+@inner
 def _sweep(x: Members) -> None:
     """Step 4 of REPROCESS: remove blatant non support vectors."""
     now = x.now
@@ -130,7 +130,7 @@ def _sweep(x: Members) -> None:
         scan(x)
 
 
-@hot_loop
+@inner
 def _reprocess(x: Members, tau: float, many: int) -> int:
     """REPROCESS; with ``many`` members or more, one of the pair gets the partner that gains most to second order."""
     now = x.now
@@ -156,7 +156,7 @@ def _reprocess(x: Members, tau: float, many: int) -> int:
     return STEPPED
 
 
-@hot_loop
+@inner
 def _process(x: Members, work: Candidates, tau: float, many: int) -> int:
     """PROCESS the candidate in work."""
     now = x.now
@@ -199,7 +199,7 @@ def _process(x: Members, work: Candidates, tau: float, many: int) -> int:
     return DONE
 
 
-@hot_loop
+@compiled
 def online(x: Members, work: Candidates, tau: float, delta_max: float, many: int) -> int:
     """Online iterations over the candidates from ``now.at`` on; resumed after NEED_ROW and PAUSED, fetched anew after STALE.
 
@@ -209,7 +209,7 @@ def online(x: Members, work: Candidates, tau: float, delta_max: float, many: int
     now = x.now
     while now.at < work.examples.size:
         if now.stage == 0:
-            code = _process(x, work, tau, many)
+            code: int = _process(x, work, tau, many)
             if code != DONE:
                 return code
             now.stage = 1
@@ -226,12 +226,12 @@ def online(x: Members, work: Candidates, tau: float, delta_max: float, many: int
     return DONE
 
 
-@hot_loop
+@compiled
 def finish(x: Members, tau: float) -> int:
     """Improve pairs until no tau-violating pair is left in the slots (DONE) or ``now.pause`` operations were made."""
     x = borrowed(x)
     while x.now.operations < x.now.pause:
-        code = _reprocess(x, tau, 0)
+        code: int = _reprocess(x, tau, 0)
         if code == BAILED:
             return DONE
         if code == NEED_ROW:
