@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         """Write the rows of ``points`` to ``rows[slots]``; ``after(start, stop)`` as in ``KernelOracle.fill``."""
 
         def __call__(
-            self, points: Index, rows: Block, slots: Index, after: Callable[[int, int], None] | None
+            self, points: Index, rows: Block, slots: Index, after: Callable[[int, int], None] | None, /
         ) -> None: ...
 
 

@@ -14,11 +14,13 @@ import numpy as np
 
 from harness_fw import rules
 from harness_fw import state as names
-from harness_fw.descent import YIELD_VALUES, Descent
+from harness_fw.descent import YIELD_VALUES, Descent, Source
+from harness_fw.linear import Points
 from harness_fw.reduced_hull import extreme, face_extreme
+from harness_fw.rows import Rows
 
 if TYPE_CHECKING:
-    from harness_fw.rows import Rows
+    from harness import Problem
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -28,29 +30,46 @@ _ROUNDING = 1e-14  # nearer to 0 or to its cap than this part of it, a weight th
 class _Vertex:
     """A vertex as weights of all points, (n,), and its signed row, (n,)."""
 
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
-        self.weights: Vector = np.zeros(len(rows.order))
-        self.row: Vector = np.zeros(len(rows.order))
+    def __init__(self, source: Source, n: int) -> None:
+        self.source = source
+        self.weights: Vector = np.zeros(n)
+        self.row: Vector = np.zeros(n)
 
     def move(self, weights: Vector) -> None:
         """Become the vertex of ``weights``, by the shorter way: the changes, or all of it."""
         changed, used = np.flatnonzero(weights != self.weights), np.flatnonzero(weights)
         if len(changed) < len(used):
-            self.row += self.rows.combination(changed, weights[changed] - self.weights[changed], keep=True)
+            self.row += self.source.combination(changed, weights[changed] - self.weights[changed], keep=True)
         elif len(changed):
-            self.row = self.rows.combination(used, weights[used], keep=True)
+            self.row = self.source.combination(used, weights[used], keep=True)
         self.weights = weights
 
 
 class ComposedDescent(Descent):
-    """A run of FW, GILBERT or PAIRWISE on two reduced hulls."""
+    """A run of FW, GILBERT or PAIRWISE on two reduced hulls.
+
+    keeps_w : whether the scores of vertices come from passes over the points of a linear kernel, and not from kernel rows;
+        they are kept alike
+    """
+
+    def __init__(self, problem: Problem, *, keeps_w: bool = False, **options: Any) -> None:
+        self.keeps_w = keeps_w
+        super().__init__(problem, **options)
+
+    def _source(self) -> Source:
+        if self.keeps_w:
+            return Points(self.kernel, self.order, self._signs, len(self.hulls))
+        return Rows(self._buffer, self.order, self._signs, self.state)
+
+    def _forget_vertices(self) -> None:
+        n = len(self.order)
+        self.near_vertex, self.far_vertex = _Vertex(self.source, n), _Vertex(self.source, n)
 
     def _begin(self) -> None:
         """Note the cap of each point's weight, and begin as the solvers without composed vertices do."""
         self.upper: Vector = np.repeat(self.caps, [end - begin for begin, end in self.hulls])
         super()._begin()
-        self.near_vertex, self.far_vertex = _Vertex(self.rows), _Vertex(self.rows)
+        self._forget_vertices()
 
     def _from_scratch(self, *, keep: bool = True) -> float:
         change = super()._from_scratch(keep=keep)
@@ -59,16 +78,16 @@ class ComposedDescent(Descent):
             points, weights = self._support(g)
             self.u[points] = weights
         if not keep:  # a refresh: the vertices' rows have drifted as well
-            self.near_vertex, self.far_vertex = _Vertex(self.rows), _Vertex(self.rows)
+            self._forget_vertices()
         return change
 
     def _run(self, until: int) -> int:
         """Do what the compiled loop does, a few milliseconds of it at most; return why it stopped."""
-        fetched_at_most = self.rows.computed + max(2, YIELD_VALUES // len(self.order))
+        fetched_at_most = self.source.computed + max(2, YIELD_VALUES // len(self.order))
         while True:
             near, far = self._vertices()
             verdict = self._measure(near, far)
-            if verdict != names.STEPS or self.taken >= until or self.rows.computed >= fetched_at_most:
+            if verdict != names.STEPS or self.taken >= until or self.source.computed >= fetched_at_most:
                 return verdict
             if not self._step(near, far):
                 return names.STALLED

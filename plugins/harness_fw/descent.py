@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -27,8 +28,22 @@ _NO_CAP = 2.0  # a cap that no weight reaches
 _ENDS = {names.DONE: "done", names.STALLED: "stalled"}
 
 
-class Descent:
-    """One run: the loop's state and the rows it needs.
+class Source(Protocol):
+    """Where the scores of combinations of points come from: kernel rows in memory, or passes over the points."""
+
+    @property
+    def computed(self) -> int:
+        """Rows or passes so far."""
+
+    def combination(self, points: Index, weights: Vector, *, keep: bool = False) -> Vector:
+        """Return what the signed rows of ``points``, all different, sum to with ``weights``, (n,)."""
+
+    def ahead(self, points: Index, weights: Vector) -> Iterator[None]:
+        """Prepare the next :meth:`combination` of these points, with a pause after some rows."""
+
+
+class Descent(ABC):
+    """One run: the loop's state and the source of its scores.
 
     keeps_parts : whether the rule NEAREST needs <u_g, x> of all points, and not of those alone that it chooses
 
@@ -64,7 +79,7 @@ class Descent:
         begin = np.array([start for start, _ in self.hulls] + [n])
         self.state = names.new_state(diagonal, begin, self._buffer, parts=parts, capped=self.capped)
         self._signs = signs
-        self.rows = self._source()
+        self.source = self._source()
         self.floor = touching**2 * float(diagonal.max())
         self.drift = 0.0
         self.next_refresh = refresh
@@ -74,8 +89,13 @@ class Descent:
         self._coef = np.zeros(n)
         self._begin()
 
-    def _source(self) -> Rows:
-        return Rows(self._buffer, self.order, self._signs, self.state)
+    @abstractmethod
+    def _source(self) -> Source:
+        """Return the run's source of scores."""
+
+    @abstractmethod
+    def _run(self, until: int) -> int:
+        """Go on to iteration ``until`` or to an end; return why it stopped: MISSING where there is more to fetch."""
 
     # -- the start -----------------------------------------------------------------------------------
 
@@ -90,13 +110,13 @@ class Descent:
             self._put(0, np.array([int(state.diagonal.argmin())]), np.ones(1))
         else:
             # |p - q|^2 = |p|^2 + |q|^2 - 2 <p, q>, and the signed row holds -<p, q>
-            row = self.rows.combination(np.zeros(1, dtype=np.int64), np.ones(1), keep=True)
+            row = self.source.combination(np.zeros(1, dtype=np.int64), np.ones(1), keep=True)
             for g in (1, 0):
                 begin, end = self.hulls[g]
                 points, weights = extreme(state.diagonal[begin:end] + 2.0 * row[begin:end], self.caps[g])
                 self._put(g, begin + points, weights)
                 if g == 1:
-                    row = self.rows.combination(begin + points, weights, keep=True)
+                    row = self.source.combination(begin + points, weights, keep=True)
         self._from_scratch()
 
     def _put(self, g: int, points: Index, weights: Vector) -> None:
@@ -116,7 +136,7 @@ class Descent:
     def _from_scratch(self, *, keep: bool = True) -> float:
         """Set scores, near, far and |w|^2 from the weights; return the largest change of a score."""
         state = self.state
-        parts = [self.rows.combination(*self._support(g), keep=keep) for g in range(len(self.hulls))]
+        parts = [self.source.combination(*self._support(g), keep=keep) for g in range(len(self.hulls))]
         scores = sum(parts[1:], start=parts[0])
         change = float(np.abs(scores - state.scores).max())
         state.scores[:] = scores
@@ -141,12 +161,11 @@ class Descent:
 
         Returns why there is nothing more to do: ``done``, ``stalled`` or that the hulls intersect; empty while there is.
         """
-        fetched_at_most = self.rows.computed + max(2, YIELD_VALUES // len(self.order))
+        fetched_at_most = self.source.computed + max(2, YIELD_VALUES // len(self.order))
         while True:
             reason = self._run(min(until, self.next_refresh))
             if reason == names.MISSING:
-                self.rows.fetch(self.state.wanted[: self.state.counts[names.WANTED]])
-                if self.rows.computed >= fetched_at_most:
+                if self.source.computed >= fetched_at_most:
                     return ""
                 continue
             if reason == names.DONE and not self._reached():
@@ -170,11 +189,6 @@ class Descent:
                 self.state.counts[names.IDLE] = 0
             if verdict != names.STEPS or self.taken >= until:
                 return self.meeting if verdict == names.TOUCHING else _ENDS.get(verdict, "")
-
-    def _run(self, until: int) -> int:
-        reason = int(hot.run(self.state, self.rule, self.level, self.floor, self.caps[0], until - self.taken))
-        self.rows.count()
-        return reason
 
     def _reached(self) -> bool:
         """True if epsilon is reached; if only its bound with caps is, the loop is to come back at half of that."""
@@ -200,18 +214,18 @@ class Descent:
         """Go on with what a refresh needs until so many rows have been computed; True when it is all there."""
         self._ahead = self._rows_ahead() if self._ahead is None else self._ahead
         for _ in self._ahead:
-            if self.rows.computed >= fetched_at_most:
+            if self.source.computed >= fetched_at_most:
                 return False
         self._ahead = None
         return True
 
     def _rows_ahead(self) -> Iterator[None]:
         """Compute what the refresh needs, with pauses: the model is what it was meanwhile."""
-        before = self.rows.computed
+        before = self.source.computed
         self._normalise()
         for g in range(len(self.hulls)):
-            yield from self.rows.ahead(*self._support(g))
-        self._rows_gone = self.rows.computed - before
+            yield from self.source.ahead(*self._support(g))
+        self._rows_gone = self.source.computed - before
 
     def refresh(self) -> None:
         """Recompute the scores from the weights, and note how far the updated ones had drifted, over |w|^2.
@@ -309,6 +323,22 @@ class Descent:
             "norm": norm**0.5 if norm > 0.0 else 0.0,
             **{kind: int(counts[place]) for place, kind in enumerate(names.KINDS) if kind},
             "kind": names.KINDS[counts[names.KIND]] if self.taken else "",
-            "rows": self.rows.computed,
+            "rows": self.source.computed,
             "drift": self.drift,
         }
+
+
+class RowDescent(Descent):
+    """A run on kept scores, changed by kernel rows in memory."""
+
+    def _source(self) -> Source:
+        self.rows = Rows(self._buffer, self.order, self._signs, self.state)
+        return self.rows
+
+    def _run(self, until: int) -> int:
+        state = self.state
+        reason = int(hot.run(state, self.rule, self.level, self.floor, self.caps[0], until - self.taken))
+        self.rows.count()
+        if reason == names.MISSING:
+            self.rows.fetch(state.wanted[: state.counts[names.WANTED]])
+        return reason

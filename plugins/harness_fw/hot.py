@@ -36,7 +36,7 @@ def run(state: State, rule: int, epsilon: float, floor: float, cap: float, steps
     cap : upper bound of a weight; 1 or more if there is none
     """
     for taken in range(steps + 1):
-        verdict = measure(state, rule, epsilon, floor)
+        verdict: int = measure(state, rule, epsilon, floor)
         if verdict != STEPS or taken == steps:
             return verdict
         choose(state, rule)

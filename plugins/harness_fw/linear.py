@@ -13,8 +13,7 @@ import numpy as np
 
 from harness_fw import linear_hot as hot
 from harness_fw import state as names
-from harness_fw.composed import ComposedDescent
-from harness_fw.descent import Descent
+from harness_fw.descent import Descent, Source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,11 +80,12 @@ class LinearDescent(Descent):
 
     keeps_parts: ClassVar[bool] = False
 
-    def _source(self) -> Points:  # type: ignore[override]
-        return Points(self.kernel, self.order, self._signs, len(self.hulls))
+    def _source(self) -> Source:
+        self.points = Points(self.kernel, self.order, self._signs, len(self.hulls))
+        return self.points
 
     def _from_scratch(self, *, keep: bool = True) -> float:
-        points, state = self.rows, self.state
+        points, state = self.points, self.state
         before = state.scores.copy()
         for g in range(len(self.hulls)):
             points.combine(*self._support(g), points.parts[g])
@@ -95,7 +95,7 @@ class LinearDescent(Descent):
         return float(np.abs(state.scores - before).max())
 
     def _run(self, until: int) -> int:
-        points, state = self.rows, self.state
+        points, state = self.points, self.state
         ridge = points.features.ridge
         until = min(until, self.taken + max(1, _YIELD_VALUES // max(1, points.features.stored)))
         while True:
@@ -107,13 +107,6 @@ class LinearDescent(Descent):
                 return names.STALLED
             raw = points.pass_over(points.parts.sum(axis=0))
             hot.settle(state, raw, points.order, points.signs, points.parts, ridge)
-
-
-class LinearComposed(ComposedDescent):
-    """A run on composed vertices: their scores come from passes over the points, and are kept like those of rows."""
-
-    def _source(self) -> Points:  # type: ignore[override]
-        return Points(self.kernel, self.order, self._signs, len(self.hulls))
 
 
 def keeps_w(kernel: KernelOracle, wanted: bool | None, cache_mb: float) -> bool:

@@ -16,7 +16,7 @@ from harness_fw.state import NEAREST, STEPS, WANTED, Integers, Reals, State
 @compiled
 def select(state: State, rule: int, epsilon: float, floor: float) -> int:
     """Judge the scores and choose the points of the next step; return why the run ends, STEPS if it does not."""
-    verdict = measure(state, rule, epsilon, floor)
+    verdict: int = measure(state, rule, epsilon, floor)
     if verdict == STEPS:
         choose(state, rule)
     return verdict

@@ -270,7 +270,7 @@ class Rounds:
     def _signed(self) -> Vector:
         """Return y_i <w, phi(x_i)> of the pair of nearest points, (n,), the ridge's share included: ``scores``."""
         w = self.features.add(self.support, self.coef[self.support], np.zeros(self.features.d))
-        signed = self.features.scores(w, self.scores)
+        signed: Vector = self.features.scores(w, self.scores)
         signed *= self.targets
         signed += self.features.ridge * np.abs(self.coef)
         return signed
@@ -340,7 +340,8 @@ class Rounds:
 
         def times(vector: Vector) -> Vector:
             products = features.scores(vector)[support]
-            return features.add(support, products - products.mean(), ridge * vector)
+            image: Vector = features.add(support, products - products.mean(), ridge * vector)
+            return image
 
         solution = self.w.copy()
         residual = features.add(support, y - y.mean(), np.zeros(features.d)) - times(solution)

@@ -24,7 +24,7 @@ _FETCH_VALUES = 2_000_000  # kernel values computed at a time
 def signed_rows(kernel: KernelOracle, order: Index, signs: Vector, cache_mb: float) -> RowBuffer:
     """Return a buffer of rows in the solver's order, signed; at least as many as a step is about."""
 
-    def compute(points: Index, rows: Vector, slots: Index, _after: Any) -> None:
+    def compute(points: Any, rows: Any, slots: Any, _after: Any) -> None:
         for point, slot, values in zip(points, slots, kernel.block(order[points]), strict=True):
             hot.put_row(rows[slot], values, order, signs, signs[point])
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
 from harness import L2SVC, HardMargin, Iterate, PolytopeDistance, ReducedHull, parameter
@@ -18,7 +19,7 @@ from harness_fw.bounds import paper_bounds
 from harness_fw.hull_solver import HullSolver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import numpy as np
 
@@ -106,15 +107,14 @@ class HullDescent(HullSolver):
     def _descent(self, problem: Problem) -> Descent:
         from harness_fw import state
         from harness_fw.composed import ComposedDescent
-        from harness_fw.descent import Descent
-        from harness_fw.linear import LinearComposed, LinearDescent, keeps_w
+        from harness_fw.descent import RowDescent
+        from harness_fw.linear import LinearDescent, keeps_w
 
         cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
-        composed = isinstance(problem, ReducedHull) and min(problem.caps) < 1.0 and self.composes
-        if keeps_w(problem.kernel, self.explicit_w, cache_mb):
-            kind: type[Descent] = LinearComposed if composed else LinearDescent
-        else:
-            kind = ComposedDescent if composed else Descent
+        linear = keeps_w(problem.kernel, self.explicit_w, cache_mb)
+        kind: Callable[..., Descent] = LinearDescent if linear else RowDescent
+        if isinstance(problem, ReducedHull) and min(problem.caps) < 1.0 and self.composes:
+            kind = partial(ComposedDescent, keeps_w=linear)
         return kind(
             problem,
             rule=getattr(state, self.rule),

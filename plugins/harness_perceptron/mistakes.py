@@ -24,9 +24,11 @@ class Mistakes:
 
     alpha : (n,) sum of y_k over the mistakes on an example
     late : (n,) sum of y_k times the examples that were visited before the mistake
+    averaged : whether the model is the mean of alpha over the iterations so far, each as it was after its update
     """
 
-    def __init__(self, problem: Problem, dtype: str) -> None:
+    def __init__(self, problem: Problem, dtype: str, *, averaged: bool = False) -> None:
+        self.averaged = averaged
         self.kernel = problem.kernel.astype(dtype)
         self.targets = problem.targets
         n = problem.n
@@ -57,9 +59,9 @@ class Mistakes:
         self.scores[batch] = scores
         self.seen[batch] = self.mistakes
 
-    def averaged(self) -> Vector:
-        """Return the mean of alpha over the iterations so far, each as it was after its update."""
-        return self.alpha - self.late / max(1, self.visited)
+    def coef(self) -> Vector:
+        """Return the signed coefficients of all examples, (n,)."""
+        return self.alpha - self.late / max(1, self.visited) if self.averaged else self.alpha
 
     def _caught_up(self, batch: Vector) -> Vector:
         scores, seen = self.scores[batch], self.seen[batch]

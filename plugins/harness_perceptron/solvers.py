@@ -22,7 +22,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
@@ -31,8 +31,6 @@ from harness import Iterate, MistakeDriven, Problem, Solver, parameter
 if TYPE_CHECKING:
     from harness_perceptron.budget import Budgeted
     from harness_perceptron.mistakes import Mistakes
-
-    Vector = np.ndarray[Any, np.dtype[Any]]
 
 _SHARE = 8  # K between the examples of a block costs at most 1 / 8 of their values against what is new to them
 _LEAST = 64  # examples in a block, lest a block costs more than its kernel values
@@ -56,10 +54,6 @@ class _Perceptron(Solver):
     def _learner(self, problem: Problem) -> Mistakes | Budgeted:
         """Return the learner of one run."""
 
-    @abstractmethod
-    def _coef(self, learner: Any) -> Vector:
-        """Return the learner's model, (n,)."""
-
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         learner = self._learner(problem)
         for epoch in range(1, self.epochs + 1):
@@ -72,7 +66,7 @@ class _Perceptron(Solver):
                 start += len(batch)
                 ended = start == problem.n and (epoch == self.epochs or self._settled(learner.mistakes - mistakes))
                 yield Iterate(
-                    dual_coef=self._coef(learner),
+                    dual_coef=learner.coef(),
                     done=ended,
                     step=learner.visited,
                     working_set=learner.members,
@@ -104,9 +98,6 @@ class KernelPerceptron(_Perceptron):
 
         return Mistakes(problem, self.dtype)
 
-    def _coef(self, learner: Mistakes) -> Vector:
-        return learner.alpha
-
 
 @dataclass(frozen=True)
 class AveragedPerceptron(_Perceptron):
@@ -120,10 +111,7 @@ class AveragedPerceptron(_Perceptron):
     def _learner(self, problem: Problem) -> Mistakes:
         from harness_perceptron.mistakes import Mistakes
 
-        return Mistakes(problem, self.dtype)
-
-    def _coef(self, learner: Mistakes) -> Vector:
-        return learner.averaged()
+        return Mistakes(problem, self.dtype, averaged=True)
 
     def _settled(self, mistakes: int) -> bool:
         return False  # the average goes on, at hardly a kernel value
@@ -156,9 +144,6 @@ class BudgetPerceptron(_Perceptron):
         from harness_perceptron.budget import Budgeted
 
         return Budgeted(problem, self.dtype, beta=self.beta, most=self.N)
-
-    def _coef(self, learner: Budgeted) -> Vector:
-        return learner.coef()
 
     def warm_ups(self) -> tuple[Solver, ...]:
         return (self.replaced(epochs=2, block=8, N=min(self.N, 2)),)

@@ -51,14 +51,13 @@ def smallest_separating_k(
     """
     if share is not None and not share > 0.0:
         raise UsageError(f"share={share:g} asked of smallest_separating_k; k_- = share * k_+ needs a positive number.")
-    name = oracle if isinstance(oracle, str) else oracle.name
     positive = int((problem.targets > 0).sum())
     counts = positive, problem.n - positive
 
     def pair(k: int) -> tuple[int, int]:
         return (k, k) if share is None else (k, min(counts[1], max(1, math.ceil(share * k - 1e-9))))
 
-    asked = Oracle(name, _GAP, solver=None if isinstance(oracle, str) else oracle)
+    asked = Oracle(oracle, _GAP)
 
     def separates(k: int) -> bool:
         stated = _capped(problem, pair(k), common=share is None)

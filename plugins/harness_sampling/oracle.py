@@ -79,27 +79,22 @@ class Answer:
     meeting: bool = False
 
 
-@dataclass
 class Oracle:
     """One run's oracle and what it cost.
 
-    name : as the user wrote it
-    seconds : limit of one call, None: none; looked at when the solver yields
+    Parameters
+    ----------
+    oracle : a solver, or a selection string that means one
     gap : relative gap asked for
+    limit : wall seconds of one call, None: none; looked at when the solver yields
     """
 
-    name: str
-    gap: float
-    limit: float | None = None
-    calls: int = 0
-    again: int = 0
-    seconds: float = 0.0
-    evaluations: int = 0
-    solver: Solver | None = None  # the one called ``name`` if None
-
-    def __post_init__(self) -> None:
-        if self.solver is None:
-            self.solver = get_solver(self.name)
+    def __init__(self, oracle: str | Solver, gap: float, limit: float | None = None) -> None:
+        self.solver = get_solver(oracle) if isinstance(oracle, str) else oracle
+        self.name = oracle if isinstance(oracle, str) else oracle.name  # as the user wrote it
+        self.gap, self.limit = gap, limit
+        self.calls = self.again = self.evaluations = 0
+        self.seconds = 0.0
 
     def solve(self, problem: Problem, start: Vector | None, where: str) -> Iterator[Answer | None]:
         """Work on ``problem``; yields None where the host may stop the run, and at last the certified answer.
@@ -113,7 +108,6 @@ class Oracle:
         ------
         OracleFailure : the sentence names ``where`` and the oracle.
         """
-        assert self.solver is not None
         stated = restated(problem, self.solver)
         reason = "it does not solve " + problem.name if stated is None else self.solver.skip(stated)
         if stated is None or reason is not None:
@@ -147,7 +141,6 @@ class Oracle:
 
     def _iterates(self, problem: Problem, gap: float, start: Vector | None) -> Iterator[Iterate]:
         """Drive the solver to its end, its clock and its kernel evaluations noted."""
-        assert self.solver is not None
         solver, counter = self.solver.with_target_gap(gap), problem.kernel.counter
         rng = np.random.default_rng(0)
         warm: Any = getattr(solver, "iterates_from", None)

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from harness import CSVC, EpsSVR, Iterate, Problem, parameter
-from harness_sampling.oracle import Answer, Oracle, OracleFailure
-from harness_sampling.rules import rule_of
-from harness_sampling.sample import Sampler
+from harness_sampling.oracle import Answer
+from harness_sampling.rules import LossRule, rule_of
+from harness_sampling.run import Run
 from harness_sampling.scoring import RunningScores
 from harness_sampling.solvers import Wrapper
 
@@ -30,9 +30,6 @@ if TYPE_CHECKING:
 _IDLE = 3  # rounds that do not better the objective: the oracle is not exact enough to see the violators
 _COARSE = 1e-4  # accuracy from which on float32 may do for the scores
 _EXACTEST = 1e-12  # relative gap at which it gives up on that
-_RULES = ("no violator", "gap", "k support vectors")  # ends that are the algorithm's own
-_LOG = ("sample", "support", "violators", "share", "oracle_seconds", "oracle_evaluations")
-_LOGGED = 2000  # rounds whose figures the last iterate's info lists
 
 
 def support_bound(n: int, eps: float = 0.2, delta: float = 0.9, *, separable: bool = False) -> int:
@@ -84,60 +81,55 @@ class RandSVM1(Wrapper):
         yield from _Run(self, problem, rng).iterates()
 
 
-class _Run:
+class _Run(Run):
     """One run: the current sample, its solution, the violators outside."""
 
+    logged = ("sample", "support", "violators", "share", "oracle_seconds", "oracle_evaluations")
+    own_ends = ("no violator", "gap", "k support vectors")
+
     def __init__(self, solver: RandSVM1, problem: Problem, rng: np.random.Generator) -> None:
-        self.solver, self.problem, self.rng, self.n = solver, problem, rng, problem.n
-        self.counter, self.counted = problem.kernel.counter, problem.kernel.counter.evaluations
+        rule = rule_of(problem, solver.gap, solver.tau)
+        assert isinstance(rule, LossRule)
+        super().__init__(solver, problem, rng, rule)
+        self.solver, self.losses = solver, rule
         self.k = solver.k or support_bound(self.n, solver.eps, solver.delta, separable=solver.separable)
         self.r = min(self.n, math.ceil(solver.c * self.k))
-        self.rule = rule_of(problem, solver.gap, solver.tau)
-        self.oracle = Oracle(solver.oracle, self.rule.oracle_gap, solver.oracle_seconds)
-        self.sampler = Sampler(self.rule, rng)
         # up to half of what is asked for may be rounding: who violates is then told for between half and one and a half tau
         asked = min(solver.gap, solver.tau or solver.gap)
         self.scores = RunningScores(problem.kernel, 0.5 * asked if asked >= _COARSE else None)
-        self.coef, self.intercept, self.working_set = self.rule.start(), 0.0, 0
-        self.rounds, self.idle, self.best, self.loss = 0, 0, -np.inf, 0.0
-        self.last: dict[str, Any] = {}
-        self.log: dict[str, list[Any]] = {name: [] for name in _LOG}
+        self.idle, self.best, self.loss = 0, -np.inf, 0.0
+        self.sample = self._first()
 
-    def iterates(self) -> Iterator[Iterate]:
-        """Lines 1 to 10 of Algorithm 2."""
-        sample = self._first()
-        while True:
-            violators = np.zeros(self.n, dtype=bool)
-            answer = None
-            try:
-                for answer in self._solve(sample):
-                    if answer is None:
-                        yield self._iterate("")
-            except OracleFailure as error:
-                yield self._iterate("oracle failed", str(error))
-                raise
-            assert answer is not None
-            # with k support vectors it ends whether a point violates or not (line 4): no pass to find out
-            if len(sample) < self.n and np.count_nonzero(self.coef) < self.k:
-                outside = np.ones(self.n, dtype=bool)
-                outside[sample] = False
-                self.loss = 0.0
-                for first, last, scores in self.scores.update(self.coef):
-                    part = slice(first, last)
-                    violators[part] = self.rule.violates(scores, first, last) & outside[part]
-                    self.loss += float(self.rule.loss(scores, first, last) @ outside[part])
-                    yield self._iterate("")
-            ended = self._judge(len(sample), violators, answer)
-            yield self._iterate(ended)
-            if ended:
-                return
-            sample = self._next(violators)
+    def _round(self) -> Iterator[str]:
+        """Lines 2 to 9 of Algorithm 2."""
+        sample, answer = self.sample, None
+        for answer in self._solve(sample):
+            if answer is None:
+                yield ""
+        assert answer is not None
+        self.rule.learn(sample, answer)
+        self.last = dict(self.spent)
+        violators = np.zeros(self.n, dtype=bool)
+        # with k support vectors it ends whether a point violates or not (line 4): no pass to find out
+        if len(sample) < self.n and np.count_nonzero(self.coef) < self.k:
+            outside = np.ones(self.n, dtype=bool)
+            outside[sample] = False
+            self.loss = 0.0
+            for first, last, scores in self.scores.update(self.coef):
+                part = slice(first, last)
+                violators[part] = self.rule.violates(scores, first, last) & outside[part]
+                self.loss += float(self.losses.loss(scores, first, last) @ outside[part])
+                yield ""
+        ended = self._judge(len(sample), violators, answer)
+        if ended == "next":
+            self.sample = self._next(violators)
+        yield ended
 
     def _first(self) -> Index:
         """Return r random points (line 1), all of them if r reaches n."""
         if self.r >= self.n:
             return np.arange(self.n)
-        return self.sampler.usable(lambda: np.sort(self.rng.choice(self.n, self.r, replace=False)))
+        return self._usable(lambda: np.sort(self.rng.choice(self.n, self.r, replace=False)))
 
     def _next(self, violators: Mask) -> Index:
         """Return the support vectors and r - |SV| random violators (lines 5 and 6)."""
@@ -145,35 +137,12 @@ class _Run:
         room = min(len(outside), max(1, self.r - len(support)))
         return np.union1d(support, self.rng.choice(outside, room, replace=False))
 
-    def _solve(self, sample: Index) -> Iterator[Answer | None]:
-        """Solve on the sample from the support vectors' coefficients, and make the answer the model."""
-        before = (self.oracle.seconds, self.oracle.evaluations)
-        start = self.coef[sample] if self.rounds else None
-        self.rounds += 1
-        self.last = {}
-        where = f"{self.solver.name}, round {self.rounds}"
-        for answer in self.oracle.solve(self.problem.restrict(sample), start, where):
-            if answer is not None:
-                self.coef[:] = 0.0
-                self.coef[sample] = answer.coef
-                self.intercept, self.working_set = answer.intercept, len(sample)
-                self.rule.learn(sample, answer)
-                self.last = {
-                    "oracle_seconds": self.oracle.seconds - before[0],
-                    "oracle_evaluations": self.oracle.evaluations - before[1],
-                }
-            yield answer
-
     def _judge(self, size: int, violators: Mask, answer: Answer) -> str:
-        """Note the round; return why it is the last one, or an empty string."""
+        """Note the round; return why it is the last one, or 'next'."""
         support, count = int(np.count_nonzero(self.coef)), int(np.count_nonzero(violators))
         looked = support < self.k or size == self.n
-        self.last.update(
-            sample=size, support=support, violators=count if looked else None, share=count / self.n if looked else None
-        )
-        for name in _LOG:
-            if len(self.log[name]) < _LOGGED:
-                self.log[name].append(self.last[name])
+        found = {"violators": count, "share": count / self.n} if looked else {"violators": None, "share": None}
+        self._note(**self.spent, sample=size, support=support, **found)
         if not looked:
             return "k support vectors"
         if count == 0:
@@ -192,40 +161,13 @@ class _Run:
             if self.oracle.gap <= _EXACTEST:
                 return "stalled"
             self.idle, self.oracle.gap = 0, 0.1 * self.oracle.gap
-        return ""
+        return "next"
 
-    def _iterate(self, ended: str, evidence: str = "") -> Iterate:
-        oracle = self.oracle
-        info: dict[str, Any] = {
-            "rounds": self.rounds,
-            "k": self.k,
-            "r": self.r,
-            "resampled": self.sampler.resampled,
-            "filled": self.sampler.filled,
-            "oracle_calls": oracle.calls,
-            "oracle_again": oracle.again,
-            "oracle_gap": oracle.gap,
-            "oracle_seconds": oracle.seconds,
-            "oracle_evaluations": oracle.evaluations,
-            "own_evaluations": self.counter.evaluations - self.counted - oracle.evaluations,
-            **{f"round_{name}": value for name, value in self.last.items()},
-        }
-        if ended:
-            violators = self.last.get("violators")
-            told = "violators not looked for" if violators is None else f"{violators:,} violators"
-            found = f"{self.last.get('support', 0):,} support vectors, {told},"
-            evidence = evidence or f"{found} after {self.rounds} rounds; k = {self.k:,}"
-            info.update(
-                status=ended,
-                **({"evidence": evidence} if ended in _RULES else {"stopped": f"{ended}: {evidence}"}),
-                solved_at_once=self.r >= self.n,
-                **{f"log_{name}": values for name, values in self.log.items()},
-            )
-        return Iterate(
-            dual_coef=self.coef,
-            intercept=self.intercept,
-            done=ended in _RULES,
-            step=self.rounds,
-            working_set=self.working_set,
-            info=info,
-        )
+    def _figures(self) -> dict[str, Any]:
+        return {"k": self.k, "oracle_gap": self.oracle.gap}
+
+    def _evidence(self, ended: str) -> str:
+        violators = self.last.get("violators")
+        told = "violators not looked for" if violators is None else f"{violators:,} violators"
+        found = f"{self.last.get('support', 0):,} support vectors, {told},"
+        return f"{found} after {self.rounds} rounds; k = {self.k:,}"

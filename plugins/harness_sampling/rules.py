@@ -56,10 +56,6 @@ class Rule(ABC):
     def learn(self, sample: Index, answer: Answer) -> None:
         """Take the solution of the points ``sample``, (r,), whose violators will be asked for."""
 
-    def loss(self, scores: Vector, first: int, last: int) -> Vector:
-        """Return what each of the points first .. last - 1 adds to the primal objective outside of a sample."""
-        raise NotImplementedError(f"{self.problem.name} has no sum of losses.")
-
     @abstractmethod
     def violates(self, scores: Vector, first: int, last: int) -> Mask:
         """Return which of the points first .. last - 1 violate, from their ``scores`` = K coef, (last - first,)."""
@@ -133,6 +129,10 @@ class LossRule(Rule):
         self.intercept = answer.intercept
         shared = 0.5 * self.gap * max(1.0, abs(answer.certificate.primal or 0.0)) / self.cost
         self.slack = shared if self.tau is None else self.tau
+
+    @abstractmethod
+    def loss(self, scores: Vector, first: int, last: int) -> Vector:
+        """Return what each of the points first .. last - 1 adds to the primal objective outside of a sample."""
 
 
 class CSVCRule(LossRule):

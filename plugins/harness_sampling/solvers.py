@@ -19,7 +19,7 @@ from harness import (
     parameter,
 )
 from harness_sampling.oracle import refusal
-from harness_sampling.rounds import Plan, Rounds
+from harness_sampling.rounds import Rounds
 from harness_sampling.scoring import mapped_features
 
 if TYPE_CHECKING:
@@ -87,19 +87,7 @@ class WeightedSampling(Wrapper):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after each round, and within rounds where the host may stop the run."""
-        yield from Rounds(self._plan(), problem, rng, mapped_features(problem.kernel)).iterates()
-
-    def _plan(self) -> Plan:
-        return Plan(
-            owner=self.name,
-            oracle=self.oracle,
-            gap=self.gap,
-            delta=self.delta,
-            r=self.r,
-            max_rounds=self.max_rounds,
-            oracle_seconds=self.oracle_seconds,
-            doubles_k=bool(getattr(self, "doubles_k", False)),
-        )
+        yield from Rounds(self, problem, rng, mapped_features(problem.kernel)).iterates()
 
 
 @dataclass(frozen=True)
@@ -146,7 +134,7 @@ class OptSoftMargin(WeightedSampling):
         if not isinstance(problem, TubeSVR):
             yield from super().iterates(problem, rng)
             return
-        rounds = Rounds(self._plan(), problem.composed(), rng, mapped_features(problem.kernel))
+        rounds = Rounds(self, problem.composed(), rng, mapped_features(problem.kernel))
         for found in rounds.iterates():
             yield replace(found, dual_coef=problem.of_composed(found.dual_coef))
 

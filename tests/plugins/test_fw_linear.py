@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse
 from harness_fw import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolfe
 from harness_fw import state as names
-from harness_fw.descent import Descent
+from harness_fw.descent import RowDescent
 from harness_fw.linear import LinearDescent, keeps_w
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -108,7 +108,7 @@ def test_an_iteration_leaves_what_the_weights_say(form, rule):
 @pytest.mark.parametrize("rule", [names.FW, names.GILBERT, names.PAIRWISE, names.MDM])
 def test_the_iterates_are_those_of_the_kernel_path(rule):
     # of the other rules and formulations too, until two steps of equal worth part them
-    explicit, kept = run(LinearDescent, problem_of("l2"), rule), run(Descent, problem_of("l2"), rule)
+    explicit, kept = run(LinearDescent, problem_of("l2"), rule), run(RowDescent, problem_of("l2"), rule)
     for k in range(1, 60):
         assert explicit.advance(k) == kept.advance(k) == ""
         np.testing.assert_allclose(explicit.dual_coef, kept.dual_coef, atol=1e-10)

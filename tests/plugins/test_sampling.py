@@ -114,8 +114,8 @@ def test_the_violators_weigh_no_more_than_the_sampling_lemma_allows():
 def test_only_a_successful_round_doubles_the_weights_of_its_violators():
     problem = hard(*clouds(41, 200, 200, 2, 9.0))
     solver = OptMargin(gap=1e-6, oracle="smo", r=12, delta=3, max_rounds=40)
-    run = Rounds(solver._plan(), problem, np.random.default_rng(0))
-    totals, log = [], run.tally.log
+    run = Rounds(solver, problem, np.random.default_rng(0))
+    totals, log = [], run.log
     for _ in run.iterates():
         if len(log["successful"]) > len(totals):  # the first iterate after a round was judged
             totals.append(run.weights.total)
@@ -128,7 +128,7 @@ def test_only_a_successful_round_doubles_the_weights_of_its_violators():
         assert successful == (3 * 3 * share <= 1.0)
         assert more == (round(share * total) if successful else 0)
         assert share * total >= violating
-    assert run.tally.successful == sum(log["successful"])
+    assert run.successful == sum(log["successful"])
 
 
 def test_adaptive_doubles_delta_and_r_until_the_dimension_is_reached():
