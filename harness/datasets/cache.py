@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from harness.datasets.dataset import content_sha256
+from harness.datasets.dataset import content_sha256, pieces
 from harness.errors import DataError
 from harness.files import write_whole
 
@@ -184,19 +184,18 @@ def _write_array(folder: Path, name: str, array: Points) -> dict[str, Any]:
         array.sum_duplicates()
         # LIBSVM's wrapper takes 32-bit indices only, and they halve the memory
         index = np.int32 if max(*array.shape, array.nnz) < np.iinfo(np.int32).max else np.int64
-        pieces = (array.data, array.indices.astype(index), array.indptr.astype(index))
-        for part, values in zip(_PARTS["csr"], pieces, strict=True):
+        vectors = (array.data, array.indices.astype(index), array.indptr.astype(index))
+        for part, values in zip(_PARTS["csr"], vectors, strict=True):
             np.save(folder / f"{name}{part}.npy", values)
         return {"kind": "csr", "shape": list(array.shape), "nnz": int(array.nnz), "dtype": array.dtype.str}
     target = folder / f"{name}.npy"
     if not _link(array, target):
         # A slice or a Fortran-ordered array is written piece by piece in C order; np.save keeps the latter's order.
         header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": array.shape}
-        step = max(1, (1 << 20) // max(1, array[:1].size))
         with target.open("wb") as file:
             np.lib.format.write_array_header_1_0(file, header)
-            for start in range(0, array.shape[0], step):
-                file.write(np.ascontiguousarray(array[start : start + step]).data)
+            for _, piece in pieces(array):
+                file.write(np.ascontiguousarray(piece).data)
     return {"kind": "dense", "shape": list(array.shape), "dtype": array.dtype.str}
 
 

@@ -146,18 +146,18 @@ def test_no_command_is_the_help_as_it_is(invoke):
 
 
 def test_parts_of_a_description_of_raw_files(invoke, monkeypatch, tmp_path):
-    from harness.datasets import checksums
+    from harness.datasets.sparse import Adult
 
     monkeypatch.setenv("HARNESS_DATA", str(tmp_path))
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     text = invoke("describe", "adult").stdout
     assert "adult/a9a.gz: missing" in text
-    assert f"SHA-256 {checksums.SHA256['adult/a9a.gz']}" in text
+    assert f"SHA-256 {Adult.files['adult/a9a.gz']}" in text
     (tmp_path / "adult").mkdir()
     (tmp_path / "adult" / "a9a.gz").write_bytes(b"")
     (tmp_path / "adult" / "a9a.t.gz").write_bytes(b"1")
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    monkeypatch.setitem(checksums.SHA256, "adult/a9a.gz", empty)
+    monkeypatch.setitem(Adult.files, "adult/a9a.gz", empty)
     text = invoke("describe", "adult").stdout
     assert "adult/a9a.gz: ok" in text
     assert "adult/a9a.t.gz: wrong checksum" in text
