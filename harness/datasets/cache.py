@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from harness.datasets.dataset import content_sha256, pieces
+from harness.datasets.dataset import content_sha256, is_csr, pieces
 from harness.errors import DataError
 from harness.files import write_whole
 
@@ -87,17 +87,13 @@ def fetch(
         _store(folder, built, sources or {})
     except OSError as error:
         warnings.warn(f"the parsed data of '{name}' could not be cached in {folder} ({error}).", stacklevel=2)
-        arrays = {key: _contiguous(array) for key, array in built.arrays.items()}
+        arrays = {key: x if is_csr(x) else np.ascontiguousarray(x) for key, x in built.arrays.items()}
         _refuse_changed(sources or {})
         return Entry(arrays, built.notes, content_sha256(*arrays.values()))
     stored = _load(folder)
     if stored is None:
         raise RuntimeError(f"the cache entry {folder} was written but cannot be read back; delete that folder.")
     return stored
-
-
-def _contiguous(array: Points) -> Points:
-    return array if scipy.sparse.issparse(array) else np.ascontiguousarray(array)
 
 
 def file_sha256(path: Path) -> str:

@@ -23,14 +23,12 @@ if TYPE_CHECKING:
 
 def libsvm_text(path: Path, d: int) -> tuple[scipy.sparse.csr_array, Vector]:
     """Return the (n, d) points and the labels of LIBSVM text with indices from 1."""
-    import scipy.sparse
-    from sklearn.datasets import load_svmlight_file
-
     from harness.datasets.compression import opened
+    from harness.datasets.libsvm_files import based, read_libsvm
 
     with opened(path) as file:
-        x, y = load_svmlight_file(file, n_features=d, zero_based=False)
-    return scipy.sparse.csr_array(x), y
+        x, y = read_libsvm(file, path)
+    return based(x, 1, d), y
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,12 @@ def refuse_overflow(x: Any, path: str, scale: str, remedy: str) -> None:
         )
 
 
-def validate(dataset: Dataset, *, owner: str = "") -> None:
+def validate(dataset: Dataset) -> None:
     """Raise unless the data set keeps the promises of :class:`Dataset` and defines a problem.
 
     Parameters
     ----------
     dataset : read once, in pieces; not changed
-    owner : the plugin it comes from, named in the message
 
     Raises
     ------
@@ -72,7 +71,7 @@ def validate(dataset: Dataset, *, owner: str = "") -> None:
         not (n,) float64, not -1/+1 (classification), of one class only; lengths or d that do not match; NaN or
         infinity.
     """
-    who = f"data set '{dataset.name}'" + (f" of plugin '{owner}'" if owner else "")
+    who = f"data set '{dataset.name}'"
     if dataset.task not in ("classification", "regression"):
         raise DataError(f"{who}: task is {dataset.task!r}; expected 'classification' or 'regression'.")
     for part in ("train", "test"):

@@ -99,7 +99,6 @@ def trace_point(
     reason: str,
     plan: TracePlan,
     observable: bool = True,
-    metric: Metric | None = None,
     target: float | None = None,
 ) -> TracePoint:
     """Measure an iterate: with its certificate where what that costs is allowed, else what is cheap."""
@@ -118,7 +117,7 @@ def trace_point(
         point = replace(point, model=(coef, intercept))
         if target is None:
             return point
-    figures, reached = certified_figures(problem, coef, intercept, None if plan.deferred else metric, target)
+    figures, reached = certified_figures(problem, coef, intercept, target=target)
     return replace(point, reached=reached) if plan.deferred else replace(point, **figures, reached=reached)
 
 

@@ -108,6 +108,26 @@ def test_results_by_status(invoke, stored):
     assert "the statuses are ok, budget, unfinished, missed, timeout" in refused.stderr
 
 
+def test_results_that_nothing_fits_say_what_was_asked_and_what_there_is(invoke, stored):
+    stored({"seed": 0}, {"seed": 1, "status": "timeout"})
+    done = invoke("results", "--plugins", "nosuch", "--status", "ok,missed")
+    assert (done.exit_code, done.stdout) == (0, "no records.\n")
+    assert done.stderr == (
+        "note: no run fits --plugins nosuch --status ok,missed. "
+        "The store holds 2 with plugin smo; solver smo; status ok, timeout.\n"
+    )
+    done = invoke("results", "--datasets", "iris", "--format", "json")
+    assert (done.stdout, done.stderr) == (
+        "[]\n",
+        "note: no run fits --datasets iris. The store holds 2 with dataset digits.\n",
+    )
+
+
+def test_results_of_an_empty_store(invoke, stored):
+    stored()
+    assert invoke("results").stderr == "note: the store holds no runs yet; `harness compare` measures some.\n"
+
+
 def test_files_of_other_suffixes(invoke, stored, tmp_path):
     import pandas as pd
 
