@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 from harness.report import figures, rows
-from harness.run.record import Status
+from harness.run.record import Record, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import TracebackType
-
-    from harness.run.record import Record
     from harness.run.study import RunSpec
 
 _REFRESHES_A_SECOND = 4  # the measured runs share the machine with the display

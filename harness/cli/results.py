@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import fnmatch
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import click
 
 from harness.cli import names, options, values
 from harness.errors import UsageError
-from harness.run.record import Status
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from harness.run.record import Record
+from harness.run.record import Record, Status
 
 _OLDER = "each run as it was measured last; {} older measurement{} of the same runs left out."
 

@@ -15,6 +15,7 @@ import shutil
 import time
 import uuid
 import warnings
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,11 +26,9 @@ import scipy.sparse
 
 from harness.datasets.dataset import content_sha256, is_csr, pieces
 from harness.errors import DataError
-from harness.files import write_whole
+from harness.files import user_cache, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from harness.datasets.dataset import Points
 
 PARSER_VERSION = 5
@@ -50,12 +49,7 @@ class Entry:
 
 def cache_root() -> Path:
     """Return ``HARNESS_CACHE``, else the user's cache folder of ``svm-harness``."""
-    configured = os.environ.get("HARNESS_CACHE")
-    if configured:
-        return Path(configured).expanduser()
-    import platformdirs
-
-    return platformdirs.user_cache_path("svm-harness")
+    return user_cache("HARNESS_CACHE")
 
 
 def fetch(

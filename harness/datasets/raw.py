@@ -6,7 +6,6 @@ refused instead.
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from harness import parameters
 from harness.datasets.dataset import Dataset, DataSource, Task, content_sha256
 from harness.datasets.splitting import Rows, Scale, rescaled, stratified_split
 from harness.errors import DataError
+from harness.files import user_cache
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
@@ -74,12 +74,7 @@ def as_dataset(name: str, entry: Entry) -> Dataset:
 
 def raw_root() -> Path:
     """Return the folder of the raw files: ``HARNESS_DATA``, else ``raw`` in the user's cache of ``svm-harness``."""
-    configured = os.environ.get("HARNESS_DATA")
-    if configured:
-        return Path(configured).expanduser()
-    import platformdirs
-
-    return platformdirs.user_cache_path("svm-harness") / "raw"
+    return user_cache("HARNESS_DATA", "raw")
 
 
 def verified(name: str, sha256: str, *, wanted_by: str) -> Path:

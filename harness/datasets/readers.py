@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any
 import scipy.sparse
 
 from harness.datasets.compression import bare_name, existing_file, opened, streamed
-from harness.datasets.csv_files import read_csv
-from harness.datasets.libsvm_files import DENSE_FROM, base_of, based, index_range, read_libsvm
+from harness.datasets.csv_files import Header, read_csv
+from harness.datasets.libsvm_files import DENSE_FROM, IndexBase, base_of, based, index_range, read_libsvm
 from harness.datasets.numpy_files import read_npy, read_npz
 from harness.datasets.tables import Table, checked, from_frame
 from harness.errors import DataError
 
 if TYPE_CHECKING:
-    from harness.datasets.csv_files import Header
     from harness.datasets.dataset import Points
-    from harness.datasets.libsvm_files import IndexBase
 
 FORMATS = {
     ".libsvm": "libsvm",

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import InvalidModel, PluginError
-from harness.measure.trace import TracePlan, TracePoint, claims, trace_point
+from harness.measure.trace import TracePlan, claims, trace_point
 from harness.problems.problem import Problem
-from harness.run.record import Limits, Status, StoppedBy, clean
+from harness.run.record import Limits, Status, StoppedBy, TracePoint, clean
 from harness.solver import Iterate, Solver
 
 if TYPE_CHECKING:

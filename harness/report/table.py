@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from harness.report import footnotes, layout, measures
 from harness.report.layout import PIPE_WIDTH, Cell, Column
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from harness.run.record import Record
+from harness.run.record import Record
 
 _ROOMY = {"label": layout.LABEL_ROOM, "words": 32}  # names keep this much where a column is optional
 _TIGHT = {"label": 24, "words": layout.WORDS_ROOM}  # where a column is one of the core

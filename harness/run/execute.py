@@ -21,11 +21,11 @@ from harness.kernels.ways import is_mapped
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
 from harness.measure.machine import load_average, now, reset_peak_memory, status_bytes
-from harness.measure.trace import TracePlan, TracePoint
+from harness.measure.trace import TracePlan
 from harness.problems import FORMULATIONS
 from harness.problems.problem import Problem
 from harness.run.messages import Fitted, Fitting, Message, Model, Point, Stopped
-from harness.run.record import Limits, Status, StoppedBy, clean, clipped
+from harness.run.record import Limits, Status, StoppedBy, TracePoint, clean, clipped
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
