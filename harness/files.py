@@ -1,4 +1,4 @@
-"""Files that are never half there."""
+"""Files that are never half there, and the folders of a user's own."""
 
 from __future__ import annotations
 
@@ -18,3 +18,13 @@ def write_whole(target: Path, content: bytes) -> None:
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def user_cache(variable: str, below: str = "") -> Path:
+    """Return the folder that an environment variable names, else the user's cache folder of ``svm-harness``, or one in it."""
+    configured = os.environ.get(variable)
+    if configured:
+        return Path(configured).expanduser()
+    import platformdirs
+
+    return platformdirs.user_cache_path("svm-harness") / below

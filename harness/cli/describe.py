@@ -10,7 +10,7 @@ import click
 from harness.cli import names, options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.cli.catalogue import Entry
     from harness.registry import Registry
@@ -76,12 +76,12 @@ def _dataset(entry: Entry, _registry: Registry, width: int) -> list[str]:
     files = _files(entry.subject)
     facts = [("description", entry.summary), ("raw files", _raw_files(files)), *_contents(entry.subject, files)]
     parts = [textwrap.indent(docstring(entry.subject), _INDENT), _facts(facts, width)]
-    return [*parts, "\n".join(line for name in files for line in _raw_file(name))]
+    return [*parts, "\n".join(line for file in files.items() for line in _raw_file(*file))]
 
 
-def _contents(cls: Any, files: Sequence[str]) -> list[tuple[str, str]]:
+def _contents(cls: Any, files: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return the size and the default kernel, C and gamma: they are known once the data are read."""
-    from harness.datasets.checksums import raw_root
+    from harness.datasets.raw import raw_root
     from harness.errors import DataError
     from harness.report import figures
 
@@ -100,18 +100,18 @@ def _contents(cls: Any, files: Sequence[str]) -> list[tuple[str, str]]:
     ]
 
 
-def _files(cls: Any) -> Sequence[str]:
-    """Return the raw files that a set reads with its default parameters."""
+def _files(cls: Any) -> Mapping[str, str]:
+    """Return the raw files that a set reads with its default parameters, with their checksums."""
     from harness.datasets.raw import RawSource
 
-    return cls().raw_files() if issubclass(cls, RawSource) else ()
+    return cls().raw_files() if issubclass(cls, RawSource) else {}
 
 
-def _raw_files(files: Sequence[str]) -> str:
+def _raw_files(files: Mapping[str, str]) -> str:
     """Say where a set's raw files are, or have to be."""
     if not files:
         return "none needed"
-    from harness.datasets.checksums import raw_root
+    from harness.datasets.raw import raw_root
 
     root = raw_root()
     missing = sum(not (root / name).is_file() for name in files)
@@ -120,25 +120,21 @@ def _raw_files(files: Sequence[str]) -> str:
     return f"{missing} of {len(files)} missing under {root}; set HARNESS_DATA to the folder that holds them"
 
 
-def _raw_file(name: str) -> list[str]:
+def _raw_file(name: str, sha256: str) -> list[str]:
     """Return a raw file's lines: its path under the raw folder and its state, its checksum."""
-    from harness.datasets import checksums
+    from harness.datasets import raw
     from harness.errors import DataError
 
-    expected = checksums.SHA256.get(name)
-    if not (checksums.raw_root() / name).is_file():
-        state = "missing"
-    elif expected is None:
-        state = "there"
-    else:
+    state = "missing"
+    if (raw.raw_root() / name).is_file():
         try:
-            checksums.verified(name, wanted_by=name)
+            raw.verified(name, sha256, wanted_by=name)
             state = "ok"
         except DataError:
             state = "wrong checksum"
         except OSError as error:
             state = f"cannot be read ({error.strerror})"
-    return [f"{_INDENT * 2}{name}: {state}", f"{_INDENT * 3}SHA-256 {expected or 'not on record'}"]
+    return [f"{_INDENT * 2}{name}: {state}", f"{_INDENT * 3}SHA-256 {sha256}"]
 
 
 def _formulation(entry: Entry, registry: Registry, width: int) -> list[str]:

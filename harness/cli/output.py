@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +16,6 @@ from harness.files import write_whole
 from harness.report.layout import PIPE_WIDTH
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from harness.report.formats import Renderer
 
 NARROWEST_TERMINAL = 60

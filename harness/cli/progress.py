@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import click
 
 from harness.report import figures, rows
-from harness.run.record import Status
+from harness.run.record import Record, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import TracebackType
-
-    from rich.progress import Progress, TaskID
-
-    from harness.run.record import Record
     from harness.run.study import RunSpec
 
 _REFRESHES_A_SECOND = 4  # the measured runs share the machine with the display
@@ -61,7 +57,9 @@ class Lines(Reporter):
     def planned(self, specs: list[RunSpec], reused: int) -> None:
         """Print the size of the comparison."""
         super().planned(specs, reused)
-        click.echo(f"{_runs(self.total)}, {reused} of them reused from the store", err=True)
+        click.echo(
+            f"{self.total} run{'' if self.total == 1 else 's'}, {reused} of them reused from the store", err=True
+        )
 
     def finished(self, record: Record, reused: bool) -> None:
         """Print the run's line."""
@@ -74,30 +72,25 @@ class Live(Reporter):
 
     def __init__(self) -> None:
         super().__init__()
+        from rich import progress
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
         from rich.table import Column
 
-        self._progress: Progress = Progress(
-            MofNCompleteColumn(),
-            BarColumn(bar_width=20),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[failed]}"),
-            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")),
+        self._progress = progress.Progress(
+            progress.MofNCompleteColumn(),
+            progress.BarColumn(bar_width=20),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("left"),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("{task.fields[failed]}"),
+            progress.TextColumn(
+                "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")
+            ),
             console=Console(stderr=True),
             transient=True,
             refresh_per_second=_REFRESHES_A_SECOND,
         )
-        self._task: TaskID = self._progress.add_task("reading data", total=None, failed="")
+        self._task = self._progress.add_task("reading data", total=None, failed="")
 
     def planned(self, specs: list[RunSpec], reused: int) -> None:
         """Set the bar's length."""
@@ -160,7 +153,3 @@ def _run(label: str, run: Mapping[str, Any]) -> str:
     kernel = rows.kernel_text(run.get("kernel"), run.get("kernel_parameters"))
     named = [label, problem, kernel, run.get("dataset"), f"seed {run.get('seed')}", f"rep {run.get('repetition')}"]
     return " ".join(str(part) for part in named if part)
-
-
-def _runs(number: int) -> str:
-    return f"{number} run" if number == 1 else f"{number} runs"

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import fnmatch
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import click
 
 from harness.cli import names, options, values
 from harness.errors import UsageError
-from harness.run.record import Status
+from harness.run.record import Record, Status
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from harness.run.record import Record
+_OLDER = "each run as it was measured last; {} older measurement{} of the same runs left out."
 
 
 @click.command("results", short_help="Show the results of earlier comparisons.")
@@ -40,7 +38,9 @@ def command(**given: Any) -> None:
     from harness.run.store import existing
 
     target = output.checked_output(given["output"])
-    _check_statuses(given["status"])
+    for pattern in given["status"] or []:
+        if not any(_fits([pattern], status) for status in Status):
+            raise UsageError(f"--status: there is no status '{pattern}'; the statuses are {', '.join(Status)}.")
     named = given["format_"]
     certain = formats.meant_by(target, {}) or target is None if named is None else named in formats.BUILTIN
     added = {} if certain else loading.registry().report_formats
@@ -52,6 +52,8 @@ def command(**given: Any) -> None:
         click.echo(f"note: {sentence}", err=True)
     last, older = newest(chosen(everything, given["plugins"], given["datasets"]))
     records = [record for record in last if _fits(given["status"], str(record.get("status")))][: given["limit"]]
+    if not records:
+        click.echo(f"note: {_nothing(everything, given)}", err=True)
     content = formats.render(
         form,
         records,
@@ -59,22 +61,21 @@ def command(**given: Any) -> None:
         width=output.width(),
         styled=target is None and output.styled(),
         dated=True,
-        remarks=_older(older),
+        remarks=[_OLDER.format(older, "" if older == 1 else "s")] if older else [],
     )
     output.deliver(content, target)
 
 
-def _check_statuses(patterns: Sequence[str] | None) -> None:
-    for pattern in patterns or []:
-        if not any(_fits([pattern], status) for status in Status):
-            raise UsageError(f"--status: there is no status '{pattern}'; the statuses are {', '.join(Status)}.")
-
-
-def _older(number: int) -> list[str]:
-    if not number:
-        return []
-    told = "1 older measurement" if number == 1 else f"{number} older measurements"
-    return [f"each run as it was measured last; {told} of the same runs left out."]
+def _nothing(everything: Sequence[Record], given: Mapping[str, Any]) -> str:
+    """Say what was asked for, none of which the store holds, and what there is."""
+    if not everything:
+        return "the store holds no runs yet; `harness compare` measures some."
+    asked = {name: given[name] for name in ("plugins", "datasets", "status") if given[name]}
+    fields = {"plugins": ("plugin", "solver"), "datasets": ("dataset",), "status": ("status",)}
+    there = {field: {str(record.get(field)) for record in everything} for name in asked for field in fields[name]}
+    options = " ".join(f"--{name} {','.join(patterns)}" for name, patterns in asked.items())
+    known = "; ".join(f"{field} {', '.join(sorted(found))}" for field, found in there.items())
+    return f"no run fits {options}. The store holds {len(everything):,} with {known}."
 
 
 def chosen(

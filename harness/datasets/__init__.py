@@ -1,6 +1,6 @@
 """Data: the container, sources of data, readers of files, and what a data set must satisfy.
 
-Importing this package loads no numerical library; loading a data set does.
+Importing it, and the sources by name, loads NumPy at most; SciPy, pandas and scikit-learn wait for a data set to be loaded.
 """
 
 from __future__ import annotations

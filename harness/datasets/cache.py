@@ -15,6 +15,7 @@ import shutil
 import time
 import uuid
 import warnings
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,13 +24,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from harness.datasets.dataset import content_sha256
+from harness.datasets.dataset import content_sha256, is_csr, pieces
 from harness.errors import DataError
-from harness.files import write_whole
+from harness.files import user_cache, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from harness.datasets.dataset import Points
 
 PARSER_VERSION = 5
@@ -50,12 +49,7 @@ class Entry:
 
 def cache_root() -> Path:
     """Return ``HARNESS_CACHE``, else the user's cache folder of ``svm-harness``."""
-    configured = os.environ.get("HARNESS_CACHE")
-    if configured:
-        return Path(configured).expanduser()
-    import platformdirs
-
-    return platformdirs.user_cache_path("svm-harness")
+    return user_cache("HARNESS_CACHE")
 
 
 def fetch(
@@ -87,17 +81,13 @@ def fetch(
         _store(folder, built, sources or {})
     except OSError as error:
         warnings.warn(f"the parsed data of '{name}' could not be cached in {folder} ({error}).", stacklevel=2)
-        arrays = {key: _contiguous(array) for key, array in built.arrays.items()}
+        arrays = {key: x if is_csr(x) else np.ascontiguousarray(x) for key, x in built.arrays.items()}
         _refuse_changed(sources or {})
         return Entry(arrays, built.notes, content_sha256(*arrays.values()))
     stored = _load(folder)
     if stored is None:
         raise RuntimeError(f"the cache entry {folder} was written but cannot be read back; delete that folder.")
     return stored
-
-
-def _contiguous(array: Points) -> Points:
-    return array if scipy.sparse.issparse(array) else np.ascontiguousarray(array)
 
 
 def file_sha256(path: Path) -> str:
@@ -184,19 +174,18 @@ def _write_array(folder: Path, name: str, array: Points) -> dict[str, Any]:
         array.sum_duplicates()
         # LIBSVM's wrapper takes 32-bit indices only, and they halve the memory
         index = np.int32 if max(*array.shape, array.nnz) < np.iinfo(np.int32).max else np.int64
-        pieces = (array.data, array.indices.astype(index), array.indptr.astype(index))
-        for part, values in zip(_PARTS["csr"], pieces, strict=True):
+        vectors = (array.data, array.indices.astype(index), array.indptr.astype(index))
+        for part, values in zip(_PARTS["csr"], vectors, strict=True):
             np.save(folder / f"{name}{part}.npy", values)
         return {"kind": "csr", "shape": list(array.shape), "nnz": int(array.nnz), "dtype": array.dtype.str}
     target = folder / f"{name}.npy"
     if not _link(array, target):
         # A slice or a Fortran-ordered array is written piece by piece in C order; np.save keeps the latter's order.
         header = {"descr": np.lib.format.dtype_to_descr(array.dtype), "fortran_order": False, "shape": array.shape}
-        step = max(1, (1 << 20) // max(1, array[:1].size))
         with target.open("wb") as file:
             np.lib.format.write_array_header_1_0(file, header)
-            for start in range(0, array.shape[0], step):
-                file.write(np.ascontiguousarray(array[start : start + step]).data)
+            for _, piece in pieces(array):
+                file.write(np.ascontiguousarray(piece).data)
     return {"kind": "dense", "shape": list(array.shape), "dtype": array.dtype.str}
 
 

@@ -1,7 +1,7 @@
 """Files larger than memory, a chunk at a time: LIBSVM text and NumPy's .npy, plain or compressed.
 
 A first pass over the file learns the number of examples and features, the classes, and whether indices start at 0 or
-1, so that every chunk is read alike and as :func:`harness.datasets.readers.read` would read the whole.
+1, so that every chunk is read alike and as :func:`harness.datasets.readers.read_table` would read the whole.
 """
 
 from __future__ import annotations

@@ -7,14 +7,12 @@ import gzip
 import io
 import lzma
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from harness.errors import DataError
 from harness.parameters import did_you_mean
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}
 _DAMAGED = (EOFError, OSError, ValueError, lzma.LZMAError, zlib.error)

@@ -18,6 +18,8 @@ import csv
 import io
 import itertools
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.datasets.compression import opened
@@ -26,9 +28,6 @@ from harness.datasets.tables import LABEL_NAMES, Table, from_frame
 from harness.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     import pandas as pd
 
 Header = Literal["auto", "yes", "no"]

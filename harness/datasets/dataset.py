@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+
+import numpy as np
 
 from harness import parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
     import scipy.sparse
 
     Points = np.ndarray[Any, np.dtype[Any]] | scipy.sparse.csr_array
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Task = Literal["classification", "regression"]
 
-_BLOCK = 8 << 20  # bytes of an array that is not contiguous, copied at a time
+_PIECE = 1 << 20  # values that are read at a time
 
 
 @dataclass(frozen=True)
@@ -90,23 +90,27 @@ def measured_sha256(dataset: Dataset) -> str:
     return hashlib.sha256(f"{content} {dataset.task}".encode()).hexdigest()
 
 
-def content_sha256(*arrays: Any) -> str:
-    """Return the SHA-256 of dense or CSR arrays: shapes, dtypes and bytes, in order.
-
-    Arrays that are not contiguous are read in blocks of some MB, so that a part of a map larger than memory is not copied.
-    """
-    import numpy as np
+def is_csr(x: Any) -> bool:
+    """Return whether points are sparse; all others are dense."""
     import scipy.sparse
 
+    return isinstance(x, scipy.sparse.csr_array | scipy.sparse.csr_matrix)
+
+
+def pieces(x: Any) -> Iterator[tuple[int, Any]]:
+    """Yield (first row, rows) of a dense array, some MB at a time: it may be a map larger than memory."""
+    step = max(1, _PIECE // max(1, x[:1].size))
+    for start in range(0, len(x), step):
+        yield start, x[start : start + step]
+
+
+def content_sha256(*arrays: Any) -> str:
+    """Return the SHA-256 of dense or CSR arrays: shapes, dtypes and bytes, in order. None is copied as a whole."""
     digest = hashlib.sha256()
     for array in arrays:
-        csr = isinstance(array, scipy.sparse.csr_array | scipy.sparse.csr_matrix)
-        parts: tuple[Any, ...] = (array.indptr, array.indices, array.data) if csr else (array,)
         digest.update(repr(array.shape).encode())
-        for part in map(np.atleast_1d, parts):
+        for part in map(np.atleast_1d, (array.indptr, array.indices, array.data) if is_csr(array) else (array,)):
             digest.update(part.dtype.str.encode())
-            step = len(part) if part.flags.c_contiguous else _BLOCK // max(1, part[:1].nbytes)
-            for start in range(0, len(part), max(1, step)):
-                block = np.ascontiguousarray(part[start : start + max(1, step)])
-                digest.update(block.reshape(-1).view(np.uint8).data)
+            for _, piece in pieces(part):
+                digest.update(np.ascontiguousarray(piece).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()

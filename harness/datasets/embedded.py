@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harness.datasets.dataset import Dataset, DataSource, content_sha256
-from harness.datasets.raw import rbf
-from harness.datasets.splitting import random_split, rescaled, stratified_split
+import numpy as np
+
+from harness.datasets.dataset import Dataset, DataSource
+from harness.datasets.raw import divided, rbf
+from harness.datasets.splitting import random_split, stratified_split
 from harness.parameters import parameter
 
 
@@ -22,14 +24,12 @@ class Digits(DataSource):
 
     def load(self) -> Dataset:
         """Return the split images: (1198, 64) and (599, 64) by default."""
-        import numpy as np
         from sklearn.datasets import load_digits
 
         images, digits = load_digits(return_X_y=True)
-        x, y = images / 16.0, np.where(digits == self.digit, 1.0, -1.0)
-        train, test = stratified_split(y, self.test_fraction, self.split_seed)
-        arrays = (x[train], y[train], x[test], y[test])
-        return Dataset(self.label, *arrays, content_sha256(*arrays), defaults=rbf(gamma=0.05, c=10.0))
+        y = np.where(digits == self.digit, 1.0, -1.0)
+        rows = stratified_split(y, self.test_fraction, self.split_seed)
+        return divided(images / 16.0, y, rows).dataset(self.label, rbf(gamma=0.05, c=10.0))
 
 
 @dataclass(frozen=True)
@@ -43,15 +43,12 @@ class BreastCancer(DataSource):
 
     def load(self) -> Dataset:
         """Return the split points: (379, 30) and (190, 30) by default."""
-        import numpy as np
         from sklearn.datasets import load_breast_cancer
 
         x, target = load_breast_cancer(return_X_y=True)
         y = np.where(target == 1, 1.0, -1.0)
-        train, test = stratified_split(y, self.test_fraction, self.split_seed)
-        x_train, x_test = rescaled(x[train], x[test], "standard")
-        arrays = (x_train, y[train], x_test, y[test])
-        return Dataset(self.label, *arrays, content_sha256(*arrays), defaults=rbf(gamma=0.03, c=10.0))
+        rows = stratified_split(y, self.test_fraction, self.split_seed)
+        return divided(x, y, rows, "standard").dataset(self.label, rbf(gamma=0.03, c=10.0))
 
 
 @dataclass(frozen=True)
@@ -73,8 +70,6 @@ class Diabetes(DataSource):
         from sklearn.datasets import load_diabetes
 
         x, y = load_diabetes(return_X_y=True)
-        train, test = random_split(len(y), len(y) - round(self.test_fraction * len(y)), self.split_seed)
-        x_train, x_test = rescaled(x[train], x[test], "standard")
-        arrays = (x_train, y[train], x_test, y[test])
+        rows = random_split(len(y), len(y) - round(self.test_fraction * len(y)), self.split_seed)
         defaults = {**rbf(gamma=0.02, c=100.0), "epsilon": 10.0}
-        return Dataset(self.label, *arrays, content_sha256(*arrays), task="regression", defaults=defaults)
+        return divided(x, y, rows, "standard", "regression").dataset(self.label, defaults)

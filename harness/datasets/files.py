@@ -9,17 +9,18 @@ from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
+
 from harness import parameters
-from harness.datasets.dataset import Dataset, DataSource
-from harness.datasets.raw import Parsed, as_dataset, rbf
+from harness.datasets.dataset import Dataset, DataSource, Task, is_csr, pieces
+from harness.datasets.raw import Parsed, as_dataset, divided, rbf
 from harness.datasets.splitting import random_split, rescaled, stratified_split
 from harness.datasets.validation import refuse_overflow
 from harness.errors import DataError
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
-    from harness.datasets.dataset import Points, Task, Vector
-    from harness.datasets.tables import Table
+    from harness.datasets.dataset import Points, Vector
 
 _SHORT = 40  # characters of a path that a heading has room for
 
@@ -108,6 +109,7 @@ class FileSource(DataSource):
         return as_dataset(self.label, cache.fetch("file", key, lambda: self._parse().entry(), content))
 
     def _parse(self) -> Parsed:
+        from harness.datasets.labels import learn_classes
         from harness.datasets.readers import read_table
 
         table = read_table(
@@ -117,25 +119,23 @@ class FileSource(DataSource):
             header=self.header,
             index_base=self.index_base,
         )
-        to_targets = self._targets_of(table)
+        classes = learn_classes(table.labels, self.positive, self.path) if self.task == "classification" else None
+        to_targets = classes.signs if classes else _numbers
         x, y = table.x, to_targets(table.labels, self.path)
         if table.test is not None:
-            x_train, y_train = x, y
-            x_test, y_test = table.test[0], to_targets(table.test[1], self.test or self.path)
+            data = Parsed(x, y, table.test[0], to_targets(table.test[1], self.test or self.path), self.task)
         elif self.test_fraction == 0:
-            x_train, y_train, x_test, y_test = x, y, x[:0], y[:0]
+            data = Parsed(x, y, x[:0], y[:0], self.task)
+        elif classes:
+            data = divided(x, y, stratified_split(y, self.test_fraction, self.split_seed))
         else:
-            if self.task == "classification":
-                train, rest = stratified_split(y, self.test_fraction, self.split_seed)
-            else:
-                train, rest = random_split(len(y), max(1, len(y) - round(self.test_fraction * len(y))), self.split_seed)
-            x_train, y_train, x_test, y_test = x[train], y[train], x[rest], y[rest]
-        x_train, x_test = self._scaled(x_train, x_test)
-        return Parsed(x_train, y_train, x_test, y_test, self.task, rbf(gamma=_gamma_scale(x_train), c=1.0))
+            n_train = max(1, len(y) - round(self.test_fraction * len(y)))
+            data = divided(x, y, random_split(len(y), n_train, self.split_seed), task=self.task)
+        x_train, x_test = self._scaled(data.x_train, data.x_test)
+        defaults = rbf(gamma=_gamma_scale(x_train), c=1.0)
+        return dataclasses.replace(data, x_train=x_train, x_test=x_test, defaults=defaults)
 
     def _scaled(self, x_train: Points, x_test: Points) -> tuple[Points, Points]:
-        import numpy as np
-
         remedy = "Scale the data first: divide the column by a constant"
         remedy += "." if self.scale == "minmax" else ", or give the parameter scale=minmax."
         refuse_overflow(x_train, self.path, self.scale, remedy)
@@ -145,40 +145,28 @@ class FileSource(DataSource):
             refuse_overflow(part, path, "none", remedy)
         return x_train, x_test
 
-    def _targets_of(self, table: Table) -> Any:
-        """Return the function from (labels, file) to (n,) targets."""
-        from harness.datasets.labels import learn_classes
-
-        if self.task == "classification":
-            return learn_classes(table.labels, self.positive, self.path).signs
-        return _numbers
-
 
 def _shown(path: str) -> str:
     return path if len(path) <= _SHORT else Path(path).name
 
 
-def _numbers(labels: Any, path: str) -> Vector:
+def _numbers(labels: Vector, path: str) -> Vector:
     if labels.dtype.kind != "f":
         raise DataError(
             f"'{path}': the label '{labels[0]}' is text; task=regression expects numbers. Leave the parameter out."
         )
-    numbers: Vector = labels
-    return numbers
+    return labels
 
 
 def _gamma_scale(x: Points) -> float:
     """Return 1 / (d var(x)), the usual first guess for the RBF width; 1 / d for constant points."""
-    import numpy as np
-    import scipy.sparse
-
     n, d = x.shape
-    if isinstance(x, scipy.sparse.csr_array):
-        mean, square = x.sum() / (n * d), x.power(2).sum() / (n * d)
+    values: Any = x
+    if is_csr(values):
+        mean, square = values.sum() / (n * d), values.power(2).sum() / (n * d)
     else:
-        step = max(1, (1 << 20) // d)  # in pieces: the points may be a map larger than memory
-        pieces = [np.asarray(x[start : start + step], dtype=np.float64) for start in range(0, n, step)]
-        mean, square = (sum(float((piece**power).sum()) for piece in pieces) / (n * d) for power in (1, 2))
+        parts = [np.asarray(rows, dtype=np.float64) for _, rows in pieces(values)]
+        mean, square = (sum(float((part**power).sum()) for part in parts) / (n * d) for power in (1, 2))
     variance = float(square - mean**2)
     gamma = 1.0 / (d * variance) if variance > 1e-12 * float(square) else 1.0 / d
     return gamma if math.isfinite(gamma) else 1.0 / d

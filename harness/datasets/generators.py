@@ -7,19 +7,18 @@ that already n = 2 defines a problem. The test points come from a stream of thei
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from harness.datasets.dataset import Dataset, DataSource, Task, content_sha256
-from harness.datasets.raw import rbf
+from harness.datasets.raw import Parsed, rbf
 from harness.errors import DataError
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    import numpy as np
-
     from harness.datasets.dataset import Vector
 
     Dense = np.ndarray[Any, np.dtype[np.float64]]
@@ -53,14 +52,10 @@ class Generator(DataSource):
         ------
         DataError : drawing would take more than half of the memory that is available.
         """
-        import numpy as np
-
         self._refuse_more_than_memory()
         for_training, for_test = np.random.default_rng(self.seed).spawn(2)
-        x_train, y_train = self.draw(self.n, for_training)
-        x_test, y_test = self.draw(self.n_test, for_test)
-        checksum = content_sha256(x_train, y_train, x_test, y_test)
-        return Dataset(self.label, x_train, y_train, x_test, y_test, checksum, self.task, dict(self.defaults))
+        drawn = Parsed(*self.draw(self.n, for_training), *self.draw(self.n_test, for_test), self.task)
+        return drawn.dataset(self.label, self.defaults)
 
     def _refuse_more_than_memory(self) -> None:
         import psutil
@@ -81,8 +76,6 @@ class Generator(DataSource):
 
 def flipped(y: Vector, share: float, seed: int) -> Vector:
     """Return a copy of (n,) labels with exactly round(share * n) of them, drawn at random, negated."""
-    import numpy as np
-
     # a stream of its own: default_rng(seed).permutation(n) is also the order in which an online solver with the same
     # seed visits the points, so the first of them would be exactly those with a wrong label
     rng = np.random.default_rng([seed, 1])
@@ -92,8 +85,6 @@ def flipped(y: Vector, share: float, seed: int) -> Vector:
 
 
 def _balanced_labels(n: int, rng: np.random.Generator) -> Vector:
-    import numpy as np
-
     return rng.permutation(np.where(np.arange(n) % 2, 1.0, -1.0))
 
 
@@ -113,9 +104,6 @@ class Twonorm(Generator):
     features = 20
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
-        """Return (n, 20) points and their labels."""
-        import numpy as np
-
         y = _balanced_labels(n, rng)
         return rng.standard_normal((n, 20)) + y[:, None] * (2.0 / np.sqrt(20.0)), y
 
@@ -137,9 +125,6 @@ class Ringnorm(Generator):
     features = 20
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
-        """Return (n, 20) points and their labels."""
-        import numpy as np
-
         y = _balanced_labels(n, rng)
         z = rng.standard_normal((n, 20))
         return np.where(y[:, None] > 0, 2.0 * z, z + 2.0 / np.sqrt(20.0)), y
@@ -160,9 +145,6 @@ class Checkerboard(Generator):
     noise: float = parameter(0.0, "share of the training labels that are flipped", ge=0, lt=0.5)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
-        """Return (n, 2) points and their labels."""
-        import numpy as np
-
         y = _balanced_labels(n, rng)
         i, j = np.divmod(np.arange(self.cells**2), self.cells)
         even = (i + j) % 2 == 0
@@ -190,8 +172,7 @@ class Checkerboard(Generator):
         if self.noise == 0:
             return clean
         y = flipped(clean.y_train, self.noise, self.seed)
-        checksum = content_sha256(clean.x_train, y, clean.x_test, clean.y_test)
-        return Dataset(self.label, clean.x_train, y, clean.x_test, clean.y_test, checksum, defaults=clean.defaults)
+        return replace(clean, y_train=y, sha256=content_sha256(clean.x_train, y, clean.x_test, clean.y_test))
 
 
 @dataclass(frozen=True)
@@ -211,9 +192,6 @@ class WaveformBreiman(Generator):
     features = 21
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
-        """Return (n, 21) points and their labels."""
-        import numpy as np
-
         of_class = rng.permutation(np.arange(n) % 3)
         i = np.arange(1, 22)
         h = np.maximum(6.0 - np.abs(i - np.array([[11], [15], [7]])), 0.0)  # h2 peaks at 15, h3 at 7
@@ -240,9 +218,6 @@ class BananaLike(Generator):
     spread: float = parameter(0.6, "standard deviation of the noise around the half circles", ge=0)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
-        """Return (n, 2) points and their labels."""
-        import numpy as np
-
         y = _balanced_labels(n, rng)
         t = rng.uniform(0.0, np.pi, n)
         arch = np.column_stack([2.0 * np.cos(t) - 1.0, 2.0 * np.sin(t) - 0.5])
@@ -269,9 +244,6 @@ class Friedman(Generator):
     square: bool = parameter(True, "20 (x3 - 1/2)^2, not 20 (x3 - 1/2)")
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
-        """Return (n, 10) points and their targets."""
-        import numpy as np
-
         x = rng.random((n, 10))
         third = x[:, 2] - 0.5
         smooth = 10.0 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20.0 * (third**2 if self.square else third)

@@ -5,27 +5,20 @@ from __future__ import annotations
 import dataclasses
 import gzip
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+import numpy as np
+
+from harness.datasets.dataset import Task
 from harness.datasets.generators import flipped
-from harness.datasets.raw import Parsed, RawSource, rbf
+from harness.datasets.raw import Parsed, Published, RawSource, rbf
 from harness.errors import DataError
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
-
     from harness.datasets.cache import Entry
-    from harness.datasets.dataset import Task
-
-_MNIST_FILES = (
-    "mnist/train-images-idx3-ubyte.gz",
-    "mnist/train-labels-idx1-ubyte.gz",
-    "mnist/t10k-images-idx3-ubyte.gz",
-    "mnist/t10k-labels-idx1-ubyte.gz",
-)
+    from harness.datasets.dataset import Points, Vector
 
 
 @dataclass(frozen=True)
@@ -39,7 +32,13 @@ class Mnist(RawSource):
 
     name = "mnist"
     description = "MNIST digits, 28 x 28 pixels in [0, 1]; +1 is the digit 8 (LeCun et al. 1998; Ertekin et al. 2007)."
-    files = _MNIST_FILES
+    files = {
+        "mnist/train-images-idx3-ubyte.gz": "71524e2cd1ad2968737f7f2f2ff69cbfc32df8ccddff51593f7cb2d4e0eb5b64",
+        "mnist/train-labels-idx1-ubyte.gz": "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c",
+        "mnist/t10k-images-idx3-ubyte.gz": "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
+        "mnist/t10k-labels-idx1-ubyte.gz": "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
+    }
+    defaults = rbf(gamma=0.005, c=1000.0)
     digit: int = parameter(8, "the digit that is +1", ge=0, le=9)
     n: int | None = parameter(None, "training images; None: all 60,000", ge=2, le=60_000)
     seed: int | None = parameter(None, "None: the first n images; a number: n drawn at random with that seed", ge=0)
@@ -52,13 +51,10 @@ class Mnist(RawSource):
 
     def parse(self, *paths: Path) -> Parsed:
         """Return (n, 784) and (10000, 784) pixels; of the whole set all ten digits share one copy on disk."""
-        import numpy as np
+        from harness.datasets import cache
 
-        from harness.datasets import cache, checksums
-
-        files = {name: checksums.SHA256[name] for name in _MNIST_FILES}
-        content = dict(zip(paths, files.values(), strict=True))
-        key = {"files": files, "dtype": self.dtype}
+        content = dict(zip(paths, self.files.values(), strict=True))
+        key = {"files": self.files, "dtype": self.dtype}
         whole = cache.fetch("mnist-pixels", key, lambda: _all_digits(paths, self.dtype), content).arrays
         x, digits = whole["x_train"], whole["digits_train"]
         if self.seed is not None:
@@ -72,12 +68,10 @@ class Mnist(RawSource):
             return Parsed(x, y, whole["x_test"], y_test, "regression", defaults)
         y = np.where(digits == self.digit, 1.0, -1.0)
         y_test = np.where(whole["digits_test"] == self.digit, 1.0, -1.0)
-        return Parsed(x, y, whole["x_test"], y_test, defaults=rbf(gamma=0.005, c=1000.0))
+        return Parsed(x, y, whole["x_test"], y_test)
 
 
 def _all_digits(paths: tuple[Path, ...], dtype: str) -> Entry:
-    import numpy as np
-
     from harness.datasets.cache import Entry
 
     train_images, train_labels, test_images, test_labels = (read_idx(path) for path in paths)
@@ -100,8 +94,6 @@ def read_idx(path: Path) -> np.ndarray[Any, Any]:
     ------
     DataError : not an IDX file of bytes, or shorter than its header says.
     """
-    import numpy as np
-
     content = gzip.decompress(path.read_bytes())
     if content[:3] != b"\x00\x00\x08":
         raise DataError(
@@ -116,7 +108,7 @@ def read_idx(path: Path) -> np.ndarray[Any, Any]:
 
 
 @dataclass(frozen=True)
-class Usps(RawSource):
+class Usps(Published):
     """7,291 and 2,007 images of 16 x 16 pixels in [-1, 1] (LeCun et al. 1990; the ESL edition).
 
     The LASVM paper (Bordes et al. 2005, Figure 7) has C = 1000, gamma = 2 for features divided by 16; for these
@@ -127,22 +119,24 @@ class Usps(RawSource):
     description = (
         "USPS digits, 16 x 16 pixels in [-1, 1]; +1 is the digit 0. usps[noise=0.1] is the LASVM paper's USPS+N."
     )
-    files = ("usps/zip.train.gz", "usps/zip.test.gz")
+    files = {
+        "usps/zip.train.gz": "66ebf231ab51f2cf6ac1a892d0f98ccffee1079d7a5db638c1f11f366046ca16",
+        "usps/zip.test.gz": "8dacc3c6e136af6c3488de9e5113a7daf140c8c2f1f0b61c54ee02f03f1a962f",
+    }
+    defaults = rbf(gamma=2 / 256, c=1000.0)
     digit: int = parameter(0, "the digit that is +1", ge=0, le=9)
     noise: float = parameter(0.0, "share of the training labels that are flipped", ge=0, lt=0.5)
     noise_seed: int = parameter(0, "seed of the choice of flipped labels", ge=0)
 
+    def read(self, path: Path) -> tuple[Points, Vector]:
+        """Return (n, 256) pixels."""
+        table = np.loadtxt(path)
+        return np.ascontiguousarray(table[:, 1:]), np.where(table[:, 0] == self.digit, 1.0, -1.0)
+
     def parse(self, *paths: Path) -> Parsed:
         """Return (7291, 256) and (2007, 256)."""
-        import numpy as np
-        import pandas as pd
-
-        tables = [
-            pd.read_csv(path, sep=" ", header=None).dropna(axis=1, how="all").to_numpy(np.float64) for path in paths
-        ]
-        (x, y), (x_test, y_test) = (
-            (np.ascontiguousarray(t[:, 1:]), np.where(t[:, 0] == self.digit, 1.0, -1.0)) for t in tables
-        )
-        if self.noise > 0:
-            y = flipped(y, self.noise, self.noise_seed)
-        return Parsed(x, y, x_test, y_test, defaults=rbf(gamma=2 / 256, c=10.0 if self.noise > 0 else 1000.0))
+        clean = super().parse(*paths)
+        if self.noise == 0:
+            return clean
+        noisy = flipped(clean.y_train, self.noise, self.noise_seed)
+        return dataclasses.replace(clean, y_train=noisy, defaults=rbf(gamma=2 / 256, c=10.0))

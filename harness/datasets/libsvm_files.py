@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
 import numpy as np
 import scipy.sparse
@@ -10,10 +12,6 @@ import scipy.sparse
 from harness.errors import DataError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-    from typing import BinaryIO
-
     Csr = scipy.sparse.csr_array
 
 IndexBase = Literal["auto", "0", "1"]

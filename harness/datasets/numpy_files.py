@@ -97,15 +97,12 @@ def _member(archive: Any, key: str, path: Path) -> np.ndarray[Any, Any]:
 
 def _points(x: np.ndarray[Any, Any], key: str, path: Path) -> np.ndarray[Any, Any]:
     if x.ndim != 2 or x.dtype.kind not in "fiub":
+        column = "; one feature is points.reshape(-1, 1)" if x.ndim == 1 else ""
         raise DataError(
             f"'{path}': the points {key} are {x.dtype} of shape {x.shape}; expected numbers of shape (n, d). "
-            f"Write the file again with one row for each point{_as_column(x)}."
+            f"Write the file again with one row for each point{column}."
         )
     return np.ascontiguousarray(x, dtype=x.dtype if x.dtype in _FLOATS else np.float64)
-
-
-def _as_column(x: np.ndarray[Any, Any]) -> str:
-    return "; one feature is points.reshape(-1, 1)" if x.ndim == 1 else ""
 
 
 def _label_array(y: np.ndarray[Any, Any], key: str, path: Path) -> np.ndarray[Any, Any]:

@@ -14,17 +14,14 @@ from typing import TYPE_CHECKING, Any
 import scipy.sparse
 
 from harness.datasets.compression import bare_name, existing_file, opened, streamed
-from harness.datasets.csv_files import read_csv
-from harness.datasets.labels import learn_classes
-from harness.datasets.libsvm_files import DENSE_FROM, base_of, based, index_range, read_libsvm
+from harness.datasets.csv_files import Header, read_csv
+from harness.datasets.libsvm_files import DENSE_FROM, IndexBase, base_of, based, index_range, read_libsvm
 from harness.datasets.numpy_files import read_npy, read_npz
 from harness.datasets.tables import Table, checked, from_frame
 from harness.errors import DataError
 
 if TYPE_CHECKING:
-    from harness.datasets.csv_files import Header
-    from harness.datasets.dataset import Points, Vector
-    from harness.datasets.libsvm_files import IndexBase
+    from harness.datasets.dataset import Points
 
 FORMATS = {
     ".libsvm": "libsvm",
@@ -40,35 +37,6 @@ FORMATS = {
 _MAGIC = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PAR1": "parquet"}
 _OPTIONS = {"label_column": ("csv", "parquet", "arff"), "header": ("csv",), "index_base": ("libsvm",)}
 _LIBSVM_LINE = re.compile(r"[^\s:,;]+(\s+(qid|\d+):\S+)*")
-
-
-def read(
-    path: str,
-    *,
-    positive: str | None = None,
-    label_column: str | None = None,
-    header: Header = "auto",
-    index_base: IndexBase = "auto",
-) -> tuple[Points, Vector]:
-    """Return the points and the labels -1 / +1 of a file.
-
-    Parameters
-    ----------
-    path : a file; ``~`` is the home folder
-    positive : the class that is +1; None: of two classes the greater one in sorted order
-    label_column, header, index_base : see :func:`read_table`
-
-    Returns
-    -------
-    (n, d) points: CSR for sparse LIBSVM text, memory-mapped for a plain ``.npy`` of floats, dense float64 otherwise
-    (float32 stays float32); (n,) labels.
-
-    Raises
-    ------
-    DataError : whatever keeps the file from being read as a classification problem.
-    """
-    table = read_table(path, label_column=label_column, header=header, index_base=index_base)
-    return table.x, learn_classes(table.labels, positive, path).signs(table.labels, path)
 
 
 def read_table(
@@ -179,14 +147,10 @@ def format_of(path: Path) -> str:
         if start.startswith(magic):
             return kind
     try:
-        lines = [line.strip() for line in start.decode().splitlines()]
-    except UnicodeDecodeError as error:
-        # A multi-byte character cut off at the end of the sample is no sign of a binary file.
-        lines = (
-            [line.strip() for line in start[: error.start].decode().splitlines()]
-            if error.start > len(start) - 4
-            else []
-        )
+        text = start.decode()
+    except UnicodeDecodeError as error:  # a character cut off at the end of the sample is no sign of a binary file
+        text = start[: error.start].decode() if error.start > len(start) - 4 else ""
+    lines = map(str.strip, text.splitlines())
     first = next((line for line in lines if line and not line.startswith(("#", "%"))), "")
     if first.lower().startswith("@relation"):
         return "arff"

@@ -4,36 +4,43 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
-from harness.datasets.raw import Parsed, RawSource, rbf
+import numpy as np
+
+from harness.datasets.dataset import Task
+from harness.datasets.raw import Parsed, Published, RawSource, rbf
+from harness.errors import DataError
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import scipy.sparse
 
     from harness.datasets.cache import Entry
-    from harness.datasets.dataset import Task, Vector
-
-_COVTYPE = "covtype/covtype.libsvm.binary.xz"
+    from harness.datasets.dataset import Vector
 
 
 def libsvm_text(path: Path, d: int) -> tuple[scipy.sparse.csr_array, Vector]:
     """Return the (n, d) points and the labels of LIBSVM text with indices from 1."""
-    import scipy.sparse
-    from sklearn.datasets import load_svmlight_file
-
     from harness.datasets.compression import opened
+    from harness.datasets.libsvm_files import based, read_libsvm
 
     with opened(path) as file:
-        x, y = load_svmlight_file(file, n_features=d, zero_based=False)
-    return scipy.sparse.csr_array(x), y
+        x, y = read_libsvm(file, path)
+    return based(x, 1, d), y
 
 
 @dataclass(frozen=True)
-class Adult(RawSource):
+class _LibsvmPair(Published):
+    features: ClassVar[int]
+
+    def read(self, path: Path) -> tuple[scipy.sparse.csr_array, Vector]:
+        return libsvm_text(path, self.features)
+
+
+@dataclass(frozen=True)
+class Adult(_LibsvmPair):
     """32,561 and 16,281 people, 14 attributes in Platt's 123 binary features (1998); LIBSVM's a9a and a9a.t.
 
     C and gamma: Bordes et al. 2005, Figure 7 (which counts one row more in each part).
@@ -43,16 +50,16 @@ class Adult(RawSource):
     description = (
         "UCI Adult in Platt's 123 binary features (LIBSVM a9a, a9a.t); +1 earns more than 50,000 dollars a year."
     )
-    files = ("adult/a9a.gz", "adult/a9a.t.gz")
-
-    def parse(self, *paths: Path) -> Parsed:
-        """Return (32561, 123) and (16281, 123), CSR."""
-        (x, y), (x_test, y_test) = (libsvm_text(path, 123) for path in paths)
-        return Parsed(x, y, x_test, y_test, defaults=rbf(gamma=0.005, c=100.0))
+    files = {
+        "adult/a9a.gz": "82d347cf414924a79e7972829fdeb99ff23346742c49a3bc76b89ff8736a485e",
+        "adult/a9a.t.gz": "d52d0c91c3f108f1bf34e4af73003a01ce19c3fcf099f319f084ebb349b8d16c",
+    }
+    defaults = rbf(gamma=0.005, c=100.0)
+    features = 123
 
 
 @dataclass(frozen=True)
-class Reuters(RawSource):
+class Reuters(_LibsvmPair):
     """7,770 and 3,299 newswire articles, 8,315 word weights of unit length; the LASVM paper's own file.
 
     C and gamma: Bordes et al. 2005, Figure 7.
@@ -60,12 +67,12 @@ class Reuters(RawSource):
 
     name = "reuters"
     description = "Reuters-21578 articles as 8,315 word weights (Bordes et al. 2005); +1 is the topic money-fx. Sparse."
-    files = ("reuters/reuters.trn.bz2", "reuters/reuters.tst.bz2")
-
-    def parse(self, *paths: Path) -> Parsed:
-        """Return (7770, 8315) and (3299, 8315), CSR."""
-        (x, y), (x_test, y_test) = (libsvm_text(path, 8315) for path in paths)
-        return Parsed(x, y, x_test, y_test, defaults=rbf(gamma=1.0, c=1.0))
+    files = {
+        "reuters/reuters.trn.bz2": "e77a3368662c02caebe0d9cbcc97d856019bcfb33a8e9b7c48e0b51ee4cdfb60",
+        "reuters/reuters.tst.bz2": "3d699b9644a38160bf3228059d18fbfc07474057d8e82d512576a2b82d72e211",
+    }
+    defaults = rbf(gamma=1.0, c=1.0)
+    features = 8315
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,8 @@ class Covtype(RawSource):
 
     name = "covtype"
     description = "UCI Forest CoverType, 54 features in [0, 1]; +1 is class 2, Lodgepole pine (Collobert et al. 2002)."
-    files = (_COVTYPE,)
+    files = {"covtype/covtype.libsvm.binary.xz": "9a467ad865f5875c23f8218da5cfca689031a1830563ca1302af1daf488a6402"}
+    defaults = rbf(gamma=1.0, c=3.0)
     n: int | None = parameter(
         100_000, "training points drawn at random; None: all that are not for testing", ge=2, le=581_012
     )
@@ -94,13 +102,10 @@ class Covtype(RawSource):
 
     def parse(self, *paths: Path) -> Parsed:
         """Return (n, 54) and (n_test, 54), dense. The text is parsed once, whatever the parameters."""
-        import numpy as np
+        from harness.datasets import cache
 
-        from harness.datasets import cache, checksums
-        from harness.errors import DataError
-
-        key = {"sha256": checksums.SHA256[_COVTYPE]}
-        whole = cache.fetch("covtype-integers", key, lambda: _integers(paths[0]), {paths[0]: key["sha256"]}).arrays
+        (path,), (sha256,) = paths, self.files.values()
+        whole = cache.fetch("covtype-integers", {"sha256": sha256}, lambda: _integers(path), {path: sha256}).arrays
         total = len(whole["y"])
         n = total - self.n_test if self.n is None else self.n
         if n + self.n_test > total:
@@ -110,22 +115,19 @@ class Covtype(RawSource):
             )
         order = np.random.default_rng(self.seed).permutation(total)
         low, high = whole["range"]
-        parts = []
+        parts: list[Any] = []
         for rows in (order[:n], order[total - self.n_test :]):
             x = whole["x"][rows].astype(self.dtype)
             x -= low.astype(self.dtype)
             x /= (high - low).astype(self.dtype)
             parts += [x, whole["y"][rows].astype(np.float64)]
-        x, y, x_test, y_test = parts
-        if self.regression:
-            return Parsed(x, y, x_test, y_test, "regression", {"kernel": "linear", "C": 1.0, "epsilon": 0.1})
-        return Parsed(x, y, x_test, y_test, defaults=rbf(gamma=1.0, c=3.0))
+        data = Parsed(*parts)
+        linear = {"kernel": "linear", "C": 1.0, "epsilon": 0.1}
+        return dataclasses.replace(data, task="regression", defaults=linear) if self.regression else data
 
 
 def _integers(path: Path) -> Entry:
     """Return all points as int16 (61 MB, parsed once for all draws), each feature's range, the signs."""
-    import numpy as np
-
     from harness.datasets.cache import Entry
 
     sparse, labels = libsvm_text(path, 54)

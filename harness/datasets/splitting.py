@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-if TYPE_CHECKING:
-    import numpy as np
+import numpy as np
 
+if TYPE_CHECKING:
     from harness.datasets.dataset import Points, Vector
 
-    Rows = np.ndarray[Any, np.dtype[np.int64]]
-
-Scale = Literal["none", "standard", "minmax"]
+Rows = np.ndarray[Any, np.dtype[np.int64]]
+Scale = Literal["none", "standard", "minmax", "box"]
 
 
 def random_split(n: int, n_train: int, seed: int) -> tuple[Rows, Rows]:
     """Return (n_train,) training rows and the (n - n_train,) others, both in random order."""
-    import numpy as np
-
     order = np.random.default_rng(seed).permutation(n)
     return order[:n_train], order[n_train:]
 
@@ -32,8 +29,6 @@ def stratified_split(y: Vector, test_fraction: float, seed: int) -> tuple[Rows, 
     y : (n,), class labels
     test_fraction : [0, 1); each class gives that share of its rows, rounded, to the test part
     """
-    import numpy as np
-
     rng = np.random.default_rng(seed)
     train, test = [], []
     for value in np.unique(y):
@@ -48,15 +43,15 @@ def stratified_split(y: Vector, test_fraction: float, seed: int) -> tuple[Rows, 
 def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Points]:
     """Return both parts scaled by the training part.
 
-    ``standard``: mean 0, standard deviation 1. ``minmax``: training values fill [0, 1], test values may leave it.
-    A sparse matrix would lose its zeros under either, so its columns are divided by their largest absolute
+    ``standard``: mean 0, standard deviation 1. ``minmax``: training values fill [0, 1], test values may leave it;
+    ``box``: the same with [-1, 1], as LIBSVM's svm-scale does.
+    A sparse matrix would lose its zeros under any of them, so its columns are divided by their largest absolute
     value instead. A constant column is shifted only, never divided by 0.
 
     Parameters
     ----------
     x_train, x_test : (n, d) and (m, d), dense or CSR; not changed
     """
-    import numpy as np
     import scipy.sparse
 
     if how == "none":
@@ -71,4 +66,5 @@ def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Point
         shift = x_train.min(axis=0)
         spread = x_train.max(axis=0) - shift
     spread = np.where(spread > 0, spread, 1.0)
-    return (x_train - shift) / spread, (x_test - shift) / spread
+    scaled = ((x_train - shift) / spread, (x_test - shift) / spread)
+    return (2.0 * scaled[0] - 1.0, 2.0 * scaled[1] - 1.0) if how == "box" else scaled

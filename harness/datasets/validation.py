@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from harness.datasets.dataset import Dataset, is_csr, pieces
 from harness.errors import DataError
-
-if TYPE_CHECKING:
-    from harness.datasets.dataset import Dataset
-
-_CHUNK_VALUES = 1 << 20  # 8 MB of float64: memory-mapped points are read in pieces of this size
 
 
 def first_non_finite(x: Any) -> tuple[int, int] | None:
@@ -17,17 +15,13 @@ def first_non_finite(x: Any) -> tuple[int, int] | None:
 
     ``x`` is dense (perhaps memory-mapped: it is read in pieces, memory stays below 20 MB) or CSR.
     """
-    import numpy as np
-    import scipy.sparse
-
-    if isinstance(x, scipy.sparse.csr_array):
+    if is_csr(x):
         bad = np.flatnonzero(~np.isfinite(x.data))
         if not len(bad):
             return None
         return int(np.searchsorted(x.indptr, int(bad[0]), side="right")) - 1, int(x.indices[bad[0]])
-    step = max(1, _CHUNK_VALUES // max(1, x.shape[1]))
-    for start in range(0, x.shape[0], step):
-        finite = np.isfinite(x[start : start + step])
+    for start, rows in pieces(x):
+        finite = np.isfinite(rows)
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
             return start + int(row), int(column)
@@ -47,18 +41,13 @@ def refuse_overflow(x: Any, path: str, scale: str, remedy: str) -> None:
     ------
     DataError : with the column and the largest magnitude in it.
     """
-    import numpy as np
-    import scipy.sparse
-
-    n, d = x.shape
-    sparse = isinstance(x, scipy.sparse.csr_array)
+    (n, d), sparse = x.shape, is_csr(x)
     if n == 0 or (sparse and (x.nnz == 0 or scale != "none")):  # sparse columns are only ever divided
         return
     largest = float(np.finfo(x.dtype if scale != "none" else np.float64).max)
     limit = largest / 2 if scale == "minmax" else np.sqrt(largest / (4.0 * n * d))
-    step = len(x.data) if sparse else max(1, _CHUNK_VALUES // d)
-    for start in range(0, x.nnz if sparse else n, step):
-        size = np.abs(x.data if sparse else x[start : start + step])
+    for _, values in [(0, x.data)] if sparse else pieces(x):
+        size = np.abs(values)
         if size.max() <= limit:
             continue
         at = np.unravel_index(int(size.argmax()), size.shape)
@@ -69,13 +58,12 @@ def refuse_overflow(x: Any, path: str, scale: str, remedy: str) -> None:
         )
 
 
-def validate(dataset: Dataset, *, owner: str = "") -> None:
+def validate(dataset: Dataset) -> None:
     """Raise unless the data set keeps the promises of :class:`Dataset` and defines a problem.
 
     Parameters
     ----------
     dataset : read once, in pieces; not changed
-    owner : the plugin it comes from, named in the message
 
     Raises
     ------
@@ -83,7 +71,7 @@ def validate(dataset: Dataset, *, owner: str = "") -> None:
         not (n,) float64, not -1/+1 (classification), of one class only; lengths or d that do not match; NaN or
         infinity.
     """
-    who = f"data set '{dataset.name}'" + (f" of plugin '{owner}'" if owner else "")
+    who = f"data set '{dataset.name}'"
     if dataset.task not in ("classification", "regression"):
         raise DataError(f"{who}: task is {dataset.task!r}; expected 'classification' or 'regression'.")
     for part in ("train", "test"):
@@ -105,7 +93,6 @@ def validate(dataset: Dataset, *, owner: str = "") -> None:
 
 
 def _check_points(x: Any, what: str) -> None:
-    import numpy as np
     import scipy.sparse
 
     if scipy.sparse.issparse(x):
@@ -133,8 +120,6 @@ def _check_points(x: Any, what: str) -> None:
 
 
 def _check_targets(y: Any, n: int, what: str, points: str, task: str) -> None:
-    import numpy as np
-
     if not isinstance(y, np.ndarray) or y.dtype != np.dtype(np.float64):
         found = f"an array of {y.dtype}" if isinstance(y, np.ndarray) else f"a {type(y).__name__}"
         raise DataError(f"{what} is {found}; expected a NumPy array of float64.")

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import InvalidModel, PluginError
-from harness.measure.trace import TracePlan, TracePoint, claims, trace_point
+from harness.measure.trace import TracePlan, claims, trace_point
 from harness.problems.problem import Problem
-from harness.run.record import Limits, Status, StoppedBy, clean
+from harness.run.record import Limits, Status, StoppedBy, TracePoint, clean
 from harness.solver import Iterate, Solver
 
 if TYPE_CHECKING:
-    from harness.measure.trace import Metric
-
     Observer = Callable[[TracePoint], None]
 
 _NEVER = float("inf")
@@ -65,7 +63,6 @@ def drive(
     plan: TracePlan | None = None,
     *,
     observer: Observer | None = None,
-    metric: Metric | None = None,
     stopped: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = perf_counter,
     cpu_clock: Callable[[], float] = process_time,
@@ -76,7 +73,6 @@ def drive(
     ----------
     plan : when trace points are due; None: no trace (a target gap needs one)
     observer : called with each trace point as it is taken, so that a killed run leaves its trace
-    metric : (dual_coef, intercept) -> test accuracy, for trace points
     stopped : called when the last model is copied, before the solver's generator is closed
 
     Raises
@@ -84,34 +80,35 @@ def drive(
     PluginError : the generator yields something that is no :class:`Iterate`, or nothing at all.
     Whatever the solver raises passes through.
     """
-    return _Drive(solver, problem, limits or Limits(), plan, observer, metric, clock, cpu_clock).run(rng, stopped)
+    return _Drive(solver, problem, limits or Limits(), plan, observer, clock, cpu_clock).run(rng, stopped)
 
 
+@dataclass
 class _Drive:
-    """The state of one drive: when something is next due, and what was seen."""
+    """The state of one drive: when something is next due, and what was seen.
 
-    def __init__(
-        self,
-        solver: Solver,
-        problem: Problem,
-        limits: Limits,
-        plan: TracePlan | None,
-        observer: Observer | None,
-        metric: Metric | None,
-        clock: Callable[[], float],
-        cpu_clock: Callable[[], float],
-    ) -> None:
-        self.solver, self.problem, self.limits, self.plan = solver, problem, limits, plan
-        self.observer, self.metric, self.clock, self.cpu_clock = observer, metric, clock, cpu_clock
-        self.trace: list[TracePoint] = []
-        self.point_seconds = plan.first_seconds if plan else _NEVER
-        self.point_evaluations = float(plan.first_evaluations) if plan else _NEVER
-        self.reached = False  # the target, by the certificate of the last trace point
-        self.host_cpu = 0.0
+    reached : the target, by the certificate of the last trace point
+    """
+
+    solver: Solver
+    problem: Problem
+    limits: Limits
+    plan: TracePlan | None
+    observer: Observer | None
+    clock: Callable[[], float]
+    cpu_clock: Callable[[], float]
+    trace: list[TracePoint] = field(default_factory=list)
+    reached: bool = False
+    host_cpu: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.point_seconds = self.plan.first_seconds if self.plan else _NEVER
+        self.point_evaluations = float(self.plan.first_evaluations) if self.plan else _NEVER
+        limits = (self.limits.seconds, self.limits.kernel_evaluations, self.limits.iterations)
+        self.most_seconds, self.most_evaluations, self.most_yields = (_NEVER if m is None else m for m in limits)
 
     def run(self, rng: np.random.Generator, at_end: Callable[[], None]) -> Outcome:
         solver, counter, clock = self.solver, self.problem.kernel.counter, self.clock
-        iteration_limit = self.limits.iterations if self.limits.iterations is not None else _NEVER
         due_seconds, due_evaluations = self._due()
         seconds, yields, last = 0.0, 0, None
         stopped: StoppedBy | None = None
@@ -140,7 +137,7 @@ class _Drive:
                 if last.done:
                     stopped = StoppedBy.SOLVER
                     break
-                if seconds >= due_seconds or counter.evaluations >= due_evaluations or yields >= iteration_limit:
+                if seconds >= due_seconds or counter.evaluations >= due_evaluations or yields >= self.most_yields:
                     stopped = self._slow_path(last, seconds, yields)
                     if stopped is not None:
                         break
@@ -163,11 +160,7 @@ class _Drive:
 
     def _due(self) -> tuple[float, float]:
         """Return the seconds and evaluations at which the host must look again."""
-        seconds, evaluations = self.limits.seconds, self.limits.kernel_evaluations
-        return (
-            min(self.point_seconds, _NEVER if seconds is None else seconds),
-            min(self.point_evaluations, _NEVER if evaluations is None else evaluations),
-        )
+        return min(self.point_seconds, self.most_seconds), min(self.point_evaluations, self.most_evaluations)
 
     def _slow_path(self, last: Iterate, seconds: float, yields: int) -> StoppedBy | None:
         """Take the trace points that are due; return what stops the run, if anything does."""
@@ -184,16 +177,13 @@ class _Drive:
         return stopped
 
     def _spent(self, seconds: float, evaluations: int, yields: int) -> StoppedBy | None:
-        limits = self.limits
-        if limits.seconds is not None and seconds >= limits.seconds:
+        if seconds >= self.most_seconds:
             return StoppedBy.TIME
-        if limits.kernel_evaluations is not None and evaluations >= limits.kernel_evaluations:
+        if evaluations >= self.most_evaluations:
             return StoppedBy.KERNEL_EVALUATIONS
-        if limits.iterations is not None and yields >= limits.iterations:
+        if yields >= self.most_yields:
             return StoppedBy.ITERATIONS
-        if limits.target_gap is not None and self.reached:
-            return StoppedBy.TARGET
-        return None
+        return StoppedBy.TARGET if self.limits.target_gap is not None and self.reached else None
 
     def _take(self, iterate: Iterate, seconds: float, yields: int, series: str) -> None:
         assert self.plan is not None
@@ -206,7 +196,6 @@ class _Drive:
             reason=series,
             plan=self.plan,
             observable=self.solver.observable,
-            metric=self.metric,
             target=self.limits.target_gap,
         )
         self.reached = point.reached
@@ -241,9 +230,9 @@ class _Drive:
         """Return status, cause and reason of what ended the iterates."""
         limits, evaluations = self.limits, self.problem.kernel.counter.evaluations
         late = stopped in (StoppedBy.SOLVER, StoppedBy.EXHAUSTED)
-        if late and limits.seconds is not None and seconds > limits.seconds:
+        if late and seconds > self.most_seconds:
             return Status.BUDGET, StoppedBy.TIME, f"finished, but after the time limit of {limits.seconds:g} s"
-        if late and limits.kernel_evaluations is not None and evaluations > limits.kernel_evaluations:
+        if late and evaluations > self.most_evaluations:
             stopped = StoppedBy.KERNEL_EVALUATIONS
             spent = f"{evaluations:,} of at most {limits.kernel_evaluations:,} kernel evaluations"
             return Status.BUDGET, stopped, f"finished, but with {spent}: it yields too seldom to be stopped in time"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.kernels.oracle import uncounted
 from harness.problems.problem import FEASIBLE, Certificate, Problem
-from harness.run.record import ENTRIES, clean
+from harness.run.record import ENTRIES, TracePoint, clean
 
 if TYPE_CHECKING:
     from harness.solver import Iterate
@@ -20,43 +20,10 @@ if TYPE_CHECKING:
     Metric = Callable[[Any, float], float | None]
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
-
 _INFO = (1000, 20_000)  # entries and characters of the info of a point: all points of a run are to fit in a record
-FIGURES = ("primal", "dual", "relative_gap", "kkt_violation", "margin_lower", "margin_upper", "epsilon")
+_CERTIFIED = {each.name for each in fields(Certificate)}
+FIGURES = tuple(each.name for each in fields(TracePoint) if each.name in _CERTIFIED)
 """The figures of a certificate that a trace point holds."""
-
-
-@dataclass(frozen=True)
-class TracePoint:
-    """One point of the trace; figures that would cost too much in mid-run are None.
-
-    seconds : inside the solver so far; certificates are outside the clock
-    reason : which series made the point due, ``seconds`` or ``kernel_evaluations`` (``end``: the last iterate)
-    model : (coefficients, intercept), copied, where somebody else is to certify it, see `TracePlan`
-    reached : the target, by the certificate
-    """
-
-    seconds: float
-    kernel_evaluations: int | None
-    iteration: int
-    reason: str
-    support_vectors: int | None = None
-    primal: float | None = None
-    dual: float | None = None
-    relative_gap: float | None = None
-    kkt_violation: float | None = None
-    margin_lower: float | None = None
-    margin_upper: float | None = None
-    epsilon: float | None = None
-    test_accuracy: float | None = None
-    info: dict[str, Any] = field(default_factory=dict)
-    model: tuple[Vector, float] | None = field(default=None, repr=False, compare=False)
-    reached: bool = False
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the point without its empty figures, its model, and whether it reached the target."""
-        found = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in ("model", "reached")}
-        return {name: value for name, value in found.items() if value is not None and value != {}}
 
 
 @dataclass(frozen=True)
@@ -99,7 +66,6 @@ def trace_point(
     reason: str,
     plan: TracePlan,
     observable: bool = True,
-    metric: Metric | None = None,
     target: float | None = None,
 ) -> TracePoint:
     """Measure an iterate: with its certificate where what that costs is allowed, else what is cheap."""
@@ -118,7 +84,7 @@ def trace_point(
         point = replace(point, model=(coef, intercept))
         if target is None:
             return point
-    figures, reached = certified_figures(problem, coef, intercept, None if plan.deferred else metric, target)
+    figures, reached = certified_figures(problem, coef, intercept, target=target)
     return replace(point, reached=reached) if plan.deferred else replace(point, **figures, reached=reached)
 
 

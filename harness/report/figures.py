@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any, TypeGuard
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
 
 NOT_OBSERVABLE = "-"
 ROUNDING = 1e-8  # relative; a certificate is a difference of two float64 sums over all points

@@ -10,11 +10,9 @@ import functools
 import re
 import textwrap
 import unicodedata
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from typing import Literal
 
 PIPE_WIDTH = 100
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"

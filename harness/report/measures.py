@@ -7,14 +7,13 @@ What depends on where a solver stopped compares only among rows that were asked 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from harness.report import figures
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from harness.report.rows import Group, Row
 
 LOSSES = ("mse", "mae")  # metrics of which less is better; all others are scores

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from harness.report import footnotes, layout, measures
 from harness.report.layout import PIPE_WIDTH, Cell, Column
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, grouped
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from harness.run.record import Record
+from harness.run.record import Record
 
 _ROOMY = {"label": layout.LABEL_ROOM, "words": 32}  # names keep this much where a column is optional
 _TIGHT = {"label": 24, "words": layout.WORDS_ROOM}  # where a column is one of the core
@@ -125,13 +121,15 @@ def sheet(groups: Sequence[Group], shown: Sequence[Measure], *, dated: bool = Fa
     """Return the cells of all groups for the given measured columns."""
     reasons = footnotes.Reasons()
     with_problem = any(len(group.problems) > 1 for group in groups)
-    dagger = _partly_reused(groups)
+    # where all runs are reused the footnote says so, without marks
+    marked = not all(record.get("reused") for group in groups for row in group.rows for record in row.records)
     columns = [Column("solver", wrap="label")]
     if with_problem:
         columns.append(Column("problem", wrap="words"))
     columns += [Column(measure.title, right=True, marks=True) for measure in shown]
     if dated:
-        year = _common_year(groups)
+        years = {_newest(row)[:4] for group in groups for row in group.rows}
+        year = years.pop() if len(years) == 1 else ""  # in which everything was measured: it stands in the title
         columns.append(Column(f"measured\n{f'{year} UTC'.strip()}"))
     columns.append(Column("status"))
     filled = []
@@ -142,10 +140,10 @@ def sheet(groups: Sequence[Group], shown: Sequence[Measure], *, dated: bool = Fa
             cells = [Cell(row.name)]
             if with_problem:
                 cells.append(Cell(row.problem))
-            cells += [Cell(measure.cell(row), i in marked) for measure, marked in zip(shown, best, strict=True)]
+            cells += [Cell(measure.cell(row), i in winners) for measure, winners in zip(shown, best, strict=True)]
             if dated:
                 cells.append(Cell(_newest(row).removeprefix(f"{year}-")))
-            cells.append(Cell(_status(row, reasons, dagger)))
+            cells.append(Cell(_status(row, reasons, marked=marked)))
             rows.append(cells)
         filled.append((group, rows))
     return Sheet(columns, filled, [], [*reasons.notes(), *footnotes.notes(groups, shown)])
@@ -155,18 +153,6 @@ def _newest(row: Row) -> str:
     return footnotes.moment(max(str(record.get("measured_at") or "") for record in row.records))
 
 
-def _common_year(groups: Sequence[Group]) -> str:
-    """Return the year in which everything was measured: it stands in the title; empty if there are several."""
-    years = {_newest(row)[:4] for group in groups for row in group.rows}
-    return years.pop() if len(years) == 1 else ""
-
-
-def _status(row: Row, reasons: footnotes.Reasons, dagger: Callable[[Row], bool]) -> str:
-    parts = [row.status + ("†" if dagger(row) else ""), reasons.number(row)]
-    return " ".join(part for part in parts if part)
-
-
-def _partly_reused(groups: Sequence[Group]) -> Callable[[Row], bool]:
-    """Return the test for a mark on reused rows; where all runs are reused the footnote says so, without marks."""
-    marked = not all(record.get("reused") for group in groups for row in group.rows for record in row.records)
-    return lambda row: marked and any(record.get("reused") for record in row.records)
+def _status(row: Row, reasons: footnotes.Reasons, *, marked: bool) -> str:
+    reused = marked and any(record.get("reused") for record in row.records)
+    return f"{row.status}{'†' if reused else ''} {reasons.number(row)}".rstrip()

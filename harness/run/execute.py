@@ -21,10 +21,10 @@ from harness.kernels.ways import is_mapped
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
 from harness.measure.machine import load_average, now, reset_peak_memory, status_bytes
-from harness.measure.trace import TracePlan, TracePoint
+from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
 from harness.run.messages import Fitted, Fitting, Message, Model, Point, Stopped
-from harness.run.record import Limits, Status, StoppedBy
+from harness.run.record import Limits, Status, StoppedBy, TracePoint, clean, clipped
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
@@ -180,13 +180,15 @@ def measure(
 
 
 def _refusal(solver: Solver, problem: Problem, faults: list[str]) -> str | None:
-    """Return why the solver does not take the problem; a ``skip()`` that fails costs its own answer alone."""
+    """Return a sentence why the solver does not take the problem; a ``skip()`` that fails costs its own answer alone."""
     try:
         reason = solver.skip(problem)
     except Exception as error:
         faults.append(f"{solver.name}'s skip() raised {sentence(error)}; the run was carried out")
         return None
-    return None if reason is None else str(reason)
+    if reason is None or (isinstance(reason, str) and reason):
+        return reason
+    return f"{solver.name}'s skip() returned {clipped(str(clean(reason)), 80)}; it must return a sentence that says why, or None"
 
 
 def fault(error: BaseException) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, TypedDict, get_type_hints
+from types import UnionType
+from typing import Any, TypedDict, get_args, get_type_hints
 
 TEXT_CHARACTERS = 4000  # of a text in a record
 ENTRIES = 100_000  # of the lists and mappings of one field
@@ -107,23 +108,36 @@ LIMIT_COLUMNS = {
 }
 
 
-class PointFields(TypedDict, total=False):
-    """The figures of a point of a trace, see `harness.measure.trace.TracePoint`; unknown ones are not there."""
+@dataclass(frozen=True)
+class TracePoint:
+    """One point of the trace; figures that would cost too much in mid-run are None.
+
+    seconds : inside the solver so far; certificates are outside the clock
+    reason : which series made the point due, ``seconds`` or ``kernel_evaluations`` (``end``: the last iterate)
+    model : (coefficients, intercept), copied, where somebody else is to certify it, see `harness.measure.trace.TracePlan`
+    reached : the target, by the certificate
+    """
 
     seconds: float
-    kernel_evaluations: int
+    kernel_evaluations: int | None
     iteration: int
     reason: str
-    support_vectors: int
-    primal: float
-    dual: float
-    relative_gap: float
-    kkt_violation: float
-    margin_lower: float
-    margin_upper: float
-    epsilon: float
-    test_accuracy: float
-    info: dict[str, Any]
+    support_vectors: int | None = None
+    primal: float | None = None
+    dual: float | None = None
+    relative_gap: float | None = None
+    kkt_violation: float | None = None
+    margin_lower: float | None = None
+    margin_upper: float | None = None
+    epsilon: float | None = None
+    test_accuracy: float | None = None
+    info: dict[str, Any] = field(default_factory=dict)
+    model: tuple[Any, float] | None = field(default=None, repr=False, compare=False)
+    reached: bool = False
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the point as a record has it: without its empty figures, its model, and whether it reached the target."""
+        return {name: value for name in _POINT if (value := getattr(self, name)) is not None and value != {}}
 
 
 class Fields(TypedDict):
@@ -196,15 +210,19 @@ class Fields(TypedDict):
     sources: dict[str, Any]  # plugin -> fingerprint of its source, of every plugin the run really used
     data_sha256: str
     info: dict[str, Any]
-    trace: list[PointFields]
+    trace: list[dict[str, Any]]  # `TracePoint.as_dict` of each
     key: str
 
 
 def _kinds(fields: type) -> dict[str, type]:
-    return {name: getattr(kind, "__origin__", kind) for name, kind in get_type_hints(fields).items()}
+    """Return the kind of each field's value: ``int`` of ``int | None``, ``dict`` of ``dict[str, Any]``."""
+    hints = get_type_hints(fields).items()
+    sure = {name: get_args(hint)[0] if isinstance(hint, UnionType) else hint for name, hint in hints}
+    return {name: getattr(hint, "__origin__", hint) for name, hint in sure.items()}
 
 
-_TYPES, _POINT = _kinds(Fields), _kinds(PointFields)
+_TYPES = _kinds(Fields)
+_POINT = {name: kind for name, kind in _kinds(TracePoint).items() if name not in ("model", "reached")}
 COLUMNS = tuple(_TYPES)
 WHOLE = tuple(name for name, kind in _TYPES.items() if kind is int)
 CLAIMED = frozenset({

@@ -43,6 +43,7 @@ DETECTED = {
     "disk-full": ("environment", "No space left on device"),
     "init-raises": ("error", "solver 'init-raises' could not be configured: ValueError: epochs and passes exclude"),
     "label-raises": ("error", "solver 'label-raises' could not be configured: ZeroDivisionError"),
+    "skip-true": ("skipped", "skip() returned True; it must return a sentence that says why, or None"),
     "surrogate": ("error", "no model in /data/m?.bin"),
 }
 HARMLESS = ("honest", "patches-clock", "stray-writes", "strange-info", "skip-raises", "closes-slowly", "long-info")

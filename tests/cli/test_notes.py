@@ -114,6 +114,26 @@ def test_results_by_status(invoke, stored):
     assert "the statuses are ok, budget, unfinished, missed, timeout" in refused.stderr
 
 
+def test_results_that_nothing_fits_say_what_was_asked_and_what_there_is(invoke, stored):
+    stored({"seed": 0}, {"seed": 1, "status": "timeout"})
+    done = invoke("results", "--plugins", "nosuch", "--status", "ok,missed")
+    assert (done.exit_code, done.stdout) == (0, "no records.\n")
+    assert done.stderr == (
+        "note: no run fits --plugins nosuch --status ok,missed. "
+        "The store holds 2 with plugin smo; solver smo; status ok, timeout.\n"
+    )
+    done = invoke("results", "--datasets", "iris", "--format", "json")
+    assert (done.stdout, done.stderr) == (
+        "[]\n",
+        "note: no run fits --datasets iris. The store holds 2 with dataset digits.\n",
+    )
+
+
+def test_results_of_an_empty_store(invoke, stored):
+    stored()
+    assert invoke("results").stderr == "note: the store holds no runs yet; `harness compare` measures some.\n"
+
+
 def test_files_of_other_suffixes(invoke, stored, tmp_path):
     import pandas as pd
 
@@ -152,18 +172,18 @@ def test_no_command_is_the_help_as_it_is(invoke):
 
 
 def test_parts_of_a_description_of_raw_files(invoke, monkeypatch, tmp_path):
-    from harness.datasets import checksums
+    from harness.datasets.sparse import Adult
 
     monkeypatch.setenv("HARNESS_DATA", str(tmp_path))
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
     text = invoke("describe", "adult").stdout
     assert "adult/a9a.gz: missing" in text
-    assert f"SHA-256 {checksums.SHA256['adult/a9a.gz']}" in text
+    assert f"SHA-256 {Adult.files['adult/a9a.gz']}" in text
     (tmp_path / "adult").mkdir()
     (tmp_path / "adult" / "a9a.gz").write_bytes(b"")
     (tmp_path / "adult" / "a9a.t.gz").write_bytes(b"1")
     empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    monkeypatch.setitem(checksums.SHA256, "adult/a9a.gz", empty)
+    monkeypatch.setitem(Adult.files, "adult/a9a.gz", empty)
     text = invoke("describe", "adult").stdout
     assert "adult/a9a.gz: ok" in text
     assert "adult/a9a.t.gz: wrong checksum" in text

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from harness.datasets import FileSource
-from harness.datasets.readers import read
 from harness.errors import DataError, UsageError
+from tests.datasets.reading import read
 
 GOOD = "x,label\n" + "".join(f"{i},{i % 2}\n" for i in range(20))
 

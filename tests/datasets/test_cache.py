@@ -247,10 +247,10 @@ def test_a_missing_raw_file_says_what_goes_where(tmp_path, fresh, monkeypatch):
 def test_without_a_setting_raw_files_are_looked_for_in_the_users_cache(monkeypatch):
     import platformdirs
 
-    from harness.datasets import checksums
+    from harness.datasets import raw
 
     monkeypatch.delenv("HARNESS_DATA", raising=False)
-    assert checksums.raw_root() == platformdirs.user_cache_path("svm-harness") / "raw"
+    assert raw.raw_root() == platformdirs.user_cache_path("svm-harness") / "raw"
     monkeypatch.delenv("HARNESS_CACHE")
     assert cache.cache_root() == platformdirs.user_cache_path("svm-harness")
 

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from harness.datasets.chunks import ChunkedFile
-from harness.datasets.readers import read
 from harness.errors import DataError, UsageError
+from tests.datasets.reading import read
 from tests.datasets.test_readers import libsvm_bytes
 
 COMPRESS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}

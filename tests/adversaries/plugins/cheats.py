@@ -273,6 +273,13 @@ class SkipRaises(Honest):
         return str(1 / 0)
 
 
+class SkipTrue(Honest):
+    name = "skip-true"
+
+    def skip(self, problem: Problem) -> str | None:
+        return True
+
+
 class DiskFull(Honest):
     name = "disk-full"
 
