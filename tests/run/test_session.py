@@ -225,7 +225,7 @@ def test_the_same_file_under_another_path_is_not_measured_again(tmp_path, monkey
 def test_a_regression_run_records_errors_and_no_accuracy(tmp_path):
     registry = load_registry()
     request = Study(
-        registry.select_solvers("smo,qp"),
+        registry.select_solvers("smo[tau=1e-6],qp"),
         registry.select_datasets("friedman[n=200,n_test=200]"),
         store=tmp_path / "s.sqlite",
     )
