@@ -2,8 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -34,12 +36,19 @@ def complete(words, **environment):
     return [line.partition(",")[2] for line in out.splitlines() if line], heavy
 
 
-@pytest.fixture
-def index(tmp_path):
-    """A cache folder whose index of names is up to date."""
-    complete("harness compare --plugins fw", HARNESS_CACHE=str(tmp_path))
-    (file,) = tmp_path.glob("names-*.json")
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """An index of names that is up to date."""
+    folder = tmp_path_factory.mktemp("cache")
+    complete("harness compare --plugins fw", HARNESS_CACHE=str(folder))
+    (file,) = folder.glob("names-*.json")
     return file
+
+
+@pytest.fixture
+def index(built, tmp_path):
+    """An index of names that is up to date, in a cache folder of the test's own."""
+    return Path(shutil.copy(built, tmp_path))
 
 
 @pytest.mark.parametrize(
