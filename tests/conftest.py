@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 import threading
+import types
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ def warm_pools() -> Iterator[dict[str, Any]]:
     pools: dict[str, Any] = {}
     yield pools
     for pool in pools.values():
-        type(pool).__base__.close(pool)
+        pool.close()
 
 
 @pytest.fixture
@@ -73,20 +74,18 @@ def warm_sessions(warm_pools: dict[str, Any], monkeypatch: pytest.MonkeyPatch, t
     from harness.run import session
     from harness.run.pool import Pool
 
-    class WarmPool(Pool):
-        def close(self) -> None:
-            """Stay: the next session may need these processes."""
-
-    def pool_for(cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> Pool:
+    def pool_for(cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> Any:
         if cores is not None:
             return Pool(cores, numba_cache, stop)
-        surroundings = sorted(item for item in os.environ.items() if item[0] != "PYTEST_CURRENT_TEST")
+        surroundings = sorted(
+            item for item in os.environ.items() if item[0] not in ("PYTEST_CURRENT_TEST", "HARNESS_STORE")
+        )
         files = sorted(path for path in tmp_path.rglob("*.*") if path.suffix in (".py", ".csv", ".npz"))
         read = hashlib.sha256(repr((surroundings, sys.path, files)).encode())
         for file in files:
             read.update(file.read_bytes())
-        pool = warm_pools.setdefault(read.hexdigest(), WarmPool(None, numba_cache, stop))
+        pool = warm_pools.setdefault(read.hexdigest(), Pool(None, numba_cache, stop))
         pool.stop = stop
-        return pool
+        return types.SimpleNamespace(run=pool.run, close=lambda: None)  # it stays for the next session
 
     monkeypatch.setattr(session, "Pool", pool_for)

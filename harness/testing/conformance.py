@@ -28,6 +28,13 @@ _PATIENCE = 2.0  # seconds: the host can stop a run only at a yield
 _WHATEVER_THE_STORAGE = ("test_every_iterate_is_feasible", "test_ends_by_itself", "test_leaves_the_problem_unchanged")
 
 
+_SCALING = ("c-svc", "c-svc-nobias", "hard-margin", "reduced-hull", "eps-svr", "one-class", "polytope-distance")
+
+
+def _has_a_law_of_scaling(case: Case) -> bool:
+    return isinstance(case.kernel, RBF) or (isinstance(case.kernel, Linear) and case.formulation.name in _SCALING)
+
+
 class SolverConformance(Suite):
     """Every check of a solver; subclass with a name that starts with ``Test``, set ``solver`` and ``gap``, run pytest."""
 
@@ -253,7 +260,7 @@ class SolverConformance(Suite):
             if converges(type(self)):
                 self._agrees(case, other)
 
-    @check(since="0.1", on="protocol", needs=converges)
+    @check(since="0.1", on="protocol", needs=converges, fits=_has_a_law_of_scaling)
     def test_scaling_the_points(self, case: Case) -> None:
         """Points 8 times as large: the rbf problem at gamma / 64 is the same, the linear one scales with it."""
         if isinstance(case.kernel, RBF):

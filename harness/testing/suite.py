@@ -22,7 +22,11 @@ _NO_MARGIN = 1e-6  # dual objective of hulls that meet
 
 
 def check(
-    *, since: str, on: str = "", needs: Callable[[type[Suite]], bool] | None = None
+    *,
+    since: str,
+    on: str = "",
+    needs: Callable[[type[Suite]], bool] | None = None,
+    fits: Callable[[Case], bool] | None = None,
 ) -> Callable[[Callable[..., None]], Any]:
     """Mark a method as a check.
 
@@ -31,6 +35,7 @@ def check(
     since : version of the harness it came with; authors leave out newer ones by ``exclude_after``
     on : ``all`` cases, those with a tag, or empty for a check that takes no case
     needs : whether a suite can make the check; one that cannot does not have it
+    fits : whether the check can be made on a case; None: on all
     """
 
     def decorate(function: Callable[..., None]) -> Any:
@@ -40,7 +45,7 @@ def check(
             function(self, *args, **kwargs)
 
         marked: Any = applied
-        marked.since, marked.on, marked.needs = since, on, needs
+        marked.since, marked.on, marked.needs, marked.fits = since, on, needs, fits
         return marked
 
     return decorate
@@ -127,15 +132,22 @@ class Suite:
         return [case for case in everything if wanted in case.tags] or everything[:1]
 
     @classmethod
+    def cases_of(cls, name: str) -> list[Case] | list[None]:
+        """Return the cases that a check is made on; of one that takes no case, None alone."""
+        made = getattr(cls, name)
+        if not made.on:
+            return [None]
+        return [case for case in cls.cases_for(made.on) if made.fits is None or made.fits(case)]
+
+    @classmethod
     def teardown_class(cls) -> None:
         """Let go of the drives: pytest is done with the suite."""
         cls._runs.clear()
 
     def pytest_generate_tests(self, metafunc: Any) -> None:
         """Give pytest one test for each check and case."""
-        wanted = getattr(metafunc.function, "on", "")
-        if wanted:
-            metafunc.parametrize("case", type(self).cases_for(wanted), ids=str)
+        if getattr(metafunc.function, "on", ""):
+            metafunc.parametrize("case", type(self).cases_of(metafunc.function.__name__), ids=str)
 
     def _left_out(self, name: str, since: str) -> None:
         if name in self.exclude:

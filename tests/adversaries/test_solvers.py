@@ -7,7 +7,7 @@ import pytest
 
 from harness.run.record import COLUMNS
 from harness.run.store import Store
-from tests.adversaries.conftest import CHEATS
+from tests.adversaries.conftest import command, way_of
 from tests.run.conftest import HARNESS
 
 PREVENTED = {  # solver -> status, and what its reason says
@@ -87,7 +87,7 @@ def test_what_the_solvers_process_says_of_what_it_cannot_know_is_not_listened_to
 
 def test_much_that_is_said_with_every_yield_costs_no_point_of_the_trace(cheats):
     with Store(cheats[3]) as store:
-        (trace,) = (record["trace"] for record in store.records() if record["solver"] == "wide-info")
+        (trace,) = (record["trace"] for record in store.records() if way_of(record) == "wide-info")
     assert cheats[1]["wide-info"]["status"] == "ok"
     assert len(trace) > 10
     assert all(len(point["info"]) <= 1001 for point in trace[:-1])
@@ -116,20 +116,16 @@ def test_what_a_solver_says_of_itself_is_cleaned(cheats):
 
 @pytest.mark.parametrize("form", ["table", "json", "csv", "markdown"])
 def test_the_store_that_holds_all_of_it_is_read_in_every_format(cheats, form):
-    command = [*HARNESS, "results", "--store", str(cheats[3]), "--format", form]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    shown = [*HARNESS, "results", "--store", str(cheats[3]), "--format", form]
+    done = subprocess.run(shown, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert all(solver in done.stdout for solver in cheats[1])
 
 
 def test_a_fault_of_the_machine_is_measured_again_and_one_of_the_solver_is_not(cheats):
-    command = [
-        *HARNESS, "compare", "--plugin-path", str(CHEATS), "--plugins", "disk-full,ends-quietly,doubles-box,segfaults",
-        "--formulation", "c-svc-nobias", "--datasets", "checkerboard[n=200,n_test=50]", "--time-limit", "20",
-        "--store", str(cheats[3]), "--format", "json",
-    ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    again = {record["solver"]: record["reused"] for record in json.loads(done.stdout)}
+    some = command(cheats[3], ("disk-full", "ends-quietly", "doubles-box", "segfaults"))
+    done = subprocess.run(some, capture_output=True, text=True, timeout=120, check=False)
+    again = {way_of(record): record["reused"] for record in json.loads(done.stdout)}
     assert again == {"disk-full": False, "ends-quietly": True, "doubles-box": True, "segfaults": True}
 
 

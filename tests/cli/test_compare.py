@@ -15,6 +15,7 @@ from harness.cli import compare, options
 from harness.run.record import FAILED, Limits, Record, Status, StoppedBy
 from tests.cli.conftest import COMMAND
 
+pytestmark = pytest.mark.usefixtures("warm_sessions")
 DATA = ("--datasets", "twonorm[n=200]")  # generated: no library is loaded for it
 
 
@@ -59,34 +60,34 @@ def test_quick_comparison_in_every_format(harness, invoke, slow):
     assert json.loads(invoke("results", "--datasets", "digits*", "--format", "json").stdout) == []
 
 
-def test_output_goes_to_the_file(harness, slow, tmp_path):
+def test_output_goes_to_the_file(invoke, slow, tmp_path):
     target = tmp_path / "out.json"
     target.write_text("old")
-    done = harness("compare", "--plugin-path", slow, "--plugins", "quick", *DATA, "--output", str(target))
-    assert done.returncode == 0, done.stderr
+    done = invoke("compare", "--plugin-path", slow, "--plugins", "quick", *DATA, "--output", str(target))
+    assert done.exit_code == 0, done.stderr
     assert done.stdout == ""
     assert f"written to {target}" in done.stderr
     assert json.loads(target.read_text())[0]["solver"] == "quick"
     assert sorted(path.name for path in tmp_path.iterdir() if "out" in path.name) == ["out.json"]
 
 
-def test_failed_and_skipped_runs_are_rows(harness, slow):
-    done = harness("compare", "--plugin-path", slow, "--plugins", "quick,raiser,skipper", *DATA)
-    assert done.returncode == 1, done.stderr
+def test_failed_and_skipped_runs_are_rows(invoke, slow):
+    done = invoke("compare", "--plugin-path", slow, "--plugins", "quick,raiser,skipper", *DATA)
+    assert done.exit_code == 1, done.stderr
     assert "[1] raiser: error: RuntimeError: no luck today" in done.stdout
     assert "[2] skipper: skipped: it is Sunday" in done.stdout
     assert "Traceback" not in done.stderr
 
 
-def test_what_was_not_done_or_not_reached_is_a_row_and_the_exit_code(harness, invoke, slow):
+def test_what_was_not_done_or_not_reached_is_a_row_and_the_exit_code(invoke, slow):
     """A solver that ends without being done, and one that says it is done far from the target that was asked for."""
     arguments = ("compare", "--plugin-path", slow, "--plugins", "quitter,quick,optimist", *DATA)
-    done = harness(*arguments, "-q")
-    assert (done.returncode, done.stderr) == (1, "")
+    done = invoke(*arguments, "-q")
+    assert (done.exit_code, done.stderr) == (1, "")
     assert re.search(r"^quitter .* unfinished \[1\]$", done.stdout, flags=re.MULTILINE)
     assert re.search(r"^\[1\] quitter: unfinished: .*out of ideas", done.stdout, flags=re.MULTILINE)
-    aimed = harness(*arguments, "-q", "--target-gap", "1e-3")
-    assert aimed.returncode == 1
+    aimed = invoke(*arguments, "-q", "--target-gap", "1e-3")
+    assert aimed.exit_code == 1
     assert len(re.findall(r" missed \[\d\]$", aimed.stdout, flags=re.MULTILINE)) == 3
     assert "optimist: missed: the certified relative gap is 1, above 0.001" in aimed.stdout
     assert "*" not in aimed.stdout
@@ -123,18 +124,18 @@ def test_a_budget_of_time_is_a_failure_and_one_of_work_is_none():
     assert {name for name, code in by.items() if code} == {StoppedBy.TIME}
 
 
-def test_a_broken_plugin_is_a_row_and_is_listed(harness, slow, tmp_path):
+def test_a_broken_plugin_is_a_row_and_is_listed(invoke, slow, tmp_path):
     broken = tmp_path / "broken.py"
     broken.write_text("import a_module_that_is_not_there\n")
     paths = ("--plugin-path", slow, "--plugin-path", str(broken))
-    done = harness("compare", *paths, "--plugins", "quick,broken", *DATA)
-    assert done.returncode == 1
+    done = invoke("compare", *paths, "--plugins", "quick,broken", *DATA)
+    assert done.exit_code == 1
     assert re.search(r"^broken .*error \[1\]$", done.stdout, flags=re.MULTILINE)
     assert "a_module_that_is_not_there" in done.stdout
-    listed = harness("list", "plugins", *paths)
+    listed = invoke("list", "plugins", *paths)
     assert re.search(r"^broken .*broken .*ModuleNotFoundError", listed.stdout, flags=re.MULTILINE)
-    assert "plugin 'broken' could not be loaded" in harness("list", *paths).stderr
-    assert "could not be loaded" in harness("describe", "broken", *paths).stdout
+    assert "plugin 'broken' could not be loaded" in invoke("list", *paths).stderr
+    assert "could not be loaded" in invoke("describe", "broken", *paths).stdout
 
 
 @pytest.mark.usefixtures("heeds_interrupts")

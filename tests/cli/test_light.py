@@ -3,8 +3,10 @@
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,13 +37,21 @@ def complete(words, **environment):
     return [line.partition(",")[2] for line in out.splitlines() if line], heavy
 
 
-@pytest.fixture
-def index(tmp_path):
-    """A cache folder whose index of names is up to date."""
-    loaded("--help", HARNESS_CACHE=str(tmp_path))
-    complete("harness compare --plugins fw", HARNESS_CACHE=str(tmp_path))
-    (file,) = tmp_path.glob("names-*.json")
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """An index of names that is up to date."""
+    folder = tmp_path_factory.mktemp("cache")
+    loaded("--help", HARNESS_CACHE=str(folder))
+    complete("harness compare --plugins fw", HARNESS_CACHE=str(folder))
+    (file,) = folder.glob("names-*.json")
     return file
+
+
+@pytest.fixture
+def index(built, tmp_path):
+    """An index of names that is up to date, in a cache folder of the test's own."""
+    shutil.copytree(built.parent, tmp_path, dirs_exist_ok=True)
+    return tmp_path / built.name
 
 
 @pytest.mark.parametrize(

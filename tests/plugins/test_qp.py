@@ -62,7 +62,7 @@ def certified(problem, solution):
 @pytest.mark.parametrize("data", [cancer, digits])
 @pytest.mark.parametrize(("formulation", "values"), FORMULATIONS)
 def test_the_certificate_closes(formulation, values, data, kernel):
-    x, y = data()
+    x, y = (part[::2] for part in data())
     if formulation is EpsSVR:
         y = x[:, 0] * y + np.sin(x[:, 1])  # real targets
     problem = build(formulation, x, y, kernel, **values)

@@ -143,7 +143,7 @@ def test_interrupt_keeps_what_was_measured(tmp_path, log):
 def test_interrupt_ends_what_a_solver_started(tmp_path):
     driver = subprocess.Popen(
         [
-            *HARNESS, "compare", "--plugin-path", str(PLUGINS / "faulty.py"), "--plugins", "spawns-and-waits",
+            *HARNESS, "compare", "--plugin-path", str(PLUGINS / "faulty.py"), "--plugins", "faulty[fault=spawns-and-waits]",
             "--datasets", "checkerboard[n=200,n_test=10]", "--store", str(tmp_path / "store.sqlite"),
         ],
         stdout=subprocess.DEVNULL,

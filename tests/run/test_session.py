@@ -91,11 +91,11 @@ def test_a_change_of_library_version_makes_results_stale(study, monkeypatch):
 
 
 def test_budgets_stop_a_run_and_say_so(study):
-    (record,) = compare(*study("yields-forever", limits=Limits(iterations=100)))
+    (record,) = compare(*study("faulty[fault=yields-forever]", limits=Limits(iterations=100)))
     assert (record["status"], record["iterations"]) == ("budget", 100)
     assert "100 iterations" in record["reason"]
     assert not record.failed
-    (record,) = compare(*study("yields-forever", limits=Limits(seconds=0.2)))
+    (record,) = compare(*study("faulty[fault=yields-forever]", limits=Limits(seconds=0.2)))
     assert record["status"] == "budget"
     assert record.failed
 
@@ -225,7 +225,7 @@ def test_the_same_file_under_another_path_is_not_measured_again(tmp_path, monkey
 def test_a_regression_run_records_errors_and_no_accuracy(tmp_path):
     registry = load_registry()
     request = Study(
-        registry.select_solvers("smo,qp"),
+        registry.select_solvers("smo[tau=1e-6],qp"),
         registry.select_datasets("friedman[n=200,n_test=200]"),
         store=tmp_path / "s.sqlite",
     )
@@ -244,7 +244,7 @@ def test_a_one_class_run_is_scored_against_the_labels(tmp_path):
     registry = load_registry()
     request = Study(
         registry.select_solvers("smo"),
-        registry.select_datasets("twonorm[n=300,n_test=200]"),
+        registry.select_datasets("breast-cancer"),
         formulations=["one-class"],
         problem_values={"nu": [0.1]},
         store=tmp_path / "s.sqlite",
@@ -253,7 +253,7 @@ def test_a_one_class_run_is_scored_against_the_labels(tmp_path):
     assert record["status"] == "ok", record["reason"]
     assert 0.5 < record["metrics"]["roc-auc"] < 1.0
     assert record["test_accuracy"] is not None
-    assert record["support_vectors"] >= 0.1 * 300
+    assert record["support_vectors"] >= 0.1 * 379
 
 
 def test_configurations_of_a_solver_share_a_warm_process_and_each_run_has_its_own(tmp_path, monkeypatch):

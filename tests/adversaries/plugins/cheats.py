@@ -1,30 +1,41 @@
-"""Solvers that deceive, or slip, one way each: what the host promises against each is in the tests beside this folder."""
+"""Ways in which a solver deceives, or slips: what the host promises against each is in the tests beside this folder.
 
+All but the last few are ways of one solver, which its warm process carries out one after another.
+"""
+
+import ctypes
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from harness import CSVCNoBias, Iterate, Problem, Solver, get_solver, hookimpl
+from harness import CSVCNoBias, Iterate, Problem, Solver, get_solver, hookimpl, parameter
 from harness.run.messages import Fitted
 
 WARM_UP_POINTS = 40
+BEFORE: dict[str, Callable[[Problem], None]] = {}
+AT_END: dict[str, Callable[[Problem, Iterate], None]] = {}
+INSTEAD: dict[str, Callable[[Problem, Iterator[Iterate]], Iterator[Iterate]]] = {}
 
 
 @dataclass(frozen=True)
-class Honest(Solver):
-    """Coordinate ascent, to a small gap; subclasses deceive before it, or at its end."""
+class Cheat(Solver):
+    """Coordinate ascent, to a small gap; what it does before it, at its end or instead, its way says."""
 
-    name = "honest"
+    name = "cheat"
     solves = (CSVCNoBias,)
+    way: str = parameter("", "of deceiving; honest, or none, has no deceit")
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        if problem.n > WARM_UP_POINTS:
-            self.before(problem)
+        yield from INSTEAD.get(self.way, lambda problem, own: own)(problem, self.own(problem, rng))
+
+    def own(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        if self.way in BEFORE and problem.n > WARM_UP_POINTS:
+            BEFORE[self.way](problem)
         y, upper, diagonal = problem.targets, problem.upper, problem.kernel.diagonal()
         coef, scores = np.zeros(problem.n), np.zeros(problem.n)
         for _ in range(40):
@@ -35,294 +46,129 @@ class Honest(Solver):
                     scores += step * problem.kernel.row(i)
                     coef[i] += step
         last = Iterate(dual_coef=coef, done=True)
-        if problem.n > WARM_UP_POINTS:
-            self.end(problem, last)
+        if self.way in AT_END and problem.n > WARM_UP_POINTS:
+            AT_END[self.way](problem, last)
         yield last
 
-    def before(self, problem: Problem) -> None:
-        return None
 
-    def end(self, problem: Problem, last: Iterate) -> None:
-        return None
-
-
-class DoublesBox(Honest):
-    name = "doubles-box"
-
-    def before(self, problem: Problem) -> None:
-        problem.upper = problem.upper * 2
+def way(table, name):
+    """Enter a function into a table under the name of the way."""
+    return lambda function: table.setdefault(name, function)
 
 
-class FlipsTarget(Honest):
-    name = "flips-target"
-
-    def before(self, problem: Problem) -> None:
-        problem.targets.flags.writeable = True
-        problem.targets[0] *= -1
+# -- before the work ---------------------------------------------------------------------------------------
 
 
-class FlipsBase(Honest):
+@way(BEFORE, "doubles-box")
+def doubles_box(problem):
+    problem.upper = problem.upper * 2
+
+
+@way(BEFORE, "flips-target")
+def flips_target(problem):
+    problem.targets.flags.writeable = True
+    problem.targets[0] *= -1
+
+
+@way(BEFORE, "flips-base")
+def flips_base(problem):
     """Through the owner of the memory, if an array owns it."""
-
-    name = "flips-base"
-
-    def before(self, problem: Problem) -> None:
-        owner = problem.targets.base
-        owner.flags.writeable = True
-        owner[0] *= -1
+    owner = problem.targets.base
+    owner.flags.writeable = True
+    owner[0] *= -1
 
 
-class ForcesTarget(Honest):
+@way(BEFORE, "forces-target")
+def forces_target(problem):
     """By the address of the memory: nothing in Python prevents that."""
-
-    name = "forces-target"
-
-    def before(self, problem: Problem) -> None:
-        import ctypes
-
-        address = problem.targets.__array_interface__["data"][0]
-        ctypes.c_double.from_address(address).value *= -1
+    ctypes.c_double.from_address(problem.targets.__array_interface__["data"][0]).value *= -1
 
 
-class ReplacesDict(Honest):
-    name = "replaces-dict"
-
-    def before(self, problem: Problem) -> None:
-        vars(problem)["upper"] = problem.upper * 2
+@way(BEFORE, "replaces-dict")
+def replaces_dict(problem):
+    vars(problem)["upper"] = problem.upper * 2
 
 
-class ForcesPoints(Honest):
-    name = "forces-points"
-
-    def before(self, problem: Problem) -> None:
-        import ctypes
-
-        address = problem.kernel.points.__array_interface__["data"][0]
-        ctypes.c_double.from_address(address).value += 5.0
+@way(BEFORE, "forces-points")
+def forces_points(problem):
+    ctypes.c_double.from_address(problem.kernel.points.__array_interface__["data"][0]).value += 5.0
 
 
-class PatchesClock(Honest):
-    name = "patches-clock"
-
-    def before(self, problem: Problem) -> None:
-        time.perf_counter = lambda: -6811.0
-        time.process_time = lambda: -6811.0
-        time.sleep(0.3)
+@way(BEFORE, "patches-clock")
+def patches_clock(problem):
+    time.perf_counter = lambda: -6811.0
+    time.process_time = lambda: -6811.0
+    time.sleep(0.3)
 
 
-class PatchesDrive(Honest):
+@way(BEFORE, "patches-drive")
+def patches_drive(problem):
     """Patches the host's own names for the clocks."""
+    import harness.measure.compilation as compilation
 
-    name = "patches-drive"
-
-    def before(self, problem: Problem) -> None:
-        import harness.measure.compilation as compilation
-
-        compilation.perf_counter = lambda: -6811.0
+    compilation.perf_counter = lambda: -6811.0
 
 
-class SlowsClock(Honest):
+@way(BEFORE, "slows-clock")
+def slows_clock(problem):
     """Lets the host's clock run at a hundredth of its speed while it works."""
+    import harness.measure.compilation as compilation
 
-    name = "slows-clock"
-
-    def before(self, problem: Problem) -> None:
-        import harness.measure.compilation as compilation
-
-        true, began = time.perf_counter, time.perf_counter()
-        compilation.perf_counter = lambda: began + 0.01 * (true() - began)
-        while time.process_time() < 2.5 or true() - began < 2.0:
-            np.linalg.norm(np.ones(1000))
+    true, began, worked = time.perf_counter, time.perf_counter(), time.process_time()
+    compilation.perf_counter = lambda: began + 0.01 * (true() - began)
+    while time.process_time() < worked + 2.5 or true() - began < 2.0:
+        np.linalg.norm(np.ones(1000))
 
 
-class PatchesCounter(Honest):
-    name = "patches-counter"
+@way(BEFORE, "patches-certificate")
+@way(BEFORE, "infeasible-unseen")
+def patches_certificate(problem):
+    """Makes every certificate of its process a perfect one."""
+    from harness import Certificate
 
-    def end(self, problem: Problem, last: Iterate) -> None:
-        problem.kernel.counter.__dict__["evaluations"] = -(10**18)
-
-
-class LowersCounter(Honest):
-    name = "lowers-counter"
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        problem.kernel.counter.evaluations = 0
+    perfect = Certificate(primal=0.0, dual=0.0, gap=0.0, relative_gap=0.0, feasibility_violation=0.0)
+    type(problem).certificate = lambda *_: perfect
+    type(problem).checked = lambda self, coef, intercept, **_: (np.asarray(coef), float(intercept))
 
 
-class PatchesCertificate(Honest):
-    """Returns the zero model and makes every certificate of its process a perfect one."""
-
-    name = "patches-certificate"
-
-    def before(self, problem: Problem) -> None:
-        from harness import Certificate
-
-        perfect = Certificate(primal=0.0, dual=0.0, gap=0.0, relative_gap=0.0, feasibility_violation=0.0)
-        type(problem).certificate = lambda *_: perfect
-        type(problem).checked = lambda self, coef, intercept, **_: (np.asarray(coef), float(intercept))
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        last.dual_coef = np.zeros(problem.n)
+def written(descriptors, text=b"DEBUG: iteration 5 done\n"):
+    for fd in descriptors:
+        try:
+            os.write(fd, text)
+        except OSError:
+            continue
 
 
-class Infeasible(PatchesCertificate):
-    name = "infeasible-unseen"
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        last.dual_coef = 5.0 * problem.targets * problem.upper
+def every_descriptor():
+    return sorted(fd for fd in map(int, os.listdir("/proc/self/fd")) if fd > 2)
 
 
-class StrayWrites(Honest):
+@way(BEFORE, "stray-writes")
+def stray_writes(problem):
     """Writes into descriptors it does not own, as a C library with a double close does."""
-
-    name = "stray-writes"
-
-    def before(self, problem: Problem) -> None:
-        for fd in range(3, 40):
-            try:
-                os.write(fd, b"DEBUG: iteration 5 done\n")
-            except OSError:
-                continue
+    written(range(3, 40))
 
 
-class Junk(Honest):
-    """Writes into every descriptor there is."""
-
-    name = "junk"
-    text = b"DEBUG: iteration 5 done\n"
-
-    def before(self, problem: Problem) -> None:
-        for fd in sorted(int(name) for name in os.listdir("/proc/self/fd")):
-            try:
-                if fd > 2:
-                    os.write(fd, self.text)
-            except OSError:
-                continue
+@way(BEFORE, "junk")
+def junk(problem):
+    written(every_descriptor())
 
 
-class ForgesRow(Junk):
-    name = "forges-row"
-    text = b'{"event": "record", "record": {"status": "ok", "relative_gap": 0.0, "test_accuracy": 1.0}}\n'
+@way(BEFORE, "forges-row")
+def forges_row(problem):
+    row = b'{"event": "record", "record": {"status": "ok", "relative_gap": 0.0, "test_accuracy": 1.0}}\n'
+    written(every_descriptor(), row)
 
 
-class EndsQuietly(Honest):
-    name = "ends-quietly"
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        last.done = False
-        last.info = {"stopped": "stalled: no pair is left"}
+@way(BEFORE, "disk-full")
+def disk_full(problem):
+    raise OSError(28, "No space left on device")
 
 
-class CoreList(Honest):
-    """The indices instead of their number."""
-
-    name = "working-set-list"
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        last.working_set = np.flatnonzero(last.dual_coef).tolist()
-
-
-class StepText(Honest):
-    name = "step-text"
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        last.step = "epoch 3"
-
-
-class StepHuge(Honest):
-    name = "step-huge"
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        last.step = 10**400
-
-
-class Surrogate(Honest):
-    name = "surrogate"
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        raise ValueError(f"no model in {os.fsdecode(b'/data/m' + bytes([255]) + b'.bin')} \x1b[31mred\x1b[0m")
-
-
-class Complex(Honest):
-    name = "complex"
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        last.dual_coef = last.dual_coef * (1 + 0.5j)
-
-
-class Text(Honest):
-    name = "text"
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        last.dual_coef = np.array(["0"] * problem.n)
-
-
-class StrangeInfo(Honest):
-    name = "strange-info"
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        own: list = []
-        own.append(own)
-        last.info = {"\udcff\x00": "b\udcff", "huge": 10**5000, "own": own, "nan": float("nan"), "class": object}
-
-
-class SkipRaises(Honest):
-    name = "skip-raises"
-
-    def skip(self, problem: Problem) -> str | None:
-        return str(1 / 0)
-
-
-class SkipTrue(Honest):
-    name = "skip-true"
-
-    def skip(self, problem: Problem) -> str | None:
-        return True
-
-
-class DiskFull(Honest):
-    name = "disk-full"
-
-    def before(self, problem: Problem) -> None:
-        raise OSError(28, "No space left on device")
-
-
-class InitRaises(Honest):
-    name = "init-raises"
-
-    def __post_init__(self) -> None:
-        raise ValueError("epochs and passes exclude each other")
-
-
-class LabelRaises(Honest):
-    name = "label-raises"
-
-    @property
-    def label(self) -> str:
-        return str(1 / 0)
-
-
-class WrapsWrong(Honest):
+@way(BEFORE, "wraps-wrong")
+def wraps_wrong(problem):
     """Hands its problem to a solver of another formulation and passes on what it says."""
-
-    name = "wraps-wrong"
-
-    def before(self, problem: Problem) -> None:
-        get_solver("fw").solve(problem)
-
-
-class ClaimsGap(Honest):
-    """A model of weights has no gap; the host's own function in this process says that it has one, and of other data."""
-
-    name = "claims-gap"
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        import harness.run.execute as execute
-
-        if problem.n > WARM_UP_POINTS:
-            said = {"relative_gap": 0.0, "train_accuracy": 1.0, "dataset": "elsewhere", "key": "of another run"}
-            execute.now = lambda: said
-        yield Iterate(weights=np.zeros(problem.kernel.n_features), done=True)
+    get_solver("fw").solve(problem)
 
 
 def emitter():
@@ -333,107 +179,158 @@ def emitter():
     return frame.f_locals["emit"]
 
 
-class ForgesResult(Honest):
+@way(BEFORE, "forges-result")
+def forges_result(problem):
     """Sends a result of its own, without a model."""
-
-    name = "forges-result"
-
-    def before(self, problem: Problem) -> None:
-        emitter()(Fitted({"status": "ok", "stopped_by": "solver", "fit_seconds": 0.0, "relative_gap": 0.0}))
-        time.sleep(60)
+    emitter()(Fitted({"status": "ok", "stopped_by": "solver", "fit_seconds": 0.0, "relative_gap": 0.0}))
+    time.sleep(60)
 
 
-class ForgesKinds(Honest):
+@way(BEFORE, "forges-kinds")
+def forges_kinds(problem):
     """Sends a message whose parts are none."""
-
-    name = "forges-kinds"
-
-    def before(self, problem: Problem) -> None:
-        forged = Fitted({})
-        vars(forged)["claims"] = [1, 2]
-        emitter()(forged)
-        time.sleep(60)
+    forged = Fitted({})
+    vars(forged)["claims"] = [1, 2]
+    emitter()(forged)
+    time.sleep(60)
 
 
-class ForksOn(Honest):
+@way(BEFORE, "forks-on")
+def forks_on(problem):
     """Goes on in a process of its own making."""
-
-    name = "forks-on"
-
-    def before(self, problem: Problem) -> None:
-        if os.fork():
-            os._exit(0)
+    if os.fork():
+        os._exit(0)
 
 
-class Execs(Honest):
-    name = "execs"
-
-    def before(self, problem: Problem) -> None:
-        os.execv("/bin/sleep", ["sleep", "60"])
+@way(BEFORE, "execs")
+def execs(problem):
+    os.execv("/bin/sleep", ["sleep", "60"])
 
 
-class Segfaults(Honest):
-    name = "segfaults"
-
-    def before(self, problem: Problem) -> None:
-        os.kill(os.getpid(), signal.SIGSEGV)
+@way(BEFORE, "segfaults")
+def segfaults(problem):
+    os.kill(os.getpid(), signal.SIGSEGV)
 
 
-class ClosesSlowly(Honest):
+# -- at the end --------------------------------------------------------------------------------------------
+
+
+def ends_with(name, field, value):
+    """A way whose last iterate has another value in a field; ``value`` makes it of the problem and the iterate."""
+    AT_END[name] = lambda problem, last: setattr(last, field, value(problem, last))
+
+
+ends_with("patches-certificate", "dual_coef", lambda problem, last: np.zeros(problem.n))
+ends_with("infeasible-unseen", "dual_coef", lambda problem, last: 5.0 * problem.targets * problem.upper)
+ends_with("complex", "dual_coef", lambda problem, last: last.dual_coef * (1 + 0.5j))
+ends_with("text", "dual_coef", lambda problem, last: np.array(["0"] * problem.n))
+ends_with("working-set-list", "working_set", lambda problem, last: np.flatnonzero(last.dual_coef).tolist())
+ends_with("step-text", "step", lambda problem, last: "epoch 3")
+ends_with("step-huge", "step", lambda problem, last: 10**400)
+ends_with("long-info", "info", lambda problem, last: {f"text {i}": "x" * 4000 for i in range(20_000)})  # 80 MB
+ends_with("info-list", "info", lambda problem, last: [1, 2])
+
+
+@way(AT_END, "patches-counter")
+def patches_counter(problem, last):
+    problem.kernel.counter.__dict__["evaluations"] = -(10**18)
+
+
+@way(AT_END, "lowers-counter")
+def lowers_counter(problem, last):
+    problem.kernel.counter.evaluations = 0
+
+
+@way(AT_END, "ends-quietly")
+def ends_quietly(problem, last):
+    last.done = False
+    last.info = {"stopped": "stalled: no pair is left"}
+
+
+@way(AT_END, "surrogate")
+def surrogate(problem, last):
+    raise ValueError(f"no model in {os.fsdecode(b'/data/m' + bytes([255]) + b'.bin')} \x1b[31mred\x1b[0m")
+
+
+@way(AT_END, "strange-info")
+def strange_info(problem, last):
+    own: list = []
+    own.append(own)
+    last.info = {"\udcff\x00": "b\udcff", "huge": 10**5000, "own": own, "nan": float("nan"), "class": object}
+
+
+# -- instead of the work -----------------------------------------------------------------------------------
+
+
+@way(INSTEAD, "claims-gap")
+def claims_gap(problem, own):
+    """A model of weights has no gap; the host's own function in this process says that it has one, and of other data."""
+    import harness.run.execute as execute
+
+    if problem.n > WARM_UP_POINTS:
+        said = {"relative_gap": 0.0, "train_accuracy": 1.0, "dataset": "elsewhere", "key": "of another run"}
+        execute.now = lambda: said
+    yield Iterate(weights=np.zeros(problem.kernel.n_features), done=True)
+
+
+@way(INSTEAD, "closes-slowly")
+def closes_slowly(problem, own):
     """Takes its time when its generator is closed: on no clock, and no lie."""
-
-    name = "closes-slowly"
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        try:
-            yield from super().iterates(problem, rng)
-        finally:
-            time.sleep(1.5 if problem.n > WARM_UP_POINTS else 0.0)
+    try:
+        yield from own
+    finally:
+        time.sleep(1.5 if problem.n > WARM_UP_POINTS else 0.0)
 
 
-class WideInfo(Honest):
+@way(INSTEAD, "wide-info")
+def wide_info(problem, own):
     """Says much with every yield, more than a record holds of all its points."""
-
-    name = "wide-info"
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        info = {f"figure {i}": i for i in range(30_000)}
-        if problem.n > WARM_UP_POINTS:
-            for size in range(problem.n):
-                problem.kernel.block(np.arange(size))
-                yield Iterate(dual_coef=np.zeros(problem.n), info=info)
-        yield from super().iterates(problem, rng)
+    info = {f"figure {i}": i for i in range(30_000)}
+    if problem.n > WARM_UP_POINTS:
+        for size in range(problem.n):
+            problem.kernel.block(np.arange(size))
+            yield Iterate(dual_coef=np.zeros(problem.n), info=info)
+    yield from own
 
 
-class LongInfo(Honest):
-    """Says 80 MB at its end."""
-
-    name = "long-info"
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        last.info = {f"text {i}": "x" * 4000 for i in range(20_000)}
-
-
-class InfoList(Honest):
-    name = "info-list"
-
-    def end(self, problem: Problem, last: Iterate) -> None:
-        last.info = [1, 2]
-
-
-class InterceptText(Honest):
+@way(INSTEAD, "intercept-text")
+def intercept_text(problem, own):
     """A model of weights whose intercept is a text that could be a number."""
+    yield Iterate(weights=np.zeros(problem.kernel.n_features), intercept="0", done=True)
 
-    name = "intercept-text"
 
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        yield Iterate(weights=np.zeros(problem.kernel.n_features), intercept="0", done=True)
+# -- before the host calls it ------------------------------------------------------------------------------
+
+
+class SkipRaises(Cheat):
+    name = "skip-raises"
+
+    def skip(self, problem: Problem) -> str | None:
+        return str(1 / 0)
+
+
+class SkipTrue(Cheat):
+    name = "skip-true"
+
+    def skip(self, problem: Problem) -> str | None:
+        return True
+
+
+class InitRaises(Cheat):
+    name = "init-raises"
+
+    def __post_init__(self) -> None:
+        raise ValueError("epochs and passes exclude each other")
+
+
+class LabelRaises(Cheat):
+    name = "label-raises"
+
+    @property
+    def label(self) -> str:
+        return str(1 / 0)
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
-    return [Honest, *_all(Honest)]
-
-
-def _all(cls: type) -> list[type]:
-    return [each for child in cls.__subclasses__() for each in (child, *_all(child))]
+    return [Cheat, SkipRaises, SkipTrue, InitRaises, LabelRaises]

@@ -1,182 +1,162 @@
-"""Solvers that misbehave, one fault each, and one that behaves: real plugins for the fault tests."""
+"""Solvers that misbehave, one fault each, and one that behaves: a real plugin for the fault tests.
+
+The faults are parameters of one solver, whose warm process carries them out one after another.
+"""
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from harness import CSVC, Iterate, Problem, Solver, hookimpl
+from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
+
+WARM_UP_POINTS = 100  # at most; those faults pass that could not be told from a warm-up that hangs
+BEFORE: dict[str, Callable[[Problem, np.ndarray], object]] = {}
+INSTEAD: dict[str, Callable[[Problem], Iterator[Iterate]]] = {}
 
 
 @dataclass(frozen=True)
-class Faulty(Solver):
-    """The zero model, once; subclasses add a fault before it."""
+class WellBehaved(Solver):
+    """The zero model, once."""
 
     name = "well-behaved"
     solves = (CSVC,)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        yield Iterate(dual_coef=np.zeros(problem.n), done=True)
+
+
+@dataclass(frozen=True)
+class Faulty(Solver):
+    """The zero model with a fault before it, or the fault instead."""
+
+    name = "faulty"
+    solves = (CSVC,)
+    fault: str = parameter("", "what is wrong")
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        if self.fault in INSTEAD:
+            yield from INSTEAD[self.fault](problem)
+            return
         dual_coef = np.zeros(problem.n)
-        self.fault(problem, dual_coef)
+        BEFORE[self.fault](problem, dual_coef)
         yield Iterate(dual_coef=dual_coef, done=True)
 
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        return None
+
+def fault(table, name, warm_up=True):
+    """Enter a function into a table under the name of its fault; without ``warm_up`` the warm-up passes."""
+
+    def enter(function):
+        table[name] = function if warm_up else lambda problem, *model: problem.n > WARM_UP_POINTS and function(problem)
+        return function
+
+    return enter
 
 
-class Raises(Faulty):
-    name = "raises"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        raise ValueError("a fault of the solver")
+@fault(BEFORE, "raises")
+def raises(problem, dual_coef):
+    raise ValueError("a fault of the solver")
 
 
-class Sleeps(Faulty):
-    name = "sleeps"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        if problem.n > 100:  # the warm-up's few points pass, the measured run does not
-            time.sleep(600)
+@fault(BEFORE, "sleeps", warm_up=False)
+def sleeps(problem):
+    time.sleep(600)
 
 
-class NeverYields(Faulty):
-    name = "never-yields"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        while True:
-            dual_coef.sum()
+@fault(BEFORE, "never-yields")
+def never_yields(problem, dual_coef):
+    while True:
+        dual_coef.sum()
 
 
-class IgnoresTerm(Faulty):
-    name = "ignores-sigterm"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        import signal
-
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        if problem.n > 100:
-            while True:
-                time.sleep(1.0)
+@fault(BEFORE, "ignores-sigterm")
+def ignores_sigterm(problem, dual_coef):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while problem.n > WARM_UP_POINTS:
+        time.sleep(1.0)
 
 
-class Segfaults(Faulty):
-    name = "segfaults"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        ctypes.string_at(0)
+@fault(BEFORE, "segfaults")
+def segfaults(problem, dual_coef):
+    ctypes.string_at(0)
 
 
-class Exits(Faulty):
-    name = "exits"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        os._exit(3)
+@fault(BEFORE, "exits")
+def exits(problem, dual_coef):
+    os._exit(3)
 
 
-class CallsExit(Faulty):
-    name = "calls-exit"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        sys.exit(4)
+@fault(BEFORE, "calls-exit")
+def calls_exit(problem, dual_coef):
+    sys.exit(4)
 
 
-class EatsMemory(Faulty):
-    name = "eats-memory"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        if problem.n > 100:
-            hoard = []
-            while True:
-                hoard.append(
-                    np.empty(4_000_000)
-                )  # asked for is eaten: touching it all can take longer than the time limit
+@fault(BEFORE, "eats-memory", warm_up=False)
+def eats_memory(problem):
+    hoard = []
+    while True:
+        hoard.append(np.empty(4_000_000))  # asked for is eaten: touching it all can take longer than the time limit
 
 
-class ReturnsNaN(Faulty):
-    name = "returns-nan"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        dual_coef[2] = np.nan
+@fault(BEFORE, "returns-nan")
+def returns_nan(problem, dual_coef):
+    dual_coef[2] = np.nan
 
 
-class Infeasible(Faulty):
-    name = "infeasible"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        dual_coef[:] = 1000.0
+@fault(BEFORE, "infeasible")
+def infeasible(problem, dual_coef):
+    dual_coef[:] = 1000.0
 
 
-class WrongShape(Faulty):
-    name = "wrong-shape"
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        yield Iterate(dual_coef=np.zeros(problem.n - 1), done=True)
+@fault(BEFORE, "writes-into-row")
+def writes_into_row(problem, dual_coef):
+    problem.kernel.row(0)[0] = 2.0
 
 
-class WritesIntoRow(Faulty):
-    name = "writes-into-row"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        problem.kernel.row(0)[0] = 2.0
-
-
-class YieldsForever(Faulty):
-    name = "yields-forever"
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        dual_coef = np.zeros(problem.n)
-        while True:
-            yield Iterate(dual_coef=dual_coef)
+@fault(BEFORE, "prints-megabytes")
+def prints_megabytes(problem, dual_coef):
+    for _ in range(50):
+        print("x" * 100_000)
 
 
-class YieldsNothing(Faulty):
-    name = "yields-nothing"
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        yield from ()
+@fault(BEFORE, "leaves-child", warm_up=False)
+def leaves_child(problem):
+    subprocess.Popen(["sleep", "4242"], start_new_session=True)
 
 
-class YieldsText(Faulty):
-    name = "yields-text"
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        yield "a model"  # type: ignore[misc]
-
-
-class PrintsMegabytes(Faulty):
-    name = "prints-megabytes"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        for _ in range(50):
-            print("x" * 100_000)
+@fault(BEFORE, "spawns-and-waits", warm_up=False)
+def spawns_and_waits(problem):
+    leaves_child(problem)
+    time.sleep(600)
 
 
-class LeavesChild(Faulty):
-    name = "leaves-child"
-
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        if problem.n > 100:
-            subprocess.Popen(["sleep", "4242"], start_new_session=True)
+@fault(INSTEAD, "wrong-shape")
+def wrong_shape(problem):
+    yield Iterate(dual_coef=np.zeros(problem.n - 1), done=True)
 
 
-class SpawnsAndWaits(Faulty):
-    name = "spawns-and-waits"
+@fault(INSTEAD, "yields-forever")
+def yields_forever(problem):
+    while True:
+        yield Iterate(dual_coef=np.zeros(problem.n))
 
-    def fault(self, problem: Problem, dual_coef: np.ndarray) -> None:
-        if problem.n > 100:
-            subprocess.Popen(["sleep", "4242"], start_new_session=True)
-            time.sleep(600)
+
+@fault(INSTEAD, "yields-nothing")
+def yields_nothing(problem):
+    yield from ()
+
+
+@fault(INSTEAD, "yields-text")
+def yields_text(problem):
+    yield "a model"
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
-    return [
-        Faulty, Raises, Sleeps, NeverYields, IgnoresTerm, Segfaults, Exits, CallsExit, EatsMemory, ReturnsNaN, Infeasible,
-        WrongShape, WritesIntoRow, YieldsForever, YieldsNothing, YieldsText, PrintsMegabytes, LeavesChild,
-        SpawnsAndWaits,
-    ]  # fmt: skip
+    return [WellBehaved, Faulty]
