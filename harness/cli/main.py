@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import harness
-from harness.cli import commands, options
-from harness.cli.commands import Added
+from harness.cli import options
+from harness.cli.commands import COMMANDS, Added, added
 from harness.cli.lazy import LazyGroup
 from harness.errors import HarnessError
 
@@ -27,15 +27,6 @@ if TYPE_CHECKING:
 PROGRAM = "harness"
 EXIT_USAGE, EXIT_FAULT, EXIT_INTERRUPTED = 2, 70, 130
 
-COMMANDS = {
-    "compare": ("harness.cli.compare", "Run solvers on data sets and show what it cost."),
-    "list": ("harness.cli.listing", "List solvers, plugins, data sets, kernels ..."),
-    "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
-    "results": ("harness.cli.results", "Show the results of earlier comparisons."),
-    "completion": ("harness.cli.completion", "Print the completion script for a shell."),
-}
-"""Sub-command -> its module, whose ``command`` it is, and its line in the help; plugins add others."""
-
 
 class Program(LazyGroup):
     """The command itself: plugins add to its sub-commands, its errors become sentences and exit codes."""
@@ -43,7 +34,7 @@ class Program(LazyGroup):
     def added(self, ctx: click.Context) -> Added:
         """Return what plugins add; who is broken is said once, and to no shell that waits for a completion."""
         if "added" not in ctx.meta:
-            ctx.meta["added"] = found = commands.added(ctx.params.get("plugin_path") or (), self.modules)
+            ctx.meta["added"] = found = added(ctx.params.get("plugin_path") or ())
             if not ctx.resilient_parsing:
                 for broken in found.broken.values():
                     click.echo(f"{PROGRAM}: {' '.join(broken.sentence.split())}", err=True)
@@ -59,7 +50,7 @@ class Program(LazyGroup):
         """Import a command of the harness, or load the plugin that adds it; None if there is none of that name."""
         if cmd_name in self.modules or cmd_name not in self.added(ctx).lines:
             return super().get_command(ctx, cmd_name)
-        return commands.command(cmd_name, self.added(ctx), self.modules)
+        return self.added(ctx).command(cmd_name)
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run the command and exit: no error leaves a traceback, each kind has its exit code."""
