@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from harness.entries import Broken
     from harness.registry import Registry
 
+PROGRAM = "harness"
+
 COMMANDS = {
     "compare": ("harness.cli.compare", "Run solvers on data sets and show what it cost."),
     "list": ("harness.cli.listing", "List solvers, plugins, data sets, kernels ..."),

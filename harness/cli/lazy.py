@@ -1,31 +1,32 @@
-"""A group of commands whose modules are imported when they are called, not when they are listed."""
+"""The group of all commands: a module or a plugin is imported when its command is called, not when it is listed."""
 
 from __future__ import annotations
 
 import difflib
 import importlib
-from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from harness.cli.commands import COMMANDS, PROGRAM, Added, added
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name, module and line of the help.
+    """The harness's own commands, then those of plugins."""
 
-    modules : command -> its module, whose ``command`` it is, and its line in the help, in the help's order
-    """
-
-    def __init__(self, *args: Any, modules: Mapping[str, tuple[str, str]], **extra: Any) -> None:
-        super().__init__(*args, **extra)
-        self.modules = modules
+    def added(self, ctx: click.Context) -> Added:
+        """Return what plugins add; who is broken is said once, and to no shell that waits for a completion."""
+        found = ctx.meta.get("added")
+        if not isinstance(found, Added):
+            ctx.meta["added"] = found = added(ctx.params.get("plugin_path") or ())
+            if not ctx.resilient_parsing:
+                for broken in found.broken.values():
+                    click.echo(f"{PROGRAM}: {' '.join(broken.sentence.split())}", err=True)
+        return found
 
     def lines(self, ctx: click.Context) -> dict[str, str]:
         """Return command -> its line in the help, in the help's order."""
-        return {name: line for name, (_, line) in self.modules.items()}
+        return {**{name: line for name, (_, line) in COMMANDS.items()}, **self.added(ctx).lines}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names in the order of the help."""
@@ -33,17 +34,17 @@ class LazyGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import a command; None if there is none of that name."""
-        if cmd_name not in self.modules:
-            return None
-        command = importlib.import_module(self.modules[cmd_name][0]).command
-        assert isinstance(command, click.Command)
-        return command
+        if cmd_name in COMMANDS:
+            command = importlib.import_module(COMMANDS[cmd_name][0]).command
+            assert isinstance(command, click.Command)
+            return command
+        return self.added(ctx).command(cmd_name) if cmd_name in self.added(ctx).lines else None
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Refuse an unknown command with the nearest known one."""
-        if args and not args[0].startswith("-") and args[0] not in self.modules and args[0] not in self.lines(ctx):
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS and args[0] not in self.lines(ctx):
             near = difflib.get_close_matches(args[0], self.lines(ctx), n=1)
             guess = f"; did you mean '{near[0]}'?" if near else "."
             raise click.UsageError(
