@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harness.cli.lazy import CommandGroup as CommandGroup
     from harness.cli.output import checked_output as checked_output
     from harness.cli.output import deliver as deliver
     from harness.datasets.chunks import ChunkedFile as ChunkedFile
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from harness.solver import Solver as Solver
 
 _HOME = {
+    "harness.cli.lazy": ("CommandGroup",),
     "harness.cli.output": ("checked_output", "deliver"),
     "harness.datasets.chunks": ("ChunkedFile",),
     "harness.datasets.dataset": ("Dataset", "DataSource", "content_sha256"),
