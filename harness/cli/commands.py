@@ -1,4 +1,4 @@
-"""The sub-commands that plugins add."""
+"""The sub-commands: the harness's own, and those that plugins add."""
 
 from __future__ import annotations
 
@@ -10,11 +10,21 @@ import click
 from harness.cli import index
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
-    from importlib.metadata import EntryPoint
+    from collections.abc import Iterable
 
     from harness.entries import Broken
     from harness.registry import Registry
+
+PROGRAM = "harness"
+
+COMMANDS = {
+    "compare": ("harness.cli.compare", "Run solvers on data sets and show what it cost."),
+    "list": ("harness.cli.listing", "List solvers, plugins, data sets, kernels ..."),
+    "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
+    "results": ("harness.cli.results", "Show the results of earlier comparisons."),
+    "completion": ("harness.cli.completion", "Print the completion script for a shell."),
+}
+"""Sub-command of the harness -> its module, whose ``command`` it is, and its line in the help."""
 
 HOOK = "harness_commands"
 
@@ -23,9 +33,8 @@ HOOK = "harness_commands"
 class Added:
     """What plugins add.
 
-    lines : command -> its line in the help
-    plugins : command -> its plugin
-    commands : those that were loaded for the question, all of them unless the lines came from a file
+    lines, plugins : command -> its line in the help, and its plugin
+    commands : those whose plugins were loaded; the lines of the others came from a file
     broken : plugins that could not be asked, or whose commands are refused
     """
 
@@ -34,106 +43,59 @@ class Added:
     commands: dict[str, click.Command] = field(default_factory=dict)
     broken: dict[str, Broken] = field(default_factory=dict)
 
+    def command(self, name: str) -> click.Command:
+        """Return a command, its plugin loaded if it was not.
 
-def added(paths: Iterable[str], taken: Container[str]) -> Added:
-    """Return what the installed plugins and the files of ``paths`` add to the commands ``taken``.
+        Raises
+        ------
+        PluginError : the plugin cannot be loaded now, or has no such command any more.
+        """
+        if name not in self.commands:
+            from harness.errors import PluginError
+            from harness.registry import Registry, installed
+
+            registry = Registry()
+            registry.load_all(installed(), only=[plugin := self.plugins[name]])
+            found = of(registry)
+            if name not in found.commands:
+                broken = found.broken.get(plugin)
+                raise PluginError(broken.sentence if broken else f"plugin '{plugin}' has no command '{name}' any more.")
+            self.commands.update(found.commands)
+        return self.commands[name]
+
+
+def added(paths: Iterable[str]) -> Added:
+    """Return what the installed plugins and the files of ``paths`` add.
 
     Raises
     ------
     UsageError : a path that does not exist.
     """
     kept = index.read("commands")
-    if kept is None:
-        found, files = _asked(taken)
-        if not found.broken:  # one that is broken for want of a library may work the next time
-            index.write("commands", {"lines": found.lines, "plugins": found.plugins}, files)
-    else:
-        found = Added(**kept)
+    found = _asked() if kept is None else Added(**kept)
     if paths := list(paths):
         from harness.registry import Registry
 
         registry = Registry()
         registry.load_all([], paths)
-        of(registry, taken, found)
+        of(registry, found)
     return found
 
 
-def command(name: str, found: Added, taken: Container[str]) -> click.Command:
-    """Return a command of ``found``, its plugin loaded if it was not.
+def _asked() -> Added:
+    """Return what the installed plugins say that they add; those without the hook in their text are not imported."""
+    from pathlib import Path
 
-    Raises
-    ------
-    PluginError : the plugin cannot be loaded now, or has no such command any more.
-    """
-    if name not in found.commands:
-        from harness.errors import PluginError
-        from harness.registry import Registry, installed
-
-        registry = Registry()
-        registry.load_all(installed(), only=[plugin := found.plugins[name]])
-        loaded = of(registry, taken)
-        if name not in loaded.commands:
-            broken = loaded.broken.get(plugin)
-            raise PluginError(broken.sentence if broken else f"plugin '{plugin}' has no command '{name}' any more.")
-        return loaded.commands[name]
-    return found.commands[name]
-
-
-def of(registry: Registry, taken: Container[str] = (), found: Added | None = None) -> Added:
-    """Ask the plugins of a registry, and add their commands to ``found``; a plugin's are taken all or none."""
-    from harness.entries import Broken
-    from harness.registered import last_line
-
-    found = found or Added()
-    found.broken.update(registry.broken)
-    for name, plugin in registry.plugins.items():
-        try:
-            given = _checked(getattr(plugin.module, HOOK, tuple)(), taken, found)
-        except (Exception, SystemExit) as error:  # a plugin may raise anything
-            found.broken[name] = Broken(name, last_line(error))
-            continue
-        found.commands.update(given)
-        found.plugins.update(dict.fromkeys(given, name))
-        found.lines.update({name: each.get_short_help_str(limit=80) for name, each in given.items()})
-    return found
-
-
-def _checked(given: Iterable[click.Command], taken: Container[str], found: Added) -> dict[str, click.Command]:
-    """Return a plugin's commands by their names, none of them taken.
-
-    Raises
-    ------
-    PluginError : something else than commands with names of their own.
-    """
-    from harness.errors import PluginError
-
-    if not isinstance(given, (list, tuple)) or not all(isinstance(each, click.Command) for each in given):
-        raise PluginError(f"{HOOK} returned {given!r}; it must return a list of click commands: return [my_command].")
-    commands: dict[str, click.Command] = {}
-    for each in given:
-        name = each.name or ""
-        if not name or name in commands or name in taken or name in found.plugins:
-            of_whom = f"plugin '{found.plugins[name]}'" if name in found.plugins else "the harness or this plugin"
-            raise PluginError(f"its command '{name}' is already one of {of_whom}; give it another name.")
-        commands[name] = each
-    return commands
-
-
-def _asked(taken: Container[str]) -> tuple[Added, list[str]]:
-    """Return what the installed plugins add, and the files that say so: every installed plugin's."""
     from harness.registry import Registry, installed
 
-    asked: list[EntryPoint] = []
-    files = []
-    for entry in installed():
-        file = _file(entry.module)
-        if file is not None:
-            files.append(file)
-        if file is None or HOOK.encode() in _content(file):
-            asked.append(entry)
+    files = {entry.name: _file(entry.module) for entry in installed()}
+    asked = [name for name, file in files.items() if file is None or HOOK.encode() in Path(file).read_bytes()]
     registry = Registry()
-    registry.load_all(asked)
-    return of(registry, taken), files
+    registry.load_all(installed(), only=asked)
+    found = of(registry)
+    if not found.broken:  # one that is broken for want of a library may work the next time
+        index.write("commands", {"lines": found.lines, "plugins": found.plugins}, filter(None, files.values()))
+    return found
 
 
 def _file(module: str) -> str | None:
@@ -147,6 +109,41 @@ def _file(module: str) -> str | None:
     return spec.origin if spec is not None and spec.has_location else None
 
 
-def _content(file: str) -> bytes:
-    with open(file, "rb") as opened:
-        return opened.read()
+def of(registry: Registry, found: Added | None = None) -> Added:
+    """Ask the plugins of a registry, and add their commands to ``found``; a plugin's are taken all or none."""
+    from harness.entries import Broken
+    from harness.registry import last_line
+
+    found = found or Added()
+    found.broken.update(registry.broken)
+    for name, plugin in registry.plugins.items():
+        try:
+            given = _checked(getattr(plugin.module, HOOK, tuple)(), found)
+        except (Exception, SystemExit) as error:  # a plugin may raise anything
+            found.broken[name] = Broken(name, last_line(error))
+            continue
+        found.commands.update(given)
+        found.plugins.update(dict.fromkeys(given, name))
+        found.lines.update({name: each.get_short_help_str(limit=80) for name, each in given.items()})
+    return found
+
+
+def _checked(given: Iterable[click.Command], found: Added) -> dict[str, click.Command]:
+    """Return a plugin's commands by their names, none of them taken.
+
+    Raises
+    ------
+    PluginError : something else than commands with names of their own.
+    """
+    from harness.errors import PluginError
+
+    if not isinstance(given, (list, tuple)) or not all(isinstance(each, click.Command) for each in given):
+        raise PluginError(f"{HOOK} returned {given!r}; it must return a list of click commands: return [my_command].")
+    commands: dict[str, click.Command] = {}
+    for each in given:
+        name = each.name or ""
+        if not name or name in commands or name in COMMANDS or name in found.plugins:
+            whose = f"plugin '{found.plugins[name]}'" if name in found.plugins else "the harness or this plugin"
+            raise PluginError(f"its command '{name}' is already one of {whose}; give it another name.")
+        commands[name] = each
+    return commands

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from harness.cli.main import PROGRAM, cli
+from harness.cli.commands import PROGRAM
+from harness.cli.main import cli
 
 _HINTS = {
     "bash": 'add to ~/.bashrc: eval "$(harness completion bash)"',

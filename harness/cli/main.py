@@ -16,50 +16,19 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import harness
-from harness.cli import commands, options
-from harness.cli.commands import Added
+from harness.cli import options
+from harness.cli.commands import PROGRAM
 from harness.cli.lazy import LazyGroup
 from harness.errors import HarnessError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-PROGRAM = "harness"
 EXIT_USAGE, EXIT_FAULT, EXIT_INTERRUPTED = 2, 70, 130
-
-COMMANDS = {
-    "compare": ("harness.cli.compare", "Run solvers on data sets and show what it cost."),
-    "list": ("harness.cli.listing", "List solvers, plugins, data sets, kernels ..."),
-    "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
-    "results": ("harness.cli.results", "Show the results of earlier comparisons."),
-    "completion": ("harness.cli.completion", "Print the completion script for a shell."),
-}
-"""Sub-command -> its module, whose ``command`` it is, and its line in the help; plugins add others."""
 
 
 class Program(LazyGroup):
-    """The command itself: plugins add to its sub-commands, its errors become sentences and exit codes."""
-
-    def added(self, ctx: click.Context) -> Added:
-        """Return what plugins add; who is broken is said once, and to no shell that waits for a completion."""
-        if "added" not in ctx.meta:
-            ctx.meta["added"] = found = commands.added(ctx.params.get("plugin_path") or (), self.modules)
-            if not ctx.resilient_parsing:
-                for broken in found.broken.values():
-                    click.echo(f"{PROGRAM}: {' '.join(broken.sentence.split())}", err=True)
-        found = ctx.meta["added"]
-        assert isinstance(found, Added)
-        return found
-
-    def lines(self, ctx: click.Context) -> dict[str, str]:
-        """Return command -> its line in the help: the harness's own, then those of plugins."""
-        return {**super().lines(ctx), **self.added(ctx).lines}
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import a command of the harness, or load the plugin that adds it; None if there is none of that name."""
-        if cmd_name in self.modules or cmd_name not in self.added(ctx).lines:
-            return super().get_command(ctx, cmd_name)
-        return commands.command(cmd_name, self.added(ctx), self.modules)
+    """The command itself: its errors become sentences and exit codes."""
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run the command and exit: no error leaves a traceback, each kind has its exit code."""
@@ -119,7 +88,6 @@ def _debug() -> None:
 
 @click.command(
     cls=Program,
-    modules=COMMANDS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 all well, 1 a run failed, 2 bad usage or bad data, 70 a fault of the harness, 130 interrupted.",

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from harness import UsageError, checked_output, default_store, deliver
+from harness import CommandGroup, UsageError
 
 HOST = "127.0.0.1"
 EXIT_REGRESSION = 1
@@ -32,7 +32,7 @@ def _configured(config: str | None) -> Any:
     return configuration.load(config or configuration.FILE_NAME)
 
 
-@click.group(short_help="The history of every solver, as a web site.")
+@click.group(cls=CommandGroup, short_help="The history of every solver, as a web site.")
 def dashboard() -> None:
     """Watch every solver over the commits of a repository, or show a result store as a web site.
 
@@ -141,6 +141,7 @@ def export(config: str | None, stores: Sequence[str], commit: str | None, standa
         raise UsageError(
             "--standalone: it makes its own configuration and commits; give it without --config and --commit."
         )
+    from harness import default_store
     from harness_dashboard import export as exporting
 
     paths = [Path(store) for store in stores] or [default_store()]
@@ -200,6 +201,7 @@ def check(ctx: click.Context, /, base: str, head: str, **given: Any) -> None:
 
     Exit codes: 0 nothing is worse, 1 something is, 2 the check could not be made.
     """
+    from harness import checked_output, deliver
     from harness_dashboard.check import Thresholds
     from harness_dashboard.check import check as compare
     from harness_dashboard.markdown import markdown

@@ -5,6 +5,7 @@
 The documented side are asv's files, its configuration, and the plugins that it finds among the subclasses of
 ``Environment``, ``Repo`` and ``OutputPublisher``. Beyond it:
 
+``get_environments``, ``plugin_manager``, ``MachineCollection`` : as asv's commands use them
 ``Run.run``, ``Publish.run`` : what asv's command calls; only so can the description of the machine stand in the project
     instead of in the user's home (``_machine_file``)
 ``Environment`` : ``_python`` and ``_requirements`` before its ``__init__``, which asks for the name they make; ``_path``,

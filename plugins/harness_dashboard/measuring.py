@@ -161,7 +161,7 @@ class Bench:
         told = {"status": Status.ERROR, "reason": "the commit could not be installed, or its benchmarks not imported"}
         records = [Record(solver=solver, dataset=dataset, **told, trace=[]) for solver, dataset in cells]
         moment = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        time = self.repository.named(commit, "RANGE").time
+        time = int(processes.git(self.repository.folder, "show", "-s", "--format=%at", commit)) * 1000
         RecordFile(commit, time, self.machine, self.environment, moment, records).write(self.records)
 
     def measured(self, commit: str) -> Measured:

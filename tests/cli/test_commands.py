@@ -7,7 +7,6 @@ import sys
 import pytest
 
 from harness.cli.commands import Added, of
-from harness.cli.main import COMMANDS
 from harness.registry import Registry
 
 SCRIPT = """
@@ -125,7 +124,7 @@ def test_what_is_no_command_of_its_own_is_refused_with_its_plugin(tmp_path, sour
     (tmp_path / "greeting.py").write_text(source)
     registry.load_all([], [tmp_path / "greeting.py"])
     before = Added({"dashboard": "The history."}, {"dashboard": "dashboard"})
-    found = of(registry, COMMANDS, before)
+    found = of(registry, before)
     assert found.lines == {"dashboard": "The history."}
     assert sentence in found.broken["greeting"].reason
 
