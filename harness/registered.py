@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from harness.kernels.functions import Kernel
     from harness.problems.problem import Problem
     from harness.solver import Solver
+
+T = TypeVar("T")
 
 
 class Registered:
@@ -156,9 +158,8 @@ class Registered:
     def _of_the_problem(self) -> set[str]:
         """Return the names of the parameters that formulations and kernels have: a selection may set them beside a solver."""
         kernels: list[Any] = list(self.kernels.values())
-        return {known.name for cls in kernels for known in parameters.parameters_of(cls)} | set(
-            self.problem_parameters()
-        )
+        of_kernels = {known.name for cls in kernels for known in parameters.parameters_of(cls)}
+        return of_kernels | set(self.problem_parameters())
 
     def owners(
         self, formulation: str, kernel: str, source: str, metrics: Iterable[str], oracle: str
@@ -232,22 +233,18 @@ class Registered:
 
     def kernel_class(self, name: str) -> type[Kernel]:
         """Return a kernel class by name; UsageError with near names if unknown."""
-        if name not in self.kernels:
-            raise UsageError(
-                f"there is no kernel called '{name}'{did_you_mean(name, self.kernels)}; known: "
-                f"{', '.join(self.kernels)}{self._broken_ones()}"
-            )
-        self._note_use("kernel", name)
-        return self.kernels[name]
+        return self._named("kernel", name, self.kernels)
 
     def formulation(self, name: str) -> type[Problem]:
         """Return a formulation by name; UsageError with near names if unknown."""
-        if name not in self.formulations:
-            near = did_you_mean(name, self.formulations)
-            known = ", ".join(self.formulations)
-            raise UsageError(f"there is no formulation called '{name}'{near}; known: {known}{self._broken_ones()}")
-        self._note_use("formulation", name)
-        return self.formulations[name]
+        return self._named("formulation", name, self.formulations)
+
+    def _named(self, kind: str, name: str, known: Mapping[str, T]) -> T:
+        if name not in known:
+            near, listing = did_you_mean(name, known), ", ".join(known)
+            raise UsageError(f"there is no {kind} called '{name}'{near}; known: {listing}{self._broken_ones()}")
+        self._note_use(kind, name)
+        return known[name]
 
     def source_class(self, name: str) -> type[DataSource]:
         """Return a data source's class by name; a file is read by the host's own."""

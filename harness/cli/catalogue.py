@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from harness.cli import commands
@@ -52,38 +52,18 @@ def entries(registry: Registry, kind: str) -> list[Entry]:
         ]
     if kind == "plugins":
         return [*_plugins(registry), *_broken(registry)]
-    if kind == "datasets":
-        return [
-            Entry("data set", name, registry.owner("data set", name), cls.description, cls)
-            for name, cls in registry.datasets.items()
-        ]
-    if kind == "kernels":
-        return [
-            Entry("kernel", name, registry.owner("kernel", name), summary(cls), cls)
-            for name, cls in registry.kernels.items()
-        ]
-    if kind == "metrics":
-        return [
-            Entry("metric", name, registry.owner("metric", name), summary(function), function)
-            for name, function in registry.metrics.items()
-        ]
     if kind == "commands":
         added = commands.of(registry)
         return [
             Entry("command", name, added.plugins[name], added.lines[name], each.callback)
             for name, each in added.commands.items()
         ]
-    return [
-        Entry(
-            "formulation",
-            name,
-            registry.owner("formulation", name),
-            summary(cls),
-            cls,
-            {"solvers": solvers_of(registry, cls)},
-        )
-        for name, cls in registry.formulations.items()
-    ]
+    named: dict[str, Any] = getattr(registry, kind)
+    singular = "data set" if kind == "datasets" else kind[:-1]
+    found = [Entry(singular, name, registry.owner(singular, name), _told(each), each) for name, each in named.items()]
+    if kind == "formulations":
+        return [replace(entry, facts={"solvers": solvers_of(registry, entry.subject)}) for entry in found]
+    return found
 
 
 def solvers_of(registry: Registry, formulation: type[Problem]) -> list[str]:
@@ -110,6 +90,11 @@ def _broken(registry: Registry) -> list[Entry]:
         Entry("plugin", name, name, broken.reason, broken, {"version": "", "status": "broken", "solvers": []})
         for name, broken in registry.broken.items()
     ]
+
+
+def _told(subject: Any) -> str:
+    """Return what is said of a thing in a line: a data set has a description of its own."""
+    return str(getattr(subject, "description", "")) or summary(subject)
 
 
 def summary(subject: Any) -> str:

@@ -112,7 +112,7 @@ def _file(module: str) -> str | None:
 def of(registry: Registry, found: Added | None = None) -> Added:
     """Ask the plugins of a registry, and add their commands to ``found``; a plugin's are taken all or none."""
     from harness.entries import Broken
-    from harness.registry import last_line
+    from harness.registered import last_line
 
     found = found or Added()
     found.broken.update(registry.broken)

@@ -73,6 +73,7 @@ def remember(registry: Registry) -> tuple[Names, list[Fact]]:
 
     classes: list[Any] = [cls for own in registry.solvers.values() for cls in own.values()]
     classes += [*registry.datasets.values(), *registry.kernels.values(), *registry.formulations.values()]
+    classes += [cls.parameter_class for cls in registry.formulations.values()]
     modules = {plugin.module.__name__ for plugin in registry.plugins.values()} | {cls.__module__ for cls in classes}
     modules |= {"harness.problems", "harness.report.formats"}
     files = {str(file) for name in modules if (file := getattr(sys.modules.get(name), "__file__", None))}

@@ -16,9 +16,9 @@ import numpy as np
 from harness import parameters
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
-from harness.problems.dual import DualForm
+from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion
-from harness.problems.problem import AT_BOUND, Certificate, Laws, Problem, immutable
+from harness.problems.problem import Certificate, Laws, Problem, immutable
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -83,15 +83,7 @@ class CSVC(Problem):
         return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings, self.upper[indices])
 
     def dual_form(self) -> DualForm:
-        return DualForm(
-            linear=self.targets.copy(),
-            lower=self.lower_bounds,
-            upper=self.upper_bounds,
-            start=np.zeros(self.n),
-            copies=1,
-            groups=int(self.has_bias),
-            group=np.zeros(self.n, dtype=np.int8),
-        )
+        return boxed(self.targets.copy(), self.lower_bounds, self.upper_bounds, groups=int(self.has_bias))
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         alpha = self.targets * dual_coef
@@ -118,20 +110,6 @@ class CSVC(Problem):
             rounding_known=model.known,
             slack=model.slack_of_sum(dual_coef, y) if self.has_bias and model.known else 0.0,
         )
-
-    def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
-        """Return the largest violation of the optimality conditions: the tau of 001's tau-violating pairs."""
-        gradient = self.targets - scores
-        slack = AT_BOUND * self.upper
-        can_rise = dual_coef < self.upper_bounds - slack
-        can_fall = dual_coef > self.lower_bounds + slack
-        if self.has_bias:
-            if not can_rise.any() or not can_fall.any():
-                return 0.0
-            return max(0.0, float(gradient[can_rise].max() - gradient[can_fall].min()))
-        rise = float(gradient[can_rise].max()) if can_rise.any() else 0.0
-        fall = float(-gradient[can_fall].min()) if can_fall.any() else 0.0
-        return max(0.0, rise, fall)
 
 
 class CSVCNoBias(CSVC):

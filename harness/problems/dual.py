@@ -10,7 +10,7 @@ and without groups iff g <= 0 wherever a may rise and g >= 0 wherever it may fal
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,12 +65,15 @@ class DualForm:
         """Return K coef, (n,), from the gradient of every variable."""
         return self.linear[: self.n] - gradient[: self.n]
 
-    def ends(self, a: Vector, gradient: Vector) -> list[tuple[float, float]]:
+    def ends(self, a: Vector, gradient: Vector, at_bound: float = 0.0) -> list[tuple[float, float]]:
         """Return (largest g that may rise, smallest g that may fall) for each group.
 
         -inf and inf where nothing may; without groups one pair, each end open at 0.
+
+        at_bound : nearer to its bound than this part of its range, a variable is at it
         """
-        rise, fall = a < self.upper, a > self.lower
+        slack = at_bound * (self.upper - self.lower)
+        rise, fall = a < self.upper - slack, a > self.lower + slack
         if self.groups == 0:
             return [(float(gradient[rise].max(initial=0.0)), float(gradient[fall].min(initial=0.0)))]
         found = []
@@ -104,9 +107,13 @@ class DualForm:
         They are clipped into the box; what a group's sum is off is shared by its free variables in proportion to
         their room, then by those at a bound but in use, and by the others only where these do not suffice.
         """
+        return self.feasible(self.split(dual_coef))
+
+    def split(self, dual_coef: Vector) -> Vector:
+        """Return the variables, (V,), whose signed coefficients are ``dual_coef``, as they are: one for each sign."""
         coef = np.asarray(dual_coef, dtype=np.float64)
         parts = [coef] if self.copies == 1 else [np.maximum(coef, 0.0), np.minimum(coef, 0.0)]
-        return self.feasible(np.concatenate(parts))
+        return np.concatenate(parts)
 
     def feasible(self, variables: Vector) -> Vector:
         """Return ``variables``, (V,), inside their bounds and with each group's sum, as :meth:`variables` does it."""
@@ -145,17 +152,39 @@ def first_at_cap(cap: Vector) -> Vector:
     return np.asarray(np.clip(1.0 - before, 0.0, cap), dtype=np.float64)
 
 
+def boxed(linear: Vector, lower: Vector, upper: Vector, *, groups: int, copies: int = 1) -> DualForm:
+    """Return the form of a program that starts at 0, with one sum that is fixed or none: ``groups``."""
+    nothing = np.zeros(len(linear))
+    return DualForm(linear, lower, upper, nothing, copies, groups, nothing.astype(np.int8))
+
+
 def capped_simplex(n: int, cap: float) -> DualForm:
     """Return the form of min 1/2 coef' K coef over n coefficients in [0, cap] that sum to 1."""
-    # a cap of 1 or more is implied by the sum: kept out of reach, it never decides the intercept
-    upper = np.full(n, cap if cap < 1.0 else 2.0)
+    upper = _out_of_reach(np.full(n, cap), 1.0)
+    form = boxed(np.zeros(n), np.zeros(n), upper, groups=1)
+    return replace(form, start=first_at_cap(upper), unit=min(1.0, cap))
+
+
+def two_hulls(targets: Vector, caps: tuple[float, float], total: float = 1.0) -> DualForm:
+    """Return the form of min 1/2 coef' K coef over y_i coef_i in [0, cap of the class] that sum to ``total`` in each class.
+
+    caps : of the positives and of the negatives
+    """
+    positive, n = targets > 0, len(targets)
+    start, bound = np.zeros(n), _out_of_reach(np.where(positive, *caps), total)
+    for members in (positive, ~positive):
+        start[members] = np.minimum(bound[members], total * first_at_cap(bound[members] / total))
     return DualForm(
         linear=np.zeros(n),
-        lower=np.zeros(n),
-        upper=upper,
-        start=first_at_cap(upper),
+        lower=np.minimum(0.0, targets * bound),
+        upper=np.maximum(0.0, targets * bound),
+        start=targets * start,
         copies=1,
-        groups=1,
-        group=np.zeros(n, dtype=np.int8),
-        unit=min(1.0, cap),
+        groups=2,
+        group=(~positive).astype(np.int8),
     )
+
+
+def _out_of_reach(caps: Vector, total: float) -> Vector:
+    """Return the caps; one of ``total`` or more is implied by the sum, and kept so large that it decides no threshold."""
+    return np.where(caps < total, caps, 2.0 * total)

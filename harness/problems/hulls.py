@@ -24,7 +24,7 @@ from harness import parameters
 from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
-from harness.problems.dual import DualForm, first_at_cap
+from harness.problems.dual import DualForm, two_hulls
 from harness.problems.expansion import Expansion
 from harness.problems.problem import Certificate, Laws, NoParameters, Problem
 from harness.problems.rounding import Bounded, unit_of
@@ -57,22 +57,7 @@ class HardMargin(Problem):
         return 1.0, 1.0
 
     def dual_form(self) -> DualForm:
-        # a cap of 1 is implied by the sum: kept out of reach, it never decides the threshold of a hull
-        caps = [cap if cap < 1.0 else 2.0 for cap in self.caps]
-        positive = self.targets > 0
-        start, bound = np.zeros(self.n), np.where(positive, *caps)
-        for members, cap in ((positive, caps[0]), (~positive, caps[1])):
-            start[members] = first_at_cap(np.full(int(members.sum()), cap))
-        return DualForm(
-            linear=np.zeros(self.n),
-            lower=np.minimum(0.0, self.targets * bound),
-            upper=np.maximum(0.0, self.targets * bound),
-            start=self.targets * start,
-            copies=1,
-            groups=2,
-            group=(~positive).astype(np.int8),
-            relative=True,
-        )
+        return replace(two_hulls(self.targets, self.caps), relative=True)
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         weights = self.targets * dual_coef

@@ -15,7 +15,7 @@ reduced hulls meet, the optimum is w = 0. Crisp & Burges, NIPS 12 (2000), for th
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +26,9 @@ from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems.certificate import undecided
-from harness.problems.dual import DualForm, first_at_cap
+from harness.problems.dual import DualForm, two_hulls
 from harness.problems.expansion import Expansion
-from harness.problems.problem import AT_BOUND, Certificate, Laws, Problem
+from harness.problems.problem import Certificate, Laws, Problem
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -87,20 +87,7 @@ class NuSVC(Problem):
         return 1.0 / self.n
 
     def dual_form(self) -> DualForm:
-        positive, half = self.targets > 0, 0.5 * self.nu
-        start = np.zeros(self.n)
-        for members in (positive, ~positive):
-            start[members] = half * first_at_cap(np.full(int(members.sum()), self.cap / half))
-        return DualForm(
-            linear=np.zeros(self.n),
-            lower=np.minimum(0.0, self.targets * self.cap),
-            upper=np.maximum(0.0, self.targets * self.cap),
-            start=self.targets * np.minimum(start, self.cap),
-            copies=1,
-            groups=2,
-            group=(~positive).astype(np.int8),
-            unit=self.cap,
-        )
+        return replace(two_hulls(self.targets, (self.cap, self.cap), 0.5 * self.nu), unit=self.cap)
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         size, positive, half = self.targets * dual_coef, self.targets > 0, 0.5 * self.nu
@@ -138,14 +125,3 @@ class NuSVC(Problem):
             rounding_known=model.known,
             slack=0.5 * model.slack_of_classes(dual_coef, positive, 0.5 * self.nu) if model.known else 0.0,
         )
-
-    def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
-        """Return by how much, at most, y f of a point in use exceeds that of one of its class below its cap."""
-        slack = AT_BOUND * self.cap
-        size, margins = self.targets * dual_coef, self.targets * scores
-        worst = 0.0
-        for members in (self.targets > 0, self.targets < 0):
-            used = margins[members & (size > slack)].max(initial=-np.inf)
-            below = margins[members & (size < self.cap - slack)].min(initial=np.inf)
-            worst = max(worst, float(used - below))
-        return worst

@@ -23,7 +23,7 @@ from harness.parameters import parameter
 from harness.problems.certificate import undecided
 from harness.problems.dual import DualForm, capped_simplex
 from harness.problems.expansion import Expansion
-from harness.problems.problem import AT_BOUND, Certificate, Laws, Problem
+from harness.problems.problem import Certificate, Laws, Problem
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -106,9 +106,3 @@ class OneClass(Problem):
             rounding_known=model.known,
             slack=1.01 * abs(model.sum_off(dual_coef, 1.0)) * model.squared.upper if model.known else 0.0,
         )
-
-    def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
-        """Return the largest f of a point in use less the smallest f of one below its cap: 0 at the optimum."""
-        slack = AT_BOUND * min(1.0, self.cap)
-        used, below = dual_coef > slack, dual_coef < min(self.cap, 2.0) - slack
-        return max(0.0, float(scores[used].max(initial=-np.inf)) - float(scores[below].min(initial=np.inf)))

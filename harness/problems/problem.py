@@ -186,6 +186,14 @@ class Problem(metaclass=_Sealed):
         """
         raise NotImplementedError(f"formulation '{self.name}' has no dual form; override dual_form() to give it one.")
 
+    def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
+        """Return the largest violation of the dual form's optimality conditions, in units of f(x); both (n,).
+
+        With one sum that is fixed, and ``linear`` = y, it is the tau of 001's tau-violating pairs.
+        """
+        form = self.dual_form()
+        return form.violation(form.ends(form.split(dual_coef), form.gradient(scores), AT_BOUND))
+
     @abstractmethod
     def feasibility_violation(self, dual_coef: Vector) -> float:
         """Return the largest violation of the dual's constraints, relative to their scale; 0 if feasible."""

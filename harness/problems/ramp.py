@@ -27,7 +27,7 @@ from harness.kernels.functions import RBF
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems.csvc import CSVCNoBias, CSVCParameters
-from harness.problems.dual import DualForm
+from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion, expansions
 from harness.problems.problem import AT_BOUND, Certificate, Problem, immutable
 from harness.problems.rounding import Bounded
@@ -224,15 +224,7 @@ class RampSubproblem(Problem):
         )
 
     def dual_form(self) -> DualForm:
-        return DualForm(
-            linear=self.targets.copy(),
-            lower=self.lower_bounds.copy(),
-            upper=self.upper_bounds.copy(),
-            start=np.zeros(self.n),
-            copies=1,
-            groups=0,
-            group=np.zeros(self.n, dtype=np.int8),
-        )
+        return boxed(self.targets.copy(), self.lower_bounds.copy(), self.upper_bounds.copy(), groups=0)
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         outside = np.maximum(self.lower_bounds - dual_coef, dual_coef - self.upper_bounds)
@@ -256,17 +248,14 @@ class RampSubproblem(Problem):
         InvalidModel : the intercept is not 0.
         """
         _refuse_intercept(self, intercept)
-        model, gradient = expansion or Expansion.of_scores(dual_coef, scores), self.targets - scores
+        model = expansion or Expansion.of_scores(dual_coef, scores)
         rising = Bounded.exact(self.targets) - model.scores
         # the larger of lower * g and upper * g
         loss = rising * self.lower_bounds + rising.positive() * (Bounded.exact(self.upper_bounds) - self.lower_bounds)
-        slack = AT_BOUND * self.upper
-        rise = gradient[dual_coef < self.upper_bounds - slack].max(initial=0.0)
-        fall = -gradient[dual_coef > self.lower_bounds + slack].min(initial=0.0)
         return Certificate.of_objectives(
             model.squared * 0.5 + loss.sum() + self._constant,
             self.bounded_dual(dual_coef, model),
-            kkt_violation=max(float(rise), float(fall)),
+            kkt_violation=self.kkt_violation(dual_coef, scores),
             feasibility_violation=self.feasibility_violation(dual_coef),
             rounding_known=model.known,
         )

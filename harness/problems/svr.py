@@ -17,9 +17,9 @@ import numpy as np
 from harness import parameters
 from harness.kernels.functions import RBF, Linear
 from harness.parameters import parameter
-from harness.problems.dual import DualForm
+from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion
-from harness.problems.problem import AT_BOUND, Certificate, Laws, Problem
+from harness.problems.problem import Certificate, Laws, Problem
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -79,16 +79,10 @@ class EpsSVR(Problem):
     def dual_form(self) -> DualForm:
         y, zero, cost = self.targets, np.zeros(self.n), np.full(self.n, self.C)
         # without a tube the price of both signs is the same, and one variable has them both
-        copies = 2 if self.epsilon > 0.0 else 1
-        return DualForm(
-            linear=np.concatenate([y - self.epsilon, y + self.epsilon]) if copies == 2 else y.copy(),
-            lower=np.concatenate([zero, -cost]) if copies == 2 else -cost,
-            upper=np.concatenate([cost, zero]) if copies == 2 else cost,
-            start=np.zeros(copies * self.n),
-            copies=copies,
-            groups=1,
-            group=np.zeros(copies * self.n, dtype=np.int8),
-        )
+        if self.epsilon == 0.0:
+            return boxed(y.copy(), -cost, cost, groups=1)
+        linear = np.concatenate([y - self.epsilon, y + self.epsilon])
+        return boxed(linear, np.concatenate([zero, -cost]), np.concatenate([cost, zero]), groups=1, copies=2)
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         size = np.abs(dual_coef)
@@ -113,16 +107,3 @@ class EpsSVR(Problem):
             rounding_known=model.known,
             slack=model.slack_of_sum(dual_coef, self.targets, half_width) if model.known else 0.0,
         )
-
-    def kkt_violation(self, dual_coef: Vector, scores: Vector) -> float:
-        """Return max g over what may rise - min g over what may fall.
-
-        A coefficient below 0 rises along the upper edge of the tube, g = y + epsilon - f, others along the lower
-        edge; one above 0 falls along the lower edge, g = y - epsilon - f, others along the upper one.
-        """
-        residual, slack = self.targets - scores, AT_BOUND * self.C
-        rising = np.where(dual_coef < -slack, residual + self.epsilon, residual - self.epsilon)
-        falling = np.where(dual_coef > slack, residual - self.epsilon, residual + self.epsilon)
-        up = float(rising[dual_coef < self.C - slack].max(initial=-np.inf))
-        low = float(falling[dual_coef > slack - self.C].min(initial=np.inf))
-        return max(0.0, up - low)

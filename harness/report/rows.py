@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness.problems.problem import Problem
-from harness.registry import shared_registry
 from harness.report import figures
 from harness.run.record import MEASURED, Record, Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from harness.problems.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -135,13 +135,17 @@ class Group:
 
 def formulation_of(name: str | None) -> type[Problem]:
     """Return a formulation by its name in a record; where no plugin brings it any more, what all have in common."""
+    from harness.problems.problem import Problem
+    from harness.registry import shared_registry
+
     return shared_registry().formulations.get(name or "", Problem)
 
 
 def problem_text(formulation: str | None, values: Mapping[str, Any] | None) -> str:
     """Return ``c-svc C=10``; settings of ``none`` say nothing, nor do those that stand for one that is given."""
-    counting = formulation_of(formulation).counting(values or {})
-    told = {name: value for name, value in counting.items() if value not in (None, "none")}
+    told = {name: value for name, value in (values or {}).items() if value not in (None, "none")}
+    if len(told) > 1:  # one alone stands for none that is given; no plugin is loaded for it
+        told = formulation_of(formulation).counting(told)
     return f"{formulation or ''} {figures.assignments(told)}".strip()
 
 

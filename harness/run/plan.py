@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from harness.solver import Solver
 
 
+_NOTHING: dict[str, Any] = {"formulation": "", "problem_parameters": {}, "kernel": "", "kernel_parameters": {}}
+
+
 def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> list[RunSpec]:
     """Return the runs of a study in the order they are carried out.
 
@@ -109,15 +112,8 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
     }
     for item in study.solvers:
         if isinstance(item, Broken):
-            nothing = {
-                "parameters": {},
-                "formulation": "",
-                "problem_parameters": {},
-                "kernel": "",
-                "kernel_parameters": {},
-            }
-            who = {"plugin": item.plugin, "solver": item.solver or item.plugin}
-            yield {**base, **nothing, **who, "broken_reason": item.sentence}
+            who = {"plugin": item.plugin, "solver": item.solver or item.plugin, "parameters": {}}
+            yield {**base, **_NOTHING, **who, "broken_reason": item.sentence}
             continue
         own = {
             **base,
@@ -129,8 +125,20 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
         if not problems:
             solved = ", ".join(cls.name for cls in registry.solved_by(type(item.solver)))
             asked = ", ".join(study.formulations or [])
-            nothing = {"formulation": asked, "problem_parameters": {}, "kernel": "", "kernel_parameters": {}}
-            yield {**own, **nothing, "skip_reason": f"{item.solver.name} solves {solved}, not {asked}"}
+            yield {
+                **own,
+                **_NOTHING,
+                "formulation": asked,
+                "skip_reason": f"{item.solver.name} solves {solved}, not {asked}",
+            }
+            continue
+        strange = [cls.name for cls in problems if cls.name not in registry.formulations]
+        if strange:
+            reason = (
+                f"solver '{item.solver.name}' solves '{strange[0]}', a formulation that no plugin registers; "
+                "return its class from harness_formulations."
+            )
+            yield {**own, **_NOTHING, "broken_reason": reason}
             continue
         for problem in problems:
             for kernel_name, kernel_values in _kernels(study, registry, item, dataset):

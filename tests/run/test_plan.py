@@ -177,10 +177,12 @@ def test_a_regression_formulation_on_labels_is_skipped_in_words(registry):
 
 def test_a_source_with_other_targets_is_named(registry):
     (source,) = registry.select_datasets("abalone")
-    assert mismatch(EpsSVR, source, "classification").endswith(
+    assert mismatch(EpsSVR, source, "classification", registry).endswith(
         "abalone is for classification: take abalone[regression=True]"
     )
-    assert mismatch(CSVC, source.for_task("regression"), "regression").endswith("is for regression: take abalone")
+    assert mismatch(CSVC, source.for_task("regression"), "regression", registry).endswith(
+        "is for regression: take abalone"
+    )
 
 
 def test_one_class_takes_labels_for_its_metrics_only(registry):

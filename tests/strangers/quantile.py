@@ -62,13 +62,10 @@ class QuantileSVR(Problem):
         q, residual = self.settings.quantile, self.targets - scores - intercept
         half = 0.5 * float(dual_coef @ scores)
         loss = float(np.maximum(q * residual, (q - 1.0) * residual).sum())
-        lower, upper = self.bounds
-        gradient = self.targets - scores
-        rise, fall = gradient[dual_coef < upper].max(initial=0.0), gradient[dual_coef > lower].min(initial=0.0)
         return Certificate.of_objectives(
             half + self.settings.C * loss,
             float(self.targets @ dual_coef) - half,
-            kkt_violation=max(rise, -fall),
+            kkt_violation=self.kkt_violation(dual_coef, scores),
             feasibility_violation=self.feasibility_violation(dual_coef),
         )
 

@@ -63,6 +63,19 @@ def test_its_parameters_are_options_and_stand_in_selections(invoke) -> None:  # 
         load_registry().select_solvers("smo[quantile=0.9]")
 
 
+def test_a_solver_of_a_formulation_that_nobody_registers_is_a_row_with_its_reason(harness, tmp_path) -> None:  # noqa: F811
+    own = tmp_path / "quantile.py"
+    own.write_text(Path(PLUGIN).read_text().replace("return [QuantileSVR]", "return []"))
+    asked = ["compare", "--plugin-path", str(own), "--plugins", "coordinate", "--datasets", "friedman[n=40]"]
+    done = harness(*asked, "--format", "json", "--quiet")
+    (record,) = json.loads(done.stdout)
+    assert (done.returncode, record["status"]) == (1, "error")
+    assert record["reason"] == (
+        "solver 'coordinate' solves 'quantile-svr', a formulation that no plugin registers; "
+        "return its class from harness_formulations."
+    )
+
+
 def test_it_is_compared_stored_and_reused(harness, tmp_path) -> None:  # noqa: F811
     own = tmp_path / "quantile.py"
     own.write_text(Path(PLUGIN).read_text())
