@@ -22,9 +22,13 @@ if TYPE_CHECKING:
     from harness.kernels.buffer import RowBuffer as RowBuffer
     from harness.kernels.functions import RBF as RBF
     from harness.kernels.functions import DotProductKernel as DotProductKernel
+    from harness.kernels.functions import Exponential as Exponential
+    from harness.kernels.functions import Form as Form
     from harness.kernels.functions import Kernel as Kernel
     from harness.kernels.functions import Linear as Linear
+    from harness.kernels.functions import OfProducts as OfProducts
     from harness.kernels.functions import Poly as Poly
+    from harness.kernels.functions import Power as Power
     from harness.kernels.functions import Precomputed as Precomputed
     from harness.kernels.oracle import KernelOracle as KernelOracle
     from harness.measure.drive import Outcome as Outcome
@@ -62,7 +66,18 @@ _HOME = {
     "harness.errors": ("DataError", "HarnessError", "InvalidModel", "PluginError", "UsageError"),
     "harness.hookspecs": ("hookimpl",),
     "harness.kernels.buffer": ("RowBuffer",),
-    "harness.kernels.functions": ("RBF", "DotProductKernel", "Kernel", "Linear", "Poly", "Precomputed"),
+    "harness.kernels.functions": (
+        "RBF",
+        "DotProductKernel",
+        "Exponential",
+        "Form",
+        "Kernel",
+        "Linear",
+        "OfProducts",
+        "Poly",
+        "Power",
+        "Precomputed",
+    ),
     "harness.kernels.oracle": ("KernelOracle",),
     "harness.measure.drive": ("Outcome", "drive"),
     "harness.measure.trace": ("TracePlan",),

@@ -218,12 +218,3 @@ def single_steps(
         steps += 1
         for v in active:
             gradient[v] -= step * row_i[_point(v, n)]
-
-
-@njit(cache=True, nogil=True)
-def add_rows(scores: Vector, coef: Vector, support: Index, rows: Matrix, slot_of: Index) -> None:
-    """Add coef_s K[s, :] for every s in ``support``, whose rows are all held, to ``scores`` in place."""
-    for s in support:
-        row, c = rows[slot_of[s]], coef[s]
-        for k in range(len(scores)):
-            scores[k] += c * row[k]
