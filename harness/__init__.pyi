@@ -17,9 +17,13 @@ from harness.hookspecs import hookimpl as hookimpl
 from harness.kernels.buffer import RowBuffer as RowBuffer
 from harness.kernels.functions import RBF as RBF
 from harness.kernels.functions import DotProductKernel as DotProductKernel
+from harness.kernels.functions import Exponential as Exponential
+from harness.kernels.functions import Form as Form
 from harness.kernels.functions import Kernel as Kernel
 from harness.kernels.functions import Linear as Linear
+from harness.kernels.functions import OfProducts as OfProducts
 from harness.kernels.functions import Poly as Poly
+from harness.kernels.functions import Power as Power
 from harness.kernels.functions import Precomputed as Precomputed
 from harness.kernels.oracle import KernelOracle as KernelOracle
 from harness.measure.drive import Outcome as Outcome

@@ -96,29 +96,26 @@ class RowBuffer:
         """
         slots = self._room(len(points), keep, last)
         points = points[: len(slots)]
-        previous = self.owner[slots]
-        self.slot_of[previous[previous >= 0]] = -1
-        self.owner[slots] = points
-        self.slot_of[points] = slots
-        self.last_used[slots] = self.clock
+        self.owner[slots], self.slot_of[points], self.last_used[slots] = points, slots, self.clock
         return slots
 
     def _room(self, count: int, keep: Index | None, last: Mask | None) -> Index:
-        free = self._taken + count <= self.capacity and not self._resting
-        if count == 0 or free:
-            slots = np.arange(self._taken, self._taken + count)
-        else:
-            age = self.last_used
-            if keep is not None or last is not None:
-                age = age.copy()
-            if last is not None:
-                age[(self.owner >= 0) & last[self.owner]] += _LAST
-            if keep is not None:
-                held = self.slot_of[keep]
-                age[held[held >= 0]] = _STAYS
-            slots = np.array([age.argmin()]) if count == 1 else np.argsort(age, kind="stable")[:count]
-            slots = slots if keep is None else slots[age[slots] < _STAYS]
-        self._taken = max(self._taken, int(slots.max(initial=-1)) + 1)
+        if self._taken + count <= self.capacity and not self._resting:
+            self._taken += count
+            return np.arange(self._taken - count, self._taken)
+        age = self.last_used if keep is None and last is None else self.last_used.copy()
+        if last is not None:
+            age[(self.owner >= 0) & last[self.owner]] += _LAST
+        if keep is not None:
+            held = self.slot_of[keep]
+            age[held[held >= 0]] = _STAYS
+        slots = np.argsort(age, kind="stable")[:count] if count > 1 else age.argmin(0, keepdims=True)[:count]
+        slots = slots if keep is None else slots[age[slots] < _STAYS]
+        for point in self.owner[slots].tolist():
+            if point >= 0:
+                self.slot_of[point] = -1
+        if self._taken < self.capacity:
+            self._taken = max(self._taken, int(slots.max(initial=-1)) + 1)
         return slots
 
     def compute(self, points: Index, slots: Index, after: Callable[[int, int], None] | None = None) -> None:
@@ -133,9 +130,10 @@ class RowBuffer:
         :meth:`reserve`.
         """
         missing = points[self.slot_of[points] < 0]
+        complete = len(missing) == len(points)
         if len(missing):
             stay = points if keep is None else np.concatenate([points, keep])
-            slots = self.reserve(missing, keep=None if len(stay) == len(missing) else stay, last=last)
+            slots = self.reserve(missing, keep=None if complete and keep is None else stay, last=last)
             missing = missing[: len(slots)]
             try:
                 self.compute(missing, slots)
@@ -143,8 +141,9 @@ class RowBuffer:
                 self.slot_of[missing], self.owner[slots], self.last_used[slots] = -1, -1, _NEVER
                 raise
             self._unread += len(missing)
-        places = self.slot_of[points]
-        self.last_used[places if keep is None else places[places >= 0]] = self.clock
+        if not complete:
+            places = self.slot_of[points]
+            self.last_used[places[places >= 0]] = self.clock
 
     def used(self, points: Index) -> None:
         """Let the clock go on and note that the rows of ``points``, all held, are used: no other row stays longer."""
@@ -239,6 +238,6 @@ class RowBuffer:
 
 def _as_they_are(kernel: KernelOracle) -> Compute:
     def compute(points: Index, rows: Block, slots: Index, after: Callable[[int, int], None] | None) -> None:
-        kernel.fill(points, rows, slots, None, after)
+        kernel._fill(kernel._checked(points), rows, slots, None, after)  # noqa: SLF001 - the places are known to be sound
 
     return compute

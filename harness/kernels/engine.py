@@ -15,6 +15,7 @@ import numpy as np
 
 from harness.kernels.columns import Columns
 from harness.kernels.crew import Crew
+from harness.kernels.features import width_of
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, squared_norms
 from harness.kernels.way import PackingWay, Way
 from harness.kernels.ways import choose, is_mapped, scratch
@@ -271,11 +272,6 @@ class Engine:
         if isinstance(self.kernel.form, Exponential):  # picking points of a view costs more than a small solve
             return np.ones(self.n)
         return self.kernel.diagonal(source if self._index is None else source[self._index])
-
-
-def width_of(points: Points) -> int:
-    """Return the numbers held for one point: the dimension, for sparse points the mean number of non-zeros."""
-    return points.shape[1] if isinstance(points, np.ndarray) else int(points.nnz) // max(1, points.shape[0])
 
 
 def _sharing(threads: int, values: int) -> int:

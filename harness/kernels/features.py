@@ -14,6 +14,8 @@ import numpy as np
 from harness.kernels.crew import Crew
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import scipy.sparse
 
     from harness.kernels.counter import Counter
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     Reals = np.ndarray[Any, np.dtype[Any]]
 
 _PIECE_VALUES = 1 << 17  # features converted at a time where the points are of another type or order: 1 MB
+_LARGEST_PIECE = 4_000_000  # numbers held at a time where the host sums up for itself
 _THREAD_VALUES = 1 << 17  # features that are worth waking another thread for
 
 
@@ -156,6 +159,34 @@ class Features:
             wrong = int(index[(index < 0) | (index >= self.n)][0])
             raise IndexError(f"point {wrong} asked of {self.n}; they run from 0 to {self.n - 1}.")
         return index
+
+
+def width_of(points: Any) -> int:
+    """Return the numbers held for one point: the dimension, for sparse points the mean number of non-zeros."""
+    return int(points.shape[1]) if isinstance(points, np.ndarray) else int(points.nnz) // max(1, points.shape[0])
+
+
+def pieces(length: int, width: int) -> Iterator[slice]:
+    """Cut ``length`` rows of ``width`` numbers into pieces of at most 32 MB in float64: mapped files need no copy."""
+    step = max(1, _LARGEST_PIECE // max(1, width))
+    for start in range(0, length, step):
+        yield slice(start, start + step)
+
+
+def combination(points: Any, coef: Reals, support: Reals) -> Reals:
+    """Return w = sum_j coef_j x_j over the points ``support``, (d,) float64; uncounted."""
+    weights = np.zeros(points.shape[1])
+    for part in pieces(len(support), width_of(points)):
+        weights += points[support[part]].astype(np.float64, copy=False).T @ coef[support[part]]
+    return weights
+
+
+def products_with(points: Any, weights: Reals, index: Reals | None = None) -> Reals:
+    """Return <x_i, weights> of the points ``index`` (all if None), float64; uncounted."""
+    scores = np.empty(points.shape[0] if index is None else len(index))
+    for part in pieces(len(scores), width_of(points)):
+        scores[part] = points[part if index is None else index[part]].astype(np.float64, copy=False) @ weights
+    return scores
 
 
 def _compiled_for(points: Any) -> bool:

@@ -12,8 +12,8 @@ from harness.kernels.buffer import RowBuffer
 from harness.kernels.checks import check_range
 from harness.kernels.columns import Columns
 from harness.kernels.counter import Counter
-from harness.kernels.engine import Engine, width_of
-from harness.kernels.features import Features
+from harness.kernels.engine import Engine
+from harness.kernels.features import Features, combination, pieces, products_with, width_of
 from harness.kernels.functions import GivenValues, Kernel, Power
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
     Block = np.ndarray[Any, np.dtype[Any]]
     Points = Block | scipy.sparse.csr_array
-
-_EXPAND_VALUES = 4_000_000  # kernel values held at a time by expand(): 32 MB
 
 
 class KernelOracle:
@@ -67,9 +65,7 @@ class KernelOracle:
             raise ValueError(f"threads={threads} asked of a kernel oracle; give the number of threads, 1 or more.")
         if engine is None:
             if x is None:
-                raise ValueError(
-                    "a kernel oracle was given neither points nor an engine over points; give one of them."
-                )
+                raise ValueError("a kernel oracle was given neither points nor an engine over them; give one of both.")
             engine = Engine(kernel, x, dtype)
         self._engine = engine if threads is None else engine.with_threads(threads)
         self.n = self._engine.n
@@ -129,10 +125,7 @@ class KernelOracle:
     @property
     def cached_rows(self) -> int:
         """Number of rows that :meth:`row` and :meth:`rows` keep."""
-        return self._room(self.cache_mb, 2)
-
-    def _room(self, cache_mb: float, least: int) -> int:
-        return min(self.n, max(least, int(cache_mb * 2**20 / max(1, self.n * self.dtype.itemsize))))
+        return self._kept.capacity
 
     def buffer(self, cache_mb: float | None = None, *, least: int = 2, compute: Compute | None = None) -> RowBuffer:
         """Return an empty buffer of kernel rows in one array, for compiled loops; see :class:`RowBuffer`.
@@ -144,10 +137,11 @@ class KernelOracle:
         compute : ``compute(points, rows, slots, after)`` writes rows of the solver's own form, for which it asks this
             oracle; None: rows as they are
         """
-        rows = self._room(self.cache_mb if cache_mb is None else cache_mb, least)
+        a_row = self.n * self.dtype.itemsize
+        rows = max(least, int((self.cache_mb if cache_mb is None else cache_mb) * 2**20 / max(1, a_row)))
         # of a view: a buffer that knew this oracle, which knows it, would outlive both until the next collection
         view = self._view(self._engine)
-        return RowBuffer(view, np.empty(-(-rows * self.n * self.dtype.itemsize // 8)), compute)
+        return RowBuffer(view, np.empty(-(-min(self.n, rows) * a_row // 8)), compute)
 
     def row(self, i: int) -> Block:
         """Return K[i, :], (n,), from memory or at the cost of n kernel evaluations; read-only."""
@@ -216,26 +210,21 @@ class KernelOracle:
         """
         rows = self._checked(rows)
         columns = columns if columns is None or isinstance(columns, Columns) else self._checked(columns)
-        width = self.n if columns is None else len(columns)
-        self._fill(rows, out, self._slots(out, slots, len(rows), width), columns, after)
+        slots = self._slots(out, slots, len(rows), self.n if columns is None else len(columns))
+        self._fill(rows, out, slots, columns, after)
 
     def _fill(self, rows: Block, out: Block, slots: Block, columns: Any, after: After | None) -> None:
         points = columns.index if isinstance(columns, Columns) else columns
 
         def finished(start: int, stop: int) -> None:  # while the tile is in the core's cache
-            if self.z is not None:
-                across = self.z[slice(start, stop) if points is None else points[start:stop]].astype(self.dtype)
-                for value, slot in zip(self.z[rows].astype(self.dtype), slots, strict=True):
-                    out[slot, start:stop] += value * across
-            if self.ridge:
-                self._add_ridge(out, slots, rows, points, start, stop)
+            self._complete(out, slots, rows, points, start, stop)
             if after is not None:
                 after(start, stop)
 
         # first: ``after`` may raise, and ``out`` has values by then
         self._counter.evaluations += len(rows) * (self.n if columns is None else len(columns))
-        changes = self.z is not None or self.ridge or after is not None
-        self._engine.fill(rows, out, slots, columns, finished if changes else None)
+        plain = after is None and self.z is None and not self.ridge
+        self._engine.fill(rows, out, slots, columns, None if plain else finished)
 
     def columns(self) -> Columns:
         """Return an empty set of points to be kept as columns for many a :meth:`fill`, see :class:`Columns`.
@@ -271,12 +260,16 @@ class KernelOracle:
             raise IndexError(f"slot {wrong} of an array of {len(out)} rows; they run from 0 to {len(out) - 1}.")
         return slots
 
-    def _add_ridge(self, out: Block, slots: Block, rows: Block, columns: Block | None, start: int, stop: int) -> None:
-        """Add the ridge where row and column are the same point, in columns [start, stop)."""
-        if columns is None:
+    def _complete(self, out: Block, slots: Block, rows: Block, columns: Block | None, start: int, stop: int) -> None:
+        """Add the product, and the ridge where row and column are the same point, in columns [start, stop)."""
+        if self.z is not None:
+            across = self.z[slice(start, stop) if columns is None else columns[start:stop]].astype(self.dtype)
+            for value, slot in zip(self.z[rows].astype(self.dtype), slots, strict=True):
+                out[slot, start:stop] += value * across
+        if self.ridge and columns is None:
             inside = (rows >= start) & (rows < stop)
             out[slots[inside], rows[inside]] += self.ridge
-        else:
+        elif self.ridge and columns is not None:
             row, column = np.nonzero(rows[:, None] == columns[None, start:stop])
             out[slots[row], start + column] += self.ridge
 
@@ -298,7 +291,8 @@ class KernelOracle:
         support = np.flatnonzero(coef)
         index = np.arange(self.n) if rows is None else self._checked(rows)
         if self.kernel.form == Power():
-            scores = self._products(self._engine.source, self._weights(coef, support), None if rows is None else index)
+            points = self._engine.source
+            scores = products_with(points, combination(points, coef, support), None if rows is None else index)
         else:
             scores = self._engine.expand(support, coef[support], None if rows is None else index)
         self._counter.evaluations += len(index) * len(support)
@@ -322,30 +316,13 @@ class KernelOracle:
         if isinstance(self.kernel.form, GivenValues):
             return np.asarray(points[:, support] @ coef[support], dtype=np.float64)
         if self.kernel.form == Power():
-            return self._products(points, self._weights(coef, support))
+            return products_with(points, combination(self._engine.source, coef, support))
         scores = np.empty(n_new)
         chosen = self._engine.source[support]
         vectors = chosen.astype(np.float64)  # float32 would lose what the engine saves by centring
-        for part in _pieces(n_new, len(support) + width_of(points)):
+        for part in pieces(n_new, len(support) + width_of(points)):
             values = self.kernel.block(points[part].astype(np.float64, copy=False), vectors)
             scores[part] = values @ coef[support]
-        return scores
-
-    def _weights(self, coef: Block, support: Block) -> Block:
-        """Return w = sum_j coef_j x_j in float64, the points read in pieces."""
-        points = self._engine.source
-        weights = np.zeros(points.shape[1])
-        for part in _pieces(len(support), width_of(points)):
-            weights += points[support[part]].astype(np.float64, copy=False).T @ coef[support[part]]
-        return weights
-
-    @staticmethod
-    def _products(points: Points, weights: Block, index: Block | None = None) -> Block:
-        """Return <x_i, w> in float64, the points read in pieces so that mapped files need no copy."""
-        length = points.shape[0] if index is None else len(index)
-        scores = np.empty(length)
-        for part in _pieces(length, width_of(points)):
-            scores[part] = points[part if index is None else index[part]].astype(np.float64, copy=False) @ weights
         return scores
 
     def _view(self, engine: Engine, **changed: Any) -> KernelOracle:
@@ -389,18 +366,8 @@ class KernelOracle:
 
     def restrict(self, indices: Block) -> KernelOracle:
         """Return the oracle over ``x[indices]``, which shares the points: the same counter, its own cache."""
-        indices = self._checked(indices)
-        return self._view(self._engine.subset(indices), z=None if self.z is None else self.z[indices])
-
-    @contextmanager
-    def _uncounted(self, counter: Counter) -> Iterator[None]:
-        """Count to ``counter``, see :func:`uncounted`."""
-        kept = self._counter, self._buffer, self._diagonal
-        self._counter, self._buffer = counter, None
-        try:
-            yield
-        finally:
-            self._counter, self._buffer, self._diagonal = kept
+        index = self._checked(indices)
+        return self._view(self._engine.subset(index), z=None if self.z is None else self.z[index])
 
 
 @contextmanager
@@ -410,20 +377,17 @@ def uncounted(kernel: KernelOracle) -> Iterator[None]:
     Everything made from ``kernel`` meanwhile counts to a counter of its own as well, for good. What the solver made of
     it before, and works with in another thread, counts to the run.
     """
-    with kernel._uncounted(Counter()):  # noqa: SLF001 - the host's own road, no solver's
+    kept = kernel._counter, kernel._buffer, kernel._diagonal  # noqa: SLF001 - the host's own road, no solver's
+    kernel._counter, kernel._buffer = Counter(), None  # noqa: SLF001
+    try:
         yield
+    finally:
+        kernel._counter, kernel._buffer, kernel._diagonal = kept  # noqa: SLF001
 
 
 def engine_of(kernel: KernelOracle) -> Engine:
     """Return ``kernel.engine`` to the host, which computes nothing for a solver: the counter takes no note of it."""
     return kernel._engine  # noqa: SLF001 - the host's own road, no solver's
-
-
-def _pieces(length: int, width: int) -> Iterator[slice]:
-    """Cut ``length`` rows of ``width`` numbers into pieces of at most 32 MB in float64."""
-    step = max(1, _EXPAND_VALUES // max(1, width))
-    for start in range(0, length, step):
-        yield slice(start, start + step)
 
 
 def _read_only(values: Block) -> Block:

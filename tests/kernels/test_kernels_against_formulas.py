@@ -1,12 +1,14 @@
 """Every way to ask for kernel values, on every kind of data, equals the formula written out."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import RBF, KernelOracle, Linear, Poly, Precomputed
+from harness import RBF, DotProductKernel, Exponential, KernelOracle, Linear, Poly, Power, Precomputed
 from harness.registry import load_registry
 
 KERNELS = {
@@ -214,3 +216,81 @@ def test_expand_is_block_times_coefficients(values, kernel, random) -> None:
     np.testing.assert_allclose(oracle.expand(coef), matrix @ coef, atol=1e-11 * scale)
     plain = KernelOracle(kernel, x)
     np.testing.assert_allclose(plain.expand_new(coef, x), plain.expand(coef), atol=1e-11 * scale)
+
+
+@dataclass(frozen=True)
+class Width(DotProductKernel):
+    """exp(-|x - z|^2 / (2 s^2)), by a stranger who declares the form."""
+
+    name = "width"
+    s: float = 1.0
+
+    @property
+    def form(self):
+        return Exponential(gamma=0.5 / self.s**2)
+
+    def from_products(self, products, sq_x, sq_z):
+        raise AssertionError("there is a quicker road")
+
+    def diagonal(self, x):
+        return np.ones(x.shape[0])
+
+
+@dataclass(frozen=True)
+class Halved(DotProductKernel):
+    """<x, z> / 2, by a stranger who declares it linear but for the scale."""
+
+    name = "halved"
+
+    @property
+    def form(self):
+        return Power(gamma=0.5)
+
+    def from_products(self, products, sq_x, sq_z):
+        raise AssertionError("there is a quicker road")
+
+    def diagonal(self, x):
+        return 0.5 * np.einsum("ij,ij->i", x, x)
+
+
+@dataclass(frozen=True)
+class Doubled(Linear):
+    """2 <x, z>: what is computed anew has not the form of the kernel it extends."""
+
+    name = "doubled"
+
+    def from_products(self, products, sq_x, sq_z):
+        products *= 2.0
+
+
+@pytest.mark.parametrize("kind", ["float64", "csr", "memmap"])
+@pytest.mark.parametrize(("stranger", "own"), [(Width(s=0.5), RBF(gamma=2.0)), (Halved(), Poly(1, 0.5, 0.0))])
+def test_a_stranger_s_kernel_of_a_known_form_takes_the_same_roads(stranger, own, kind, tmp_path) -> None:
+    x, coef = points(), np.linspace(-1.0, 1.0, 23)
+    for dtype in ORACLES:
+        one = KernelOracle(*stored(kind, x, tmp_path, stranger), dtype=dtype)
+        other = KernelOracle(*stored(kind, x, tmp_path, own), dtype=dtype)
+        assert one.block(np.arange(23)).tobytes() == other.block(np.arange(23)).tobytes()
+        assert one.expand(coef).tobytes() == other.expand(coef).tobytes()
+        assert one.largest == other.largest
+
+
+def test_a_kernel_that_computes_anew_what_it_inherits_is_not_of_the_inherited_form() -> None:
+    x = points()
+    oracle = KernelOracle(Doubled(), x)
+    assert not oracle.is_linear
+    assert oracle.features() is None
+    np.testing.assert_allclose(oracle.block([3])[0], 2.0 * x @ x[3])
+    np.testing.assert_allclose(oracle.expand(np.ones(23)), 2.0 * x @ x.sum(axis=0), atol=1e-12)
+    assert KernelOracle(Power1(), x).is_linear
+
+
+@dataclass(frozen=True)
+class Power1(Halved):
+    """The inner product itself, by a stranger."""
+
+    name = "inner-product"
+
+    @property
+    def form(self):
+        return Power()
