@@ -21,7 +21,7 @@ from harness_sampling.multiset import Multiset
 from harness_sampling.oracle import Answer, Oracle, OracleFailure
 from harness_sampling.rules import Rule, rule_of
 from harness_sampling.sample import Sampler
-from harness_sampling.scoring import scores_in_blocks
+from harness_sampling.scoring import scores_in_pieces
 
 if TYPE_CHECKING:
     Vector = np.ndarray[Any, np.dtype[np.float64]]
@@ -151,7 +151,7 @@ class Rounds:
         violators = np.zeros(self.n, dtype=bool)
         if len(sample) < self.n:
             self.rule.learn(sample, answer)
-            for first, last, scores in scores_in_blocks(self.problem.kernel, self.coef, self.mapped):
+            for first, last, scores in scores_in_pieces(self.problem.kernel, self.coef, self.mapped):
                 violators[first:last] = self.rule.violates(scores, first, last)
                 yield ""
             violators[sample] = False
