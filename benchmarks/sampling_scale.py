@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from harness_sampling import RandSVM1
 from harness_sampling.rules import rule_of
-from harness_sampling.scoring import mapped_features, scores_in_blocks
+from harness_sampling.scoring import mapped_features, scores_in_pieces
 
 from harness import CSVC, RBF, KernelOracle
 from harness.datasets.generators import Checkerboard
@@ -92,7 +92,7 @@ def compare_pass(problem: CSVC, coef: Any, intercept: float, gap: float) -> tupl
     for _ in range(REPEATS):
         began = time.process_time()
         violators = np.zeros(problem.n, dtype=bool)
-        for first, last, scores in scores_in_blocks(problem.kernel, coef, mapped):
+        for first, last, scores in scores_in_pieces(problem.kernel, coef, mapped):
             violators[first:last] = rule.violates(scores, first, last)
         between = time.process_time()
         for first in range(0, problem.n, BLOCK):

@@ -11,10 +11,10 @@ import numpy as np
 from harness.jit import compiled, inner
 from harness_fw.rules import choose, finish, look, measure, move_support, plan
 from harness_fw.state import (
-    BLOCK,
     MISSING,
     NEAREST,
     READ,
+    SEGMENT,
     STALLED,
     STEPS,
     TAKEN,
@@ -79,8 +79,8 @@ def _move_scores(state: State, begin: int, end: int) -> int:
     rows, slot, wanted, coefs, keep, hulls = state.rows, state.slot, state.wanted, state.coefs, state.keep, state.begin
     count, last = state.counts[WANTED], len(hulls) - 1
     lowest, best = np.inf, begin
-    for start in range(begin, end, BLOCK):
-        stop = min(start + BLOCK, end)
+    for start in range(begin, end, SEGMENT):
+        stop = min(start + SEGMENT, end)
         # slices: indices from 0 up need no wraparound test, which would keep the loops from vector instructions
         part = scores[start:stop]
         if parts.shape[1] > 0:
@@ -91,7 +91,7 @@ def _move_scores(state: State, begin: int, end: int) -> int:
         else:
             _combine(part, keep[0], rows, slot, wanted[:count], coefs, 0, hulls[last], start)
         if len(closed) > 0:
-            part = _closed(part, closed[start:stop], scratch[BLOCK // 2 :])
+            part = _closed(part, closed[start:stop], scratch[SEGMENT // 2 :])
         smallest = least(part, scratch)
         if smallest < lowest:
             lowest, best = smallest, start
@@ -156,14 +156,14 @@ def _closed(part: Reals, closed: Reals, scratch: Reals) -> Reals:
 
 @compiled
 def least(part: Reals, scratch: Reals) -> float:
-    """Return the smallest of at most BLOCK values; scratch is at least BLOCK / 2 long and changes."""
+    """Return the smallest of at most SEGMENT values; scratch is at least SEGMENT / 2 long and changes."""
     smallest = np.inf
-    if len(part) < BLOCK:
+    if len(part) < SEGMENT:
         for k in range(len(part)):
             smallest = min(smallest, part[k])
         return smallest
     # by halves: elementwise loops vectorise, a running minimum does not
-    half = BLOCK // 2
+    half = SEGMENT // 2
     left, right = part[:half], part[half:]
     for k in range(half):
         scratch[k] = left[k] if left[k] < right[k] else right[k]

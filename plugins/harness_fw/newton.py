@@ -326,9 +326,9 @@ class Rounds:
         step = max(1, _BLOCK_VALUES // max(1, d))
         for start in range(0, len(support), step):
             part = support[start : start + step]
-            block = features.rows(part) - middle  # before the product: far from the origin it would cancel
-            matrix += block.T @ block
-            right += block.T @ self.targets[part]
+            rows = features.rows(part) - middle  # before the product: far from the origin it would cancel
+            matrix += rows.T @ rows
+            right += rows.T @ self.targets[part]
         matrix.flat[:: d + 1] += features.ridge
         self.systems += 1
         return np.asarray(scipy.linalg.solve(matrix, right, assume_a="pos", check_finite=False))

@@ -34,7 +34,7 @@ KINDS = ("", "add", "decrease", "drop", "pair", "swap", "both")
 # what a step does to a wanted point besides its change: nothing, out of the support, to the cap
 FREE, OUT, CAPPED = range(3)
 
-BLOCK = 512  # scores updated and searched at a time: they and the rows stay in the first-level cache
+SEGMENT = 512  # scores updated and searched at a time: they and the rows stay in the first-level cache
 MOST = 4  # points that a step is about, at most
 
 
@@ -61,7 +61,7 @@ class State(NamedTuple):
     coefs, ends : (MOST,) what the step adds to the weight of a wanted point; FREE, OUT or CAPPED
     keep : (G,) what the step multiplies the weights of a hull by, before it adds
     figures, counts : see the constants of this module
-    scratch : (3 BLOCK / 2,)
+    scratch : (3 SEGMENT / 2,)
     """
 
     scores: Reals
@@ -121,5 +121,5 @@ def new_state(
         keep=np.ones(hulls),
         figures=np.array([0.0, 0.0, 0.0, np.inf, np.inf]),
         counts=np.zeros(11, dtype=np.int64),
-        scratch=np.empty(BLOCK + BLOCK // 2),
+        scratch=np.empty(SEGMENT + SEGMENT // 2),
     )

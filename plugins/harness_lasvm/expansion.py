@@ -57,13 +57,13 @@ class Expansion:
         self.n = n = problem.n
         self.block = block
         self.rows_recomputed = 0
-        self.aside = Aside(self)
+        self.aside: list[Aside] = []
         self._columns = self.kernel.columns()  # the points of S, by slot
         self._pointed = -1  # length of the log when they were last renewed; -1: the slots have moved since
         self._memory: Vector = np.empty(
             0, dtype=dtype
         )  # of the values last asked for: fresh pages cost as much as these
-        self._foresight = Foresight(self)
+        self._foresight = Foresight(self.kernel)
         widest = _aligned(n)
         budget = int(cache_mb * 2**20 / np.dtype(dtype).itemsize)
         examples = np.empty(n, dtype=EXAMPLE)
@@ -99,7 +99,7 @@ class Expansion:
     @property
     def all_members(self) -> int:
         """|S|, those set aside included."""
-        return self.size + self.aside.size
+        return self.size + sum(len(group.members) for group in self.aside)
 
     @property
     def operations(self) -> int:
@@ -172,7 +172,7 @@ class Expansion:
 
     def fetch(self, upcoming: Vector, *, foresee: bool = True) -> Candidates:
         """Compute the kernel values of the next candidates of ``upcoming``; see :mod:`harness_lasvm.foresight`."""
-        return self._foresight.fetch(upcoming, foresee=foresee)
+        return self._foresight.fetch(self, upcoming, foresee=foresee)
 
     def admit(self, examples: Vector, alphas: Vector, grads: Vector) -> None:
         """Let ``examples``, none of them members, into S."""

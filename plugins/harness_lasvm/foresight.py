@@ -16,6 +16,7 @@ from harness_lasvm.compiled import members as loops
 from harness_lasvm.compiled.state import Candidates
 
 if TYPE_CHECKING:
+    from harness import KernelOracle
     from harness_lasvm.expansion import Expansion
 
     Vector = np.ndarray[Any, np.dtype[Any]]
@@ -30,20 +31,19 @@ _NEARER = 0.7  # times so much, after all who entered were foreseen
 
 
 class Foresight:
-    """Fetches candidates for ``expansion``, and learns from each time how many will enter."""
+    """Fetches candidates, and learns from each time how many will enter."""
 
-    def __init__(self, expansion: Expansion) -> None:
-        self.expansion = expansion
+    def __init__(self, kernel: KernelOracle) -> None:
+        self.kernel = kernel
         self.share = 1.0  # of the last candidates that were likely to enter
         self.near = _NEAR
-        self._columns = expansion.kernel.columns()  # candidates that are likely to enter
+        self._columns = kernel.columns()  # candidates that are likely to enter
         # fresh pages cost as much as the values
-        self._mixed, self._between = np.empty((2, 0), dtype=expansion.kernel.dtype)
+        self._mixed, self._between = np.empty((2, 0), dtype=kernel.dtype)
 
-    def fetch(self, upcoming: Vector, *, foresee: bool = True) -> Candidates:
+    def fetch(self, expansion: Expansion, upcoming: Vector, *, foresee: bool = True) -> Candidates:
         """Compute the kernel values of the next candidates of ``upcoming``, one at least."""
-        expansion = self.expansion
-        examples = np.array(upcoming[: self._ahead(foresee)], dtype=np.int64)
+        examples = np.array(upcoming[: self._ahead(expansion, foresee)], dtype=np.int64)
         expansion.make_room(len(examples))
         x, now = expansion.members, expansion.now
         is_fresh = x.examples["slot"][examples] < 0
@@ -66,9 +66,8 @@ class Foresight:
         now.at = now.stage = now.born = 0
         return Candidates(examples, places, values, self._among)
 
-    def _ahead(self, foresee: bool) -> int:
+    def _ahead(self, expansion: Expansion, foresee: bool) -> int:
         """Return how many candidates to fetch."""
-        expansion = self.expansion
         size = _AMONG * expansion.size
         if foresee:
             share = max(_LEAST_SHARE, self.share)
@@ -81,7 +80,7 @@ class Foresight:
         if count:
             self._columns.put(np.arange(count), fresh[entering], count)
             values = self._mixed[: len(fresh) * count].reshape(len(fresh), count)
-            self.expansion.kernel.fill(fresh, values, columns=self._columns)
+            self.kernel.fill(fresh, values, columns=self._columns)
             loops.spread(values, entering, self._among)
 
     def mix_unforeseen(self, place: int) -> None:

@@ -123,7 +123,7 @@ class _NoBias(Solver):
         )
 
     def _epoch(self, expansion: Expansion, ledger: Ledger, order: Any) -> Iterator[int]:
-        """Run the online iterations over ``order``; pause after every block, and within one after many REPROCESS.
+        """Run the online iterations over ``order``; pause after all that were fetched together, and within after many REPROCESS.
 
         Yields how many examples of the epoch are done with.
         """

@@ -140,7 +140,7 @@ class Search:
         """
         stop = min(self.used + self.size, len(self.drawn))
         measures: list[Vector] = []
-        blocks: list[Vector] = []
+        entering: list[Vector] = []
         inside = 0
         at = self.used
         while at < stop and inside < _ENOUGH:
@@ -152,9 +152,9 @@ class Search:
                 measure = measure[: int(np.searchsorted(within, _ENOUGH)) + 1]
                 inside = int(within[len(measure) - 1])
             measures.append(measure)
-            blocks.append(late[: len(measure)])
+            entering.append(late[: len(measure)])
             at += len(measure)
-        return slice(self.used, at), np.concatenate(measures), np.concatenate(blocks)
+        return slice(self.used, at), np.concatenate(measures), np.concatenate(entering)
 
     def _measure(self, rows: slice, entered: Vector, late: Vector) -> Vector:
         """Return y f by the gradient criterion, else |f|, of the candidates ``rows``."""

@@ -157,6 +157,7 @@ class LASVM(Solver):
 
     def finish(self, expansion: Expansion) -> Iterator[None]:
         """Run the finishing step on ``expansion``; pause every so many REPROCESS."""
+        from harness_lasvm import aside
         from harness_lasvm.compiled.state import DONE, NEED_ROW
         from harness_lasvm.compiled.steps import finish
 
@@ -166,13 +167,13 @@ class LASVM(Solver):
             while code == NEED_ROW:
                 code = expansion.run(finish, self.tau, until=until, together=_ROWS_TOGETHER)
             if code == DONE:
-                if not expansion.aside.groups:
+                if not expansion.aside:
                     return
-                expansion.aside.unshrink(self.tau)
+                aside.unshrink(expansion, self.tau)
                 if expansion.delta <= self.tau:
                     return
             elif self.shrinking:
-                expansion.aside.shrink(_WORTHWHILE)
+                aside.shrink(expansion, _WORTHWHILE)
             yield
 
 

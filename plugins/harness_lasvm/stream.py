@@ -232,6 +232,7 @@ class LASVMStream:
 
     def _enter(self, points: Any, labels: Vector) -> Vector:
         """State the problem over S and the chunk, S first; return the chunk's places in it."""
+        from harness_lasvm.aside import readmit
         from harness_lasvm.expansion import Expansion
         from harness_lasvm.online import Online
 
@@ -242,7 +243,7 @@ class LASVMStream:
             self._online = Online(expansion, options, self._rng)
             return np.arange(len(labels))
         before = self._expansion()
-        before.aside.readmit()
+        readmit(before)
         kept = before.examples()
         problem = self._stated(
             _stacked(self._problem.kernel.points[kept], points),

@@ -21,8 +21,8 @@ class Members(NamedTuple):
     alpha, scores : (N,) its signed coefficient and f at it
     gram : (N, N) kernel values between the members, of the kernel's dtype
     row : (N,) a newcomer's values against the members
-    fetched, born : (N,) int, where a member's values against the block's examples are: a column of those fetched, or
-        (fetched < 0) the member's place in the block
+    fetched, born : (N,) int, where a member's values against the batch's examples are: a column of those fetched, or
+        (fetched < 0) the member's place in the batch
     where : (n,) int, the slot of each example, -1 if it is no member
     """
 
@@ -58,7 +58,7 @@ class Budgeted:
 
     @property
     def due(self) -> int:
-        """Number of members that the next block's kernel values are against."""
+        """Number of members that the next batch's kernel values are against."""
         return self.members
 
     def start_epoch(self) -> None:

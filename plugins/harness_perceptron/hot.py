@@ -25,9 +25,9 @@ def _add(scores, weight, values):  # type: ignore[no-untyped-def]
 
 @compiled
 def visit(scores, targets, among, places):  # type: ignore[no-untyped-def]
-    """Run the kernel perceptron over a block; write the places of its mistakes, return their number.
+    """Run the kernel perceptron over a batch; write the places of its mistakes, return their number.
 
-    scores : (b,) f at the block's examples, kept up to date
+    scores : (b,) f at the batch's examples, kept up to date
     among : (b, b) kernel values between them
     """
     count = 0
@@ -41,7 +41,7 @@ def visit(scores, targets, among, places):  # type: ignore[no-untyped-def]
 
 @compiled
 def _against(x, slot, fetched, among, q):  # type: ignore[no-untyped-def]
-    """Return K between the member in ``slot`` and the block's example q."""
+    """Return K between the member in ``slot`` and the batch's example q."""
     column = x.fetched[slot]
     return fetched[q, column] if column >= 0 else among[x.born[slot], q]
 
@@ -83,11 +83,11 @@ def _enter(x, slot, size, place, example, y, score):  # type: ignore[no-untyped-
 
 @compiled
 def visit_with_budget(x, size, batch, targets, scores, fetched, among, beta):  # type: ignore[no-untyped-def]
-    """Run the budget perceptron over a block; return the number of its updates and of the members now.
+    """Run the budget perceptron over a batch; return the number of its updates and of the members now.
 
-    batch, targets, scores : (b,) the block's examples, their labels, and f at them, kept up to date
-    fetched : (b, m) kernel values against the members at the block's beginning
-    among : (b, b) kernel values between the block's examples
+    batch, targets, scores : (b,) the batch's examples, their labels, and f at them, kept up to date
+    fetched : (b, m) kernel values against the members at the batch's beginning
+    among : (b, b) kernel values between the batch's examples
     """
     limit = x.example.size
     updates = 0

@@ -40,7 +40,7 @@ class Mistakes:
 
     @property
     def due(self) -> int:
-        """Number of mistakes that the next block's kernel values are against, at most."""
+        """Number of mistakes that the next batch's kernel values are against, at most."""
         return self.mistakes - self._oldest
 
     def start_epoch(self) -> None:

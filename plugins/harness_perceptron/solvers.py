@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from harness_perceptron.budget import Budgeted
     from harness_perceptron.mistakes import Mistakes
 
-_SHARE = 8  # K between the examples of a block costs at most 1 / 8 of their values against what is new to them
-_LEAST = 64  # examples in a block, lest a block costs more than its kernel values
+_SHARE = 8  # K between the examples of a batch costs at most 1 / 8 of their values against what is new to them
+_LEAST = 64  # examples in a batch, lest a batch costs more than its kernel values
 
 
 @dataclass(frozen=True)
 class _Perceptron(Solver):
-    """What the three have in common: visits in blocks, and what they say of themselves.
+    """What the three have in common: visits in batches, and what they say of themselves.
 
     A step is one example visited. ``info`` holds epoch, mistakes (updates so far) and members (|S|).
     """

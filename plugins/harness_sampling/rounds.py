@@ -19,7 +19,7 @@ from harness_sampling.hulls import with_doubled_k
 from harness_sampling.multiset import Multiset
 from harness_sampling.rules import rule_of
 from harness_sampling.run import Run
-from harness_sampling.scoring import scores_in_blocks
+from harness_sampling.scoring import scores_in_pieces
 
 if TYPE_CHECKING:
     from harness_sampling.solvers import WeightedSampling
@@ -87,7 +87,7 @@ class Rounds(Run):
         violators = np.zeros(self.n, dtype=bool)
         if len(sample) < self.n:
             self.rule.learn(sample, answer)
-            for first, last, scores in scores_in_blocks(self.problem.kernel, self.coef, self.mapped):
+            for first, last, scores in scores_in_pieces(self.problem.kernel, self.coef, self.mapped):
                 violators[first:last] = self.rule.violates(scores, first, last)
                 yield ""
             violators[sample] = False

@@ -1,4 +1,4 @@
-"""One pass over all points in blocks: the scores of a model with few support vectors, never more than a block of them."""
+"""One pass over all points in pieces: the scores of a model with few support vectors, never more than a piece of them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
-_VALUES = 1 << 26  # kernel values of a block: a fraction of a second
-_FEWEST, _MOST = 1 << 14, 1 << 18  # points of a block
+_VALUES = 1 << 26  # kernel values of a piece: a fraction of a second
+_FEWEST, _MOST = 1 << 14, 1 << 18  # points of a piece
 _TRIED = 256  # points on which float32 is tried
-_BYTES = 32 << 20  # of points of a block that are mapped from a file
+_BYTES = 32 << 20  # of points of a piece that are mapped from a file
 
 
-def scores_in_blocks(
+def scores_in_pieces(
     kernel: KernelOracle, coef: Vector, mapped: int | None = None
 ) -> Iterator[tuple[int, int, Vector]]:
     """Yield (first, last, K[first:last] coef) over all points; n x support kernel evaluations.
@@ -28,7 +28,7 @@ def scores_in_blocks(
     coef : (n,)
     mapped : what :func:`mapped_features` says of the points
 
-    Points mapped from a file are laid out for the kernel block by block: laid out as a whole they would fill the memory.
+    Points mapped from a file are laid out for the kernel piece by piece: laid out as a whole they would fill the memory.
     """
     support = np.flatnonzero(coef)
     step = min(_MOST, max(_FEWEST, _VALUES // max(1, len(support))))
@@ -37,11 +37,11 @@ def scores_in_blocks(
     weights = coef[support]
     for first in range(0, kernel.n, step):
         last = min(first + step, kernel.n)
-        block = np.arange(first, last)
+        piece = np.arange(first, last)
         if mapped is None:
-            yield first, last, kernel.expand(coef, block)
+            yield first, last, kernel.expand(coef, piece)
             continue
-        part = kernel.restrict(np.concatenate([support, block]))
+        part = kernel.restrict(np.concatenate([support, piece]))
         own = np.zeros(part.n)
         own[: len(support)] = weights
         yield first, last, part.expand(own, np.arange(len(support), part.n))
@@ -72,13 +72,13 @@ class RunningScores:
         self._weights = np.empty(0)
 
     def update(self, coef: Vector) -> Iterator[tuple[int, int, Vector]]:
-        """Yield (first, last, K[first:last] coef) as :func:`scores_in_blocks` does; to be run to its end."""
+        """Yield (first, last, K[first:last] coef) as :func:`scores_in_pieces` does; to be run to its end."""
         change = coef.copy()
         change[self._support] -= self._weights
         support = np.flatnonzero(coef)
         fresh = np.count_nonzero(change) >= len(support)
         added = coef if fresh else change
-        for first, last, scores in scores_in_blocks(self._kernel(added), added, self.mapped):
+        for first, last, scores in scores_in_pieces(self._kernel(added), added, self.mapped):
             self.values[first:last] = scores if fresh else self.values[first:last] + scores
             yield first, last, self.values[first:last]
         self._support, self._weights = support, coef[support]

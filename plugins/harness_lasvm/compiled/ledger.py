@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from harness.jit import compiled, inner, larger, smaller, summing
-from harness_lasvm.compiled.scans import PASS, first, open_ways
+from harness_lasvm.compiled.scans import SEGMENT, first, open_ways
 from harness_lasvm.compiled.state import Members, record
 
 HINGE, RAMP, IGNORE = range(3)  # what becomes of an example outside the ramp: nothing, beta = C, skipped
@@ -49,7 +49,7 @@ class Ledger(NamedTuple):
 
 @summing
 def _move(grad: Any, up: Any, down: Any, rise: Any, fall: Any, row: Any, step: float) -> tuple[float, float, float]:
-    """g_s -= step K_s over one pass; return its extremes and its part of the gap."""
+    """g_s -= step K_s over one segment; return its extremes and its part of the gap."""
     high, low, gap = -np.inf, np.inf, 0.0
     for s in range(grad.size):
         g = grad[s] - step * np.float64(row[s])
@@ -82,8 +82,8 @@ def move(x: Members, own: Ledger, bases: Any, steps: Any) -> None:
     """Take steps[q] times the row at bases[q] of the pool off g, for all q (one at least), and renew the ledger."""
     high, low, gap, high_from, low_from = -np.inf, np.inf, 0.0, -1, -1
     last = bases.size - 1
-    for start in range(0, x.now.top, PASS):
-        stop = min(start + PASS, x.now.top)
+    for start in range(0, x.now.top, SEGMENT):
+        stop = min(start + SEGMENT, x.now.top)
         grad = x.grad[start:stop]
         for q in range(last):
             _add(grad, x.pool[bases[q] + start : bases[q] + stop], steps[q])

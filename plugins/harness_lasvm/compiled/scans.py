@@ -9,8 +9,8 @@ import numpy as np
 from harness.jit import compiled, inner, larger, smaller, summing
 from harness_lasvm.compiled.state import Members
 
-PASS = 512  # slots scanned at a time: where an extreme stands is looked up once, from its pass on
-_STRIP = 64  # slots of a pass that are compared with its maximum together
+SEGMENT = 512  # slots scanned at a time: where an extreme stands is looked up once, in its segment
+_STRIP = 64  # slots of a segment that are compared with its maximum together
 _FLAT = np.float32(1e-6)  # floor of the same in float32, where a partner is chosen
 _CURVATURE = 1e-12  # floor of K_ii + K_jj - 2 K_ij: two equal points have none
 
@@ -33,7 +33,7 @@ def copy(target: Any, source: Any) -> None:
 
 @inner
 def _shift(grad: Any, rise: Any, fall: Any, row_i: Any, row_j: Any, step: float) -> tuple[float, float]:
-    """g_s -= step (K_is - K_js) over one pass; return its max over alpha < B and its min over alpha > A."""
+    """g_s -= step (K_is - K_js) over one segment; return its max over alpha < B and its min over alpha > A."""
     high = -np.inf
     low = np.inf
     for s in range(grad.size):
@@ -87,8 +87,8 @@ def _note(x: Members, high: float, high_from: int, low: float, low_from: int) ->
 def scan(x: Members) -> None:
     """Find i = argmax g over alpha < B, j = argmin g over alpha > A."""
     high, low, high_from, low_from = -np.inf, np.inf, -1, -1
-    for start in range(0, x.now.top, PASS):
-        stop = min(start + PASS, x.now.top)
+    for start in range(0, x.now.top, SEGMENT):
+        stop = min(start + SEGMENT, x.now.top)
         up, down = _extremes(x.grad[start:stop], x.rise[start:stop], x.fall[start:stop])
         if up > high:
             high, high_from = up, start
@@ -99,7 +99,7 @@ def scan(x: Members) -> None:
 
 @inner
 def _best_gain(grad: Any, shut: Any, diagonal: Any, row: Any, end: float, sign: float, own: float) -> Any:
-    """Return the largest (g_i - g_s)^2 / (K_ii + K_ss - 2 K_is) of one pass, in float32; see :func:`partner`."""
+    """Return the largest (g_i - g_s)^2 / (K_ii + K_ss - 2 K_is) of one segment, in float32; see :func:`partner`."""
     best = np.float32(0.0)
     for s in range(grad.size):
         best = larger(best, gain(grad[s], shut[s], diagonal[s], row[s], end, sign, own))
@@ -124,8 +124,8 @@ def partner(x: Members, base: int, end: float, own: float, rising: bool) -> int:
     sign = 1.0 if rising else -1.0
     shut = x.fall if rising else x.rise
     best, best_from = np.float32(0.0), 0
-    for start in range(0, x.now.top, PASS):
-        stop = min(start + PASS, x.now.top)
+    for start in range(0, x.now.top, SEGMENT):
+        stop = min(start + SEGMENT, x.now.top)
         row = x.pool[base + start : base + stop]
         found = _best_gain(x.grad[start:stop], shut[start:stop], x.diagonal[start:stop], row, end, sign, own)
         if found > best:
@@ -179,8 +179,8 @@ def search(x: Members, i: int, j: int) -> None:
     mark(x, min(i, j))
     mark(x, max(i, j))
     high, low, high_from, low_from = -np.inf, np.inf, -1, -1
-    for start in range(0, x.now.top, PASS):
-        stop = min(start + PASS, x.now.top)
+    for start in range(0, x.now.top, SEGMENT):
+        stop = min(start + SEGMENT, x.now.top)
         row_i, row_j = x.pool[base_i + start : base_i + stop], x.pool[base_j + start : base_j + stop]
         up, down = _shift(x.grad[start:stop], x.rise[start:stop], x.fall[start:stop], row_i, row_j, step)
         if up > high:
