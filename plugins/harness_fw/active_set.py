@@ -161,6 +161,12 @@ class ActiveSet:
             found.append((min(high, float(score[weight < self.caps[side]].min(initial=np.inf))), high))
         return found
 
+    @property
+    def threshold(self) -> float:
+        """The middle between the hulls along w, or w's own hull's level where there is one."""
+        levels = [0.5 * (low + high) for low, high in self.levels()]
+        return 0.5 * (levels[0] - levels[1]) if len(levels) == 2 else levels[0]
+
     def replace(self, weights: Vector) -> None:
         """Take other weights of the members, from another solver."""
         self._weight[self.places] = weights

@@ -143,7 +143,7 @@ class _Rounds:
                 info.update(status=status, stopped=f"{status}: {self._evidence(info)}")
             yield Iterate(
                 dual_coef=self.coef,
-                intercept=-self._threshold(),
+                intercept=-self.core.threshold,
                 done=status == "done",
                 step=self.taken,
                 working_set=solved,
@@ -211,8 +211,3 @@ class _Rounds:
         self.tolerance = max(self.tolerance, _LEAST)
         if found:
             self._take(points)
-
-    def _threshold(self) -> float:
-        """Return the middle between the hulls along w, from the members' scores."""
-        levels = [0.5 * (low + high) for low, high in self.core.levels()]
-        return 0.5 * (levels[0] - levels[1]) if len(levels) == 2 else levels[0]

@@ -137,10 +137,9 @@ class _Ball:
                     f"|w| = {info['norm']:.3g} after {self.taken} iterations, epsilon_+ = {info['epsilon_plus']:.2g}"
                 )
                 info.update(status=status, stopped=f"{status}: {found}")
-            levels = [0.5 * (low + high) for low, high in self.core.levels()]
             yield Iterate(
                 dual_coef=self.coef,
-                intercept=-0.5 * (levels[0] - levels[1]) if len(levels) == 2 else -levels[0],
+                intercept=-self.core.threshold,
                 done=status == "done",
                 step=self.taken,
                 working_set=int(self.core.size.sum()),

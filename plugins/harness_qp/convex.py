@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from harness import DualForm
+
     Vector = np.ndarray[Any, np.dtype[np.float64]]
     Matrix = np.ndarray[Any, np.dtype[np.float64]]
     Index = np.ndarray[Any, np.dtype[np.intp]]
@@ -34,30 +36,27 @@ _ACCURACY = {
 
 @dataclass(frozen=True)
 class BoxQP:
-    """The program above.
+    """The program above: a common dual form over a kernel matrix that is at hand.
 
     kernel : (n, n), K without ``ridge`` on its diagonal
-    linear, lower, upper : (V,), V = n or 2 n; variable v stands at point v mod n
-    groups : (index arrays, totals); disjoint
     """
 
+    form: DualForm
     kernel: Matrix
     ridge: float
-    linear: Vector
-    lower: Vector
-    upper: Vector
-    groups: tuple[Index, ...]
-    totals: tuple[float, ...]
-
-    @property
-    def copies(self) -> int:
-        """Variables of a point, 1 or 2."""
-        return len(self.linear) // len(self.kernel)
 
     def scores(self, x: Vector) -> Vector:
-        """Return K coef with the ridge, (V,): the score of each variable's point."""
-        coef = x.reshape(self.copies, -1).sum(axis=0)
-        return np.tile(self.kernel @ coef + self.ridge * coef, self.copies)
+        """Return K coef with the ridge, (n,)."""
+        coef = self.form.coef(x)
+        return np.asarray(self.kernel @ coef + self.ridge * coef)
+
+    def gradient(self, x: Vector) -> Vector:
+        """Return the gradient of every variable, (V,)."""
+        return self.form.gradient(self.scores(x))
+
+    def squared_norm(self, x: Vector) -> float:
+        """Return |w|^2."""
+        return float(self.form.coef(x) @ self.scores(x))
 
     def interior(self, backend: str, scale: float) -> tuple[Vector, str]:
         """Solve by ``backend``; return x and the backend's status.
@@ -71,14 +70,15 @@ class BoxQP:
         """
         import cvxpy as cp
 
-        unit = float(np.max(self.upper - self.lower))
-        t = cp.Variable(len(self.linear))
-        n = len(self.kernel)
-        coef = t if self.copies == 1 else t[:n] + t[n:]
+        form, n = self.form, len(self.kernel)
+        unit = float(np.max(form.upper - form.lower))
+        t = cp.Variable(len(form.linear))
+        coef = t if form.copies == 1 else t[:n] + t[n:]
         weight = unit * unit / scale
         factor = _low_rank_factor(self.kernel)
-        constraints = [t >= self.lower / unit, t <= self.upper / unit]
-        constraints += [cp.sum(t[group]) == total / unit for group, total in zip(self.groups, self.totals, strict=True)]
+        constraints = [t >= form.lower / unit, t <= form.upper / unit]
+        members = [np.flatnonzero(form.group == k) for k in range(form.groups)]
+        constraints += [cp.sum(t[group]) == float(form.start[group].sum()) / unit for group in members]
         if factor is None:
             full = weight * (self.kernel + self.ridge * np.eye(n))
             quadratic = 0.5 * cp.quad_form(coef, cp.psd_wrap(full))
@@ -88,7 +88,7 @@ class BoxQP:
             quadratic = 0.5 * cp.sum_squares(z)
             if self.ridge:
                 quadratic += 0.5 * weight * self.ridge * cp.sum_squares(coef)
-        program = cp.Problem(cp.Minimize(quadratic - (unit / scale) * self.linear @ t), constraints)
+        program = cp.Problem(cp.Minimize(quadratic - (unit / scale) * form.linear @ t), constraints)
         with warnings.catch_warnings():
             # 'may be inaccurate' is for the certificate to say
             warnings.simplefilter("ignore")
@@ -102,32 +102,18 @@ class BoxQP:
 
     def feasible(self, x: Vector) -> Vector:
         """Return ``x`` on its bounds where it is near them, and with the groups' totals exact up to rounding."""
-        return self._totalled(self._snapped(x, np.ones(len(x), dtype=bool), _AT_BOUND)[0])
+        return self.form.feasible(self._snapped(x, np.ones(len(x), dtype=bool), _AT_BOUND)[0])
 
     def _snapped(self, x: Vector, where: Mask, share: float) -> tuple[Vector, Mask]:
         """Return ``x`` with what is nearer to its bound than ``share`` of its range put onto it, and which these are."""
-        width = share * (self.upper - self.lower)
-        down, up = where & (x - self.lower <= width), where & (self.upper - x <= width)
-        return np.where(down, self.lower, np.where(up, self.upper, x)), down | up
-
-    def _totalled(self, x: Vector) -> Vector:
-        x = x.copy()
-        for group, total in zip(self.groups, self.totals, strict=True):
-            x[group] = _with_total(x[group], self.lower[group], self.upper[group], total)
-        return x
+        lower, upper = self.form.lower, self.form.upper
+        width = share * (upper - lower)
+        down, up = where & (x - lower <= width), where & (upper - x <= width)
+        return np.where(down, lower, np.where(up, upper, x)), down | up
 
     def violation(self, x: Vector) -> float:
         """Return the largest violation of the optimality conditions, in units of the gradient."""
-        gradient = self.linear - self.scores(x)
-        rise, fall = x < self.upper, x > self.lower
-        if not self.groups:
-            return max(float(np.max(gradient[rise], initial=0.0)), -float(np.min(gradient[fall], initial=0.0)))
-        worst = 0.0
-        for group in self.groups:
-            up = np.max(gradient[group][rise[group]], initial=-np.inf)
-            low = np.min(gradient[group][fall[group]], initial=np.inf)
-            worst = max(worst, float(up - low))
-        return worst
+        return self.form.violation(self.form.ends(x, self.gradient(x)))
 
     def polished(self, x: Vector) -> Vector:
         """Return the end of a primal active-set method started at the feasible ``x``, if it violates less than ``x``.
@@ -136,7 +122,8 @@ class BoxQP:
         bound coefficient with the most wrong multiplier is set free.
         """
         best, best_violation = x, self.violation(x)
-        free = (x > self.lower) & (x < self.upper)
+        lower, upper = self.form.lower, self.form.upper
+        free = (x > lower) & (x < upper)
         x = x.copy()
         for _ in range(_MANY_ROUNDS if len(x) <= _SMALL else _POLISH_ROUNDS):
             step, prices = self._newton(x, np.flatnonzero(free))
@@ -144,7 +131,7 @@ class BoxQP:
             x = x + length * step
             x, landed = self._snapped(x, free, _LANDED)
             if blocked is not None:
-                x[blocked] = self.lower[blocked] if step[blocked] < 0.0 else self.upper[blocked]
+                x[blocked] = lower[blocked] if step[blocked] < 0.0 else upper[blocked]
                 free[blocked] = False
             free[landed] = False
             if blocked is not None:
@@ -152,27 +139,25 @@ class BoxQP:
             violation = self.violation(x)
             if violation < best_violation:
                 best, best_violation = x.copy(), violation
-            reduced = self.linear - self.scores(x) - prices
-            wrong = np.where(x <= self.lower, reduced, np.where(x >= self.upper, -reduced, 0.0))
+            reduced = self.gradient(x) - prices
+            wrong = np.where(x <= lower, reduced, np.where(x >= upper, -reduced, 0.0))
             wrong[free] = 0.0
             worst = int(np.argmax(wrong))
             if wrong[worst] <= 1e-12 * max(1.0, float(np.abs(prices).max())):
                 break
             free[worst] = True
-        return self._totalled(best)
+        return self.form.feasible(best)
 
     def _newton(self, x: Vector, free: Index) -> tuple[Vector, Vector]:
         """Return the step of the free coefficients to their optimum and each point's price of its group's total."""
         import scipy.linalg
 
-        gradient = self.linear - self.scores(x)
+        form, gradient = self.form, self.gradient(x)
         step, prices = np.zeros_like(x), np.zeros_like(x)
-        is_free = np.zeros(len(x), dtype=bool)
-        is_free[free] = True
-        filled = [group for group in self.groups if is_free[group].any()]
-        for group in self.groups:
-            if not is_free[group].any():
-                prices[group] = self._price_without_free(x, gradient, group)
+        # of a group without free coefficients: the middle of the prices that hold its bound ones where they are
+        for k, price in enumerate(form.levels(form.ends(x, gradient))):
+            prices[form.group == k] = price
+        filled = np.unique(form.group[free])[: form.groups]
         q, m = len(free), len(filled)
         if q == 0:
             return step, prices
@@ -184,27 +169,19 @@ class BoxQP:
             system[:q, :q] += self.ridge * (points[:, None] == points)
         weight = 1e-11 * (float(np.diagonal(self.kernel).max()) or 1.0)
         system[np.arange(q), np.arange(q)] += weight
-        for position, group in enumerate(filled):
-            member = np.isin(free, group)
-            system[q + position, :q] = system[:q, q + position] = member
+        for position, k in enumerate(filled):
+            system[q + position, :q] = system[:q, q + position] = form.group[free] == k
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", scipy.linalg.LinAlgWarning)
             solution = scipy.linalg.solve(system, np.concatenate([gradient[free], np.zeros(m)]), assume_a="sym")
         step[free] = solution[:q]
-        for position, group in enumerate(filled):
-            prices[group] = solution[q + position]
+        for position, k in enumerate(filled):
+            prices[form.group == k] = solution[q + position]
         return step, prices
-
-    def _price_without_free(self, x: Vector, gradient: Vector, group: Index) -> float:
-        """Return the middle of the interval of prices that hold the group's bound coefficients where they are."""
-        g, at = gradient[group], x[group]
-        ends = [g[at < self.upper[group]].max(initial=-np.inf), g[at > self.lower[group]].min(initial=np.inf)]
-        finite = [end for end in ends if np.isfinite(end)]
-        return float(np.mean(finite)) if finite else 0.0
 
     def _longest_step(self, x: Vector, step: Vector) -> tuple[float, int | None]:
         """Return the longest feasible part of ``step``, at most 1, and the coefficient that blocks it."""
-        room = np.where(step > 0.0, self.upper - x, np.where(step < 0.0, x - self.lower, np.inf))
+        room = np.where(step > 0.0, self.form.upper - x, np.where(step < 0.0, x - self.form.lower, np.inf))
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.where(step != 0.0, room / np.abs(step), np.inf)
         worst = int(np.argmin(ratio))
@@ -226,21 +203,3 @@ def _low_rank_factor(kernel: Matrix) -> Matrix | None:
     error = float(np.abs(kernel - factor @ factor.T).max())
     # an indefinite matrix stops the factorisation early: leave it to the backend to refuse
     return factor if error <= 1e-10 * scale else None
-
-
-def _with_total(x: Vector, lower: Vector, upper: Vector, total: float) -> Vector:
-    """Return ``x`` with its sum set to ``total``: the free coefficients share the difference by their room."""
-    rounding = 1e-14 * max(abs(total), float(np.abs(x).sum()))
-    for only_free in (True, True, True, False, False):
-        difference = total - float(x.sum())
-        if abs(difference) <= rounding:
-            break
-        room = upper - x if difference > 0.0 else x - lower
-        if only_free:
-            # a coefficient moved off its bound by rounding would count as free
-            room[(x <= lower) | (x >= upper)] = 0.0
-        available = float(room.sum())
-        if available <= 0.0:
-            continue
-        x = np.clip(x + difference * room / available, lower, upper)
-    return x

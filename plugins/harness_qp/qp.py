@@ -23,7 +23,7 @@ from harness_qp.convex import BoxQP
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness import DualForm, Problem
+    from harness import Problem
 
     Vector = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -79,7 +79,7 @@ class QP(Solver):
         kernel[everything, everything] -= ridge
         form = problem.dual_form()
         largest = float(np.diagonal(kernel).max()) + ridge
-        program = _program(form, kernel, ridge)
+        program = BoxQP(form, kernel, ridge)
         if form.linear.any():
             scale = float((form.upper - form.lower).max() * np.abs(form.linear).max())
             x, status = program.interior(self.backend, scale)
@@ -89,7 +89,7 @@ class QP(Solver):
             x = program.polished(x)
         else:
             x, status = self._nearest(program, largest)
-        gradient = form.linear - program.scores(x)
+        gradient = program.gradient(x)
         intercept = form.intercept(form.levels(form.ends(x, gradient)))
         coef = form.coef(x)
         if not form.linear.any() and float(coef @ form.scores(gradient)) <= _INTERSECTING * largest:
@@ -111,7 +111,7 @@ class QP(Solver):
         scale = largest if largest > 0.0 else 1.0
         x, status = program.interior(self.backend, scale)
         x = program.feasible(x)
-        squared = float(x @ program.scores(x))
+        squared = program.squared_norm(x)
         for _ in range(3):
             if squared >= 1e-2 * scale or squared <= _INTERSECTING * largest:
                 break
@@ -122,14 +122,7 @@ class QP(Solver):
             except ArithmeticError:
                 break
             candidate = program.feasible(candidate)
-            squared = float(candidate @ program.scores(candidate))
+            squared = program.squared_norm(candidate)
             if squared < scale:
                 x, status = candidate, new_status
         return program.polished(x), status
-
-
-def _program(form: DualForm, kernel: Vector, ridge: float) -> BoxQP:
-    """Return the dual form as a quadratic program."""
-    members = tuple(np.flatnonzero(form.group == k) for k in range(form.groups))
-    totals = tuple(float(form.start[member].sum()) for member in members)
-    return BoxQP(kernel, ridge, form.linear, form.lower, form.upper, members, totals)

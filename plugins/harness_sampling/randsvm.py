@@ -98,11 +98,11 @@ class _Run(Run):
         asked = min(solver.gap, solver.tau or solver.gap)
         self.scores = RunningScores(problem.kernel, 0.5 * asked if asked >= _COARSE else None)
         self.idle, self.best, self.loss = 0, -np.inf, 0.0
-        self.sample = self._first()
+        self.sample: Index | None = None  # of the next round
 
     def _round(self) -> Iterator[str]:
         """Lines 2 to 9 of Algorithm 2."""
-        sample, answer = self.sample, None
+        sample, answer = self._first() if self.sample is None else self.sample, None
         for answer in self._solve(sample):
             if answer is None:
                 yield ""

@@ -133,7 +133,7 @@ class Rounds(Run):
         if larger is None:
             return "hulls intersect"
         self.problem, self.rule = larger, rule_of(larger, self.solver.gap)
-        self.coef, self.intercept, self.solved, self.working_set = self.rule.start(), 0.0, False, 0
+        self._begin()
         self.r = max(self.r, 3 * sum(count for _, count in self.rule.needs()))
         self.k_doublings += 1
         return "next"

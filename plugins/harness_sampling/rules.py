@@ -41,10 +41,6 @@ class Rule(ABC):
         return 0.5 * self.gap
 
     @abstractmethod
-    def start(self) -> Vector:
-        """Return feasible coefficients, (n,), the model before there is one."""
-
-    @abstractmethod
     def needs(self) -> list[tuple[Mask, int]]:
         """Return sets of points, (n,) bool, and how many of each a sample must hold to define a subproblem."""
 
@@ -71,18 +67,9 @@ class HullRule(Rule):
     def __init__(self, problem: Problem, gap: float, tau: float | None = None) -> None:
         super().__init__(problem, gap, tau)
         assert isinstance(problem, HardMargin)
-        self.caps = problem.caps
-        self.k = (_needed(self.caps[0]), _needed(self.caps[1]))
+        self.k = (_needed(problem.caps[0]), _needed(problem.caps[1]))
         self.levels = (0.0, 0.0)
         self.slack = 0.0
-
-    def start(self) -> Vector:
-        coef = np.zeros(self.n)
-        for (members, k), cap, sign in zip(self.needs(), self.caps, (1.0, -1.0), strict=True):
-            first = np.flatnonzero(members)[:k]
-            coef[first] = sign * cap
-            coef[first[-1]] = sign * (1.0 - cap * (k - 1))
-        return coef
 
     def needs(self) -> list[tuple[Mask, int]]:
         positive = self.problem.targets > 0
@@ -117,9 +104,6 @@ class LossRule(Rule):
         super().__init__(problem, gap, tau)
         self.cost = cost
         self.intercept, self.slack = 0.0, 0.0
-
-    def start(self) -> Vector:
-        return np.zeros(self.n)
 
     def dimension_bound(self) -> int:
         """Return the number of points: no better bound is known of the number of support vectors."""

@@ -38,11 +38,16 @@ class Run(ABC):
         self.owner, self.problem, self.rng, self.n, self.rule = solver.name, problem, rng, problem.n, rule
         self.counter, self.counted = problem.kernel.counter, problem.kernel.counter.evaluations
         self.oracle = Oracle(solver.oracle, rule.oracle_gap, solver.oracle_seconds)
-        self.coef, self.intercept, self.working_set, self.solved = rule.start(), 0.0, 0, False
+        self._begin()
         self.rounds = self.resampled = self.filled = 0
         self.last: dict[str, Any] = {}  # figures of the last round
         self.spent: dict[str, Any] = {}  # by its oracle
         self.log: dict[str, list[Any]] = {name: [] for name in self.logged}
+
+    def _begin(self) -> None:
+        """Set the model before there is one: a feasible point."""
+        form = self.problem.dual_form()
+        self.coef, self.intercept, self.working_set, self.solved = form.coef(form.start), 0.0, 0, False
 
     def iterates(self) -> Iterator[Iterate]:
         """Yield the current model after each round, and wherever the oracle or the pass over the data may be stopped."""

@@ -17,6 +17,7 @@ from harness import (
     L2SVC,
     RBF,
     CSVCNoBias,
+    DualForm,
     EpsSVR,
     HardMargin,
     KernelOracle,
@@ -223,7 +224,7 @@ def test_the_interior_point_alone_is_near_the_optimum(gamma, low_rank, ridge):
     x, y = overlapping(10, n=60)
     gram = RBF(gamma).block(x, x)
     assert (_low_rank_factor(gram) is not None) == low_rank
-    program = BoxQP(gram, ridge, y, np.minimum(0.0, 2.0 * y), np.maximum(0.0, 2.0 * y), (np.arange(60),), (0.0,))
+    program = BoxQP(build(CSVC, gram, y, Precomputed(), C=2.0).dual_form(), gram, ridge)
     rough, status = program.interior("CLARABEL", 2.0)
     assert status == "optimal"
     assert rough == pytest.approx(program.polished(program.feasible(rough)), abs=1e-5)
@@ -242,8 +243,7 @@ def test_polish_repairs_a_rough_start():
     x, y = overlapping(9, n=60)
     problem = build(CSVC, x, y, C=2.0)
     gram = np.array(problem.kernel.block(np.arange(60)))
-    everyone = (np.arange(60),)
-    program = BoxQP(gram, 0.0, y, problem.lower_bounds, problem.upper_bounds, everyone, (0.0,))
+    program = BoxQP(problem.dual_form(), gram, 0.0)
     rough = program.feasible(QP().solve(problem).dual_coef + 0.02 * np.random.default_rng(0).normal(size=60))
     assert program.violation(rough) > 1e-2
     polished = program.polished(rough)
@@ -252,8 +252,16 @@ def test_polish_repairs_a_rough_start():
 
 
 def test_feasible_meets_bounds_and_totals_without_new_support():
-    lower, upper = np.zeros(4), np.ones(4)
-    program = BoxQP(np.eye(4), 0.0, np.zeros(4), lower, upper, (np.arange(4),), (1.0,))
+    form = DualForm(
+        linear=np.zeros(4),
+        lower=np.zeros(4),
+        upper=np.ones(4),
+        start=np.eye(4)[0],
+        copies=1,
+        groups=1,
+        group=np.zeros(4, dtype=np.int8),
+    )
+    program = BoxQP(form, np.eye(4), 0.0)
     x = program.feasible(np.array([1e-9, 0.5, 0.50001, -1e-9]))
     assert x[[0, 3]].tolist() == [0.0, 0.0]
     assert x.sum() == pytest.approx(1.0, abs=1e-15)
