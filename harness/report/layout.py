@@ -71,9 +71,8 @@ def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], wid
     keep enough to be read.
     """
     widths = natural_widths(columns, rows)
-    fixed = sum(size for column, size in zip(columns, widths, strict=True) if column.wrap is None)
-    left = width - fixed - len(_GAP) * (len(columns) - 1) - sum(_extra(column) for column in columns)
     flexible = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: widths[i])
+    left = width - total_width(columns, widths) + sum(widths[i] for i in flexible)
     labels = [i for i in flexible if columns[i].wrap == "label"]
     others = [i for i in flexible if columns[i].wrap != "label"]
     if len(labels) == 1 and sum(widths[i] for i in flexible) > left:
