@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import click
@@ -45,9 +44,7 @@ class Reporter:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         """End the display."""
 
 
@@ -57,9 +54,8 @@ class Lines(Reporter):
     def planned(self, specs: list[RunSpec], reused: int) -> None:
         """Print the size of the comparison."""
         super().planned(specs, reused)
-        click.echo(
-            f"{self.total} run{'' if self.total == 1 else 's'}, {reused} of them reused from the store", err=True
-        )
+        runs = "1 run" if self.total == 1 else f"{self.total} runs"
+        click.echo(f"{runs}, {reused} of them reused from the store", err=True)
 
     def finished(self, record: Record, reused: bool) -> None:
         """Print the run's line."""
@@ -118,9 +114,7 @@ class Live(Reporter):
         self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_exception: object) -> None:
         """Take the display away."""
         self._progress.stop()
 

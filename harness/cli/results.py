@@ -38,9 +38,7 @@ def command(**given: Any) -> None:
     from harness.run.store import existing
 
     target = output.checked_output(given["output"])
-    for pattern in given["status"] or []:
-        if not any(_fits([pattern], status) for status in Status):
-            raise UsageError(f"--status: there is no status '{pattern}'; the statuses are {', '.join(Status)}.")
+    _check_statuses(given["status"])
     named = given["format_"]
     certain = formats.meant_by(target, {}) or target is None if named is None else named in formats.BUILTIN
     added = {} if certain else loading.registry().report_formats
@@ -64,6 +62,12 @@ def command(**given: Any) -> None:
         remarks=[_OLDER.format(older, "" if older == 1 else "s")] if older else [],
     )
     output.deliver(content, target)
+
+
+def _check_statuses(patterns: Sequence[str] | None) -> None:
+    for pattern in patterns or []:
+        if not any(_fits([pattern], status) for status in Status):
+            raise UsageError(f"--status: there is no status '{pattern}'; the statuses are {', '.join(Status)}.")
 
 
 def _nothing(everything: Sequence[Record], given: Mapping[str, Any]) -> str:

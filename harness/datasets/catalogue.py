@@ -1,4 +1,4 @@
-"""The list of the real data sets; each family has its module."""
+"""The lists of the named data sets; each family has its module."""
 
 from __future__ import annotations
 

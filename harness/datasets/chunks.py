@@ -63,7 +63,7 @@ class ChunkedFile:
                 f"'{path}' is {kind}; chunks are read from LIBSVM text and .npy (label in the last column). Convert it, "
                 "or read it whole."
             )
-        self._text = kind == "libsvm"
+        self._chunks = self._text_chunks if kind == "libsvm" else self._array_chunks
         if str(index_base) not in ("auto", "0", "1"):
             raise UsageError(
                 f"index_base={index_base!r}; expected 'auto', 0 or 1. Leave it out where indices are usual."
@@ -81,7 +81,7 @@ class ChunkedFile:
     def __iter__(self) -> Iterator[tuple[Points, Vector]]:
         """Yield (m, d) points, CSR for sparse LIBSVM text and else dense, and (m,) labels -1 / +1."""
         first = 0
-        for x, labels in self._text_chunks() if self._text else self._array_chunks():
+        for x, labels in self._chunks():
             bad = first_non_finite(x)
             if bad is not None:
                 raise DataError(
@@ -96,22 +96,17 @@ class ChunkedFile:
     def _learn(self) -> np.ndarray[Any, Any]:
         """Note n, d and how to read; return the distinct labels."""
         distinct: set[float] = set()
-        ranges, values = [], 0
-        if not self._text:
-            with streamed(self._file) as file:
-                shape, _ = self._header(file)
-            self.d = shape[1] - 1
-        read = self._text_chunks(learning=True) if self._text else self._array_chunks(labels_only=True)
-        for x, labels in read:
+        text, ranges, values = self._chunks == self._text_chunks, [], 0
+        for x, labels in self._chunks(learning=True):
             self.n += len(labels)
             if not np.isfinite(labels).all():
                 row = self.n - len(labels) + int(np.flatnonzero(~np.isfinite(labels))[0]) + 1
                 raise DataError(f"'{self.path}': the label of row {row} is not finite; expected a class. Drop the row.")
             distinct.update(np.unique(labels).tolist())
-            if self._text and x.nnz:
+            if text and x.nnz:
                 ranges.append(index_range(x))
                 values += x.nnz
-        if self._text:
+        if text:
             self._base = base_of(ranges, self._chosen, [self.path] * len(ranges))
             self.d = max((most + 1 - self._base for _, most in filter(None, ranges)), default=0)
             self._dense = values >= DENSE_FROM * self.n * self.d
@@ -138,9 +133,11 @@ class ChunkedFile:
                     x = based(x, self._base, self.d)
                 yield (x.toarray() if self._dense else x), labels
 
-    def _array_chunks(self, *, labels_only: bool = False) -> Iterator[tuple[Any, Any]]:
+    def _array_chunks(self, *, learning: bool = False) -> Iterator[tuple[Any, Any]]:
+        """Yield the chunks; while learning, their labels only."""
         with streamed(self._file) as file:
             (n, width), dtype = self._header(file)
+            self.d = width - 1
             for start in range(0, n, self.rows):
                 count = min(self.rows, n - start)
                 data = file.read(count * width * dtype.itemsize)
@@ -152,7 +149,7 @@ class ChunkedFile:
                 values = np.frombuffer(data, dtype=dtype).reshape(count, width)
                 labels = values[:, -1].astype(np.float64)
                 kept = dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
-                yield (None if labels_only else np.ascontiguousarray(values[:, :-1], dtype=kept)), labels
+                yield (None if learning else np.ascontiguousarray(values[:, :-1], dtype=kept)), labels
 
     def _header(self, file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """Return shape and dtype of the array, the file being left at its first value."""

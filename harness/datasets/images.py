@@ -129,7 +129,6 @@ class Usps(Published):
     noise_seed: int = parameter(0, "seed of the choice of flipped labels", ge=0)
 
     def read(self, path: Path) -> tuple[Points, Vector]:
-        """Return (n, 256) pixels."""
         table = np.loadtxt(path)
         return np.ascontiguousarray(table[:, 1:]), np.where(table[:, 0] == self.digit, 1.0, -1.0)
 

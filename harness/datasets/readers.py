@@ -170,10 +170,6 @@ def _read_parquet(path: Path, label: str | None) -> Table:
     with opened(path) as file:
         try:
             frame = pd.read_parquet(file)
-        except ImportError:
-            raise DataError(
-                f"'{path}' needs the package pyarrow to be read. Install it, or convert the file to .csv."
-            ) from None
         except (ValueError, OSError) as error:
             raise DataError(f"'{path}' is not a Parquet file ({error}). Write or fetch it again.") from None
     return from_frame(frame, path, label, named=True)

@@ -64,7 +64,6 @@ class Satimage(Published):
     positive: int = parameter(4, "the class that is +1: 1, 2, 3, 4, 5 or 7", ge=1, le=7)
 
     def read(self, path: Path) -> tuple[Points, Vector]:
-        """Return (n, 36) points."""
         if self.positive == 6:
             raise DataError(
                 "data set 'satimage': class 6 (mixtures) has no rows; expected positive = 1, 2, 3, 4, 5 or 7."
@@ -136,7 +135,6 @@ class Wdbc(Divided):
     scale = "standard"
 
     def read(self, path: Path) -> tuple[Points, Vector]:
-        """Return (569, 30) points."""
         table = np.loadtxt(path)
         return table[:, 2:], table[:, 1]
 
@@ -157,7 +155,6 @@ class Musk2(Divided):
     defaults = rbf(gamma=0.1, c=10.0)
 
     def read(self, path: Path) -> tuple[Points, Vector]:
-        """Return (6598, 165) points."""
         import scipy.io
 
         content = scipy.io.loadmat(path)

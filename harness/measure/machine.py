@@ -37,12 +37,10 @@ def machine() -> dict[str, Any]:
 
 
 def _processor() -> str:
-    try:
+    with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text().splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
-    except OSError:
-        return platform.processor() or platform.machine()
     return platform.processor() or platform.machine()
 
 
@@ -89,12 +87,10 @@ def status_bytes(field: str, pid: int | str = "self") -> int | None:
 
     ``ru_maxrss`` is no substitute: a forked child inherits its parent's peak there.
     """
-    try:
+    with contextlib.suppress(OSError, ValueError):
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith(field + ":"):
                 return int(line.split()[1]) * 1024
-    except (OSError, ValueError):
-        return None
     return None
 
 

@@ -77,24 +77,20 @@ def pearson(targets: Any, scores: Any) -> float:
     return float(np.corrcoef(targets, scores)[0, 1])
 
 
-OF_LABELS = frozenset({"accuracy", "balanced-accuracy", "g-means", "roc-auc", "prbep", "f1"})
-"""Metrics that need labels -1 / +1; the others take any targets."""
-
-
-def applicable(names: Iterable[str], task: str) -> tuple[str, ...]:
-    """Return those of the metrics, each once, that data for ``task`` have the targets for."""
-    return tuple(dict.fromkeys(name for name in names if task == "classification" or name not in OF_LABELS))
-
-
-METRICS: dict[str, Callable[[Any, Any], float]] = {
+Scorer = Callable[[Any, Any], float]
+_OF_LABELS: dict[str, Scorer] = {
     "accuracy": accuracy,
     "balanced-accuracy": balanced_accuracy,
     "g-means": g_means,
     "roc-auc": roc_auc,
     "prbep": prbep,
     "f1": f1,
-    "mse": mean_squared_error,
-    "mae": mean_absolute_error,
-    "r2": r2,
-    "pearson": pearson,
 }
+_OF_NUMBERS: dict[str, Scorer] = {"mse": mean_squared_error, "mae": mean_absolute_error, "r2": r2, "pearson": pearson}
+METRICS = {**_OF_LABELS, **_OF_NUMBERS}
+"""All metrics; those of labels need targets -1 / +1, the others take any."""
+
+
+def applicable(names: Iterable[str], task: str) -> tuple[str, ...]:
+    """Return those of the metrics, each once, that data for ``task`` have the targets for."""
+    return tuple(dict.fromkeys(name for name in names if task == "classification" or name not in _OF_LABELS))

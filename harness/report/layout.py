@@ -7,6 +7,7 @@ ones leave. A cell can be marked as the best of its column: ``*`` behind it, bol
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import textwrap
 import unicodedata
@@ -55,13 +56,8 @@ def text_width(text: str) -> int:
 
 def natural_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> list[int]:
     """Return the width of each column if nothing wraps."""
-    widths = [max(map(text_width, column.title.split("\n"))) + column.marks for column in columns]
-    for row in rows:
-        widths = [
-            max(width, text_width(cell.text) + column.marks)
-            for width, cell, column in zip(widths, row, columns, strict=True)
-        ]
-    return widths
+    texts = [[*column.title.split("\n"), *(row[i].text for row in rows)] for i, column in enumerate(columns)]
+    return [max(map(text_width, own)) + column.marks for own, column in zip(texts, columns, strict=True)]
 
 
 def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], width: int) -> list[int]:
@@ -71,9 +67,8 @@ def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], wid
     keep enough to be read.
     """
     widths = natural_widths(columns, rows)
-    fixed = sum(size for column, size in zip(columns, widths, strict=True) if column.wrap is None)
-    left = width - fixed - len(_GAP) * (len(columns) - 1) - sum(_extra(column) for column in columns)
     flexible = sorted((i for i, column in enumerate(columns) if column.wrap), key=lambda i: widths[i])
+    left = width - total_width(columns, widths) + sum(widths[i] for i in flexible)
     labels = [i for i in flexible if columns[i].wrap == "label"]
     others = [i for i in flexible if columns[i].wrap != "label"]
     if len(labels) == 1 and sum(widths[i] for i in flexible) > left:
@@ -128,38 +123,29 @@ def lines(
 
     styled : bold titles and best cells, for a terminal
     """
-    result = [bold(line, styled=styled) for line in _title_lines(columns, widths)]
-    for row in rows:
-        result.extend(_row_lines(columns, row, widths, styled=styled))
-    return result
-
-
-def _title_lines(columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
-    """Return the titles, those of one line beside the last line of the others."""
     titles = [column.title.split("\n") for column in columns]
-    height = max(len(title) for title in titles)
-    padded = [[""] * (height - len(title)) + title for title in titles]
-    return [_joined(columns, [(title[i], False) for title in padded], widths, styled=False) for i in range(height)]
-
-
-def _row_lines(columns: Sequence[Column], row: Sequence[Cell], widths: Sequence[int], *, styled: bool) -> list[str]:
-    pieces = [wrapped(cell.text, width, column.wrap) for cell, column, width in zip(row, columns, widths, strict=True)]
-    result = []
-    for i in range(max(len(piece) for piece in pieces)):
-        texts = [piece[i] if i < len(piece) else "" for piece in pieces]
-        marked = [(text, cell.best and bool(text)) for text, cell in zip(texts, row, strict=True)]
-        result.append(_joined(columns, marked, widths, styled=styled))
+    height = max(map(len, titles))
+    lowered = [[""] * (height - len(title)) + title for title in titles]  # beside the last line of the longest
+    unmarked = [False] * len(columns)
+    result = [bold(line, styled=styled) for line in _set_lines(columns, lowered, unmarked, widths, styled=False)]
+    for row in rows:
+        pieces = [
+            wrapped(cell.text, width, column.wrap) for cell, width, column in zip(row, widths, columns, strict=True)
+        ]
+        result += _set_lines(columns, pieces, [cell.best for cell in row], widths, styled=styled)
     return result
 
 
-def _joined(
-    columns: Sequence[Column], texts: Sequence[tuple[str, bool]], widths: Sequence[int], *, styled: bool
-) -> str:
-    """Return one line from (text, best) pairs."""
-    cells = zip(texts, columns, widths, strict=True)
-    return _GAP.join(
-        _set(text, column, width, best=best, styled=styled) for (text, best), column, width in cells
-    ).rstrip()
+def _set_lines(
+    columns: Sequence[Column], cells: Sequence[list[str]], best: Sequence[bool], widths: Sequence[int], *, styled: bool
+) -> list[str]:
+    """Return the lines of a row whose cells have one or more lines each."""
+    result = []
+    for texts in itertools.zip_longest(*cells, fillvalue=""):
+        along = zip(texts, columns, widths, best, strict=True)
+        line = (_set(text, column, size, best=mark and bool(text), styled=styled) for text, column, size, mark in along)
+        result.append(_GAP.join(line).rstrip())
+    return result
 
 
 def _set(text: str, column: Column, width: int, *, best: bool, styled: bool) -> str:

@@ -6,8 +6,8 @@ import pytest
 
 from harness.cli.compare import exit_code
 from harness.report import formats, table
-from harness.report.rows import Row, newest
-from harness.run.record import Record, Status
+from harness.report.rows import SETTINGS, Row, newest
+from harness.run.record import LIMIT_COLUMNS, Record, Status
 from tests.report.fabricated import failed, hull, record
 
 GOLDEN = """\
@@ -370,3 +370,7 @@ def test_negative_gaps_are_rounding():
     assert "0*" in columns(text, "smo")
     assert "0*" in columns(text, "lasvm")
     assert "-1.0e-2" in table.render([record("smo", relative_gap=-1e-2)])  # no rounding: a fault that must be seen
+
+
+def test_every_limit_of_a_run_can_tell_rows_apart():
+    assert set(LIMIT_COLUMNS) <= set(SETTINGS)
