@@ -66,6 +66,7 @@ def ended(folder):
         }
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)  # all of them are under the first one's clock
 @pytest.mark.parametrize("command", commands())
 def test_command(command, ended):
@@ -76,6 +77,7 @@ def test_command(command, ended):
     assert done.stdout.strip()
 
 
+@pytest.mark.slow
 def test_first_command_shows_both_solvers_certified(folder):
     done = run([str(BIN / "harness"), "compare", "--plugins", "lasvm,fw", "--format", "json"], folder)
     import json
@@ -85,6 +87,7 @@ def test_first_command_shows_both_solvers_certified(folder):
     assert all(record["status"] == "ok" and record["relative_gap"] < 0.1 for record in records)
 
 
+@pytest.mark.slow
 def test_reading_results_in_python(folder):
     run([str(BIN / "harness"), "compare", "--plugins", "lasvm,fw"], folder)
     done = run([sys.executable, "-c", python_block("from harness.run.store import read_results")], folder)
@@ -92,6 +95,7 @@ def test_reading_results_in_python(folder):
     assert "lasvm" in done.stdout
 
 
+@pytest.mark.slow
 def test_the_stream_learns(folder):
     done = run([sys.executable, "-c", python_block("import numpy as np")], folder)
     assert done.returncode == 0, done.stderr
@@ -100,11 +104,13 @@ def test_the_stream_learns(folder):
     assert len(lines) == 20
 
 
+@pytest.mark.slow
 def test_the_shown_solver_passes_the_conformance_suite(folder):
     done = run([sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_perceptron_plugin.py"], folder)
     assert done.returncode == 0, done.stdout[-3000:]
 
 
+@pytest.mark.slow
 def test_completion_script(folder):
     done = run([str(BIN / "harness"), "completion", "bash"], folder)
     assert done.returncode == 0

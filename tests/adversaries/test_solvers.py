@@ -10,6 +10,7 @@ from harness.run.store import Store
 from tests.adversaries.conftest import command, way_of
 from tests.run.conftest import HARNESS
 
+pytestmark = pytest.mark.slow  # the first one runs them all
 PREVENTED = {  # solver -> status, and what its reason says
     "doubles-box": ("error", "a problem cannot be changed, and 'upper' was set"),
     "flips-target": ("error", "cannot set WRITEABLE flag"),

@@ -69,6 +69,7 @@ def test_mnist_as_regression_has_the_digits_as_targets(raw_data):
         np.testing.assert_array_equal(sign.x_train, numbers.x_train)
 
 
+@pytest.mark.slow
 def test_eps_svr_from_the_command_line(tmp_path):
     command = [
         *HARNESS, "compare", "--plugins", "qp,libsvm-svr", "--datasets", "friedman[n=300,n_test=2000]",

@@ -23,6 +23,7 @@ def exact_dual(n, d, C, gamma):
     return problem.certify(get_solver("qp").solve(problem).dual_coef, 0.0).dual
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parameters", [{}, {"cache_mb": 0.2}, {"dtype": "float64"}, {"block": 16}])
 @pytest.mark.parametrize("cls", [LASVMG, FullSVM])
 def test_epochs_and_finishing_reach_the_optimum(cls, parameters):

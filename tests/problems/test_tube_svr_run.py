@@ -3,9 +3,12 @@
 import json
 import subprocess
 
+import pytest
+
 from tests.run.conftest import HARNESS
 
 
+@pytest.mark.slow
 def test_a_tube_too_narrow_is_invalid_and_says_what_to_do(tmp_path):
     command = [
         *HARNESS, "compare", "--plugins", "qp", "--datasets", "diabetes", "--formulation", "tube-svr",

@@ -12,6 +12,8 @@ import pytest
 from harness.run.store import Store
 from tests.run.conftest import HARNESS, PLUGINS
 
+pytestmark = pytest.mark.slow  # each starts several processes, and waits for them
+
 
 def command(store, *extra, numbers="0,1,2,3,4,5,6,7", seconds="0.3"):
     selection = f"slow-steps[seconds={seconds},number=[{numbers}]]"
