@@ -1,4 +1,4 @@
-"""The dashboard: the history of every solver as a web site made by asv, with pages of our own, that works offline.
+"""Plugin dashboard: the history of every solver as a web site made by asv, with pages of our own, that works offline.
 
 asv (airspeed velocity) is the optional dependency ``asv``; it measures and publishes in a process of its own
 (`processes`, `inside_asv`), the other modules read and write its files.
