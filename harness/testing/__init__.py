@@ -10,10 +10,10 @@ Put this beside your plugin as ``test_my_solver.py`` and run ``pytest``::
         gap = 1e-3  # the relative gap you claim; None if the iterates do not converge to the optimum
 
 Every check is one ``test_`` method with one line that says what it asks; most of them run once for each
-problem of a small zoo (see :mod:`harness.testing.problems`), in every formulation that the solver's
-``solves`` names. The solver is driven once on each problem, and all checks judge that drive. What cannot be asked
-of it is no test of its suite: no gap of a solver that claims none, no problem that its ``skip`` refuses. Declare
-what else does not apply rather than editing a check:
+problem of a small zoo, in every formulation that the solver solves: each has its own, a plugin's too (see
+:meth:`harness.Problem.zoo` and :mod:`harness.testing.problems`). The solver is driven once on each problem, and all
+checks judge that drive. What cannot be asked of it is no test of its suite: no gap of a solver that claims none, no
+problem that its ``skip`` refuses. Declare what else does not apply rather than editing a check:
 
 * ``exclude = {"test_scaling_the_points": "absolute tolerances, as the paper has them"}``
 * ``exclude_after = "0.1"`` leaves out the checks that came with later versions of the harness
