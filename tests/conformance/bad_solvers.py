@@ -90,14 +90,13 @@ class SharedBuffer(Sound):
 
 @dataclass(frozen=True)
 class WritesIntoRow(Sound):
-    """Switches a cached row back to writable and shifts it."""
+    """Shifts the rows that the oracle keeps, under the rows that it gives."""
 
     name = "writes-into-row"
 
     def row(self, kernel: Any, i: int) -> Any:
         row = kernel.row(i)
-        row.base.flags.writeable = True
-        row.base[...] += 1.0
+        kernel._buffer.rows += 1.0
         return row
 
 
