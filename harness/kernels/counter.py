@@ -12,7 +12,7 @@ class Counter:
     """What one run asked of its kernel; shared by every view of it, restricted ones included.
 
     evaluations : kernel values computed, used or not; a cache hit is none
-    cache_hits : rows served from the row cache
+    cache_hits : rows read from memory, by the oracle or a solver on its buffer, that would have been computed else
     oracle_calls, oracle_evaluations : solvers called for a subproblem, and their part of ``evaluations``
     evaluations_at_least : the solver took what gives kernel values behind the counter, the points of a kernel that is not
         linear or the engine: ``evaluations`` is a lower bound

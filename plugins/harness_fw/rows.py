@@ -77,6 +77,7 @@ class Rows:
         for part, weight in self._parts(points[~there], weights[~there]):
             if keep:
                 self.fetch(part)
+                self.buffer.read(len(part))
                 self.buffer.add_part(total, self.buffer.slot_of[part], weight, 0, len(total))
             else:
                 total += self._computed(part, weight)

@@ -140,6 +140,18 @@ def test_an_iteration_costs_two_rows_at_most_while_memory_holds_the_support_s(so
         assert found.info["rows"] <= n
 
 
+@pytest.mark.parametrize("solver_class", [FrankWolfe, *PAIRS])
+def test_a_row_that_a_step_reads_was_computed_for_it_or_is_a_hit(solver_class):
+    read, hits = [], []
+    for cache_mb in (1e-9, 0.01, 256.0):
+        problem = l2(*clouds(0, 60, 90, 3, 1.0))
+        outcome = drive(solver_class(epsilon=1e-3, cache_mb=cache_mb, refresh=10**9), problem, rng0())
+        hits.append(problem.kernel.counter.cache_hits)
+        read.append((outcome.iterations, hits[-1] + outcome.info["rows"]))
+    assert read[0] == read[1] == read[2]
+    assert hits[0] < hits[1] < hits[2]
+
+
 @pytest.mark.parametrize("solver_class", EVERY)
 def test_a_row_is_computed_once_on_a_reduced_hull_too(solver_class):
     problem = reduced(*clouds(1, 20, 30, 3, 1.5), cap=0.13)
