@@ -33,9 +33,9 @@ def shrink(expansion: Expansion, least: float) -> None:
     """
     x, now, live = expansion.members, expansion.now, expansion.live()
     alpha, grad, slots = x.alpha[live], x.grad[live], x.slots[live]
-    idle = ((alpha == slots["lower"]) & (grad <= now.g_min)) | ((alpha == slots["upper"]) & (grad >= now.g_max))
+    idle = ((alpha == slots["lower"]) & (grad <= now["g_min"])) | ((alpha == slots["upper"]) & (grad >= now["g_max"]))
     if np.count_nonzero(idle) < max(1.0, least * len(live)):
-        if now.rows <= len(live):
+        if now["rows"] <= len(live):
             expansion.narrow()  # so that more rows fit
         return
     coef = expansion.write()
@@ -57,15 +57,15 @@ def unshrink(expansion: Expansion, tau: float) -> None:
     expansion.aside = []
     # at a bound: one direction is open
     rising = alpha == expansion.members.examples["lower"][members]
-    g_max = max(float(now.g_max), float(np.max(grad[rising], initial=-np.inf)))
-    g_min = min(float(now.g_min), float(np.min(grad[~rising], initial=np.inf)))
+    g_max = max(float(now["g_max"]), float(np.max(grad[rising], initial=-np.inf)))
+    g_min = min(float(now["g_min"]), float(np.min(grad[~rising], initial=np.inf)))
     back = np.where(rising, grad > g_min, grad < g_max) & (g_max - g_min > tau)
     stay = ~back
     if stay.any():
         expansion.aside.append(Aside(members[stay], alpha[stay], grad[stay], coef.copy()))
     expansion.admit(members[back], alpha[back], grad[back])
     if not back.any():
-        now.g_max, now.g_min = g_max, g_min
+        now["g_max"], now["g_min"] = g_max, g_min
 
 
 def readmit(expansion: Expansion) -> None:

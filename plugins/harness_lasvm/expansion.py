@@ -83,10 +83,10 @@ class Expansion:
             coef=np.zeros(n),
             # zero pages until they are written
             pool=np.zeros(min(max(budget, 4 * widest), (n + 2) * widest), dtype=dtype),
-            now=np.zeros(1, dtype=NOW)[0],
+            now=np.zeros(1, dtype=NOW),
         )
-        self.now = self.members.now
-        self.now.sweep = 1
+        self.now = self.members.now[0]
+        self.now["sweep"] = 1
         self._relayout(np.empty(0, dtype=np.int64), min(widest, _aligned(_LEAST_WIDTH)))
 
     # -- what a solver reads ----------------------------------------------------------------------
@@ -94,7 +94,7 @@ class Expansion:
     @property
     def size(self) -> int:
         """Number of active members of S."""
-        return int(self.now.top - self.now.holes)
+        return int(self.now["top"] - self.now["holes"])
 
     @property
     def all_members(self) -> int:
@@ -104,18 +104,18 @@ class Expansion:
     @property
     def operations(self) -> int:
         """PROCESS and REPROCESS operations so far."""
-        return int(self.now.operations)
+        return int(self.now["operations"])
 
     @property
     def delta(self) -> float:
         """Gradient difference of the most violating pair of active members; -inf if there is no pair."""
-        g_max, g_min = self.now.g_max, self.now.g_min
+        g_max, g_min = self.now["g_max"], self.now["g_min"]
         return float(g_max - g_min) if np.isfinite(g_max) and np.isfinite(g_min) else -np.inf
 
     @property
     def intercept(self) -> float:
         """B = (g_max + g_min) / 2; the finite one of the two if only one side has an eligible member."""
-        ends = [float(end) for end in (self.now.g_max, self.now.g_min) if np.isfinite(end)]
+        ends = [float(end) for end in (self.now["g_max"], self.now["g_min"]) if np.isfinite(end)]
         return sum(ends) / len(ends) if ends else 0.0
 
     @property
@@ -126,11 +126,11 @@ class Expansion:
 
     def live(self) -> Vector:
         """Return the filled slots, ascending."""
-        return np.flatnonzero(self.members.slots["member"][: self.now.top] >= 0)
+        return np.flatnonzero(self.members.slots["member"][: self.now["top"]] >= 0)
 
     def examples(self) -> Vector:
         """Return the members, in the order of :meth:`live`."""
-        members: Vector = self.members.slots["member"][: self.now.top]
+        members: Vector = self.members.slots["member"][: self.now["top"]]
         return members[members >= 0]
 
     def write(self) -> Vector:
@@ -151,7 +151,7 @@ class Expansion:
         until : number of operations after which it pauses
         together : see :meth:`supply`
         """
-        self.now.pause = until
+        self.now["pause"] = until
         code = loop(self.members, *work)
         if code == NEED_ROW:
             self.supply(together)
@@ -162,10 +162,10 @@ class Expansion:
 
         together : rows at most that are computed with a missing one, those of the members that violate most
         """
-        slot = int(self.now.wanted)
+        slot = int(self.now["wanted"])
         if slot < 0:
             self._foresight.mix_unforeseen(-1 - slot)
-        elif self.now.gaps:
+        elif self.now["gaps"]:
             self._fill_gaps(slot)
         else:
             self._compute_rows(slot, together)
@@ -192,7 +192,7 @@ class Expansion:
         Who is not kept must have been noted elsewhere. The rows used last survive as far as there is room.
         """
         x, now = self.members, self.now
-        top, size = int(now.top), len(keep)
+        top, size = int(now["top"]), len(keep)
         n_rows = int(min(x.pool.size // width, self.n + 2))
         place = np.full(top, -1, dtype=np.int64)
         place[keep] = np.arange(size)
@@ -203,7 +203,7 @@ class Expansion:
         held = held[held >= 0]
         # one row is spare: it takes the next candidate's values
         held = np.sort(held[np.argsort(x.rows["used"][held])[max(0, len(held) - (n_rows - 1)) :]])
-        rows.move_rows(x.pool, held, keep, int(now.width), width)
+        rows.move_rows(x.pool, held, keep, int(now["width"]), width)
         count = len(held)
         x.rows[:count] = x.rows[held]
         x.rows["slot"][:count] = owners = place[x.rows["slot"][:count]]
@@ -213,16 +213,16 @@ class Expansion:
             values[:size] = values[keep]
         x.slots["row"][:top] = -1
         x.slots["row"][owners] = np.arange(count)
-        zeros = place[x.stacks["zero"][: now.zeros]]
+        zeros = place[x.stacks["zero"][: now["zeros"]]]
         zeros = zeros[zeros >= 0]
         x.stacks["zero"][: len(zeros)] = zeros
-        log = x.log[: now.clock]
+        log = x.log[: now["clock"]]
         log[log >= 0] = place[log[log >= 0]]
         free = n_rows - count
         x.stacks["free_row"][:free] = np.arange(n_rows - 1, count - 1, -1)
-        now.top, now.holes, now.zeros = size, 0, len(zeros)
-        now.width, now.rows, now.free_rows = width, n_rows, free
-        now.spare = rows.take_row(x)
+        now["top"], now["holes"], now["zeros"] = size, 0, len(zeros)
+        now["width"], now["rows"], now["free_rows"] = width, n_rows, free
+        now["spare"] = rows.take_row(x)
         scan(x)
         self._pointed = -1
 
@@ -232,22 +232,22 @@ class Expansion:
 
     def narrow(self) -> None:
         """Make the rows as short as can be."""
-        if _aligned(self.size) < self.now.width:
+        if _aligned(self.size) < self.now["width"]:
             self.keep(self.live())
 
     def make_room(self, entering: int) -> None:
         """Let ``entering`` members find slots, columns and places in the log."""
-        now, top = self.now, int(self.now.top)
-        if now.clock - now.caught >= _TOGETHER:
+        now, top = self.now, int(self.now["top"])
+        if now["clock"] - now["caught"] >= _TOGETHER:
             rows.catch_up(self.members)
-        if now.holes > max(_HOLES, top // _HOLES):
-            self._relayout(self.live(), int(now.width))
-            top = int(now.top)
+        if now["holes"] > max(_HOLES, top // _HOLES):
+            self._relayout(self.live(), int(now["width"]))
+            top = int(now["top"])
         needed = min(self.n, top + entering)
-        if needed > now.width:
-            width = max(needed, int(self._growth(needed) * now.width))
+        if needed > now["width"]:
+            width = max(needed, int(self._growth(needed) * now["width"]))
             self._relayout(self.live(), _aligned(min(self.n, width)))
-        if now.clock + entering > len(self.members.log):
+        if now["clock"] + entering > len(self.members.log):
             log = np.resize(self.members.log, 2 * (len(self.members.log) + entering))
             self.members = self.members._replace(log=log)
 
@@ -262,7 +262,7 @@ class Expansion:
 
     def _point(self) -> None:
         """Let the kernel's columns be those of slots 0 .. top - 1; a hole's may be any."""
-        top, clock = int(self.now.top), int(self.now.clock)
+        top, clock = int(self.now["top"]), int(self.now["clock"])
         places, points = np.empty((2, max(top, clock - self._pointed)), dtype=np.int64)
         count = rows.stale(self.members, self._pointed, self._columns.index, places, points)
         self._columns.put(places[:count], points[:count], top)
@@ -280,22 +280,22 @@ class Expansion:
 
     def _fill_gaps(self, slot: int) -> None:
         x = self.members
-        missing = np.unique(x.stacks["gap"][: self.now.gaps])
+        missing = np.unique(x.stacks["gap"][: self.now["gaps"]])
         row = int(x.slots["row"][slot])
         values = self.kernel.block(x.slots["member"][slot : slot + 1], x.slots["member"][missing])
-        x.pool[row * int(self.now.width) + missing] = values[0]
+        x.pool[row * int(self.now["width"]) + missing] = values[0]
         rows.own_row(x, row, slot)
 
     def _compute_rows(self, slot: int, together: int) -> None:
         x, now = self.members, self.now
-        width = int(now.width)
+        width = int(now["width"])
         # rows are read by others, so that none may lack a member; pointing costs about as much as a row
-        stale = self._pointed < 0 or 4 * (now.clock - self._pointed) > now.top
+        stale = self._pointed < 0 or 4 * (now["clock"] - self._pointed) > now["top"]
         if stale or rows.is_young(x, slot, self._columns.index):
             self._point()
-        taken = np.empty((2, max(1, min(together, int(now.rows) // 8))), dtype=np.int64)
+        taken = np.empty((2, max(1, min(together, int(now["rows"]) // 8))), dtype=np.int64)
         slots, places = taken[:, : rows.take_rows(x, slot, self._columns.index, *taken)]
-        born = x.slots[x.log[self._pointed : now.clock]]  # after the last pointing: none of them a slot that moved
+        born = x.slots[x.log[self._pointed : now["clock"]]]  # after the last pointing: none of them a slot that moved
         if ((born["member"] >= 0) & (born["row"] < 0)).any():
             self._point()
         self.rows_recomputed += len(places)
@@ -320,12 +320,12 @@ class Expansion:
         after.members = x = before._replace(
             examples=fresh.examples, coef=fresh.coef, pool=self._pool(fresh.pool), **grown
         )
-        after.now = x.now
+        after.now = x.now[0]
         live = after.live()
         x.examples["slot"][: len(live)] = live
         x.slots["member"][live] = np.arange(len(live))
         after._forget()
-        after._relayout(live, int(after.now.width))
+        after._relayout(live, int(after.now["width"]))
         loops.write(x)
         return after
 
@@ -334,24 +334,24 @@ class Expansion:
         pool: Vector = self.members.pool
         if len(pool) >= len(fresh):
             return pool
-        held = np.flatnonzero(self.members.rows["slot"][: self.now.rows] >= 0)
-        used = int(held[-1] + 1) * int(self.now.width) if len(held) else 0
+        held = np.flatnonzero(self.members.rows["slot"][: self.now["rows"]] >= 0)
+        used = int(held[-1] + 1) * int(self.now["width"]) if len(held) else 0
         fresh[:used] = pool[:used]  # the rest stays untouched: pages that nobody wrote to take no memory
         return fresh
 
     def _forget(self) -> None:
         """Shorten the log to the last filling of each slot, so that it grows with S and not with the stream."""
         x, now = self.members, self.now
-        log = x.log[: now.clock]
-        last = np.full(int(now.top), -1)
+        log = x.log[: now["clock"]]
+        last = np.full(int(now["top"]), -1)
         filled = np.flatnonzero(log >= 0)
         last[log[filled]] = filled  # of equal indices the last one is written
         kept = np.sort(last[self.live()])
         kept = kept[kept >= 0]
         x.log[: len(kept)] = log[kept]
         x.rows["seen"] = np.searchsorted(kept, x.rows["seen"])
-        now.caught = np.searchsorted(kept, now.caught)
-        now.clock = len(kept)
+        now["caught"] = np.searchsorted(kept, now["caught"])
+        now["clock"] = len(kept)
 
 
 def _aligned(width: int) -> int:

@@ -63,7 +63,7 @@ class Foresight:
         self._among = self._between[: count**2].reshape(count, count)
         np.fill_diagonal(self._among, np.nan)
         self._mix(entering)
-        now.at = now.stage = now.born = 0
+        now["at"] = now["stage"] = now["born"] = 0
         return Candidates(examples, places, values, self._among)
 
     def _ahead(self, expansion: Expansion, foresee: bool) -> int:

@@ -112,7 +112,7 @@ class _NoBias(Solver):
             up=up,
             down=down,
             slope=slope,
-            sums=np.zeros(1, dtype=rules.SUMS)[0],
+            sums=np.zeros(1, dtype=rules.SUMS),
             rule={"hinge": rules.HINGE, "ramp": rules.RAMP, "ignore": rules.IGNORE}[self.rule],
             price=float(price),
             bend=float(problem.s) if isinstance(problem, RampSVC) else -np.inf,
@@ -143,8 +143,8 @@ class _NoBias(Solver):
                 until = expansion.operations + max(_PAUSE, 2 * self.block)
                 code = expansion.run(online, ledger, work, until=until)
                 if code == PAUSED:
-                    yield visited + int(expansion.now.at)
-            visited += int(expansion.now.at)
+                    yield visited + int(expansion.now["at"])
+            visited += int(expansion.now["at"])
             yield visited
 
     def _finish(self, expansion: Expansion, ledger: Ledger) -> Iterator[None]:
@@ -162,20 +162,20 @@ class _NoBias(Solver):
     def _iterate(
         self, expansion: Expansion, ledger: Ledger, epoch: int, visited: int, *, done: bool = False
     ) -> Iterate:
-        sums = ledger.sums
+        sums = ledger.sums[0]
         info = {
-            "gap": float(sums.gap),
-            "gap_target": float(sums.target),
+            "gap": float(sums["gap"]),
+            "gap_target": float(sums["target"]),
             "members": expansion.size,
-            "support": int(sums.support),
+            "support": int(sums["support"]),
             "epoch": epoch,
             "visited": (epoch - 1) * expansion.n + visited,
             "rows_recomputed": expansion.rows_recomputed,
         }
         if self.rule == "ramp":
-            info["reversed"] = int(sums.reversed)
+            info["reversed"] = int(sums["reversed"])
         if self.rule == "ignore":
-            info["skipped"] = int(sums.skipped)
+            info["skipped"] = int(sums["skipped"])
         return Iterate(
             dual_coef=expansion.write(),
             done=done,

@@ -61,8 +61,8 @@ class Online:
         while done < len(examples) and not self.stopped_by:
             work = self.expansion.fetch(examples[done : done + self._allowance()])
             yield from self._run(work)
-            done += int(self.expansion.now.at)
-            self.visited += int(self.expansion.now.at)
+            done += int(self.expansion.now["at"])
+            self.visited += int(self.expansion.now["at"])
             self._check_support()
             if done - paused >= self.options.block:  # saying what the model is costs as much as many an example
                 paused = done

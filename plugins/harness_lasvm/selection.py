@@ -100,9 +100,9 @@ class Search:
         expansion, now = self.expansion, self.expansion.now
         expansion.make_room(1)
         # a hole's value is read and never used: alpha is 0 there
-        values = np.zeros((1, int(now.top)), dtype=self.row.dtype)
+        values = np.zeros((1, int(now["top"])), dtype=self.row.dtype)
         values[0, expansion.live()] = self.row[expansion.examples()]
-        now.at = now.stage = now.born = 0
+        now["at"] = now["stage"] = now["born"] = 0
         # one candidate has no others
         return Candidates(example, np.zeros(1, dtype=np.int64), values, np.zeros((1, 1), dtype=self.row.dtype))
 

@@ -161,7 +161,7 @@ class LASVM(Solver):
         from harness_lasvm.compiled.state import DONE, NEED_ROW
         from harness_lasvm.compiled.steps import finish
 
-        expansion.now.sweep = not self.shrinking
+        expansion.now["sweep"] = not self.shrinking
         while True:
             until, code = expansion.operations + _PAUSE, NEED_ROW
             while code == NEED_ROW:

@@ -250,7 +250,7 @@ class LASVMStream:
             np.concatenate([self._problem.targets[kept], labels]),
         )
         self._online.expansion = before.moved(problem, cache_mb=self._cache_mb)
-        self._online.expansion.now.sweep = 1  # the finishing step may have left it off
+        self._online.expansion.now["sweep"] = 1  # the finishing step may have left it off
         self._problem = problem
         return np.arange(len(kept), problem.n)
 

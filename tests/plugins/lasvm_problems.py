@@ -102,8 +102,8 @@ def partway(seed, blocks, **parameters):
     while blocks and done < 600:
         blocks -= 1
         work = found.fetch(order[done:])
-        found.now.pause = 10**9
+        found.now["pause"] = 10**9
         while steps.online(found.members, work, 1e-3, np.inf, 0) == state.NEED_ROW:
             found.supply()
-        done += int(found.now.at)
+        done += int(found.now["at"])
     return found, values

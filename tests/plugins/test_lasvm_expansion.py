@@ -36,15 +36,15 @@ def test_rows_gradients_and_extremes_are_what_they_should_be(seed, blocks, cache
         grad[slots], found.targets[members] - K[np.ix_(members, members)] @ alpha[slots], atol=1e-10
     )
     able = slots[alpha[slots] < x.slots["upper"][slots]]
-    assert x.now.i_max == able[np.argmax(grad[able])]
+    assert x.now["i_max"][0] == able[np.argmax(grad[able])]
     able = slots[alpha[slots] > x.slots["lower"][slots]]
-    assert x.now.i_min == able[np.argmin(grad[able])]
+    assert x.now["i_min"][0] == able[np.argmin(grad[able])]
     pool.catch_up(x)
-    width = found.now.width
+    width = found.now["width"]
     complete = 0
     for s, k in zip(slots, members, strict=True):
         row = x.slots["row"][s]
-        if row >= 0 and x.rows["seen"][row] == found.now.clock:
+        if row >= 0 and x.rows["seen"][row] == found.now["clock"]:
             complete += 1
             np.testing.assert_array_equal(x.pool[row * width + slots], K[k, members])
     assert complete == len(slots) if cache_mb == 100.0 else complete >= 1
@@ -56,7 +56,7 @@ def test_the_partner_is_the_one_that_gains_most(seed, blocks, rising):
     found, K = partway(seed, blocks)
     x, slots = found.members, found.live()
     members = x.slots["member"][slots]
-    s = int(x.now.i_max if rising else x.now.i_min)
+    s = int(x.now["i_max"][0] if rising else x.now["i_min"][0])
     pool.catch_up(x)
     k = x.slots["member"][s]
     able = x.alpha[slots] > x.slots["lower"][slots]
@@ -64,9 +64,9 @@ def test_the_partner_is_the_one_that_gains_most(seed, blocks, rising):
         able = x.alpha[slots] < x.slots["upper"][slots]
     apart = (x.grad[s] - x.grad[slots]) * (1 if rising else -1)
     gains = np.where(able & (apart > 0), apart**2 / np.maximum(2 - 2 * K[k, members], 1e-6), 0.0)
-    base = x.slots["row"][s] * x.now.width
+    base = x.slots["row"][s] * x.now["width"][0]
     own = x.grad[s], x.diagonal[s]
-    chosen = scans.partner(x, base, *own, s == x.now.i_max)
+    chosen = scans.partner(x, base, *own, s == x.now["i_max"][0])
     assert gains[slots == chosen] == pytest.approx(gains.max(), rel=1e-4)
 
 
@@ -92,14 +92,14 @@ def test_who_is_near_is_foreseen_and_the_others_follow_when_they_enter(seed, blo
     fresh, slots = np.array(expected, dtype=int), found.live()
     np.testing.assert_array_equal(work.values[:, slots], K[np.ix_(fresh, x.slots["member"][slots])])
     grads = found.targets[fresh] - K[np.ix_(fresh, members)] @ alpha
-    low, high = sorted((x.now.g_min, x.now.g_max))
+    low, high = sorted((x.now["g_min"][0], x.now["g_max"][0]))
     apart = np.where(found.targets[fresh] > 0, low - grads, grads - high)
     few = len(fresh) <= 0.03 * found.size
     there = computed(work, K, fresh)
     assert few or set(there) ^ set(np.flatnonzero(apart < near)) <= set(np.flatnonzero(np.abs(apart - near) < 1e-9))
     for place in range(len(fresh)):
         if place not in there:
-            found.now.wanted = -1 - place
+            found.now["wanted"] = -1 - place
             found.supply()
             near_too = [q for q in range(place, len(fresh)) if apart[q] <= apart[place] + 1e-9]
             assert set(there) | {place} <= set(computed(work, K, fresh)) <= set(there) | set(near_too)
@@ -112,7 +112,7 @@ def test_who_is_near_is_foreseen_and_the_others_follow_when_they_enter(seed, blo
 @given(st.integers(0, 999), st.integers(1, 30))
 def test_the_columns_follow_the_slots(seed, blocks):
     found, _ = partway(seed, blocks)
-    x, top = found.members, int(found.now.top)
+    x, top = found.members, int(found.now["top"])
     members = x.slots["member"][:top]
     found._point()
     filled = members >= 0

@@ -87,7 +87,7 @@ def test_beta_ends_with_the_membership():
     nobias._admit(members, nobias._firsts(problem.targets, order))
     for _ in solver._epoch(members, ledger, order):
         pass
-    assert ledger.sums.reversed > 0
+    assert ledger.sums["reversed"][0] > 0
     np.testing.assert_array_equal(members.members.examples["lower"], problem.hinge.lower_bounds)
     np.testing.assert_array_equal(members.members.examples["upper"], problem.hinge.upper_bounds)
 

@@ -191,7 +191,7 @@ def test_chunks_after_finishing_go_on(monkeypatch, shrinking):
     for first in range(0, 1200, 200):
         stream.feed(x[first : first + 200], y[first : first + 200])
         assert_gradients(stream)
-        assert stream._expansion().now.sweep == 1  # non support vectors leave, as before the finishing step
+        assert stream._expansion().now["sweep"] == 1  # non support vectors leave, as before the finishing step
         stream.finish()
         assert stream.delta <= 1e-5
         aside = sum(len(group.members) for group in stream._expansion().aside)
@@ -301,7 +301,7 @@ def test_memory_does_not_grow_with_the_stream():
     assert later <= 1.3 * first * stream.members / members
     assert stream.seen == 80_000
     # the log of entries: those of S, and of the last chunk
-    assert stream._expansion().now.clock <= stream.members + 500
+    assert stream._expansion().now["clock"] <= stream.members + 500
 
 
 def test_the_chunk_is_the_callers_own():

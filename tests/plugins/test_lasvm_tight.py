@@ -35,11 +35,11 @@ def best(slots, values):
 def test_the_pair_at_hand_is_the_extremes_or_nearly(seed, blocks, cache_mb):
     found, _ = partway(seed, blocks, cache_mb=cache_mb)
     x, (_, slots, grad, rises, falls, held) = found.members, seen(found)
-    i, j = int(x.now.i_max), int(x.now.i_min)
+    i, j = int(x.now["i_max"][0]), int(x.now["i_min"][0])
     near_i, high = best(slots, np.where(held & rises, grad, -np.inf))
     near_j, low = best(slots, np.where(held & falls, -grad, -np.inf))
     assert steps.held_extremes(x) == (near_i, near_j)
-    greatest = x.now.g_max - x.now.g_min
+    greatest = x.now["g_max"][0] - x.now["g_min"][0]
     near = high + low > max(TAU, steps.NEARLY * greatest)
     both = {i, j} <= set(slots[held])
     assert steps.pair_at_hand(x, i, j, TAU) == ((near_i, near_j) if near and not both else (i, j))
@@ -51,8 +51,8 @@ def test_a_new_member_is_paired_with_the_extreme_or_nearly(seed, blocks, cache_m
     found, _ = partway(seed, blocks, cache_mb=cache_mb)
     x, (_, slots, grad, rises, falls, held) = found.members, seen(found)
     for rising in (True, False):
-        other = int(x.now.i_min if rising else x.now.i_max)
-        new = float(x.now.g_min + 0.5 if rising else x.now.g_max - 0.5)
+        other = int(x.now["i_min"][0] if rising else x.now["i_max"][0])
+        new = float(x.now["g_min"][0] + 0.5 if rising else x.now["g_max"][0] - 0.5)
         apart = np.where(held & (falls if rising else rises), (new - grad) * (1 if rising else -1), -np.inf)
         near, violation = best(slots, apart)
         expected = other if other in slots[held] or violation <= max(TAU, steps.NEARLY * 0.5) else near
@@ -64,19 +64,19 @@ def test_a_new_member_is_paired_with_the_extreme_or_nearly(seed, blocks, cache_m
 def test_the_partner_at_hand_gains_most(seed, blocks, cache_mb):
     found, K = partway(seed, blocks, cache_mb=cache_mb)
     x = found.members
-    found.now.wanted, found.now.gaps = x.now.i_max, 0
-    if x.slots["row"][x.now.i_max] < 0:
+    found.now["wanted"], found.now["gaps"] = x.now["i_max"][0], 0
+    if x.slots["row"][x.now["i_max"][0]] < 0:
         found.supply()
     members, slots, grad, rises, falls, held = seen(found)
     for rising in (True, False):
         own = slots == steps.held_extremes(x)[0 if rising else 1]
         row = x.slots["row"][slots[own]]
-        if not own.any() or x.rows["seen"][row] < found.now.clock:
+        if not own.any() or x.rows["seen"][row] < found.now["clock"]:
             continue  # its row lacks values
         sign = 1.0 if rising else -1.0
         apart = np.where(held & (falls if rising else rises), sign * (grad[own] - grad), 0.0)
         gains = np.maximum(apart, 0.0) ** 2 / np.maximum(2 - 2 * K[members[own][0], members], 1e-6)
-        known = int(row[0] * x.now.width), float(grad[own][0]), 1.0, rising
+        known = int(row[0] * x.now["width"][0]), float(grad[own][0]), 1.0, rising
         chosen = steps.held_partner(x, *known)
         assert chosen == -1 if gains.max() == 0.0 else gains[slots == chosen] == pytest.approx(gains.max(), rel=1e-4)
         best = scans.partner(x, *known)
@@ -93,13 +93,13 @@ def test_the_rows_of_those_that_violate_most_are_computed_together(seed, blocks,
         assert cache_mb == 0.2
         return
     wanted = slots[~held][0]
-    middle = 0.5 * (x.now.g_max + x.now.g_min)
+    middle = 0.5 * (x.now["g_max"][0] + x.now["g_min"][0])
     violation = np.maximum(np.where(rises, grad - middle, -np.inf), np.where(falls, middle - grad, -np.inf))
     violation[held | (slots == wanted)] = -np.inf
-    size = max(1, min(together, int(found.now.rows) // 8))
+    size = max(1, min(together, int(found.now["rows"]) // 8))
     expected = sorted(violation[violation > -np.inf], reverse=True)[: size - 1]
     taken = np.empty((2, size), dtype=np.int64)
-    count = rows.take_rows(x, wanted, x.slots["member"][: found.now.top].copy(), *taken)
+    count = rows.take_rows(x, wanted, x.slots["member"][: found.now["top"]].copy(), *taken)
     assert taken[0, 0] == wanted
     assert violation[np.searchsorted(slots, taken[0, 1:count])].tolist() == expected
     assert (x.slots["row"][taken[0, :count]] == taken[1, :count]).all()
@@ -139,9 +139,9 @@ def test_few_rows_are_computed_again_while_a_pair_is_at_hand(monkeypatch):
 @pytest.mark.parametrize("blocks", range(2, 14))
 def test_rows_computed_together_hold_what_they_should(blocks):
     found, K = partway(3, blocks, cache_mb=0.05)
-    x, width = found.members, int(found.now.width)
+    x, width = found.members, int(found.now["width"])
     missing = [s for s in found.live() if x.slots["row"][s] < 0]
-    found.now.wanted, found.now.gaps = missing[0], 0
+    found.now["wanted"], found.now["gaps"] = missing[0], 0
     before = found.rows_recomputed
     found.supply(4)
     members, slots, *_, held = seen(found)
@@ -150,5 +150,5 @@ def test_rows_computed_together_hold_what_they_should(blocks):
     assert len(new) == found.rows_recomputed - before > 1
     for s in new:
         row = x.slots["row"][s]
-        assert x.rows["seen"][row] == found.now.clock
+        assert x.rows["seen"][row] == found.now["clock"]
         np.testing.assert_array_equal(x.pool[row * width + slots], K[x.slots["member"][s], members])

@@ -26,7 +26,7 @@ class Ledger(NamedTuple):
 
     up, down, slope : (n,) per slot B - alpha, alpha - A: a term of the gap is max(up g, -down g); and h / g, which is
         A + B, or 0 where alpha = 0
-    sums : one record: gap (eq. 9), high and low (the largest g of a member that may rise, the smallest of one that may
+    sums : (1,) record: gap (eq. 9), high and low (the largest g of a member that may rise, the smallest of one that may
         fall), i_high and i_low (their slots, -1 if there is none), threshold and target (eq. 8) of the example in work,
         support (number of alpha != 0), skipped, reversed (examples that got beta = C), uncleaned (since the last CLEAN)
     rule : HINGE, RAMP or IGNORE
@@ -82,8 +82,8 @@ def move(x: Members, own: Ledger, bases: Any, steps: Any) -> None:
     """Take steps[q] times the row at bases[q] of the pool off g, for all q (one at least), and renew the ledger."""
     high, low, gap, high_from, low_from = -np.inf, np.inf, 0.0, -1, -1
     last = bases.size - 1
-    for start in range(0, x.now.top, SEGMENT):
-        stop = min(start + SEGMENT, x.now.top)
+    for start in range(0, x.now[0].top, SEGMENT):
+        stop = min(start + SEGMENT, x.now[0].top)
         grad = x.grad[start:stop]
         for q in range(last):
             _add(grad, x.pool[bases[q] + start : bases[q] + stop], steps[q])
@@ -95,7 +95,7 @@ def move(x: Members, own: Ledger, bases: Any, steps: Any) -> None:
         if found[1] < low:
             low, low_from = found[1], start
         gap += found[2]
-    sums = own.sums
+    sums = own.sums[0]
     sums.gap, sums.high, sums.low = gap, high, low
     sums.i_high = first(x.grad, x.rise, high_from, high)
     sums.i_low = first(x.grad, x.fall, low_from, low)
@@ -114,12 +114,12 @@ def note(x: Members, own: Ledger, slot: int) -> None:
 def measure(x: Members, own: Ledger) -> None:
     """Renew the ledger from the slots: they may have moved since."""
     support = 0
-    for s in range(x.now.top):
+    for s in range(x.now[0].top):
         note(x, own, s)
         support += x.alpha[s] != 0.0
-    own.sums.support = support
-    base = x.now.spare * x.now.width
-    x.pool[base : base + x.now.top] = 0.0  # nothing moves
+    own.sums[0].support = support
+    base = x.now[0].spare * x.now[0].width
+    x.pool[base : base + x.now[0].top] = 0.0  # nothing moves
     move(x, own, np.array([base]), np.zeros(1))
 
 
@@ -135,7 +135,7 @@ def goal(x: Members, slot: int, grad: float) -> float:
 @inner
 def put(x: Members, own: Ledger, slot: int, after: float) -> None:
     """Set alpha of ``slot``; the gradients are for the caller to move."""
-    own.sums.support += (after != 0.0) - (x.alpha[slot] != 0.0)
+    own.sums[0].support += (after != 0.0) - (x.alpha[slot] != 0.0)
     x.alpha[slot] = after
     note(x, own, slot)
 
@@ -143,8 +143,8 @@ def put(x: Members, own: Ledger, slot: int, after: float) -> None:
 @inner
 def set_threshold(x: Members, own: Ledger) -> None:
     """Note the gap target (eq. 8) and the threshold max(C, target) of the example in work."""
-    top, support = x.now.top, own.sums.support
+    top, support = x.now[0].top, own.sums[0].support
     total, squares = _spread(x.grad[:top], own.slope[:top])
     spread = squares - total * total / support if support > 0 else 0.0
-    own.sums.target = np.sqrt(max(0.0, spread))
-    own.sums.threshold = max(own.price, own.sums.target)
+    own.sums[0].target = np.sqrt(max(0.0, spread))
+    own.sums[0].threshold = max(own.price, own.sums[0].target)

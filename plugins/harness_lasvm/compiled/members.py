@@ -15,7 +15,7 @@ from harness_lasvm.compiled.state import Candidates, Members, borrowed
 @inner
 def _enter(x: Members, k: int, alpha: float, grad: float) -> int:
     """Let example k into S with the spare row as its row; return its slot."""
-    now, example = x.now, x.examples[k]
+    now, example = x.now[0], x.examples[k]
     if now.holes > 0:
         now.holes -= 1
         slot: int = x.stacks[now.holes].hole
@@ -38,10 +38,10 @@ def _enter(x: Members, k: int, alpha: float, grad: float) -> int:
 @compiled
 def admit(x: Members, entering: Candidates, alphas: Any, grads: Any) -> None:
     """Let all of ``entering`` into S."""
-    held = x.now.top
+    held = x.now[0].top
     entered = np.empty(entering.examples.size, np.int64)
     for q in range(entered.size):
-        base = x.now.spare * x.now.width
+        base = x.now[0].spare * x.now[0].width
         copy(x.pool[base : base + held], entering.values[q])
         for p in range(q):
             x.pool[base + entered[p]] = entering.among[q, p]
@@ -52,9 +52,9 @@ def admit(x: Members, entering: Candidates, alphas: Any, grads: Any) -> None:
 @inner
 def lay(x: Members, fetched: Candidates, place: int) -> int:
     """Write the kernel values of a candidate into the spare row; return the row's first place in the pool."""
-    base: int = x.now.spare * x.now.width
+    base: int = x.now[0].spare * x.now[0].width
     copy(x.pool[base : base + fetched.values.shape[1]], fetched.values[place])
-    for q in range(x.now.born):
+    for q in range(x.now[0].born):
         x.pool[base + x.stacks[q].born] = fetched.among[place, x.stacks[q].born_place]
     return base
 
@@ -63,7 +63,7 @@ def lay(x: Members, fetched: Candidates, place: int) -> int:
 def is_complete(x: Members, fetched: Candidates, place: int) -> bool:
     """Return whether later candidates have their values with this one; if not, note that they are wanted."""
     if np.isnan(fetched.among[place, place]):
-        x.now.wanted = -1 - place
+        x.now[0].wanted = -1 - place
         return False
     return True
 
@@ -71,7 +71,7 @@ def is_complete(x: Members, fetched: Candidates, place: int) -> bool:
 @inner
 def gradient(x: Members, k: int, base: int) -> float:
     """Return the gradient of an example whose values with the slots stand at ``base``."""
-    grad: float = x.examples[k].target - dot(x.alpha[: x.now.top], x.pool[base : base + x.now.top])
+    grad: float = x.examples[k].target - dot(x.alpha[: x.now[0].top], x.pool[base : base + x.now[0].top])
     return grad
 
 
@@ -79,9 +79,9 @@ def gradient(x: Members, k: int, base: int) -> float:
 def be_born(x: Members, k: int, place: int, grad: float) -> int:
     """Let a candidate, whose row was laid, into S with alpha = 0; return its slot."""
     slot: int = _enter(x, k, 0.0, grad)
-    x.stacks[x.now.born].born = slot
-    x.stacks[x.now.born].born_place = place
-    x.now.born += 1
+    x.stacks[x.now[0].born].born = slot
+    x.stacks[x.now[0].born].born_place = place
+    x.now[0].born += 1
     return slot
 
 
@@ -94,15 +94,15 @@ def leave(x: Members, slot: int) -> None:
     x.slots[slot].member = -1
     x.rise[slot], x.fall[slot] = -np.inf, np.inf
     drop_row(x, slot)
-    x.stacks[x.now.holes].hole = slot
-    x.now.holes += 1
+    x.stacks[x.now[0].holes].hole = slot
+    x.now[0].holes += 1
 
 
 @compiled
 def write(x: Members) -> int:
     """Write the members' alpha into ``coef``; return the number of support vectors among them."""
     support = 0
-    for s in range(x.now.top):
+    for s in range(x.now[0].top):
         if x.slots[s].member >= 0:
             x.coef[x.slots[s].member] = x.alpha[s]
             if x.alpha[s] != 0.0:
@@ -120,8 +120,8 @@ def foresee(x: Members, fresh: Any, values: Any, distances: Any) -> None:
     values : ``values[q]`` begins with K(fresh[q], slots 0 .. top - 1)
     """
     x = borrowed(x)
-    top = x.now.top
-    low, high = min(x.now.g_min, x.now.g_max), max(x.now.g_min, x.now.g_max)
+    top = x.now[0].top
+    low, high = min(x.now[0].g_min, x.now[0].g_max), max(x.now[0].g_min, x.now[0].g_max)
     for q in range(fresh.size):
         target = x.examples[fresh[q]].target
         grad = target - dot(x.alpha[:top], values[q, :top])

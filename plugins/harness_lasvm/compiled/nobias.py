@@ -36,11 +36,11 @@ def _search(x: Members, own: Ledger, slot: int) -> int:
     after = goal(x, slot, x.grad[slot])
     if after != before and not ready(x, slot):
         return NEED_ROW
-    x.now.operations += 1
+    x.now[0].operations += 1
     if after == before:
         return BAILED
     put(x, own, slot, after)
-    move(x, own, np.array([x.slots[slot].row * x.now.width]), np.array([after - before]))
+    move(x, own, np.array([x.slots[slot].row * x.now[0].width]), np.array([after - before]))
     return STEPPED
 
 
@@ -53,14 +53,14 @@ def _reprocess(x: Members, own: Ledger) -> int:
 
     BAILED if no member violates by more than tau, NEED_ROW, with nothing changed, if a row must be computed first.
     """
-    high, low = own.sums.high, -own.sums.low
+    high, low = own.sums[0].high, -own.sums[0].low
     if not max(high, low) > own.tau:
-        x.now.operations += 1
+        x.now[0].operations += 1
         return BAILED
     if own.group > 1:
         code: int = _reprocess_group(x, own)
         return code
-    i, j = own.sums.i_high, own.sums.i_low
+    i, j = own.sums[0].i_high, own.sums[0].i_low
     # of two equal violations the first slot's: then swapping the labels swaps nothing but signs
     code = _search(x, own, i if high > low or (high == low and i < j) else j)
     return code
@@ -71,7 +71,7 @@ def _foremost(x: Members, sign: float, way: Any, chosen: Any) -> int:
     """Write the slots with the largest sign * g of those that may go that way into ``chosen``; return their number."""
     values = np.empty(chosen.size)
     n, least = 0, -np.inf
-    for s in range(x.now.top):
+    for s in range(x.now[0].top):
         value = sign * (x.grad[s] + way[s])
         if value > least:
             q = n if n < chosen.size else n - 1
@@ -125,17 +125,17 @@ def _settle(x: Members, own: Ledger, group: Any, square: Any) -> int:
 
 @inner
 def _reprocess_group(x: Members, own: Ledger) -> int:
-    group = _choose(x, min(own.group, x.now.rows // 2))  # their rows are all held at once
+    group = _choose(x, min(own.group, x.now[0].rows // 2))  # their rows are all held at once
     for slot in group:
         if not ready(x, slot):
             return NEED_ROW
     square, bases = np.empty((group.size, group.size)), np.empty(group.size, np.int64)
     for q in range(group.size):
-        bases[q] = x.slots[group[q]].row * x.now.width
+        bases[q] = x.slots[group[q]].row * x.now[0].width
         for p in range(group.size):
             square[q, p] = x.pool[bases[q] + group[p]]
     before = x.alpha[group]
-    x.now.operations += _settle(x, own, group, square)
+    x.now[0].operations += _settle(x, own, group, square)
     steps = x.alpha[group] - before
     moved = steps != 0.0
     if not moved.any():
@@ -150,7 +150,7 @@ def _reprocess_group(x: Members, own: Ledger) -> int:
 @inner
 def _process(x: Members, own: Ledger, work: Candidates) -> int:
     """PROCESS the candidate in work: let it in, unless it is a member or ignored, and search along it."""
-    now, sums = x.now, own.sums
+    now, sums = x.now[0], own.sums[0]
     k, place = work.examples[now.at], work.places[now.at]
     slot = x.examples[k].slot
     if slot >= 0:
@@ -182,9 +182,9 @@ def _process(x: Members, own: Ledger, work: Candidates) -> int:
 @compiled
 def clean(x: Members, own: Ledger, max_inactive: int) -> None:
     """CLEAN: of the members with alpha = 0 keep the ``max_inactive`` nearest to a violation."""
-    idle = np.empty(x.now.top, np.int64)
+    idle = np.empty(x.now[0].top, np.int64)
     n = 0
-    for s in range(x.now.top):
+    for s in range(x.now[0].top):
         if x.slots[s].member >= 0 and x.alpha[s] == 0.0:
             idle[n] = s
             n += 1
@@ -206,7 +206,7 @@ def clean(x: Members, own: Ledger, max_inactive: int) -> None:
 def online(x: Members, own: Ledger, work: Candidates) -> int:
     """Online iterations over the candidates from ``now.at`` on; resumed after NEED_ROW and PAUSED, fetched anew after STALE."""
     x, own, work = borrowed(x), borrowed(own), borrowed(work)
-    now, sums = x.now, own.sums
+    now, sums = x.now[0], own.sums[0]
     while now.at < work.examples.size:
         if now.stage == 0:
             code: int = _process(x, own, work)
@@ -234,7 +234,7 @@ def online(x: Members, own: Ledger, work: Candidates) -> int:
 def finish(x: Members, own: Ledger) -> int:
     """REPROCESS until no member violates by more than tau (DONE) or ``now.pause`` operations were made."""
     x, own = borrowed(x), borrowed(own)
-    while x.now.operations < x.now.pause:
+    while x.now[0].operations < x.now[0].pause:
         code: int = _reprocess(x, own)
         if code == BAILED:
             return DONE

@@ -14,7 +14,7 @@ from harness_lasvm.compiled.state import Members, borrowed
 @compiled
 def take_row(x: Members) -> int:
     """Return a row of the pool to write into: a free one, or the one not used for longest."""
-    now = x.now
+    now = x.now[0]
     if now.free_rows > 0:
         now.free_rows -= 1
         free: int = x.stacks[now.free_rows].free_row
@@ -31,8 +31,8 @@ def take_row(x: Members) -> int:
 @inner
 def use_row(x: Members, row: int) -> None:
     """Note that ``row`` was used."""
-    x.now.tick += 1
-    x.rows[row].used = x.now.tick
+    x.now[0].tick += 1
+    x.rows[row].used = x.now[0].tick
 
 
 @compiled
@@ -40,7 +40,7 @@ def own_row(x: Members, row: int, slot: int) -> None:
     """Note that ``row`` holds the values of ``slot`` against all members of now."""
     x.slots[slot].row = row
     x.rows[row].slot = slot
-    x.rows[row].seen = x.now.clock
+    x.rows[row].seen = x.now[0].clock
     use_row(x, row)
 
 
@@ -51,14 +51,14 @@ def drop_row(x: Members, slot: int) -> None:
     if row >= 0:
         x.rows[row].slot = -1
         x.slots[slot].row = -1
-        x.stacks[x.now.free_rows].free_row = row
-        x.now.free_rows += 1
+        x.stacks[x.now[0].free_rows].free_row = row
+        x.now[0].free_rows += 1
 
 
 @inner
 def ready(x: Members, slot: int) -> bool:
     """Bring the row of ``slot`` up to date; False (and what is wanted noted) if that takes kernel values."""
-    now = x.now
+    now = x.now[0]
     now.wanted = slot
     now.gaps = 0
     row = x.slots[slot].row
@@ -92,7 +92,7 @@ def catch_up(x: Members) -> None:
 
     A row at a time, as :func:`ready` does it, each value read lies in another row; here lines of memory are shared.
     """
-    now = x.now
+    now = x.now[0]
     now.caught = min(now.caught, now.clock)  # the log may have been shortened
     pending = now.clock - now.caught
     entered, sources, since = np.empty(pending, np.int64), np.empty(pending, np.int64), np.empty(pending + 1, np.int64)
@@ -160,7 +160,7 @@ def stale(x: Members, since: int, known: Any, places: Any, points: Any) -> int:
     since : length of the log when they were compared last; -1 if the slots have moved since then
     """
     count = 0
-    for t in range(since if since >= 0 else 0, x.now.clock if since >= 0 else x.now.top):
+    for t in range(since if since >= 0 else 0, x.now[0].clock if since >= 0 else x.now[0].top):
         s = x.log[t] if since >= 0 else t
         if s >= 0 and x.slots[s].member >= 0 and is_young(x, s, known):
             places[count] = s
@@ -177,11 +177,11 @@ def take_rows(x: Members, slot: int, known: Any, slots: Any, rows: Any) -> int:
     slots, rows : changed in place; the members, ``slot`` first, and their rows, not filled yet
     """
     x = borrowed(x)
-    middle = 0.5 * (x.now.g_max + x.now.g_min)
+    middle = 0.5 * (x.now[0].g_max + x.now[0].g_min)
     slots[0] = slot
     count = 1
     violations = np.empty(slots.size)
-    for s in range(x.now.top if slots.size > 1 else 0):
+    for s in range(x.now[0].top if slots.size > 1 else 0):
         if x.slots[s].member < 0 or x.slots[s].row >= 0 or s == slot or is_young(x, s, known):
             continue
         violation = max(x.grad[s] + x.rise[s] - middle, middle - x.grad[s] - x.fall[s])
@@ -202,8 +202,8 @@ def take_rows(x: Members, slot: int, known: Any, slots: Any, rows: Any) -> int:
 @compiled
 def complete(x: Members, slots: Any, rows: Any, since: int) -> None:
     """Give the rows of ``slots`` their values with the members that entered since, from the rows of these."""
-    width = x.now.width
-    for t in range(since, x.now.clock):
+    width = x.now[0].width
+    for t in range(since, x.now[0].clock):
         s = x.log[t]
         if s >= 0 and x.slots[s].member >= 0:
             base = x.slots[s].row * width

@@ -77,7 +77,7 @@ def first(grad: Any, way: Any, start: int, value: float) -> int:
 @inner
 def _note(x: Members, high: float, high_from: int, low: float, low_from: int) -> None:
     """Note the maximal and minimal gradient and their first slots; -1 where nothing is eligible."""
-    now = x.now
+    now = x.now[0]
     now.i_max = first(x.grad, x.rise, high_from, high)
     now.i_min = first(x.grad, x.fall, low_from, low)
     now.g_max, now.g_min = high, low
@@ -87,8 +87,8 @@ def _note(x: Members, high: float, high_from: int, low: float, low_from: int) ->
 def scan(x: Members) -> None:
     """Find i = argmax g over alpha < B, j = argmin g over alpha > A."""
     high, low, high_from, low_from = -np.inf, np.inf, -1, -1
-    for start in range(0, x.now.top, SEGMENT):
-        stop = min(start + SEGMENT, x.now.top)
+    for start in range(0, x.now[0].top, SEGMENT):
+        stop = min(start + SEGMENT, x.now[0].top)
         up, down = _extremes(x.grad[start:stop], x.rise[start:stop], x.fall[start:stop])
         if up > high:
             high, high_from = up, start
@@ -124,13 +124,13 @@ def partner(x: Members, base: int, end: float, own: float, rising: bool) -> int:
     sign = 1.0 if rising else -1.0
     shut = x.fall if rising else x.rise
     best, best_from = np.float32(0.0), 0
-    for start in range(0, x.now.top, SEGMENT):
-        stop = min(start + SEGMENT, x.now.top)
+    for start in range(0, x.now[0].top, SEGMENT):
+        stop = min(start + SEGMENT, x.now[0].top)
         row = x.pool[base + start : base + stop]
         found = _best_gain(x.grad[start:stop], shut[start:stop], x.diagonal[start:stop], row, end, sign, own)
         if found > best:
             best, best_from = found, start
-    for s in range(best_from, x.now.top):
+    for s in range(best_from, x.now[0].top):
         if gain(x.grad[s], shut[s], x.diagonal[s], x.pool[base + s], end, sign, own) == best:
             return s
     return -1
@@ -149,14 +149,14 @@ def mark(x: Members, s: int) -> None:
     open_ways(x, s)
     if x.alpha[s] == 0.0 and x.slots[s].listed == 0:
         x.slots[s].listed = 1
-        x.stacks[x.now.zeros].zero = s
-        x.now.zeros += 1
+        x.stacks[x.now[0].zeros].zero = s
+        x.now[0].zeros += 1
 
 
 @inner
 def consider(x: Members, s: int) -> None:
     """Renew the extremes after slot s was filled: what :func:`scan` would find."""
-    now = x.now
+    now = x.now[0]
     high, low = x.grad[s] + x.rise[s], x.grad[s] + x.fall[s]
     if high > now.g_max or (high == now.g_max and s < now.i_max):
         now.g_max, now.i_max = high, s
@@ -167,7 +167,7 @@ def consider(x: Members, s: int) -> None:
 @inner
 def search(x: Members, i: int, j: int) -> None:
     """Search along (i, j): steps 5 of PROCESS and 3 of REPROCESS, and the next pair's search in the same pass."""
-    base_i, base_j = x.slots[i].row * x.now.width, x.slots[j].row * x.now.width
+    base_i, base_j = x.slots[i].row * x.now[0].width, x.slots[j].row * x.now[0].width
     curvature = max(x.diagonal[i] + x.diagonal[j] - 2.0 * np.float64(x.pool[base_i + j]), _CURVATURE)
     upper, lower = x.slots[i].upper, x.slots[j].lower
     room_i, room_j = upper - x.alpha[i], x.alpha[j] - lower
@@ -179,8 +179,8 @@ def search(x: Members, i: int, j: int) -> None:
     mark(x, min(i, j))
     mark(x, max(i, j))
     high, low, high_from, low_from = -np.inf, np.inf, -1, -1
-    for start in range(0, x.now.top, SEGMENT):
-        stop = min(start + SEGMENT, x.now.top)
+    for start in range(0, x.now[0].top, SEGMENT):
+        stop = min(start + SEGMENT, x.now[0].top)
         row_i, row_j = x.pool[base_i + start : base_i + stop], x.pool[base_j + start : base_j + stop]
         up, down = _shift(x.grad[start:stop], x.rise[start:stop], x.fall[start:stop], row_i, row_j, step)
         if up > high:

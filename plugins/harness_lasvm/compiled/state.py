@@ -22,9 +22,9 @@ DONE, NEED_ROW, STALE, PAUSED, BAILED, STEPPED = range(6)
 
 
 def record(whole: str, real: str = "") -> Any:
-    """Return the type of a record of whole numbers and real ones; in Python, too, its fields are attributes."""
+    """Return the type of a record of whole numbers and real ones: ``r.name`` in compiled loops, ``r["name"]`` outside."""
     fields = [(name, np.int64) for name in whole.split()] + [(name, np.float64) for name in real.split()]
-    return np.dtype((np.record, fields))
+    return np.dtype(fields)
 
 
 SLOT = record("member row listed", "lower upper")
@@ -53,7 +53,7 @@ class Members(NamedTuple):
     log : slots in the order of their filling
     coef : (n,) dual_coef as of the last :func:`members.write`
     pool : kernel values, row r from r width on
-    now : one record: top; holes, free_rows, zeros, gaps, born (sizes of the stacks); clock (length of the log), caught
+    now : (1,) record: top; holes, free_rows, zeros, gaps, born (sizes of the stacks); clock (length of the log), caught
         (the same when all rows were last brought up to date together); tick (uses of rows), width, rows (that the pool
         holds), spare (the row that the next candidate's values go into); g_max, g_min, i_max, i_min (the largest g over
         alpha < upper, the smallest over alpha > lower, their slots, -1 where nothing is eligible); wanted (slot whose row

@@ -36,7 +36,7 @@ NEARLY = 0.3  # of the greatest violation is enough for a pair at hand
 def held_extremes(x: Members) -> tuple[int, int]:
     """Return the slots of the greatest g over alpha < B and of the least over alpha > A among those with a row; or -1."""
     high, low, i, j = -np.inf, np.inf, -1, -1
-    for row in range(x.now.rows):
+    for row in range(x.now[0].rows):
         s = x.rows[row].slot
         if s >= 0:
             up, down = x.grad[s] + x.rise[s], x.grad[s] + x.fall[s]
@@ -55,7 +55,7 @@ def pair_at_hand(x: Members, i: int, j: int, tau: float) -> tuple[int, int]:
     near_i, near_j = held_extremes(x)
     if near_i >= 0 and near_j >= 0:
         violation = x.grad[near_i] - x.grad[near_j]
-        if violation > max(tau, NEARLY * (x.now.g_max - x.now.g_min)):
+        if violation > max(tau, NEARLY * (x.now[0].g_max - x.now[0].g_min)):
             return near_i, near_j
     return i, j
 
@@ -82,7 +82,7 @@ def held_partner(x: Members, base: int, end: float, own: float, rising: bool) ->
     sign = 1.0 if rising else -1.0
     shut = x.fall if rising else x.rise
     best, chosen = np.float32(0.0), -1
-    for row in range(x.now.rows):
+    for row in range(x.now[0].rows):
         s = x.rows[row].slot
         if s >= 0:
             found = gain(x.grad[s], shut[s], x.diagonal[s], x.pool[base + s], end, sign, own)
@@ -109,7 +109,7 @@ def best_partner(x: Members, base: int, end: float, own: float, rising: bool, at
 @inner
 def _sweep(x: Members) -> None:
     """Step 4 of REPROCESS: remove blatant non support vectors."""
-    now = x.now
+    now = x.now[0]
     kept = 0
     rescan = False
     for q in range(now.zeros):
@@ -133,7 +133,7 @@ def _sweep(x: Members) -> None:
 @inner
 def _reprocess(x: Members, tau: float, many: int) -> int:
     """REPROCESS; with ``many`` members or more, one of the pair gets the partner that gains most to second order."""
-    now = x.now
+    now = x.now[0]
     if not now.g_max - now.g_min > tau:
         now.operations += 1
         return BAILED
@@ -159,7 +159,7 @@ def _reprocess(x: Members, tau: float, many: int) -> int:
 @inner
 def _process(x: Members, work: Candidates, tau: float, many: int) -> int:
     """PROCESS the candidate in work."""
-    now = x.now
+    now = x.now[0]
     k, place = work.examples[now.at], work.places[now.at]
     if x.examples[k].slot >= 0:
         now.operations += 1
@@ -206,7 +206,7 @@ def online(x: Members, work: Candidates, tau: float, delta_max: float, many: int
     many : pairs are chosen to second order while S has as many members
     """
     x, work = borrowed(x), borrowed(work)
-    now = x.now
+    now = x.now[0]
     while now.at < work.examples.size:
         if now.stage == 0:
             code: int = _process(x, work, tau, many)
@@ -230,7 +230,7 @@ def online(x: Members, work: Candidates, tau: float, delta_max: float, many: int
 def finish(x: Members, tau: float) -> int:
     """Improve pairs until no tau-violating pair is left in the slots (DONE) or ``now.pause`` operations were made."""
     x = borrowed(x)
-    while x.now.operations < x.now.pause:
+    while x.now[0].operations < x.now[0].pause:
         code: int = _reprocess(x, tau, 0)
         if code == BAILED:
             return DONE
