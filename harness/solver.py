@@ -19,9 +19,8 @@ from harness.errors import PluginError, UsageError
 if TYPE_CHECKING:
     import numpy as np
 
+    from harness.arrays import Array
     from harness.problems.problem import Problem
-
-    Vector = np.ndarray[Any, np.dtype[Any]]
 
 
 DEFAULT_RELATIVE_GAP = 1e-3  # at which every solver of a hull formulation stops, unless it is told otherwise
@@ -42,9 +41,9 @@ class Iterate:
         the last iterate is not ``done``, ``info["stopped"]`` says why in words: the host shows it
     """
 
-    dual_coef: Vector | None = None
+    dual_coef: Array | None = None
     intercept: float = 0.0
-    weights: Vector | None = None
+    weights: Array | None = None
     done: bool = False
     step: int | None = None
     working_set: int | None = None
@@ -58,7 +57,7 @@ class Solution:
     done : False where the oracle's own stopping rule does not hold; ``info["stopped"]`` then says why
     """
 
-    dual_coef: Vector
+    dual_coef: Array
     intercept: float
     done: bool
     kernel_evaluations: int
@@ -136,7 +135,7 @@ class Solver(ABC):
         """
         return (self,)
 
-    def solve(self, problem: Problem, start: Vector | None = None) -> Solution:
+    def solve(self, problem: Problem, start: Array | None = None) -> Solution:
         """Drive the iterates to the end: this solver as an oracle for another.
 
         Parameters

@@ -22,7 +22,8 @@ from harness.datasets.validation import first_non_finite
 from harness.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from harness.datasets.dataset import Points, Vector
+    from harness.arrays import Vector
+    from harness.datasets.dataset import Points
     from harness.datasets.libsvm_files import IndexBase
 
 

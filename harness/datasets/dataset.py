@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
     Points = np.ndarray[Any, np.dtype[Any]] | scipy.sparse.csr_array
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Vector
 
 Task = Literal["classification", "regression"]
 

@@ -20,7 +20,8 @@ from harness.errors import DataError
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
-    from harness.datasets.dataset import Points, Vector
+    from harness.arrays import Vector
+    from harness.datasets.dataset import Points
 
 _SHORT = 40  # characters of a path that a heading has room for
 

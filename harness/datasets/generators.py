@@ -19,9 +19,7 @@ from harness.errors import DataError
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
-    from harness.datasets.dataset import Vector
-
-    Dense = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Matrix, Vector
 
 _COPIES = 4  # drawing holds up to so many arrays of the size of the points and labels at once (measured: 2 to 4)
 
@@ -38,7 +36,7 @@ class Generator(DataSource):
     seed: int = parameter(0, "seed of the draw", ge=0)
 
     @abstractmethod
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         """Return (n, d) points and their (n,) labels, -1 or +1, or real targets in regression."""
 
     def bytes_needed(self) -> int:
@@ -103,7 +101,7 @@ class Twonorm(Generator):
     defaults = rbf(gamma=0.05, c=1.0)
     features = 20
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         y = _balanced_labels(n, rng)
         return rng.standard_normal((n, 20)) + y[:, None] * (2.0 / np.sqrt(20.0)), y
 
@@ -124,7 +122,7 @@ class Ringnorm(Generator):
     defaults = rbf(gamma=0.05, c=1.0)
     features = 20
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         y = _balanced_labels(n, rng)
         z = rng.standard_normal((n, 20))
         return np.where(y[:, None] > 0, 2.0 * z, z + 2.0 / np.sqrt(20.0)), y
@@ -144,7 +142,7 @@ class Checkerboard(Generator):
     cells: int = parameter(4, "cells along each side", ge=2)
     noise: float = parameter(0.0, "share of the training labels that are flipped", ge=0, lt=0.5)
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         y = _balanced_labels(n, rng)
         i, j = np.divmod(np.arange(self.cells**2), self.cells)
         even = (i + j) % 2 == 0
@@ -191,7 +189,7 @@ class WaveformBreiman(Generator):
     defaults = rbf(gamma=0.05, c=1.0)
     features = 21
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         of_class = rng.permutation(np.arange(n) % 3)
         i = np.arange(1, 22)
         h = np.maximum(6.0 - np.abs(i - np.array([[11], [15], [7]])), 0.0)  # h2 peaks at 15, h3 at 7
@@ -217,7 +215,7 @@ class BananaLike(Generator):
     features = 2
     spread: float = parameter(0.6, "standard deviation of the noise around the half circles", ge=0)
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         y = _balanced_labels(n, rng)
         t = rng.uniform(0.0, np.pi, n)
         arch = np.column_stack([2.0 * np.cos(t) - 1.0, 2.0 * np.sin(t) - 0.5])
@@ -243,7 +241,7 @@ class Friedman(Generator):
     task = "regression"
     square: bool = parameter(True, "20 (x3 - 1/2)^2, not 20 (x3 - 1/2)")
 
-    def draw(self, n: int, rng: np.random.Generator) -> tuple[Dense, Vector]:
+    def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         x = rng.random((n, 10))
         third = x[:, 2] - 0.5
         smooth = 10.0 * np.sin(np.pi * x[:, 0] * x[:, 1]) + 20.0 * (third**2 if self.square else third)

@@ -17,8 +17,9 @@ from harness.errors import DataError
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
+    from harness.arrays import Vector
     from harness.datasets.cache import Entry
-    from harness.datasets.dataset import Points, Vector
+    from harness.datasets.dataset import Points
 
 
 @dataclass(frozen=True)

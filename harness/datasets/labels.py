@@ -11,7 +11,7 @@ from harness.errors import DataError
 from harness.parameters import did_you_mean
 
 if TYPE_CHECKING:
-    from harness.datasets.dataset import Vector
+    from harness.arrays import Vector
 
 _LISTED = 12  # classes named in a message
 MISSING = ("", "?", "nan", "na", "n/a", "null", "none")

@@ -13,15 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness import parameters
+from harness.arrays import Index
 from harness.datasets.dataset import Dataset, DataSource, Task, content_sha256
-from harness.datasets.splitting import Rows, Scale, rescaled, stratified_split
+from harness.datasets.splitting import Scale, rescaled, stratified_split
 from harness.errors import DataError
 from harness.files import user_cache
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
+    from harness.arrays import Vector
     from harness.datasets.cache import Entry
-    from harness.datasets.dataset import Points, Vector
+    from harness.datasets.dataset import Points
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Parsed:
 
 
 def divided(
-    x: Points, y: Vector, rows: tuple[Rows, Rows], scale: Scale = "none", task: Task = "classification"
+    x: Points, y: Vector, rows: tuple[Index, Index], scale: Scale = "none", task: Task = "classification"
 ) -> Parsed:
     """Return the training and the test rows of (n, d) points and (n,) targets, scaled by the training part."""
     train, test = rows

@@ -17,8 +17,8 @@ from harness.parameters import parameter
 if TYPE_CHECKING:
     import scipy.sparse
 
+    from harness.arrays import Vector
     from harness.datasets.cache import Entry
-    from harness.datasets.dataset import Vector
 
 
 def libsvm_text(path: Path, d: int) -> tuple[scipy.sparse.csr_array, Vector]:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from harness.datasets.dataset import Points, Vector
+    from harness.arrays import Vector
+    from harness.datasets.dataset import Points
 
-Rows = np.ndarray[Any, np.dtype[np.int64]]
+from harness.arrays import Index
+
 Scale = Literal["none", "standard", "minmax", "box"]
 
 
-def random_split(n: int, n_train: int, seed: int) -> tuple[Rows, Rows]:
+def random_split(n: int, n_train: int, seed: int) -> tuple[Index, Index]:
     """Return (n_train,) training rows and the (n - n_train,) others, both in random order."""
     order = np.random.default_rng(seed).permutation(n)
     return order[:n_train], order[n_train:]
 
 
-def stratified_split(y: Vector, test_fraction: float, seed: int) -> tuple[Rows, Rows]:
+def stratified_split(y: Vector, test_fraction: float, seed: int) -> tuple[Index, Index]:
     """Return training and test rows with each class divided in the same proportion.
 
     Every class keeps at least one training row, so that a tiny file still defines a problem.

@@ -17,7 +17,8 @@ from harness.errors import DataError
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
-    from harness.datasets.dataset import Points, Vector
+    from harness.arrays import Vector
+    from harness.datasets.dataset import Points
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,15 @@ these miss. Which row makes way for another, what is counted, and sums of rows a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harness.arrays import Block, Index, Mask, Vector
     from harness.kernels.oracle import KernelOracle
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Block = np.ndarray[Any, np.dtype[Any]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
-    Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
     class Compute(Protocol):
         """Write the rows of ``points`` to ``rows[slots]``; ``after(start, stop)`` as in ``KernelOracle.fill``."""

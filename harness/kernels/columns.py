@@ -13,7 +13,8 @@ import numpy as np
 from harness.kernels.way import PackingWay
 
 if TYPE_CHECKING:
-    from harness.kernels.way import Block, Way
+    from harness.arrays import Block
+    from harness.kernels.way import Way
 
 _LEAST_PLACES = 256
 _GROWTH = 1.5

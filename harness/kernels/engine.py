@@ -23,7 +23,8 @@ from harness.kernels.ways import choose, is_mapped, scratch
 if TYPE_CHECKING:
     import scipy.sparse
 
-    Block = np.ndarray[Any, np.dtype[Any]]
+    from harness.arrays import Block
+
     Points = Block | scipy.sparse.csr_array
     After = Callable[[int, int], None]
 

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
     import scipy.sparse
 
+    from harness.arrays import Block
     from harness.kernels.counter import Counter
-
-    Reals = np.ndarray[Any, np.dtype[Any]]
 
 _PIECE_VALUES = 1 << 17  # features converted at a time where the points are of another type or order: 1 MB
 _LARGEST_PIECE = 4_000_000  # numbers held at a time where the host sums up for itself
@@ -52,7 +51,7 @@ class Features:
         self.ridge, self.counter, self.threads = ridge, counter, threads
         self._crew = Crew()
         self._dense: Any = None
-        self._sparse: tuple[Reals, Reals, Reals] | None = None
+        self._sparse: tuple[Block, Block, Block] | None = None
         if isinstance(points, np.ndarray):
             self.stored = self.n * self.d
             self._dense = _read_only(points)
@@ -60,7 +59,7 @@ class Features:
             self.stored = int(points.nnz)
             self._sparse = _arrays_of(points)
 
-    def scores(self, weights: Reals, out: Reals | None = None) -> Reals:
+    def scores(self, weights: Block, out: Block | None = None) -> Block:
         """Return <x_i, weights> of all points, (n,) float64; n evaluations.
 
         Parameters
@@ -88,7 +87,7 @@ class Features:
         self.counter.evaluations += self.n
         return out
 
-    def _pass(self, w: Reals, out: Reals, first: int, last: int) -> None:
+    def _pass(self, w: Block, out: Block, first: int, last: int) -> None:
         from harness.kernels.products import dense_scores, sparse_scores
 
         if self._sparse is not None:
@@ -102,7 +101,7 @@ class Features:
                 stop = min(start + step, last)
                 dense_scores(_read_only(_plain(self._dense[start:stop])), w, out[start:stop])
 
-    def add(self, points: Reals, coef: Reals, weights: Reals) -> Reals:
+    def add(self, points: Block, coef: Block, weights: Block) -> Block:
         """Add sum_k coef_k x_{points_k} to ``weights``, (d,) float64, in place, and return it; one evaluation a point.
 
         Parameters
@@ -135,7 +134,7 @@ class Features:
         self.counter.evaluations += len(index)
         return weights
 
-    def rows(self, points: Reals) -> Reals:
+    def rows(self, points: Block) -> Block:
         """Return x_i of each of ``points``, a new (q, d) array of float64; one evaluation a point.
 
         Raises
@@ -152,7 +151,7 @@ class Features:
         take_sparse(*self._sparse, index, out)
         return out
 
-    def _checked(self, points: Reals) -> Reals:
+    def _checked(self, points: Block) -> Block:
         """Return points as integers; IndexError where one is outside."""
         index = np.asarray(points, dtype=np.intp)
         if index.size and not (index.min() >= 0 and index.max() < self.n):
@@ -173,7 +172,7 @@ def pieces(length: int, width: int) -> Iterator[slice]:
         yield slice(start, start + step)
 
 
-def combination(points: Any, coef: Reals, support: Reals) -> Reals:
+def combination(points: Any, coef: Block, support: Block) -> Block:
     """Return w = sum_j coef_j x_j over the points ``support``, (d,) float64; uncounted."""
     weights = np.zeros(points.shape[1])
     for part in pieces(len(support), width_of(points)):
@@ -181,7 +180,7 @@ def combination(points: Any, coef: Reals, support: Reals) -> Reals:
     return weights
 
 
-def products_with(points: Any, weights: Reals, index: Reals | None = None) -> Reals:
+def products_with(points: Any, weights: Block, index: Block | None = None) -> Block:
     """Return <x_i, weights> of the points ``index`` (all if None), float64; uncounted."""
     scores = np.empty(points.shape[0] if index is None else len(index))
     for part in pieces(len(scores), width_of(points)):
@@ -193,17 +192,17 @@ def _compiled_for(points: Any) -> bool:
     return points.dtype in (np.float32, np.float64) and points.flags.c_contiguous and points.dtype.isnative
 
 
-def _plain(points: Any) -> Reals:
+def _plain(points: Any) -> Block:
     """Return the points C-ordered in float64, or in float32 if that is their type."""
     return np.ascontiguousarray(points, dtype=np.float32 if points.dtype == np.float32 else np.float64)
 
 
-def _arrays_of(points: scipy.sparse.csr_array) -> tuple[Reals, Reals, Reals]:
+def _arrays_of(points: scipy.sparse.csr_array) -> tuple[Block, Block, Block]:
     return _read_only(points.indptr), _read_only(points.indices), _read_only(_plain(points.data))
 
 
-def _read_only(values: Any) -> Reals:
+def _read_only(values: Any) -> Block:
     """Return a read-only view, whose type the compiled loops know: they are not compiled once more for writable data."""
-    view: Reals = np.asarray(values).view()
+    view: Block = np.asarray(values).view()
     view.flags.writeable = False
     return view

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from harness.parameters import parameter
 if TYPE_CHECKING:
     import scipy.sparse
 
-    Block = np.ndarray[Any, np.dtype[Any]]
+    from harness.arrays import Block
+
     Points = Block | scipy.sparse.csr_array
 
 

@@ -10,7 +10,7 @@ from harness.jit import compiled
 from harness.kernels.simd import CHUNK_BYTES
 
 if TYPE_CHECKING:
-    from harness.kernels.ways import Block
+    from harness.arrays import Block
 
 
 @compiled

@@ -19,11 +19,10 @@ from harness.kernels.functions import GivenValues, Kernel, Power
 if TYPE_CHECKING:
     import scipy.sparse
 
+    from harness.arrays import Block, Vector
     from harness.kernels.buffer import Compute
     from harness.kernels.engine import After
 
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Block = np.ndarray[Any, np.dtype[Any]]
     Points = Block | scipy.sparse.csr_array
 
 

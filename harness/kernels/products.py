@@ -13,11 +13,11 @@ import numpy as np
 from harness.jit import compiled, summing
 
 if TYPE_CHECKING:
-    from harness.kernels.features import Reals
+    from harness.arrays import Block
 
 
 @summing
-def dense_scores(x: Reals, w: Reals, out: Reals) -> None:
+def dense_scores(x: Block, w: Block, out: Block) -> None:
     """Set out[i] to <x_i, w>; x (n, d) C-ordered float32 or float64, w (d,) and out (n,) float64."""
     for i in range(x.shape[0]):
         row, total = x[i], 0.0
@@ -27,7 +27,7 @@ def dense_scores(x: Reals, w: Reals, out: Reals) -> None:
 
 
 @summing
-def sparse_scores(indptr: Reals, indices: Reals, data: Reals, w: Reals, out: Reals) -> None:
+def sparse_scores(indptr: Block, indices: Block, data: Block, w: Block, out: Block) -> None:
     """Set out[i] to <x_i, w> for the rows of a CSR matrix, as many as ``out`` is long."""
     place = np.uint64(indptr[0])  # unsigned: no place and no index is tested for being negative
     for i in range(len(out)):
@@ -39,7 +39,7 @@ def sparse_scores(indptr: Reals, indices: Reals, data: Reals, w: Reals, out: Rea
 
 
 @compiled
-def add_dense(x: Reals, points: Reals, coef: Reals, w: Reals) -> None:
+def add_dense(x: Block, points: Block, coef: Block, w: Block) -> None:
     """Add sum_k coef_k x_{points_k} to w (d,), in the order of ``points``."""
     for k in range(len(points)):
         row, factor = x[points[k]], coef[k]
@@ -48,7 +48,7 @@ def add_dense(x: Reals, points: Reals, coef: Reals, w: Reals) -> None:
 
 
 @compiled
-def add_sparse(indptr: Reals, indices: Reals, data: Reals, points: Reals, coef: Reals, w: Reals) -> None:
+def add_sparse(indptr: Block, indices: Block, data: Block, points: Block, coef: Block, w: Block) -> None:
     """Add sum_k coef_k x_{points_k} to w (d,) for rows of a CSR matrix, in the order of ``points``."""
     for k in range(len(points)):
         factor = coef[k]
@@ -57,7 +57,7 @@ def add_sparse(indptr: Reals, indices: Reals, data: Reals, points: Reals, coef: 
 
 
 @compiled
-def take_sparse(indptr: Reals, indices: Reals, data: Reals, points: Reals, out: Reals) -> None:
+def take_sparse(indptr: Block, indices: Block, data: Block, points: Block, out: Block) -> None:
     """Add x_{points_k} to out[k], (q, d), for rows of a CSR matrix."""
     for k in range(len(points)):
         for place in range(indptr[points[k]], indptr[points[k] + 1]):

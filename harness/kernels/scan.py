@@ -19,7 +19,8 @@ from harness.kernels.functions import Exponential, Form, Kernel, Power
 from harness.kernels.way import PackingWay
 
 if TYPE_CHECKING:
-    from harness.kernels.way import Block, Columns
+    from harness.arrays import Block
+    from harness.kernels.way import Columns
 
 _CHUNK_BYTES = 256
 _LINE_BYTES = 64

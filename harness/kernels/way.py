@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    Block = np.ndarray[Any, np.dtype[Any]]
+    from harness.arrays import Block
+
     Columns = slice | Block
 
 

@@ -20,9 +20,9 @@ from harness.kernels.way import PackingWay, Way
 if TYPE_CHECKING:
     import scipy.sparse
 
+    from harness.arrays import Block
     from harness.kernels.way import Columns
 
-    Block = np.ndarray[Any, np.dtype[Any]]
     Points = Block | scipy.sparse.csr_array
 
 _ROWS_BYTES = 64 << 20  # rows read from a mapped file and converted at a time

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from harness.solver import Iterate
 
     Metric = Callable[[Any, float], float | None]
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Vector
 
 _INFO = (1000, 20_000)  # entries and characters of the info of a point: all points of a run are to fit in a record
 _CERTIFIED = {each.name for each in fields(Certificate)}

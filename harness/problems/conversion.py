@@ -6,7 +6,7 @@ class gives the reduced-hull optimum coef / S at D = C / S; back, S = 2 / (theta
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from harness.problems.csvc import CSVC, CSVCParameters
 from harness.problems.hulls import ReducedHull, ReducedHullParameters, reduced_minimum
 
 if TYPE_CHECKING:
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Vector
 
 
 def to_reduced_hull(problem: CSVC, dual_coef: Vector, intercept: float) -> tuple[ReducedHull, Vector, float]:

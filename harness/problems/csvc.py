@@ -22,9 +22,8 @@ from harness.problems.problem import Certificate, Laws, Problem, immutable
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
+    from harness.arrays import Vector
     from harness.testing import Case
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Vector
+
     Groups = np.ndarray[Any, np.dtype[np.int8]]
 
 _EXACT = 1e-16  # what a group's sum may be off, relative to its coefficients

@@ -30,9 +30,8 @@ from harness.problems.problem import Certificate, Laws, NoParameters, Problem
 from harness.problems.rounding import Bounded, unit_of
 
 if TYPE_CHECKING:
+    from harness.arrays import Vector
     from harness.testing import Case
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class HardMargin(Problem):

@@ -15,7 +15,7 @@ import numpy as np
 from harness.problems.problem import Certificate, NoParameters, Problem
 
 if TYPE_CHECKING:
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Vector
 
 
 class MistakeDriven(Problem):

@@ -14,7 +14,7 @@ Source: Ding & Xu, "Random gradient descent tree" (2015), section 2.1; Gilbert, 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,9 +24,8 @@ from harness.problems.expansion import Expansion
 from harness.problems.problem import Certificate, Laws, NoParameters, Problem
 
 if TYPE_CHECKING:
+    from harness.arrays import Vector
     from harness.testing import Case
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class PolytopeDistance(Problem):

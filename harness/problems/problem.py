@@ -19,10 +19,9 @@ from harness.problems.certificate import Certificate
 from harness.problems.expansion import Expansion, expansions
 
 if TYPE_CHECKING:
+    from harness.arrays import Vector
     from harness.problems.dual import DualForm
     from harness.testing import Case
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 __all__ = ["AT_BOUND", "FEASIBLE", "Certificate", "Laws", "NoParameters", "Problem", "immutable"]
 

@@ -33,10 +33,8 @@ from harness.problems.problem import AT_BOUND, Certificate, Problem, immutable
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
+    from harness.arrays import Mask, Vector
     from harness.testing import Case
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 _RESOLVED = 1e-6  # relative gap that is asked for where the convex problem is solved anew
 _MOVED = 0.25  # of the points are moved in solving anew

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,9 +23,8 @@ from harness.problems.problem import Certificate, Laws, Problem
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
+    from harness.arrays import Vector
     from harness.testing import Case
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 
 @dataclass(frozen=True)

@@ -42,9 +42,8 @@ from harness.problems.problem import Certificate, Laws, Problem, immutable
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
+    from harness.arrays import Vector
     from harness.testing import Case
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
 
 _MEETING = 1e-15  # 2 epsilon sigma below this part of the largest (epsilon + |y|)^2 is no function's
 _ROUNDING = 1e-12  # a sum of weights this near to its total, relative, is off by rounding

@@ -22,9 +22,7 @@ from harness.errors import HarnessError
 from harness.run.record import clean, clipped
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[Any]]
+    from harness.arrays import Array
 
 _HEAD = struct.Struct("<III")  # bytes of the text, bytes of the arrays, CRC-32 of both
 _TEXT_BYTES = 32 << 20  # of a child's message; a worker's holds those of all points

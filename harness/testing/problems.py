@@ -19,10 +19,10 @@ from harness.registry import shared_registry
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from harness.arrays import Vector
     from harness.problems.problem import Problem
     from harness.solver import Solver
 
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
     Maker = Callable[..., "Case"]
 
 

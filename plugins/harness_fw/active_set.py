@@ -18,9 +18,7 @@ from harness_fw import active_set_hot as hot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Matrix = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
+    from harness.arrays import Index, Matrix, Vector
 
 _FIRST = 32  # places of a class in the beginning
 _TINY = 1e-13  # of the diagonal: added to the free points' matrix, which may be singular

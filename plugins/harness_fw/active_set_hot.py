@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.arrays import Index, Vector
 from harness.jit import compiled
-from harness_fw.state import Integers, Reals
 
 # why the descent came back
 STEPS, SOLVED, TOUCHING, STALLED = range(4)
@@ -20,7 +20,7 @@ _PATIENCE = 100  # steps in a row that do not make |w|^2 smaller: rounding is at
 
 
 @compiled
-def _extremes(score: Reals, weight: Reals, cap: float, begin: int, end: int) -> tuple[int, int]:
+def _extremes(score: Vector, weight: Vector, cap: float, begin: int, end: int) -> tuple[int, int]:
     """Return the place of the smallest score of a weight below its cap, and of the largest of one in use; -1 if none."""
     lowest, near, highest, far = np.inf, -1, -np.inf, -1
     for k in range(begin, end):
@@ -33,7 +33,7 @@ def _extremes(score: Reals, weight: Reals, cap: float, begin: int, end: int) -> 
 
 
 @compiled
-def _partner(matrix: Reals, weight: Reals, score: Reals, near: int, begin: int, end: int) -> int:
+def _partner(matrix: Vector, weight: Vector, score: Vector, near: int, begin: int, end: int) -> int:
     """Return the place whose weight, moved to ``near``, promises the largest gain, (g_k - g_i)^2 / |phi_k - phi_i|^2."""
     row, own, level = matrix[near], matrix[near, near], score[near]
     best, chosen = 0.0, -1
@@ -49,7 +49,7 @@ def _partner(matrix: Reals, weight: Reals, score: Reals, near: int, begin: int, 
 
 @compiled
 def _pair(
-    matrix: Reals, weight: Reals, score: Reals, begin: Integers, size: Integers, caps: Reals
+    matrix: Vector, weight: Vector, score: Vector, begin: Index, size: Index, caps: Vector
 ) -> tuple[float, int, int, int]:
     """Return the violations of all classes together, and of the worst: its side, the place to gain, the one to lose."""
     near, widest, total, worst = -1, 0.0, 0.0, 0
@@ -67,7 +67,7 @@ def _pair(
 
 
 @compiled
-def _shift(weight: Reals, near: int, far: int, step: float, cap: float) -> float:
+def _shift(weight: Vector, near: int, far: int, step: float, cap: float) -> float:
     """Move ``step`` of weight from ``far`` to ``near``, what they have room for; bounds are met exactly."""
     if step >= weight[far] and weight[far] <= cap - weight[near]:
         step = weight[far]
@@ -85,12 +85,12 @@ def _shift(weight: Reals, near: int, far: int, step: float, cap: float) -> float
 
 @compiled
 def descend(
-    matrix: Reals,
-    weight: Reals,
-    score: Reals,
-    begin: Integers,
-    size: Integers,
-    caps: Reals,
+    matrix: Vector,
+    weight: Vector,
+    score: Vector,
+    begin: Index,
+    size: Index,
+    caps: Vector,
     tolerance: float,
     floor: float,
     steps: int,

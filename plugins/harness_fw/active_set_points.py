@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from harness import Problem, RowBuffer
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Matrix = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
+    from harness.arrays import Index, Matrix, Vector
 
 TOUCHING = 1e-14  # |w|^2 over the largest k(x, x) at which rounding hides the direction of w
 

@@ -7,15 +7,13 @@ classification with a core set result" (2009).
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from harness import KernelOracle
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Mask = np.ndarray[Any, np.dtype[np.bool_]]
+    from harness.arrays import Mask, Vector
 
 _BLOCK_VALUES = 2_000_000
 

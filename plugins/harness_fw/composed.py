@@ -21,8 +21,7 @@ from harness_fw.rows import Rows
 
 if TYPE_CHECKING:
     from harness import Problem
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Vector
 
 _ROUNDING = 1e-14  # nearer to 0 or to its cap than this part of it, a weight that a step changed belongs there
 

@@ -45,8 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness import Problem
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Vector
 
 _INNER = 0.1  # of the accuracy that is missing: how exactly a core set is solved
 _LEAST = 1e-15  # accuracy beyond which asking is in vain

@@ -43,9 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness import Problem
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
+    from harness.arrays import Index, Vector
 
 _INNER = 0.1  # of the accuracy aimed at: how exactly a core set is solved
 _LEAST = 1e-15  # accuracy beyond which asking is in vain

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness import Problem
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.int64]]
+    from harness.arrays import Index, Vector
 
 YIELD_VALUES = 4_000_000  # kernel evaluations after which the caller gets a word in
 _ROWS_OF_A_REFRESH = 4  # iterations for each row that a refresh computed, at least, before the next one

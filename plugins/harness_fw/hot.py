@@ -8,21 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.arrays import Index, Vector
 from harness.jit import compiled, inner
 from harness_fw.rules import choose, finish, look, measure, move_support, plan
-from harness_fw.state import (
-    MISSING,
-    NEAREST,
-    READ,
-    SEGMENT,
-    STALLED,
-    STEPS,
-    TAKEN,
-    WANTED,
-    Integers,
-    Reals,
-    State,
-)
+from harness_fw.state import MISSING, NEAREST, READ, SEGMENT, STALLED, STEPS, TAKEN, WANTED, State
 
 
 @compiled
@@ -102,12 +91,12 @@ def _move_scores(state: State, begin: int, end: int) -> int:
 
 @inner
 def _combine(
-    part: Reals,
+    part: Vector,
     keep: float,
-    rows: Reals,
-    slot: Integers,
-    wanted: Integers,
-    coefs: Reals,
+    rows: Vector,
+    slot: Index,
+    wanted: Index,
+    coefs: Vector,
     first: int,
     end: int,
     start: int,
@@ -140,13 +129,13 @@ def _combine(
 
 
 @inner
-def _add(total: Reals, one: Reals, other: Reals) -> None:
+def _add(total: Vector, one: Vector, other: Vector) -> None:
     for k in range(len(total)):
         total[k] = one[k] + other[k]
 
 
 @inner
-def _closed(part: Reals, closed: Reals, scratch: Reals) -> Reals:
+def _closed(part: Vector, closed: Vector, scratch: Vector) -> Vector:
     """Return part + closed, in scratch."""
     found = scratch[: len(part)]
     for k in range(len(part)):
@@ -155,7 +144,7 @@ def _closed(part: Reals, closed: Reals, scratch: Reals) -> Reals:
 
 
 @compiled
-def least(part: Reals, scratch: Reals) -> float:
+def least(part: Vector, scratch: Vector) -> float:
     """Return the smallest of at most SEGMENT values; scratch is at least SEGMENT / 2 long and changes."""
     smallest = np.inf
     if len(part) < SEGMENT:
@@ -177,7 +166,7 @@ def least(part: Reals, scratch: Reals) -> float:
 
 
 @compiled
-def put_row(out: Reals, values: Reals, order: Integers, signs: Reals, sign: float) -> None:
+def put_row(out: Vector, values: Vector, order: Index, signs: Vector, sign: float) -> None:
     """Set out[l] = sign signs[l] values[order[l]]: a row of the kernel in the solver's order, signed."""
     for k in range(len(out)):
         out[k] = sign * signs[k] * values[order[k]]

@@ -7,7 +7,7 @@ that are computed afresh do not drift.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness import KernelOracle
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.int64]]
+    from harness.arrays import Index, Vector
 
 _YIELD_VALUES = 4_000_000  # features read after which the caller gets a word in
 _MANY = 4000  # points from which a pass takes longer than calling it

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.arrays import Index, Vector
 from harness.jit import compiled
 from harness_fw.rules import choose, finish, look, measure, move_support, plan
-from harness_fw.state import NEAREST, STEPS, WANTED, Integers, Reals, State
+from harness_fw.state import NEAREST, STEPS, WANTED, State
 
 
 @compiled
@@ -23,7 +24,7 @@ def select(state: State, rule: int, epsilon: float, floor: float) -> int:
 
 
 @compiled
-def step(state: State, rule: int, cap: float, vectors: Reals, parts: Reals, ridge: float) -> bool:
+def step(state: State, rule: int, cap: float, vectors: Vector, parts: Vector, ridge: float) -> bool:
     """Plan a step and change the weights and w; the scores are those of before. Return False if there is no step.
 
     Parameters
@@ -57,7 +58,7 @@ def step(state: State, rule: int, cap: float, vectors: Reals, parts: Reals, ridg
 
 
 @compiled
-def take_scores(state: State, raw: Reals, order: Integers, signs: Reals, parts: Reals, ridge: float) -> None:
+def take_scores(state: State, raw: Vector, order: Index, signs: Vector, parts: Vector, ridge: float) -> None:
     """Set the scores from <w, x_i>, and what follows from scores: nearest and farthest points, <u_g, w>, <u_g, u_g>.
 
     Parameters
@@ -80,7 +81,7 @@ def take_scores(state: State, raw: Reals, order: Integers, signs: Reals, parts: 
 
 
 @compiled
-def settle(state: State, raw: Reals, order: Integers, signs: Reals, parts: Reals, ridge: float) -> None:
+def settle(state: State, raw: Vector, order: Index, signs: Vector, parts: Vector, ridge: float) -> None:
     """Take the scores after a step, and count it."""
     take_scores(state, raw, order, signs, parts, ridge)
     finish(state)

@@ -38,11 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness import KernelOracle, Problem
+    from harness.arrays import Index, Vector
     from harness_fw.pivots import Pivots
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Matrix = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
 
 _DIRECT = 1500  # features up to which the system is built and factored
 _BLOCK_VALUES = 1 << 18  # features in the rows of a product, 2 MB

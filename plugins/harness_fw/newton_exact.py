@@ -21,9 +21,7 @@ from harness_fw.newton import Rounds
 
 if TYPE_CHECKING:
     from harness import KernelOracle
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
+    from harness.arrays import Vector
 
 _SHARE = 1e-4  # of the slacks times epsilon: the residual that they leave
 

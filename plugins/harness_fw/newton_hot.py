@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.arrays import Vector
 from harness.jit import compiled
-from harness_fw.state import Reals
 
 _FLAT = 1e-12  # of the slope at the beginning: a slope that is as good as 0
 _ROUNDS = 60  # halvings or better of an interval
 
 
 @compiled
-def slacks(targets: Reals, products: Reals, bias: float, out: Reals) -> None:
+def slacks(targets: Vector, products: Vector, bias: float, out: Vector) -> None:
     """Set out to max(0, 1 - y (<w, x> + bias)); all (n,)."""
     for i in range(len(out)):
         slack = 1.0 - targets[i] * (products[i] + bias)
@@ -20,7 +20,7 @@ def slacks(targets: Reals, products: Reals, bias: float, out: Reals) -> None:
 
 
 @compiled
-def best_bias(targets: Reals, products: Reals, bias: float) -> float:
+def best_bias(targets: Vector, products: Vector, bias: float) -> float:
     """Return the b at which the slacks of both classes have the same sum: the least sum of squares.
 
     sum y slack falls with b, in straight pieces: Newton's method on it ends in a piece, kept within an interval that
@@ -51,7 +51,9 @@ def best_bias(targets: Reals, products: Reals, bias: float) -> float:
 
 
 @compiled
-def slope_at(step: float, straight: float, bent: float, chi: float, targets: Reals, now: Reals, change: Reals) -> float:
+def slope_at(
+    step: float, straight: float, bent: float, chi: float, targets: Vector, now: Vector, change: Vector
+) -> float:
     """Return the derivative of 1/2 |w|^2 + chi/2 sum slack^2 after ``step`` of a direction, along it.
 
     straight, bent : <w, direction> and |direction|^2
@@ -66,7 +68,7 @@ def slope_at(step: float, straight: float, bent: float, chi: float, targets: Rea
 
 
 @compiled
-def best_step(straight: float, bent: float, chi: float, targets: Reals, now: Reals, change: Reals) -> float:
+def best_step(straight: float, bent: float, chi: float, targets: Vector, now: Vector, change: Vector) -> float:
     """Return the step in (0, 1] at which the derivative vanishes, or 1 if it is not positive there.
 
     Regula falsi, with halved values at an end that stays (the Illinois method).

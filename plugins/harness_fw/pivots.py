@@ -19,10 +19,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from harness import KernelOracle
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Matrix = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
+    from harness.arrays import Index, Matrix, Vector
 
 _SAMPLE = 8192  # points among which pivots are sought, at most
 _MOST = 1500  # pivots at most: every round factors a matrix of so many rows

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.arrays import Index, Vector
 from harness.jit import compiled, inner
 from harness_fw.state import (
     ADD,
@@ -25,8 +26,6 @@ from harness_fw.state import (
     PAIR,
     SWAP,
     WANTED,
-    Integers,
-    Reals,
     State,
 )
 
@@ -67,7 +66,7 @@ def plan(state: State, rule: int, cap: float) -> bool:
 
 
 @inner
-def hull_of(begin: Integers, point: int) -> int:
+def hull_of(begin: Index, point: int) -> int:
     """Return the hull that a point belongs to."""
     return 0 if point < begin[1] else 1
 
@@ -82,13 +81,13 @@ def _room(size: int, weight: float) -> float:
 def _vertex(
     leave: bool,
     norm: float,
-    at: Reals,
-    have: Reals,
-    gram: Reals,
-    size: Integers,
-    keep: Reals,
-    coefs: Reals,
-    ends: Integers,
+    at: Vector,
+    have: Vector,
+    gram: Vector,
+    size: Index,
+    keep: Vector,
+    coefs: Vector,
+    ends: Index,
 ) -> int:
     """Exact line search along d = z - w or b = w - y, lines 15-26 of Algorithm 1: one point of each hull."""
     score = vertex_norm = 0.0
@@ -121,7 +120,7 @@ def _pair_room(to: float, off: float, cap: float) -> float:
 
 
 @inner
-def _set_pair(r: int, step: float, have: Reals, cap: float, coefs: Reals, ends: Integers) -> bool:
+def _set_pair(r: int, step: float, have: Vector, cap: float, coefs: Vector, ends: Index) -> bool:
     """Write the move of ``step`` from the (r + 1)-th wanted point to the r-th; return whether it ends at a bound."""
     coefs[r], coefs[r + 1] = step, -step
     if cap < 1.0 and step >= cap - have[r]:
@@ -132,7 +131,7 @@ def _set_pair(r: int, step: float, have: Reals, cap: float, coefs: Reals, ends: 
 
 
 @inner
-def _pairs(at: Reals, have: Reals, gram: Reals, cap: float, coefs: Reals, ends: Integers) -> int:
+def _pairs(at: Vector, have: Vector, gram: Vector, cap: float, coefs: Vector, ends: Index) -> int:
     """Exact line search along the sum of the pairs' directions: one amount of weight for all of them."""
     slope = length = 0.0
     room = np.inf
@@ -152,7 +151,7 @@ def _pairs(at: Reals, have: Reals, gram: Reals, cap: float, coefs: Reals, ends: 
 
 
 @inner
-def _two_pairs(at: Reals, have: Reals, gram: Reals, cap: float, coefs: Reals, ends: Integers) -> int:
+def _two_pairs(at: Vector, have: Vector, gram: Vector, cap: float, coefs: Vector, ends: Index) -> int:
     """The best point of the rectangle that the moves of both hulls span."""
     aa = gram[0, 0] - 2.0 * gram[0, 1] + gram[1, 1]
     bb = gram[2, 2] - 2.0 * gram[2, 3] + gram[3, 3]
@@ -175,16 +174,16 @@ def _two_pairs(at: Reals, have: Reals, gram: Reals, cap: float, coefs: Reals, en
 def _both(
     g: int,
     h: int,
-    at: Reals,
-    have: Reals,
-    gram: Reals,
-    on: Reals,
-    mean: Reals,
-    own: Reals,
-    size: Integers,
-    keep: Reals,
-    coefs: Reals,
-    ends: Integers,
+    at: Vector,
+    have: Vector,
+    gram: Vector,
+    on: Vector,
+    mean: Vector,
+    own: Vector,
+    size: Index,
+    keep: Vector,
+    coefs: Vector,
+    ends: Index,
 ) -> int:
     """Keerthi et al.: Gilbert's segment toward x in hull g and MDM's move away from y in hull h, if h >= 0.
 

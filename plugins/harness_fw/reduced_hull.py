@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-Vector = np.ndarray[Any, np.dtype[np.float64]]
-Index = np.ndarray[Any, np.dtype[np.int64]]
+from harness.arrays import Index, Vector
 
 _WHOLE = 1e-9  # what 1 / cap may be below a whole number that it stands for
 _NOTHING = 1e-12  # weight that is rounding

@@ -13,10 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness import KernelOracle, RowBuffer
+    from harness.arrays import Index, Vector
     from harness_fw.state import State
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.int64]]
 
 _FETCH_VALUES = 2_000_000  # kernel values computed at a time
 

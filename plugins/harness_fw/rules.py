@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from harness.arrays import Index, Vector
 from harness.jit import compiled, inner
 from harness_fw.plans import hull_of, plan
 from harness_fw.state import (
@@ -44,8 +45,6 @@ from harness_fw.state import (
     TAKEN,
     TOUCHING,
     WANTED,
-    Integers,
-    Reals,
     State,
 )
 
@@ -178,7 +177,7 @@ def move_support(state: State, g: int, cap: float) -> None:
 
 
 @inner
-def _remove(support: Integers, weight: Reals, position: Integers, place: int, end: int) -> int:
+def _remove(support: Index, weight: Vector, position: Index, place: int, end: int) -> int:
     """Take the support vector at ``place`` out; the last one of its hull comes there. Return the new end."""
     last = support[end - 1]
     position[support[place]] = -1

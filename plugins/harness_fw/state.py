@@ -11,15 +11,14 @@ largest one among the support, and w = u_0 + u_1 is the sum of the hulls' signed
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
     from harness import RowBuffer
 
-Reals = np.ndarray[Any, np.dtype[np.float64]]
-Integers = np.ndarray[Any, np.dtype[np.int64]]
+from harness.arrays import Index, Vector
 
 # the rules, see rules.py
 FW, GILBERT, PAIRWISE, MDM, NEAREST = range(5)
@@ -64,36 +63,34 @@ class State(NamedTuple):
     scratch : (3 SEGMENT / 2,)
     """
 
-    scores: Reals
-    parts: Reals
-    closed: Reals
-    diagonal: Reals
-    rows: Reals
-    slot: Integers
-    used: Integers
-    begin: Integers
-    support: Integers
-    weight: Reals
-    position: Integers
-    size: Integers
-    near: Integers
-    far: Integers
-    mean: Reals
-    own: Reals
-    wanted: Integers
-    gram: Reals
-    on: Reals
-    coefs: Reals
-    ends: Integers
-    keep: Reals
-    figures: Reals
-    counts: Integers
-    scratch: Reals
+    scores: Vector
+    parts: Vector
+    closed: Vector
+    diagonal: Vector
+    rows: Vector
+    slot: Index
+    used: Index
+    begin: Index
+    support: Index
+    weight: Vector
+    position: Index
+    size: Index
+    near: Index
+    far: Index
+    mean: Vector
+    own: Vector
+    wanted: Index
+    gram: Vector
+    on: Vector
+    coefs: Vector
+    ends: Index
+    keep: Vector
+    figures: Vector
+    counts: Index
+    scratch: Vector
 
 
-def new_state(
-    diagonal: Reals, begin: Integers, buffer: RowBuffer, *, parts: bool = False, capped: bool = False
-) -> State:
+def new_state(diagonal: Vector, begin: Index, buffer: RowBuffer, *, parts: bool = False, capped: bool = False) -> State:
     """Return a state without support, on the rows of ``buffer``."""
     n, hulls = len(diagonal), len(begin) - 1
     return State(

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
+    from harness.arrays import Array
     from harness_lasvm.expansion import Expansion
-
-    Vector = np.ndarray[Any, np.dtype[Any]]
 
 _KERNEL_VALUES = 4_000_000  # held at a time while gradients are renewed
 
@@ -19,10 +18,10 @@ _KERNEL_VALUES = 4_000_000  # held at a time while gradients are renewed
 class Aside:
     """Members set aside together: their gradient belongs to the coefficients ``then``."""
 
-    members: Vector
-    alpha: Vector
-    grad: Vector
-    then: Vector
+    members: Array
+    alpha: Array
+    grad: Array
+    then: Array
 
 
 def shrink(expansion: Expansion, least: float) -> None:

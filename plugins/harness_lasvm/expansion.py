@@ -20,8 +20,7 @@ from harness_lasvm.foresight import Foresight
 
 if TYPE_CHECKING:
     from harness import CSVC, CSVCNoBias
-
-    Vector = np.ndarray[Any, np.dtype[Any]]
+    from harness.arrays import Array
 
 _LEAST_WIDTH = 512  # slots a stored row has at first: close together, rows share pages of memory
 GROWTH = 1.25
@@ -60,7 +59,7 @@ class Expansion:
         self.aside: list[Aside] = []
         self._columns = self.kernel.columns()  # the points of S, by slot
         self._pointed = -1  # length of the log when they were last renewed; -1: the slots have moved since
-        self._memory: Vector = np.empty(
+        self._memory: Array = np.empty(
             0, dtype=dtype
         )  # of the values last asked for: fresh pages cost as much as these
         self._foresight = Foresight(self.kernel)
@@ -119,24 +118,24 @@ class Expansion:
         return sum(ends) / len(ends) if ends else 0.0
 
     @property
-    def targets(self) -> Vector:
+    def targets(self) -> Array:
         """Of all examples."""
-        targets: Vector = self.members.examples["target"]
+        targets: Array = self.members.examples["target"]
         return targets
 
-    def live(self) -> Vector:
+    def live(self) -> Array:
         """Return the filled slots, ascending."""
         return np.flatnonzero(self.members.slots["member"][: self.now["top"]] >= 0)
 
-    def examples(self) -> Vector:
+    def examples(self) -> Array:
         """Return the members, in the order of :meth:`live`."""
-        members: Vector = self.members.slots["member"][: self.now["top"]]
+        members: Array = self.members.slots["member"][: self.now["top"]]
         return members[members >= 0]
 
-    def write(self) -> Vector:
+    def write(self) -> Array:
         """Return dual_coef as it is now, (n,): an array that the next call changes."""
         loops.write(self.members)
-        coef: Vector = self.members.coef
+        coef: Array = self.members.coef
         return coef
 
     def support(self) -> int:
@@ -170,11 +169,11 @@ class Expansion:
         else:
             self._compute_rows(slot, together)
 
-    def fetch(self, upcoming: Vector, *, foresee: bool = True) -> Candidates:
+    def fetch(self, upcoming: Array, *, foresee: bool = True) -> Candidates:
         """Compute the kernel values of the next candidates of ``upcoming``; see :mod:`harness_lasvm.foresight`."""
         return self._foresight.fetch(self, upcoming, foresee=foresee)
 
-    def admit(self, examples: Vector, alphas: Vector, grads: Vector) -> None:
+    def admit(self, examples: Array, alphas: Array, grads: Array) -> None:
         """Let ``examples``, none of them members, into S."""
         for start in range(0, len(examples), self.block):
             part = slice(start, start + self.block)
@@ -186,7 +185,7 @@ class Expansion:
 
     # -- room ---------------------------------------------------------------------------------------
 
-    def _relayout(self, keep: Vector, width: int) -> None:
+    def _relayout(self, keep: Array, width: int) -> None:
         """Keep the slots ``keep`` (ascending) only, as slots 0, 1, ..., in rows of another width, moved in place.
 
         Who is not kept must have been noted elsewhere. The rows used last survive as far as there is room.
@@ -226,7 +225,7 @@ class Expansion:
         scan(x)
         self._pointed = -1
 
-    def keep(self, slots: Vector) -> None:
+    def keep(self, slots: Array) -> None:
         """Keep the members in ``slots`` (ascending) only, in rows as short as can be."""
         self._relayout(slots, _aligned(max(len(slots), 1)))
 
@@ -268,7 +267,7 @@ class Expansion:
         self._columns.put(places[:count], points[:count], top)
         self._pointed = clock
 
-    def values(self, examples: Vector) -> Vector:
+    def values(self, examples: Array) -> Array:
         """Return K(examples, slots 0 .. top - 1); the next call overwrites it."""
         self._point()
         shape = (len(examples), len(self._columns))
@@ -329,9 +328,9 @@ class Expansion:
         loops.write(x)
         return after
 
-    def _pool(self, fresh: Vector) -> Vector:
+    def _pool(self, fresh: Array) -> Array:
         """Return memory for rows with those held: the present one, or ``fresh`` if it is larger."""
-        pool: Vector = self.members.pool
+        pool: Array = self.members.pool
         if len(pool) >= len(fresh):
             return pool
         held = np.flatnonzero(self.members.rows["slot"][: self.now["rows"]] >= 0)
@@ -359,7 +358,7 @@ def _aligned(width: int) -> int:
     return (-(-width // _PAGE) | 1) * _PAGE
 
 
-def _longer(old: Vector, new: Vector) -> Vector:
+def _longer(old: Array, new: Array) -> Array:
     """Return the longer one, with what ``old`` holds."""
     if len(old) >= len(new):
         return old

@@ -8,7 +8,7 @@ else only those likely to enter count: the others' columns are computed if they 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,9 +17,8 @@ from harness_lasvm.compiled.state import Candidates
 
 if TYPE_CHECKING:
     from harness import KernelOracle
+    from harness.arrays import Array
     from harness_lasvm.expansion import Expansion
-
-    Vector = np.ndarray[Any, np.dtype[Any]]
 
 _FEWEST = 48
 _AMONG = 0.07  # of the kernel values may be between candidates, rather than with S
@@ -41,7 +40,7 @@ class Foresight:
         # fresh pages cost as much as the values
         self._mixed, self._between = np.empty((2, 0), dtype=kernel.dtype)
 
-    def fetch(self, expansion: Expansion, upcoming: Vector, *, foresee: bool = True) -> Candidates:
+    def fetch(self, expansion: Expansion, upcoming: Array, *, foresee: bool = True) -> Candidates:
         """Compute the kernel values of the next candidates of ``upcoming``, one at least."""
         examples = np.array(upcoming[: self._ahead(expansion, foresee)], dtype=np.int64)
         expansion.make_room(len(examples))
@@ -74,7 +73,7 @@ class Foresight:
             size = max(size / share, math.sqrt(_AMONG_VALUES / share))
         return min(expansion.block, max(_FEWEST, int(size)))
 
-    def _mix(self, entering: Vector) -> None:
+    def _mix(self, entering: Array) -> None:
         """Compute K(fresh, fresh[entering]), columns of ``among``: for all rows, as these are at hand, prepared."""
         fresh, count = self._fresh, len(entering)
         if count:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,11 +13,10 @@ from harness_lasvm.compiled.steps import online
 from harness_lasvm.selection import Search
 
 if TYPE_CHECKING:
+    from harness.arrays import Array
     from harness_lasvm.compiled.state import Candidates
     from harness_lasvm.expansion import Expansion
     from harness_lasvm.solver import LASVM
-
-    Vector = np.ndarray[Any, np.dtype[Any]]
 
 _SEEDS = 5  # of each class
 _PAUSE = 1000  # REPROCESS operations between two yields, where delta_max asks for many
@@ -37,7 +36,7 @@ class Online:
         self.stopped_by = ""
         self._to_seed = {1.0: _SEEDS, -1.0: _SEEDS}
 
-    def seed(self, examples: Vector) -> None:
+    def seed(self, examples: Array) -> None:
         """Let the first few ``examples`` of each class into S, with alpha = 0; none of them is a member."""
         expansion = self.expansion
         targets = expansion.targets[examples]
@@ -52,11 +51,11 @@ class Online:
             scores = expansion.kernel.expand(coef, seeds) if coef.any() else np.zeros(len(seeds))
             expansion.admit(seeds, np.zeros(len(seeds)), expansion.targets[seeds] - scores)
 
-    def visit(self, examples: Vector) -> Iterator[None]:
+    def visit(self, examples: Array) -> Iterator[None]:
         """PROCESS each of ``examples`` at most once, with its REPROCESS, unless something stops it; pause now and then."""
         return self._in_order(examples) if self.options.selection == "random" else self._selected(examples)
 
-    def _in_order(self, examples: Vector) -> Iterator[None]:
+    def _in_order(self, examples: Array) -> Iterator[None]:
         done = paused = 0
         while done < len(examples) and not self.stopped_by:
             work = self.expansion.fetch(examples[done : done + self._allowance()])
@@ -68,7 +67,7 @@ class Online:
                 paused = done
                 yield
 
-    def _selected(self, examples: Vector) -> Iterator[None]:
+    def _selected(self, examples: Array) -> Iterator[None]:
         search = Search(self.expansion, examples, self.options, self.rng)
         while not self.stopped_by:
             work = search.next_example()

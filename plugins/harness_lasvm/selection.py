@@ -17,7 +17,7 @@ chosen rest until the samples drawn together with theirs are used up.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,10 +25,9 @@ from harness_lasvm.compiled.members import add_scores
 from harness_lasvm.compiled.state import Candidates
 
 if TYPE_CHECKING:
+    from harness.arrays import Array
     from harness_lasvm.expansion import Expansion
     from harness_lasvm.solver import LASVM
-
-    Vector = np.ndarray[Any, np.dtype[Any]]
 
 CANDIDATES = {"gradient": 50, "active": 50, "autoactive": 100}
 """Sample sizes of section 4.4; for autoactive the largest one."""
@@ -55,7 +54,7 @@ class Search:
     margin_is_exhausted : True once ``stop_at_margin`` held: the best of a sample lay outside the margin
     """
 
-    def __init__(self, expansion: Expansion, pool: Vector, options: LASVM, rng: np.random.Generator) -> None:
+    def __init__(self, expansion: Expansion, pool: Array, options: LASVM, rng: np.random.Generator) -> None:
         self.expansion, self.rng = expansion, rng
         self.by_gradient = options.selection == "gradient"
         self.adaptive = options.selection == "autoactive"
@@ -63,12 +62,12 @@ class Search:
         self.size = sample_size(options.selection, options.candidates, options.quantile)
         self.margin_is_exhausted = False
         # members need no PROCESS
-        self.pool: Vector = pool[expansion.members.examples["slot"][pool] < 0]
-        self.resting: list[Vector] = []
-        self.drawn: Vector = np.empty(0, dtype=np.int64)
+        self.pool: Array = pool[expansion.members.examples["slot"][pool] < 0]
+        self.resting: list[Array] = []
+        self.drawn: Array = np.empty(0, dtype=np.int64)
         self.used = 0  # of those drawn
-        self.columns: Vector = np.empty(0, dtype=np.int64)  # examples, members when ``values`` was computed
-        self.values: Vector = np.empty((0, 0), dtype=expansion.kernel.dtype)  # K(drawn, columns)
+        self.columns: Array = np.empty(0, dtype=np.int64)  # examples, members when ``values`` was computed
+        self.values: Array = np.empty((0, 0), dtype=expansion.kernel.dtype)  # K(drawn, columns)
         self.place = np.full(expansion.n, -1, dtype=np.int64)  # of an example among the columns; -1: none
         self.row = np.zeros(expansion.n, dtype=expansion.kernel.dtype)  # K(chosen, .) at the members
 
@@ -95,7 +94,7 @@ class Search:
         self.row[entered] = late[best]
         return self._offered(self.drawn[chosen : chosen + 1])
 
-    def _offered(self, example: Vector) -> Candidates:
+    def _offered(self, example: Array) -> Candidates:
         """Return the chosen example, (1,), no member, with its values in ``row``."""
         expansion, now = self.expansion, self.expansion.now
         expansion.make_room(1)
@@ -131,7 +130,7 @@ class Search:
         self.place[columns] = np.arange(len(columns))
         self.drawn, self.used, self.columns, self.values = np.concatenate([left, fresh]), 0, columns, values
 
-    def _sample(self, entered: Vector, edge: float) -> tuple[slice, Vector, Vector]:
+    def _sample(self, entered: Array, edge: float) -> tuple[slice, Array, Array]:
         """Look at the next candidates.
 
         Returns
@@ -139,8 +138,8 @@ class Search:
         (rows, measure, late) : the sample as rows of ``drawn``, what is to be minimal over it, and K(sample, entered).
         """
         stop = min(self.used + self.size, len(self.drawn))
-        measures: list[Vector] = []
-        entering: list[Vector] = []
+        measures: list[Array] = []
+        entering: list[Array] = []
         inside = 0
         at = self.used
         while at < stop and inside < _ENOUGH:
@@ -156,7 +155,7 @@ class Search:
             at += len(measure)
         return slice(self.used, at), np.concatenate(measures), np.concatenate(entering)
 
-    def _measure(self, rows: slice, entered: Vector, late: Vector) -> Vector:
+    def _measure(self, rows: slice, entered: Array, late: Array) -> Array:
         """Return y f by the gradient criterion, else |f|, of the candidates ``rows``."""
         coef = self.expansion.members.coef
         scores = np.full(rows.stop - rows.start, self.expansion.intercept)

@@ -21,9 +21,9 @@ from harness import CSVC, DataError, Kernel, KernelOracle, Linear, Precomputed, 
 from harness_lasvm.solver import LASVM
 
 if TYPE_CHECKING:
+    from harness.arrays import Array
     from harness_lasvm.expansion import Expansion
 
-    Vector = np.ndarray[Any, np.dtype[Any]]
     Chunk = tuple[Any, Any]
 
 _CACHE_MB = 256.0
@@ -39,10 +39,10 @@ class StreamModel:
 
     kernel: Kernel
     support_vectors: Any
-    coef: Vector
+    coef: Array
     intercept: float
 
-    def decision_function(self, x: Any) -> Vector:
+    def decision_function(self, x: Any) -> Array:
         """Return f of new points x, (m, d), as (m,) float64.
 
         Raises
@@ -227,10 +227,10 @@ class LASVMStream:
         expansion: Expansion = self._online.expansion
         return expansion
 
-    def _coef(self) -> Vector:
+    def _coef(self) -> Array:
         return np.array(self._expansion().write())
 
-    def _enter(self, points: Any, labels: Vector) -> Vector:
+    def _enter(self, points: Any, labels: Array) -> Array:
         """State the problem over S and the chunk, S first; return the chunk's places in it."""
         from harness_lasvm.aside import readmit
         from harness_lasvm.expansion import Expansion
@@ -254,12 +254,12 @@ class LASVMStream:
         self._problem = problem
         return np.arange(len(kept), problem.n)
 
-    def _stated(self, points: Any, labels: Vector) -> CSVC:
+    def _stated(self, points: Any, labels: Array) -> CSVC:
         counter = None if self._problem is None else self._problem.kernel.counter
         kernel = KernelOracle(self.kernel, points, counter=counter)
         return CSVC(kernel, labels, self.settings, np.where(labels > 0, self._costs[1], self._costs[-1]))
 
-    def _checked(self, x: Any, y: Any) -> tuple[Any, Vector]:
+    def _checked(self, x: Any, y: Any) -> tuple[Any, Array]:
         """Return a chunk as the stream's own copy, or refuse it."""
         what = f"the chunk after {self.seen} examples"
         x = _points(x, what)

@@ -10,8 +10,7 @@ from harness_perceptron import hot
 
 if TYPE_CHECKING:
     from harness import Problem
-
-    Vector = np.ndarray[Any, np.dtype[Any]]
+    from harness.arrays import Array
 
 
 class Members(NamedTuple):
@@ -64,7 +63,7 @@ class Budgeted:
     def start_epoch(self) -> None:
         """Nothing to note: what an example was told in the last epoch no longer holds."""
 
-    def visit(self, batch: Vector) -> None:
+    def visit(self, batch: Array) -> None:
         """Visit the examples of ``batch``, all different, in order."""
         state, size = self.state, self.members
         values = self.kernel.block(batch, state.example[:size])
@@ -77,7 +76,7 @@ class Budgeted:
             self.mistakes += updates
         self.visited += len(batch)
 
-    def coef(self) -> Vector:
+    def coef(self) -> Array:
         """Return the signed coefficients of all examples, (n,)."""
         coef = np.zeros(self.n)
         coef[self.state.example[: self.members]] = self.state.alpha[: self.members]

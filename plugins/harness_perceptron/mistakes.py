@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,8 +10,7 @@ from harness_perceptron import hot
 
 if TYPE_CHECKING:
     from harness import Problem
-
-    Vector = np.ndarray[Any, np.dtype[Any]]
+    from harness.arrays import Array
 
 _VALUES = 4_000_000  # kernel values held at a time
 
@@ -47,7 +46,7 @@ class Mistakes:
         """Note that every example has been visited since the last call."""
         self._oldest, self._at_epoch = self._at_epoch, self.mistakes
 
-    def visit(self, batch: Vector) -> None:
+    def visit(self, batch: Array) -> None:
         """Visit the examples of ``batch``, all different, in order."""
         scores = self._caught_up(batch)
         targets = self.targets[batch]
@@ -59,11 +58,11 @@ class Mistakes:
         self.scores[batch] = scores
         self.seen[batch] = self.mistakes
 
-    def coef(self) -> Vector:
+    def coef(self) -> Array:
         """Return the signed coefficients of all examples, (n,)."""
         return self.alpha - self.late / max(1, self.visited) if self.averaged else self.alpha
 
-    def _caught_up(self, batch: Vector) -> Vector:
+    def _caught_up(self, batch: Array) -> Array:
         scores, seen = self.scores[batch], self.seen[batch]
         step = max(1, _VALUES // len(batch))
         for start in range(int(seen.min()), self.mistakes, step):
@@ -71,7 +70,7 @@ class Mistakes:
             hot.catch_up(scores, self.kernel.block(batch, new), self.targets[new], np.maximum(seen - start, 0))
         return scores
 
-    def _note(self, examples: Vector, before: Vector) -> None:
+    def _note(self, examples: Array, before: Array) -> None:
         """Add mistakes, of which each was made when ``before`` examples had been visited."""
         self.members += int(np.count_nonzero(self.alpha[examples] == 0.0))
         self.alpha[examples] += self.targets[examples]

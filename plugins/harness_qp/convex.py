@@ -11,17 +11,13 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from harness import DualForm
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Matrix = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
-    Mask = np.ndarray[Any, np.dtype[np.bool_]]
+    from harness.arrays import Index, Mask, Matrix, Vector
 
 _AT_BOUND = 1e-7  # nearer to its bound than this part of its range, a coefficient belongs on it
 _LANDED = 1e-13  # the same, where a step of the polish ended there up to rounding

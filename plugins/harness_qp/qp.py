@@ -7,7 +7,7 @@ matrix of rank r).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness import Problem
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Vector
 
 _LINEAR_ONLY = ("CBC", "GLOP", "GLPK", "GLPK_MI", "PDLP", "SCIPY")  # cvxpy backends without quadratic objectives
 _INTERSECTING = 1e-13  # |w|^2 below this part of the largest k(x, x): w = 0 up to rounding

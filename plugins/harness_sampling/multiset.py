@@ -6,13 +6,12 @@ What is kept is the exponent of each point that was ever doubled, so that memory
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    Index = np.ndarray[Any, np.dtype[np.int64]]
-    Mask = np.ndarray[Any, np.dtype[np.bool_]]
+    from harness.arrays import Index, Mask
 
 _MACHINE = 1 << 62  # totals below are drawn from by numpy in one call
 

@@ -27,8 +27,7 @@ from harness import (
 )
 
 if TYPE_CHECKING:
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.int64]]
+    from harness.arrays import Vector
 
 _ATTEMPTS = 4  # of one subproblem, each asked for a tenth of the gap
 _SMALLEST = 1e-13  # relative gap that nobody is asked for less than

@@ -23,9 +23,7 @@ from harness_sampling.scoring import RunningScores
 from harness_sampling.solvers import Wrapper
 
 if TYPE_CHECKING:
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.int64]]
-    Mask = np.ndarray[Any, np.dtype[np.bool_]]
+    from harness.arrays import Index, Mask
 
 _IDLE = 3  # rounds that do not better the objective: the oracle is not exact enough to see the violators
 _COARSE = 1e-4  # accuracy from which on float32 may do for the scores

@@ -22,10 +22,8 @@ from harness_sampling.run import Run
 from harness_sampling.scoring import scores_in_pieces
 
 if TYPE_CHECKING:
+    from harness.arrays import Index, Mask
     from harness_sampling.solvers import WeightedSampling
-
-    Index = np.ndarray[Any, np.dtype[np.int64]]
-    Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 _FIRST_DELTA = 4  # of the adaptive scheme
 _REFUTED = 8  # unsuccessful rounds in a row: of probability 1/256 if delta held

@@ -9,18 +9,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from harness import CSVC, EpsSVR, HardMargin, Linear, Poly, Problem
 
 if TYPE_CHECKING:
+    from harness.arrays import Index, Mask, Vector
     from harness_sampling.oracle import Answer
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.int64]]
-    Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 _HULL_SHARE = 1 / 8  # of the gap, which doubles twice on its way from the two levels to |w|^2
 

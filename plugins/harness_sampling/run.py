@@ -13,9 +13,8 @@ from harness_sampling.oracle import Answer, Oracle, OracleFailure
 from harness_sampling.rules import Rule
 
 if TYPE_CHECKING:
+    from harness.arrays import Index
     from harness_sampling.solvers import Wrapper
-
-    Index = np.ndarray[Any, np.dtype[np.int64]]
 
 _TRIES = 10  # samples drawn before what a class lacks is put in
 _LOGGED = 2000  # rounds whose figures the last iterate's info lists

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,8 +11,7 @@ from harness import Precomputed
 
 if TYPE_CHECKING:
     from harness import KernelOracle
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Vector
 
 _VALUES = 1 << 26  # kernel values of a piece: a fraction of a second
 _FEWEST, _MOST = 1 << 14, 1 << 18  # points of a piece

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness import DualForm, Problem
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Vector
 
 _SMALLEST, _LARGEST = 256, 1024  # working sets, unless one is given
 _WHOLE = 512  # points up to which all variables make one working set

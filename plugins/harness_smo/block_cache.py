@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -10,23 +10,21 @@ from harness import RowBuffer
 
 if TYPE_CHECKING:
     from harness import KernelOracle
-
-    Index = np.ndarray[Any, np.dtype[np.intp]]
-    Matrix = np.ndarray[Any, np.dtype[Any]]
+    from harness.arrays import Block, Index
 
 
 class RowCache(RowBuffer):
     """The rows over ``kernel``'s points in memory that every phase of a run shares, and the last working set's block."""
 
-    def __init__(self, kernel: KernelOracle, memory: Matrix) -> None:
+    def __init__(self, kernel: KernelOracle, memory: Block) -> None:
         super().__init__(kernel, memory)
         self.place = np.full(self.n, -1, dtype=np.intp)  # scratch of :meth:`block`
-        self.scratch: list[Matrix] = [np.empty(0, dtype=kernel.dtype) for _ in range(3)]
+        self.scratch: list[Block] = [np.empty(0, dtype=kernel.dtype) for _ in range(3)]
         self.turn = 0  # the last block lies in scratch[turn]
         self.last_points: Index = np.empty(0, dtype=np.intp)
-        self.last_block: Matrix = np.empty((0, 0), dtype=kernel.dtype)
+        self.last_block: Block = np.empty((0, 0), dtype=kernel.dtype)
 
-    def block(self, points: Index) -> Matrix:
+    def block(self, points: Index) -> Block:
         """Return K[points, points], (w, w): only what neither the held rows nor the last block have is computed."""
         from harness_smo import block_passes
 
@@ -47,7 +45,7 @@ class RowCache(RowBuffer):
         self.last_points, self.last_block = points, block
         return block
 
-    def _scratch(self, which: int, rows: int, columns: int) -> Matrix:
+    def _scratch(self, which: int, rows: int, columns: int) -> Block:
         """Return one of three arrays that are used over and over: fresh memory costs a page fault every 4 kB."""
         if len(self.scratch[which]) < rows * columns:
             self.scratch[which] = np.empty(rows * columns, dtype=self.kernel.dtype)

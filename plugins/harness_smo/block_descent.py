@@ -18,9 +18,7 @@ from harness_smo.block_level import Level, variables_of
 
 if TYPE_CHECKING:
     from harness import DualForm, KernelOracle, Problem
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
+    from harness.arrays import Index, Vector
 
 _STRETCH = 1.01  # of the start along its ray: less is not worth disturbing a good start
 _TOUCHING = 1e-12  # relative: this close to its bound a variable is at it

@@ -11,9 +11,7 @@ from harness_smo.working_set import choose
 
 if TYPE_CHECKING:
     from harness import DualForm, KernelOracle
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
+    from harness.arrays import Index, Vector
 
 
 def variables_of(form: DualForm, where: Index) -> Any:

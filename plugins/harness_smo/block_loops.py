@@ -14,9 +14,7 @@ import numpy as np
 from harness.jit import compiled, fast, inner, larger, smaller
 
 if TYPE_CHECKING:
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
-    Matrix = np.ndarray[Any, np.dtype[Any]]
+    from harness.arrays import Block, Index, Vector
 
 _FLAT = 1e-6  # least curvature, times K_ii, of a second variable: below, rounding decides
 _SEGMENT = 256  # entries whose extremes are kept: short enough to search, long enough to vectorise
@@ -31,8 +29,8 @@ class WorkingSet(NamedTuple):
     gradient : (w,) at the start; not updated
     """
 
-    kernel: Matrix
-    diagonal: Matrix
+    kernel: Block
+    diagonal: Block
     a: Vector
     lower: Vector
     upper: Vector
@@ -52,15 +50,15 @@ class _Passes(NamedTuple):
     starts: Index
     ends: Index
     first: int
-    rise: Matrix
-    fall: Matrix
-    gains: Matrix
-    ups: Matrix
-    lows: Matrix
+    rise: Block
+    fall: Block
+    gains: Block
+    ups: Block
+    lows: Block
 
 
 @fast
-def _gains(fall: Matrix, diagonal: Matrix, row: Matrix, gains: Matrix, g_i: Any, k_ii: Any, tiny: Any) -> Any:
+def _gains(fall: Block, diagonal: Block, row: Block, gains: Block, g_i: Any, k_ii: Any, tiny: Any) -> Any:
     """Write (g_i - g_k)^2 / (K_ii + K_kk - 2 K_ik), 0 where g_k >= g_i, and return the largest."""
     zero = k_ii - k_ii
     best = zero
@@ -74,7 +72,7 @@ def _gains(fall: Matrix, diagonal: Matrix, row: Matrix, gains: Matrix, g_i: Any,
 
 
 @fast
-def _move(rise: Matrix, fall: Matrix, row_i: Matrix, row_j: Matrix, step: Any) -> tuple[Any, Any]:
+def _move(rise: Block, fall: Block, row_i: Block, row_j: Block, step: Any) -> tuple[Any, Any]:
     """Subtract step (K_i - K_j) from both copies of the gradient; return the new largest rise and smallest fall."""
     change = step * (row_i[0] - row_j[0])
     up, low = rise[0] - change, fall[0] - change
@@ -88,7 +86,7 @@ def _move(rise: Matrix, fall: Matrix, row_i: Matrix, row_j: Matrix, step: Any) -
 
 
 @compiled
-def _seek(values: Matrix, wanted: Any) -> int:
+def _seek(values: Block, wanted: Any) -> int:
     """Return where ``wanted`` first stands in ``values``; whole strips are compared first, without branches."""
     n = len(values)
     for start in range(0, n, 32):
@@ -157,7 +155,7 @@ def _partner(work: WorkingSet, x: _Passes, i: int, begin: int, stop: int, tiny: 
 
 
 @inner
-def _stands(x: _Passes, values: Matrix, wanted: Any, segment: int) -> int:
+def _stands(x: _Passes, values: Block, wanted: Any, segment: int) -> int:
     """Return the variable of a segment at which ``wanted`` first stands in ``values``."""
     s, e = x.starts[segment], x.ends[segment]
     place: int = s + _seek(values[s:e], wanted)
@@ -165,7 +163,7 @@ def _stands(x: _Passes, values: Matrix, wanted: Any, segment: int) -> int:
 
 
 @inner
-def _turn(rise: Matrix, fall: Matrix, i: int, j: int, i_full: bool, j_empty: bool) -> None:
+def _turn(rise: Block, fall: Block, i: int, j: int, i_full: bool, j_empty: bool) -> None:
     """Note which ways i, that rose, and j, that fell, may move now; what opens is filled in before the pass."""
     if fall[i] == np.inf:
         fall[i] = rise[i]
@@ -229,9 +227,7 @@ def pair_descent(work: WorkingSet, cut: int, tau: float, limit: int) -> int:
 
 
 @fast
-def _joint_gains(
-    g: Matrix, rise: Matrix, fall: Matrix, diagonal: Matrix, row: Matrix, gains: Matrix, number: Matrix
-) -> Any:
+def _joint_gains(g: Block, rise: Block, fall: Block, diagonal: Block, row: Block, gains: Block, number: Block) -> Any:
     """Write what k gains once i has stepped to its own optimum, r_k^2 / (K_kk - K_ik^2 / K_ii), and return the largest.
 
     r_k = g_k - share K_ik is k's gradient then; number : share = g_i / K_ii, slope = 1 / K_ii, floor = the least curvature.
@@ -249,9 +245,7 @@ def _joint_gains(
 
 
 @fast
-def _shift(
-    g: Matrix, rise: Matrix, fall: Matrix, row_i: Matrix, row_j: Matrix, step_i: Any, step_j: Any
-) -> tuple[Any, Any]:
+def _shift(g: Block, rise: Block, fall: Block, row_i: Block, row_j: Block, step_i: Any, step_j: Any) -> tuple[Any, Any]:
     """Subtract step_i K_i + step_j K_j from the gradient; return its largest that may rise and smallest that may fall."""
     value = g[0] - (step_i * row_i[0] + step_j * row_j[0])
     up, low = value + rise[0], value + fall[0]
@@ -319,7 +313,7 @@ def _settle(work: WorkingSet, x: _Passes, k: int) -> None:
 
 
 @inner
-def _shift_all(x: _Passes, g: Matrix, row_i: Matrix, row_j: Matrix, step_i: Any, step_j: Any) -> None:
+def _shift_all(x: _Passes, g: Block, row_i: Block, row_j: Block, step_i: Any, step_j: Any) -> None:
     for b in range(len(x.ups)):
         s, e = x.starts[b], x.ends[b]
         x.ups[b], x.lows[b] = _shift(g[s:e], x.rise[s:e], x.fall[s:e], row_i[s:e], row_j[s:e], step_i, step_j)

@@ -9,9 +9,7 @@ import numpy as np
 from harness.jit import compiled
 
 if TYPE_CHECKING:
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
-    Matrix = np.ndarray[Any, np.dtype[Any]]
+    from harness.arrays import Block, Index, Vector
 
 _BINS = 1024  # of the histogram that finds the largest values
 
@@ -24,11 +22,11 @@ class AtHand(NamedTuple):
     values : (len(first), len(second)), K[points[first], points[second]]: first the new ones not held, second all not held
     """
 
-    rows: Matrix
+    rows: Block
     slots: Index
-    last: Matrix
+    last: Block
     place: Index
-    values: Matrix
+    values: Block
     first: Index
     second: Index
 
@@ -44,7 +42,7 @@ class Variables(NamedTuple):
 
 
 @compiled
-def gather(block: Matrix, points: Index, known: AtHand) -> None:
+def gather(block: Block, points: Index, known: AtHand) -> None:
     """Put the kernel block of a working set, (w, w), together from all that is at hand."""
     slots, place = known.slots, known.place
     w = len(points)

@@ -7,16 +7,14 @@ need a kernel row that is not held, and say which.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from harness.jit import compiled, inner
 
 if TYPE_CHECKING:
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.int64]]
-    Matrix = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Index, Matrix, Vector
 
 # why a loop came back
 CONVERGED, NEEDS_ROW, PAUSED, STALLED = 0, 1, 2, 3

@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness import Problem
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.int64]]
+    from harness.arrays import Index, Vector
 
 _STEP_VALUES = 1_000_000  # gradient entries updated between two yields: a few milliseconds
 _YIELD_ROWS = 16  # and at most this many rows computed between them

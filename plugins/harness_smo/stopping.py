@@ -8,14 +8,13 @@ halves from there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from harness import DualForm, Problem
-
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
+    from harness.arrays import Vector
 
 _TIGHTEN = 0.1  # of tau, at least, and where the form has a scale, when the gap asks for more
 _HALVE = 0.5  # the same at most

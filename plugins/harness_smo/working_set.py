@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    Vector = np.ndarray[Any, np.dtype[np.float64]]
-    Index = np.ndarray[Any, np.dtype[np.intp]]
+    from harness.arrays import Index, Vector
 
 
 def choose(
