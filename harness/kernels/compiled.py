@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from harness.jit import compiled
+from harness.jit import compiled, summing
 from harness.kernels.simd import CHUNK_BYTES, Lanes, data_of, no_value
 
 PRODUCTS, RBF_PRODUCTS, RBF_DIFFERENCES = 0, 1, 2  # what scan() leaves: <x, z>; or the RBF kernel by either formula
@@ -351,7 +351,7 @@ def split_rows(indptr, indices, values, number, panels, depth, row_ptr, row_feat
         row_ptr[i + 1] = found
 
 
-@compiled
+@summing
 def add_rows(total, rows, slots, weights, start, stop):  # type: ignore[no-untyped-def]
     """Add sum_q weights[q] rows[slots[q], start:stop] to total[start:stop], in float64, strip by strip."""
     whole = slots.size - slots.size % 4  # four rows at a time: ``total`` is read and written once for all of them
