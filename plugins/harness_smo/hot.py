@@ -64,13 +64,14 @@ def _point(v: int, n: int) -> int:
 @inner
 def _extremes(x: Variables, members: Index) -> tuple[int, int, float, float]:
     """Return (i, j, g_i, g_j): the largest g that may rise and the smallest that may fall."""
+    a, gradient, lower, upper = x.a, x.gradient, x.lower, x.upper
     i, j, up, low = -1, -1, -np.inf, np.inf
     for v in members:
-        g = x.gradient[v]
+        g = gradient[v]
         # the comparison that rarely holds comes first: most variables are decided without their bounds
-        if g > up and x.a[v] < x.upper[v]:
+        if g > up and a[v] < upper[v]:
             i, up = v, g
-        if g < low and x.a[v] > x.lower[v]:
+        if g < low and a[v] > lower[v]:
             j, low = v, g
     return i, j, up, low
 
@@ -78,13 +79,14 @@ def _extremes(x: Variables, members: Index) -> tuple[int, int, float, float]:
 @inner
 def _partner(x: Variables, i: int, row_i: Vector, members: Index) -> int:
     """Return the j whose pair (i, j) promises the largest gain, (g_i - g_j)^2 / (K_ii + K_jj - 2 K_ij)."""
+    a, gradient, lower, diagonal = x.a, x.gradient, x.lower, x.diagonal
     j, best, n = -1, 0.0, len(row_i)
-    g_i, k_ii = x.gradient[i], x.diagonal[_point(i, n)]
+    g_i, k_ii = gradient[i], diagonal[_point(i, n)]
     for v in members:
-        difference = g_i - x.gradient[v]
-        if difference > 0.0 and x.a[v] > x.lower[v]:
+        difference = g_i - gradient[v]
+        if difference > 0.0 and a[v] > lower[v]:
             p = _point(v, n)
-            gain = difference * difference / max(k_ii + x.diagonal[p] - 2.0 * row_i[p], _TINY)
+            gain = difference * difference / max(k_ii + diagonal[p] - 2.0 * row_i[p], _TINY)
             if gain > best:
                 j, best = v, gain
     return j
@@ -95,14 +97,15 @@ def _move_pair(
     x: Variables, row_i: Vector, row_j: Vector, step: float, members: Index
 ) -> tuple[int, int, float, float]:
     """Update the gradient for a_i += step, a_j -= step, and return its new extremes in the same pass."""
+    a, gradient, lower, upper = x.a, x.gradient, x.lower, x.upper
     i, j, up, low, n = -1, -1, -np.inf, np.inf, len(row_i)
     for v in members:
         p = _point(v, n)
-        g = x.gradient[v] - step * (row_i[p] - row_j[p])
-        x.gradient[v] = g
-        if g > up and x.a[v] < x.upper[v]:
+        g = gradient[v] - step * (row_i[p] - row_j[p])
+        gradient[v] = g
+        if g > up and a[v] < upper[v]:
             i, up = v, g
-        if g < low and x.a[v] > x.lower[v]:
+        if g < low and a[v] > lower[v]:
             j, low = v, g
     return i, j, up, low
 
