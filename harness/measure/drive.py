@@ -16,6 +16,8 @@ from harness.run.record import Limits, Status, StoppedBy, TracePoint, clean
 from harness.solver import Iterate, Solver
 
 if TYPE_CHECKING:
+    from harness.measure.trace import Metric
+
     Observer = Callable[[TracePoint], None]
 
 _NEVER = float("inf")
@@ -63,6 +65,7 @@ def drive(
     plan: TracePlan | None = None,
     *,
     observer: Observer | None = None,
+    metric: Metric | None = None,
     stopped: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = perf_counter,
     cpu_clock: Callable[[], float] = process_time,
@@ -73,6 +76,7 @@ def drive(
     ----------
     plan : when trace points are due; None: no trace (a target gap needs one)
     observer : called with each trace point as it is taken, so that a killed run leaves its trace
+    metric : (dual_coef, intercept) -> test accuracy, for trace points
     stopped : called when the last model is copied, before the solver's generator is closed
 
     Raises
@@ -80,7 +84,7 @@ def drive(
     PluginError : the generator yields something that is no :class:`Iterate`, or nothing at all.
     Whatever the solver raises passes through.
     """
-    return _Drive(solver, problem, limits or Limits(), plan, observer, clock, cpu_clock).run(rng, stopped)
+    return _Drive(solver, problem, limits or Limits(), plan, observer, metric, clock, cpu_clock).run(rng, stopped)
 
 
 @dataclass
@@ -95,6 +99,7 @@ class _Drive:
     limits: Limits
     plan: TracePlan | None
     observer: Observer | None
+    metric: Metric | None
     clock: Callable[[], float]
     cpu_clock: Callable[[], float]
     trace: list[TracePoint] = field(default_factory=list)
@@ -196,6 +201,7 @@ class _Drive:
             reason=series,
             plan=self.plan,
             observable=self.solver.observable,
+            metric=self.metric,
             target=self.limits.target_gap,
         )
         self.reached = point.reached

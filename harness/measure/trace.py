@@ -15,10 +15,10 @@ from harness.problems.problem import FEASIBLE, Certificate, Problem
 from harness.run.record import ENTRIES, TracePoint, clean
 
 if TYPE_CHECKING:
+    from harness.arrays import Vector
     from harness.solver import Iterate
 
     Metric = Callable[[Any, float], float | None]
-    from harness.arrays import Vector
 
 _INFO = (1000, 20_000)  # entries and characters of the info of a point: all points of a run are to fit in a record
 _CERTIFIED = {each.name for each in fields(Certificate)}
@@ -66,6 +66,7 @@ def trace_point(
     reason: str,
     plan: TracePlan,
     observable: bool = True,
+    metric: Metric | None = None,
     target: float | None = None,
 ) -> TracePoint:
     """Measure an iterate: with its certificate where what that costs is allowed, else what is cheap."""
@@ -84,7 +85,7 @@ def trace_point(
         point = replace(point, model=(coef, intercept))
         if target is None:
             return point
-    figures, reached = certified_figures(problem, coef, intercept, target=target)
+    figures, reached = certified_figures(problem, coef, intercept, None if plan.deferred else metric, target)
     return replace(point, reached=reached) if plan.deferred else replace(point, **figures, reached=reached)
 
 

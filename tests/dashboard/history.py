@@ -100,9 +100,9 @@ def slow_fw(tree: Path) -> None:
 def uncached_smo(tree: Path) -> None:
     """Let smo hold two kernel rows only: most of them are computed again and again."""
     _edited(
-        tree / "plugins/harness_smo/rows.py",
-        "self.capacity = min(self.n, max(2, int(cache_mb * 2**20 / (8 * self.n))))",
-        "self.capacity = 2",
+        tree / "plugins/harness_smo/smo.py",
+        "kernel.buffer(settings.cache_mb)",
+        "kernel.buffer(0.0)",
     )
 
 

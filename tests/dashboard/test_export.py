@@ -251,9 +251,8 @@ def test_a_cell_is_named_by_its_record_alone():
     assert cells.solver_name(changed) == "smo (threads 2, cache 1 MB, iterations <= 500)".replace(
         "threads 2", "2 threads"
     )
-    assert (
-        cells.dataset_name(record(problem_parameters={"C": 1.0, "chi": 2.0})) == "digits, c-svc chi=2, rbf gamma=0.05"
-    )
+    squared = record(formulation="l2-svc", problem_parameters={"C": 1.0, "chi": 2.0})
+    assert cells.dataset_name(squared) == "digits, l2-svc chi=2, rbf gamma=0.05"
     assert cells.dataset_name(record(formulation=None, kernel=None)) == "digits"
 
 

@@ -106,7 +106,6 @@ def test_many_tiles_and_pieces_equal_one(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr("harness.kernels.engine._EXPAND_LEFT", 20)
     monkeypatch.setattr("harness.kernels.ways._ROWS_BYTES", 64)
     monkeypatch.setattr("harness.kernels.scan._BLOCK", 64)
-    monkeypatch.setattr("harness.kernels.oracle._EXPAND_VALUES", 8)
     x, coef = points(90), np.arange(90) - 44.5
     for kernel, function in KERNELS.values():
         exact = naive(function, x, x)

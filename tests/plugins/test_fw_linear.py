@@ -90,7 +90,7 @@ def test_an_iteration_leaves_what_the_weights_say(form, rule):
         np.testing.assert_allclose(state.scores, scores, atol=1e-10)
         for g, (begin, end) in enumerate(explicit.hulls):
             inside, used = slice(begin, end), np.flatnonzero(weights[begin:end])
-            open_points = weights[inside] < explicit.cap * (1 - 1e-12)
+            open_points = weights[inside] < explicit.caps[g] * (1 - 1e-12)
             assert state.scores[state.near[g]] == pytest.approx(scores[inside][open_points].min(), abs=1e-10)
             assert state.scores[state.far[g]] == pytest.approx(scores[inside][used].max(), abs=1e-10)
             part = np.zeros(problem.n)
