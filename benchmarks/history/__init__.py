@@ -12,7 +12,7 @@ from . import machine_code
 
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS"):
     os.environ[_name] = "1"
-os.environ["NUMBA_CACHE_DIR"] = str(machine_code.folder())
+os.environ.update(machine_code.environment())
 
 if sys.argv[1:2] == ["run_server"]:  # asv's forkserver: what it imports and compiles, no number pays for
     from . import warm

@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from . import cells, machine_code, shared
+from . import cells, shared
 
 _JOBS = 2
 
@@ -82,7 +82,7 @@ def _fitted(specs: dict[tuple[str, str], Any]) -> Fitted:
 def _serve(core: int, specs: dict[tuple[str, str], Any], records: Fitted) -> None:
     from harness.run.pool import Pool  # its processes are started anew when they die
 
-    pool = Pool([core], machine_code.folder(), threading.Event())
+    pool = Pool([core], Path(os.environ["NUMBA_CACHE_DIR"]), threading.Event())
     try:
         for cell, spec in specs.items():
             records[cell] = _one(pool, cell, spec)

@@ -15,7 +15,7 @@ from harness_lasvm.aside import Aside
 from harness_lasvm.compiled import members as loops
 from harness_lasvm.compiled import rows
 from harness_lasvm.compiled.scans import scan
-from harness_lasvm.compiled.state import EXAMPLE, NEED_ROW, NOW, ROW, SLOT, STACKS, Candidates, Members
+from harness_lasvm.compiled.state import BORN, EXAMPLE, NEED_ROW, NOW, ROW, SLOT, STACKS, Candidates, Members
 from harness_lasvm.foresight import Foresight
 
 if TYPE_CHECKING:
@@ -78,6 +78,7 @@ class Expansion:
             rows=np.full(n + 2, -1, dtype=ROW),
             examples=examples,
             stacks=np.zeros(max(n + 2, block), dtype=STACKS),
+            born=np.zeros(max(n + 2, block), dtype=BORN),
             log=np.zeros(1024, dtype=np.int64),
             coef=np.zeros(n),
             # zero pages until they are written
@@ -315,7 +316,10 @@ class Expansion:
         after = Expansion(problem, cache_mb=cache_mb, block=self.block, dtype=self.kernel.dtype.name)
         after.rows_recomputed = self.rows_recomputed
         before, fresh = self.members, after.members
-        grown = {name: _longer(getattr(before, name), getattr(fresh, name)) for name in (*_PER_SLOT, "rows", "stacks")}
+        grown = {
+            name: _longer(getattr(before, name), getattr(fresh, name))
+            for name in (*_PER_SLOT, "rows", "stacks", "born")
+        }
         after.members = x = before._replace(
             examples=fresh.examples, coef=fresh.coef, pool=self._pool(fresh.pool), **grown
         )

@@ -55,7 +55,7 @@ def lay(x: Members, fetched: Candidates, place: int) -> int:
     base: int = x.now[0].spare * x.now[0].width
     copy(x.pool[base : base + fetched.values.shape[1]], fetched.values[place])
     for q in range(x.now[0].born):
-        x.pool[base + x.stacks[q].born] = fetched.among[place, x.stacks[q].born_place]
+        x.pool[base + x.born[q].slot] = fetched.among[place, x.born[q].place]
     return base
 
 
@@ -79,8 +79,8 @@ def gradient(x: Members, k: int, base: int) -> float:
 def be_born(x: Members, k: int, place: int, grad: float) -> int:
     """Let a candidate, whose row was laid, into S with alpha = 0; return its slot."""
     slot: int = _enter(x, k, 0.0, grad)
-    x.stacks[x.now[0].born].born = slot
-    x.stacks[x.now[0].born].born_place = place
+    x.born[x.now[0].born].slot = slot
+    x.born[x.now[0].born].place = place
     x.now[0].born += 1
     return slot
 

@@ -30,7 +30,8 @@ def record(whole: str, real: str = "") -> Any:
 SLOT = record("member row listed", "lower upper")
 ROW = record("slot seen used")
 EXAMPLE = record("slot", "target lower upper diagonal")
-STACKS = record("hole free_row zero gap born born_place")
+STACKS = record("hole free_row zero gap")
+BORN = record("slot place")
 NOW = record(
     "top holes free_rows zeros gaps born clock caught tick width rows spare"
     " i_max i_min wanted at stage operations pause sweep",
@@ -48,8 +49,8 @@ class Members(NamedTuple):
     rows : (n + 2,) records, per row of the pool: slot (-1: free), seen (length of the log when it was last brought up to
         date), used (tick of its last use)
     examples : (n,) records: slot (-1: no member), target, lower, upper, diagonal (K_kk)
-    stacks : (n + 2,) records: hole, free_row, zero (slots with alpha = 0), gap (slots whose values the wanted row lacks),
-        born and born_place (slots of members that entered from among the fetched candidates, and their places there)
+    stacks : (n + 2,) records: hole, free_row, zero (slots with alpha = 0), gap (slots whose values the wanted row lacks)
+    born : (n + 2,) records: slot of a member that entered from among the fetched candidates, place (its own among them)
     log : slots in the order of their filling
     coef : (n,) dual_coef as of the last :func:`members.write`
     pool : kernel values, row r from r width on
@@ -71,6 +72,7 @@ class Members(NamedTuple):
     rows: Any
     examples: Any
     stacks: Any
+    born: Any
     log: Any
     coef: Any
     pool: Any
