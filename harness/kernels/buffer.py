@@ -80,13 +80,13 @@ class RowBuffer:
 
     # -- rows come and go ------------------------------------------------------------------------------------
 
-    def reserve(self, points: Index, *, keep: Index | None = None, last: Mask | None = None) -> Index:
+    def reserve(self, points: Index, *, keep: Index | None = None, last: Callable[[], Mask] | None = None) -> Index:
         """Give places to ``points``, all different and none of them held; the caller computes their rows.
 
         Parameters
         ----------
         keep : points whose rows must stay; if that leaves too few places, the first of ``points`` alone get one
-        last : (n,) of all points: those whose rows make way only after all others
+        last : returns (n,) of all points: those whose rows make way only after all others; asked where places are short
 
         Returns
         -------
@@ -97,13 +97,13 @@ class RowBuffer:
         self.owner[slots], self.slot_of[points], self.last_used[slots] = points, slots, self.clock
         return slots
 
-    def _room(self, count: int, keep: Index | None, last: Mask | None) -> Index:
+    def _room(self, count: int, keep: Index | None, last: Callable[[], Mask] | None) -> Index:
         if self._taken + count <= self.capacity and not self._resting:
             self._taken += count
             return np.arange(self._taken - count, self._taken)
         age = self.last_used
         if last is not None:
-            age = np.where(last[self.owner] & (self.owner >= 0), age + _LAST, age)
+            age = np.where(last()[self.owner] & (self.owner >= 0), age + _LAST, age)
         if keep is not None:
             age, held = age.copy(), self.slot_of[keep]
             age[held[held >= 0]] = _STAYS
@@ -120,7 +120,7 @@ class RowBuffer:
         self.fetched += len(points)
         self._compute(points, self.rows, slots, after)
 
-    def fetch(self, points: Index, *, keep: Index | None = None, last: Mask | None = None) -> None:
+    def fetch(self, points: Index, *, keep: Index | None = None, last: Callable[[], Mask] | None = None) -> None:
         """Bring the rows of ``points``, all different, into the buffer, and note that all of them are used now.
 
         They are not checked: what compiled loops name runs from 0 to n - 1, and looking costs a tenth of a short row.

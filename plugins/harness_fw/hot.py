@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.arrays import Index, Vector
-from harness.jit import compiled, inner
+from harness.jit import compiled, inlined, inner
 from harness_fw.rules import choose, finish, look, measure, move_support, plan
 from harness_fw.state import MISSING, NEAREST, READ, SEGMENT, STALLED, STEPS, TAKEN, WANTED, State
 
@@ -44,7 +44,7 @@ def run(state: State, rule: int, epsilon: float, floor: float, cap: float, steps
     return STEPS
 
 
-@inner
+@inlined
 def _look_up(state: State, rule: int) -> None:
     """Set ``gram`` and ``on`` of the wanted points, and note that their rows were used."""
     wanted, slot, scores, parts, gram, on = state.wanted, state.slot, state.scores, state.parts, state.gram, state.on
@@ -61,7 +61,7 @@ def _look_up(state: State, rule: int) -> None:
                 on[r, g] = parts[g, point] if parts.shape[1] > 0 else scores[point]
 
 
-@inner
+@inlined
 def _move_scores(state: State, begin: int, end: int) -> int:
     """Change the scores of [begin, end) as planned; return the place of the smallest one that is not closed."""
     scores, parts, closed, scratch = state.scores, state.parts, state.closed, state.scratch

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.arrays import Index, Vector
-from harness.jit import compiled, inner
+from harness.jit import compiled, inlined, inner
 from harness_fw.state import (
     ADD,
     BOTH,
@@ -33,7 +33,7 @@ _FLAT = 1e-14  # determinant over the product of the squared lengths below which
 _NONE = 0  # a kind: there is no step
 
 
-@compiled
+@inlined
 def plan(state: State, rule: int, cap: float) -> bool:
     """Write the step to ``keep``, ``coefs``, ``ends`` and its kind, from ``gram`` and ``on``; False if there is none.
 

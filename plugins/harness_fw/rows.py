@@ -58,7 +58,7 @@ class Rows:
     def fetch(self, points: Index) -> None:
         """Bring the rows of ``points``, all different and no more than places, into the buffer."""
         self.buffer.clock = int(self.state.counts[TAKEN])
-        self.buffer.fetch(points, last=self.state.position >= 0)
+        self.buffer.fetch(points, last=lambda: self.state.position >= 0)
 
     def combination(self, points: Index, weights: Vector, *, keep: bool = False) -> Vector:
         """Return sum_r weights_r row_{points_r}, (n,), all points different.

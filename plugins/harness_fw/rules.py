@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from harness.arrays import Index, Vector
-from harness.jit import compiled, inner
+from harness.jit import compiled, inlined, inner
 from harness_fw.plans import hull_of, plan
 from harness_fw.state import (
     ADD,
@@ -54,7 +54,7 @@ _PATIENCE = 1000  # idle iterations that show rounding at work, beyond _PATIENCE
 _PATIENCE_EACH = 10
 
 
-@compiled
+@inlined
 def measure(state: State, rule: int, epsilon: float, floor: float) -> int:
     """Set epsilon_+ and epsilon_-, (10) and (11) of Kumar & Yildirim; return STEPS unless there is a reason to end.
 
@@ -91,7 +91,7 @@ def patience(support: int) -> int:
     return _PATIENCE + _PATIENCE_EACH * support
 
 
-@compiled
+@inlined
 def choose(state: State, rule: int) -> None:
     """Write the points that the next step is about to ``wanted``, and its kind as far as it is known."""
     wanted, counts, scores = state.wanted, state.counts, state.scores
@@ -120,7 +120,7 @@ def choose(state: State, rule: int) -> None:
     counts[WANTED], counts[KIND] = count, PAIR
 
 
-@inner
+@inlined
 def _choose_both(state: State) -> None:
     """Keerthi et al.: the point that violates most to go to, the support vector that does to leave, in any hull.
 
@@ -140,7 +140,7 @@ def _choose_both(state: State) -> None:
         state.counts[WANTED] = 2
 
 
-@compiled
+@inlined
 def move_support(state: State, g: int, cap: float) -> None:
     """Change the weights of hull g as planned; a weight of 0 leaves the support.
 

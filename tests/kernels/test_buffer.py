@@ -181,12 +181,12 @@ def test_what_must_stay_stays_and_what_goes_last_goes_last():
         buffer.fetch(np.array([point]))
     last = np.zeros(40, dtype=bool)
     last[[0, 1]] = True
-    buffer.fetch(np.array([10]), last=last)
+    buffer.fetch(np.array([10]), last=lambda: last)
     assert held(buffer) == {0, 1, 3, 10}, "2 was the oldest of the others"
     buffer.fetch(np.array([11, 12, 13]), keep=np.array([0, 1, 30]))
     assert {0, 1} <= held(buffer)
     assert len(held(buffer) & {11, 12, 13}) == 2, "one found no place"
-    buffer.fetch(np.array([20, 21, 22, 23]), last=last)
+    buffer.fetch(np.array([20, 21, 22, 23]), last=lambda: last)
     assert held(buffer) == {20, 21, 22, 23}
     sound(buffer)
 

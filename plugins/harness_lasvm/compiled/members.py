@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.jit import compiled, inner
+from harness.jit import compiled, inlined, inner
 from harness_lasvm.compiled.rows import drop_row, own_row, take_row
 from harness_lasvm.compiled.scans import copy, dot, mark, scan
 from harness_lasvm.compiled.state import Candidates, Members, borrowed
@@ -49,7 +49,7 @@ def admit(x: Members, entering: Candidates, alphas: Any, grads: Any) -> None:
     scan(x)
 
 
-@inner
+@inlined
 def lay(x: Members, fetched: Candidates, place: int) -> int:
     """Write the kernel values of a candidate into the spare row; return the row's first place in the pool."""
     base: int = x.now[0].spare * x.now[0].width
@@ -59,7 +59,7 @@ def lay(x: Members, fetched: Candidates, place: int) -> int:
     return base
 
 
-@inner
+@inlined
 def is_complete(x: Members, fetched: Candidates, place: int) -> bool:
     """Return whether later candidates have their values with this one; if not, note that they are wanted."""
     if np.isnan(fetched.among[place, place]):
@@ -68,7 +68,7 @@ def is_complete(x: Members, fetched: Candidates, place: int) -> bool:
     return True
 
 
-@inner
+@inlined
 def gradient(x: Members, k: int, base: int) -> float:
     """Return the gradient of an example whose values with the slots stand at ``base``."""
     grad: float = x.examples[k].target - dot(x.alpha[: x.now[0].top], x.pool[base : base + x.now[0].top])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.jit import compiled, inner
+from harness.jit import compiled, inlined, inner
 from harness_lasvm.compiled.members import be_born, gradient, is_complete, lay, leave
 from harness_lasvm.compiled.rows import ready
 from harness_lasvm.compiled.scans import consider, gain, partner, scan, search
@@ -130,7 +130,7 @@ def _sweep(x: Members) -> None:
         scan(x)
 
 
-@inner
+@inlined
 def _reprocess(x: Members, tau: float, many: int) -> int:
     """REPROCESS; with ``many`` members or more, one of the pair gets the partner that gains most to second order."""
     now = x.now[0]
@@ -156,7 +156,7 @@ def _reprocess(x: Members, tau: float, many: int) -> int:
     return STEPPED
 
 
-@inner
+@inlined
 def _process(x: Members, work: Candidates, tau: float, many: int) -> int:
     """PROCESS the candidate in work."""
     now = x.now[0]
