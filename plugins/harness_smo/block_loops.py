@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from harness.jit import compiled, fast, inner, larger, smaller
+from harness.jit import compiled, fast, inlined, larger, smaller
 
 if TYPE_CHECKING:
     from harness.arrays import Block, Index, Vector
@@ -113,7 +113,7 @@ def _segments(n: int, cut: int) -> tuple[Index, Index, int]:
     return starts, ends, first
 
 
-@inner
+@inlined
 def _prepared(work: WorkingSet, cut: int) -> _Passes:
     """Return empty passes over a working set whose second group begins at ``cut``."""
     w, dtype = len(work.a), work.kernel.dtype
@@ -122,7 +122,7 @@ def _prepared(work: WorkingSet, cut: int) -> _Passes:
     return _Passes(starts, ends, first, rise, fall, gains, np.empty(len(starts), dtype), np.empty(len(starts), dtype))
 
 
-@inner
+@inlined
 def _worst_group(x: _Passes, tau: float) -> tuple[int, int, int]:
     """Return the segment with the largest rise of the group that violates most, -1 if none does by tau, and its segments."""
     best, begin, stop, worst = -1, 0, 0, tau
@@ -141,7 +141,7 @@ def _worst_group(x: _Passes, tau: float) -> tuple[int, int, int]:
     return best, begin, stop
 
 
-@inner
+@inlined
 def _partner(work: WorkingSet, x: _Passes, i: int, begin: int, stop: int, tiny: Any) -> int:
     """Return the variable of the segments [begin, stop) that gains most with i, -1 if none does."""
     best, where, g_i, k_ii = tiny - tiny, -1, x.rise[i], work.diagonal[i]
@@ -154,7 +154,7 @@ def _partner(work: WorkingSet, x: _Passes, i: int, begin: int, stop: int, tiny: 
     return _stands(x, x.gains, best, where) if where >= 0 else -1
 
 
-@inner
+@inlined
 def _stands(x: _Passes, values: Block, wanted: Any, segment: int) -> int:
     """Return the variable of a segment at which ``wanted`` first stands in ``values``."""
     s, e = x.starts[segment], x.ends[segment]
@@ -162,7 +162,7 @@ def _stands(x: _Passes, values: Block, wanted: Any, segment: int) -> int:
     return place
 
 
-@inner
+@inlined
 def _turn(rise: Block, fall: Block, i: int, j: int, i_full: bool, j_empty: bool) -> None:
     """Note which ways i, that rose, and j, that fell, may move now; what opens is filled in before the pass."""
     if fall[i] == np.inf:
@@ -292,12 +292,12 @@ def joint_step(
     return best_i, best_j
 
 
-@inner
+@inlined
 def _within(step: float, room: tuple[float, float]) -> float:
     return min(max(step, room[0]), room[1])
 
 
-@inner
+@inlined
 def _stepped(a: float, step: float, lower: float, upper: float) -> float:
     """Return a + step, the bound itself where the step ends there: one rounding error away it would count as free."""
     if step == upper - a:
@@ -305,14 +305,14 @@ def _stepped(a: float, step: float, lower: float, upper: float) -> float:
     return lower if step == lower - a else min(max(a + step, lower), upper)
 
 
-@inner
+@inlined
 def _settle(work: WorkingSet, x: _Passes, k: int) -> None:
     """Note which ways k may move from where it is: 0 where it may, else -inf or inf."""
     x.rise[k] = 0.0 if work.a[k] < work.upper[k] else -np.inf
     x.fall[k] = 0.0 if work.a[k] > work.lower[k] else np.inf
 
 
-@inner
+@inlined
 def _shift_all(x: _Passes, g: Block, row_i: Block, row_j: Block, step_i: Any, step_j: Any) -> None:
     for b in range(len(x.ups)):
         s, e = x.starts[b], x.ends[b]

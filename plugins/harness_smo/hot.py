@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from harness.jit import compiled, inner
+from harness.jit import compiled, inlined
 
 if TYPE_CHECKING:
     from harness.arrays import Index, Matrix, Vector
@@ -55,13 +55,13 @@ class Rows(NamedTuple):
     last_used: Index
 
 
-@inner
+@inlined
 def _point(v: int, n: int) -> int:
     """Return v mod n for v < 2 n: the point at which the variable stands."""
     return v - n if v >= n else v
 
 
-@inner
+@inlined
 def _extremes(x: Variables, members: Index) -> tuple[int, int, float, float]:
     """Return (i, j, g_i, g_j): the largest g that may rise and the smallest that may fall."""
     a, gradient, lower, upper = x.a, x.gradient, x.lower, x.upper
@@ -76,7 +76,7 @@ def _extremes(x: Variables, members: Index) -> tuple[int, int, float, float]:
     return i, j, up, low
 
 
-@inner
+@inlined
 def _partner(x: Variables, i: int, row_i: Vector, members: Index) -> int:
     """Return the j whose pair (i, j) promises the largest gain, (g_i - g_j)^2 / (K_ii + K_jj - 2 K_ij)."""
     a, gradient, lower, diagonal = x.a, x.gradient, x.lower, x.diagonal
@@ -92,7 +92,7 @@ def _partner(x: Variables, i: int, row_i: Vector, members: Index) -> int:
     return j
 
 
-@inner
+@inlined
 def _move_pair(
     x: Variables, row_i: Vector, row_j: Vector, step: float, members: Index
 ) -> tuple[int, int, float, float]:
@@ -162,7 +162,7 @@ def pair_steps(
             rising[k], falling[k], up[k], low[k] = _move_pair(x, row_i, row_j, step, members)
 
 
-@inner
+@inlined
 def _steepest(x: Variables, second_order: bool) -> tuple[int, float, float]:
     """Return the variable with the largest |g| (or gain g^2 / K_vv) among those that may move, and the extremes."""
     i, best, up, low, n = -1, 0.0, 0.0, 0.0, len(x.diagonal)
