@@ -165,11 +165,10 @@ class _State:
         until = self.steps + max(100, _STEP_VALUES // len(self.active))
         if settings.max_iterations is not None:
             until = min(until, settings.max_iterations)
+        held, second_order = hot.Rows(buffer.rows, buffer.slot_of, buffer.last_used), settings.selection == "second"
         rows_before, outcome = buffer.fetched, hot.PAUSED
         while self.steps < until and buffer.fetched - rows_before < _YIELD_ROWS:
             limit = min(until, self.next_shrink) - self.steps if settings.shrinking else until - self.steps
-            held = hot.Rows(buffer.rows, buffer.slot_of, buffer.last_used)
-            second_order = settings.selection == "second"
             outcome, row, taken = self.take_steps(self.seen, held, self.steps, self.tau, second_order, limit)
             self.steps += taken
             buffer.read(taken * (2 if self.form.groups else 1))
