@@ -22,12 +22,10 @@ _LOCATOR = "measure/machine_code.py"
 
 def environment() -> dict[str, str]:
     """Return the variables that numba reads when it is imported."""
-    knows = any((site / "harness" / _LOCATOR).exists() for site in _site())
-    locators = "harness.measure.machine_code.SourceKeyedLocator" if knows else ""
-    return {
-        "NUMBA_CACHE_DIR": str(_root() / "packages" if knows else folder()),
-        "NUMBA_CACHE_LOCATOR_CLASSES": locators,
-    }
+    if not any((site / "harness" / _LOCATOR).exists() for site in _site()):
+        return {"NUMBA_CACHE_DIR": str(folder()), "NUMBA_CACHE_LOCATOR_CLASSES": ""}
+    root = os.environ.get("NUMBA_CACHE_DIR") or str(_root() / "packages")
+    return {"NUMBA_CACHE_DIR": root, "NUMBA_CACHE_LOCATOR_CLASSES": "harness.measure.machine_code.SourceKeyedLocator"}
 
 
 @functools.cache

@@ -31,9 +31,15 @@ class SourceKeyedLocator(UserProvidedCacheLocator):
     def __init__(self, py_func: Any, py_file: str) -> None:
         made: Any = super().__init__
         made(py_func, py_file)
-        named: Any = self.get_suitable_cache_subpath
-        folder = _folder(package_of(Path(py_file)))
-        self._cache_path = str(folder / named(py_file))
+        file = Path(py_file).resolve()
+        package = package_of(file)
+        folder = _folder(package)
+        self._key = folder.name
+        self._cache_path = str(folder / file.parent.relative_to(package if package.is_dir() else package.parent))
+
+    def get_source_stamp(self) -> str:
+        """Return the key of the package's state: where it lies, and when it was written there, says nothing."""
+        return self._key
 
 
 def package_of(file: Path) -> Path:
