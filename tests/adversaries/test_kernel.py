@@ -240,6 +240,7 @@ def test_a_count_is_not_lowered(value):
 # -- in a run ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_records_of_such_solvers(tmp_path):
     registry = load_registry([SOLVERS])
     study = Study(

@@ -60,6 +60,7 @@ def test_the_host_is_keyed_by_what_it_compiles_and_nothing_else() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("changed", ["first", "second"])
 def test_numba_compiles_anew_exactly_what_changed(tmp_path: Path, changed: str) -> None:
     for name in ("first", "second"):

@@ -8,6 +8,8 @@ from harness.measure.drive import drive
 from harness.registry import load_registry
 from harness.run.record import Limits
 
+pytestmark = pytest.mark.slow  # each test starts processes of its own, or drives every solver
+
 HULLS = ("hard-margin", "l2-svc", "reduced-hull", "polytope-distance", "tube-svr")
 REGISTRY = load_registry()
 SOLVERS = [cls() for plugin in REGISTRY.solvers.values() for cls in plugin.values()]

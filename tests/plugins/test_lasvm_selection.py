@@ -33,6 +33,7 @@ def choices(monkeypatch):
     return chosen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize(("candidates", "together"), [(7, 512), (30, 60), (None, 100)])
 def test_every_choice_is_the_best_of_its_sample(monkeypatch, criterion, candidates, together):

@@ -169,6 +169,7 @@ def test_a_sample_size_of_all_points_is_solved_once():
 # -- counting ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("oracle", ["smo-block", "qp", "fw", "smo"])
 def test_kernel_evaluations_are_the_wrappers_and_the_oracles(oracle):
     problem = reduced(*clouds(44, 60, 60, 2, 3.0), 0.25)
@@ -286,6 +287,7 @@ def test_the_host_can_stop_it_inside_a_round():
 # -- invariants --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10**6), r=st.integers(4, 60), run=st.integers(0, 100), cap=st.sampled_from([1.0, 0.5, 0.3]))
 def test_the_optimum_does_not_depend_on_order_scale_copies_or_labels(seed, r, run, cap):

@@ -83,6 +83,7 @@ def whole():
     return [HEADER, *usps, *peers, *many, lemma_row()]
 
 
+@pytest.mark.slow
 def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
     found = results(*whole())
     assert_whole(tables, plots, found, results(HEADER), FOLDER, tmp_path)

@@ -166,6 +166,7 @@ def test_selection_says_when_a_criterion_is_as_good_as_libsvm():
     assert selection.reached(results(*rows[1:]), curves) == NOT_MEASURED
 
 
+@pytest.mark.slow
 def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
     rows = every_run(parts.PARTS, Options(repetitions=1), info={"visited": 500, "online_members": 90})
     for solver in (parts.LIBSVM, parts.ONE):

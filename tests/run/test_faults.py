@@ -13,6 +13,8 @@ from harness.run.study import RunSpec
 from harness.run.worker import verdict
 from tests.run.conftest import HARNESS, PLUGINS
 
+pytestmark = pytest.mark.slow  # each test starts processes of its own, or drives every solver
+
 LIMIT_SECONDS = 1.0
 
 FAULTY = ("faulty", "fails_to_import", "misspelt_hook", "duplicate_name")

@@ -22,7 +22,7 @@ from tests.run.conftest import HARNESS, PLUGINS
 
 OLD = Path(__file__).with_name("store_929e25f.sql")
 
-pytestmark = pytest.mark.usefixtures("warm_sessions")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_sessions")]
 
 
 def measured(store, *paths, solvers="smo", datasets="checkerboard[n=100,n_test=20]", notes=None, **options):

@@ -13,7 +13,7 @@ from harness.run.session import compare
 from harness.run.study import Study
 from tests.run.conftest import PLUGINS
 
-pytestmark = pytest.mark.usefixtures("warm_sessions")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_sessions")]
 
 
 @pytest.fixture

@@ -77,6 +77,7 @@ def test_a_solver_of_a_formulation_that_nobody_registers_is_a_row_with_its_reaso
     )
 
 
+@pytest.mark.slow
 def test_it_is_compared_stored_and_reused(harness, tmp_path) -> None:  # noqa: F811
     own = tmp_path / "quantile.py"
     own.write_text(Path(PLUGIN).read_text())
