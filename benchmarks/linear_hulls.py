@@ -89,6 +89,9 @@ def main() -> None:
     parser.add_argument("--solvers", default="fw,gilbert,fw-pairwise,mdm,nearest-point")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     arguments = parser.parse_args()
+    unknown = [name for name in arguments.sets if name not in SETS]
+    if unknown:
+        parser.error(f"there is no set called {unknown[0]!r}; take some of {', '.join(SETS)}")
     for name in arguments.sets:
         x, y = SETS[name]()
         for solver in arguments.solvers.split(","):
