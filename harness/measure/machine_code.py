@@ -53,9 +53,14 @@ def package_of(file: Path) -> Path:
 def source_key(package: Path) -> str:
     """Return the SHA-256 of all source that the machine code of a package, or of a plugin's one file, depends on."""
     if package == _HOST:
-        return digest(package, compiled_of_host())
+        return _host_key()
     own = package.rglob("*.py") if package.is_dir() else closure([package], beside)
-    return digest(package.parent, own) + source_key(_HOST)
+    return digest(package.parent, own) + _host_key()
+
+
+@functools.cache
+def _host_key() -> str:
+    return digest(_HOST, compiled_of_host())
 
 
 @functools.cache
@@ -77,8 +82,9 @@ def _last_used(folder: Path) -> float:
 
 def compiled_of_host() -> set[Path]:
     """Return the files of the host that machine code is made of: those that use numba, and what they import."""
-    users = (file for file in _HOST.rglob("*.py") if file != Path(__file__).resolve())
-    compiled = [file for file in users if not {"numba", "harness.jit"}.isdisjoint(imported(file, later=False))]
+    others = (file for file in _HOST.rglob("*.py") if file != Path(__file__).resolve())
+    named = (file for file in others if any(word in file.read_bytes() for word in (b"numba", b"jit")))  # few to parse
+    compiled = [file for file in named if not {"numba", "harness.jit"}.isdisjoint(imported(file, later=False))]
     return closure(compiled, _in_host, later=False)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from time import monotonic
 
 from harness.errors import UsageError
+from harness.files import user_cache
 from harness.measure.machine import now
 from harness.run.messages import BrokenStream, Certified, Certify, Ended, Message, Reader, Run, send
 from harness.run.record import CLAIMED, MEASURED, Record, Status, StoppedBy, checked, clipped
@@ -239,10 +240,7 @@ def numba_cache_folder() -> Path:
     ------
     UsageError : it cannot be written.
     """
-    import platformdirs
-
-    root = Path(os.environ.get("HARNESS_CACHE") or platformdirs.user_cache_path("svm-harness"))
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or root / "numba")
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache("HARNESS_CACHE") / "numba")
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

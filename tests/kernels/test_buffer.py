@@ -8,18 +8,9 @@ from hypothesis import strategies as st
 from harness import RBF, KernelOracle, RowBuffer
 from harness.kernels import compiled
 from harness.kernels.oracle import uncounted
+from tests.kernels.oracles import oracle, whole
 
 PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-
-
-def oracle(n=40, dtype=np.float64, seed=0):
-    x = np.random.default_rng(seed).normal(size=(n, 3))
-    return KernelOracle(RBF(0.5), x).astype(dtype)
-
-
-def whole(kernel):
-    with uncounted(kernel):
-        return np.array(kernel.block(np.arange(kernel.n)))
 
 
 def spent(kernel):

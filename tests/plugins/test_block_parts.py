@@ -8,8 +8,7 @@ from harness_smo.working_set import choose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, KernelOracle
-from harness.kernels.oracle import uncounted
+from tests.kernels.oracles import oracle, whole
 from tests.plugins.naive_block import naive_box, naive_directions, naive_joint, naive_pairs, naive_violation
 
 PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -191,16 +190,6 @@ def test_largest_takes_as_many_as_it_should_from_the_top(seed, count, floor, spr
 
 
 # -- kernel rows -----------------------------------------------------------------------------------------------------
-
-
-def oracle(n=40, dtype=np.float64, seed=0):
-    x = np.random.default_rng(seed).normal(size=(n, 3))
-    return KernelOracle(RBF(0.5), x).astype(dtype)
-
-
-def whole(kernel):
-    with uncounted(kernel):
-        return np.array(kernel.block(np.arange(kernel.n)))
 
 
 def hold(cache, points):
