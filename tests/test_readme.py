@@ -88,9 +88,9 @@ def test_first_command_shows_both_solvers_certified(folder):
 
 
 @pytest.mark.slow
-def test_reading_results_in_python(folder):
-    run([str(BIN / "harness"), "compare", "--plugins", "lasvm,fw"], folder)
-    done = run([sys.executable, "-c", python_block("from harness.run.store import read_results")], folder)
+def test_reading_results_in_python(tmp_path):  # the other commands may still write to the folder's store
+    run([str(BIN / "harness"), "compare", "--plugins", "lasvm,fw"], tmp_path)
+    done = run([sys.executable, "-c", python_block("from harness.run.store import read_results")], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "lasvm" in done.stdout
 
