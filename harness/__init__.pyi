@@ -41,6 +41,7 @@ from harness.problems.hulls import ReducedHull as ReducedHull
 from harness.problems.mistake_driven import MistakeDriven as MistakeDriven
 from harness.problems.nu_svc import NuSVC as NuSVC
 from harness.problems.one_class import OneClass as OneClass
+from harness.problems.outlier_margin import OutlierMargin as OutlierMargin
 from harness.problems.polytope_distance import PolytopeDistance as PolytopeDistance
 from harness.problems.problem import Certificate as Certificate
 from harness.problems.problem import Laws as Laws

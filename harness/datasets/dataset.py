@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
     Points = np.ndarray[Any, np.dtype[Any]] | scipy.sparse.csr_array
-    from harness.arrays import Vector
+    from harness.arrays import Mask, Vector
 
 Task = Literal["classification", "regression"]
 
@@ -31,6 +31,8 @@ class Dataset:
     ``y_*`` : (n,) float64; -1 / +1 for classification, any finite real for regression
     ``sha256`` : what the source says of its content, see :func:`content_sha256`; a claim, the host measures
         (:func:`measured_sha256`) what it plans, runs and records
+    ``planted`` : (n,) bool, the training points that the source made outliers: mislabelled, or drawn elsewhere than the
+        rest; None where it made none. Solvers are not told
     ``defaults`` : the source's (or its paper's) ``kernel``, ``gamma``, ``C``; the user's options win
     """
 
@@ -42,6 +44,7 @@ class Dataset:
     sha256: str
     task: Task = "classification"
     defaults: Mapping[str, Any] = field(default_factory=dict)
+    planted: Mask | None = None
 
 
 @dataclass(frozen=True)

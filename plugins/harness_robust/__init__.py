@@ -1,0 +1,11 @@
+"""Training where labels lie: the ramp loss by CCCP and by homotopy, filters, and exact answers for small problems."""
+
+from __future__ import annotations
+
+from harness import Solver, hookimpl
+
+
+@hookimpl
+def harness_solvers() -> list[type[Solver]]:
+    """Return the solvers of this plugin."""
+    return []
