@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness.datasets.dataset import Dataset, DataSource, Task, content_sha256
+from harness.datasets.dataset import Dataset, DataSource, Task
 from harness.datasets.raw import Parsed, rbf
 from harness.errors import DataError
 from harness.parameters import parameter
@@ -70,16 +70,6 @@ class Generator(DataSource):
 
     def _smaller(self) -> str:
         return "a smaller n_test" if self.n_test > self.n else "a smaller n"
-
-
-def flipped(y: Vector, share: float, seed: int) -> Vector:
-    """Return a copy of (n,) labels with exactly round(share * n) of them, drawn at random, negated."""
-    # a stream of its own: default_rng(seed).permutation(n) is also the order in which an online solver with the same
-    # seed visits the points, so the first of them would be exactly those with a wrong label
-    rng = np.random.default_rng([seed, 1])
-    y = np.array(y)
-    y[rng.permutation(len(y))[: round(share * len(y))]] *= -1.0
-    return y
 
 
 def _balanced_labels(n: int, rng: np.random.Generator) -> Vector:
@@ -140,7 +130,6 @@ class Checkerboard(Generator):
     defaults = rbf(gamma=4.0, c=100.0)
     features = 2
     cells: int = parameter(4, "cells along each side", ge=2)
-    noise: float = parameter(0.0, "share of the training labels that are flipped", ge=0, lt=0.5)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         y = _balanced_labels(n, rng)
@@ -163,14 +152,6 @@ class Checkerboard(Generator):
 
     def _smaller(self) -> str:
         return "fewer cells" if self.cells**2 > self.n + self.n_test else super()._smaller()
-
-    def load(self) -> Dataset:
-        """Return the drawn points; noise touches only the training labels."""
-        clean = Generator.load(self)
-        if self.noise == 0:
-            return clean
-        y = flipped(clean.y_train, self.noise, self.seed)
-        return replace(clean, y_train=y, sha256=content_sha256(clean.x_train, y, clean.x_test, clean.y_test))
 
 
 @dataclass(frozen=True)
