@@ -29,6 +29,7 @@ def parameter(
     lt: float | None = None,
     le: float | None = None,
     stands_for: str = "",
+    kw_only: bool = False,
 ) -> Any:
     """Declare a dataclass field with its meaning and its range.
 
@@ -36,10 +37,12 @@ def parameter(
     ``epsilon: float = 1e-3`` works too; it is only undocumented and unbounded.
 
     stands_for : another parameter of the same class, none by default, that this one is the value of where it is none
+    kw_only : given by name alone, and listed after the others: a base class can have it whatever its subclasses add
     """
     bounds = {"gt": gt, "ge": ge, "lt": lt, "le": le}
     known = {key: value for key, value in bounds.items() if value is not None}
-    return dataclasses.field(default=default, metadata={"doc": doc, "stands_for": stands_for, **known})
+    metadata = {"doc": doc, "stands_for": stands_for, **known}
+    return dataclasses.field(default=default, metadata=metadata, kw_only=kw_only)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,9 +90,9 @@ def type_name(annotation: Any) -> str:
 
 @functools.cache
 def parameters_of(cls: Any) -> tuple[Parameter, ...]:
-    """Return the parameters of a dataclass in the order of their declaration."""
+    """Return the parameters of a dataclass in the order of their declaration, the keyword-only ones last."""
     found = []
-    for field in dataclasses.fields(cls):
+    for field in sorted(dataclasses.fields(cls), key=lambda field: bool(field.kw_only)):
         if not field.init:
             continue
         default = field.default

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from harness import Dataset, DataSource, content_sha256, hookimpl, parameter
-from harness.datasets.generators import flipped
+from harness.datasets.noise import flipped
 from harness.registry import load_registry
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from harness import parameters
+from harness.datasets.noise import with_noise
+from harness.parameters import parameter
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
 Task = Literal["classification", "regression"]
 
+_SHARED = ("noise", "noise_seed")  # parameters of every source
 _PIECE = 1 << 20  # values that are read at a time
 
 
@@ -31,8 +36,8 @@ class Dataset:
     ``y_*`` : (n,) float64; -1 / +1 for classification, any finite real for regression
     ``sha256`` : what the source says of its content, see :func:`content_sha256`; a claim, the host measures
         (:func:`measured_sha256`) what it plans, runs and records
-    ``planted`` : (n,) bool, the training points that the source made outliers: mislabelled, or drawn elsewhere than the
-        rest; None where it made none. Solvers are not told
+    ``planted`` : (n,) bool, the training points that the source or its noise made outliers: mislabelled, or drawn
+        elsewhere than the rest; None where there are none. Solvers are not told
     ``defaults`` : the source's (or its paper's) ``kernel``, ``gamma``, ``C``; the user's options win
     """
 
@@ -49,10 +54,34 @@ class Dataset:
 
 @dataclass(frozen=True)
 class DataSource(ABC):
-    """A named source of data. Its dataclass fields are its parameters (``checkerboard[n=1000,seed=3]``)."""
+    """A named source of data. Its dataclass fields are its parameters (``checkerboard[n=1000,seed=3]``).
+
+    Every source has label noise, ``breast-cancer[noise=0.15]``, and needs to know nothing of it: its :meth:`load` is
+    called for the clean data, what the caller gets are the noisy ones. A source with a parameter ``noise`` of its own is
+    left to itself.
+    """
 
     name: ClassVar[str]
     description: ClassVar[str]  # one sentence: what the points are, which class is +1, where the data come from
+    noisy_defaults: ClassVar[Mapping[str, Any]] = {}  # of ``Dataset.defaults``, those that are others under noise
+    noise: float = parameter(
+        0.0,
+        "share of the training labels that are flipped, so of a validation part cut from them too; never the test part's",
+        ge=0,
+        lt=0.5,
+        kw_only=True,
+    )
+    noise_seed: int | None = parameter(
+        None,
+        "seed of the choice of flipped labels; none: the seed of the draw or the split, else 0",
+        ge=0,
+        kw_only=True,
+    )
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if "load" in vars(cls) or "is_noisy" not in vars(cls.load):  # it may come from a class that is no source
+            setattr(cls, "load", _noisy(cls.load))  # noqa: B010  mypy takes no assignment to a method
 
     def __post_init__(self) -> None:
         parameters.check(self, owner=f"data set '{self.name}'")
@@ -62,18 +91,52 @@ class DataSource(ABC):
         """The name with the parameters that differ from their defaults: ``checkerboard[n=500]``."""
         return parameters.label_of(self)
 
+    def clean_parameters(self) -> dict[str, Any]:
+        """Return the parameters that the clean data depend on, name -> value: all but those of every source."""
+        values, cls = parameters.values_of(self), type(self)
+        return {name: value for name, value in values.items() if name not in _SHARED or not _is_shared(cls, name)}
+
     def for_task(self, task: Task) -> Self:
         """Return this source with the targets of ``task``; itself where it has no others."""
         return self
 
     @abstractmethod
     def load(self) -> Dataset:
-        """Return the data, from the parsed cache where there is one.
+        """Return the data, from the parsed cache where there is one; a source writes it as if there were no noise.
 
         Raises
         ------
         DataError : a file is missing, has the wrong checksum or does not parse; the sentence says what to do.
         """
+
+
+def _noisy(load: Callable[[Any], Dataset]) -> Callable[[Any], Dataset]:
+    """Return a source's ``load`` with the noise of every source around it."""
+
+    @functools.wraps(load)
+    def loaded(source: DataSource) -> Dataset:
+        if not source.noise or not _is_shared(type(source), "noise"):
+            return load(source)
+        # the source sees itself without noise: a load() that calls its parent's is then noisy once, and what it keeps in
+        # a cache is clean
+        quiet = copy.copy(source)
+        object.__setattr__(quiet, "noise", 0.0)
+        clean = load(quiet)
+        clean = replace(clean, defaults={**clean.defaults, **source.noisy_defaults})
+        return with_noise(clean, source.noise, _noise_seed(source), source.label)
+
+    vars(loaded)["is_noisy"] = True
+    return loaded
+
+
+def _is_shared(cls: type[DataSource], name: str) -> bool:
+    """Return whether a parameter is the one that all sources have, not a source's own of the same name."""
+    return cls.__dataclass_fields__[name] is DataSource.__dataclass_fields__[name]
+
+
+def _noise_seed(source: DataSource) -> int:
+    given = (getattr(source, name, None) for name in ("noise_seed", "seed", "split_seed"))
+    return next((seed for seed in given if seed is not None), 0)
 
 
 def measured_sha256(dataset: Dataset) -> str:

@@ -104,7 +104,7 @@ class FileSource(DataSource):
 
         paths = [existing_file(path) for path in (self.path, self.test) if path]
         content = {path: cache.file_sha256(path) for path in paths}
-        values = {name: value for name, value in parameters.values_of(self).items() if name not in ("path", "test")}
+        values = {name: value for name, value in self.clean_parameters().items() if name not in ("path", "test")}
         # Not the path but the content is part of the key; the suffix is, because it decides how to read it.
         key = {"files": [[path.suffixes, content[path]] for path in paths], "parameters": values}
         return as_dataset(self.label, cache.fetch("file", key, lambda: self._parse().entry(), content))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness.datasets.dataset import Dataset, DataSource, Task, content_sha256
+from harness.datasets.dataset import Dataset, DataSource, Task
 from harness.datasets.raw import Parsed, rbf
 from harness.errors import DataError
 from harness.parameters import parameter
@@ -21,11 +21,38 @@ from harness.parameters import parameter
 if TYPE_CHECKING:
     from harness.arrays import Matrix, Vector
 
-_COPIES = 4  # drawing holds up to so many arrays of the size of the points and labels at once (measured: 2 to 4)
+COPIES = 4  # drawing holds up to so many arrays of the size of the points and labels at once (measured: 2 to 4)
 
 
 @dataclass(frozen=True)
-class Generator(DataSource):
+class Drawn(DataSource):
+    """A set that is drawn anew whenever it is loaded, unless it would take more than half of the memory."""
+
+    @abstractmethod
+    def bytes_needed(self) -> int:
+        """Return the memory that drawing takes at its peak, in bytes."""
+
+    def refuse_more_than_memory(self) -> None:
+        """Raise DataError if drawing takes more than half of the memory that is available."""
+        import psutil
+
+        needed, available = self.bytes_needed(), psutil.virtual_memory().available
+        if needed <= available // 2:
+            return
+        # whole numbers throughout: a size beyond every float is refused in the same words
+        size = f"{max(1, needed // 10**9):,}" if needed < 10**18 else "more than 1,000,000,000"
+        raise DataError(
+            f"data set '{self.label}' needs {size} GB of memory to be drawn; expected at most half of the "
+            f"{available / 1e9:.1f} GB that are available. Choose {self._smaller()}."
+        )
+
+    @abstractmethod
+    def _smaller(self) -> str:
+        """Return what a smaller set is called for by."""
+
+
+@dataclass(frozen=True)
+class Generator(Drawn):
     """A distribution to draw from; a subclass draws, and names the C and gamma that suit it."""
 
     defaults: ClassVar[Mapping[str, Any]]
@@ -41,7 +68,7 @@ class Generator(DataSource):
 
     def bytes_needed(self) -> int:
         """Return the memory that drawing takes at its peak, in bytes."""
-        return 8 * _COPIES * (self.n + self.n_test) * (self.features + 1)
+        return 8 * COPIES * (self.n + self.n_test) * (self.features + 1)
 
     def load(self) -> Dataset:
         """Return the drawn points; the same seed gives the same bits.
@@ -50,36 +77,13 @@ class Generator(DataSource):
         ------
         DataError : drawing would take more than half of the memory that is available.
         """
-        self._refuse_more_than_memory()
+        self.refuse_more_than_memory()
         for_training, for_test = np.random.default_rng(self.seed).spawn(2)
         drawn = Parsed(*self.draw(self.n, for_training), *self.draw(self.n_test, for_test), self.task)
         return drawn.dataset(self.label, self.defaults)
 
-    def _refuse_more_than_memory(self) -> None:
-        import psutil
-
-        needed, available = self.bytes_needed(), psutil.virtual_memory().available
-        if needed <= available // 2:
-            return
-        # whole numbers throughout: a size beyond every float is refused in the same words
-        size = f"{max(1, needed // 10**9):,}" if needed < 10**18 else "more than 1,000,000,000"
-        raise DataError(
-            f"data set '{self.label}' needs {size} GB of memory to be drawn; expected at most half of the "
-            f"{available / 1e9:.1f} GB that are available. Choose {self._smaller()}."
-        )
-
     def _smaller(self) -> str:
         return "a smaller n_test" if self.n_test > self.n else "a smaller n"
-
-
-def flipped(y: Vector, share: float, seed: int) -> Vector:
-    """Return a copy of (n,) labels with exactly round(share * n) of them, drawn at random, negated."""
-    # a stream of its own: default_rng(seed).permutation(n) is also the order in which an online solver with the same
-    # seed visits the points, so the first of them would be exactly those with a wrong label
-    rng = np.random.default_rng([seed, 1])
-    y = np.array(y)
-    y[rng.permutation(len(y))[: round(share * len(y))]] *= -1.0
-    return y
 
 
 def _balanced_labels(n: int, rng: np.random.Generator) -> Vector:
@@ -140,7 +144,6 @@ class Checkerboard(Generator):
     defaults = rbf(gamma=4.0, c=100.0)
     features = 2
     cells: int = parameter(4, "cells along each side", ge=2)
-    noise: float = parameter(0.0, "share of the training labels that are flipped", ge=0, lt=0.5)
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         y = _balanced_labels(n, rng)
@@ -159,18 +162,10 @@ class Checkerboard(Generator):
 
     def bytes_needed(self) -> int:
         """Return the memory that drawing takes at its peak: the points and a list of all cells."""
-        return super().bytes_needed() + 8 * _COPIES * self.cells**2
+        return super().bytes_needed() + 8 * COPIES * self.cells**2
 
     def _smaller(self) -> str:
         return "fewer cells" if self.cells**2 > self.n + self.n_test else super()._smaller()
-
-    def load(self) -> Dataset:
-        """Return the drawn points; noise touches only the training labels."""
-        clean = Generator.load(self)
-        if self.noise == 0:
-            return clean
-        y = flipped(clean.y_train, self.noise, self.seed)
-        return replace(clean, y_train=y, sha256=content_sha256(clean.x_train, y, clean.x_test, clean.y_test))
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import gzip
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from harness.datasets.dataset import Task
-from harness.datasets.generators import flipped
 from harness.datasets.raw import Parsed, Published, RawSource, rbf
 from harness.errors import DataError
 from harness.parameters import parameter
@@ -125,18 +125,9 @@ class Usps(Published):
         "usps/zip.test.gz": "8dacc3c6e136af6c3488de9e5113a7daf140c8c2f1f0b61c54ee02f03f1a962f",
     }
     defaults = rbf(gamma=2 / 256, c=1000.0)
+    noisy_defaults: ClassVar[Mapping[str, Any]] = {"C": 10.0}
     digit: int = parameter(0, "the digit that is +1", ge=0, le=9)
-    noise: float = parameter(0.0, "share of the training labels that are flipped", ge=0, lt=0.5)
-    noise_seed: int = parameter(0, "seed of the choice of flipped labels", ge=0)
 
     def read(self, path: Path) -> tuple[Points, Vector]:
         table = np.loadtxt(path)
         return np.ascontiguousarray(table[:, 1:]), np.where(table[:, 0] == self.digit, 1.0, -1.0)
-
-    def parse(self, *paths: Path) -> Parsed:
-        """Return (7291, 256) and (2007, 256)."""
-        clean = super().parse(*paths)
-        if self.noise == 0:
-            return clean
-        noisy = flipped(clean.y_train, self.noise, self.noise_seed)
-        return dataclasses.replace(clean, y_train=noisy, defaults=rbf(gamma=2 / 256, c=10.0))

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from harness import parameters
 from harness.arrays import Index
 from harness.datasets.dataset import Dataset, DataSource, Task, content_sha256
 from harness.datasets.splitting import Scale, rescaled, stratified_split
@@ -141,7 +140,7 @@ class RawSource(DataSource):
 
         files = self.raw_files()
         content = {verified(name, files[name], wanted_by=self.name): files[name] for name in files}
-        key = {"files": dict(files), "parameters": parameters.values_of(self)}
+        key = {"files": dict(files), "parameters": self.clean_parameters()}
         entry = cache.fetch(self.name, key, lambda: self.parse(*content).entry(self.defaults), content)
         return as_dataset(self.label, entry)
 
