@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from harness import Solver, hookimpl
+from harness_robust.cccp import RampCCCP
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of this plugin."""
-    return []
+    return [
+        RampCCCP,
+    ]

@@ -1,0 +1,164 @@
+"""``ramp-cccp``: the ramp loss by the concave-convex procedure, each convex problem by an oracle of the registry.
+
+    beta_i = C_i where y_i f_i < s, else 0;   f <- the solution of the convex problem of beta;   until beta stays
+
+The convex problem lies above J_s and touches it at f, so J_s falls in each round by at least what the problem's optimum
+is below J_s(f), less the gap that the oracle leaves. It ends at a stationary point, which depends on the start.
+
+Source: Collobert, Sinz, Weston, Bottou, Trading Convexity for Scalability, ICML 2006, Algorithm 2, here without a bias.
+Differs in: an inexact oracle is allowed for, and the end is certified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
+
+import numpy as np
+
+from harness import Iterate, Problem, RampSVC, Solver, parameter
+from harness_robust.subproblem import Answer, Oracle, is_observable, refusal
+
+if TYPE_CHECKING:
+    from harness.arrays import Mask, Vector
+
+_TRIES = 3  # at a round that does not let the objective fall, each a hundred times as exact
+_STILL = 1e-3  # of the tolerance: a fall below is none
+
+
+@dataclass(frozen=True)
+class RampCCCP(Solver):
+    """CCCP on the ramp loss over all points.
+
+    A step is a round. ``info``: rounds, objective (J_s), outliers (points with y f < s), changed (betas that the last
+    round changed), oracle_calls, oracle_seconds, oracle_evaluations. While the oracle works, the model is that of the
+    last round: J_s never rises from one model to the next, but within the hinge problem that it starts with. With
+    ``start=zero`` and s > 0 all points are beyond s, and the model w = 0 is stationary: it ends at once.
+    """
+
+    name = "ramp-cccp"
+    solves: ClassVar[tuple[type[Problem], ...]] = (RampSVC,)
+    exact = False  # a stationary point, not the minimum
+
+    oracle: str = parameter("smo-block", "solver of the convex problems, by name: smo-block, smo, qp, ...")
+    start: Literal["hinge", "zero"] = parameter("hinge", "first model: that of the hinge loss, or w = 0")
+    max_rounds: int = parameter(200, "give up after so many rounds", ge=1)
+    tolerance: float = parameter(1e-4, "what a further round may take off J_s, relative to max(1, J_s)", gt=0, lt=1)
+
+    @property
+    def observable(self) -> bool:  # type: ignore[override]
+        """False over a black box: what it evaluates is part of the run and cannot be counted."""
+        return is_observable(self.oracle)
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with this tolerance."""
+        return self.replaced(tolerance=min(gap, 0.5))
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse an oracle that is not there or does not solve the convex problems."""
+        return refusal(self.name, self.oracle, cast("RampSVC", problem))
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield after each round, and wherever the oracle yields."""
+        run = _Run(self, cast("RampSVC", problem))
+        yield from run.begun()
+        while not run.ended:
+            yield from run.round()
+        yield run.iterate(done=run.ended == "stationary")
+
+
+class _Run:
+    """One run: the model of the last round, (n,) coef with its scores K coef, its objective and its outliers."""
+
+    def __init__(self, solver: RampCCCP, problem: RampSVC) -> None:
+        self.solver, self.problem = solver, problem
+        self.oracle = Oracle(solver.oracle, solver.name)
+        self.coef: Vector = np.zeros(problem.n)
+        self.rounds = self.changed = 0
+        self.ended = self.evidence = ""
+        self._take(self.coef, self.coef)
+
+    def begun(self) -> Iterator[Iterate]:
+        """Find the first model."""
+        if self.solver.start == "zero":
+            yield self.iterate()
+            return
+        for found in self.oracle.solve(self.problem.hinge, None, self.solver.tolerance):
+            if isinstance(found, Answer):
+                self._take(found.coef, found.scores)
+                yield self.iterate()
+            else:
+                yield Iterate(dual_coef=found, step=0)
+
+    def _take(self, coef: Vector, scores: Vector) -> None:
+        self.coef, self.scores = coef, scores
+        self.objective = self.problem.objective(coef, scores)
+        self.outliers: Mask = self.problem.outliers(scores)
+
+    def round(self) -> Iterator[Iterate]:
+        """Solve the convex problem of the current beta, take its solution, and say whether that was the last one."""
+        convex, asked = self.problem.subproblem(self.outliers), 0.5 * self.solver.tolerance
+        allowed = self.solver.tolerance * max(1.0, abs(self.objective))
+        start: Vector | None = self.coef
+        for _ in range(_TRIES):
+            answer: Any = None
+            for answer in self.oracle.solve(convex, start, asked):
+                if not isinstance(answer, Answer):
+                    yield self.iterate()
+            objective = self.problem.objective(answer.coef, answer.scores)
+            bound = answer.certificate.dual
+            stationary = bound is not None and self.objective - bound <= allowed
+            if objective <= self.objective or stationary:
+                break
+            # what the oracle left is more than what the round takes off
+            start, asked = answer.coef, 0.01 * asked
+        self.rounds += 1
+        self._judge(answer, objective, stationary)
+        if not self.ended:
+            yield self.iterate()
+
+    def _judge(self, answer: Answer, objective: float, stationary: bool) -> None:
+        """Take the answer of a round where it is better, and note whether the run ends with it."""
+        solver, outliers = self.solver, self.problem.outliers(answer.scores)
+        changed, fall = int(np.count_nonzero(outliers != self.outliers)), self.objective - objective
+        allowed = solver.tolerance * max(1.0, abs(self.objective))
+        exact = answer.relative_gap <= solver.tolerance
+        if fall < 0.0 and not stationary:
+            self.ended = "rise"
+            self.evidence = (
+                f"the objective rose by {-fall:.2g} from {self.objective:.12g} in round {self.rounds}: the oracle "
+                f"'{solver.oracle}' left a relative gap of {answer.relative_gap:.2g} on the convex problem"
+            )
+            return
+        if stationary and fall <= _STILL * allowed:
+            self.ended = "stationary"  # as it is: nothing falls, or a point at y f = s changes sides to and fro
+            return
+        self.changed = changed
+        self._take(answer.coef, answer.scores)
+        if not changed and exact:
+            self.ended = "stationary"
+        elif not changed:
+            self.ended = "uncertified"
+            self.evidence = (
+                f"no beta changes, but the oracle '{solver.oracle}' left a relative gap of {answer.relative_gap:.2g} on "
+                f"the convex problem, above the tolerance {solver.tolerance:g}"
+            )
+        elif self.rounds >= solver.max_rounds:
+            self.ended = "max_rounds"
+            self.evidence = f"{changed:,} betas changed in round {self.rounds:,}, and the objective fell by {fall:.2g}"
+
+    def iterate(self, *, done: bool = False) -> Iterate:
+        """Return the model of now with the run's figures."""
+        info: dict[str, Any] = {
+            "rounds": self.rounds,
+            "objective": self.objective,
+            "outliers": int(np.count_nonzero(self.outliers)),
+            "changed": self.changed,
+            "oracle_calls": self.oracle.calls,
+            "oracle_seconds": self.oracle.seconds,
+            "oracle_evaluations": self.oracle.evaluations,
+        }
+        if self.evidence:
+            info["stopped"] = f"{self.ended}: {self.evidence}"
+        return Iterate(dual_coef=self.coef, done=done, step=self.rounds, info=info)

@@ -1,0 +1,75 @@
+"""Problems for the tests of the ramp loss: two clouds with exchanged labels, and brute force over who is given up."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from harness import RBF, KernelOracle, RampSVC, get_solver
+from harness.kernels.oracle import uncounted
+
+
+def flipped(n=40, d=2, share=0.15, seed=0, apart=1.5):
+    """Points, (n, d), and labels, of which a share is exchanged."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    x = rng.normal(size=(n, d))
+    x[:, 0] += apart * y
+    y[rng.permutation(n)[: round(share * n)]] *= -1.0
+    return x, y
+
+
+def stated(x, y, kernel=None, **values):
+    return RampSVC.build(KernelOracle(kernel or RBF(gamma=0.3), x), y, values)
+
+
+def matrix_of(problem):
+    with uncounted(problem.kernel):
+        return np.array(problem.kernel.block(np.arange(problem.n)))
+
+
+def iterates(solver, problem, seed=1):
+    """The iterates with their arrays copied."""
+    found = []
+    for iterate in solver.iterates(problem, np.random.default_rng(seed)):
+        iterate.dual_coef = iterate.dual_coef.copy()
+        iterate.info = dict(iterate.info)
+        found.append(iterate)
+    return found
+
+
+def last_of(solver, problem):
+    return iterates(solver, problem)[-1]
+
+
+def objective_of(problem, coef):
+    """J_s written out."""
+    f = matrix_of(problem) @ coef
+    z = problem.targets * f
+    return 0.5 * coef @ f + float(problem.upper @ np.minimum(np.maximum(0.0, 1.0 - z), 1.0 - problem.s))
+
+
+def given_up(problem, outliers):
+    """Return min_w of the hinge loss over the others, plus the flat price of ``outliers``, (n,) bool: and its coef."""
+    kept = np.flatnonzero(~outliers)
+    flat = (1.0 - problem.s) * float(problem.upper[outliers].sum())
+    coef = np.zeros(problem.n)
+    if len(kept) == 0:
+        return flat, coef
+    with uncounted(problem.kernel):
+        inner = problem.hinge.restrict(kept)
+        coef[kept] = get_solver("qp").solve(inner).dual_coef
+        value = inner.certify(coef[kept], 0.0).primal
+    return flat + value, coef
+
+
+def everybody(problem):
+    """Yield every set of outliers, (n,) bool each."""
+    for chosen in product((False, True), repeat=problem.n):
+        yield np.array(chosen)
+
+
+def global_optimum(problem):
+    """Return J* by 2^n convex problems."""
+    return min(given_up(problem, outliers)[0] for outliers in everybody(problem))
