@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from importlib.metadata import entry_points
 
 import pytest
 
@@ -21,7 +22,7 @@ def _forget_modules():
 @pytest.fixture
 def plugin(tmp_path, monkeypatch):
     """Write a plugin file and load it, the installed ones left out."""
-    monkeypatch.setenv("HARNESS_DISABLE_PLUGINS", "dashboard,fw,lasvm,peers,perceptron,qp,sampling,smo")
+    monkeypatch.setenv("HARNESS_DISABLE_PLUGINS", ",".join(found.name for found in entry_points(group="harness")))
 
     def load(*sources: str, names: tuple[str, ...] = ("alpha", "beta")) -> Registry:
         paths = []
