@@ -62,7 +62,8 @@ def flagged(
     ----------
     detector : isolation-forest, local-outlier (each class by itself) or confident-learning (labels against labels)
     sides : the points of each class; against the origin all in one
-    shares : of each class, the share that is dropped, rounded down; None: what the detector itself calls outliers
+    shares : of each class, the share that is dropped, rounded down, and never all; None: what the detector itself calls
+        outliers
     rng : where its own randomness comes from
 
     Those of a class with fewer than three points are not judged.
@@ -73,7 +74,7 @@ def flagged(
         warnings.simplefilter("ignore", UserWarning)  # on duplicates, and on a classifier that could be closer
         together = _confident(points, problem, seed) if detector == "confident-learning" else None
         for rows, share in zip(sides, shares, strict=True):
-            count = len(rows) if share is None else int(share * len(rows) + _ROUNDING)
+            count = len(rows) if share is None else min(int(share * len(rows) + _ROUNDING), len(rows) - 1)
             if len(rows) < _FEWEST or count == 0:
                 continue
             if together is not None:

@@ -66,8 +66,8 @@ class Filtered(Solver):
     )
     share: float | None = parameter(
         None,
-        "share of each class that is dropped, rounded down; none: what outlier-margin may give up, elsewhere as many as the "
-        "detector itself calls outliers",
+        "share of each class that is dropped, rounded down; none: (1 + delta) times the share of outlier-margin, elsewhere "
+        "as many as the detector itself calls outliers",
         ge=0,
         lt=1,
     )
@@ -172,11 +172,11 @@ def _sides(problem: Problem) -> list[tuple[str, Rows]]:
 
 
 def _given_up(problem: Problem, side: str) -> float | None:
-    """Return the share of a side that the formulation gives up; None: it gives up none."""
+    """Return the share of a side that a model of the formulation may give up; None: it gives up none."""
     if not isinstance(problem, OutlierMargin):
         return None
     own = {"positives": problem.settings.outliers_plus, "negatives": problem.settings.outliers_minus}.get(side)
-    return float(problem.settings.outliers if own is None else own)
+    return (1.0 + problem.settings.delta) * float(problem.settings.outliers if own is None else own)
 
 
 def _left_over(problem: Problem) -> type[Problem]:

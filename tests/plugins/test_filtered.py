@@ -135,6 +135,16 @@ def test_on_outlier_margin_it_gives_up_the_share_and_leaves_the_widest_margin_of
     assert last.intercept == -0.5 * (slab.lowest + slab.highest)
 
 
+def test_on_outlier_margin_it_drops_what_a_model_may_give_up_unless_told():
+    x, y = clouds(n=120)
+    for values, given, expected in (({"delta": 0.5}, {}, 9), ({"delta": 0.0}, {}, 6), ({}, {"share": 0.2}, 12)):
+        problem = OutlierMargin.build(KernelOracle(RBF(gamma=1.0), x), y, {"outliers": 0.1, **values})
+        last, coef = last_of(Filtered(**given), problem)
+        assert (last.info["dropped_positives"], last.info["dropped_negatives"]) == (expected, expected)
+        problem.checked(coef, last.intercept)
+        assert given or last.info["dropped"] <= problem.allowance.both
+
+
 def test_against_the_origin_all_points_are_judged_together():
     data = OneClassOutliers(n=300, n_test=10, d=3, ratio=0.5, outliers=0.1).load()
     values = {"outliers": 0.1, "delta": 0.0, "against": "origin"}
