@@ -176,7 +176,7 @@ def _given_up(problem: Problem, side: str) -> float | None:
     if not isinstance(problem, OutlierMargin):
         return None
     own = {"positives": problem.settings.outliers_plus, "negatives": problem.settings.outliers_minus}.get(side)
-    return (1.0 + problem.settings.delta) * float(problem.settings.outliers if own is None else own)
+    return float((1.0 + problem.settings.delta) * (problem.settings.outliers if own is None else own))
 
 
 def _left_over(problem: Problem) -> type[Problem]:
