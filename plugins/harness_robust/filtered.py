@@ -5,7 +5,7 @@ and its model, with zeros at the others, is the answer. The certificate is that 
 optimum is another: its gap is honest, and large where much was dropped. What a filter is good for shows in test errors.
 
 Cost: the detector's passes over the features (an isolation forest's are linear in n, local outlier factors compare all
-points of a class), then the oracle on fewer points.
+points of a class), then the oracle on fewer points. The detector holds the points of a class in memory, mapped ones too.
 """
 
 from __future__ import annotations
