@@ -138,7 +138,9 @@ def test_a_strangers_source_is_noisy_however_its_load_comes_about():
 
     for cls in (Mixed, Extended, Inherited):
         data = cls(noise=0.2).load()
-        assert data.planted.sum() == 20, cls.name  # flipped twice they would be as they were
+        wrong = data.y_train != Line().load().y_train
+        assert wrong.sum() == 20, f"{cls.name}: flipped twice they are as they were"
+        np.testing.assert_array_equal(wrong, data.planted)
         assert (data.name, dict(data.defaults)) == (f"{cls.name}[noise=0.2]", {"C": 3.0})
         assert cls().load().planted is None
 

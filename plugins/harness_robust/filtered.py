@@ -1,0 +1,202 @@
+"""``filtered``: what users do where labels lie: drop what a detector of outliers points at, train an SVM on the rest.
+
+The wrapper over any exact solver: the detector judges the points, the oracle solves the problem over those that are kept,
+and its model, with zeros at the others, is the answer. The certificate is that of the problem over *all* points, whose
+optimum is another: its gap is honest, and large where much was dropped. What a filter is good for shows in test errors.
+
+Cost: the detector's passes over the features (an isolation forest's are linear in n, local outlier factors compare all
+points of a class), then the oracle on fewer points. The detector holds the points of a class in memory, mapped ones too.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from harness import (
+    CSVC,
+    DEFAULT_RELATIVE_GAP,
+    CSVCNoBias,
+    HardMargin,
+    Iterate,
+    OutlierMargin,
+    PluginError,
+    PolytopeDistance,
+    Problem,
+    Solver,
+    UsageError,
+    get_solver,
+    parameter,
+)
+from harness_robust.detectors import flagged, reason_against
+
+if TYPE_CHECKING:
+    from harness_robust.detectors import Flags, Rows
+
+_FOR_HULLS, _FOR_OTHERS = "nearest-point", "smo-block"  # the oracle where none is named
+
+
+@dataclass(frozen=True)
+class Filtered(Solver):
+    """An SVM on the points that a detector of outliers leaves; the rest have coefficient 0.
+
+    ``isolation-forest`` and ``local-outlier`` (scikit-learn) look for points that are unusual for their class,
+    ``confident-learning`` (cleanlab, where it is installed) for labels that contradict what a classifier learns from the
+    others: logistic regression for the linear kernel, a random forest for all else. All three look at the features; they
+    compute no kernel values, yet with a kernel that is not linear the count says "at least".
+
+    On outlier-margin the filter gives up points in place of the solver, and the oracle finds the widest margin between
+    the hulls of the others, or between their hull and the origin. The certificate is that of the problem over all
+    points.
+    """
+
+    name = "filtered"
+    solves = (CSVC, CSVCNoBias, OutlierMargin)
+    exact = False
+
+    detector: Literal["isolation-forest", "local-outlier", "confident-learning"] = parameter(
+        "isolation-forest", "what tells outliers; confident-learning needs cleanlab, the extra `filters`"
+    )
+    oracle: str | None = parameter(
+        None, "exact solver of what is left, by name; none: smo-block, on outlier-margin nearest-point"
+    )
+    share: float | None = parameter(
+        None,
+        "share of each class that is dropped, rounded down; none: (1 + delta) times the share of outlier-margin, elsewhere "
+        "as many as the detector itself calls outliers",
+        ge=0,
+        lt=1,
+    )
+    gap: float = parameter(
+        DEFAULT_RELATIVE_GAP, "relative duality gap asked of the oracle, of its own problem", gt=0, lt=1
+    )
+
+    @property
+    def observable(self) -> bool:  # type: ignore[override]
+        """False over a black box: what it evaluates is part of the run and cannot be counted."""
+        try:
+            return bool(get_solver(self.oracle or _FOR_OTHERS).observable)
+        except UsageError:
+            return True
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with that gap asked of the oracle; what is certified over all points is another."""
+        return self.replaced(gap=min(gap, 0.5))
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse a detector that cannot judge these points, and an oracle that is not there or solves something else."""
+        left = _left_over(problem)
+        name = self._oracle_for(left)
+        try:
+            oracle = get_solver(name)
+        except UsageError as error:
+            return f"filtered: oracle='{name}': {error}"
+        if not oracle.takes(left):
+            return f"filtered: the oracle '{name}' solves {oracle.solved()}, not {left.name}; name one that does."
+        return reason_against(self.detector, problem, [rows for _, rows in _sides(problem)])
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield as the oracle yields, its model with zeros at the points dropped."""
+        reason = self.skip(problem)
+        if reason is not None:
+            raise UsageError(reason)
+        sides, began = _sides(problem), time.perf_counter()
+        shares = [self.share if self.share is not None else _given_up(problem, name) for name, _ in sides]
+        dropped = flagged(self.detector, problem, [rows for _, rows in sides], shares, rng)
+        seconds = time.perf_counter() - began
+        self._refuse_empty(sides, dropped)
+        told = {
+            "detector": self.detector,
+            "detector_seconds": seconds,
+            "dropped": int(dropped.sum()),
+            **{f"dropped_{name}": int(dropped[rows].sum()) for name, rows in sides if len(sides) > 1},
+        }
+        yield from self._solved(problem, np.flatnonzero(~dropped), told, rng)
+
+    def _oracle_for(self, left: type[Problem]) -> str:
+        return self.oracle or (_FOR_OTHERS if issubclass(left, CSVC) else _FOR_HULLS)
+
+    def _refuse_empty(self, sides: list[tuple[str, Rows]], dropped: Flags) -> None:
+        for name, rows in sides:
+            if dropped[rows].all():
+                raise UsageError(
+                    f"filtered: {self.detector} calls all {len(rows)} {name} outliers; expected a point of each class to be "
+                    "left. Give share, the part of each class that is dropped."
+                )
+
+    def _solved(
+        self, problem: Problem, kept: Rows, told: dict[str, Any], rng: np.random.Generator
+    ) -> Iterator[Iterate]:
+        """Drive the oracle on the points ``kept``, what it evaluates noted as the oracle's."""
+        rest = _restricted(problem, kept)
+        name = self._oracle_for(type(rest))
+        oracle = get_solver(name).with_target_gap(self.gap)
+        refused = oracle.refusal(rest)
+        if refused is not None:
+            raise UsageError(f"filtered: the oracle '{name}' refused the {rest.n} points that are left: {refused}")
+        counter, coef = problem.kernel.counter, np.zeros(problem.n)
+        counter.oracle_calls += 1
+        iterates = iter(oracle.iterates(rest, rng))
+        while True:
+            before = counter.evaluations
+            found = next(iterates, None)
+            counter.oracle_evaluations += counter.evaluations - before
+            if found is None:
+                return
+            if found.dual_coef is None:
+                raise PluginError(f"filtered: the oracle '{name}' gives no dual coefficients; name one that does.")
+            coef[kept] = found.dual_coef
+            intercept = _middle(problem, coef) if found.done else found.intercept
+            yield Iterate(
+                dual_coef=coef,
+                intercept=found.intercept if intercept is None else intercept,
+                done=found.done,
+                step=found.step,
+                working_set=found.working_set,
+                info={**found.info, **told},
+            )
+            if found.done:
+                return
+
+
+def _sides(problem: Problem) -> list[tuple[str, Rows]]:
+    """Return the points that are judged together: those of each class, or all against the origin."""
+    if isinstance(problem, OutlierMargin) and problem.against_origin:
+        return [("points", np.arange(problem.n))]
+    upper = problem.targets > 0
+    return [("positives", np.flatnonzero(upper)), ("negatives", np.flatnonzero(~upper))]
+
+
+def _given_up(problem: Problem, side: str) -> float | None:
+    """Return the share of a side that a model of the formulation may give up; None: it gives up none."""
+    if not isinstance(problem, OutlierMargin):
+        return None
+    own = {"positives": problem.settings.outliers_plus, "negatives": problem.settings.outliers_minus}.get(side)
+    return float((1.0 + problem.settings.delta) * (problem.settings.outliers if own is None else own))
+
+
+def _left_over(problem: Problem) -> type[Problem]:
+    """Return the formulation of the problem that is left when outliers are dropped."""
+    if not isinstance(problem, OutlierMargin):
+        return type(problem)
+    return PolytopeDistance if problem.against_origin else HardMargin
+
+
+def _restricted(problem: Problem, kept: Rows) -> Problem:
+    """Return the problem that is left over the points ``kept``."""
+    formulation = _left_over(problem)
+    if not isinstance(problem, OutlierMargin):
+        return problem.restrict(kept)
+    return formulation(problem.kernel.restrict(kept), problem.targets[kept], formulation.parameter_class())
+
+
+def _middle(problem: Problem, coef: Any) -> float | None:
+    """Return the intercept of the slab that an outlier-margin model realises over all points; None elsewhere."""
+    if not isinstance(problem, OutlierMargin):
+        return None
+    slab = problem.kept(problem.kernel.expand(coef))
+    return -0.5 * (slab.lowest + slab.highest)
