@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harness.kernels.counter import Counter
 
 _PIECE_VALUES = 1 << 17  # features converted at a time where the points are of another type or order: 1 MB
+_PRODUCT_VALUES = 1 << 19  # features multiplied at a time with several w: 4 MB of each thread where they are converted
 _LARGEST_PIECE = 4_000_000  # numbers held at a time where the host sums up for itself
 _THREAD_VALUES = 1 << 17  # features that are worth waking another thread for
 
@@ -100,6 +101,52 @@ class Features:
             for start in range(first, last, step):
                 stop = min(start + step, last)
                 dense_scores(_read_only(_plain(self._dense[start:stop])), w, out[start:stop])
+
+    def scores_of(self, weights: Block, out: Block | None = None) -> Block:
+        """Return <x_i, w> of all points with each w, (q, n) float64, in one reading of the points; q n evaluations.
+
+        Parameters
+        ----------
+        weights : (q, d), a w each row
+        out : (q, n) float64, C-ordered, to write to and return; a new array if None
+
+        Raises
+        ------
+        ValueError : ``weights`` or ``out`` has another shape, type or order.
+        """
+        w = np.ascontiguousarray(weights, dtype=np.float64)
+        if w.ndim != 2 or w.shape[1] != self.d:
+            raise ValueError(
+                f"weights has shape {w.shape} for points of {self.d} features; give a row of {self.d} each."
+            )
+        shape = (len(w), self.n)
+        if out is None:
+            out = np.empty(shape)
+        elif out.shape != shape or out.dtype != np.float64 or not out.flags.c_contiguous:
+            raise ValueError(
+                f"out has shape {out.shape} and type {out.dtype}; give a C-ordered float64 array of shape {shape}."
+            )
+        threads = max(1, min(self.threads, self.stored * len(w) // _THREAD_VALUES))
+        share = -(-self.n // threads)
+        if share and len(w):
+            self._crew.run(
+                [partial(self._products, w, out, k, min(k + share, self.n)) for k in range(0, self.n, share)]
+            )
+        self.counter.evaluations += self.n * len(w)
+        return out
+
+    def _products(self, w: Block, out: Block, first: int, last: int) -> None:
+        if self._sparse is not None:
+            from harness.kernels.products import sparse_products
+
+            indptr, indices, data = self._sparse
+            sparse_products(indptr, indices, data, np.ascontiguousarray(w.T), out, first, last)
+            return
+        step = max(1, _PRODUCT_VALUES // max(1, self.d))
+        for start in range(first, last, step):
+            stop = min(start + step, last)
+            piece = np.asarray(self._dense[start:stop]).astype(np.float64, order="C", copy=False)
+            np.matmul(w, piece.T, out=out[:, start:stop])
 
     def add(self, points: Block, coef: Block, weights: Block) -> Block:
         """Add sum_k coef_k x_{points_k} to ``weights``, (d,) float64, in place, and return it; one evaluation a point.

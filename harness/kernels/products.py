@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from harness.arrays import Block
 
 
+_TOGETHER = 16  # points
+
+
 @summing
 def dense_scores(x: Block, w: Block, out: Block) -> None:
     """Set out[i] to <x_i, w>; x (n, d) C-ordered float32 or float64, w (d,) and out (n,) float64."""
@@ -36,6 +39,25 @@ def sparse_scores(indptr: Block, indices: Block, data: Block, w: Block, out: Blo
             total += data[place] * w[np.uint64(indices[place])]
             place += np.uint64(1)
         out[i] = total
+
+
+@summing
+def sparse_products(indptr: Block, indices: Block, data: Block, w: Block, out: Block, first: int, last: int) -> None:
+    """Set out[j, i] to <x_i, w_j> for the rows ``first`` to ``last`` of a CSR matrix; w (d, q), out (q, n) float64."""
+    q = w.shape[1]
+    sums = np.empty((_TOGETHER, q))
+    for begin in range(first, last, _TOGETHER):  # so many points, as out[j] is written in lines of the cache
+        end = min(begin + _TOGETHER, last)
+        for i in range(begin, end):
+            total = sums[i - begin]
+            total[:] = 0.0
+            for place in range(indptr[i], indptr[i + 1]):
+                value, row = data[place], w[indices[place]]
+                for j in range(q):
+                    total[j] += value * row[j]
+        for j in range(q):
+            for i in range(begin, end):
+                out[j, i] = sums[i - begin, j]
 
 
 @compiled

@@ -14,6 +14,8 @@ from harness.testing import SolverConformance
 
 FIRST_PARTY = ("fw", "lasvm", "peers", "perceptron", "qp", "robust", "sampling", "smo")
 NAMED_OTHERWISE = ("peers", "perceptron", "robust", "sampling")  # no solver of theirs carries the plugin's name
+FIRST_PARTY = ("fw", "lasvm", "peers", "perceptron", "qp", "rgd", "sampling", "smo")
+NAMED_OTHERWISE = ("peers", "perceptron", "rgd", "sampling")  # no solver of theirs carries the plugin's name
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,9 @@ SETTINGS = {
     "randsvm-1": Setting({"k": 20, "c": 1.0}, gap=None),  # with k support vectors it may end anywhere
     "ramp-cccp": Setting(),
     "filtered": Setting(gap=None, exclude=FILTER),
+    # without a share to give up a tree is one descent, Gilbert's, and some of the hulls are close to each other
+    "rgd-tree": Setting({"height": 50}, gap=None),
+    "rgd-boosted": Setting({"height": 20}, gap=None),
     "libsvm": Setting(),
     "libsvm-svr": Setting(),
     "liblinear": Setting(gap=None),

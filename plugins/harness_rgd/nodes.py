@@ -1,0 +1,215 @@
+"""Nodes of a tree as sums of training points, and their scores: on w itself, or on kernel values.
+
+A node is x = sum_j coef_j (phi(first_j) - phi(second_j)), a point of the difference of both hulls; against the origin
+there are no second points. Of every level all this is kept in three arrays, and w beside them where there is one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness import KernelOracle
+    from harness.arrays import Index, Matrix, Vector
+
+_VALUES = 4_000_000  # numbers that are computed at a time beside what is kept: 32 MB
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """q nodes, all as long.
+
+    first, second : (q, j) training points; second (q, 0) where the margin is against the origin
+    coef : (q, j) > 0, summing to 1
+    w : (q, d) the nodes themselves, or (q, 0) where they have no coordinates
+    """
+
+    first: Index
+    second: Index
+    coef: Matrix
+    w: Matrix
+
+    def __len__(self) -> int:
+        return len(self.coef)
+
+    def take(self, index: Index | slice) -> Nodes:
+        """Return some of them."""
+        return Nodes(self.first[index], self.second[index], self.coef[index], self.w[index])
+
+    def dual_coef(self, n: int) -> Vector:
+        """Return the coefficients of the one node that these are, (n,)."""
+        coef = np.zeros(n)
+        np.add.at(coef, self.first[0], self.coef[0])
+        if self.second.size:
+            np.subtract.at(coef, self.second[0], self.coef[0])
+        return coef
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Candidates for children: the step from a node toward the difference of two points, one each.
+
+    parent : (c,) nodes of the level; first, second : (c,) points, second (0,) against the origin
+    length : (c,) in (0, 1], the share of the way; square : (c,) |x|^2 at its end
+    """
+
+    parent: Index
+    first: Index
+    second: Index
+    length: Vector
+    square: Vector
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def take(self, index: Index) -> Steps:
+        """Return some of them."""
+        second = self.second[index] if self.second.size else self.second
+        return Steps(self.parent[index], self.first[index], second, self.length[index], self.square[index])
+
+
+class Space(ABC):
+    """Where nodes live: inner products among them and with the points, every one of them counted.
+
+    Parameters
+    ----------
+    kernel : of the problem
+    probe : (m,) points on which children are compared, ascending
+    """
+
+    def __init__(self, kernel: KernelOracle, probe: Index) -> None:
+        self.kernel, self.probe = kernel, probe
+
+    @abstractmethod
+    def coordinates(self, points: Index) -> Matrix:
+        """Return the points' coordinates, (u, d); (u, 0) where there are none."""
+
+    @abstractmethod
+    def scores(self, nodes: Nodes, out: Matrix) -> None:
+        """Set ``out`` (q, n) to <x, phi(x_i)>."""
+
+    @abstractmethod
+    def squares(self, nodes: Nodes, scores: Matrix) -> Vector:
+        """Return |x|^2, (q,)."""
+
+    @abstractmethod
+    def on_probe(self, points: Index, rows: Matrix) -> Matrix:
+        """Return k(points, probe), (u, m); ``rows`` are their coordinates."""
+
+    @abstractmethod
+    def pairs(self, first: Index, second: Index, groups: Index) -> Vector:
+        """Return k(first_c, second_c), (c,); ``groups`` ascend, and pairs of one group have points in common."""
+
+    def children(self, nodes: Nodes, steps: Steps) -> Nodes:
+        """Return the nodes that the steps lead to."""
+        parents, length = nodes.take(steps.parent), steps.length[:, None]
+        first = np.concatenate([parents.first, steps.first[:, None]], axis=1)
+        second = parents.second
+        if steps.second.size:
+            second = np.concatenate([second, steps.second[:, None]], axis=1)
+        coef = np.concatenate([(1.0 - length) * parents.coef, length], axis=1)
+        w = parents.w
+        if w.shape[1]:
+            w *= 1.0 - length  # its own copy: the index was an array
+            w += length * self.coordinates(steps.first)
+            if steps.second.size:
+                w -= length * self.coordinates(steps.second)
+        return Nodes(first, second, coef, w)
+
+    def root(self, first: Index, second: Index) -> Nodes:
+        """Return the node phi(first) - phi(second), of one point each, or phi(first) where second is empty."""
+        w = self.coordinates(first)
+        if second.size:
+            w = w - self.coordinates(second)
+        return Nodes(first[None], second[None], np.ones((1, 1)), w)
+
+
+class Coordinates(Space):
+    """The linear kernel: a node is w, a level one matrix product with the points."""
+
+    def __init__(self, kernel: KernelOracle, probe: Index) -> None:
+        super().__init__(kernel, probe)
+        features, part = kernel.features(), kernel.restrict(probe).features()
+        if features is None or part is None:
+            raise ValueError(f"the kernel '{kernel.kernel.name}' has no explicit w; 'linear' has.")
+        self.features, self._part = features, part
+
+    def coordinates(self, points: Index) -> Matrix:
+        return self.features.rows(points)
+
+    def scores(self, nodes: Nodes, out: Matrix) -> None:
+        self.features.scores_of(nodes.w, out)
+
+    def squares(self, nodes: Nodes, scores: Matrix) -> Vector:
+        squares: Vector = np.einsum("qd,qd->q", nodes.w, nodes.w)
+        return squares
+
+    def on_probe(self, points: Index, rows: Matrix) -> Matrix:
+        return self._part.scores_of(rows)
+
+    def pairs(self, first: Index, second: Index, groups: Index) -> Vector:
+        values = np.empty(len(first))
+        for part in _pieces(len(first), self.features.d):
+            values[part] = np.einsum("cd,cd->c", self.coordinates(first[part]), self.coordinates(second[part]))
+        self.kernel.counter.evaluations += len(first)
+        return values
+
+
+class KernelValues(Space):
+    """Any kernel: a node is its points, and the rows of a level's distinct points give all its scores."""
+
+    def coordinates(self, points: Index) -> Matrix:
+        return np.empty((len(points), 0))
+
+    def scores(self, nodes: Nodes, out: Matrix) -> None:
+        support, weights = self._combined(nodes)
+        out[:] = 0.0
+        for part in _pieces(len(support), self.kernel.n):
+            rows = np.array(self.kernel.rows(support[part]))
+            out += weights[:, part] @ rows
+
+    @staticmethod
+    def _combined(nodes: Nodes) -> tuple[Index, Matrix]:
+        """Return the distinct points of the nodes, (u,), and each node's coefficients of them, (q, u)."""
+        points = np.concatenate([nodes.first, nodes.second], axis=1)
+        signed = nodes.coef if not nodes.second.size else np.concatenate([nodes.coef, -nodes.coef], axis=1)
+        support, place = np.unique(points, return_inverse=True)
+        weights = np.zeros((len(nodes), len(support)))
+        np.add.at(weights, (np.arange(len(nodes))[:, None], place.reshape(points.shape)), signed)
+        return support, weights
+
+    def squares(self, nodes: Nodes, scores: Matrix) -> Vector:
+        values = np.take_along_axis(scores, nodes.first, axis=1)
+        if nodes.second.size:
+            values -= np.take_along_axis(scores, nodes.second, axis=1)
+        squares: Vector = np.einsum("qj,qj->q", nodes.coef, values)
+        return squares
+
+    def on_probe(self, points: Index, rows: Matrix) -> Matrix:
+        return self.kernel.block(points, self.probe)
+
+    def pairs(self, first: Index, second: Index, groups: Index) -> Vector:
+        values = np.empty(len(first))
+        begins = np.flatnonzero(np.r_[True, groups[1:] != groups[:-1]])
+        for begin, end in zip(begins, np.r_[begins[1:], len(groups)], strict=True):
+            rows, row = np.unique(first[begin:end], return_inverse=True)
+            columns, column = np.unique(second[begin:end], return_inverse=True)
+            values[begin:end] = self.kernel.block(rows, columns)[row, column]
+        return values
+
+
+def _pieces(length: int, width: int) -> Iterator[slice]:
+    step = max(1, _VALUES // max(1, width))
+    for start in range(0, length, step):
+        yield slice(start, min(start + step, length))
+
+
+def space_of(kernel: KernelOracle, probe: Index) -> Space:
+    """Return the space of a problem's nodes: w where the kernel is linear."""
+    return Coordinates(kernel, probe) if kernel.is_linear and kernel.ridge == 0.0 else KernelValues(kernel, probe)

@@ -1,0 +1,188 @@
+"""The tree itself: two levels of nodes at a time, scored in blocks; what is best so far, and the children.
+
+A level costs one matrix product of its nodes with all points, a selection in each node's scores, and the scores of its
+samples on the probe, from which all children's follow: a child is linear in its parent and its sample.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from harness_rgd.nodes import Steps
+from harness_rgd.trimming import Trimming
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.arrays import Array, Index, Matrix, Vector
+    from harness_rgd.nodes import Nodes, Space
+    from harness_rgd.sides import Sides, Slab
+
+_SCORES = 1 << 25  # scores of a level that are held at a time: 256 MB
+_COMPARED = 1 << 22  # scores of children on the probe that are held at a time: 32 MB
+_NOTHING = 1e-14  # a step's part of |x|^2, or of |s|^2, below which it is rounding
+
+
+@dataclass(frozen=True)
+class Best:
+    """The widest node so far.
+
+    node : a level of this one node
+    length, width : |x|, and its slab's width, negative where what is kept is not separated
+    level : of its tree
+    """
+
+    node: Nodes
+    slab: Slab
+    length: float
+    width: float
+    level: int
+
+
+@dataclass(frozen=True)
+class _Looked:
+    """What is left of a level when its scores are gone.
+
+    squares : (q,) |x|^2
+    chosen : of each side, (q, G, S) the samples
+    toward : (q, G, S) <x, s>
+    probe : (q, m) scores on the probe
+    """
+
+    squares: Vector
+    chosen: tuple[Array, Array]
+    toward: Array
+    probe: Matrix
+
+
+class Tree:
+    """One tree after another over the same points, the best node kept.
+
+    Parameters
+    ----------
+    most : nodes kept of a level, L; None: all
+    threads : that share a level's selections
+
+    Attributes
+    ----------
+    best : the widest node of all trees, None before the first level
+    scored : nodes scored so far; levels : levels below a root done so far
+    """
+
+    def __init__(
+        self, space: Space, sides: Sides, rng: np.random.Generator, *, most: int | None, threads: int = 1
+    ) -> None:
+        self.space, self.sides, self.rng, self.most, self.threads = space, sides, rng, most, threads
+        self.best: Best | None = None
+        self.scored = self.levels = 0
+        self._probe_sides, self._probe_drops = sides.restricted(space.probe)
+
+    def grow(self, root: Nodes, height: int, samples: int) -> Iterator[int]:
+        """Grow a tree from ``root``; yield the number of its nodes after each level, 0 to at most ``height``.
+
+        samples : |S| of a node, for each guess of the split
+
+        It ends before where no node has a child: no sample is nearer to the origin than its node, seen along it.
+        """
+        with ThreadPoolExecutor(max(1, self.threads - 1)) as pool:
+            nodes = root
+            for level in range(height + 1):
+                last = level == height
+                looked = self._look(nodes, level, pool, samples=0 if last else samples)
+                self.levels += level > 0
+                self.scored += len(nodes)
+                yield len(nodes)
+                steps = None if last else self._steps(looked)
+                if steps is None or not len(steps):
+                    return
+                nodes = self.space.children(nodes, self._pruned(steps, looked, pool))
+
+    def _look(self, nodes: Nodes, level: int, pool: ThreadPoolExecutor, samples: int) -> _Looked:
+        """Score a level, a block of nodes at a time."""
+        q, n = len(nodes), self.space.kernel.n
+        trimming = Trimming(self.sides.points, self.sides.drops, self._draws(q, samples))
+        toward, squares = np.zeros(trimming.chosen[0].shape), np.empty(q)
+        probe = np.empty((q, len(self.space.probe) if samples else 0))
+        block = min(q, max(1, _SCORES // n))
+        held = np.empty((block, n))
+        for begin in range(0, q, block):
+            part = slice(begin, min(begin + block, q))
+            scores, some = held[: part.stop - begin], nodes.take(part)
+            self.space.scores(some, scores)
+            squares[part] = self.space.squares(some, scores)
+            trimming.select(scores, begin, pool, self.threads)
+            if samples:
+                probe[part] = scores[:, self.space.probe]
+                toward[part] = trimming.differences(scores, part)
+            self._keep_best(some, scores, squares[part], trimming.widths(squares[part], part), level)
+        return _Looked(squares, (trimming.chosen[0], trimming.chosen[1]), toward, probe)
+
+    def _draws(self, q: int, samples: int) -> tuple[Array, Array]:
+        """Return which of the pools' points are the samples, (q, G, S) of each side; all, where there are as few."""
+        first, second = self.sides.pools
+        shape = (q, first.size, samples)
+        draws = [self.rng.integers(0, pool[None, :, None], size=shape) for pool in (first, second)]
+        for g in np.flatnonzero(first * second <= samples):
+            draws[0][:, g], draws[1][:, g] = np.divmod(np.arange(samples) % (first[g] * second[g]), second[g])
+        return draws[0], draws[1]
+
+    def _keep_best(self, nodes: Nodes, scores: Matrix, squares: Vector, widths: Vector, level: int) -> None:
+        v = int(np.argmax(widths))
+        if self.best is not None and not widths[v] > self.best.width:
+            return
+        slab, length = self.sides.slab(scores[v]), float(np.sqrt(max(0.0, squares[v])))
+        width = slab.reach / length if length > 0.0 else -np.inf
+        self.best = Best(nodes.take(np.array([v])), slab, length, width, level)
+
+    def _steps(self, looked: _Looked) -> Steps:
+        """Return the steps to all children, the same one once: to the origin's projection on the segment (s, x)."""
+        parent = np.broadcast_to(np.arange(len(looked.squares))[:, None, None], looked.toward.shape).ravel()
+        first, second = (points.ravel() for points in looked.chosen)
+        _, once = np.unique(np.stack([parent, first, second]), axis=1, return_index=True)
+        once.sort()
+        parent, first, second = parent[once], first[once], second[once]
+        toward, square = looked.toward.ravel()[once], looked.squares[parent]
+        norms = self._norms(parent, first, second)
+        apart = square - 2.0 * toward + norms
+        floor = _NOTHING * np.maximum(square, norms)
+        moves = (square - toward > floor) & (apart > floor)
+        length = np.minimum(1.0, np.divide(square - toward, apart, out=np.zeros(len(apart)), where=moves))
+        rest = 1.0 - length
+        ends = rest**2 * square + 2.0 * rest * length * toward + length**2 * norms
+        none = np.empty(0, dtype=np.intp)
+        steps = Steps(parent, first, none if self.sides.against_origin else second, length, ends)
+        return steps.take(np.flatnonzero(moves & (length > 0.0)))
+
+    def _norms(self, parent: Index, first: Index, second: Index) -> Vector:
+        """Return |s|^2 of the samples."""
+        diagonal = self.space.kernel.diagonal()
+        if self.sides.against_origin:
+            return diagonal[first]
+        norms: Vector = diagonal[first] + diagonal[second] - 2.0 * self.space.pairs(first, second, parent)
+        return norms
+
+    def _pruned(self, steps: Steps, looked: _Looked, pool: ThreadPoolExecutor) -> Steps:
+        """Return the steps to the children with the widest slabs on the probe."""
+        if self.most is None or len(steps) <= self.most:
+            return steps
+        widths = np.empty(len(steps))
+        support = np.unique(np.concatenate([steps.first, steps.second]))
+        values = self.space.on_probe(support, self.space.coordinates(support))
+        size = max(1, _COMPARED // len(self.space.probe))
+        for begin in range(0, len(steps), size):
+            part = np.arange(begin, min(begin + size, len(steps)))
+            some = steps.take(part)
+            scores = values[np.searchsorted(support, some.first)]
+            if some.second.size:
+                scores -= values[np.searchsorted(support, some.second)]
+            scores *= some.length[:, None]
+            scores += (1.0 - some.length)[:, None] * looked.probe[some.parent]
+            trimming = Trimming.without_draws(self._probe_sides, self._probe_drops, len(some))
+            trimming.select(scores, 0, pool, self.threads)
+            widths[part] = trimming.widths(some.square, slice(None))
+        widest = np.argsort(-widths, kind="stable")[: self.most]
+        return steps.take(np.sort(widest))
