@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness import Solver, hookimpl
+from harness_robust.outlier_exact import OutlierExact
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of this plugin."""
-    return []
+    return [OutlierExact]

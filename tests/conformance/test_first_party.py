@@ -12,8 +12,8 @@ import pytest
 from harness.registry import load_registry
 from harness.testing import SolverConformance
 
-FIRST_PARTY = ("fw", "lasvm", "peers", "perceptron", "qp", "sampling", "smo")
-NAMED_OTHERWISE = ("peers", "perceptron", "sampling")  # no solver of theirs carries the plugin's name
+FIRST_PARTY = ("fw", "lasvm", "peers", "perceptron", "qp", "robust", "sampling", "smo")
+NAMED_OTHERWISE = ("peers", "perceptron", "robust", "sampling")  # no solver of theirs carries the plugin's name
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ SETTINGS = {
     "optsoftmargin": Setting({"r": 12}, gap=1e-4),
     "randsvm": Setting({"r": 12}),
     "randsvm-1": Setting({"k": 20, "c": 1.0}, gap=None),  # with k support vectors it may end anywhere
+    "outlier-exact": Setting(gap=1e-6),
     "libsvm": Setting(),
     "libsvm-svr": Setting(),
     "liblinear": Setting(gap=None),
