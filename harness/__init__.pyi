@@ -35,6 +35,7 @@ from harness.problems.conversion import to_reduced_hull as to_reduced_hull
 from harness.problems.csvc import CSVC as CSVC
 from harness.problems.csvc import CSVCNoBias as CSVCNoBias
 from harness.problems.dual import DualForm as DualForm
+from harness.problems.giving_up import GivingUp as GivingUp
 from harness.problems.hulls import L2SVC as L2SVC
 from harness.problems.hulls import HardMargin as HardMargin
 from harness.problems.hulls import ReducedHull as ReducedHull

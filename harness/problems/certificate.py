@@ -29,7 +29,9 @@ class Certificate:
     kkt_violation : largest violation of the optimality conditions, in units of f(x)
     feasibility_violation : largest violation of the dual's constraints, relative to their scale
     epsilon : 1 - lower / upper margin bound; the margin is at least (1 - epsilon) times the optimal one
-    margin_lower, margin_upper : bounds of the optimal margin (hull formulations), rounded down and up
+    margin_lower, margin_upper : bounds of the optimal margin (hull formulations), rounded down and up; outlier-margin,
+        whose models may give up more points than the optimum: the model's own margin, and the bound
+    given_up : points that the model gives up to have that margin: on its wrong side, or inside (outlier-margin)
 
     Hulls that touch: w = 0 is the optimum then, and no direction is left to certify. A relative gap of 0 is claimed
     only where |w| is proved to be at most 16 x 2^-53 x the model's *spread*, sum_j |coef_j| |x_j - c| about a centre c:
@@ -50,6 +52,7 @@ class Certificate:
     epsilon_minus: float | None = None
     margin_lower: float | None = None
     margin_upper: float | None = None
+    given_up: int | None = None
 
     @classmethod
     def of_objectives(
@@ -148,6 +151,52 @@ class Certificate:
             epsilon_minus=_number(far / squared.value - 1.0),
             margin_lower=_down(lower.lower),
             margin_upper=_up(feasible.sqrt().upper),
+            **violations,
+        )
+
+    @classmethod
+    def of_kept_margin(
+        cls, model: Expansion, reach: Bounded, upper: float, *, given_up: int, feasibility_violation: float
+    ) -> Certificate:
+        """Return the certificate of a direction w whose margin is reach / |w| once some points are given up.
+
+        As objectives: 1/2 lower^2, 0 where what is kept is not separated, and 1/2 upper^2. A model that may give up more
+        than the optimum can have a margin above ``upper``; its gap is 0 then.
+
+        model : |w|^2, and the length at which w counts as 0
+        upper : no less than the optimal margin
+        """
+        violations: dict[str, Any] = {"feasibility_violation": feasibility_violation}
+        dual = 0.5 * upper * upper
+        if not model.squared.finite or not reach.finite or not np.isfinite(dual):
+            return cls(undecidable=_not_finite(), **violations)
+        if not model.has_direction:
+            if not model.vanishes:
+                return cls(undecidable=undecided(model), **violations)
+            lower = Bounded.exact(0.0)
+        else:
+            with np.errstate(all="ignore"):
+                lower = reach / model.squared.sqrt()
+        with np.errstate(all="ignore"):
+            ratio = (
+                (lower / upper).of_rising(lambda each: np.clip(each, 0.0, 1.0)) if upper > 0.0 else Bounded.exact(1.0)
+            )
+            relative = (1.0 - ratio) * (ratio + 1.0)
+        if not _is_finite(relative):
+            return cls(undecidable=_not_finite(), **violations)
+        if model.known and relative.error > _USELESS * max(1.0, abs(relative.value)):
+            return cls(undecidable=_lost(relative), **violations)
+        gap = max(0.0, float(relative.value))
+        return cls(
+            primal=_number((lower.positive() * lower.positive()) * 0.5),
+            dual=dual,
+            gap=dual * gap,
+            relative_gap=gap,
+            gap_rounding=_rounding(relative) if model.known else None,
+            epsilon=_up(np.maximum(0.0, (1.0 - ratio).upper)),
+            margin_lower=_down(lower.lower),
+            margin_upper=upper,
+            given_up=given_up,
             **violations,
         )
 

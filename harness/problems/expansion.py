@@ -172,6 +172,19 @@ def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> tuple[Any
     return errors + ridge, length.max() * 1.01
 
 
+def error_of_scores(kernel: KernelOracle, total: float) -> float:
+    """Return a bound of the errors of kernel values, times coefficients whose absolute values sum to ``total``.
+
+    For few points: the worst coefficients are all on one of them, and each is tried.
+    """
+    worst, everyone = 0.0, np.arange(kernel.n)
+    for i in everyone:
+        alone = np.zeros(kernel.n)
+        alone[i] = total
+        worst = max(worst, float(np.max(_usual_errors(kernel, alone, everyone)[0])))
+    return worst
+
+
 def _is_affordable(kernel: KernelOracle, support: Any) -> bool:
     """Return whether there are finer values at a bearable cost; there are none of a stranger's kernel."""
     form, width = kernel.kernel.form, _features(engine_of(kernel).source)

@@ -109,7 +109,7 @@ class NuSVC(Problem):
         """
         model, positive = expansion or self.expansion_of(dual_coef, scores), self.targets > 0
         rho, half = self.rho(intercept, scores), model.squared * 0.5
-        violations = {
+        violations: dict[str, Any] = {
             "kkt_violation": self.kkt_violation(dual_coef, scores),
             "feasibility_violation": self.feasibility_violation(dual_coef),
         }

@@ -89,7 +89,7 @@ class OneClass(Problem):
         model, rho = expansion or self.expansion_of(dual_coef, scores), -intercept
         cap = Bounded.exact(1.0) / (Bounded.exact(self.nu) * float(self.n))
         half = model.squared * 0.5
-        violations = {
+        violations: dict[str, Any] = {
             "kkt_violation": self.kkt_violation(dual_coef, scores),
             "feasibility_violation": self.feasibility_violation(dual_coef),
         }

@@ -17,20 +17,31 @@ is the kernel's width.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from harness import parameters
 from harness.errors import UsageError
-from harness.kernels.oracle import KernelOracle
+from harness.kernels.functions import RBF, Linear
+from harness.kernels.oracle import KernelOracle, engine_of
 from harness.parameters import parameter
 from harness.problems.expansion import Expansion
+from harness.problems.giving_up import GivingUp
+from harness.problems.hulls import HardMargin
+from harness.problems.polytope_distance import PolytopeDistance
 from harness.problems.problem import Certificate, Laws, Problem
+from harness.problems.rounding import Bounded, unit_of
+from harness.problems.upper_margin import upper_margin
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
+    from harness.testing import Case
 
+_NODES = 20_000  # of the search that a certificate makes: about a second
+_known: WeakKeyDictionary[Any, dict[Any, tuple[float, float]]] = WeakKeyDictionary()
 _ROUNDING = 1e-9  # a share times a number of points is a whole number up to this
 
 
@@ -98,6 +109,33 @@ class OutlierMargin(Problem):
     constraints = "y_i dual_coef_i >= 0, summing to 1 over each class (against the origin: dual_coef_i >= 0, sum 1)"
     laws = Laws(doubled={}, objective=1)
 
+    @classmethod
+    def zoo(cls) -> list[Case]:
+        from harness.testing import problems
+
+        case: Any = partial(problems.Case.of, cls)
+        classes, wrong = [1.0] * 5 + [-1.0] * 5, [2.0, 3.0, 4.0, 5.0, -6.0, -2.0, -3.0, -4.0, -5.0, -4.5]
+        line, ray = (
+            np.outer(wrong, [0.6, 0.8]),
+            np.outer([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, -1.0], [1.0, 1.0]),
+        )
+        each, origin = {"outliers_plus": 0.2, "outliers_minus": 0.0}, {"outliers": 0.1, "against": "origin"}
+        x, y = problems.overlapping(20)
+        few, labels = problems.separable(10)
+        whole, rbf = {"outliers": 0.1, "delta": 0.0}, RBF(gamma=0.5)
+        return [
+            case("line", line, classes, Linear(), whole, "protocol", optimum=8.0),
+            case("line-each-class", line, classes, Linear(), each, optimum=8.0),
+            case("ray", ray, classes, Linear(), origin, "protocol", optimum=1.0),
+            case("overlapping", x, y, Linear(), {"outliers": 0.3}, "protocol"),
+            case("overlapping-rbf", x, y, rbf, {"outliers": 0.1}, "protocol"),
+            case("cloud", x + 1.0, y, Linear(), {**origin, "outliers": 0.2}),
+            case("constant-feature", problems.with_constant(few), labels, Linear(), {"outliers": 0.2}),
+            case("duplicates", np.concatenate([few, few]), [*labels, *labels], rbf, whole),
+            case("nobody", few, labels, Linear(), {"outliers": 0.0}),
+            case("meets", line, classes, Linear(), {"outliers": 0.0}, "meets"),
+        ]
+
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         super().__init__(kernel, targets, settings)
         if (settings.outliers_plus is None) != (settings.outliers_minus is None):
@@ -144,36 +182,81 @@ class OutlierMargin(Problem):
 
     def kept(self, scores: Vector) -> Kept:
         """Return the widest slab along a direction with ``scores`` <w, x_i>, (n,), that gives up what a model may."""
-        return self._slab(scores, self.allowance)
-
-    def _slab(self, scores: Vector, allowance: Allowance) -> Kept:
-        up = np.sort(scores[self.positive])
-        if self.against_origin:
-            lowest = float(up[allowance.both])
-            return Kept(lowest, 0.0, int((scores < lowest).sum()))
-        down = np.sort(-scores[~self.positive])
-        dropped = np.asarray(allowance.splits())
-        reach = up[dropped] + down[allowance.both - dropped]
-        best = int(np.argmax(reach))
-        lowest, highest = float(up[dropped[best]]), -float(down[allowance.both - dropped[best]])
+        up, down = self._ends(np.where(self.positive, scores, -scores))
+        lowest, highest = float(up), 0.0 if self.against_origin else -float(down)
         wrong = np.where(self.positive, scores < lowest, scores > highest)
         return Kept(lowest, highest, int(wrong.sum()))
+
+    def _ends(self, signed: Any) -> tuple[Any, Any]:
+        """Return the least score kept of the positives, and of the negatives that of -<w, x>: their sum is the widest.
+
+        signed : (n,) <w, x_i> of the positives, -<w, x_i> of the negatives; the sum rises in all of them
+        """
+        allowance, up = self.allowance, np.sort(signed[self.positive])
+        if self.against_origin:
+            return up[allowance.both], up.dtype.type(0.0)
+        down, dropped = np.sort(signed[~self.positive]), np.asarray(allowance.splits())
+        best = int(dropped[np.argmax(up[dropped] + down[allowance.both - dropped])])
+        return up[best], down[allowance.both - best]
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         weights = dual_coef if self.against_origin else self.targets * dual_coef
         sums = [abs(float(weights[side].sum()) - 1.0) for side in (self.positive, ~self.positive) if side.any()]
         return max(*sums, float(-weights.min()), 0.0)
 
+    @cached_property
+    def bounds(self) -> tuple[float, float]:
+        """Lower and upper bound of the optimal margin, whatever the model; worked out once for the same data and share.
+
+        Up to 40 points by branch and bound over who is given up, and so the optimum but for rounding, unless that takes
+        more nodes than a certificate has; beyond, 0 and the least of the bounds of `harness.problems.upper_margin`.
+        """
+        kept = _known.setdefault(engine_of(self.kernel), {})
+        key = self.share, self.against_origin, self.positive.tobytes(), self.kernel.ridge
+        if key not in kept:
+            kept[key] = self._searched() if self.n <= GivingUp.LARGEST else (0.0, upper_margin(self))
+        return kept[key]
+
+    def _searched(self) -> tuple[float, float]:
+        for found in GivingUp(self).search():
+            if found.done or found.nodes > _NODES:
+                break
+        return found.margin, found.upper if found.done else min(found.upper, upper_margin(self))
+
+    def optimum(self) -> tuple[float, float] | None:
+        lower, upper = self.bounds
+        return (0.5 * lower**2, 0.5 * upper**2) if self.n <= GivingUp.LARGEST else None
+
+    def inliers(self, indices: Any) -> Problem:
+        """Return the problem whose optimum is the exact margin of the points ``indices``, none of them given up."""
+        indices = np.asarray(indices, dtype=np.intp)
+        formulation = PolytopeDistance if self.against_origin else HardMargin
+        return formulation.build(self.kernel.restrict(indices), self.targets[indices])
+
     def certificate(
         self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
     ) -> Certificate:
-        """Return the realised margin; see the module."""
+        """Return the margin along the model's direction against the upper bound of the optimal one; see the module.
+
+        margin_lower : of what is kept where the model gives up what it may; negative where that is not separated
+        margin_upper : of all that gives up the share alone, see :attr:`bounds`
+        epsilon, delta : the model is an (epsilon, delta)-approximation of Definitions 3 and 5 with this epsilon at most
+        """
         violation = self.feasibility_violation(dual_coef)
+        if not (dual_coef != 0.0).any():
+            return Certificate(feasibility_violation=violation)
         model = expansion or self.expansion_of(dual_coef, scores)
-        length = float(model.squared.sqrt().value)
-        kept = self.kept(scores)
-        lower = kept.reach / length if length > 0.0 else 0.0
-        return Certificate(primal=0.5 * max(0.0, lower) ** 2, feasibility_violation=violation, margin_lower=lower)
+        signed = model.scores * np.where(self.positive, 1.0, -1.0)
+        reach = signed.of_rising(lambda each: np.add(*self._ends(each)))
+        # the ends are scores as they are; their sum is rounded, here and in what bounds it
+        reach = Bounded(reach.value, reach.error + 4.0 * unit_of(signed.value.dtype) * abs(signed.value).max())
+        return Certificate.of_kept_margin(
+            model,
+            reach,
+            self.bounds[1],
+            given_up=self.kept(scores).given_up,
+            feasibility_violation=violation,
+        )
 
 
 def _whole(number: float) -> int:

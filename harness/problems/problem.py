@@ -158,6 +158,11 @@ class Problem(metaclass=_Sealed):
         return cls.dual_form is not Problem.dual_form
 
     @classmethod
+    def gives_up_points(cls) -> bool:
+        """Whether some of the points need not be separated, so that it says what its problem over the others is."""
+        return cls.inliers is not Problem.inliers
+
+    @classmethod
     def zoo(cls) -> list[Case]:
         """Return small problems of the formulation on which solvers are tested, with their answers where known by hand.
 
@@ -175,6 +180,20 @@ class Problem(metaclass=_Sealed):
         """
         indices = np.asarray(indices, dtype=np.intp)
         return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
+
+    def optimum(self) -> tuple[float, float] | None:
+        """Return bounds of the optimal dual objective where the formulation finds it by itself, else None.
+
+        Where it does, the conformance suite asks no solver for it.
+        """
+        return None
+
+    def inliers(self, indices: Any) -> Problem | None:
+        """Return the convex problem whose certified margin is that of the points ``indices`` and no others.
+
+        None unless the formulation is one that gives points up: it is what would be solved if it were known who.
+        """
+        return None
 
     def dual_form(self) -> DualForm:
         """Return the box-constrained dual that a solver for every formulation works on.

@@ -82,6 +82,7 @@ def _reading(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
         )
     if any(row.values("epsilon") and not row.values("kkt_violation") for row in rows):
         found.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")
+    found.extend(_given_up(rows))
     certified = [record["core_set"] for row in rows for record in row.measured if record.get("core_set")]
     if any(core.get("ratio") is not None for core in certified):
         oracles = ", ".join(dict.fromkeys(str(core["oracle"]) for core in certified))
@@ -89,6 +90,28 @@ def _reading(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
     reasons = dict.fromkeys(str(core["reason"]) for core in certified if core.get("reason"))
     found.extend(f"no core ratio: {reason}." for reason in reasons)
     return found
+
+
+def _given_up(rows: Sequence[Row]) -> list[str]:
+    """Say what the columns of margins mean where models give points up, and what the margin of the inliers is."""
+    if not any(row.values("given_up") for row in rows):
+        return []
+    read = (
+        "margin: the model's own, once it gives up as many points as it may, (1 + delta) times the share; margin bound: no "
+        "model that gives up the share alone has a wider one; given up: points on the wrong side or inside."
+    )
+    inliers = [record["inlier_margin"] for row in rows for record in row.measured if record.get("inlier_margin")]
+    found = []
+    oracles = ", ".join(dict.fromkeys(str(each["oracle"]) for each in inliers if each.get("upper") is not None))
+    if oracles:
+        found.append(
+            f"inliers' margin: that of the points which the source did not plant as outliers, solved by {oracles}; of "
+            "inliers': the model's margin over it, which may be above 1 where it gives up other points."
+        )
+    if any(each.get("meets") for each in inliers):
+        found.append("the hulls of the inliers meet, as far as can be told: they have no margin.")
+    reasons = dict.fromkeys(str(each["reason"]) for each in inliers if each.get("reason"))
+    return [read, *found, *(f"no inliers' margin: {_plain(reason)}." for reason in reasons)]
 
 
 def _uncertain(rows: Sequence[Row]) -> list[str]:

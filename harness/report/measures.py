@@ -75,6 +75,11 @@ GAP = Measure(
     "rel\ngap", "relative_gap", figures.gap, "low", doubt="undecidable", doubted="?", within="problem", room=7
 )
 CORE_RATIO = Measure("core\nratio", "core_set.ratio", figures.ratio, room=8)
+MARGIN = Measure("margin", "margin_lower", figures.significant, "high", within="problem", room=9)
+BOUND = Measure("margin\nbound", "margin_upper", figures.significant, room=9)
+GIVEN_UP = Measure("given\nup", "given_up", figures.count, room=6)
+INLIERS = Measure("inliers'\nmargin", "inlier_margin.upper", figures.significant, room=9)
+OF_INLIERS = Measure("of\ninliers'", "inlier_margin.ratio", figures.significant, room=9)
 WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
 ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", room=6)
 
@@ -104,10 +109,18 @@ EXPENDABLE = ("kkt_violation", "support_vectors", "relative_gap", "test_accuracy
 
 
 def core(rows: Sequence[Row]) -> list[Measure]:
-    """Return the columns that every report has; accuracy and core ratio only where the rows have them."""
+    """Return the columns that every report has; margins, core ratio and accuracy only where the rows have them."""
     accuracy = [ACCURACY] if any(row.values("test_accuracy") for row in rows) else []
     ratio = [CORE_RATIO] if any(row.values("core_set.ratio") for row in rows) else []
-    return [FIT, EVALUATIONS, SIZE, GAP, optimality(rows), *ratio, *accuracy]
+    return [FIT, EVALUATIONS, SIZE, GAP, optimality(rows), *margins(rows), *ratio, *accuracy]
+
+
+def margins(rows: Sequence[Row]) -> list[Measure]:
+    """Return the columns of formulations whose models give points up; empty where no row has one."""
+    if not any(row.values("given_up") for row in rows):
+        return []
+    known = [each for each in (INLIERS, OF_INLIERS) if any(row.values(each.figure) for row in rows)]
+    return [MARGIN, BOUND, GIVEN_UP, *known]
 
 
 def metrics(rows: Iterable[Row]) -> list[Measure]:

@@ -15,6 +15,7 @@ import numpy as np
 
 from harness.errors import HarnessError, InvalidModel
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
+from harness.measure.inlier_margin import InlierMargin, inlier_margin
 from harness.measure.metrics import accuracy
 from harness.measure.trace import FIGURES, TracePlan, certified_figures
 from harness.problems.problem import Problem
@@ -88,8 +89,10 @@ class Judge:
             found["train_accuracy"] = accuracy(dataset.y_train, plain_scores + intercept)
         if len(dataset.y_test):
             found.update(self._scores(problem.scores_new(coef, intercept, dataset.x_test)))
-        if self.spec.core_set_oracle and support:
+        if self.spec.core_set_oracle and support and problem.has_core_set:
             found["core_set"] = self._core_set(coef)
+        if dataset.planted is not None and problem.gives_up_points():
+            found["inlier_margin"] = self._inlier_margin(dataset.planted, certificate.margin_lower)
         shown = {name: found[name] for name in (*FIGURES, "test_accuracy") if found.get(name) is not None}
         end = {"reason": "end", "support_vectors": support, **shown}
         return {**found, "trace": [*trace, end]}
@@ -118,6 +121,17 @@ class Judge:
             return core_set_certificate(self.problem, coef, self.registry.solver(oracle)).as_dict()
         except Exception as error:
             return CoreSetCertificate(oracle, 0, reason=f"{oracle} failed on the core set: {sentence(error)}").as_dict()
+
+    def _inlier_margin(self, planted: Any, margin: float | None) -> dict[str, Any] | None:
+        """Return the margin of the inliers, and the model's over it; a solver that fails is its reason, no more."""
+        name = self.spec.core_set_oracle
+        try:
+            found = inlier_margin(self.problem, planted, self.registry.solver(name) if name else None)
+        except Exception as error:
+            told = f"{name or 'the solver that serves for certificates'} failed on the inliers: {sentence(error)}"
+            return InlierMargin(name, int((~planted).sum()), reason=told).as_dict()
+        ratio = margin / found.upper if found is not None and found.upper and margin is not None else None
+        return None if found is None else {**found.as_dict(), "ratio": ratio}
 
     def _scored_weights(self, model: Model) -> dict[str, Any]:
         """A linear model without dual coefficients: scores only, the dual side of the certificate is absent."""

@@ -145,7 +145,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
                 for problem_values in _problem_grid(study, item, problem, dataset):
                     fits = dataset.task == problem.task
                     metrics = applicable((*problem.metrics, *study.metrics), dataset.task)
-                    oracle = study.core_set_oracle if problem.has_core_set else ""
+                    oracle = study.core_set_oracle if problem.has_core_set or problem.gives_up_points() else ""
                     yield {
                         **own,
                         "formulation": problem.name,

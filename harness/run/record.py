@@ -182,6 +182,8 @@ class Fields(TypedDict):
     epsilon_minus: float
     margin_lower: float
     margin_upper: float
+    given_up: int
+    inlier_margin: dict[str, Any]
     train_accuracy: float
     test_accuracy: float
     metrics: dict[str, Any]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness import Solver, hookimpl
 from harness_robust.cccp import RampCCCP
 from harness_robust.filtered import Filtered
+from harness_robust.outlier_exact import OutlierExact
 
 
 @hookimpl
@@ -13,4 +14,5 @@ def harness_solvers() -> list[type[Solver]]:
     return [
         RampCCCP,
         Filtered,
+        OutlierExact,
     ]

@@ -1,0 +1,49 @@
+"""The exact margin after giving up a share of few points: the twin that others are measured against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness import GivingUp, Iterate, OutlierMargin, Problem, Solver, parameter
+
+
+@dataclass(frozen=True)
+class OutlierExact(Solver):
+    """Branch and bound over which points are given up, for at most 40 points; the best hulls so far are the iterate.
+
+    A node solves for the nearest points of what it keeps and branches on their support: only giving up a point of it
+    widens the margin. ``upper`` in the info is a bound of the optimal margin at any time.
+    """
+
+    name = "outlier-exact"
+    solves = (OutlierMargin,)
+
+    accuracy: float = parameter(1e-9, "relative accuracy of the margin at which it is done, at least 1e-9", gt=0, lt=1)
+
+    def with_target_gap(self, gap: float) -> OutlierExact:
+        """Return it with the accuracy of the margin that leaves this relative gap of its square."""
+        return self.replaced(accuracy=min(0.5, max(1e-9, 0.5 * gap)))
+
+    def skip(self, problem: Problem) -> str | None:
+        """Say why, where there are more points than it takes."""
+        if problem.n <= GivingUp.LARGEST:
+            return None
+        return f"{self.name} takes {GivingUp.LARGEST} points at most, and there are {problem.n}."
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield the widest hulls so far after each node."""
+        assert isinstance(problem, OutlierMargin)
+        best, intercept = None, 0.0
+        for found in GivingUp(problem).search():
+            if found.dual_coef is not best:
+                best = found.dual_coef
+                kept = problem.kept(problem.kernel.expand(best))
+                intercept = -0.5 * (kept.lowest + kept.highest)
+            done = found.done or found.margin >= (1.0 - self.accuracy) * found.upper
+            info = {"margin": found.margin, "upper": found.upper, "nodes": found.nodes}
+            yield Iterate(best, intercept, done=done, info=info)
+            if done:
+                return
