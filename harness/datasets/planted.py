@@ -8,6 +8,7 @@ stays the shortest vector. So one nearest pair is found, and the move is known.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,10 @@ class GaussianOutliers(Drawn):
     def load(self) -> Dataset:
         """Return the drawn points; the same seed gives the same bits on one machine."""
         self.refuse_more_than_memory()
+        with _one_thread():
+            return self._load()
+
+    def _load(self) -> Dataset:
         shapes, training, testing = np.random.default_rng(self.seed).spawn(3)
         roots = [_root(self.d, self.spread, shapes) for _ in range(2)]
         direction = _direction(self.d, shapes)
@@ -129,6 +134,10 @@ class OneClassOutliers(Drawn):
     def load(self) -> Dataset:
         """Return the drawn points; the same seed gives the same bits on one machine."""
         self.refuse_more_than_memory()
+        with _one_thread():
+            return self._load()
+
+    def _load(self) -> Dataset:
         shapes, training, testing = np.random.default_rng(self.seed).spawn(3)
         root, direction = _root(self.d, self.spread, shapes), _direction(self.d, shapes)
         x, y = self._centred(self.n, root, training)
@@ -154,6 +163,14 @@ def _dataset(
     rows, tested = for_training.permutation(len(y)), for_test.permutation(len(y_test))
     parts = (x[rows], y[rows], x_test[tested], y_test[tested])
     return Dataset(label, *parts, content_sha256(*parts), defaults=defaults, planted=planted[rows])
+
+
+def _one_thread() -> AbstractContextManager[Any]:
+    """Return the limit under which matrix products give the same bits, however many threads the process may have."""
+    from threadpoolctl import threadpool_limits
+
+    limit: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
+    return limit
 
 
 def _whole(number: float) -> int:

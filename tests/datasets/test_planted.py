@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.optimize
+from threadpoolctl import threadpool_limits
 
 from harness.datasets import content_sha256, planted, validate
 from harness.datasets.planted import GaussianOutliers, OneClassOutliers
@@ -54,6 +55,14 @@ def test_a_set_is_valid_says_what_it_planted_and_its_seed_decides_every_bit(cls,
     assert (data.planted.dtype, data.planted.shape) == (np.dtype(bool), data.y_train.shape)
     assert data.defaults["outliers"] == cls(**given).outliers
     assert data.name == cls(**given).label
+
+
+def test_the_bits_do_not_depend_on_the_threads_of_the_process():
+    source, found = GaussianOutliers(least=400, most=700, test=3), []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            found.append(source.load().sha256)
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("seed", range(4))
