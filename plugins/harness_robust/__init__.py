@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness import Solver, hookimpl
 from harness_robust.cccp import RampCCCP
+from harness_robust.exact import RampExact
 
 
 @hookimpl
@@ -11,4 +12,5 @@ def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of this plugin."""
     return [
         RampCCCP,
+        RampExact,
     ]

@@ -53,6 +53,7 @@ SETTINGS = {
     "randsvm": Setting({"r": 12}),
     "randsvm-1": Setting({"k": 20, "c": 1.0}, gap=None),  # with k support vectors it may end anywhere
     "ramp-cccp": Setting(),
+    "ramp-exact": Setting(gap=1e-6),
     "libsvm": Setting(),
     "libsvm-svr": Setting(),
     "liblinear": Setting(gap=None),
