@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness import Solver, hookimpl
 from harness_robust.cccp import RampCCCP
 from harness_robust.exact import RampExact
+from harness_robust.path import OutlierPath
 
 
 @hookimpl
@@ -12,5 +13,6 @@ def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of this plugin."""
     return [
         RampCCCP,
+        OutlierPath,
         RampExact,
     ]

@@ -53,6 +53,7 @@ SETTINGS = {
     "randsvm": Setting({"r": 12}),
     "randsvm-1": Setting({"k": 20, "c": 1.0}, gap=None),  # with k support vectors it may end anywhere
     "ramp-cccp": Setting(),
+    "outlier-path": Setting(gap=1e-6),
     "ramp-exact": Setting(gap=1e-6),
     "libsvm": Setting(),
     "libsvm-svr": Setting(),
@@ -69,6 +70,7 @@ _classes = {name: cls for plugin in FIRST_PARTY for name, cls in _registry.solve
 # further ways of a solver, each with a suite of its own
 VARIANTS = {
     "lasvm": [{"epochs": 5, "tau": 1e-5, "selection": chosen} for chosen in ("gradient", "active", "autoactive")],
+    "outlier-path": [{"path": "s"}],
 }
 
 
@@ -79,7 +81,7 @@ def _suite(name: str, variant: dict[str, Any] | None = None) -> type[SolverConfo
         solver = solver.with_target_gap(setting.gap)
     own = {"solver": solver, "gap": setting.gap, "exclude": setting.exclude}
     title = "".join(part.title() for part in name.split("-"))
-    title += "" if variant is None else variant["selection"].title()
+    title += "" if variant is None else str(list(variant.values())[-1]).title()
     return type(f"Test{title}", (SolverConformance,), {**own, "__module__": __name__})
 
 
