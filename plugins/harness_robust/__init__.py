@@ -6,6 +6,8 @@ from harness import Solver, hookimpl
 from harness_robust.cccp import RampCCCP
 from harness_robust.filtered import Filtered
 from harness_robust.outlier_exact import OutlierExact
+from harness_robust.exact import RampExact
+from harness_robust.path import OutlierPath
 
 
 @hookimpl
@@ -15,4 +17,6 @@ def harness_solvers() -> list[type[Solver]]:
         RampCCCP,
         Filtered,
         OutlierExact,
+        OutlierPath,
+        RampExact,
     ]

@@ -62,6 +62,8 @@ SETTINGS = {
     "rgd-tree": Setting({"height": 50}, gap=None),
     "rgd-boosted": Setting({"height": 20}, gap=None),
     "outlier-exact": Setting(gap=1e-6),
+    "outlier-path": Setting(gap=1e-6),
+    "ramp-exact": Setting(gap=1e-6),
     "libsvm": Setting(),
     "libsvm-svr": Setting(),
     "liblinear": Setting(gap=None),
@@ -77,6 +79,7 @@ _classes = {name: cls for plugin in FIRST_PARTY for name, cls in _registry.solve
 # further ways of a solver, each with a suite of its own
 VARIANTS = {
     "lasvm": [{"epochs": 5, "tau": 1e-5, "selection": chosen} for chosen in ("gradient", "active", "autoactive")],
+    "outlier-path": [{"path": "s"}],
 }
 
 
@@ -87,7 +90,7 @@ def _suite(name: str, variant: dict[str, Any] | None = None) -> type[SolverConfo
         solver = solver.with_target_gap(setting.gap)
     own = {"solver": solver, "gap": setting.gap, "exclude": setting.exclude}
     title = "".join(part.title() for part in name.split("-"))
-    title += "" if variant is None else variant["selection"].title()
+    title += "" if variant is None else str(list(variant.values())[-1]).title()
     return type(f"Test{title}", (SolverConformance,), {**own, "__module__": __name__})
 
 

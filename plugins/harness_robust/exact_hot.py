@@ -1,0 +1,202 @@
+"""The loops of ``ramp-exact``: a concave box program by greedy coordinate ascent, and the bound of a node.
+
+A node knows of each point on which ``side`` it is, and between which ``least`` and ``most`` its z = y f lies for every w
+that would better the incumbent. Of an undecided point the ramp's convex envelope over that range counts. With z = Q a,
+Q_ij = y_i y_j K_ij, every node's relaxed problem is
+
+    max_a  constant + sum_i knot_i a_i - 1/2 a' Q a    s.t.  low <= a <= high
+
+and for any such a, of value D: relaxed(w) >= D + 1/2 |w - w_a|^2. So whoever betters the incumbent's ``target`` is within
+sqrt(2 (target - D)) of w_a, which narrows the ranges, and with them the envelopes, until nothing more is gained.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from harness.jit import compiled, inner
+
+UNDECIDED, KEPT, GIVEN_UP = 0, 1, 2
+_ROUNDS = 8  # of bounding and narrowing in one node
+_GAINED = 0.02  # of what is missing: a round that gains less is the last
+_SLACK = 1e-9  # of the range's half width: what rounding may take off it
+
+
+@inner
+def _relaxed(side: Any, least: Any, most: Any, price: Any, s: float, knot: Any, low: Any, high: Any) -> float:
+    """Write the box and the knots of a node's relaxed problem; return its constant."""
+    constant = 0.0
+    for i in range(len(side)):
+        knot[i], low[i], high[i] = 1.0, 0.0, price[i]
+        if side[i] == GIVEN_UP:
+            high[i] = 0.0
+            constant += (1.0 - s) * price[i]
+        elif side[i] == UNDECIDED and most[i] < 1.0:
+            # flat, then falling: concave, so its envelope is the chord
+            knot[i] = most[i]
+            low[i] = high[i] = price[i] * (most[i] - s) / (most[i] - least[i])
+            constant += (1.0 - most[i]) * price[i]
+        elif side[i] == UNDECIDED and least[i] < s:
+            high[i] = price[i] * (1.0 - s) / (1.0 - least[i])
+    return constant
+
+
+@compiled
+def ascend(Q: Any, knot: Any, low: Any, high: Any, a: Any, z: Any, enough: float, above: float, steps: int) -> Any:
+    """Maximise knot'a - a'Qa / 2 over the box, one coordinate at a time, the one that gains most.
+
+    Q : (n, n); a, z = Q a : (n,), changed in place; a is in the box
+    enough : ends at this duality gap; above : and where the value is larger; steps : and after so many
+
+    Returns (value, gap).
+    """
+    n = len(a)
+    value = gap = 0.0
+    for step in range(steps + 1):
+        value = gap = gained = move = 0.0
+        best = -1
+        for i in range(n):
+            g = knot[i] - z[i]
+            value += a[i] * (knot[i] - 0.5 * z[i])
+            room = high[i] - a[i] if g > 0.0 else low[i] - a[i]
+            if room == 0.0:
+                continue
+            gap += room * g
+            d = room if Q[i, i] * abs(room) <= abs(g) else g / Q[i, i]
+            gain = d * (g - 0.5 * d * Q[i, i])
+            if gain > gained:
+                gained, best, move = gain, i, d
+        if gap <= enough or value > above or best < 0 or step == steps:
+            break
+        a[best] = min(max(a[best] + move, low[best]), high[best])
+        for i in range(n):
+            z[i] += move * Q[best, i]
+    return value, gap
+
+
+@inner
+def _start(Q: Any, low: Any, high: Any, a: Any, z: Any) -> None:
+    """Cut a to the box and compute z = Q a."""
+    z[:] = 0.0
+    for i in range(len(a)):
+        a[i] = min(max(a[i], low[i]), high[i])
+        if a[i] != 0.0:
+            for j in range(len(a)):
+                z[j] += a[i] * Q[i, j]
+
+
+@inner
+def _narrow(side: Any, least: Any, most: Any, z: Any, reach: float, Q: Any, s: float) -> bool:
+    """Narrow the ranges to |z_i - now| <= reach sqrt(Q_ii), and decide who is left no choice; False: nobody is there."""
+    for i in range(len(side)):
+        half = reach * np.sqrt(Q[i, i]) * (1.0 + _SLACK) + _SLACK
+        least[i], most[i] = max(least[i], z[i] - half), min(most[i], z[i] + half)
+        if least[i] > most[i]:
+            return False
+        if (side[i] == KEPT and most[i] < s) or (side[i] == GIVEN_UP and least[i] > s):
+            return False
+        if side[i] == UNDECIDED and least[i] >= s:
+            side[i] = KEPT
+        elif side[i] == UNDECIDED and most[i] <= s:
+            side[i] = GIVEN_UP
+    return True
+
+
+@inner
+def _objective(price: Any, s: float, a: Any, z: Any) -> float:
+    """Return J_s of a with z = Q a."""
+    total = 0.0
+    for i in range(len(a)):
+        total += 0.5 * a[i] * z[i] + price[i] * min(max(0.0, 1.0 - z[i]), 1.0 - s)
+    return total
+
+
+@inner
+def _farthest_off(side: Any, least: Any, most: Any, z: Any, price: Any, s: float) -> int:
+    """Return the undecided point whose loss is farthest above its envelope at z; -1 if there is none."""
+    off, branch = 0.0, -1
+    for i in range(len(side)):
+        if side[i] != UNDECIDED:
+            continue
+        ramp = min(max(0.0, 1.0 - z[i]), 1.0 - s)
+        if most[i] < 1.0:
+            relaxed = 1.0 - most[i] + (most[i] - s) / (most[i] - least[i]) * (most[i] - z[i])
+        else:
+            relaxed = (1.0 - s) / (1.0 - least[i]) * max(0.0, 1.0 - z[i])
+        if branch < 0 or price[i] * (ramp - relaxed) > off:
+            off, branch = price[i] * (ramp - relaxed), i
+    return branch
+
+
+@compiled
+def bound(
+    Q: Any,
+    price: Any,
+    s: float,
+    side: Any,
+    least: Any,
+    most: Any,
+    a: Any,
+    z: Any,
+    target: float,
+    exact: float,
+    steps: int,
+) -> Any:
+    """Bound a node from below, deciding points on the way.
+
+    Q : (n, n); price : (n,) C_i; side, least, most, a, z : (n,), changed in place
+    target : a node that is proved not to go below is closed
+    exact : the gap to which a node is solved where nobody is undecided
+    steps : most of them at one relaxed problem
+
+    Returns (bound, branch, objective): infinity where the node is closed; the undecided point whose loss the relaxation is
+    farthest off, -1 if there is none; J_s of a.
+    """
+    n = len(a)
+    knot, low, high = np.empty(n), np.empty(n), np.empty(n)
+    found = -np.inf
+    for _ in range(_ROUNDS):
+        constant = _relaxed(side, least, most, price, s, knot, low, high)
+        _start(Q, low, high, a, z)
+        missing = target - found if found > -np.inf else target
+        before = found
+        value, _gap = ascend(Q, knot, low, high, a, z, 0.1 * _GAINED * max(missing, 0.0), target - constant, steps)
+        found = max(found, value + constant)
+        if found >= target or not _narrow(side, least, most, z, np.sqrt(2.0 * (target - value - constant)), Q, s):
+            return np.inf, -1, _objective(price, s, a, z)
+        if found - before < _GAINED * (target - found):
+            break
+    branch = _farthest_off(side, least, most, z, price, s)
+    if branch < 0:
+        constant = _relaxed(side, least, most, price, s, knot, low, high)
+        _start(Q, low, high, a, z)
+        value, _gap = ascend(Q, knot, low, high, a, z, exact, target - constant, 100 * steps)
+        found = max(found, value + constant)
+    return found, branch, _objective(price, s, a, z)
+
+
+@compiled
+def descend(Q: Any, price: Any, s: float, a: Any, z: Any, gap: float, steps: int) -> float:
+    """Give up who is beyond s, solve the hinge problem of the others, and so on until nobody changes sides.
+
+    a, z = Q a : (n,), changed in place; gap : relative, of each of the problems. Returns J_s, which never rose.
+    """
+    n = len(a)
+    knot, low, high = np.ones(n), np.zeros(n), np.empty(n)
+    best = np.inf
+    kept_a, kept_z = a.copy(), z.copy()
+    while True:
+        objective = _objective(price, s, a, z)
+        if not objective < best - 1e-14 * abs(objective):
+            break
+        best = objective
+        kept_a[:], kept_z[:] = a, z
+        for i in range(n):
+            high[i] = price[i] if z[i] >= s else 0.0
+        _start(Q, low, high, a, z)
+        ascend(Q, knot, low, high, a, z, gap * max(1.0, objective), np.inf, steps)
+        _start(Q, low, high, a, z)
+    a[:], z[:] = kept_a, kept_z
+    return best

@@ -1,0 +1,205 @@
+"""The hinge problem without a bias as its box changes: its exact solution, followed from breakpoint to breakpoint.
+
+    max_a  sum_i a_i - 1/2 a' Q a    s.t.  0 <= a <= high(tau),  high = start + tau change,  tau from 0 to 1
+
+with Q_ij = y_i y_j K_ij and z = Q a, so that a_i = 0 where z_i > 1, a_i = high_i where z_i < 1, and the free points are at
+z_i = 1. While nobody changes sets, a and z are linear in tau: one factorisation of the free points' matrix gives both lines.
+Each piece is computed anew from its sets, so that nothing adds up from piece to piece but rounding of the sum over the
+points at their bound. A free point whose row depends on those of the others would make the matrix singular: it stays where
+it is, at z = 1, until a free point leaves.
+
+Source: the active-set pieces of Hastie, Rosset, Tibshirani, Zhu, The Entire Regularization Path for the Support Vector
+Machine, JMLR 5 (2004), for a box of which any part may move.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from harness import KernelOracle
+    from harness.arrays import Mask, Vector
+
+LOW, HIGH, FREE = 0, 1, 2
+_DEPENDENT = 1e-11  # of k(x, x): what is left of it beside the free points' span, below which there is nothing left
+_STANDING = 1e-14  # a step of tau below is none
+_MOST_STANDING = 5  # times n: steps of no length after which it does not get away
+
+
+class Stalled(Exception):
+    """Points change sets to and fro, and tau does not move."""
+
+
+class Follower:
+    """The solution now, and the sets that it follows from.
+
+    a, z, high : (n,); at : (n,), LOW, HIGH or FREE
+    pieces : changes of sets so far
+    """
+
+    def __init__(self, kernel: KernelOracle, targets: Vector) -> None:
+        self.kernel, self.y, n = kernel, targets, kernel.n
+        self.a, self.z, self.high = np.zeros(n), np.zeros(n), np.zeros(n)
+        self.at = np.full(n, LOW, dtype=np.int8)
+        self.tied: Mask = np.zeros(n, dtype=bool)
+        self.free: list[int] = []
+        self.rows = np.empty((8, n))  # of Q, those of the free points in their order
+        self.pieces = 0
+        self.crossed: int | None = None
+        self.tau = 0.0
+
+    @property
+    def coef(self) -> Vector:
+        """The signed coefficients, (n,)."""
+        return self.y * self.a
+
+    def follow(
+        self, target: Vector, below: Mask | None = None, least: float = -np.inf, most: float = np.inf
+    ) -> Iterator[float]:
+        """Move the box to ``target``, (n,); yields tau after each change of sets.
+
+        Parameters
+        ----------
+        below : (n,) bool; where given, end as well where the z of one of these points rises to ``most``, or that of another
+            falls to ``least``: the point is ``crossed`` then, which is else None
+
+        Raises
+        ------
+        Stalled : the sets go round in a circle.
+        """
+        start, change = self.high, target - self.high
+        self._open(start, target)
+        base, slope = self._summed(start), self._summed(change)
+        self.tau, self.crossed, standing = 0.0, None, 0
+        while True:
+            p, q, u, v = self._lines(base, slope)
+            tau, i, side = self._next(start, change, p, q, u, v)
+            crossing, j = (np.inf, -1) if below is None else _crossing(u, v, below, least, most)
+            crossing = max(crossing, self.tau)
+            ended = min(tau, crossing) >= 1.0
+            standing = standing + 1 if min(tau, crossing) <= self.tau + _STANDING else 0
+            self.tau = max(self.tau, min(tau, crossing, 1.0))
+            self.high = target if self.tau == 1.0 else start + self.tau * change
+            self._place(p, q, u, v)
+            if ended or crossing <= tau:
+                self.crossed = None if ended else j
+                return
+            if standing > _MOST_STANDING * len(self.a):
+                raise Stalled(f"{standing:,} points changed sets in turn and nothing moved")
+            self._change(i, side, start, change, base, slope)
+            yield self.tau
+
+    def _open(self, start: Vector, target: Vector) -> None:
+        """Put the points whose box opens or is closed into their sets."""
+        closed, opens = (start == 0.0) & (target == 0.0), (start == 0.0) & (target > 0.0)
+        for i in np.flatnonzero(closed & (self.at == FREE)):
+            self._leave(int(i))
+        self.at[closed] = LOW
+        self.at[opens & (self.z < 1.0) & (self.at != FREE)] = HIGH
+        self.shut = closed
+
+    def _summed(self, bounds: Vector) -> Vector:
+        """Return Q times the ``bounds`` of the points that are at them, (n,)."""
+        weights = np.where(self.at == HIGH, bounds, 0.0)
+        return np.asarray(self.y * self.kernel.expand(self.y * weights))
+
+    def _lines(self, base: Vector, slope: Vector) -> tuple[Vector, Vector, Vector, Vector]:
+        """Return p, q, (m,), and u, v, (n,): the free a = p + tau q, and z = u + tau v."""
+        import scipy.linalg
+
+        m = len(self.free)
+        if m == 0:
+            return np.empty(0), np.empty(0), base, slope
+        rows, free = self.rows[:m], np.array(self.free)
+        sides = np.column_stack([1.0 - base[free], -slope[free]])
+        factor = scipy.linalg.cho_factor(rows[:, free], lower=True, check_finite=False)
+        solved = scipy.linalg.cho_solve(factor, sides, check_finite=False)
+        both = rows.T @ solved
+        return solved[:, 0], solved[:, 1], base + both[:, 0], slope + both[:, 1]
+
+    def _next(
+        self, start: Vector, change: Vector, p: Vector, q: Vector, u: Vector, v: Vector
+    ) -> tuple[float, int, int]:
+        """Return where the next point leaves its set, the point, and the set that it goes to."""
+        when, where = np.full(len(u), np.inf), np.where(self.at == FREE, LOW, FREE)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            wrong = np.where(self.at == LOW, v < 0.0, v > 0.0) & (self.at != FREE) & ~self.tied & ~self.shut
+            when[wrong] = ((1.0 - u) / v)[wrong]
+            if len(p):
+                free = np.array(self.free)
+                down = np.where(q < 0.0, -p / q, np.inf)
+                apart = q - change[free]
+                up = np.where(apart > 0.0, (start[free] - p) / apart, np.inf)
+                when[free], where[free] = np.minimum(down, up), np.where(up < down, HIGH, LOW)
+        i = int(np.argmin(np.maximum(when, self.tau)))
+        return max(float(when[i]), self.tau), i, int(where[i])
+
+    def _place(self, p: Vector, q: Vector, u: Vector, v: Vector) -> None:
+        """Compute the solution at tau."""
+        self.a = np.where(self.at == HIGH, self.high, 0.0)
+        self.a[self.free] = np.clip(p + self.tau * q, 0.0, self.high[self.free])
+        self.z = u + self.tau * v
+
+    def _change(self, i: int, side: int, start: Vector, change: Vector, base: Vector, slope: Vector) -> None:
+        """Let point i change to the set ``side``; ``base`` and ``slope`` follow."""
+        self.pieces += 1
+        if side == FREE:
+            row = self._row(i)
+            if self._depends(i, row):
+                self.tied[i] = True
+                return
+            if self.at[i] == HIGH:
+                base -= start[i] * row
+                slope -= change[i] * row
+            self._enter(i, row)
+            return
+        row = self.rows[self.free.index(i)].copy()
+        self._leave(i)
+        self.at[i] = side
+        if side == HIGH:
+            base += start[i] * row
+            slope += change[i] * row
+
+    def _row(self, i: int) -> Vector:
+        return np.asarray(self.y[i] * self.y * self.kernel.row(i), dtype=np.float64)
+
+    def _depends(self, i: int, row: Vector) -> bool:
+        """Return whether the point is a combination of the free ones, as far as rounding lets one tell."""
+        import scipy.linalg
+
+        m = len(self.free)
+        if m == 0:
+            return not row[i] > 0.0
+        free = np.array(self.free)
+        half = scipy.linalg.cholesky(self.rows[:m][:, free], lower=True, check_finite=False)
+        part = scipy.linalg.solve_triangular(half, row[free], lower=True, check_finite=False)
+        return bool(row[i] - part @ part <= _DEPENDENT * max(row[i], float(np.diagonal(half).max()) ** 2))
+
+    def _enter(self, i: int, row: Vector) -> None:
+        m = len(self.free)
+        if m == len(self.rows):
+            self.rows = np.concatenate([self.rows, np.empty_like(self.rows)])
+        self.rows[m] = row
+        self.free.append(i)
+        self.at[i] = FREE
+
+    def _leave(self, i: int) -> None:
+        """Take point i out of the free ones; the last one takes its place."""
+        place, last = self.free.index(i), self.free.pop()
+        if last != i:
+            self.free[place] = last
+            self.rows[place] = self.rows[len(self.free)]
+        self.at[i] = LOW
+        self.tied[:] = False
+
+
+def _crossing(u: Vector, v: Vector, below: Mask, least: float, most: float) -> tuple[float, int]:
+    """Return where the first z = u + tau v reaches ``most`` from ``below``, (n,) bool, or ``least`` from above; and whose."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rising, falling = np.where(v > 0.0, (most - u) / v, np.inf), np.where(v < 0.0, (least - u) / v, np.inf)
+    when = np.where(below, rising, falling)
+    i = int(np.argmin(when))
+    return float(when[i]), i

@@ -1,0 +1,200 @@
+"""ramp-exact: the global minimum by brute force over who is given up, bounds that hold, and what it says when it stops."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness_robust import exact_hot
+from harness_robust.cccp import RampCCCP
+from harness_robust.exact import RampExact
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import RBF, Linear, Poly, UsageError
+from harness.kernels.oracle import uncounted
+
+sys.path.insert(0, str(Path(__file__).parent))
+from robust_problems import (
+    everybody,
+    flipped,
+    given_up,
+    global_optimum,
+    iterates,
+    last_of,
+    matrix_of,
+    objective_of,
+    stated,
+)
+
+KERNELS = {"rbf": RBF(gamma=0.5), "linear": Linear(), "poly": Poly(degree=2, gamma=0.5, coef0=1.0)}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize(
+    ("cost", "s", "seed"), [(0.5, -1.0, 0), (2.0, 0.0, 1), (20.0, 0.0, 2), (5.0, 0.5, 3), (200.0, 0.9, 4)]
+)
+def test_it_is_the_least_over_all_sets_of_outliers(kernel, cost, s, seed):
+    x, y = flipped(n=8, share=0.25, seed=seed, apart=0.8)
+    problem = stated(x, y, KERNELS[kernel], C=cost, s=s)
+    last = last_of(RampExact(gap=1e-9), problem)
+    best = global_optimum(problem)
+    assert last.done
+    assert last.info["objective"] == pytest.approx(objective_of(problem, last.dual_coef), rel=1e-11)
+    assert last.info["objective"] == pytest.approx(best, rel=1e-6)
+    assert last.info["lower_bound"] <= best * (1.0 + 1e-9)
+    assert last.info["global_gap"] <= 1.001e-9
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([-0.5, 0.0, 0.6]), st.sampled_from([0.5, 5.0]))
+def test_classes_of_different_price_by_brute_force(seed, s, cost):
+    x, y = flipped(n=7, share=0.3, seed=seed, apart=0.5)
+    y[:2] = 1.0, -1.0
+    problem = stated(x, y, C=cost, s=s, class_weight="balanced")
+    assert last_of(RampExact(), problem).info["objective"] == pytest.approx(global_optimum(problem), rel=2e-6)
+
+
+def naive_ascend(Q, knot, low, high, rounds=20_000):
+    """Cyclic coordinate ascent, written out."""
+    a = np.clip(np.zeros(len(knot)), low, high)
+    for _ in range(rounds):
+        before = a.copy()
+        for i in range(len(a)):
+            a[i] = np.clip(a[i] + (knot[i] - Q[i] @ a) / Q[i, i], low[i], high[i])
+        if np.abs(a - before).max() <= 1e-14:
+            break
+    return a
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 9))
+def test_the_ascent_is_that_of_one_coordinate_after_the_other(seed, n):
+    rng = np.random.default_rng(seed)
+    factor = rng.normal(size=(n, n + 1))
+    Q, knot, low = factor @ factor.T, rng.normal(size=n), -rng.random(n)
+    high = low + np.where(rng.random(n) < 0.2, 0.0, 2.0 * rng.random(n))
+    a = rng.uniform(low, high)
+    z = Q @ a
+    value, gap = exact_hot.ascend(Q, knot, low, high, a, z, 1e-12, np.inf, 100_000)
+    expected = naive_ascend(Q, knot, low, high)
+    assert gap <= 1e-12
+    assert ((a >= low) & (a <= high)).all()
+    np.testing.assert_allclose(z, Q @ a, atol=1e-9)
+    assert value == pytest.approx(knot @ a - 0.5 * a @ Q @ a, abs=1e-9)
+    assert value == pytest.approx(knot @ expected - 0.5 * expected @ Q @ expected, abs=1e-9)
+
+
+def test_the_ascent_stops_where_it_is_told_to():
+    Q, knot = np.eye(3), np.ones(3)
+    for given_steps, above, expected in [(1, np.inf, 0.5), (3, np.inf, 1.5), (3, 0.9, 1.0)]:
+        a, z = np.zeros(3), np.zeros(3)
+        value, _ = exact_hot.ascend(Q, knot, np.zeros(3), np.full(3, 9.0), a, z, 0.0, above, given_steps)
+        assert value == pytest.approx(expected)
+
+
+def agrees(side, outliers):
+    """Whether a set of outliers, (n,) bool, is one of those that a node has left open."""
+    return bool(((side == exact_hot.UNDECIDED) | ((side == exact_hot.GIVEN_UP) == outliers)).all())
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10_000), st.sampled_from([-1.0, 0.0, 0.5]), st.sampled_from([0.5, 5.0, 50.0]))
+def test_no_completion_of_a_node_is_below_its_bound(seed, s, cost):
+    rng = np.random.default_rng(seed)
+    problem = stated(*flipped(n=6, share=0.3, seed=seed, apart=0.5), RBF(gamma=0.5), C=cost, s=s)
+    Q = matrix_of(problem) * np.outer(problem.targets, problem.targets)
+    price, values = np.array(problem.upper), {}
+    for outliers in everybody(problem):
+        values[tuple(outliers)] = given_up(problem, outliers)
+    incumbent = min(value for value, _ in values.values()) * rng.uniform(1.0, 1.5)
+    side = rng.integers(0, 3, size=6).astype(np.int8)
+    inside = [found for outliers, found in values.items() if agrees(side, np.array(outliers))]
+    least_value = min(value for value, _ in inside)
+    reach = np.sqrt(2.0 * incumbent * np.diagonal(Q))
+    ranges = -reach, reach.copy()
+    a, z, before = np.zeros(6), np.zeros(6), side.copy()
+    found, branch, objective = exact_hot.bound(Q, price, s, side, *ranges, a, z, incumbent, 1e-9, 2000)
+    if np.isinf(found):
+        # closed: nothing in it betters the incumbent by a model that is on its own side everywhere
+        for value, coef in inside:
+            consistent = agrees(before, problem.targets * (matrix_of(problem) @ coef) < s)
+            assert value >= incumbent * (1.0 - 1e-6) or not consistent
+        return
+    assert found <= least_value + 1e-6 * max(1.0, least_value)
+    np.testing.assert_allclose(z, Q @ a, atol=1e-9)
+    assert objective == pytest.approx(objective_of(problem, problem.targets * a), rel=1e-9)
+    assert (side == exact_hot.UNDECIDED).any() == (branch >= 0)
+    if branch < 0 and (before != exact_hot.UNDECIDED).all():
+        assert found == pytest.approx(least_value, rel=1e-6)
+
+
+def test_it_is_no_worse_than_local_search_on_forty_points():
+    better = 0
+    for seed in (1, 2, 3, 5):
+        problem = stated(*flipped(n=40, share=0.2, seed=seed, apart=1.0), C=10.0, s=0.0)
+        last, local = last_of(RampExact(), problem), last_of(RampCCCP(), problem)
+        assert last.done
+        assert last.info["objective"] <= local.info["objective"] * (1.0 + 1e-6)
+        better += last.info["objective"] < local.info["objective"] * (1.0 - 1e-4)
+        with uncounted(problem.kernel):
+            assert problem.certify(last.dual_coef, 0.0).relative_gap < 1e-6
+    assert better > 0
+
+
+def test_the_order_the_classes_shared_prices_and_the_scale_do_not_matter():
+    x, y = flipped(n=18, share=0.2, apart=0.8)
+    plain = last_of(RampExact(gap=1e-8), stated(x, y, Linear(), C=4.0, s=0.0)).info["objective"]
+    order = np.random.default_rng(0).permutation(len(y))
+    others = [
+        stated(x[order], y[order], Linear(), C=4.0, s=0.0),
+        stated(x, -y, Linear(), C=4.0, s=0.0),
+        stated(np.repeat(x, 2, axis=0), np.repeat(y, 2), Linear(), C=2.0, s=0.0),
+    ]
+    for other in others:
+        assert last_of(RampExact(gap=1e-8), other).info["objective"] == pytest.approx(plain, rel=1e-7)
+    scaled = last_of(RampExact(gap=1e-8), stated(3.0 * x, y, Linear(), C=4.0 / 9.0, s=0.0)).info["objective"]
+    assert 9.0 * scaled == pytest.approx(plain, rel=1e-6)
+
+
+def test_the_incumbents_fall_and_the_bound_rises():
+    problem = stated(*flipped(n=40, share=0.2, seed=1), RBF(gamma=1.0), C=0.5, s=0.5)
+    found = iterates(RampExact(), problem)
+    told = np.array([[each.info["objective"], each.info["lower_bound"]] for each in found])
+    assert len(found) > 5
+    assert (np.diff(told[:, 0]) <= 0.0).all()
+    assert (np.diff(told[:, 1]) >= -1e-9).all()
+    assert (told[:, 1] <= told[-1, 0]).all()
+    assert problem.kernel.counter.evaluations == 40 * 40
+
+
+def test_giving_up_is_told_with_the_proved_bound():
+    problem = stated(*flipped(n=40, share=0.2, seed=1), RBF(gamma=1.0), C=0.5, s=0.5)
+    best = last_of(RampExact(), problem).info["objective"]
+    last = last_of(RampExact(max_nodes=3), problem)
+    assert not last.done
+    assert last.info["stopped"].startswith("max_nodes: after 3 nodes it is proved that no model is below ")
+    assert last.info["lower_bound"] <= best
+    assert last.info["open"] > 0
+    assert last.info["global_gap"] > 1e-3
+
+
+def test_points_of_no_length_and_one_class():
+    x = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [-1.0, 0.5]])
+    for s in (-1.0, 0.0, 0.5):
+        for y in (np.array([1.0, 1.0, -1.0, -1.0]), np.ones(4)):
+            problem = stated(x, y, Linear(), C=3.0, s=s)
+            last = last_of(RampExact(), problem)
+            assert last.done
+            assert last.info["objective"] == pytest.approx(global_optimum(problem), rel=1e-6)
+
+
+def test_too_many_points_are_refused_in_words():
+    problem = stated(*flipped(n=41))
+    with pytest.raises(
+        UsageError, match=r"for 41 points; it takes at most max_points=40: .* ramp-cccp or outlier-path"
+    ):
+        RampExact().solve(problem)
+    assert RampExact(max_points=41).skip(problem) is None
+    with pytest.raises(UsageError, match=r"solver 'ramp-exact': parameter gap=0\.0 is not valid"):
+        RampExact(gap=0.0)
