@@ -62,12 +62,18 @@ def inlier_margin(problem: Problem, planted: Mask, oracle: Solver | None) -> Inl
         core = problem.inliers(np.flatnonzero(~planted))
         if core is None:
             return None
-        chosen = solver_serving("certificate") if oracle is None else oracle
+        chosen = _serving(core) if oracle is None else oracle
         kept = _known.setdefault(engine_of(problem.kernel), {})
         key = chosen, core.name, planted.tobytes(), problem.kernel.ridge
         if key not in kept:
             kept[key] = _solved(core, chosen)
         return kept[key]
+
+
+def _serving(core: Problem) -> Solver:
+    """Return the solver that serves for certificates, or the reference where that one does not take the problem."""
+    found = solver_serving("certificate")
+    return found if found.takes(type(core)) else solver_serving("reference")
 
 
 def _solved(core: Problem, oracle: Solver) -> InlierMargin:

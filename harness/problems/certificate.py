@@ -193,7 +193,7 @@ class Certificate:
             gap=dual * gap,
             relative_gap=gap,
             gap_rounding=_rounding(relative) if model.known else None,
-            epsilon=_up(np.maximum(0.0, (1.0 - ratio).upper)),
+            epsilon=min(1.0, float(_up(np.maximum(0.0, (1.0 - ratio).upper)) or 0.0)),
             margin_lower=_down(lower.lower),
             margin_upper=upper,
             given_up=given_up,

@@ -43,7 +43,8 @@ class Coordinates:
         self.centre = np.zeros(self.width)
         self.centre = sum((rows.sum(axis=0) for _, rows in self._pieces()), np.zeros(self.width)) / self.n
         lengths = [float(np.max(np.einsum("ij,ij->i", rows, rows))) for _, rows in self._pieces()]
-        self.largest = max(lengths) + float(self.centre @ self.centre) + float(self.rest.max()) + kernel.ridge
+        # |a + b|^2 <= 2 |a|^2 + 2 |b|^2
+        self.largest = 2.0 * (max(lengths) + float(self.centre @ self.centre)) + float(self.rest.max()) + kernel.ridge
 
     def _pieces(self, index: Any = None) -> Iterator[tuple[Any, Any]]:
         """Yield which points, and their coordinates, a piece at a time; all points if ``index`` is None."""

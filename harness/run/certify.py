@@ -130,8 +130,9 @@ class Judge:
         except Exception as error:
             told = f"{name or 'the solver that serves for certificates'} failed on the inliers: {sentence(error)}"
             return InlierMargin(name, int((~planted).sum()), reason=told).as_dict()
-        ratio = margin / found.upper if found is not None and found.upper and margin is not None else None
-        return None if found is None else {**found.as_dict(), "ratio": ratio}
+        if found is None or not found.upper or found.meets or margin is None:
+            return None if found is None else found.as_dict()
+        return {**found.as_dict(), "ratio": margin / found.upper}
 
     def _scored_weights(self, model: Model) -> dict[str, Any]:
         """A linear model without dual coefficients: scores only, the dual side of the certificate is absent."""
