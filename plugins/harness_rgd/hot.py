@@ -6,13 +6,15 @@ import numpy as np
 
 from harness.jit import compiled, inner
 
-_TRIED = 1024  # scores that the bound of what is looked at closely is taken from
+_TRIED = 1024  # scores, at most, that the bound of what is looked at closely is taken from
+_LEAST = 64  # scores, at least: among twice as many all are looked at
+_PART = 8  # one of so many is tried otherwise
 _SPARE = 3.0  # standard deviations by which that bound is raised
 
 
 @inner
 def _select(values, count, k):  # type: ignore[no-untyped-def]
-    """Return the k-th smallest, from 0, of values[:count]; they are rearranged (Hoare's FIND)."""
+    """Return the k-th smallest, from 0, of values[:count]; the smaller ones go before it (Hoare's FIND)."""
     low, high = 0, count - 1
     while low < high:
         pivot = values[(low + high) // 2]
@@ -39,9 +41,9 @@ def _select(values, count, k):  # type: ignore[no-untyped-def]
 def _bound(scores, side, sign, k, values):  # type: ignore[no-untyped-def]
     """Return a number that most likely more than k of the signed scores are at most, and few others."""
     n = side.size
-    if n <= 2 * _TRIED:
+    if n <= 2 * _LEAST:
         return np.inf
-    stride = n // _TRIED
+    stride = n // min(_TRIED, max(_LEAST, n // _PART))
     count = 0
     for place in range(0, n, stride):
         values[count] = sign * scores[side[place]]
@@ -84,7 +86,7 @@ def worst(scores, side, sign, drops, draws, cuts, chosen):  # type: ignore[no-un
     for g in range(drops.size):
         largest = max(largest, drops[g])
     values, points = np.empty(side.size), np.empty(side.size, dtype=np.int64)
-    work, pool = np.empty(side.size), np.empty(side.size, dtype=np.int64)
+    work, pool = np.empty(side.size), np.empty(side.size + 1, dtype=np.int64)
     for v in range(scores.shape[0]):
         count = _collect(scores[v], side, sign, largest, values, points)
         for g in range(drops.size):
@@ -92,17 +94,20 @@ def worst(scores, side, sign, drops, draws, cuts, chosen):  # type: ignore[no-un
             cuts[v, g] = sign * _select(work, count, drops[g])
             if draws.shape[2] == 0:
                 continue
+            last, below = work[0], 0  # of the pool: the largest, and those that are smaller
             size = max(1, drops[g])
-            last = _select(work, count, size - 1)
-            below = 0
-            for place in range(count):
-                below += values[place] < last
+            for place in range(1, size):  # the selection has put them first
+                last = max(last, work[place])
+            for place in range(size):
+                below += work[place] < last
             equal, taken = size - below, 0  # so many of those that are equal to the last one belong to the pool
             for place in range(count):
                 value = values[place]
-                if value < last or (value == last and equal > 0):
-                    equal -= value == last
-                    pool[taken] = points[place]
-                    taken += 1
+                pool[taken] = points[place]
+                if value == last:
+                    taken += equal > 0
+                    equal -= 1
+                else:
+                    taken += value < last
             for s in range(draws.shape[2]):
                 chosen[v, g, s] = pool[draws[v, g, s]]

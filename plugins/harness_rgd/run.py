@@ -61,9 +61,8 @@ class Run:
             if seed is not None:
                 points[0 if self.sides.against_origin or self.problem.targets[seed] > 0 else 1] = seed
             drawn = np.array(points)
-            values = np.asarray(self.problem.kernel.block(drawn, drawn))
-            signs = np.array([1.0, -1.0])[: len(points)]
-            if signs @ values @ signs > _NOTHING * values[0, 0]:
+            values, signs = self.problem.kernel.block(drawn, drawn), np.array([1.0, -1.0])[: len(points)]
+            if signs @ values @ signs > _NOTHING * np.trace(values):
                 break
         return self.space.root(drawn[:1], drawn[1:])
 
@@ -72,7 +71,7 @@ class Run:
         self._trees += 1
         self._said.update(height=height, samples=samples, trees=self._trees)
         for nodes in self.tree.grow(root, height, samples):
-            self._said["nodes"] = nodes
+            self._said["nodes"] = len(nodes)
             yield self.iterate()
             self.certified = self.sides.both == 0 and self._is_certified()
             if self.certified:
@@ -89,7 +88,7 @@ class Run:
             **self._said,
             "scored": self.tree.scored,
             "best_level": best.level,
-            "width": best.width,
+            "width": best.width if np.isfinite(best.width) else None,
             "split": " + ".join(str(count) for count in slab.dropped),
         }
         hull = isinstance(self.problem, PolytopeDistance)  # the offset of the supporting hyperplane

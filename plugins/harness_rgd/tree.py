@@ -81,8 +81,8 @@ class Tree:
         self.scored = self.levels = 0
         self._probe_sides, self._probe_drops = sides.restricted(space.probe)
 
-    def grow(self, root: Nodes, height: int, samples: int) -> Iterator[int]:
-        """Grow a tree from ``root``; yield the number of its nodes after each level, 0 to at most ``height``.
+    def grow(self, root: Nodes, height: int, samples: int) -> Iterator[Nodes]:
+        """Grow a tree from ``root``; yield its nodes after each level, 0 to at most ``height``.
 
         samples : |S| of a node, for each guess of the split
 
@@ -95,7 +95,7 @@ class Tree:
                 looked = self._look(nodes, level, pool, samples=0 if last else samples)
                 self.levels += level > 0
                 self.scored += len(nodes)
-                yield len(nodes)
+                yield nodes
                 steps = None if last else self._steps(looked)
                 if steps is None or not len(steps):
                     return

@@ -105,6 +105,30 @@ def test_threads_and_pieces_change_nothing(storage, tmp_path) -> None:
     np.testing.assert_allclose(one.features().add(np.arange(4001), coef, np.zeros(150)), x.T @ coef, atol=1e-10)
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_several_w_are_scored_in_one_reading(tmp_path, threads) -> None:
+    for storage in STORAGES:
+        oracle = oracle_of(storage, tmp_path).with_threads(threads)
+        x, features, before = points(), oracle.features(), oracle.counter.evaluations
+        w = np.random.default_rng(3).normal(size=(5, D))
+        expected = np.array([slow_scores(x, each) for each in w])
+        np.testing.assert_allclose(features.scores_of(w), expected, rtol=1e-12, atol=1e-12)
+        out = np.full((7, N), np.nan)
+        assert features.scores_of(w, out[1:6]).base is out
+        np.testing.assert_allclose(out[1:6], expected, rtol=1e-12, atol=1e-12)
+        assert np.isnan(out[[0, 6]]).all()
+        assert oracle.counter.evaluations - before == 2 * 5 * N
+        assert features.scores_of(np.empty((0, D))).shape == (0, N)
+
+
+def test_several_w_of_another_shape_are_refused(tmp_path) -> None:
+    features = oracle_of("float64", tmp_path).features()
+    with pytest.raises(ValueError, match="give a row of"):
+        features.scores_of(np.zeros(D))
+    with pytest.raises(ValueError, match="C-ordered float64 array"):
+        features.scores_of(np.zeros((2, D)), np.zeros((2, N), dtype=np.float32))
+
+
 def test_scores_are_written_where_they_are_wanted(tmp_path) -> None:
     features, out = oracle_of("float64", tmp_path).features(), np.full(N + 2, np.nan)
     w = np.arange(D)
