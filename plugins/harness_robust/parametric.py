@@ -16,7 +16,7 @@ Machine, JMLR 5 (2004), for a box of which any part may move.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -49,6 +49,9 @@ class Follower:
     """
 
     def __init__(self, kernel: KernelOracle, targets: Vector) -> None:
+        import scipy.linalg
+
+        self.linalg: Any = scipy.linalg  # loaded by now, so that its threads can be limited
         self.kernel, self.y, n = kernel, targets, kernel.n
         self.a, self.z, self.high = np.zeros(n), np.zeros(n), np.zeros(n)
         self.at = np.full(n, LOW, dtype=np.int8)
@@ -128,15 +131,13 @@ class Follower:
 
     def _lines(self, base: Vector, slope: Vector) -> tuple[Vector, Vector, Vector, Vector]:
         """Return p, q, (m,), and u, v, (n,): the free a = p + tau q, and z = u + tau v."""
-        import scipy.linalg
-
         m = len(self.free)
         if m == 0:
             return np.empty(0), np.empty(0), base, slope
         rows, free = self.rows[:m], np.array(self.free)
         sides = np.column_stack([self.knot[free] - base[free], -slope[free]])
-        factor = scipy.linalg.cho_factor(rows[:, free], lower=True, check_finite=False)
-        solved = scipy.linalg.cho_solve(factor, sides, check_finite=False)
+        factor = self.linalg.cho_factor(rows[:, free], lower=True, check_finite=False)
+        solved = self.linalg.cho_solve(factor, sides, check_finite=False)
         both = rows.T @ solved
         return solved[:, 0], solved[:, 1], base + both[:, 0], slope + both[:, 1]
 
@@ -188,14 +189,12 @@ class Follower:
 
     def _depends(self, i: int, row: Vector) -> bool:
         """Return whether the point is a combination of the free ones, as far as rounding lets one tell."""
-        import scipy.linalg
-
         m = len(self.free)
         if m == 0:
             return not row[i] > 0.0
         free = np.array(self.free)
-        half = scipy.linalg.cholesky(self.rows[:m][:, free], lower=True, check_finite=False)
-        part = scipy.linalg.solve_triangular(half, row[free], lower=True, check_finite=False)
+        half = self.linalg.cholesky(self.rows[:m][:, free], lower=True, check_finite=False)
+        part = self.linalg.solve_triangular(half, row[free], lower=True, check_finite=False)
         return bool(row[i] - part @ part <= _DEPENDENT * max(row[i], float(np.diagonal(half).max()) ** 2))
 
     def _enter(self, i: int, row: Vector) -> None:

@@ -71,15 +71,19 @@ class OutlierPath(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield at each breakpoint and re-optimised point."""
+        from threadpoolctl import threadpool_limits
+
         walk = _Walk(cast("RampSVC", problem), rng)
-        try:
-            yield from walk.to_the_hinge()
-            yield from walk.along_theta() if self.path == "theta" else walk.along_s()
-            yield from walk.off_the_bend()
-        except Stalled as stalled:
-            yield walk.iterate(stopped=f"stalled: at theta={walk.theta:.9g} and s={walk.s:.9g} {stalled}")
-            return
-        yield walk.iterate(done=True)
+        # a factorisation is short: threads beyond the run's would spend it waking each other
+        with threadpool_limits(problem.kernel.threads, user_api="blas"):
+            try:
+                yield from walk.to_the_hinge()
+                yield from walk.along_theta() if self.path == "theta" else walk.along_s()
+                yield from walk.off_the_bend()
+            except Stalled as stalled:
+                yield walk.iterate(stopped=f"stalled: at theta={walk.theta:.9g} and s={walk.s:.9g} {stalled}")
+                return
+            yield walk.iterate(done=True)
 
 
 class _Walk:
