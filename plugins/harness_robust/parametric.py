@@ -5,8 +5,9 @@
 with Q_ij = y_i y_j K_ij and z = Q a, so that a_i = 0 where z_i > 1, a_i = high_i where z_i < 1, and the free points are at
 z_i = 1. While nobody changes sets, a and z are linear in tau: one factorisation of the free points' matrix gives both lines.
 Each piece is computed anew from its sets, so that nothing adds up from piece to piece but rounding of the sum over the
-points at their bound. A free point whose row depends on those of the others would make the matrix singular: it stays where
-it is, at z = 1, until a free point leaves.
+points at their bound. A point whose row depends on those of the free ones would make their matrix singular: it stays where
+it is, at z = 1, until a free point leaves. Where many points reach z = 1 at once, as on a grid, they may change sets in turn
+for ever: then their 1 is replaced by a ``knot`` next to it, for the rest of the way, and counted in ``moved_apart``.
 
 Source: the active-set pieces of Hastie, Rosset, Tibshirani, Zhu, The Entire Regularization Path for the Support Vector
 Machine, JMLR 5 (2004), for a box of which any part may move.
@@ -15,7 +16,7 @@ Machine, JMLR 5 (2004), for a box of which any part may move.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from harness.arrays import Mask, Vector
 
 LOW, HIGH, FREE = 0, 1, 2
+_GOLDEN = (
+    0.6180339887498949  # its multiples' fractions are spread evenly: different for all points, the same in each run
+)
+_APART = 1e-11  # in units of f: how far points that stand in each other's way are moved apart
+_NEAR = 1e-9  # in units of f: those that are moved
+_MOST_APART = 50  # times
 _DEPENDENT = 1e-11  # of k(x, x): what is left of it beside the free points' span, below which there is nothing left
 _STANDING = 1e-14  # a step of tau below is none
 _MOST_STANDING = 5  # times n: steps of no length after which it does not get away
@@ -37,13 +44,18 @@ class Follower:
     """The solution now, and the sets that it follows from.
 
     a, z, high : (n,); at : (n,), LOW, HIGH or FREE
+    knot : (n,), the z of a free point: 1, or next to it
     pieces : changes of sets so far
     """
 
     def __init__(self, kernel: KernelOracle, targets: Vector) -> None:
+        import scipy.linalg
+
+        self.linalg: Any = scipy.linalg  # loaded by now, so that its threads can be limited
         self.kernel, self.y, n = kernel, targets, kernel.n
         self.a, self.z, self.high = np.zeros(n), np.zeros(n), np.zeros(n)
         self.at = np.full(n, LOW, dtype=np.int8)
+        self.knot, self.moved_apart = np.ones(n), 0
         self.tied: Mask = np.zeros(n, dtype=bool)
         self.free: list[int] = []
         self.rows = np.empty((8, n))  # of Q, those of the free points in their order
@@ -88,9 +100,20 @@ class Follower:
                 self.crossed = None if ended else j
                 return
             if standing > _MOST_STANDING * len(self.a):
-                raise Stalled(f"{standing:,} points changed sets in turn and nothing moved")
+                self._move_apart()
+                standing = 0
+                continue
             self._change(i, side, start, change, base, slope)
             yield self.tau
+
+    def _move_apart(self) -> None:
+        """Give the points that are about to get free knots of their own."""
+        if self.moved_apart == _MOST_APART:
+            raise Stalled("points change sets in turn and nothing moves")
+        self.moved_apart += 1
+        far = _APART * (1.0 + (np.arange(1, len(self.a) + 1) * self.moved_apart * _GOLDEN) % 1.0)
+        near = (np.abs(self.z - self.knot) <= _NEAR) & (self.at != FREE)
+        self.knot = np.where(near, self.z + np.where(self.at == HIGH, far, -far), self.knot)
 
     def _open(self, start: Vector, target: Vector) -> None:
         """Put the points whose box opens or is closed into their sets."""
@@ -98,7 +121,7 @@ class Follower:
         for i in np.flatnonzero(closed & (self.at == FREE)):
             self._leave(int(i))
         self.at[closed] = LOW
-        self.at[opens & (self.z < 1.0) & (self.at != FREE)] = HIGH
+        self.at[opens & (self.z < self.knot) & (self.at != FREE)] = HIGH
         self.shut = closed
 
     def _summed(self, bounds: Vector) -> Vector:
@@ -108,15 +131,13 @@ class Follower:
 
     def _lines(self, base: Vector, slope: Vector) -> tuple[Vector, Vector, Vector, Vector]:
         """Return p, q, (m,), and u, v, (n,): the free a = p + tau q, and z = u + tau v."""
-        import scipy.linalg
-
         m = len(self.free)
         if m == 0:
             return np.empty(0), np.empty(0), base, slope
         rows, free = self.rows[:m], np.array(self.free)
-        sides = np.column_stack([1.0 - base[free], -slope[free]])
-        factor = scipy.linalg.cho_factor(rows[:, free], lower=True, check_finite=False)
-        solved = scipy.linalg.cho_solve(factor, sides, check_finite=False)
+        sides = np.column_stack([self.knot[free] - base[free], -slope[free]])
+        factor = self.linalg.cho_factor(rows[:, free], lower=True, check_finite=False)
+        solved = self.linalg.cho_solve(factor, sides, check_finite=False)
         both = rows.T @ solved
         return solved[:, 0], solved[:, 1], base + both[:, 0], slope + both[:, 1]
 
@@ -127,7 +148,7 @@ class Follower:
         when, where = np.full(len(u), np.inf), np.where(self.at == FREE, LOW, FREE)
         with np.errstate(divide="ignore", invalid="ignore"):
             wrong = np.where(self.at == LOW, v < 0.0, v > 0.0) & (self.at != FREE) & ~self.tied & ~self.shut
-            when[wrong] = ((1.0 - u) / v)[wrong]
+            when[wrong] = ((self.knot - u) / v)[wrong]
             if len(p):
                 free = np.array(self.free)
                 down = np.where(q < 0.0, -p / q, np.inf)
@@ -168,14 +189,12 @@ class Follower:
 
     def _depends(self, i: int, row: Vector) -> bool:
         """Return whether the point is a combination of the free ones, as far as rounding lets one tell."""
-        import scipy.linalg
-
         m = len(self.free)
         if m == 0:
             return not row[i] > 0.0
         free = np.array(self.free)
-        half = scipy.linalg.cholesky(self.rows[:m][:, free], lower=True, check_finite=False)
-        part = scipy.linalg.solve_triangular(half, row[free], lower=True, check_finite=False)
+        half = self.linalg.cholesky(self.rows[:m][:, free], lower=True, check_finite=False)
+        part = self.linalg.solve_triangular(half, row[free], lower=True, check_finite=False)
         return bool(row[i] - part @ part <= _DEPENDENT * max(row[i], float(np.diagonal(half).max()) ** 2))
 
     def _enter(self, i: int, row: Vector) -> None:

@@ -23,6 +23,7 @@ is searched no further than until nobody changes sides.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 _BEYOND = 1e-10  # in units of f: so far beyond s a point has changed sides; nearer, it is at s and stays on its own
 _AT_THE_BEND = 1e-8  # in units of f: nearer to s at the end, the other side is tried
+_FEW = 6  # such points: of more, as many ways to put them are drawn as these have
 _FALLS = 1e-11  # of the objective: less is rounding
 
 
@@ -46,8 +48,9 @@ class OutlierPath(Solver):
 
     A step is a breakpoint or a re-optimisation. ``info``: kind (hinge: on the way from w = 0 to the hinge solution, along
     C; breakpoint; reoptimised), theta and s of the loss, objective (of that loss), outliers, free (points at y f = 1),
-    breakpoints and reoptimised so far. Each free point costs a kernel row, n values, and each breakpoint the factorisation of
-    the free points' matrix.
+    breakpoints and reoptimised so far, moved_apart (times that points which stood in each other's way were moved apart, by
+    1e-11 in units of f; 0: the path is exact to rounding). Each free point costs a kernel row, n values, and each breakpoint
+    the factorisation of the free points' matrix.
     """
 
     name = "outlier-path"
@@ -68,22 +71,26 @@ class OutlierPath(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield at each breakpoint and re-optimised point."""
-        walk = _Walk(cast("RampSVC", problem))
-        try:
-            yield from walk.to_the_hinge()
-            yield from walk.along_theta() if self.path == "theta" else walk.along_s()
-            yield from walk.off_the_bend()
-        except Stalled as stalled:
-            yield walk.iterate(stopped=f"stalled: at theta={walk.theta:.9g} and s={walk.s:.9g} {stalled}")
-            return
-        yield walk.iterate(done=True)
+        from threadpoolctl import threadpool_limits
+
+        walk = _Walk(cast("RampSVC", problem), rng)
+        # a factorisation is short: threads beyond the run's would spend it waking each other
+        with threadpool_limits(problem.kernel.threads, user_api="blas"):
+            try:
+                yield from walk.to_the_hinge()
+                yield from walk.along_theta() if self.path == "theta" else walk.along_s()
+                yield from walk.off_the_bend()
+            except Stalled as stalled:
+                yield walk.iterate(stopped=f"stalled: at theta={walk.theta:.9g} and s={walk.s:.9g} {stalled}")
+                return
+            yield walk.iterate(done=True)
 
 
 class _Walk:
     """One run: the solution (``now``), the loss (theta, s) and the partition (``outliers``, (n,) bool)."""
 
-    def __init__(self, problem: RampSVC) -> None:
-        self.problem, self.price = problem, problem.upper
+    def __init__(self, problem: RampSVC, rng: np.random.Generator) -> None:
+        self.problem, self.price, self.rng = problem, problem.upper, rng
         self.now = Follower(problem.kernel, problem.targets)
         self.outliers: Mask = np.zeros(problem.n, dtype=bool)
         self.theta, self.s = 1.0, -np.inf
@@ -131,22 +138,35 @@ class _Walk:
             yield from self._reoptimise()
 
     def off_the_bend(self) -> Iterator[Iterate]:
-        """Try the other side for points that ended at y f = s, one by one and all of them, while the objective falls.
+        """Try other sides for points that ended at y f = s, while the objective falls: all ways to put a few of them.
 
         Of data drawn at random there are none. The solution must be optimal whichever side they are counted to.
         """
         while True:
-            before, at = self._objective(), np.abs(self.now.z - self.s) <= _AT_THE_BEND
-            below, above = self.outliers | at, self.outliers & ~at
-            ones = [self.outliers ^ (np.arange(len(at)) == i) for i in np.flatnonzero(at)]
-            for outliers in [*ones, below, above]:
-                if (outliers != self.outliers).any():
-                    self.outliers = outliers
-                    yield from self._reoptimise()
+            before = self._objective()
+            for outliers in self._other_sides():
+                self.outliers = outliers
+                yield from self._reoptimise()
                 if self._objective() < before - _FALLS * max(1.0, before):
                     break
             else:
                 return
+
+    def _other_sides(self) -> list[Mask]:
+        """Return the partitions that put the points at s otherwise: all if they are few, else some."""
+        at = np.flatnonzero(np.abs(self.now.z - self.s) <= _AT_THE_BEND)
+        if len(at) == 0:
+            return []
+        ways = [np.array(way) for way in itertools.product((False, True), repeat=min(len(at), _FEW))]
+        if len(at) > _FEW:
+            now, drawn = self.outliers[at], self.rng.random((len(ways), len(at))) < 0.5
+            ways = [now ^ one for one in np.eye(len(at), dtype=bool)] + [now | True, now & False, *drawn]
+        found = [self.problem.outliers(self.problem.kernel.expand(self.now.coef))]  # as the certificate has it
+        for way in ways:
+            outliers = self.outliers.copy()
+            outliers[at] = way
+            found.append(outliers)
+        return [outliers for outliers in found if (outliers != self.outliers).any()]
 
     def _reoptimise(self) -> Iterator[Iterate]:
         """Solve the partition's problem, and that of the partition it leads to, until that is the same."""
@@ -193,6 +213,7 @@ class _Walk:
             "free": len(self.now.free),
             "breakpoints": self.breakpoints,
             "reoptimised": self.reoptimised,
+            "moved_apart": self.now.moved_apart,
         }
         if stopped:
             info["stopped"] = stopped
