@@ -21,7 +21,7 @@ def _forget_modules():
 @pytest.fixture
 def plugin(tmp_path, monkeypatch):
     """Write a plugin file and load it, the installed ones left out."""
-    monkeypatch.setenv("HARNESS_DISABLE_PLUGINS", "dashboard,fw,lasvm,peers,perceptron,qp,sampling,smo")
+    monkeypatch.setenv("HARNESS_DISABLE_PLUGINS", "dashboard,fw,lasvm,peers,perceptron,qp,rgd,robust,sampling,smo")
 
     def load(*sources: str, names: tuple[str, ...] = ("alpha", "beta")) -> Registry:
         paths = []
