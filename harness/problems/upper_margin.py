@@ -35,7 +35,9 @@ _MIXED = 1.0, 0.4, 0.15, 0.05  # parts of the answer to the worst direction that
 _WINDOWS = 8  # sizes of windows that answers are looked for among
 _WIDE = 3  # splits beyond which the factors alone decide how the hulls are weighed
 _PIECES = 8  # that the splits of a share over both hulls are cut into in the end
+_LARGEST = 1e100
 _ROUNDING = 1e-11  # of squared lengths, relative to the longest: far beyond what sums and eigenvalues lose
+_CROWDED = 2  # pairs as large as the first are not looked for where they would take so many times all points
 _PEELED = 3000  # points whose inner products are held in memory at once
 
 
@@ -148,7 +150,9 @@ class Relaxation:
         self.hulls = [(np.flatnonzero(mask), count) for mask, count in hulls]
 
     def bound(self) -> float:
-        """Return the least bound that a few steps find; all of them hold."""
+        """Return the least bound that a few steps find; all of them hold. Infinite beyond what float64 can square."""
+        if not self.points.largest < _LARGEST:
+            return math.inf
         weights = [_Weights.over(self.points, members, count, members) for members, count in self.hulls]
         steps = int(np.clip(_WORK / (2.0 * self.points.n * (self.points.width + 10.0) ** 2), 2, _STEPS))
         start, longest = weights, self._longest(weights, self._splits(1))
@@ -293,5 +297,9 @@ def peeled(problem: OutlierMargin) -> float:
     side = np.where(problem.positive, 1, -1)
     gram, rounding = products(problem)
     free = np.where(problem.positive, share.positive > 0, share.negative > 0)
-    _, bound = groups(gram, side, np.ones(n, dtype=bool), free, budget, np.empty(n))
+    everyone, first = np.ones(n, dtype=bool), np.empty(n)
+    groups(gram, side, everyone, free, 0, first)
+    if (budget + 1) * np.count_nonzero(free & (first != 0.0)) > _CROWDED * n:
+        return math.inf
+    _, bound = groups(gram, side, everyone, free, budget, first)
     return math.sqrt(bound + rounding) * (1.0 + 1e-15)
