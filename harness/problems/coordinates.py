@@ -64,6 +64,13 @@ class Coordinates:
             found[part] = rows @ w
         return found
 
+    def apart(self, mean: Vector, root: Block) -> Vector:
+        """Return |root (F_i - mean)|^2 for all points, (n,)."""
+        found = np.empty(self.n)
+        for part, rows in self._pieces():
+            found[part] = np.square((rows - mean) @ root.T).sum(axis=1)
+        return found
+
     def moments(self, index: Any) -> tuple[Vector, Block]:
         """Return the mean of the points ``index``, (r,), and of their products F_i F_i', (r, r)."""
         mean, products = np.zeros(self.width), np.zeros((self.width, self.width))

@@ -3,7 +3,7 @@
 The margin of what is kept grows only when a point of its support is given up. So a node solves for the nearest points
 of what it keeps; if there is nothing left to give up, it is a leaf, and else it has one child for each point of the
 support, which gives up that one and keeps those before it for good. No set of points is met twice. What a node can
-still reach is bounded by disjoint supports (`harness.problems.nearest.groups`): with b points left to give up, one of
+still reach is bounded by disjoint supports (`harness.kernels.nearest.groups`): with b points left to give up, one of
 b + 1 of them stays whole.
 """
 
@@ -111,7 +111,7 @@ class GivingUp:
         return np.asarray(active & ~sure & may)
 
     def _node(self, active: Mask, sure: Mask, left: tuple[int, int, int]) -> _Node:
-        from harness.problems.nearest import groups
+        from harness.kernels.nearest import groups
 
         self._solved += 1
         coef, budget = np.empty(len(active)), min(left[2], left[0] + left[1])
@@ -134,7 +134,7 @@ class GivingUp:
 
         What may still be given up is given up where it is in the way of the direction, as long as that widens it.
         """
-        from harness.problems.nearest import nearest
+        from harness.kernels.nearest import nearest
 
         squared, coef = node.squared, node.coef
         for _ in range(_STEPS):

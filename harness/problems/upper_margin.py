@@ -11,7 +11,7 @@ least over lambda > mu_max of lambda + sum_i m_i^2 lambda / (lambda - mu_i) in M
 Nor is any pair u, v: it is looked for as in a game, against the worst w so far.
 
 Beside it, where points are few: k + 1 disjoint pairs of points of the hulls, of which one stays whole, see
-`harness.problems.nearest.groups`. Bounds for the part of the points hold for all.
+`harness.kernels.nearest.groups`. Bounds for the part of the points hold for all.
 """
 
 from __future__ import annotations
@@ -30,11 +30,14 @@ if TYPE_CHECKING:
 
 _STEPS = 20
 _WORK = 2e10  # products of numbers that the steps may take
-_MIXED = 0.4, 0.15, 0.05  # parts of the answer to the worst direction that are tried
+_TRIMS = 3
+_MIXED = 1.0, 0.4, 0.15, 0.05  # parts of the answer to the worst direction that are tried
 _WINDOWS = 8  # sizes of windows that answers are looked for among
 _WIDE = 3  # splits beyond which the factors alone decide how the hulls are weighed
 _PIECES = 8  # that the splits of a share over both hulls are cut into in the end
+_LARGEST = 1e100
 _ROUNDING = 1e-11  # of squared lengths, relative to the longest: far beyond what sums and eigenvalues lose
+_CROWDED = 2  # pairs as large as the first are not looked for where they would take so many times all points
 _PEELED = 3000  # points whose inner products are held in memory at once
 
 
@@ -147,21 +150,29 @@ class Relaxation:
         self.hulls = [(np.flatnonzero(mask), count) for mask, count in hulls]
 
     def bound(self) -> float:
-        """Return the least bound that a few steps find; all of them hold."""
+        """Return the least bound that a few steps find; all of them hold. Infinite beyond what float64 can square."""
+        if not self.points.largest < _LARGEST:
+            return math.inf
         weights = [_Weights.over(self.points, members, count, members) for members, count in self.hulls]
         steps = int(np.clip(_WORK / (2.0 * self.points.n * (self.points.width + 10.0) ** 2), 2, _STEPS))
-        longest = self._longest(weights, self._splits(1))
-        best, kept = longest.squared, weights
+        start, longest = weights, self._longest(weights, self._splits(1))
+        for _ in range(_TRIMS if steps > _TRIMS and self.share.both else 0):
+            weights = [self._trimmed(each) for each in weights]
+            shorter = self._longest(weights, self._splits(1))
+            if shorter.squared < longest.squared:
+                start, longest = weights, shorter
+        weights = best = start
+        least = longest.squared
         for _ in range(steps if self.share.both else 0):
             answers = self._answers(weights, longest.w)
             tried = [[one.mixed(other, part) for one, other in zip(weights, answers, strict=True)] for part in _MIXED]
             found = [self._longest(each, self._splits(1)) for each in tried]
             chosen = int(np.argmin([each.squared for each in found]))
             weights, longest = tried[chosen], found[chosen]
-            if longest.squared < best:
-                best, kept = longest.squared, weights
-        best = min(best, self._longest(kept, self._splits(_PIECES)).squared)
-        return math.sqrt(best + _ROUNDING * self.points.largest) * (1.0 + 1e-12)
+            if longest.squared < least:
+                least, best = longest.squared, weights
+        least = min(least, self._longest(best, self._splits(_PIECES)).squared)
+        return math.sqrt(least + _ROUNDING * self.points.largest) * (1.0 + 1e-12)
 
     def _splits(self, pieces: int) -> list[_Split]:
         """Return the ways to split what is given up over the hulls, cut into at most so many pieces."""
@@ -196,6 +207,22 @@ class Relaxation:
             rest = bracket * (a * covariances[0][1] + b * covariances[1][1])
             found.append(_longest(m, beyond, within, rest))
         return min(found, key=_squared)
+
+    def _trimmed(self, weights: _Weights) -> _Weights:
+        """Return equal weights on all points of a hull but as many as may be given up: those that lie farthest out.
+
+        Far is measured in the covariance of the weights so far, as by the concentration steps of Rousseeuw and Van
+        Driessen, Technometrics 41 (1999).
+        """
+        within = weights.covariance(self.ridge)[0]
+        size, kept = float(np.trace(within)), len(weights.members) - weights.given_up
+        if kept <= weights.given_up or size <= _ROUNDING * self.points.largest:
+            return weights
+        values, axes = np.linalg.eigh(within)
+        root = axes / np.sqrt(np.maximum(values, 0.0) + 1e-9 * size)
+        apart = self.points.apart(weights.mean, root.T)[weights.members]
+        nearest = weights.members[np.sort(np.argpartition(apart, kept - 1)[:kept])]
+        return _Weights.over(self.points, weights.members, weights.given_up, nearest)
 
     def _answers(self, weights: list[_Weights], w: Vector) -> list[_Weights]:
         """Return, for each hull, the equal weights on neighbours along w that bound the margin along w best."""
@@ -260,8 +287,8 @@ def _longest(m: Vector, beyond: float, matrix: Block, rest: float) -> _Longest:
 
 def peeled(problem: OutlierMargin) -> float:
     """Return the bound by disjoint pairs; infinite where there are not enough, or too many points."""
+    from harness.kernels.nearest import groups
     from harness.problems.giving_up import products
-    from harness.problems.nearest import groups
 
     share, n = problem.share, problem.n
     budget = min(share.both, share.positive + share.negative)
@@ -270,5 +297,9 @@ def peeled(problem: OutlierMargin) -> float:
     side = np.where(problem.positive, 1, -1)
     gram, rounding = products(problem)
     free = np.where(problem.positive, share.positive > 0, share.negative > 0)
-    _, bound = groups(gram, side, np.ones(n, dtype=bool), free, budget, np.empty(n))
+    everyone, first = np.ones(n, dtype=bool), np.empty(n)
+    groups(gram, side, everyone, free, 0, first)
+    if (budget + 1) * np.count_nonzero(free & (first != 0.0)) > _CROWDED * n:
+        return math.inf
+    _, bound = groups(gram, side, everyone, free, budget, first)
     return math.sqrt(bound + rounding) * (1.0 + 1e-15)

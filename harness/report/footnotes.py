@@ -111,7 +111,7 @@ def _given_up(rows: Sequence[Row]) -> list[str]:
     if any(each.get("meets") for each in inliers):
         found.append("the hulls of the inliers meet, as far as can be told: they have no margin.")
     reasons = dict.fromkeys(str(each["reason"]) for each in inliers if each.get("reason"))
-    return [read, *found, *(f"no inliers' margin: {_plain(reason)}." for reason in reasons)]
+    return [read, *found, *(f"no inliers' margin: {_plain(reason).rstrip('.')}." for reason in reasons)]
 
 
 def _uncertain(rows: Sequence[Row]) -> list[str]:

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, GivingUp, KernelOracle, Linear, OutlierMargin, Poly
+from harness.kernels.nearest import groups, nearest
 from harness.problems import upper_margin
 from harness.problems.coordinates import Coordinates
-from harness.problems.nearest import groups, nearest
 from harness.problems.upper_margin import Relaxation
 from tests.problems.widest import distance
 

@@ -206,6 +206,14 @@ def test_points_that_coincide(delta):
     assert found.margin_upper == pytest.approx(np.sqrt(2.0))
 
 
+@pytest.mark.parametrize("n", [12, 60])
+@pytest.mark.parametrize("size", [1e200, 1e-200])
+def test_points_beyond_what_float64_can_square_have_no_figures_and_no_fault(n, size):
+    x, y, _ = planted(0, n, 2, 0.1, False)
+    found = build(x * size, y, outliers=0.1).certify(a_model(build(x, y), 0), 0.0)
+    assert found.undecidable or found.margin_lower <= found.margin_upper * 1.01
+
+
 @pytest.mark.parametrize(
     ("values", "told"),
     [
