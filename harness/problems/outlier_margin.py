@@ -49,7 +49,9 @@ _ROUNDING = 1e-9  # a share times a number of points is a whole number up to thi
 class OutlierMarginParameters:
     """Parameters of outlier-margin."""
 
-    outliers: float = parameter(0.1, "share of all points that may be given up, whatever their class", ge=0, lt=1)
+    outliers: float = parameter(
+        0.1, "share of all points that may be given up, whatever their class", ge=0, lt=1, stands_for="outliers_plus"
+    )
     outliers_plus: float | None = parameter(
         None, "share of the positives that may be given up; none: both classes share `outliers`", ge=0, lt=1
     )

@@ -142,10 +142,12 @@ def formulation_of(name: str | None) -> type[Problem]:
 
 
 def problem_text(formulation: str | None, values: Mapping[str, Any] | None) -> str:
-    """Return ``c-svc C=10``; settings of ``none`` say nothing, nor do those that stand for one that is given."""
+    """Return ``c-svc C=10``; settings of ``none`` say nothing, nor words at their default, nor what stands for one given."""
     told = {name: value for name, value in (values or {}).items() if value not in (None, "none")}
     if len(told) > 1:  # one alone stands for none that is given; no plugin is loaded for it
-        told = formulation_of(formulation).counting(told)
+        known = formulation_of(formulation)
+        usual = {each.name: each.default for each in known.known_parameters() if isinstance(each.default, str)}
+        told = {name: value for name, value in known.counting(told).items() if value != usual.get(name)}
     return f"{formulation or ''} {figures.assignments(told)}".strip()
 
 
