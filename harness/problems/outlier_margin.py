@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.testing import Case
 
-_NODES = 20_000  # of the search that a certificate makes: about a second
+_NODES = 20_000  # of the search that a certificate makes: a few seconds
 _known: WeakKeyDictionary[Any, dict[Any, tuple[float, float]]] = WeakKeyDictionary()
 _ROUNDING = 1e-9  # a share times a number of points is a whole number up to this
 
