@@ -160,7 +160,7 @@ def nearest(gram: Any, side: Any, active: Any, coef: Any) -> Any:
         scale = max(scale, 4.0 * gram[i, i]) if active[i] else scale
     pairs, weights, y = np.empty((2, room), np.int64), np.empty(room), np.empty(room)
     vertices, factor = np.empty((room, room)), np.empty((room, room))
-    size, squared = 0, 0.0
+    size, squared, before = 0, 0.0, np.inf
     for _ in range(50 * room):
         _join(gram, vertices, pairs, size, up, down)
         weights[size] = 1.0 if size == 0 else 0.0
@@ -168,7 +168,11 @@ def nearest(gram: Any, side: Any, active: Any, coef: Any) -> Any:
         squared = _spread(gram, pairs, weights, size, coef, scores)
         up, down = _extremes(scores, side, active)
         reach = scores[up] - (scores[down] if down >= 0 else 0.0)
-        done = squared - reach <= _ACCURACY * squared or squared <= _SINGULAR * scale or size == room
+        # in exact arithmetic each vertex that joins takes something off
+        done = (
+            squared - reach <= _ACCURACY * squared or squared <= _SINGULAR * scale or squared >= before or size == room
+        )
+        before = squared
         for k in range(size):
             done |= pairs[0, k] == up and pairs[1, k] == down
         if done:

@@ -173,12 +173,14 @@ def _usual_errors(kernel: KernelOracle, coef: Vector, support: Any) -> tuple[Any
 
 
 def error_of_scores(kernel: KernelOracle, total: float) -> float:
-    """Return a bound of the errors of kernel values, times coefficients whose absolute values sum to ``total``.
+    """Return a bound of the errors of sums of kernel values times coefficients whose absolute values sum to ``total``.
 
-    For few points: the worst coefficients are all on one of them, and each is tried.
+    It is largest where all of them are on the point of the largest k(x, x), or, by exponentials, farthest out.
     """
-    worst, everyone = 0.0, np.arange(kernel.n)
-    for i in everyone:
+    points, everyone = engine_of(kernel).source, np.arange(kernel.n)
+    longest = engine_of(kernel).diagonal() if isinstance(kernel.kernel.form, GivenValues) else squared_norms(points)
+    worst = 0.0
+    for i in {int(np.argmax(engine_of(kernel).diagonal())), int(np.argmax(longest))}:
         alone = np.zeros(kernel.n)
         alone[i] = total
         worst = max(worst, float(np.max(_usual_errors(kernel, alone, everyone)[0])))

@@ -7,8 +7,9 @@ the origin there is one set, all points, and Q is the origin. It is not convex a
 w = Pu - Qv, a point of the difference of both whole hulls (against the origin a point of the one hull): coef = +u on the
 positives, -v on the negatives. Its margin lies between the worst points that it keeps; intercept = minus the middle.
 
-Judged is a model by two criteria: it may give up (1 + delta) times the share, and its margin is compared with the
-widest that gives up the share alone. Counts are rounded down, and each class keeps a point.
+Judged is a model by two criteria: it may give up (1 + delta) times the share, and its margin is compared with an upper
+bound of the widest that gives up the share alone: the optimum itself up to 40 points (giving_up.py), else the least of
+two relaxations (upper_margin.py). Counts are rounded down, and each class keeps a point.
 
 Source: Ding & Xu, "Random gradient descent tree" (2015), Definitions 2 to 5. Their gamma is ``outliers`` here, as gamma
 is the kernel's width.
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.testing import Case
 
-_NODES = 20_000  # of the search that a certificate makes: about a second
+_NODES = 20_000  # of the search that a certificate makes: a few seconds
 _known: WeakKeyDictionary[Any, dict[Any, tuple[float, float]]] = WeakKeyDictionary()
 _ROUNDING = 1e-9  # a share times a number of points is a whole number up to this
 
@@ -239,6 +240,10 @@ class OutlierMargin(Problem):
         self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
     ) -> Certificate:
         """Return the margin along the model's direction against the upper bound of the optimal one; see the module.
+
+        As objectives: 1/2 margin_lower^2, 0 where what is kept is not separated, and 1/2 margin_upper^2; the relative gap
+        is 1 - (lower / upper)^2, and 0 of a model that is wider than the bound because it gives up more.
+
 
         margin_lower : of what is kept where the model gives up what it may; negative where that is not separated
         margin_upper : of all that gives up the share alone, see :attr:`bounds`
