@@ -75,6 +75,7 @@ class Tree:
         self.space, self.sides, self.rng, self.most = space, sides, rng, most
         self.best: Best | None = None
         self.scored = self.levels = 0
+        self._held: Matrix = np.empty((0, space.kernel.n))
         self._probe_sides, self._probe_drops = sides.restricted(space.probe)
 
     def grow(self, root: Nodes, height: int, samples: int) -> Iterator[Nodes]:
@@ -103,10 +104,11 @@ class Tree:
         toward, squares = np.zeros(trimming.chosen[0].shape), np.empty(q)
         probe = np.empty((q, len(self.space.probe) if samples else 0))
         block = min(q, max(1, _SCORES // n))
-        held = np.empty((block, n))
+        if len(self._held) < block:  # kept for the next level: memory that is new costs as much as the selections
+            self._held = np.empty((block, n))
         for begin in range(0, q, block):
             part = slice(begin, min(begin + block, q))
-            scores, some = held[: part.stop - begin], nodes.take(part)
+            scores, some = self._held[: part.stop - begin], nodes.take(part)
             self.space.scores(some, scores)
             squares[part] = self.space.squares(some, scores)
             trimming.select(scores, begin, self.space.kernel)
