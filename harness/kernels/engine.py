@@ -104,6 +104,11 @@ class Engine:
         self._source: Any = None
 
     @property
+    def crew(self) -> Crew:
+        """The threads that share a request, those of every view."""
+        return self._whole.crew
+
+    @property
     def source(self) -> Any:
         """The points themselves; of a view, a copy that is made when it is first asked for."""
         if self._index is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -240,6 +240,10 @@ class KernelOracle:
         if not self.is_linear:
             return None
         return Features(self._engine.source, ridge=self.ridge, counter=self._counter, threads=self.threads)
+
+    def share(self, jobs: Sequence[Callable[[], None]]) -> None:
+        """Carry out the jobs at once, a thread each and BLAS with one; raise the first error when all have ended."""
+        self._engine.crew.run(jobs)
 
     def _slots(self, out: Block, slots: Block | None, count: int, width: int) -> Block:
         """Return the rows of ``out`` to be written, checked; the first ones if ``slots`` is None."""

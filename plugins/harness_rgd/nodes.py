@@ -135,7 +135,8 @@ class Coordinates(Space):
 
     def __init__(self, kernel: KernelOracle, probe: Index) -> None:
         super().__init__(kernel, probe)
-        features, part = kernel.features(), kernel.restrict(probe).features()
+        features = kernel.features()
+        part = features if len(probe) == kernel.n else kernel.restrict(probe).features()
         if features is None or part is None:
             raise ValueError(f"the kernel '{kernel.kernel.name}' has no explicit w; 'linear' has.")
         self.features, self._part = features, part

@@ -37,7 +37,7 @@ class Run:
         self.solver, self.problem, self.rng = solver, problem, rng
         self.sides = Sides.of(problem, solver.guesses)
         self.space = space_of(problem.kernel, _probe(self.sides, solver.probe, rng))
-        self.tree = Tree(self.space, self.sides, rng, most=solver.nodes, threads=problem.kernel.threads)
+        self.tree = Tree(self.space, self.sides, rng, most=solver.nodes)
         self.certified = False
         self._said: dict[str, Any] = {}
         self._trees = 0

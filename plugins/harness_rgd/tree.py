@@ -6,7 +6,6 @@ samples on the probe, from which all children's follow: a child is linear in its
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,7 +64,6 @@ class Tree:
     Parameters
     ----------
     most : nodes kept of a level, L; None: all
-    threads : that share a level's selections
 
     Attributes
     ----------
@@ -73,12 +71,11 @@ class Tree:
     scored : nodes scored so far; levels : levels below a root done so far
     """
 
-    def __init__(
-        self, space: Space, sides: Sides, rng: np.random.Generator, *, most: int | None, threads: int = 1
-    ) -> None:
-        self.space, self.sides, self.rng, self.most, self.threads = space, sides, rng, most, threads
+    def __init__(self, space: Space, sides: Sides, rng: np.random.Generator, *, most: int | None) -> None:
+        self.space, self.sides, self.rng, self.most = space, sides, rng, most
         self.best: Best | None = None
         self.scored = self.levels = 0
+        self._held: Matrix = np.empty((0, space.kernel.n))
         self._probe_sides, self._probe_drops = sides.restricted(space.probe)
 
     def grow(self, root: Nodes, height: int, samples: int) -> Iterator[Nodes]:
@@ -88,33 +85,33 @@ class Tree:
 
         It ends before where no node has a child: no sample is nearer to the origin than its node, seen along it.
         """
-        with ThreadPoolExecutor(max(1, self.threads - 1)) as pool:
-            nodes = root
-            for level in range(height + 1):
-                last = level == height
-                looked = self._look(nodes, level, pool, samples=0 if last else samples)
-                self.levels += level > 0
-                self.scored += len(nodes)
-                yield nodes
-                steps = None if last else self._steps(looked)
-                if steps is None or not len(steps):
-                    return
-                nodes = self.space.children(nodes, self._pruned(steps, looked, pool))
+        nodes = root
+        for level in range(height + 1):
+            last = level == height
+            looked = self._look(nodes, level, samples=0 if last else samples)
+            self.levels += level > 0
+            self.scored += len(nodes)
+            yield nodes
+            steps = None if last else self._steps(looked)
+            if steps is None or not len(steps):
+                return
+            nodes = self.space.children(nodes, self._pruned(steps, looked))
 
-    def _look(self, nodes: Nodes, level: int, pool: ThreadPoolExecutor, samples: int) -> _Looked:
+    def _look(self, nodes: Nodes, level: int, samples: int) -> _Looked:
         """Score a level, a block of nodes at a time."""
         q, n = len(nodes), self.space.kernel.n
         trimming = Trimming(self.sides.points, self.sides.drops, self._draws(q, samples))
         toward, squares = np.zeros(trimming.chosen[0].shape), np.empty(q)
         probe = np.empty((q, len(self.space.probe) if samples else 0))
         block = min(q, max(1, _SCORES // n))
-        held = np.empty((block, n))
+        if len(self._held) < block:  # kept for the next level: memory that is new costs as much as the selections
+            self._held = np.empty((block, n))
         for begin in range(0, q, block):
             part = slice(begin, min(begin + block, q))
-            scores, some = held[: part.stop - begin], nodes.take(part)
+            scores, some = self._held[: part.stop - begin], nodes.take(part)
             self.space.scores(some, scores)
             squares[part] = self.space.squares(some, scores)
-            trimming.select(scores, begin, pool, self.threads)
+            trimming.select(scores, begin, self.space.kernel)
             if samples:
                 probe[part] = scores[:, self.space.probe]
                 toward[part] = trimming.differences(scores, part)
@@ -165,7 +162,7 @@ class Tree:
         norms: Vector = diagonal[first] + diagonal[second] - 2.0 * self.space.pairs(first, second, parent)
         return norms
 
-    def _pruned(self, steps: Steps, looked: _Looked, pool: ThreadPoolExecutor) -> Steps:
+    def _pruned(self, steps: Steps, looked: _Looked) -> Steps:
         """Return the steps to the children with the widest slabs on the probe."""
         if self.most is None or len(steps) <= self.most:
             return steps
@@ -182,7 +179,7 @@ class Tree:
             scores *= some.length[:, None]
             scores += (1.0 - some.length)[:, None] * looked.probe[some.parent]
             trimming = Trimming.without_draws(self._probe_sides, self._probe_drops, len(some))
-            trimming.select(scores, 0, pool, self.threads)
+            trimming.select(scores, 0, self.space.kernel)
             widths[part] = trimming.widths(some.square, slice(None))
         widest = np.argsort(-widths, kind="stable")[: self.most]
         return steps.take(np.sort(widest))

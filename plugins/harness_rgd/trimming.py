@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
+    from harness import KernelOracle
     from harness.arrays import Array, Index, Matrix, Vector
 
 _SIGNS = (1.0, -1.0)  # the first side wants large scores, the second one small ones
@@ -40,14 +40,11 @@ class Trimming:
         nothing = np.empty((q, drops[0].size, 0), dtype=np.int64)
         return cls(points, drops, (nothing, nothing))
 
-    def select(self, scores: Matrix, begin: int, pool: ThreadPoolExecutor, threads: int) -> None:
-        """Take in the scores, (b, n), of the nodes from ``begin`` on."""
-        size = -(-len(scores) // threads)
+    def select(self, scores: Matrix, begin: int, kernel: KernelOracle) -> None:
+        """Take in the scores, (b, n), of the nodes from ``begin`` on; the kernel's threads share them."""
+        size = -(-len(scores) // kernel.threads)
         spans = [(first, min(first + size, len(scores))) for first in range(0, len(scores), size)]
-        waiting = [pool.submit(self._share, scores, begin, *span) for span in spans[1:]]
-        self._share(scores, begin, *spans[0])
-        for job in waiting:
-            job.result()
+        kernel.share([partial(self._share, scores, begin, *span) for span in spans])
 
     def _share(self, scores: Matrix, begin: int, first: int, last: int) -> None:
         from harness_rgd import hot

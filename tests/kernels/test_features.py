@@ -181,3 +181,16 @@ def test_scores_of_a_sum_of_points_are_sums_of_kernel_values(seed, n, d, sparse)
     order = rng.permutation(n)
     shuffled = oracle.restrict(order).features()
     np.testing.assert_allclose(shuffled.scores(w), features.scores(w)[order], rtol=1e-12, atol=1e-12)
+
+
+def test_jobs_are_shared_and_an_error_is_raised_when_all_have_ended() -> None:
+    oracle, done = KernelOracle(Linear(), np.eye(3), threads=3), []
+    oracle.share([lambda k=k: done.append(k) for k in range(3)])
+    assert sorted(done) == [0, 1, 2]
+
+    def fails() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        oracle.share([lambda: done.append(3), fails, lambda: done.append(4)])
+    assert sorted(done) == [0, 1, 2, 3, 4]

@@ -11,7 +11,17 @@ from harness_rgd.sides import Sides
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import KernelOracle, Linear, OutlierMargin, Precomputed, UsageError, get_solver
+from harness import (
+    HardMargin,
+    KernelOracle,
+    Linear,
+    OutlierMargin,
+    PolytopeDistance,
+    Precomputed,
+    UsageError,
+    get_solver,
+)
+from harness.testing.strategies import cases
 from tests.plugins.naive_rgd import NaiveTree
 from tests.plugins.rgd_problems import clouds, hard_margin, outlier_margin, polytope_distance, rbf
 
@@ -165,6 +175,17 @@ def test_the_margin_is_that_of_the_inliers_within_what_a_tree_may_miss():
     exact = inliers.certify(last(get_solver("fw[epsilon=1e-6]"), inliers).dual_coef, 0.0).margin_lower
     found = last(RGDTree(height=20, samples=20), outlier_margin(x, y, outliers=0.1))
     assert found.info["width"] > 0.9 * exact
+
+
+@given(cases(OutlierMargin) | cases(HardMargin) | cases(PolytopeDistance), st.integers(0, 3))
+@settings(deadline=None, max_examples=60)
+def test_whatever_the_points_the_model_is_feasible_and_its_end_told(case, seed):
+    for solver in (RGDTree(height=3, nodes=4, probe=6), RGDBoosted(height=2, nodes=4, rounds=3)):
+        problem = case.problem()
+        for found in solver.iterates(problem, np.random.default_rng(seed)):
+            problem.checked(found.dual_coef, found.intercept)
+        assert found.done == ("stopped" not in found.info)
+        assert found.done == ((found.info["width"] or 0.0) > 0.0)
 
 
 @given(
