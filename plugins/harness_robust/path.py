@@ -184,7 +184,7 @@ class _Walk:
             raise Stalled(f"{len(seen):,} partitions came one after the other, and then one of them again")
         self.kind = "reoptimised"
         self.reoptimised += 1
-        if self.reoptimised > _MOST * (self.problem.n + 1):
+        if self.reoptimised > _MOST * self.problem.n:
             raise Stalled(f"points have crossed s {_MOST} times as often as there are points")
         self.steps += 1
         yield self.iterate()
