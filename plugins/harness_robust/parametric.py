@@ -33,7 +33,7 @@ _NEAR = 1e-9  # in units of f: those that are moved
 _MOST_APART = 50  # times
 _DEPENDENT = 1e-11  # of k(x, x): what is left of it beside the free points' span, below which there is nothing left
 _STANDING = 1e-14  # a step of tau below is none
-_MOST_PIECES = 500  # times n, on the way to one box: some times n are usual
+_MOST_PIECES = 100  # times n, on the way to one box: some times n are usual
 _MOST_STANDING = 5  # times n: steps of no length after which it does not get away
 
 
