@@ -33,6 +33,7 @@ _NEAR = 1e-9  # in units of f: those that are moved
 _MOST_APART = 50  # times
 _DEPENDENT = 1e-11  # of k(x, x): what is left of it beside the free points' span, below which there is nothing left
 _STANDING = 1e-14  # a step of tau below is none
+_MOST_PIECES = 100  # times n, on the way to one box: some times n are usual
 _MOST_STANDING = 5  # times n: steps of no length after which it does not get away
 
 
@@ -86,6 +87,7 @@ class Follower:
         self._open(start, target)
         base, slope = self._summed(start), self._summed(change)
         self.tau, self.crossed, standing = 0.0, None, 0
+        until = self.pieces + _MOST_PIECES * (len(self.a) + 1)
         while True:
             p, q, u, v = self._lines(base, slope)
             tau, i, side = self._next(start, change, p, q, u, v)
@@ -99,6 +101,8 @@ class Follower:
             if ended or crossing <= tau:
                 self.crossed = None if ended else j
                 return
+            if self.pieces > until:
+                raise Stalled(f"the box is not reached after {_MOST_PIECES} changes of sets for each point")
             if standing > _MOST_STANDING * len(self.a):
                 self._move_apart()
                 standing = 0

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from harness.arrays import Mask, Vector
 
 _BEYOND = 1e-10  # in units of f: so far beyond s a point has changed sides; nearer, it is at s and stays on its own
+_MOST = 50  # times n re-optimisations: about one for each outlier is usual
 _AT_THE_BEND = 1e-8  # in units of f: nearer to s at the end, the other side is tried
 _FEW = 6  # such points: of more, as many ways to put them are drawn as these have
 _FALLS = 1e-11  # of the objective: less is rounding
@@ -183,6 +184,8 @@ class _Walk:
             raise Stalled(f"{len(seen):,} partitions came one after the other, and then one of them again")
         self.kind = "reoptimised"
         self.reoptimised += 1
+        if self.reoptimised > _MOST * self.problem.n:
+            raise Stalled(f"points have crossed s {_MOST} times as often as there are points")
         self.steps += 1
         yield self.iterate()
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from harness_robust import parametric
 from harness_robust import path as module
 from harness_robust.parametric import Follower, Stalled
 from harness_robust.path import OutlierPath
@@ -237,6 +238,21 @@ def test_a_walk_that_does_not_get_away_says_so(monkeypatch):
     last = last_of(OutlierPath(), problem)
     assert not last.done
     assert last.info["stopped"].startswith("stalled: at theta=1 and s=-inf 5 points changed sets in turn")
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "told"),
+    [
+        (parametric, "_MOST_PIECES", "the box is not reached after 0 changes of sets for each point"),
+        (module, "_MOST", "points have crossed s 0 times as often as there are points"),
+    ],
+)
+def test_a_walk_without_an_end_says_so(monkeypatch, place, name, told):
+    problem = stated(*flipped(n=200, share=0.2, apart=0.7), C=5.0, s=0.0)
+    monkeypatch.setattr(place, name, 0)
+    last = last_of(OutlierPath(path="s"), problem)
+    assert not last.done
+    assert told in last.info["stopped"]
 
 
 def test_too_many_points_are_refused_in_words():
