@@ -29,6 +29,10 @@ from harness.kernels.oracle import KernelOracle as KernelOracle
 from harness.measure.drive import Outcome as Outcome
 from harness.measure.drive import drive as drive
 from harness.measure.trace import TracePlan as TracePlan
+from harness.oracle import Oracle as Oracle
+from harness.oracle import OracleFailure as OracleFailure
+from harness.oracle import is_observable as is_observable
+from harness.oracle import oracle_refusal as oracle_refusal
 from harness.parameters import parameter as parameter
 from harness.problems.conversion import to_c_svc as to_c_svc
 from harness.problems.conversion import to_reduced_hull as to_reduced_hull

@@ -151,29 +151,19 @@ class Solver(ABC):
         """
         import numpy as np
 
+        from harness.oracle import Oracle
+
         refused = self.refusal(problem)
         if refused is not None:
             raise UsageError(f"'{self.name}' cannot serve as an oracle: {refused}")
-        counter = problem.kernel.counter
-        before, steps, last = counter.evaluations, 0, None
-        rng = np.random.default_rng(0)
-        iterates_from = getattr(self, "iterates_from", None)
-        iterates = (
-            self.iterates(problem, rng)
-            if start is None or iterates_from is None
-            else iterates_from(problem, rng, start)
-        )
-        for last in iterates:
-            steps += 1
-            if last.done:
-                break
+        oracle, steps = Oracle(self), 0
+        last: Iterate | None = None
+        for steps, last in enumerate(oracle.iterates(problem, start=start), start=1):  # noqa: B007  the last counts
+            continue
         if last is None or last.dual_coef is None:
             raise PluginError(f"oracle '{self.name}' ended without dual coefficients; it cannot serve as an oracle.")
-        spent = counter.evaluations - before
-        counter.oracle_calls += 1
-        counter.oracle_evaluations += spent
         coef = np.array(last.dual_coef, dtype=np.float64)
-        return Solution(coef, float(last.intercept), last.done, spent, last.step or steps, dict(last.info))
+        return Solution(coef, float(last.intercept), last.done, oracle.evaluations, last.step or steps, dict(last.info))
 
     @property
     def label(self) -> str:

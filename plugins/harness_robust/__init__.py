@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from harness import Solver, hookimpl
 from harness_robust.cccp import RampCCCP
-from harness_robust.exact import RampExact
 from harness_robust.filtered import Filtered
 from harness_robust.outlier_exact import OutlierExact
 from harness_robust.path import OutlierPath
+from harness_robust.ramp_exact import RampExact
 
 
 @hookimpl

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from harness import Iterate, Problem, RampSVC, Solver, parameter
-from harness_robust.subproblem import Answer, Oracle, is_observable, refusal
+from harness import Iterate, Problem, RampSVC, Solver, is_observable, parameter
+from harness_robust.subproblem import Answer, ConvexOracle, refusal
 
 if TYPE_CHECKING:
     from harness.arrays import Mask, Vector
@@ -73,7 +73,7 @@ class _Run:
 
     def __init__(self, solver: RampCCCP, problem: RampSVC) -> None:
         self.solver, self.problem = solver, problem
-        self.oracle = Oracle(solver.oracle, solver.name)
+        self.oracle = ConvexOracle(solver.oracle, solver.name)
         self.coef: Vector = np.zeros(problem.n)
         self.rounds = self.changed = 0
         self.ended = self.evidence = ""

@@ -23,13 +23,15 @@ from harness import (
     CSVCNoBias,
     HardMargin,
     Iterate,
+    Oracle,
     OutlierMargin,
     PluginError,
     PolytopeDistance,
     Problem,
     Solver,
     UsageError,
-    get_solver,
+    is_observable,
+    oracle_refusal,
     parameter,
 )
 from harness_robust.detectors import flagged, reason_against
@@ -78,10 +80,7 @@ class Filtered(Solver):
     @property
     def observable(self) -> bool:  # type: ignore[override]
         """False over a black box: what it evaluates is part of the run and cannot be counted."""
-        try:
-            return bool(get_solver(self.oracle or _FOR_OTHERS).observable)
-        except UsageError:
-            return True
+        return is_observable(self.oracle or _FOR_OTHERS)
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with that gap asked of the oracle; what is certified over all points is another."""
@@ -90,14 +89,12 @@ class Filtered(Solver):
     def skip(self, problem: Problem) -> str | None:
         """Refuse a detector that cannot judge these points, and an oracle that is not there or solves something else."""
         left = _left_over(problem)
-        name = self._oracle_for(left)
-        try:
-            oracle = get_solver(name)
-        except UsageError as error:
-            return f"filtered: oracle='{name}': {error}"
-        if not oracle.takes(left):
-            return f"filtered: the oracle '{name}' solves {oracle.solved()}, not {left.name}; name one that does."
-        return reason_against(self.detector, problem, [rows for _, rows in _sides(problem)])
+
+        def judged(oracle: Solver) -> str | None:
+            return None if oracle.takes(left) else f"solves {oracle.solved()}, not {left.name}; name one that does."
+
+        refused = oracle_refusal(self.name, self._oracle_for(left), judged)
+        return refused or reason_against(self.detector, problem, [rows for _, rows in _sides(problem)])
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield as the oracle yields, its model with zeros at the points dropped."""
@@ -133,22 +130,17 @@ class Filtered(Solver):
     ) -> Iterator[Iterate]:
         """Drive the oracle on the points ``kept``, what it evaluates noted as the oracle's."""
         rest = _restricted(problem, kept)
-        name = self._oracle_for(type(rest))
-        oracle = get_solver(name).with_target_gap(self.gap)
-        refused = oracle.refusal(rest)
+        oracle, coef = Oracle(self._oracle_for(type(rest))), np.zeros(problem.n)
+        refused = oracle.solver.refusal(rest)
         if refused is not None:
-            raise UsageError(f"filtered: the oracle '{name}' refused the {rest.n} points that are left: {refused}")
-        counter, coef = problem.kernel.counter, np.zeros(problem.n)
-        counter.oracle_calls += 1
-        iterates = iter(oracle.iterates(rest, rng))
-        while True:
-            before = counter.evaluations
-            found = next(iterates, None)
-            counter.oracle_evaluations += counter.evaluations - before
-            if found is None:
-                return
+            raise UsageError(
+                f"filtered: the oracle '{oracle.name}' refused the {rest.n} points that are left: {refused}"
+            )
+        for found in oracle.iterates(rest, gap=self.gap, rng=rng):
             if found.dual_coef is None:
-                raise PluginError(f"filtered: the oracle '{name}' gives no dual coefficients; name one that does.")
+                raise PluginError(
+                    f"filtered: the oracle '{oracle.name}' gives no dual coefficients; name one that does."
+                )
             coef[kept] = found.dual_coef
             intercept = _middle(problem, coef) if found.done else found.intercept
             yield Iterate(
@@ -159,8 +151,6 @@ class Filtered(Solver):
                 working_set=found.working_set,
                 info={**found.info, **told},
             )
-            if found.done:
-                return
 
 
 def _sides(problem: Problem) -> list[tuple[str, Rows]]:

@@ -6,9 +6,8 @@ support vectors and adds violators (randsvm.py). :func:`smallest_separating_k` c
 
 from __future__ import annotations
 
-from harness import Solver, hookimpl
+from harness import OracleFailure, Solver, hookimpl
 from harness_sampling.hulls import smallest_separating_k
-from harness_sampling.oracle import OracleFailure
 from harness_sampling.randsvm import RandSVM1, support_bound
 from harness_sampling.solvers import OptMargin, OptSoftMargin, RandSVM
 

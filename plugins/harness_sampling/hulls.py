@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from harness import HardMargin, ReducedHull, Solver, UsageError
-from harness_sampling.oracle import Oracle
+from harness_sampling.oracle import CertifiedOracle
 
 _GAP = 1e-3  # relative gap of a subproblem: whether w is zero does not hang on it
 
@@ -57,7 +57,7 @@ def smallest_separating_k(
     def pair(k: int) -> tuple[int, int]:
         return (k, k) if share is None else (k, min(counts[1], max(1, math.ceil(share * k - 1e-9))))
 
-    asked = Oracle(oracle, _GAP)
+    asked = CertifiedOracle(oracle, _GAP)
 
     def separates(k: int) -> bool:
         stated = _capped(problem, pair(k), common=share is None)

@@ -9,21 +9,19 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from harness import (
     Certificate,
     HardMargin,
-    HarnessError,
     Iterate,
+    Oracle,
+    OracleFailure,
     PluginError,
     Problem,
     ReducedHull,
     Solver,
-    UsageError,
-    get_solver,
+    oracle_refusal,
 )
 
 if TYPE_CHECKING:
@@ -32,10 +30,6 @@ if TYPE_CHECKING:
 _ATTEMPTS = 4  # of one subproblem, each asked for a tenth of the gap
 _SMALLEST = 1e-13  # relative gap that nobody is asked for less than
 _MEETING = 1e-9  # |w|^2 below this part of the largest k(x, x), and no certificate: the hulls meet
-
-
-class OracleFailure(PluginError):
-    """The oracle raised, ran out of time, or returned what its certificate does not confirm."""
 
 
 def restated(problem: Problem, oracle: Solver) -> Problem | None:
@@ -53,13 +47,13 @@ def restated(problem: Problem, oracle: Solver) -> Problem | None:
 
 def refusal(owner: str, name: str, problem: Problem) -> str | None:
     """Return why the oracle called ``name`` cannot serve ``owner`` on ``problem``, in a sentence; None if it can."""
-    try:
-        oracle = get_solver(name)
-    except UsageError as error:
-        return f"{owner}: oracle='{name}': {error}"
-    if restated(problem, oracle) is None:
-        return f"{owner}: the oracle '{name}' solves {oracle.solved()}, not {problem.name}; name one that does."
-    return None
+
+    def judged(oracle: Solver) -> str | None:
+        if restated(problem, oracle) is None:
+            return f"solves {oracle.solved()}, not {problem.name}; name one that does."
+        return None
+
+    return oracle_refusal(owner, name, judged)
 
 
 @dataclass
@@ -78,22 +72,23 @@ class Answer:
     meeting: bool = False
 
 
-class Oracle:
-    """One run's oracle and what it cost.
+class CertifiedOracle(Oracle):
+    """One run's oracle, its answers certified, and what it cost.
 
     Parameters
     ----------
     oracle : a solver, or a selection string that means one
     gap : relative gap asked for
     limit : wall seconds of one call, None: none; looked at when the solver yields
+
+    Attributes
+    ----------
+    again : how often an answer did not hold and was asked for anew
     """
 
     def __init__(self, oracle: str | Solver, gap: float, limit: float | None = None) -> None:
-        self.solver = get_solver(oracle) if isinstance(oracle, str) else oracle
-        self.name = oracle if isinstance(oracle, str) else oracle.name  # as the user wrote it
-        self.gap, self.limit = gap, limit
-        self.calls = self.again = self.evaluations = 0
-        self.seconds = 0.0
+        super().__init__(oracle)
+        self.gap, self.limit, self.again = gap, limit, 0
 
     def solve(self, problem: Problem, start: Vector | None, where: str) -> Iterator[Answer | None]:
         """Work on ``problem``; yields None where the host may stop the run, and at last the certified answer.
@@ -114,19 +109,12 @@ class Oracle:
         wanted, feasible, deadline = self.gap, _feasible(problem, start), _deadline(self.limit)
         for attempt in range(_ATTEMPTS):
             last: Iterate | None = None
-            try:
-                for last in self._iterates(stated, wanted, feasible):
+            with self.failing_in(where):
+                for last in self.iterates(stated, gap=wanted, start=feasible):
                     if deadline is not None and not last.done and time.perf_counter() > deadline:
                         raise OracleFailure(f"{where}: the oracle '{self.name}' was stopped after {self.limit:g} s.")
                     yield None
                 answer = self._certified(problem, last)
-            except OracleFailure:
-                raise
-            except HarnessError as error:
-                raise OracleFailure(f"{where}: the oracle '{self.name}' failed: {error}") from error
-            except Exception as error:  # whatever a stranger's solver raises
-                kind = type(error).__name__
-                raise OracleFailure(f"{where}: the oracle '{self.name}' failed: {kind}: {error}") from error
             reached = answer.certificate.relative_gap
             if answer.meeting or (reached is not None and reached <= self.gap):
                 yield answer
@@ -137,34 +125,6 @@ class Oracle:
         raise OracleFailure(
             f"{where}: the oracle '{self.name}' is uncertified: {told} on {problem.n:,} points, asked for {self.gap:.2g}."
         )
-
-    def _iterates(self, problem: Problem, gap: float, start: Vector | None) -> Iterator[Iterate]:
-        """Drive the solver to its end, its clock and its kernel evaluations noted."""
-        solver, counter = self.solver.with_target_gap(gap), problem.kernel.counter
-        rng = np.random.default_rng(0)
-        warm: Any = getattr(solver, "iterates_from", None)
-        iterates = iter(solver.iterates(problem, rng) if start is None or warm is None else warm(problem, rng, start))
-        self.calls += 1
-        counter.oracle_calls += 1
-        try:
-            while True:
-                began, before = time.perf_counter(), counter.evaluations
-                try:
-                    found = next(iterates, None)
-                finally:
-                    self.seconds += time.perf_counter() - began
-                    spent = counter.evaluations - before
-                    self.evaluations += spent
-                    counter.oracle_evaluations += spent
-                if found is None:
-                    return
-                yield found
-                if found.done:
-                    return
-        finally:
-            close = getattr(iterates, "close", None)
-            if close is not None:
-                close()
 
     def _certified(self, problem: Problem, last: Iterate | None) -> Answer:
         """Return the last model with its certificate; its scores are the wrapper's own kernel evaluations."""

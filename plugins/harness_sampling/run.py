@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness import Iterate, Problem
-from harness_sampling.oracle import Answer, Oracle, OracleFailure
+from harness import Iterate, OracleFailure, Problem
+from harness_sampling.oracle import Answer, CertifiedOracle
 from harness_sampling.rules import Rule
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Run(ABC):
     def __init__(self, solver: Wrapper, problem: Problem, rng: np.random.Generator, rule: Rule) -> None:
         self.owner, self.problem, self.rng, self.n, self.rule = solver.name, problem, rng, problem.n, rule
         self.counter, self.counted = problem.kernel.counter, problem.kernel.counter.evaluations
-        self.oracle = Oracle(solver.oracle, rule.oracle_gap, solver.oracle_seconds)
+        self.oracle = CertifiedOracle(solver.oracle, rule.oracle_gap, solver.oracle_seconds)
         self._begin()
         self.rounds = self.resampled = self.filled = 0
         self.last: dict[str, Any] = {}  # figures of the last round

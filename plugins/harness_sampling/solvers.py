@@ -15,7 +15,7 @@ from harness import (
     Solver,
     TubeSVR,
     UsageError,
-    get_solver,
+    is_observable,
     parameter,
 )
 from harness_sampling.oracle import refusal
@@ -45,10 +45,7 @@ class Wrapper(Solver):
     @property
     def observable(self) -> bool:  # type: ignore[override]
         """False over a black box: what it evaluates is part of the run and cannot be counted."""
-        try:
-            return bool(get_solver(self.oracle).observable)
-        except UsageError:
-            return True
+        return is_observable(self.oracle)
 
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with this gap."""

@@ -1,8 +1,6 @@
 """outlier-path: every point of the path meets the conditions of a conditional optimum, and its end is stationary."""
 
-import sys
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,9 +13,16 @@ from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, Linear, Poly, UsageError, get_solver
 from harness.kernels.oracle import uncounted
-
-sys.path.insert(0, str(Path(__file__).parent))
-from robust_problems import everybody, flipped, given_up, iterates, last_of, matrix_of, objective_of, stated
+from tests.plugins.robust_problems import (
+    everybody,
+    flipped,
+    given_up,
+    iterates,
+    last_of,
+    matrix_of,
+    objective_of,
+    stated,
+)
 
 KERNELS = {"rbf": RBF(gamma=0.5), "linear": Linear(), "poly": Poly(degree=2, gamma=0.5, coef0=1.0)}
 AT = 1e-7  # nearer than this z is at 1 or at s, and a coefficient at its bound

@@ -1,20 +1,16 @@
 """ramp-cccp: J_s falls in every round, the end is stationary by the host's certificate, and it says why it stops."""
 
-import sys
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from harness_robust import subproblem
 from harness_robust.cccp import RampCCCP
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, Linear, PluginError, RampSVC, UsageError, get_solver
+from harness import RBF, Linear, Oracle, PluginError, RampSVC, UsageError, get_solver
 from harness.kernels.oracle import uncounted
-
-sys.path.insert(0, str(Path(__file__).parent))
-from robust_problems import flipped, iterates, last_of, matrix_of, objective_of, stated
+from tests.plugins.robust_problems import flipped, iterates, last_of, matrix_of, objective_of, stated
 
 
 def naive_cccp(problem):
@@ -124,13 +120,13 @@ def test_warm_starts_cost_less_than_cold_ones(monkeypatch):
 
 def sloppy(monkeypatch, spoil):
     """Let what the oracle answers be ``spoil``ed before it is certified."""
-    honest = subproblem.Oracle._driven
+    honest = Oracle.iterates
 
-    def driven(self, problem, start, gap):
-        for found in honest(self, problem, start, gap):
-            yield spoil(problem, found)
+    def spoiled(self, problem, **asked):
+        for found in honest(self, problem, **asked):
+            yield replace(found, dual_coef=spoil(problem, found.dual_coef))
 
-    monkeypatch.setattr(subproblem.Oracle, "_driven", driven)
+    monkeypatch.setattr(Oracle, "iterates", spoiled)
 
 
 def test_an_oracle_that_lets_the_objective_rise_is_told(monkeypatch):

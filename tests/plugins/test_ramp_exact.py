@@ -1,21 +1,16 @@
 """ramp-exact: the global minimum by brute force over who is given up, bounds that hold, and what it says when it stops."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-from harness_robust import exact_hot
+from harness_robust import ramp_exact_hot
 from harness_robust.cccp import RampCCCP
-from harness_robust.exact import RampExact
+from harness_robust.ramp_exact import RampExact
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, Linear, Poly, UsageError
 from harness.kernels.oracle import uncounted
-
-sys.path.insert(0, str(Path(__file__).parent))
-from robust_problems import (
+from tests.plugins.robust_problems import (
     everybody,
     flipped,
     given_up,
@@ -76,7 +71,7 @@ def test_the_ascent_is_that_of_one_coordinate_after_the_other(seed, n):
     high = low + np.where(rng.random(n) < 0.2, 0.0, 2.0 * rng.random(n))
     a = rng.uniform(low, high)
     z = Q @ a
-    value, gap = exact_hot.ascend(Q, knot, low, high, a, z, 1e-12, np.inf, 100_000)
+    value, gap = ramp_exact_hot.ascend(Q, knot, low, high, a, z, 1e-12, np.inf, 100_000)
     expected = naive_ascend(Q, knot, low, high)
     assert gap <= 1e-12
     assert ((a >= low) & (a <= high)).all()
@@ -89,13 +84,13 @@ def test_the_ascent_stops_where_it_is_told_to():
     Q, knot = np.eye(3), np.ones(3)
     for given_steps, above, expected in [(1, np.inf, 0.5), (3, np.inf, 1.5), (3, 0.9, 1.0)]:
         a, z = np.zeros(3), np.zeros(3)
-        value, _ = exact_hot.ascend(Q, knot, np.zeros(3), np.full(3, 9.0), a, z, 0.0, above, given_steps)
+        value, _ = ramp_exact_hot.ascend(Q, knot, np.zeros(3), np.full(3, 9.0), a, z, 0.0, above, given_steps)
         assert value == pytest.approx(expected)
 
 
 def agrees(side, outliers):
     """Whether a set of outliers, (n,) bool, is one of those that a node has left open."""
-    return bool(((side == exact_hot.UNDECIDED) | ((side == exact_hot.GIVEN_UP) == outliers)).all())
+    return bool(((side == ramp_exact_hot.UNDECIDED) | ((side == ramp_exact_hot.GIVEN_UP) == outliers)).all())
 
 
 @settings(max_examples=25, deadline=None)
@@ -114,7 +109,7 @@ def test_no_completion_of_a_node_is_below_its_bound(seed, s, cost):
     reach = np.sqrt(2.0 * incumbent * np.diagonal(Q))
     ranges = -reach, reach.copy()
     a, z, before = np.zeros(6), np.zeros(6), side.copy()
-    found, branch, objective = exact_hot.bound(Q, price, s, side, *ranges, a, z, incumbent, 1e-9, 2000)
+    found, branch, objective = ramp_exact_hot.bound(Q, price, s, side, *ranges, a, z, incumbent, 1e-9, 2000)
     if np.isinf(found):
         # closed: nothing in it betters the incumbent by a model that is on its own side everywhere
         for value, coef in inside:
@@ -124,8 +119,8 @@ def test_no_completion_of_a_node_is_below_its_bound(seed, s, cost):
     assert found <= least_value + 1e-6 * max(1.0, least_value)
     np.testing.assert_allclose(z, Q @ a, atol=1e-9)
     assert objective == pytest.approx(objective_of(problem, problem.targets * a), rel=1e-9)
-    assert (side == exact_hot.UNDECIDED).any() == (branch >= 0)
-    if branch < 0 and (before != exact_hot.UNDECIDED).all():
+    assert (side == ramp_exact_hot.UNDECIDED).any() == (branch >= 0)
+    if branch < 0 and (before != ramp_exact_hot.UNDECIDED).all():
         assert found == pytest.approx(least_value, rel=1e-6)
 
 

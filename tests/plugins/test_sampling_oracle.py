@@ -157,7 +157,7 @@ RUNS = {
 @pytest.mark.parametrize("good", [0, 1])
 def test_a_failing_oracle_ends_the_run_with_its_round_and_name(fault, good, run, monkeypatch):
     calls.clear()
-    monkeypatch.setattr(module, "get_solver", lambda text: Faulty(fault=fault, good=good))
+    monkeypatch.setattr("harness.oracle.get_solver", lambda text: Faulty(fault=fault, good=good))
     make, solver = RUNS[run]
     problem = make()
     solver = solver.replaced(
@@ -184,7 +184,7 @@ def iterate_copies(solver, problem, seen):
 
 def test_driving_a_run_raises_what_the_host_records_as_its_reason(monkeypatch):
     calls.clear()
-    monkeypatch.setattr(module, "get_solver", lambda text: Faulty(fault="raise", good=1))
+    monkeypatch.setattr("harness.oracle.get_solver", lambda text: Faulty(fault="raise", good=1))
     with pytest.raises(OracleFailure, match="optmargin, round 2: the oracle 'faulty' failed: ZeroDivisionError"):
         drive(OptMargin(gap=1e-6, r=6, oracle="faulty"), RUNS["optmargin"][0](), np.random.default_rng(0))
 

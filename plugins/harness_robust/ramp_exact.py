@@ -4,7 +4,7 @@
 
 A node has kept some points, given up others and left the rest undecided. Of these the ramp's convex envelope counts,
 over the range that y f may still have in a solution better than the incumbent: a relaxed problem is a box program as
-that of the hinge, and its strong convexity narrows the ranges (:mod:`harness_robust.exact_hot`). The node with the least
+that of the hinge, and its strong convexity narrows the ranges (:mod:`harness_robust.ramp_exact_hot`). The node with the least
 bound is branched on next, at the point whose loss its relaxation is farthest off.
 
 Source: the set of given-up points as in Brooks, Support Vector Machines with the Ramp Loss and the Hard Margin Loss,
@@ -76,7 +76,7 @@ class RampExact(Solver):
 class _Node:
     """A part of all models: no model in it, better than the incumbent, has an objective below ``bound``.
 
-    side : (n,) int8, see :mod:`harness_robust.exact_hot`; least, most : (n,) between which y f is; a : (n,) to start from
+    side : (n,) int8, see :mod:`harness_robust.ramp_exact_hot`; least, most : (n,) between which y f is; a : (n,) to start from
     """
 
     bound: float
@@ -91,16 +91,16 @@ class _Search:
     """The incumbent, a = y coef with z = y f, and the open nodes as a heap."""
 
     def __init__(self, solver: RampExact, problem: RampSVC) -> None:
-        from harness_robust import exact_hot
+        from harness_robust import ramp_exact_hot
 
-        self.hot, self.solver, self.problem, n = exact_hot, solver, problem, problem.n
+        self.hot, self.solver, self.problem, n = ramp_exact_hot, solver, problem, problem.n
         everything, y = np.arange(n), problem.targets
         self.Q: Matrix = np.ascontiguousarray(problem.kernel.block(everything, everything) * np.outer(y, y))
         self.price: Vector = np.array(problem.upper)
         self.nodes, self.numbers = 0, itertools.count()
         self.a, self.z, self.objective = np.zeros(n), np.zeros(n), np.inf
         hinge, scores = np.zeros(n), np.zeros(n)
-        exact_hot.ascend(self.Q, np.ones(n), np.zeros(n), self.price, hinge, scores, _FITTED, np.inf, _LONG)
+        ramp_exact_hot.ascend(self.Q, np.ones(n), np.zeros(n), self.price, hinge, scores, _FITTED, np.inf, _LONG)
         self._search_from(np.zeros(n), np.zeros(n))
         self._search_from(hinge, scores)
         reach = np.sqrt(2.0 * self.objective * np.diagonal(self.Q)) * (1.0 + _FITTED)
