@@ -119,6 +119,7 @@ def stationary_values(problem):
     return np.array(values)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["theta", "s"])
 @pytest.mark.parametrize(("seed", "cost", "s"), [(0, 2.0, 0.0), (1, 20.0, 0.0), (2, 5.0, 0.6), (3, 50.0, -0.5)])
 def test_the_end_is_one_of_the_stationary_points_that_there_are(path, seed, cost, s):

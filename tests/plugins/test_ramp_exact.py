@@ -25,6 +25,7 @@ from tests.plugins.robust_problems import (
 KERNELS = {"rbf": RBF(gamma=0.5), "linear": Linear(), "poly": Poly(degree=2, gamma=0.5, coef0=1.0)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize(
     ("cost", "s", "seed"), [(0.5, -1.0, 0), (2.0, 0.0, 1), (20.0, 0.0, 2), (5.0, 0.5, 3), (200.0, 0.9, 4)]
@@ -41,6 +42,7 @@ def test_it_is_the_least_over_all_sets_of_outliers(kernel, cost, s, seed):
     assert last.info["global_gap"] <= 1.001e-9
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([-0.5, 0.0, 0.6]), st.sampled_from([0.5, 5.0]))
 def test_classes_of_different_price_by_brute_force(seed, s, cost):
@@ -93,7 +95,8 @@ def agrees(side, outliers):
     return bool(((side == ramp_exact_hot.UNDECIDED) | ((side == ramp_exact_hot.GIVEN_UP) == outliers)).all())
 
 
-@settings(max_examples=25, deadline=None)
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 10_000), st.sampled_from([-1.0, 0.0, 0.5]), st.sampled_from([0.5, 5.0, 50.0]))
 def test_no_completion_of_a_node_is_below_its_bound(seed, s, cost):
     rng = np.random.default_rng(seed)
