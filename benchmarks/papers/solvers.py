@@ -5,6 +5,7 @@
 ``decrease``     fw, and how much each of its iterations gains beside what Lemma 3.1 promises
 ``smo-uncapped``  smo on problems of hulls
 ``linear-svc``   scikit-learn's LinearSVC with the squared hinge
+``rescaled``     the hyperplane that a solver of another formulation finds, at the scale that the ramp loss likes best
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from harness import (
     CSVCNoBias,
     HardMargin,
     Iterate,
+    OutlierMargin,
     Problem,
+    RampSVC,
     Solver,
     UsageError,
     get_solver,
@@ -290,7 +293,67 @@ class LinearSVCPeer(Solver):
         yield Iterate(y * slack / sums, intercept=0.0, step=int(np.max(model.n_iter_)), info=taken)
 
 
+@dataclass(frozen=True)
+class Rescaled(Solver):
+    """The direction that ``oracle`` finds, at the scale t >= 0 where J_s(t w) is least: how good is it for the ramp loss?
+
+    The oracle solves ``outlier-margin`` with the share ``outliers``, or the hinge's c-svc-nobias with the problem's C.
+    J_s(t w) is quadratic between the scales where a y f meets 1 or s, so the best t is found exactly. The points end in a
+    constant column; an oracle with a bias b makes that column's weight b, which ramp-svc then charges for, as it does
+    for every other weight.
+
+    info : ``objective``, J_s at the best scale; ``scale``, t; ``given_up``, points beyond s; J_s(0) is an upper bound
+    """
+
+    name = "rescaled"
+    solves = (RampSVC,)
+    exact = False
+    oracle: str = parameter("rgd-tree", "a solver of outlier-margin or of c-svc-nobias, parameters in brackets")
+    outliers: float = parameter(0.15, "share that a solver of outlier-margin may give up", ge=0, lt=1)
+    delta: float = parameter(0.5, "(1 + delta) times the share", ge=0, le=1)
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse other kernels, and points without the column that takes the place of the bias."""
+        if not problem.kernel.is_linear:
+            return "rescaled needs a linear kernel: it works on weights."
+        last = np.asarray(problem.kernel.points)[:, -1]
+        return None if np.ptp(last) == 0.0 and last[0] != 0.0 else "rescaled needs a constant last column of the points."
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield the weights, once."""
+        oracle, x = get_solver(self.oracle), np.asarray(problem.kernel.points)
+        formulation = OutlierMargin if oracle.takes(OutlierMargin) else CSVCNoBias
+        values = {"outliers": self.outliers, "delta": self.delta, "C": problem.settings.C}
+        *_, found = oracle.iterates(formulation.build(problem.kernel, problem.targets, values), rng)
+        weights = np.array(x.T @ found.dual_coef if found.weights is None else found.weights)
+        weights[-1] += found.intercept / x[0, -1]
+        scale, objective = best_scale(problem, problem.targets * (x @ weights), float(weights @ weights))
+        given_up = int(np.sum(scale * problem.targets * (x @ weights) < problem.settings.s))
+        info = {"objective": objective, "scale": scale, "given_up": given_up}
+        yield Iterate(weights=scale * weights, done=True, info=info)
+
+
+def best_scale(problem: Problem, z: Any, squared: float) -> tuple[float, float]:
+    """Return t >= 0 and J_s(t w), the least of all t.
+
+    z : (n,) y f of w; squared : |w|^2
+    """
+    upper, s = problem.upper, problem.settings.s
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bends = np.concatenate([1.0 / z, s / z])
+    bends = np.unique(np.concatenate([[0.0], bends[np.isfinite(bends) & (bends > 0.0)]]))
+    ends = np.append(bends[1:], bends[-1] + 1.0 + np.abs(upper @ z) / max(squared, np.finfo(float).tiny))
+    middle = 0.5 * (bends + ends)
+    sloping = (z[:, None] * middle < 1.0) & (z[:, None] * middle > s)  # where R_s falls with y f
+    turning = (upper * z) @ sloping / max(squared, np.finfo(float).tiny)
+    scales = np.concatenate([bends, np.clip(turning, bends, ends)])
+    losses = upper @ np.clip(1.0 - z[:, None] * scales, 0.0, 1.0 - s)
+    values = 0.5 * squared * scales**2 + losses
+    best = int(np.argmin(values))
+    return float(scales[best]), float(values[best])
+
+
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of the studies."""
-    return [Admissions, Decrease, Ladder, LinearSVCPeer, UncappedSMO]
+    return [Admissions, Decrease, Ladder, LinearSVCPeer, Rescaled, UncappedSMO]

@@ -4,6 +4,8 @@
 ``mnist-noise``  MNIST with some of the training labels flipped
 ``mushrooms-like``  one-hot attributes of mushrooms that a line divides, made up
 ``simplices``    two regular simplices that face each other: the least core set of every accuracy is known
+``noisy-split``  a set divided into training, validation and test points, labels of the first two flipped
+``validation-error``, ``held-out-error``  of such a split's validation points, and of its test points, as metrics
 ``test-scores``  the scores of the test points themselves, for what several classifiers decide together
 """
 
@@ -12,12 +14,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from harness import Dataset, DataSource, content_sha256, hookimpl, parameter
-from harness.datasets.noise import flipped
+from harness.datasets.dataset import is_csr
+from harness.datasets.generators import flipped
+from harness.datasets.splitting import random_split, rescaled
+from harness.errors import DataError
+from harness.measure.metrics import accuracy
 from harness.registry import load_registry
 
 
@@ -127,6 +133,64 @@ def least_core_set(m: int, height: float, epsilon: float) -> int:
     return 2 * m
 
 
+@dataclass(frozen=True)
+class NoisySplit(DataSource):
+    """A set divided at random: 40 % for training, 30 % for validation, 30 % for testing; labels of the first two flipped.
+
+    The set's own parts are put together first. Features are standardised by the training part, with a constant column
+    last: of a kernel machine without a bias it is the bias, and it changes nothing where there is one. The split's test
+    part holds the validation points and then as many test points, for ``validation-error`` and ``held-out-error``: one
+    run gives both, and the accuracy of the two together means nothing. ``planted`` are the flipped training labels.
+    """
+
+    name = "noisy-split"
+    description = "A set drawn anew as training, validation and test points, labels flipped (Ding & Xu 2015, section 4)."
+    of: str = parameter("wdbc", "the set, as ``harness compare`` takes it")
+    rows: Literal["all", "train"] = parameter("all", "the rows that are divided: all, or its training part's")
+    noise: float = parameter(0.15, "share of the labels of training and validation part that are flipped", ge=0, lt=0.5)
+    n: int | None = parameter(None, "training points that are kept; none: all of them", ge=2)
+    seed: int = parameter(0, "seed of the division and of the flips", ge=0)
+
+    def load(self) -> Dataset:
+        x, y = self._together()
+        held = int(0.3 * len(y))
+        train, others = random_split(len(y), len(y) - 2 * held, self.seed)
+        train, validation, test = train[: self.n], others[:held], others[held:]
+        if len(np.unique(y[train])) < 2:
+            raise DataError(
+                f"data set '{self.label}': all {len(train)} training points are of one class; expected two. "
+                "Choose a larger n, or another seed."
+            )
+        y_train, y_validation = (flipped(y[part], self.noise, self.seed) for part in (train, validation))
+        scaled = rescaled(x[train], x[np.concatenate([validation, test])], "standard")
+        x_train, x_held = (np.column_stack([each, np.ones(len(each))]) for each in scaled)
+        parts = (x_train, y_train, x_held, np.concatenate([y_validation, y[test]]))
+        return Dataset(self.label, *parts, content_sha256(*parts), planted=y_train != y[train])
+
+    def _together(self) -> tuple[Any, Any]:
+        whole = _loaded(self.of)
+        if is_csr(whole.x_train):
+            raise DataError(
+                f"data set '{self.label}': the points of {self.of} are sparse, and standardising would fill them; expected "
+                "a set of dense points, such as wdbc."
+            )
+        if self.rows == "train":
+            return np.asarray(whole.x_train), np.asarray(whole.y_train)
+        return np.concatenate([whole.x_train, whole.x_test]), np.concatenate([whole.y_train, whole.y_test])
+
+
+def validation_error(targets: Any, scores: Any) -> float:
+    """Return the percentage of wrong labels in the first half: of ``noisy-split`` the validation points."""
+    half = len(targets) // 2
+    return 100.0 * (1.0 - accuracy(targets[:half], scores[:half]))
+
+
+def held_out_error(targets: Any, scores: Any) -> float:
+    """Return the percentage of wrong labels in the second half: of ``noisy-split`` the test points."""
+    half = len(targets) // 2
+    return 100.0 * (1.0 - accuracy(targets[half:], scores[half:]))
+
+
 def listed(targets: Any, scores: Any) -> list[float]:  # noqa: ARG001  a metric is given both
     """Return the (n_test,) scores of the test points, to nine digits: a record holds lists, no arrays and no long texts."""
     return [float(f"{score:.9g}") for score in scores]
@@ -135,10 +199,10 @@ def listed(targets: Any, scores: Any) -> list[float]:  # noqa: ARG001  a metric 
 @hookimpl
 def harness_datasets() -> list[type[DataSource]]:
     """Return the data sources of the studies."""
-    return [AdultSplit, MnistNoise, MushroomsLike, Simplices]
+    return [AdultSplit, MnistNoise, MushroomsLike, NoisySplit, Simplices]
 
 
 @hookimpl
 def harness_metrics() -> Mapping[str, Callable[[Any, Any], Any]]:
-    """Return the scores as a metric."""
-    return {"test-scores": listed}
+    """Return the scores as a metric, and the errors of the halves of ``noisy-split``."""
+    return {"test-scores": listed, "validation-error": validation_error, "held-out-error": held_out_error}

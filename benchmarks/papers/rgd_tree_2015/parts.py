@@ -1,0 +1,228 @@
+"""Ding, Xu, Random Gradient Descent Tree (2015): the runs behind Figure 4, Table 1, and what no library tells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from benchmarks.papers.grids import Grid, Options, Part
+
+REPETITIONS = 10
+LIMIT = 60.0  # seconds of wall time, a run
+VALIDATION, HELD_OUT = METRICS = ("validation-error", "held-out-error")
+
+
+# -- Figure 4: the section's own data ---------------------------------------------------------------------
+
+SHARES = (0.05, 0.1, 0.15, 0.2)
+RATIOS = (5, 10, 15, 20, 25, 30)
+RATIO, SHARE = 10, 0.1  # D / rho of figure 4(a), the paper does not tell; the share of figures 4(b) and 4(c)
+ROUNDS = (1, 2, 3, 4)
+PRICES = (0.001, 0.01, 0.1, 1.0)
+"""C of the soft margin; in figure 4 the best of them by *test* error is shown, in Table 1 the one that validation chooses."""
+
+
+def gaussians(share: float, ratio: float) -> str:
+    """Return the data of section 4 for ``PaperSet``-like repetitions: every repetition has a seed of its own."""
+    return f"outlier-gaussians[outliers={share:g},ratio={ratio:g},seed={{k}}]"
+
+
+def tree(share: float, height: int = 10, **more: object) -> str:
+    """Return the RGD-tree that is told the share of outliers."""
+    extra = "".join(f",{name}={value}" for name, value in more.items())
+    return f"rgd-tree[outliers={share:g},height={height}{extra}]"
+
+
+def boosted(share: float, rounds: int, height: int = 5) -> str:
+    """Return so many rounds of boosting."""
+    return f"rgd-boosted[outliers={share:g},height={height},rounds={rounds}]"
+
+
+@dataclass(frozen=True)
+class Method:
+    """What tables call a method, and the runs of which one is chosen.
+
+    candidates : solvers with their parameters
+    largest : training points beyond which it is not run; None: never too many
+    """
+
+    name: str
+    formulation: str
+    candidates: tuple[str, ...]
+    kernel: str = "linear"
+    largest: int | None = None
+
+
+def _priced(form: str, prices: tuple[float, ...] = PRICES) -> tuple[str, ...]:
+    return tuple(form.format(C=f"{price:g}") for price in prices)
+
+
+SOFT = Method("soft margin", "c-svc", _priced("smo-block[C={C}]"))
+CCCP = Method("ramp-cccp", "ramp-svc", _priced("ramp-cccp[C={C}]"))
+PATH = Method("outlier-path", "ramp-svc", _priced("outlier-path[C={C}]"), largest=1500)
+BASELINE = (SOFT, CCCP, PATH)
+"""The three of the paper; the best of them is its baseline."""
+RBF = Method("soft margin, RBF", "c-svc", _priced("smo-block[C={C}]", (0.1, 1.0, 10.0)), kernel="rbf")
+DETECTORS = ("isolation-forest", "local-outlier", "confident-learning")
+FILTERS = tuple(
+    Method(
+        f"filtered, {detector}",
+        "c-svc",
+        _priced(f"filtered[detector={detector},oracle=smo-block,C={{C}}]", (0.01, 0.1, 1.0)),
+    )
+    for detector in DETECTORS
+)
+TOLD = (0.05, 0.1, 0.15, 0.2, 0.25)
+"""Shares of outliers that RGD may be told; validation chooses."""
+TREE = Method("rgd-tree", "outlier-margin", tuple(tree(share) for share in TOLD))
+BOOSTED = Method("rgd-boosted", "outlier-margin", tuple(f"rgd-boosted[outliers={share:g}]" for share in TOLD))
+METHODS = (SOFT, CCCP, PATH, RBF, *FILTERS, TREE, BOOSTED)
+
+
+def _repetitions(selection: str, count: int) -> tuple[str, ...]:
+    return tuple(selection.format(k=k) for k in range(count))
+
+
+def share_name(share: float) -> str:
+    """Return the set of figure 4(a)."""
+    return f"outliers {100 * share:g} %"
+
+
+def ratio_name(ratio: float) -> str:
+    """Return the set of figures 4(b) and 4(c)."""
+    return f"D/rho {ratio:g}"
+
+
+def _grid(name: str, selection: str, count: int, solvers: tuple[str, ...], formulation: str, options: Options) -> Grid:
+    datasets = _repetitions(selection, options.repetitions or count)
+    return options.adjusted(
+        Grid(name, datasets, solvers, formulations=(formulation,), kernel="linear", limit=LIMIT)
+    )  # fmt: skip
+
+
+RIVALS = (SOFT, CCCP, FILTERS[0])
+
+
+def figure4a(options: Options) -> list[Grid]:
+    """Error against the share of outliers, for the tree and for what people would use instead."""
+    grids = []
+    for share in SHARES:
+        selection, name = gaussians(share, RATIO), share_name(share)
+        grids.append(_grid(name, selection, REPETITIONS, (tree(share),), TREE.formulation, options))
+        grids += [
+            _grid(name, selection, REPETITIONS, each.candidates, each.formulation, options) for each in RIVALS
+        ]  # fmt: skip
+    return grids
+
+
+def figure4b(options: Options) -> list[Grid]:
+    """Error against D / rho, heights up to ten."""
+    return [
+        _grid(ratio_name(ratio), gaussians(SHARE, ratio), REPETITIONS, (tree(SHARE),), TREE.formulation, options)
+        for ratio in RATIOS
+    ]
+
+
+def figure4c(options: Options) -> list[Grid]:
+    """Error and time of boosting with trees of height five at the largest D / rho, beside 4(b)'s tree."""
+    solvers = (tree(SHARE), *(boosted(SHARE, rounds) for rounds in ROUNDS))
+    ratio = RATIOS[-1]
+    return [_grid(ratio_name(ratio), gaussians(SHARE, ratio), REPETITIONS, solvers, BOOSTED.formulation, options)]
+
+
+# -- Table 1 and Figure 4(d) ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A set of Table 1 that is there.
+
+    n : points that are divided; d : features, without the constant column
+    """
+
+    name: str
+    of: str
+    n: int
+    d: int
+    rows: str = "all"
+
+    @property
+    def selection(self) -> str:
+        """The data of repetition k."""
+        rows = "" if self.rows == "all" else f"rows={self.rows},"
+        return f"noisy-split[of={self.of},{rows}seed={{k}}]"
+
+    @property
+    def n_train(self) -> int:
+        """Points of the training part."""
+        return self.n - 2 * int(0.3 * self.n)
+
+
+SETS = {
+    each.name: each
+    for each in (
+        Benchmark("BreastCancer", "wdbc", 569, 30),
+        Benchmark("AustralianCredit", "australian", 690, 14),
+        Benchmark("GermanNumber", "german.numer", 1000, 24),
+        Benchmark("SVMGuide1", "svmguide1", 3089, 4, rows="train"),
+        Benchmark("Spambase", "spambase", 4601, 57),
+        Benchmark("Musk", "musk2", 6598, 165),
+    )
+}
+ABSENT = ("Gisette", "w5a", "a6a", "a7a")
+"""Sets of Table 1 that are not there; nothing stands in for them."""
+
+
+def table1(options: Options) -> list[Grid]:
+    """Every method's candidates on ten draws of every set; one run gives the validation and the test error."""
+    return [
+        replace(
+            _grid(each.name, each.selection, REPETITIONS, method.candidates, method.formulation, options),
+            metrics=METRICS,
+            kernel=method.kernel,
+        )
+        for each in (SETS[name] for name in options.sets or SETS)
+        for method in METHODS
+        if method.largest is None or each.n_train <= method.largest
+    ]
+
+
+# -- small problems, whose global optimum is known ---------------------------------------------------------
+
+SMALL = {
+    "SVMGuide1": "noisy-split[of=svmguide1,rows=train,n=30,seed={k}]",
+    "AustralianCredit": "noisy-split[of=australian,n=30,seed={k}]",
+}
+DRAWS = 20
+SMALL_C = 1.0
+RAMP_EXACT = f"ramp-exact[C={SMALL_C:g}]"
+RAMP = (
+    f"ramp-cccp[C={SMALL_C:g}]",
+    f"outlier-path[C={SMALL_C:g}]",
+    f"lasvm-nc[C={SMALL_C:g}]",
+    f"rescaled[oracle=rgd-tree,C={SMALL_C:g}]",
+    f"rescaled[oracle=smo-block,C={SMALL_C:g}]",
+)
+"""What is held against the global optimum of J_s; the last is the hinge's own direction."""
+SMALL_SHARE = 0.15
+OUTLIER_EXACT = f"outlier-exact[outliers={SMALL_SHARE:g}]"
+MARGINS = tuple(
+    f"{name}[outliers={SMALL_SHARE:g},delta={delta:g}]" for delta in (0.0, 0.5) for name in ("rgd-tree", "rgd-boosted")
+)
+
+
+def exact(options: Options) -> list[Grid]:
+    """Heuristics and the global optimum of the ramp loss and of the margin with outliers, at most 40 points."""
+    return [
+        _grid(name, selection, DRAWS, solvers, formulation, options)
+        for name, selection in SMALL.items()
+        for solvers, formulation in (((RAMP_EXACT, *RAMP), "ramp-svc"), ((OUTLIER_EXACT, *MARGINS), "outlier-margin"))
+    ]
+
+
+PARTS: dict[str, Part] = {
+    "figure4a": figure4a,
+    "figure4b": figure4b,
+    "figure4c": figure4c,
+    "table1": table1,
+    "exact": exact,
+}
