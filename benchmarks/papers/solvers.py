@@ -317,7 +317,9 @@ class Rescaled(Solver):
         if not problem.kernel.is_linear:
             return "rescaled needs a linear kernel: it works on weights."
         last = np.asarray(problem.kernel.points)[:, -1]
-        return None if np.ptp(last) == 0.0 and last[0] != 0.0 else "rescaled needs a constant last column of the points."
+        return (
+            None if np.ptp(last) == 0.0 and last[0] != 0.0 else "rescaled needs a constant last column of the points."
+        )
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the weights, once."""

@@ -5,6 +5,7 @@
 ``mushrooms-like``  one-hot attributes of mushrooms that a line divides, made up
 ``simplices``    two regular simplices that face each other: the least core set of every accuracy is known
 ``noisy-split``  a set divided into training, validation and test points, labels of the first two flipped
+``with-constant``  a set with a constant column, which is the bias of a kernel machine without one
 ``validation-error``, ``held-out-error``  of such a split's validation points, and of its test points, as metrics
 ``test-scores``  the scores of the test points themselves, for what several classifiers decide together
 """
@@ -144,7 +145,9 @@ class NoisySplit(DataSource):
     """
 
     name = "noisy-split"
-    description = "A set drawn anew as training, validation and test points, labels flipped (Ding & Xu 2015, section 4)."
+    description = (
+        "A set drawn anew as training, validation and test points, labels flipped (Ding & Xu 2015, section 4)."
+    )
     of: str = parameter("wdbc", "the set, as ``harness compare`` takes it")
     rows: Literal["all", "train"] = parameter("all", "the rows that are divided: all, or its training part's")
     noise: float = parameter(0.15, "share of the labels of training and validation part that are flipped", ge=0, lt=0.5)
@@ -169,14 +172,37 @@ class NoisySplit(DataSource):
 
     def _together(self) -> tuple[Any, Any]:
         whole = _loaded(self.of)
-        if is_csr(whole.x_train):
-            raise DataError(
-                f"data set '{self.label}': the points of {self.of} are sparse, and standardising would fill them; expected "
-                "a set of dense points, such as wdbc."
-            )
+        _refuse_sparse(self, whole)
         if self.rows == "train":
             return np.asarray(whole.x_train), np.asarray(whole.y_train)
         return np.concatenate([whole.x_train, whole.x_test]), np.concatenate([whole.y_train, whole.y_test])
+
+
+@dataclass(frozen=True)
+class WithConstant(DataSource):
+    """A set of dense points with a column of ones behind the others.
+
+    A linear machine without a bias has it there, and pays for it as for any weight; of one with a bias nothing changes.
+    """
+
+    name = "with-constant"
+    description = "A set of dense points with a constant last column; +1 is as in that set."
+    of: str = parameter("wdbc", "the set, as ``harness compare`` takes it")
+
+    def load(self) -> Dataset:
+        whole = _loaded(self.of)
+        _refuse_sparse(self, whole)
+        x_train, x_test = (np.column_stack([x, np.ones(len(x))]) for x in (whole.x_train, whole.x_test))
+        sha256 = content_sha256(x_train, whole.y_train, x_test, whole.y_test)
+        return replace(whole, name=self.label, x_train=x_train, x_test=x_test, sha256=sha256)
+
+
+def _refuse_sparse(source: NoisySplit | WithConstant, whole: Dataset) -> None:
+    if is_csr(whole.x_train):
+        raise DataError(
+            f"data set '{source.label}': the points of {source.of} are sparse, and would be filled; expected a set of "
+            "dense points, such as wdbc."
+        )
 
 
 def validation_error(targets: Any, scores: Any) -> float:
@@ -199,7 +225,7 @@ def listed(targets: Any, scores: Any) -> list[float]:  # noqa: ARG001  a metric 
 @hookimpl
 def harness_datasets() -> list[type[DataSource]]:
     """Return the data sources of the studies."""
-    return [AdultSplit, MnistNoise, MushroomsLike, NoisySplit, Simplices]
+    return [AdultSplit, MnistNoise, MushroomsLike, NoisySplit, Simplices, WithConstant]
 
 
 @hookimpl

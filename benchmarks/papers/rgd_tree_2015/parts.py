@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from benchmarks.papers.grids import Grid, Options, Part
@@ -22,8 +24,8 @@ PRICES = (0.001, 0.01, 0.1, 1.0)
 
 
 def gaussians(share: float, ratio: float) -> str:
-    """Return the data of section 4 for ``PaperSet``-like repetitions: every repetition has a seed of its own."""
-    return f"outlier-gaussians[outliers={share:g},ratio={ratio:g},seed={{k}}]"
+    """Return the data of section 4, for each repetition k drawn with its own seed."""
+    return f"with-constant[of=gaussian-outliers[outliers={share:g},ratio={ratio:g},seed={{k}}]]"
 
 
 def tree(share: float, height: int = 10, **more: object) -> str:
@@ -92,41 +94,47 @@ def ratio_name(ratio: float) -> str:
     return f"D/rho {ratio:g}"
 
 
-def _grid(name: str, selection: str, count: int, solvers: tuple[str, ...], formulation: str, options: Options) -> Grid:
-    datasets = _repetitions(selection, options.repetitions or count)
+def _grid(name: str, selection: str, count: int, methods: Sequence[Method], options: Options) -> Grid:
+    """Return the runs of methods on ``count`` draws, in one session: the data are drawn once in each of its processes."""
     return options.adjusted(
-        Grid(name, datasets, solvers, formulations=(formulation,), kernel="linear", limit=LIMIT)
-    )  # fmt: skip
+        Grid(
+            name,
+            _repetitions(selection, options.repetitions or count),
+            tuple(solver for method in methods for solver in method.candidates),
+            formulations=tuple(dict.fromkeys(method.formulation for method in methods)),
+            kernel=methods[0].kernel,
+            limit=LIMIT,
+        )
+    )
 
 
 RIVALS = (SOFT, CCCP, FILTERS[0])
+"""What stands beside the tree in figure 4(a)."""
 
 
 def figure4a(options: Options) -> list[Grid]:
     """Error against the share of outliers, for the tree and for what people would use instead."""
-    grids = []
-    for share in SHARES:
-        selection, name = gaussians(share, RATIO), share_name(share)
-        grids.append(_grid(name, selection, REPETITIONS, (tree(share),), TREE.formulation, options))
-        grids += [
-            _grid(name, selection, REPETITIONS, each.candidates, each.formulation, options) for each in RIVALS
-        ]  # fmt: skip
-    return grids
+    return [
+        _grid(share_name(share), gaussians(share, RATIO), REPETITIONS, (told(share), *RIVALS), options)
+        for share in SHARES
+    ]
+
+
+def told(share: float) -> Method:
+    """Return the tree of height ten that is told the true share."""
+    return Method("rgd-tree", TREE.formulation, (tree(share),))
 
 
 def figure4b(options: Options) -> list[Grid]:
-    """Error against D / rho, heights up to ten."""
-    return [
-        _grid(ratio_name(ratio), gaussians(SHARE, ratio), REPETITIONS, (tree(SHARE),), TREE.formulation, options)
-        for ratio in RATIOS
-    ]
+    """Error against D / rho, trees of height ten."""
+    return [_grid(ratio_name(ratio), gaussians(SHARE, ratio), REPETITIONS, (told(SHARE),), options) for ratio in RATIOS]
 
 
 def figure4c(options: Options) -> list[Grid]:
     """Error and time of boosting with trees of height five at the largest D / rho, beside 4(b)'s tree."""
-    solvers = (tree(SHARE), *(boosted(SHARE, rounds) for rounds in ROUNDS))
     ratio = RATIOS[-1]
-    return [_grid(ratio_name(ratio), gaussians(SHARE, ratio), REPETITIONS, solvers, BOOSTED.formulation, options)]
+    rounds = Method("rgd-boosted", BOOSTED.formulation, tuple(boosted(SHARE, count) for count in ROUNDS))
+    return [_grid(ratio_name(ratio), gaussians(SHARE, ratio), REPETITIONS, (told(SHARE), rounds), options)]
 
 
 # -- Table 1 and Figure 4(d) ------------------------------------------------------------------------------
@@ -172,18 +180,19 @@ ABSENT = ("Gisette", "w5a", "a6a", "a7a")
 """Sets of Table 1 that are not there; nothing stands in for them."""
 
 
+def methods_of(benchmark: Benchmark) -> list[Method]:
+    """Return the methods that the set is small enough for."""
+    return [each for each in METHODS if each.largest is None or benchmark.n_train <= each.largest]
+
+
 def table1(options: Options) -> list[Grid]:
     """Every method's candidates on ten draws of every set; one run gives the validation and the test error."""
-    return [
-        replace(
-            _grid(each.name, each.selection, REPETITIONS, method.candidates, method.formulation, options),
-            metrics=METRICS,
-            kernel=method.kernel,
-        )
-        for each in (SETS[name] for name in options.sets or SETS)
-        for method in METHODS
-        if method.largest is None or each.n_train <= method.largest
-    ]
+    grids = []
+    for each in (SETS[name] for name in options.sets or SETS):
+        for kernel in ("linear", "rbf"):
+            methods = [method for method in methods_of(each) if method.kernel == kernel]
+            grids.append(replace(_grid(each.name, each.selection, REPETITIONS, methods, options), metrics=METRICS))
+    return grids
 
 
 # -- small problems, whose global optimum is known ---------------------------------------------------------
@@ -212,10 +221,91 @@ MARGINS = tuple(
 
 def exact(options: Options) -> list[Grid]:
     """Heuristics and the global optimum of the ramp loss and of the margin with outliers, at most 40 points."""
+    methods = (
+        Method("ramp", "ramp-svc", (RAMP_EXACT, *RAMP)),
+        Method("margin", "outlier-margin", (OUTLIER_EXACT, *MARGINS)),
+    )
     return [
-        _grid(name, selection, DRAWS, solvers, formulation, options)
-        for name, selection in SMALL.items()
-        for solvers, formulation in (((RAMP_EXACT, *RAMP), "ramp-svc"), ((OUTLIER_EXACT, *MARGINS), "outlier-margin"))
+        _grid(name, selection, DRAWS, (method,), options) for name, selection in SMALL.items() for method in methods
+    ]
+
+
+# -- Theorem 2 and 4: how often some node of the tree is as good as they say --------------------------------
+
+SEEDS = 200
+WHOLE, BOUNDED = "none", "50"  # nodes of a level
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A problem of n <= 200 points, and the tree that the theorem speaks of.
+
+    ratio : D / rho; epsilon : the width may be less than the optimum's by this share; mu : of the paths, those that may
+    fail; share : outliers, of each class where there are two
+    """
+
+    name: str
+    data: str
+    ratio: float
+    against: str = "class"
+    height: int = 4
+    epsilon: float = 0.5
+    mu: float = 0.2
+    share: float = 0.1
+    delta: float = 0.5
+
+    @property
+    def selection(self) -> str:
+        """The data, one draw."""
+        return f"{self.data[:-1]},ratio={self.ratio:g},outliers={self.share:g}]"
+
+    @property
+    def enough(self) -> int:
+        """The theorem's height."""
+        return math.ceil(3.0 * ((self.ratio + 1.0) / self.epsilon) ** 2 * math.log(self.ratio + 1.0))
+
+    @property
+    def bound(self) -> float:
+        """The probability that the theorem promises at least."""
+        return (1.0 - self.mu) * (1.0 - self.share)
+
+    def tree(self, nodes: str, samples: str = "none") -> str:
+        """Return the tree with so many nodes in a level, and so many samples of a node; none: the paper's number."""
+        kind = (
+            "outliers={0:g},against=origin" if self.against == "origin" else "outliers_plus={0:g},outliers_minus={0:g}"
+        )
+        shares = kind.format(self.share)
+        return (
+            f"rgd-tree[{shares},delta={self.delta:g},mu={self.mu:g},height={self.height},nodes={nodes},samples={samples},"
+            "probe=none]"
+        )
+
+
+ONE, TWO = "one-class-outliers[n=200,n_test=100,d=5]", "gaussian-outliers[least=80,most=100,test=1,d=5]"
+PROMISES = (
+    Promise("one class, D/rho 0.2", ONE, 0.2, "origin"),
+    Promise("two classes, D/rho 0.2", TWO, 0.2),
+    Promise("one class, D/rho 5", ONE, 5.0, "origin"),
+    Promise("two classes, D/rho 5", TWO, 5.0),
+)
+"""The last two are beyond what a height of 4 is promised for."""
+
+
+def theorem(options: Options) -> list[Grid]:
+    """The whole tree, and the one that keeps fifty nodes of a level, from so many seeds."""
+    return [
+        options.adjusted(
+            Grid(
+                each.name,
+                (each.selection,),
+                tuple(each.tree(nodes) for nodes in (WHOLE, BOUNDED)),
+                seeds=tuple(range(options.repetitions or SEEDS)),
+                formulations=("outlier-margin",),
+                kernel="linear",
+                limit=LIMIT,
+            )
+        )
+        for each in PROMISES
     ]
 
 
@@ -225,4 +315,5 @@ PARTS: dict[str, Part] = {
     "figure4c": figure4c,
     "table1": table1,
     "exact": exact,
+    "theorem": theorem,
 }

@@ -1,0 +1,244 @@
+"""The tables of reports/rgd-tree-2015: Figure 4(a) to (c), global optima, the theorem; Table 1 is in selection.py."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from statistics import mean, median, stdev
+
+from benchmarks.papers.markdown import NOT_MEASURED, machine, met, missing, number, table
+from benchmarks.papers.results import Results
+from benchmarks.papers.rgd_tree_2015 import selection
+from benchmarks.papers.rgd_tree_2015.parts import (
+    ABSENT,
+    BOUNDED,
+    MARGINS,
+    OUTLIER_EXACT,
+    PROMISES,
+    RAMP,
+    RAMP_EXACT,
+    RATIOS,
+    RIVALS,
+    ROUNDS,
+    SHARE,
+    SHARES,
+    SMALL,
+    WHOLE,
+    Method,
+    Promise,
+    boosted,
+    ratio_name,
+    share_name,
+    tree,
+)
+from benchmarks.papers.running import Row
+from harness.run.record import Status
+
+FLAT, LARGEST = 0.5, 2.5  # percent: what figures 4(a) and 4(b) show at most
+HALF = 0.5  # of the tree's time, after THREE rounds
+THREE = 3
+SAME = 1e-6  # relative: a local solver's objective is the global optimum's
+
+
+def ended(results: Results, name: str, solver: str) -> list[Row]:
+    """Return the runs that ended with a model: also those of trees none of whose nodes separates what is kept."""
+    return [*results.of(name, solver), *(row for row in results.stopped(name, solver) if overlapping(row))]
+
+
+def overlapping(row: Row) -> bool:
+    """Return whether a run ended with a model that gives up too few points to separate the others."""
+    return row["status"] == Status.UNFINISHED and row["error"] is not None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The mean of some errors with their standard deviation, percent."""
+
+    mean: float
+    deviation: float
+
+    @classmethod
+    def of(cls, results: Results, name: str, solver: str) -> Spread | None:
+        """Return the test error of a solver on a set, None where nothing was measured."""
+        errors = [float(row["error"]) for row in ended(results, name, solver)]
+        return cls(mean(errors), stdev(errors) if len(errors) > 1 else 0.0) if errors else None
+
+    def text(self) -> str:
+        """Return it as a cell."""
+        return f"{self.mean:.3f} ± {self.deviation:.3f}"
+
+
+def cpu(results: Results, name: str, solver: str) -> float | None:
+    """Return the median of the CPU seconds, None where nothing was measured."""
+    found = [float(row["cpu"]) for row in ended(results, name, solver)]
+    return median(found) if found else None
+
+
+def best_of(results: Results, name: str, method: Method) -> tuple[str, Spread] | None:
+    """Return the candidate with the least mean test error, and that; it knows what no user does."""
+    found = [(each, spread) for each in method.candidates if (spread := Spread.of(results, name, each)) is not None]
+    return min(found, key=lambda pair: pair[1].mean) if found else None
+
+
+def _range(values: list[float], form: str) -> str:
+    return f"{min(values):{form}} to {max(values):{form}}" if values else ""
+
+
+def figure4a(results: Results) -> str:
+    """Test errors over the share of outliers."""
+    rows = []
+    for share in SHARES:
+        name = share_name(share)
+        spread = Spread.of(results, name, tree(share))
+        if spread is None:
+            continue
+        cells = [f"{spread.text()} {met(spread.mean <= FLAT)}"]
+        for method in RIVALS:
+            best = best_of(results, name, method)
+            cells.append("" if best is None else f"{best[1].text()}, `{best[0]}`")
+        rows.append([f"{100 * share:g} %", *cells, number(cpu(results, name, tree(share)))])
+    head = ["outliers", "rgd-tree, error % (paper: about 0.5)", *(f"{each.name}, error %" for each in RIVALS),
+            "rgd-tree, CPU s"]  # fmt: skip
+    return table(head, rows)
+
+
+def figure4b(results: Results) -> str:
+    """Test errors over D / rho."""
+    rows = []
+    for ratio in RATIOS:
+        spread = Spread.of(results, ratio_name(ratio), tree(SHARE))
+        if spread is not None:
+            spent = [float(row["seconds"]) for row in ended(results, ratio_name(ratio), tree(SHARE))]
+            rows.append([f"{ratio:g}", f"{spread.text()} {met(spread.mean <= LARGEST)}", _range(spent, ".2f")])
+    return table(["D / rho", "error % (paper: 0.5 to 2.5)", "seconds (paper: within 300)"], rows)
+
+
+def figure4c(results: Results) -> str:
+    """Error and time of boosting, against the higher tree."""
+    name = ratio_name(RATIOS[-1])
+    whole, spent = Spread.of(results, name, tree(SHARE)), cpu(results, name, tree(SHARE))
+    if whole is None or spent is None:
+        return NOT_MEASURED
+    rows = [["one tree, height 10", whole.text(), number(spent), "1", ""]]
+    for count in ROUNDS:
+        spread, taken = (
+            Spread.of(results, name, boosted(SHARE, count)),
+            cpu(results, name, boosted(SHARE, count)),
+        )
+        if spread is None or taken is None:
+            continue
+        asked = "" if count != THREE else met(spread.mean <= whole.mean and taken <= HALF * spent)
+        rows.append([f"{count} x height 5", spread.text(), number(taken), f"{taken / spent:.2f}", asked])
+    head = ["trees", "error %", "CPU s", "times the one tree's", "equal error in half the time"]
+    return table(head, rows)
+
+
+def distances(results: Results, name: str, solver: str) -> list[float]:
+    """Return (J - J*) / J* on the draws whose global optimum J* was found and proved."""
+    optima = {row["dataset"]: row["primal"] for row in results.of(name, RAMP_EXACT)}
+    found = {row["dataset"]: objective(row) for row in results.of(name, solver)}
+    return [
+        (found[draw] - optima[draw]) / optima[draw] for draw in found if draw in optima and found[draw] is not None
+    ]  # fmt: skip
+
+
+def objective(row: Row) -> float:
+    """Return J_s: certified, or where the model has no dual coefficients what the study's own solver computed."""
+    value = row["primal"] if row["primal"] is not None else row["info"]["objective"]
+    return float(value)
+
+
+def exact(results: Results) -> str:
+    """The distance of every method from the global optimum of the ramp loss."""
+    rows = []
+    for name in SMALL:
+        for solver in RAMP:
+            found = distances(results, name, solver)
+            if found:
+                hit = sum(each <= SAME for each in found)
+                rows.append([name, f"`{solver}`", f"{hit} of {len(found)}", f"{100 * median(found):.1f}",
+                             f"{100 * mean(found):.1f}", f"{100 * max(found):.1f}"])  # fmt: skip
+    head = ["set", "solver", "global optimum found", "above it, median %", "mean %", "most %"]
+    return table(head, rows)
+
+
+def margins(results: Results) -> str:
+    """The margins of trees over the widest one, found by branch and bound."""
+    rows = []
+    for name in SMALL:
+        widest = {row["dataset"]: row["margin_lower"] for row in results.of(name, OUTLIER_EXACT)}
+        for solver in MARGINS:
+            runs = [row for row in ended(results, name, solver) if (widest.get(row["dataset"]) or 0.0) > 0.0]
+            ratios = [float(row["margin_lower"] or 0.0) / widest[row["dataset"]] for row in runs]
+            if ratios:
+                apart = sum(each > 0.0 for each in ratios)
+                rows.append([name, f"`{solver}`", f"{apart} of {len(ratios)}", f"{median(ratios):.2f}",
+                             f"{mean(ratios):.2f}", f"{min(ratios):.2f}"])  # fmt: skip
+    head = ["set", "solver", "separates", "margin / widest, median", "mean", "least"]
+    return table(head, rows)
+
+
+def widest_margin(results: Results, promise: Promise) -> float | None:
+    """Return the least upper bound of the optimal width that any run's certificate found."""
+    runs = [row for nodes in (WHOLE, BOUNDED) for row in ended(results, promise.name, promise.tree(nodes))]
+    bounds = [float(row["margin_upper"]) for row in runs if row["margin_upper"] is not None]
+    return min(bounds) if bounds else None
+
+
+def theorem(results: Results) -> str:
+    """The share of seeds with an (epsilon, delta)-approximation, against what the theorem promises."""
+    rows = []
+    for each in PROMISES:
+        bound = widest_margin(results, each)
+        if bound is None:
+            continue
+        for nodes in (WHOLE, BOUNDED):
+            runs = ended(results, each.name, each.tree(nodes))
+            if not runs:
+                continue
+            widths = [float(row["margin_lower"] or 0.0) / bound for row in runs]
+            share = mean(width >= 1.0 - each.epsilon for width in widths)
+            promised = each.height >= each.enough
+            asked = f"{each.bound:.2f} {met(share >= each.bound)}" if promised else "nothing"
+            rows.append([each.name, "whole" if nodes == WHOLE else f"L = {nodes}", f"{each.height} of {each.enough}",
+                         f"{share:.3f}", asked, f"{min(widths):.2f}", f"{median(widths):.2f}", str(len(runs))])  # fmt: skip
+    head = ["problem", "tree", "h of the theorem's", "share that is wide enough", "promised", "least width / bound",
+            "median", "seeds"]  # fmt: skip
+    return table(head, rows)
+
+
+def absent(results: Results) -> str:
+    """Name the runs that are missing, those whose node does not separate together, and Table 1's sets that are not there."""
+    others = copy.copy(results)
+    others.runs = [row for row in results.runs if not overlapping(row)]
+    told = missing(others)
+    lines = [] if told == "Nothing." else [told]
+    for name in results.sets:
+        runs = [row for row in results.runs if row["set"] == name and row["solver"].startswith("rgd-")]
+        meeting = [row for row in runs if overlapping(row)]
+        if meeting:
+            lines.append(
+                f"* {name}: in {len(meeting)} of {len(runs)} runs of RGD no node separates what is kept; the one with the least "
+                "overlap is the model, and counts."
+            )
+    lines += [
+        f"* {name}: {error:g} % published; the set is not there, and none stands in for it."
+        for name in ABSENT
+        if (error := results.published.get("table1", name, "rgd-tree", "error")) is not None
+    ]
+    return "\n".join(lines)
+
+
+def sections(results: Results) -> dict[str, str]:
+    """Return every section of the page by the name of its markers."""
+    return {
+        "machine": machine(results),
+        "figure4a": figure4a(results),
+        "figure4b": figure4b(results),
+        "figure4c": figure4c(results),
+        **selection.sections(results),
+        "exact": exact(results),
+        "margins": margins(results),
+        "theorem": theorem(results),
+        "missing": absent(results),
+    }
