@@ -148,6 +148,7 @@ def exact(results: Results, path: Path) -> bool:
     colours = dict(zip(RAMP, (BLUE, SKY, PINK, ORANGE, GREY), strict=True))
     styles = dict(zip(RAMP, ("-", "--", "-.", "-", ":"), strict=True))
     for axes, name in zip(panels.flat, SMALL, strict=False):
+        axes.set(xscale="log", xlim=(0.5 * 100.0 * SAME, 1e3))
         for solver in RAMP:
             found = sorted(100.0 * max(each, SAME) for each in distances(results, name, solver))
             if found:
@@ -155,9 +156,7 @@ def exact(results: Results, path: Path) -> bool:
                 share = [100.0 * (k + 1) / len(found) for k in range(len(found))]
                 axes.step([found[0], *found], [0.0, *share], where="post", color=colours[solver],
                           linestyle=styles[solver], label=solver)  # fmt: skip
-        axes.set(
-            title=name, xscale="log", xlabel="J above the global optimum, % (least shown 0.0001)", ylabel="draws, %"
-        )
+        axes.set(title=name, xlabel="J above the global optimum, % (least shown 0.0001)", ylabel="draws, %")
         axes.xaxis.set_major_formatter(mpl.ticker.FuncFormatter(lambda value, _: f"{value:g}"))
         axes.grid(alpha=0.25)
     handles, labels = panels[0, 0].get_legend_handles_labels()
