@@ -195,6 +195,7 @@ def test_signed_ranks_are_those_of_all_signs(n):
 
 def test_signed_ranks_of_nothing_and_of_everything():
     assert signed_ranks.signed_ranks([1.0, 2.0], [1.0, 2.0]) == 1.0
+    assert signed_ranks.signed_ranks([1.0], [2.0]) == 1.0, "either sign is as likely"
     assert signed_ranks.signed_ranks([1.0] * 10, [2.0] * 10) == pytest.approx(2.0 / 1024.0)
     # the fourth pair is a tie, but for rounding
     assert signed_ranks.signed_ranks([1.0, 1.0, 1.0, 0.3], [2.0, 2.0, 2.0, 0.1 + 0.2]) == pytest.approx(0.25)
@@ -205,10 +206,15 @@ def test_signed_ranks_of_nothing_and_of_everything():
 
 def test_the_paper_s_settings():
     a, b, c = (parts.PARTS[name](Options()) for name in ("figure4a", "figure4b", "figure4c"))
-    assert [grid.set for grid in a] == ["outliers 5 %", "outliers 10 %", "outliers 15 %", "outliers 20 %"]
+    assert list(dict.fromkeys(grid.set for grid in a)) == [
+        "outliers 5 %",
+        "outliers 10 %",
+        "outliers 15 %",
+        "outliers 20 %",
+    ]
     assert [grid.set for grid in b] == [f"D/rho {ratio}" for ratio in (5, 10, 15, 20, 25, 30)]
-    assert all("height=10" in grid.solvers[0] for grid in (*a, *b))
-    assert sum("height=5" in solver for solver in c[0].solvers) == 4
+    assert all("height=10" in grid.solvers[0] for grid in b)
+    assert sum("height=5" in solver and "nodes=50" in solver for solver in c[0].solvers) == 4
     assert {len(grid.datasets) for grid in (*a, *b, *c)} == {10}
     assert len({dataset for grid in parts.table1(Options()) for dataset in grid.datasets}) == 60
     assert parts.table1(Options(sets=("Musk",), repetitions=2))[0].datasets == (
@@ -267,7 +273,8 @@ def test_table_1_of_a_small_set(tmp_path, monkeypatch):
 
 def scored(method, solver, draw, validation, held_out, name="Spambase", **changed):
     metrics = {parts.VALIDATION: validation, parts.HELD_OUT: held_out}
-    return row(name, solver, dataset=f"draw {draw}", formulation=method.formulation, metrics=metrics, **changed)
+    kind = {"formulation": method.formulation, "gamma": None if method.kernel == "linear" else 0.1}
+    return row(name, solver, dataset=f"draw {draw}", metrics=metrics, **kind, **changed)
 
 
 def fabricated(errors, name="Spambase"):
@@ -291,6 +298,14 @@ def test_validation_chooses_and_never_the_test_part():
     chosen = selection.Choices(results(*rows)).of("Spambase", parts.SOFT)
     assert chosen["draw 0"] == selection.Choice(second, 8.0, 1.0, 3.0), "of equal ones the first"
     assert chosen["draw 1"].error == 5.0
+
+
+def test_one_solver_with_two_kernels_is_two_methods():
+    solver = parts.RBF.candidates[0]
+    assert solver in parts.SOFT.candidates
+    rows = [scored(parts.SOFT, solver, 0, 20.0, 9.0), scored(parts.RBF, solver, 0, 19.0, 5.0)]
+    choices = selection.Choices(results(*rows))
+    assert (choices.errors("Spambase", parts.SOFT), choices.errors("Spambase", parts.RBF)) == ([9.0], [5.0])
 
 
 def test_a_tree_that_does_not_separate_has_a_model_all_the_same():
@@ -355,8 +370,8 @@ def test_figure_4c_asks_for_equal_error_in_half_the_time_after_three_rounds():
     rows = [row(name, parts.tree(parts.SHARE), error=2.0, cpu=4.0)]
     rows += [row(name, parts.boosted(parts.SHARE, k), error=3.0 - 0.5 * k, cpu=0.6 * k) for k in parts.ROUNDS]
     lines = tables.figure4c(results(*rows)).splitlines()
-    assert lines[4] == "| 2 x height 5 | 2.000 ± 0.000 | 1.2 | 0.30 |  |"
-    assert lines[5] == "| 3 x height 5 | 1.500 ± 0.000 | 1.8 | 0.45 | (met) |"
+    assert lines[4] == "| 2 of height 5, L = 50 | 2.000 ± 0.000 | 1.2 | 0.30 |  |"
+    assert lines[5] == "| 3 of height 5, L = 50 | 1.500 ± 0.000 | 1.8 | 0.45 | (met) |"
 
 
 def test_distances_from_the_global_optimum_count_proved_optima_alone():
@@ -403,6 +418,7 @@ def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
         parts.PARTS,
         Options(repetitions=3),
         metrics=metrics,
+        gamma=None,
         margin_lower=1.0,
         margin_upper=1.2,
         primal=5.0,

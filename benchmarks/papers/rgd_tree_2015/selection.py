@@ -42,12 +42,12 @@ class Choices:
 
     def __init__(self, results: Results) -> None:
         self.published = results.published
-        self._rows: dict[tuple[str, str], dict[str, Row]] = {}
+        self._rows: dict[tuple[str, str], dict[tuple[str, bool], Row]] = {}
         for row in results.runs:
             # a tree none of whose nodes separates has a model all the same, and does not claim to be done
             scored = row["status"] in (Status.OK, Status.UNFINISHED)
             if scored and inside(row, f"metrics.{HELD_OUT}") is not None:
-                self._rows.setdefault((row["set"], row["dataset"]), {})[row["solver"]] = row
+                self._rows.setdefault((row["set"], row["dataset"]), {})[row["solver"], row["gamma"] is None] = row
 
     @property
     def sets(self) -> list[str]:
@@ -59,7 +59,8 @@ class Choices:
         """Return what validation chose on each draw; of equal errors the first candidate's is taken."""
         chosen = {}
         for (found, dataset), rows in self._rows.items():
-            runs = [rows[solver] for solver in method.candidates if solver in rows]
+            keys = [(solver, method.kernel == "linear") for solver in method.candidates]
+            runs = [rows[key] for key in keys if key in rows]
             if found != name or not runs:
                 continue
             best = min(runs, key=lambda row: row["metrics"][VALIDATION])
