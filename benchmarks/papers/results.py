@@ -47,6 +47,7 @@ class Results:
             newest.pop(key, None)  # the later row replaces the earlier one, and is the later one in the order too
             newest[key] = row
         self.runs = [row for row in newest.values() if row["status"] != Status.SKIPPED]
+        self.skipped = [row for row in newest.values() if row["status"] == Status.SKIPPED]
 
     @property
     def sets(self) -> list[str]:

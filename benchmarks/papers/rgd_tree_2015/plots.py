@@ -18,6 +18,7 @@ from benchmarks.papers.rgd_tree_2015.parts import (
     PATH,
     RAMP,
     RATIOS,
+    RGD,
     RIVALS,
     ROUNDS,
     SHARE,
@@ -37,8 +38,17 @@ from benchmarks.pictures import grid, save
 ORANGE, BLUE, GREEN, PINK, SKY, GREY, PRINTED = (
     "#D55E00", "#0072B2", "#009E73", "#CC79A7", "#56B4E9", "#777777", "#222222"
 )  # fmt: skip
-COLOURS = {TREE: ORANGE, BOOSTED: "#E69F00", SOFT: GREY, CCCP: BLUE, PATH: SKY, FILTERS[0]: GREEN}
-MARKS = {TREE: "o", BOOSTED: "D", SOFT: "s", CCCP: "^", PATH: "v", FILTERS[0]: "P"}
+COLOURS = {
+    TREE: ORANGE,
+    BOOSTED: "#E69F00",
+    SOFT: GREY,
+    CCCP: BLUE,
+    PATH: SKY,
+    FILTERS[0]: GREEN,
+    FILTERS[1]: PINK,
+    RGD: ORANGE,
+}
+MARKS = {TREE: "o", BOOSTED: "D", SOFT: "s", CCCP: "^", PATH: "v", FILTERS[0]: "P", FILTERS[1]: "X", RGD: "o"}
 
 
 def _lines(axes: Any, x: list[float], spreads: list[Spread | None], **style: Any) -> bool:
@@ -117,7 +127,7 @@ def figure4d(results: Results, path: Path) -> bool:
     names = choices.sets
     if not names:
         return False
-    shown = (*BASELINE, FILTERS[0], TREE, BOOSTED)
+    shown = (*BASELINE, *FILTERS[:2], RGD)
     figure, panels = grid(len(names), height=2.9, legend=0.5)
     for axes, name in zip(panels.flat, names, strict=False):
         for place, method in enumerate(shown):

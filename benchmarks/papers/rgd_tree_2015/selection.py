@@ -8,12 +8,14 @@ from statistics import mean, stdev
 from benchmarks.papers.markdown import NOT_MEASURED, met, number, table
 from benchmarks.papers.results import Results, inside
 from benchmarks.papers.rgd_tree_2015.parts import (
+    APART,
     BASELINE,
     BOOSTED,
     CCCP,
     HELD_OUT,
     METHODS,
     PATH,
+    RGD,
     SETS,
     SOFT,
     TREE,
@@ -48,6 +50,11 @@ class Choices:
             scored = row["status"] in (Status.OK, Status.UNFINISHED)
             if scored and inside(row, f"metrics.{HELD_OUT}") is not None:
                 self._rows.setdefault((row["set"], row["dataset"]), {})[row["solver"], row["gamma"] is None] = row
+
+    @property
+    def methods(self) -> list[Method]:
+        """The methods with runs."""
+        return [method for method in METHODS if any(self.of(name, method) for name in self.sets)]
 
     @property
     def sets(self) -> list[str]:
@@ -92,9 +99,9 @@ class Choices:
 
 def table1(choices: Choices) -> str:
     """Mean test errors and their standard deviations, a line a set; the least of a line is bold."""
-    rows = []
+    rows, methods = [], choices.methods
     for name in choices.sets:
-        means = {method: choices.mean(name, method) for method in METHODS}
+        means = {method: choices.mean(name, method) for method in methods}
         least = min(value for value in means.values() if value is not None)
         cells = []
         for method, value in means.items():
@@ -102,10 +109,10 @@ def table1(choices: Choices) -> str:
             text = "" if value is None else f"{value:.1f}"
             text = f"**{text}**" if value is not None and value <= least + 0.05 else text
             cells.append(text + (f" ± {stdev(errors):.1f}" if len(errors) > 1 else ""))
-        draws = max(len(choices.of(name, method)) for method in METHODS)
+        draws = max(len(choices.of(name, method)) for method in methods)
         sizes = f"{SETS[name].n} x {SETS[name].d}"
         rows.append([name, sizes, _printed(choices, name), *cells, str(draws)])
-    return table(["set", "n x d", "paper: RGD", *(method.name for method in METHODS), "draws"], rows)
+    return table(["set", "n x d", "paper: RGD", *(method.name for method in methods), "draws"], rows)
 
 
 def _printed(choices: Choices, name: str) -> str:
@@ -116,37 +123,32 @@ def figure4d(choices: Choices) -> str:
     """RGD against the best of the other three, as Figure 4(d) has it, and against the paper's own error."""
     rows = []
     for name in choices.sets:
-        base = choices.baseline(name)
-        found = {method: choices.mean(name, method) for method in (TREE, BOOSTED)}
-        known = [value for value in found.values() if value is not None]
-        if base is None or not known:
+        base, ours = choices.baseline(name), choices.mean(name, RGD)
+        if base is None or ours is None:
             continue
-        ours, printed = min(known), choices.published.get("table1", name, "rgd-tree", "error")
+        printed = choices.published.get("table1", name, "rgd-tree", "error")
         better = 100.0 * (1.0 - ours / base[1])
         claimed = choices.published.get("figure4d", name, "rgd-tree", "improvement")
         claim = "" if claimed is None else f" (more than {claimed:g} %) {met(better > claimed)}"
         reached = "" if printed is None else met(ours <= printed)
-        cells = [number(found[method], ".2f") for method in (TREE, BOOSTED)]
         ahead = "ahead" if better > 0.0 else "level" if better == 0.0 else "behind"
-        rows.append([name, *cells, f"{base[1]:.2f}, {base[0].name}", ahead, f"{better:+.0f} %{claim}",
+        rows.append([name, f"{ours:.2f}", f"{base[1]:.2f}, {base[0].name}", ahead, f"{better:+.0f} %{claim}",
                      f"{number(printed, '.1f')} {reached}"])  # fmt: skip
-    head = ["set", "rgd-tree %", "rgd-boosted %", "best of the other three %", "RGD is", "error lower by (paper)",
-            "paper's RGD %"]  # fmt: skip
+    head = ["set", "RGD %", "best of the other three %", "RGD is", "error lower by (paper)", "paper's RGD %"]
     return table(head, rows)
 
 
 def _against(choices: Choices) -> list[Method]:
-    return [
-        method for method in METHODS if method is not TREE and any(choices.of(name, method) for name in choices.sets)
-    ]
+    """Return the methods that RGD is tested against: not its own parts."""
+    return [method for method in choices.methods if method not in (TREE, APART, BOOSTED, RGD)]
 
 
 def ranks_over_draws(choices: Choices) -> str:
-    """Signed ranks of rgd-tree and each other method over the draws of a set, Holm's correction within the set."""
+    """Signed ranks of RGD and each other method over the draws of a set, Holm's correction within the set."""
     others = _against(choices)
     rows = []
     for name in choices.sets:
-        pairs = {method: choices.paired(name, TREE, method) for method in others}
+        pairs = {method: choices.paired(name, RGD, method) for method in others}
         tested = [method for method in others if pairs[method][0]]
         corrected = dict(zip(tested, holm([signed_ranks(*pairs[method]) for method in tested]), strict=True))
         cells = []
@@ -159,16 +161,16 @@ def ranks_over_draws(choices: Choices) -> str:
             word = ("better" if ours < theirs else "worse") if sure else "no difference"
             cells.append(f"{word}, {corrected[method]:.3f}")
         rows.append([name, *cells])
-    return table(["rgd-tree against", *(method.name for method in others)], rows if others else [])
+    return table(["RGD against", *(method.name for method in others)], rows if others else [])
 
 
 def ranks_over_sets(choices: Choices) -> str:
-    """Signed ranks of rgd-tree and each other method over the sets' mean errors, Holm's correction over the methods."""
+    """Signed ranks of RGD and each other method over the sets' mean errors, Holm's correction over the methods."""
     others = _against(choices)
     pairs = {}
     for method in others:
-        both = [name for name in choices.sets if choices.of(name, method) and choices.of(name, TREE)]
-        means = [[mean(errors) for errors in choices.paired(name, TREE, method)] for name in both]
+        both = [name for name in choices.sets if choices.of(name, method) and choices.of(name, RGD)]
+        means = [[mean(errors) for errors in choices.paired(name, RGD, method)] for name in both]
         if means:
             pairs[method] = [first for first, _ in means], [second for _, second in means]
     raw = [signed_ranks(*pair) for pair in pairs.values()]
@@ -179,7 +181,7 @@ def ranks_over_sets(choices: Choices) -> str:
         rows.append(
             [method.name, str(len(ours)), str(wins), f"{difference:+.2f}", f"{p_value:.3f}", f"{corrected:.3f}"]
         )
-    head = ["rgd-tree against", "sets", "rgd-tree better on", "mean difference, points", "p", "p, Holm"]
+    head = ["RGD against", "sets", "RGD better on", "mean difference, points", "p", "p, Holm"]
     return table(head, rows)
 
 
@@ -191,7 +193,7 @@ def hinge(choices: Choices) -> str:
         for method in (CCCP, PATH):
             hinged, ramp = choices.paired(name, SOFT, method)
             if not ramp:
-                cells.append("not run: too many points")
+                cells.append("")
                 continue
             holds = mean(ramp) <= mean(hinged)
             wins[method] = [wins[method][0] + holds, wins[method][1] + 1]

@@ -213,6 +213,7 @@ def absent(results: Results) -> str:
     others.runs = [row for row in results.runs if not overlapping(row)]
     told = missing(others)
     lines = [] if told == "Nothing." else [told]
+    lines += dict.fromkeys(f"* `{row['solver']}`: {row['reason']}" for row in results.skipped)
     for name in results.sets:
         runs = [row for row in results.runs if row["set"] == name and row["solver"].startswith("rgd-")]
         meeting = [row for row in runs if overlapping(row)]
