@@ -70,10 +70,10 @@ def _shares(axes: Any, results: Results) -> bool:
     x = [100.0 * share for share in SHARES]
     trees = [Spread.of(results, share_name(share), tree(share)) for share in SHARES]
     drawn = _lines(axes, x, trees, color=ORANGE, marker="o", label="rgd-tree")
-    for method in RIVALS:
+    for method, colour, mark in zip(RIVALS, (GREY, BLUE, GREEN), "s^P", strict=True):
         best = [best_of(results, share_name(share), method) for share in SHARES]
         found = [None if each is None else each[1] for each in best]
-        drawn |= _lines(axes, x, found, color=COLOURS[method], marker=MARKS[method], label=method.name)
+        drawn |= _lines(axes, x, found, color=colour, marker=mark, label=method.name)
     axes.axhline(0.5, color=PRINTED, linestyle="--", linewidth=1.0, label="paper: about 0.5 %")
     axes.set(title="4(a): D / rho = 10", xlabel="outliers, % of the training labels", ylabel="test error, %")
     return drawn
