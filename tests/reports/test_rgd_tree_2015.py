@@ -379,11 +379,17 @@ def test_figure_4a_takes_the_rivals_at_their_best():
 
 def test_figure_4c_asks_for_equal_error_in_half_the_time_after_three_rounds():
     name = parts.ratio_name(30)
-    rows = [row(name, parts.tree(parts.SHARE), error=2.0, cpu=4.0)]
-    rows += [row(name, parts.boosted(parts.SHARE, k), error=3.0 - 0.5 * k, cpu=0.6 * k) for k in parts.ROUNDS]
+    rows = [row(name, parts.tree(parts.SHARE), dataset=str(draw), error=2.0, cpu=4.0) for draw in range(8)]
+    rows += [
+        row(name, parts.boosted(parts.SHARE, k, nodes), dataset=str(draw), error=3.0 - 0.5 * k + worse, cpu=0.6 * k)
+        for nodes, worse in ((50, 0.0), (15, 0.6))
+        for k in parts.ROUNDS
+        for draw in range(8)
+    ]
     lines = tables.figure4c(results(*rows)).splitlines()
-    assert lines[4] == "| 2 of height 5, L = 50 | 2.000 ± 0.000 | 1.2 | 0.30 |  |"
-    assert lines[5] == "| 3 of height 5, L = 50 | 1.500 ± 0.000 | 1.8 | 0.45 | (met) |"
+    assert lines[4] == "| 2 of height 5, L = 50 | 2.000 ± 0.000 | 1.000 | 1.2 | 0.30 |  |"
+    assert lines[5] == "| 3 of height 5, L = 50 | 1.500 ± 0.000 | 0.008 | 1.8 | 0.45 | (met) |"
+    assert lines[9] == "| 3 of height 5, L = 15 | 2.100 ± 0.000 | 0.008 | 1.8 | 0.45 | (**missed**) |"
 
 
 def test_distances_from_the_global_optimum_count_proved_optima_alone():
@@ -396,7 +402,7 @@ def test_distances_from_the_global_optimum_count_proved_optima_alone():
     ]
     found = results(*rows)
     assert tables.distances(found, "SVMGuide1", parts.RAMP[0]) == [pytest.approx(0.2)]
-    assert f"| SVMGuide1 | `{parts.RAMP[3]}` | 0 of 1 | 50.0 | 50.0 | 50.0 |" in tables.exact(found)
+    assert f"| SVMGuide1 | `{parts.RAMP[3]}` | 0 of 1 | 50.00 | 50.0 | 50.0 |  |" in tables.exact(found)
 
 
 def test_margins_over_the_widest():
@@ -409,7 +415,7 @@ def test_margins_over_the_widest():
         row("SVMGuide1", parts.MARGINS[0], dataset="1", margin_lower=-1.0, status="unfinished"),
         row("SVMGuide1", parts.MARGINS[0], dataset="2", margin_lower=-1.0, status="unfinished"),
     ]
-    assert f"| SVMGuide1 | `{parts.MARGINS[0]}` | 1 of 2 | 0.12 | 0.12 | -0.25 |" in tables.margins(results(*rows))
+    assert f"| SVMGuide1 | `{parts.MARGINS[0]}` | 1 of 2 | 0.12 | 0.12 | -0.25 |  |" in tables.margins(results(*rows))
 
 
 def test_the_theorem_s_share_of_seeds():
@@ -421,7 +427,7 @@ def test_the_theorem_s_share_of_seeds():
         for seed, width in enumerate(widths)
     ]  # fmt: skip
     text = tables.theorem(results(*rows))
-    assert f"| {promise.name} | whole | 4 of 4 | 0.500 | 0.72 (**missed**) | -0.50 | 0.50 | 4 |" in text
+    assert f"| {promise.name} | whole | 4 of 4 | 0.500 | 0.72 (**missed**) | 0.250 | -0.50 | 0.50 | 4 |" in text
 
 
 def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
