@@ -217,6 +217,7 @@ def test_the_paper_s_settings():
     assert sum("height=5" in solver and "nodes=50" in solver for solver in c[0].solvers) == 4
     assert {len(grid.datasets) for grid in (*a, *b, *c)} == {10}
     assert len({dataset for grid in parts.table1(Options()) for dataset in grid.datasets}) == 60
+    assert all("noise=0" in dataset for grid in parts.clean(Options()) for dataset in grid.datasets)
     assert parts.table1(Options(sets=("Musk",), repetitions=2))[0].datasets == (
         "noisy-split[of=musk2,seed=0]",
         "noisy-split[of=musk2,seed=1]",
@@ -392,30 +393,50 @@ def test_figure_4c_asks_for_equal_error_in_half_the_time_after_three_rounds():
     assert lines[9] == "| 3 of height 5, L = 15 | 2.100 ± 0.000 | 0.008 | 1.8 | 0.45 | (**missed**) |"
 
 
+def test_what_right_labels_give_stands_apart():
+    rows = fabricated({parts.SOFT: [10.0], parts.TREE: [9.0]})
+    rows += fabricated({parts.SOFT: [8.0], parts.RBF: [7.0]}, "Spambase, clean")
+    found = results(*rows)
+    assert selection.Choices(found).errors("Spambase", parts.SOFT) == [10.0]
+    text = selection.sections(found)["clean"]
+    assert "| Spambase | 8.00 | 7.00 | 9.00, rgd-tree | 9.00 | 7.6 | no |" in text
+
+
+SMALL = next(iter(parts.SMALL))
+
+
+def test_small_problems_and_long_searches_take_no_part_in_table_1():
+    rows = [
+        scored(parts.TREE, parts.TREE.candidates[0], 0, 20.0, 9.0, name)
+        for name in (*parts.SMALL, "Spambase, effort", "Spambase")
+    ]
+    assert selection.Choices(results(*rows)).sets == ["Spambase"]
+    assert len(selection.Choices(results(*rows)).of("Spambase", parts.TREE)) == 1
+
+
 def test_distances_from_the_global_optimum_count_proved_optima_alone():
     rows = [
-        row("SVMGuide1", parts.RAMP_EXACT, dataset="a", primal=10.0),
-        row("SVMGuide1", parts.RAMP_EXACT, dataset="b", primal=10.0, status="unfinished"),
-        row("SVMGuide1", parts.RAMP[0], dataset="a", primal=12.0),
-        row("SVMGuide1", parts.RAMP[0], dataset="b", primal=11.0),
-        row("SVMGuide1", parts.RAMP[3], dataset="a", primal=None, info={"objective": 15.0}),
+        row(SMALL, parts.RAMP_EXACT, dataset="a", primal=10.0),
+        row(SMALL, parts.RAMP_EXACT, dataset="b", primal=10.0, status="unfinished"),
+        row(SMALL, parts.RAMP[0], dataset="a", primal=12.0),
+        row(SMALL, parts.RAMP[0], dataset="b", primal=11.0),
+        row(SMALL, parts.RAMP[3], dataset="a", primal=None, info={"objective": 15.0}),
     ]
     found = results(*rows)
-    assert tables.distances(found, "SVMGuide1", parts.RAMP[0]) == [pytest.approx(0.2)]
-    assert f"| SVMGuide1 | `{parts.RAMP[3]}` | 0 of 1 | 50.00 | 50.0 | 50.0 |  |" in tables.exact(found)
+    assert tables.distances(found, SMALL, parts.RAMP[0]) == [pytest.approx(0.2)]
+    assert f"| {SMALL} | `{parts.RAMP[3]}` | 0 of 1 | 50.00 | 50.0 | 50.0 |  |" in tables.exact(found)
 
 
 def test_margins_over_the_widest():
     rows = [
-        row("SVMGuide1", parts.OUTLIER_EXACT, dataset=str(k), margin_lower=width)
-        for k, width in enumerate((2.0, 4.0, 0.0))
+        row(SMALL, parts.OUTLIER_EXACT, dataset=str(k), margin_lower=width) for k, width in enumerate((2.0, 4.0, 0.0))
     ]
     rows += [
-        row("SVMGuide1", parts.MARGINS[0], dataset="0", margin_lower=1.0),
-        row("SVMGuide1", parts.MARGINS[0], dataset="1", margin_lower=-1.0, status="unfinished"),
-        row("SVMGuide1", parts.MARGINS[0], dataset="2", margin_lower=-1.0, status="unfinished"),
+        row(SMALL, parts.MARGINS[0], dataset="0", margin_lower=1.0),
+        row(SMALL, parts.MARGINS[0], dataset="1", margin_lower=-1.0, status="unfinished"),
+        row(SMALL, parts.MARGINS[0], dataset="2", margin_lower=-1.0, status="unfinished"),
     ]
-    assert f"| SVMGuide1 | `{parts.MARGINS[0]}` | 1 of 2 | 0.12 | 0.12 | -0.25 |  |" in tables.margins(results(*rows))
+    assert f"| {SMALL} | `{parts.MARGINS[0]}` | 1 of 2 | 0.12 | 0.12 | -0.25 |  |" in tables.margins(results(*rows))
 
 
 def test_the_theorem_s_share_of_seeds():
