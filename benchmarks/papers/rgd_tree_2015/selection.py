@@ -16,6 +16,7 @@ from benchmarks.papers.rgd_tree_2015.parts import (
     HELD_OUT,
     METHODS,
     PATH,
+    RBF,
     RGD,
     SETS,
     SOFT,
