@@ -21,7 +21,7 @@ import numpy as np
 
 from harness import Dataset, DataSource, content_sha256, hookimpl, parameter
 from harness.datasets.dataset import is_csr
-from harness.datasets.generators import flipped
+from harness.datasets.noise import flipped
 from harness.datasets.splitting import random_split, rescaled
 from harness.errors import DataError
 from harness.measure.metrics import accuracy

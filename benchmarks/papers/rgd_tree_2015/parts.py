@@ -249,7 +249,7 @@ RAMP = (
 )
 """What is held against the global optimum of J_s; the last is the hinge's own direction."""
 SMALL_SHARE = 0.15
-OUTLIER_EXACT = f"outlier-exact[outliers={SMALL_SHARE:g}]"
+OUTLIER_EXACT = f"outlier-exact[outliers={SMALL_SHARE:g},delta=0]"
 MARGINS = tuple(
     f"{name}[outliers={SMALL_SHARE:g},delta={delta:g}]" for delta in (0.0, 0.5) for name in ("rgd-tree", "rgd-boosted")
 )
