@@ -22,7 +22,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from harness import KernelOracle
-    from harness.arrays import Mask, Vector
+    from harness.arrays import Block, Mask, Vector
 
 LOW, HIGH, FREE = 0, 1, 2
 _GOLDEN = (
@@ -32,6 +32,14 @@ _APART = 1e-11  # in units of f: how far points that stand in each other's way a
 _NEAR = 1e-9  # in units of f: those that are moved
 _MOST_APART = 50  # times
 _DEPENDENT = 1e-11  # of k(x, x): what is left of it beside the free points' span, below which there is nothing left
+_LIFTS = (
+    0.0,
+    1e-15,
+    1e-14,
+    1e-13,
+    1e-12,
+    1e-11,
+)  # of the largest k(x, x): added to a diagonal until it can be factorised
 _STANDING = 1e-14  # a step of tau below is none
 _MOST_PIECES = 100  # times n, on the way to one box: some times n are usual
 _MOST_STANDING = 5  # times n: steps of no length after which it does not get away
@@ -140,8 +148,7 @@ class Follower:
             return np.empty(0), np.empty(0), base, slope
         rows, free = self.rows[:m], np.array(self.free)
         sides = np.column_stack([self.knot[free] - base[free], -slope[free]])
-        factor = self.linalg.cho_factor(rows[:, free], lower=True, check_finite=False)
-        solved = self.linalg.cho_solve(factor, sides, check_finite=False)
+        solved = self.linalg.cho_solve((self._half(rows[:, free]), True), sides, check_finite=False)
         both = rows.T @ solved
         return solved[:, 0], solved[:, 1], base + both[:, 0], slope + both[:, 1]
 
@@ -197,9 +204,24 @@ class Follower:
         if m == 0:
             return not row[i] > 0.0
         free = np.array(self.free)
-        half = self.linalg.cholesky(self.rows[:m][:, free], lower=True, check_finite=False)
+        half = self._half(self.rows[:m][:, free])
         part = self.linalg.solve_triangular(half, row[free], lower=True, check_finite=False)
         return bool(row[i] - part @ part <= _DEPENDENT * max(row[i], float(np.diagonal(half).max()) ** 2))
+
+    def _half(self, matrix: Block) -> Block:
+        """Return the lower Cholesky factor of the free points' matrix.
+
+        Of points that depend on each other but for the last digits, as those of one class in few dimensions do, rounding
+        may leave a matrix that is not positive definite: it is lifted by as little as helps.
+        """
+        largest = float(np.diagonal(matrix).max())
+        for lift in _LIFTS:
+            try:
+                lifted = matrix + lift * largest * np.eye(len(matrix)) if lift else matrix
+                return np.asarray(self.linalg.cholesky(lifted, lower=True, check_finite=False))
+            except self.linalg.LinAlgError:
+                continue
+        raise Stalled("the matrix of the free points is singular")
 
     def _enter(self, i: int, row: Vector) -> None:
         m = len(self.free)
