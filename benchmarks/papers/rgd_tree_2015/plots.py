@@ -116,7 +116,7 @@ def figure4(results: Results, path: Path) -> bool:
     figure, panels = grid(3, height=3.6, legend=0.0)
     drawn = [draw(axes, results) for axes, draw in zip(panels.flat, (_shares, _ratios, _rounds), strict=True)]
     for axes, found in zip(panels.flat, drawn, strict=True):
-        axes.set_ylim(bottom=0.0)
+        axes.set_ylim(0.0, 1.1 * axes.get_ylim()[1])
         axes.grid(alpha=0.25)
         if found:
             axes.legend(frameon=False, fontsize=8)
