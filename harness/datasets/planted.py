@@ -78,10 +78,10 @@ class GaussianOutliers(Drawn):
     def load(self) -> Dataset:
         """Return the drawn points; the same seed gives the same bits on one machine."""
         self.refuse_more_than_memory()
-        with _one_thread():
-            return self._load()
+        with threadpool_limits(1):  # products of several threads are rounded otherwise, and processes differ in them
+            return self._drawn()
 
-    def _load(self) -> Dataset:
+    def _drawn(self) -> Dataset:
         shapes, training, testing = np.random.default_rng(self.seed).spawn(3)
         roots = [_root(self.d, self.spread, shapes) for _ in range(2)]
         direction = _direction(self.d, shapes)
@@ -134,10 +134,10 @@ class OneClassOutliers(Drawn):
     def load(self) -> Dataset:
         """Return the drawn points; the same seed gives the same bits on one machine."""
         self.refuse_more_than_memory()
-        with _one_thread():
-            return self._load()
+        with threadpool_limits(1):  # products of several threads are rounded otherwise, and processes differ in them
+            return self._drawn()
 
-    def _load(self) -> Dataset:
+    def _drawn(self) -> Dataset:
         shapes, training, testing = np.random.default_rng(self.seed).spawn(3)
         root, direction = _root(self.d, self.spread, shapes), _direction(self.d, shapes)
         x, y = self._centred(self.n, root, training)
