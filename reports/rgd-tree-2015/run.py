@@ -1,7 +1,7 @@
 """Measure what Ding, Xu (Random Gradient Descent Tree, 2015) publish, and how far from global optima everybody is.
 
     HARNESS_DATA=<raw folder> python reports/rgd-tree-2015/run.py --part table1
-    HARNESS_DATA=<raw folder> python reports/rgd-tree-2015/run.py               # everything
+    HARNESS_DATA=<raw folder> python reports/rgd-tree-2015/run.py               # everything: an hour or more
     python reports/rgd-tree-2015/report.py                                      # tables and plots of it
 
 Every run is in results.jsonl before the next one starts. The same command again goes on where it stopped: what was

@@ -25,7 +25,6 @@ from benchmarks.papers.rgd_tree_2015.parts import (
     SHARES,
     SMALL,
     SOFT,
-    TREE,
     boosted,
     ratio_name,
     share_name,
@@ -49,7 +48,7 @@ COLOURS = {
     FILTERS[1]: PINK,
     RGD: ORANGE,
 }
-MARKS = {TREE: "o", BOOSTED: "D", SOFT: "s", CCCP: "^", PATH: "v", FILTERS[0]: "P", FILTERS[1]: "X", RGD: "o"}
+MARKS = {SOFT: "s", CCCP: "^", PATH: "v", FILTERS[0]: "P", FILTERS[1]: "X", RGD: "o"}
 
 
 def _lines(axes: Any, x: list[float], spreads: list[Spread | None], **style: Any) -> bool:
