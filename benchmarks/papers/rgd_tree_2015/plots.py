@@ -39,7 +39,6 @@ ORANGE, BLUE, GREEN, PINK, SKY, GREY, PRINTED = (
 )  # fmt: skip
 LEAST = 1e-6  # relative distance from the optimum that is drawn; less counts as so much
 COLOURS = {
-    TREE: ORANGE,
     BOOSTED: "#E69F00",
     SOFT: GREY,
     CCCP: BLUE,
