@@ -78,7 +78,7 @@ class GaussianOutliers(Drawn):
     def load(self) -> Dataset:
         """Return the drawn points; the same seed gives the same bits on one machine."""
         self.refuse_more_than_memory()
-        with threadpool_limits(1):  # products of several threads are rounded otherwise, and processes differ in them
+        with _one_thread():
             return self._drawn()
 
     def _drawn(self) -> Dataset:
@@ -134,7 +134,7 @@ class OneClassOutliers(Drawn):
     def load(self) -> Dataset:
         """Return the drawn points; the same seed gives the same bits on one machine."""
         self.refuse_more_than_memory()
-        with threadpool_limits(1):  # products of several threads are rounded otherwise, and processes differ in them
+        with _one_thread():
             return self._drawn()
 
     def _drawn(self) -> Dataset:

@@ -178,9 +178,10 @@ def error_of_scores(kernel: KernelOracle, total: float) -> float:
     It is largest where all of them are on the point of the largest k(x, x), or, by exponentials, farthest out.
     """
     points, everyone = engine_of(kernel).source, np.arange(kernel.n)
-    longest = engine_of(kernel).diagonal() if isinstance(kernel.kernel.form, GivenValues) else squared_norms(points)
+    diagonal = kernel.diagonal()  # counted, as a solver may have asked for this
+    longest = diagonal if isinstance(kernel.kernel.form, GivenValues) else squared_norms(points)
     worst = 0.0
-    for i in {int(np.argmax(engine_of(kernel).diagonal())), int(np.argmax(longest))}:
+    for i in {int(np.argmax(diagonal)), int(np.argmax(longest))}:
         alone = np.zeros(kernel.n)
         alone[i] = total
         worst = max(worst, float(np.max(_usual_errors(kernel, alone, everyone)[0])))

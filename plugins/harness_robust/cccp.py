@@ -132,7 +132,7 @@ class _Run:
             )
             return
         if stationary and fall <= _STILL * allowed:
-            self.ended = "stationary"  # as it is: nothing falls, or a point at y f = s changes sides to and fro
+            self.ended = "stationary"  # as it is: nothing falls, or a point at y f = s changes sides back and forth
             return
         self.changed = changed
         self._take(answer.coef, answer.scores)

@@ -46,7 +46,7 @@ _MOST_STANDING = 5  # times n: steps of no length after which it does not get aw
 
 
 class Stalled(Exception):
-    """Points change sets to and fro, and tau does not move."""
+    """Points change sets back and forth, and tau does not move."""
 
 
 class Follower:
