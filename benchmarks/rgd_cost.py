@@ -17,12 +17,12 @@ import math
 import os
 import statistics
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from anonymous_memory import Memory
 from harness_rgd import RGDTree
 from harness_rgd.run import Run
 
@@ -99,27 +99,6 @@ def threads(n: int, d: int, repeats: int) -> None:
             found.append(statistics.median(levels(problem_of(x, y, count), 1000, 3)[0]))
     one, two = (statistics.median(found) for found in took.values())
     print(f"  n = {n}, d = {d}: {1e3 * one:.1f} ms with one thread, {1e3 * two:.1f} ms with two: {one / two:.2f} x")
-
-
-class Memory(threading.Thread):
-    """Samples the process's anonymous memory: what it holds beyond the pages of files."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.peak, self.ended = 0, False
-
-    def run(self) -> None:
-        while not self.ended:
-            self.peak = max(self.peak, anonymous())
-            time.sleep(0.02)
-
-
-def anonymous() -> int:
-    """Return the bytes of anonymous memory of this process."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
-    return 0
 
 
 def mapped(n: int, d: int, folder: str) -> None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from anonymous_memory import Memory, anonymous
 from harness_sampling import RandSVM1
 from harness_sampling.rules import rule_of
 from harness_sampling.scoring import mapped_features, scores_in_pieces
@@ -40,27 +40,6 @@ def write(path: Path, n: int) -> Any:
         x.flush()
         np.save(labels, y)
     return np.load(labels)
-
-
-class Memory(threading.Thread):
-    """Samples the process's anonymous memory: what it holds beyond the pages of files."""
-
-    def __init__(self) -> None:
-        super().__init__(daemon=True)
-        self.peak, self.ended = 0, False
-
-    def run(self) -> None:
-        while not self.ended:
-            self.peak = max(self.peak, anonymous())
-            time.sleep(0.02)
-
-
-def anonymous() -> int:
-    """Return the bytes of anonymous memory of this process."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("RssAnon:"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError("/proc/self/status has no RssAnon; run this on Linux.")
 
 
 def train(problem: CSVC, solver: RandSVM1) -> Any:
