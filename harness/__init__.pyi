@@ -66,6 +66,7 @@ from harness.run.record import Status as Status
 from harness.run.record import StoppedBy as StoppedBy
 from harness.run.store import Store as Store
 from harness.run.store import default_store as default_store
+from harness.shares import rounded_down as rounded_down
 from harness.solver import DEFAULT_RELATIVE_GAP as DEFAULT_RELATIVE_GAP
 from harness.solver import Iterate as Iterate
 from harness.solver import Solution as Solution

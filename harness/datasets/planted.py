@@ -8,7 +8,7 @@ stays the shortest vector. So one nearest pair is found, and the move is known.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from harness.datasets.dataset import Dataset, content_sha256
 from harness.datasets.generators import COPIES, Drawn
 from harness.errors import UsageError
 from harness.parameters import parameter
+from harness.shares import rounded_down
 
 if TYPE_CHECKING:
     from harness.arrays import Mask, Matrix, Vector
@@ -26,11 +27,27 @@ _GAP = 1e-9  # relative, of the squared distance of two hulls
 _STEPS = 20_000  # of the search for it; points so many that it is not enough have a somewhat wider margin than said
 _EXACT = 20_000  # points whose diameter is looked for among all pairs
 _ROWS = 256  # of these pairs at a time
-_ROUNDING = 1e-9  # a share times a number of points is a whole number up to this
 
 
 @dataclass(frozen=True)
-class GaussianOutliers(Drawn):
+class _Planted(Drawn):
+    """A source that knows its outliers."""
+
+    def load(self) -> Dataset:
+        """Return the drawn points; the same seed gives the same bits on one machine."""
+        from threadpoolctl import threadpool_limits
+
+        self.refuse_more_than_memory()
+        with threadpool_limits(1, user_api="blas"):  # products of several threads are rounded otherwise
+            return self._drawn()
+
+    @abstractmethod
+    def _drawn(self) -> Dataset:
+        """Return the points, drawn anew."""
+
+
+@dataclass(frozen=True)
+class GaussianOutliers(_Planted):
     """Two normal distributions with random covariances; in training, a share of each class is drawn from the other one.
 
     The sizes of the classes are drawn, each by itself, between ``least`` and ``most``, and ``test`` times as many for
@@ -75,18 +92,12 @@ class GaussianOutliers(Drawn):
     def _smaller(self) -> str:
         return "a smaller d" if self.d > self.most * (1 + self.test) else "a smaller most, or a smaller test"
 
-    def load(self) -> Dataset:
-        """Return the drawn points; the same seed gives the same bits on one machine."""
-        self.refuse_more_than_memory()
-        with _one_thread():
-            return self._drawn()
-
     def _drawn(self) -> Dataset:
         shapes, training, testing = np.random.default_rng(self.seed).spawn(3)
         roots = [_root(self.d, self.spread, shapes) for _ in range(2)]
         direction = _direction(self.d, shapes)
         sizes = training.integers(self.least, self.most, size=2, endpoint=True)
-        wrong = [_whole(self.outliers * size) for size in sizes]
+        wrong = [rounded_down(self.outliers * size) for size in sizes]
         inliers = sizes - wrong
         # a class's inliers, then what it lends to the other class
         clouds = [_cloud(inliers[c] + wrong[1 - c], roots[c], training) for c in range(2)]
@@ -104,7 +115,7 @@ class GaussianOutliers(Drawn):
 
 
 @dataclass(frozen=True)
-class OneClassOutliers(Drawn):
+class OneClassOutliers(_Planted):
     """One normal distribution away from the origin, +1, and outliers around the origin, -1, in both parts.
 
     The covariance is drawn as in ``gaussian-outliers``; the outliers have the same one, and the origin for their mean, so
@@ -131,12 +142,6 @@ class OneClassOutliers(Drawn):
         sizes = {"a smaller n": self.n, "a smaller n_test": self.n_test, "a smaller d": self.d}
         return max(sizes, key=lambda name: sizes[name])
 
-    def load(self) -> Dataset:
-        """Return the drawn points; the same seed gives the same bits on one machine."""
-        self.refuse_more_than_memory()
-        with _one_thread():
-            return self._drawn()
-
     def _drawn(self) -> Dataset:
         shapes, training, testing = np.random.default_rng(self.seed).spawn(3)
         root, direction = _root(self.d, self.spread, shapes), _direction(self.d, shapes)
@@ -149,7 +154,7 @@ class OneClassOutliers(Drawn):
         return _dataset(self.label, (x, y, y < 0, training), (x_test, y_test, testing), defaults)
 
     def _centred(self, n: int, root: Matrix, rng: np.random.Generator) -> tuple[Matrix, Vector]:
-        return _cloud(n, root, rng), np.where(np.arange(n) < _whole(self.outliers * n), -1.0, 1.0)
+        return _cloud(n, root, rng), np.where(np.arange(n) < rounded_down(self.outliers * n), -1.0, 1.0)
 
 
 def _dataset(
@@ -163,18 +168,6 @@ def _dataset(
     rows, tested = for_training.permutation(len(y)), for_test.permutation(len(y_test))
     parts = (x[rows], y[rows], x_test[tested], y_test[tested])
     return Dataset(label, *parts, content_sha256(*parts), defaults=defaults, planted=planted[rows])
-
-
-def _one_thread() -> AbstractContextManager[Any]:
-    """Return the limit under which matrix products give the same bits, however many threads the process may have."""
-    from threadpoolctl import threadpool_limits
-
-    limit: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
-    return limit
-
-
-def _whole(number: float) -> int:
-    return int(np.floor(number + _ROUNDING))
 
 
 def _root(d: int, spread: float, rng: np.random.Generator) -> Matrix:

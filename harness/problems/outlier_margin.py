@@ -36,6 +36,7 @@ from harness.problems.polytope_distance import PolytopeDistance
 from harness.problems.problem import Certificate, Laws, Problem
 from harness.problems.rounding import Bounded, unit_of
 from harness.problems.upper_margin import upper_margin
+from harness.shares import rounded_down
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 _NODES = 20_000  # of the search that a certificate makes: a few seconds
 _known: WeakKeyDictionary[Any, dict[Any, tuple[float, float]]] = WeakKeyDictionary()
-_ROUNDING = 1e-9  # a share times a number of points is a whole number up to this
 
 
 @dataclass(frozen=True)
@@ -163,13 +163,13 @@ class OutlierMargin(Problem):
         settings, positives = self.settings, int(self.positive.sum())
         negatives = self.n - positives
         if settings.outliers_plus is not None:
-            first = _whole(factor * settings.outliers_plus * positives)
-            second = _whole(factor * settings.outliers_minus * negatives)
+            first = rounded_down(factor * settings.outliers_plus * positives)
+            second = rounded_down(factor * settings.outliers_minus * negatives)
             for name, given_up, count in (("positives", first, positives), ("negatives", second, negatives)):
                 if given_up >= count:
                     raise UsageError(self._too_many(given_up, f"{count} {name}"))
             return Allowance(first, second, first + second)
-        both, sides = _whole(factor * settings.outliers * self.n), 1 if self.against_origin else 2
+        both, sides = rounded_down(factor * settings.outliers * self.n), 1 if self.against_origin else 2
         if both > self.n - sides:
             raise UsageError(self._too_many(both, f"{self.n} points"))
         return Allowance(min(both, positives - 1), min(both, max(0, negatives - 1)), both)
@@ -264,7 +264,3 @@ class OutlierMargin(Problem):
             given_up=self.kept(scores).given_up,
             feasibility_violation=violation,
         )
-
-
-def _whole(number: float) -> int:
-    return int(np.floor(number + _ROUNDING))

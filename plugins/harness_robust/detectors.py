@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness import rounded_down
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 _FEWEST = 3  # points of a class that tell what is usual in it
 _NEIGHBOURS = 20  # of the local outlier factor, scikit-learn's default
 _FOLDS = 5  # of the probabilities that confident learning looks at, cleanlab's default
-_ROUNDING = 1e-9  # a share times a number of points is a whole number up to this
 
 
 def reason_against(detector: str, problem: Problem, sides: Sequence[Rows]) -> str | None:
@@ -74,7 +75,7 @@ def flagged(
         warnings.simplefilter("ignore", UserWarning)  # on duplicates, and on a classifier that could be closer
         together = _confident(points, problem, seed) if detector == "confident-learning" else None
         for rows, share in zip(sides, shares, strict=True):
-            count = len(rows) if share is None else min(int(share * len(rows) + _ROUNDING), len(rows) - 1)
+            count = len(rows) if share is None else min(rounded_down(share * len(rows)), len(rows) - 1)
             if len(rows) < _FEWEST or count == 0:
                 continue
             if together is not None:
