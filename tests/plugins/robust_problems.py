@@ -73,3 +73,15 @@ def everybody(problem):
 def global_optimum(problem):
     """Return J* by 2^n convex problems."""
     return min(given_up(problem, outliers)[0] for outliers in everybody(problem))
+
+
+def naive_ascend(Q, knot, low, high, rounds=20_000):
+    """Cyclic coordinate ascent, written out."""
+    a = np.clip(np.zeros(len(knot)), low, high)
+    for _ in range(rounds):
+        before = a.copy()
+        for i in range(len(a)):
+            a[i] = np.clip(a[i] + (knot[i] - Q[i] @ a) / Q[i, i], low[i], high[i])
+        if np.abs(a - before).max() <= 1e-14:
+            break
+    return a

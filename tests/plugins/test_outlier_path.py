@@ -20,6 +20,7 @@ from tests.plugins.robust_problems import (
     iterates,
     last_of,
     matrix_of,
+    naive_ascend,
     objective_of,
     stated,
 )
@@ -166,16 +167,9 @@ def test_between_breakpoints_the_coefficients_are_linear_in_theta():
     assert checked > 5
 
 
-def naive_box(Q, high, rounds=20_000):
+def naive_box(Q, high):
     """The box problem by cyclic coordinate ascent: z = Q a."""
-    a = np.zeros(len(high))
-    for _ in range(rounds):
-        before = a.copy()
-        for i in range(len(a)):
-            a[i] = np.clip(a[i] + (1.0 - Q[i] @ a) / Q[i, i], 0.0, high[i])
-        if np.abs(a - before).max() <= 1e-13:
-            break
-    return a
+    return naive_ascend(Q, np.ones(len(high)), np.zeros(len(high)), high)
 
 
 @settings(max_examples=25, deadline=None)

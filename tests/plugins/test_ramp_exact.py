@@ -18,6 +18,7 @@ from tests.plugins.robust_problems import (
     iterates,
     last_of,
     matrix_of,
+    naive_ascend,
     objective_of,
     stated,
 )
@@ -50,18 +51,6 @@ def test_classes_of_different_price_by_brute_force(seed, s, cost):
     y[:2] = 1.0, -1.0
     problem = stated(x, y, C=cost, s=s, class_weight="balanced")
     assert last_of(RampExact(), problem).info["objective"] == pytest.approx(global_optimum(problem), rel=2e-6)
-
-
-def naive_ascend(Q, knot, low, high, rounds=20_000):
-    """Cyclic coordinate ascent, written out."""
-    a = np.clip(np.zeros(len(knot)), low, high)
-    for _ in range(rounds):
-        before = a.copy()
-        for i in range(len(a)):
-            a[i] = np.clip(a[i] + (knot[i] - Q[i] @ a) / Q[i, i], low[i], high[i])
-        if np.abs(a - before).max() <= 1e-14:
-            break
-    return a
 
 
 @settings(max_examples=40, deadline=None)
