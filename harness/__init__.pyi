@@ -10,6 +10,7 @@ from harness.datasets.dataset import content_sha256 as content_sha256
 from harness.errors import DataError as DataError
 from harness.errors import HarnessError as HarnessError
 from harness.errors import InvalidModel as InvalidModel
+from harness.errors import LabelsSpent as LabelsSpent
 from harness.errors import PluginError as PluginError
 from harness.errors import UsageError as UsageError
 from harness.files import write_whole as write_whole
@@ -26,6 +27,7 @@ from harness.kernels.functions import Poly as Poly
 from harness.kernels.functions import Power as Power
 from harness.kernels.functions import Precomputed as Precomputed
 from harness.kernels.oracle import KernelOracle as KernelOracle
+from harness.learner import Learner as Learner
 from harness.measure.drive import Outcome as Outcome
 from harness.measure.drive import drive as drive
 from harness.measure.trace import TracePlan as TracePlan
@@ -48,6 +50,7 @@ from harness.problems.nu_svc import NuSVC as NuSVC
 from harness.problems.one_class import OneClass as OneClass
 from harness.problems.outlier_margin import OutlierMargin as OutlierMargin
 from harness.problems.polytope_distance import PolytopeDistance as PolytopeDistance
+from harness.problems.pool_svc import PoolSVC as PoolSVC
 from harness.problems.problem import Certificate as Certificate
 from harness.problems.problem import Laws as Laws
 from harness.problems.problem import Problem as Problem

@@ -13,6 +13,10 @@ class DataError(UsageError):
     """Data that cannot be read or that define no problem: missing file, wrong checksum, one class, NaN (exit code 2)."""
 
 
+class LabelsSpent(UsageError):
+    """More labels were to be bought than the budget has left; none of them was."""
+
+
 class PluginError(HarnessError):
     """A plugin that cannot be loaded or that breaks the protocol; the message names the plugin."""
 

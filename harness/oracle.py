@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from harness.arrays import Array
+    from harness.learner import Learner
     from harness.problems.problem import Problem
     from harness.solver import Iterate, Solver
 
@@ -88,6 +89,22 @@ class Oracle:
             close = getattr(iterates, "close", None)
             if close is not None:
                 close()
+
+    def learner(self, problem: Problem, rng: np.random.Generator) -> Learner:
+        """Return the solver as one that is taught example by example.
+
+        Raises
+        ------
+        UsageError : it cannot be.
+        """
+        teachable: Any = getattr(self.solver, "learner", None)
+        if teachable is None:
+            raise UsageError(
+                f"the oracle '{self.name}' cannot be taught example by example: it declares no learner(problem, rng); "
+                "choose an online solver such as lasvm."
+            )
+        learner: Learner = teachable(problem, rng)
+        return learner
 
     @contextmanager
     def failing_in(self, where: str) -> Iterator[None]:

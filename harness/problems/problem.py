@@ -85,6 +85,7 @@ class Problem(metaclass=_Sealed):
     parameter_class: ClassVar[type] = NoParameters  # frozen dataclass: the formulation's parameters (C, chi, D ...)
     constraints: ClassVar[str] = ""  # the feasible set in words, for messages
     laws: ClassVar[Laws] = Laws()
+    sells_labels: ClassVar[bool] = False  # True: targets are NaN until they are bought, see pool_svc.py
     has_core_set: ClassVar[bool] = False  # True for hulls: their certificate is a margin, see measure/core_set.py
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:

@@ -12,8 +12,15 @@ import pytest
 from harness.registry import load_registry
 from harness.testing import SolverConformance
 
-FIRST_PARTY = ("fw", "lasvm", "peers", "perceptron", "qp", "rgd", "robust", "sampling", "smo")
-NAMED_OTHERWISE = ("peers", "perceptron", "rgd", "robust", "sampling")  # no solver of theirs carries the plugin's name
+FIRST_PARTY = ("active", "fw", "lasvm", "peers", "perceptron", "qp", "rgd", "robust", "sampling", "smo")
+NAMED_OTHERWISE = (
+    "active",
+    "peers",
+    "perceptron",
+    "rgd",
+    "robust",
+    "sampling",
+)  # no solver of theirs carries the plugin's name
 
 
 @dataclass(frozen=True)

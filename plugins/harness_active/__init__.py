@@ -1,0 +1,11 @@
+"""Active learning on imbalanced data, and what is done about imbalance without it."""
+
+from __future__ import annotations
+
+from harness import Solver, hookimpl
+
+
+@hookimpl
+def harness_solvers() -> list[type[Solver]]:
+    """Return the solvers of this plugin."""
+    return []
