@@ -1,17 +1,18 @@
 """reports/border-2007: what the tables and pictures make of rows, and what its plugin gives."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from sklearn import metrics
 
 from benchmarks.papers import imbalanced
-from benchmarks.papers.border_2007 import courses, curves, figures, parts, plots, tables, tuning, verdict
+from benchmarks.papers.border_2007 import courses, curves, figures, parts, plots, tables, tuning, verdict, visits
 from benchmarks.papers.grids import Options
 from benchmarks.papers.results import Published, Results
 from benchmarks.papers.running import slim
-from benchmarks.peers.measure import read_rows
+from benchmarks.peers.measure import Journal, read_rows
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "border-2007"
@@ -239,9 +240,7 @@ def test_the_best_rule_buys_the_fewest_labels_of_those_that_lose_a_point_at_most
 
 
 def test_the_taken_rule_is_the_best_of_what_was_measured():
-    found = Results(
-        __import__("benchmarks.peers.measure", fromlist=["x"]).read_rows(FOLDER / "results.jsonl"), PUBLISHED
-    )
+    found = Results(read_rows(FOLDER / "results.jsonl"), PUBLISHED)
     assert tuning.best(found) in (None, parts.AL)
 
 
@@ -261,6 +260,7 @@ def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
     first = every_run({"table1": parts.table1}, options, **measured_columns())
     rows = every_run(parts.PARTS, Options(repetitions=2, sets=tuple(parts.EVERY), measured=first), **measured_columns())
     sets = [described(name) for name in parts.EVERY]
+    sets += [{"derived": "visits", "set": "grain", "solver": parts.SMOTE, "points": [[20, 5.0], [900, 80.0]]}]
     assert_whole(tables, plots, results(HEADER, *sets, *rows), results(HEADER), FOLDER, tmp_path)
 
 
@@ -283,3 +283,46 @@ def test_the_roc_curve_is_the_library_s(seed):
     expected = [true[false <= rate + 1e-9].max() for rate in imbalanced.FALSE_POSITIVES]
     assert imbalanced.roc_curve(targets, scores) == pytest.approx(expected, abs=1e-4)
     assert imbalanced.roc_curve(np.ones(5), np.ones(5)) is None
+
+
+# -- the courses of the baselines --------------------------------------------------------------------------
+
+
+def test_a_model_with_points_of_its_own_is_scored_with_them():
+    rng = np.random.default_rng(0)
+    train, more, points = rng.normal(size=(5, 2)), rng.normal(size=(2, 2)), rng.normal(size=(4, 2))
+    coef = rng.normal(size=7)
+    coef[1] = 0.0
+    whole = np.vstack([train, more])
+    expected = [
+        sum(coef[j] * np.exp(-0.7 * np.sum((whole[j] - point) ** 2)) for j in range(7)) + 0.3 for point in points
+    ]
+    found = SimpleNamespace(dual_coef=None, free_coef=coef, extra_points=more, intercept=0.3)
+    assert visits.scores(found, 0.7, train, points) == pytest.approx(expected)
+    plain = SimpleNamespace(dual_coef=coef[:5], free_coef=None, extra_points=None, intercept=0.3)
+    assert visits.scores(plain, 0.7, train, points) == pytest.approx(
+        [sum(coef[j] * np.exp(-0.7 * np.sum((train[j] - point) ** 2)) for j in range(5)) + 0.3 for point in points]
+    )
+
+
+def test_a_course_has_a_ladder_of_examples_and_the_end():
+    found = visits.course("breast-cancer", "batch")
+    examples = [each for each, _ in found]
+    assert examples == sorted(examples)
+    assert examples[-1] <= 379
+    assert len(examples) > 8
+    assert found[-1][1] > 90.0
+
+
+def test_the_courses_are_drawn_of_sets_that_were_undersampled(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(visits, "course", lambda selection, solver: asked.append((selection, solver)) or [(20, 1.0)])
+    journal = Journal(tmp_path / "rows.jsonl", resume=True)
+    journal.append(run("grain", "undersampling[ratio=2.00]"))
+    journal.append(run("ship", parts.AL))
+    visits.complete(journal)
+    visits.complete(journal)
+    assert asked == [
+        (parts.SETS["grain"].selection, solver) for solver in ("undersampling[ratio=2.00]", "smote", "different-costs")
+    ]
+    assert len(journal.rows) == 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.papers.border_2007.courses import ROC_SETS, early_random
 from benchmarks.papers.border_2007.curves import Value, learning_curve, metric, support_ratio
-from benchmarks.papers.border_2007.figures import imbalance, percent
+from benchmarks.papers.border_2007.figures import imbalance
 from benchmarks.papers.border_2007.parts import (
     ADULT,
     AL,
@@ -32,13 +32,14 @@ from benchmarks.papers.border_2007.parts import (
     WAVEFORM,
     bounded,
 )
+from benchmarks.papers.border_2007.visits import DERIVED
 from benchmarks.papers.grids import PaperSet
 from benchmarks.papers.imbalanced import FALSE_POSITIVES
 from benchmarks.papers.results import Results
 from benchmarks.pictures import grid, save
 
 AL_COLOUR, RS_COLOUR, FULL_COLOUR, STOP = "#D55E00", "#0072B2", "#009E73", "#F3D9E4"
-LEVELS = {SMOTE: ("SMOTE", "#CC79A7", "--"), COSTS: ("DC", "#009E73", "-."), UNDER: ("US", "#777777", ":")}
+WITH_ALL = {SMOTE: ("SMOTE", "#CC79A7", "--"), COSTS: ("DC", "#009E73", "-."), UNDER: ("US", "#777777", ":")}
 SHOWN_FROM = 20  # labels
 
 
@@ -169,26 +170,26 @@ def figure8(results: Results, path: Path) -> bool:
     return save(figure, path, drawn=drawn)
 
 
-def levels(axes: Any, results: Results, name: str, shown: Mapping[str, Sequence[str]]) -> bool:
-    """Draw the ends of the methods that learn from the whole training set."""
+def visited(axes: Any, results: Results, name: str) -> bool:
+    """Draw g-means of the methods that have all labels, while lasvm visits what they make of the training set."""
     drawn = False
-    for solver, (label, colour, line) in shown.items():
-        spread = percent(results, name, solver, "g-means")
-        if spread is not None:
+    for row in results.derived:
+        if row["derived"] == DERIVED and row["set"] == name:
+            label, colour, line = WITH_ALL[row["solver"].partition("[")[0]]
+            axes.plot(*zip(*row["points"], strict=True), line, color=colour, label=label, linewidth=1.1)
             drawn = True
-            axes.axhline(spread.mean, color=colour, linestyle=line, linewidth=1.2, label=f"{label}, whole training set")
     return drawn
 
 
 def figure9(results: Results, path: Path) -> bool:
-    """Draw g-means of AL and RS over labels, and where the other methods end."""
+    """Draw g-means over the labels that AL and RS bought, and over the examples that the others have visited."""
     figure, panels = grid(len(FIGURE9), height=2.7, legend=0.5)
     drawn = False
     for axes, each in zip(panels.flat, FIGURE9, strict=False):
         name = f"{each}{TO_THE_END}"
         drawn |= draw(axes, results, name, RANDOM, metric("g-means"), "RS, at its end Batch", RS_COLOUR)
         drawn |= draw(axes, results, name, ENDLESS, metric("g-means"), "AL", AL_COLOUR)
-        drawn |= levels(axes, results, each, LEVELS)
+        drawn |= visited(axes, results, each)
         frame(axes, each, "g-means, %")
         shade(axes, results, each)
     legend(figure, panels, 3)
