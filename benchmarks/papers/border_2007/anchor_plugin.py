@@ -67,7 +67,7 @@ class AnchorDraw(DataSource):
 
     Rows in the order of the raw file are shuffled by numpy's default generator of that seed; the first 60 % are the pool.
     A second shuffle of them, by the same seed, decides which 20 labels are known at first: they are the first 20 rows here.
-    The rows of german.numer come in the benchmark's own order, so that its draws are the benchmark's very own.
+    The rows of german.numer and spambase come in the benchmark's own order: their draws are the benchmark's very own.
     """
 
     name = "anchor-draw"

@@ -91,20 +91,22 @@ def signs(areas: Areas, published: Published) -> str:
 
 
 def trials(areas: Areas, published: Published) -> str:
-    """German's trials one by one: the pool, the test points and the first labels of each are the benchmark's own."""
-    each, rows = SETS["German"], []
-    for solver in (BENCHMARK, RETRAINED, FULL_SEARCH, SMALL_POOL):
-        ours = areas.by_draw(each.name, solver)
-        gaps = [
-            ours[draw] - theirs
-            for k in range(each.draws)
-            if (draw := each.draw(k)) in ours
-            and (theirs := published.get("aubc", each.name, "uncertainty", f"trial {k}")) is not None
-        ]
-        if gaps:
-            rows.append([NAMES[solver], str(len(gaps)), f"{mean(gaps):+.5f}", f"{_error(gaps):.5f}",
-                         f"{max(map(abs, gaps)):.5f}"])  # fmt: skip
-    return table(["ours", "trials", "AUBC minus that of the published trial", "standard error", "largest"], rows)
+    """Trial by trial, where the pool, the test points and the first labels of each are the benchmark's own."""
+    rows = []
+    for each in SETS.values():
+        for solver in (BENCHMARK, RETRAINED, FULL_SEARCH, SMALL_POOL) if each.same else ():
+            ours = areas.by_draw(each.name, solver)
+            gaps = [
+                ours[draw] - theirs
+                for k in range(each.draws)
+                if (draw := each.draw(k)) in ours
+                and (theirs := published.get("aubc", each.name, "uncertainty", f"trial {k}")) is not None
+            ]
+            if gaps:
+                rows.append([each.name, NAMES[solver], str(len(gaps)), f"{mean(gaps):+.5f}",
+                             "" if len(gaps) < 2 else f"{_error(gaps):.5f}", f"{max(map(abs, gaps)):.5f}"])  # fmt: skip
+    head = ["set", "ours", "trials", "AUBC minus that of the published trial", "standard error", "largest"]
+    return table(head, rows)
 
 
 def seconds(areas: Areas, published: Published) -> str:
