@@ -22,6 +22,7 @@ from harness.errors import HarnessError
 from harness.measure.compilation import CompilationWatch
 from harness.measure.machine import now
 from harness.run import child
+from harness.run.forking import adopt_orphans, fork, limit_memory
 from harness.run.messages import Compiling, Ended, Message, Reader, Run, Warm, send
 from harness.run.record import Status, StoppedBy
 from harness.run.seller import Buyer, Seller
@@ -96,20 +97,20 @@ class Worker:
             if seller is not None and buyer is not None:
                 seller.erase()
                 buyer.connect(emit, receive)
-            child.limit_memory(spec.limits.memory_bytes)
+            limit_memory(spec.limits.memory_bytes)
             # a time limit counts no compilation
             self.compilation.on_change = lambda on: emit(Compiling(on))
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
             emit(Warm(warm_up(solver, problem), self.bench.registry.sources()))
             fitted = measure(spec, solver, problem, emit, compilation=self.compilation, buyer=buyer)
-            child.limit_memory(None)  # what is left is the host's own work
+            limit_memory(None)  # what is left is the host's own work
             fitted.claims["sources"] = self.bench.registry.sources()
             emit(fitted)
 
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
         began = monotonic()
-        forked = child.fork(body, hidden=(self.control,))
+        forked = fork(body, hidden=(self.control,))
         largest = _MODEL_BYTES + 16 * max(problem.n, problem.kernel.n_features)
         seen = child.watch(forked, spec.limits, control=self.control, largest=largest, seller=seller)
         ended = verdict(seen, spec, monotonic() - began)
@@ -242,7 +243,7 @@ def _last_line(output: str) -> str:
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
     control = int(sys.argv[1])
-    child.adopt_orphans()
+    adopt_orphans()
     os.set_inheritable(control, False)
     with contextlib.suppress(BrokenPipeError):
         Worker(control).serve()
