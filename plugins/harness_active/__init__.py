@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from harness import Solver, hookimpl
+from harness_active.solvers import ActiveFullSearch, ActiveSmallPool, RandomSampling, RetrainActive
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of this plugin."""
-    return []
+    return [
+        ActiveSmallPool,
+        ActiveFullSearch,
+        RandomSampling,
+        RetrainActive,
+    ]
