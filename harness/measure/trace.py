@@ -73,7 +73,8 @@ def trace_point(
     evaluations = problem.kernel.counter.evaluations if observable else None
     info = claims(iterate.info, *_INFO)
     if iterate.dual_coef is None:
-        return TracePoint(seconds, evaluations, iteration, reason, info=info)
+        held = None if iterate.free_coef is None else int(np.count_nonzero(iterate.free_coef))
+        return TracePoint(seconds, evaluations, iteration, reason, held, info=info)
     coef, intercept = np.array(iterate.dual_coef, dtype=np.float64), float(iterate.intercept)
     support = int(np.count_nonzero(coef))
     point = TracePoint(seconds, evaluations, iteration, reason, support, info=info)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from harness import Solver, hookimpl
+from harness_active.baselines import Batch, DifferentCosts, Smote, Undersampling
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of this plugin."""
-    return []
+    return [Batch, Undersampling, Smote, DifferentCosts]
