@@ -49,9 +49,9 @@ TUNED = {
 EVERY = {each.name: each for each in (*SETS.values(), RINGS, *WAVEFORM.values(), *ADULT.values(), *TUNED.values())}
 """All sets by name, as the command line takes them."""
 
-CHOSEN = (100, 0.0)  # window in labels and tolerance of the early stop: see the part 'tuning'
-WINDOWS = (50, 100, 200, 400)
-TOLERANCES = (0.0, 0.01, 0.02, 0.05)
+CHOSEN = (100, 0.02)  # window in labels and tolerance of the early stop: see the part 'tuning'
+WINDOWS = (50, 100, 200)
+TOLERANCES = (0.01, 0.02, 0.05)
 
 
 def stopped(window: int, tolerance: float, solver: str = "active-small-pool") -> str:
