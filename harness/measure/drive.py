@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import InvalidModel, PluginError
+from harness.measure.scored import FreeExpansion
 from harness.measure.trace import TracePlan, claims, trace_point
 from harness.problems.problem import Problem
 from harness.run.record import Limits, Status, StoppedBy, TracePoint, clean
@@ -51,6 +52,7 @@ class Outcome:
     dual_coef: Any
     intercept: float
     weights: Any
+    free: FreeExpansion | None
     working_set: int | None
     claimed_done: bool
     info: dict[str, Any]
@@ -275,13 +277,32 @@ class _Drive:
         over = f", at {evaluations:,}: the first yield beyond it" if evaluations > allowed else ""
         return Status.BUDGET, stopped, f"stopped at the budget of {allowed:,} kernel evaluations{over}"
 
+    def _free(self, last: Iterate) -> FreeExpansion | None:
+        """Return the last model if it is an expansion that is no dual solution, copied; an ``InvalidModel`` if it is none."""
+        if last.free_coef is None:
+            if last.extra_points is not None:
+                raise InvalidModel(
+                    f"solver '{self.solver.name}' ended with extra_points and no free_coef; give the coefficients of the "
+                    "training points and the extra ones there."
+                )
+            return None
+        if last.dual_coef is not None or last.weights is not None:
+            raise InvalidModel(
+                f"solver '{self.solver.name}' ended with free_coef beside dual_coef or weights; a model is one of them: "
+                "give dual_coef alone if it is feasible."
+            )
+        return FreeExpansion.checked(self.problem.kernel, last.free_coef, last.extra_points, last.intercept)
+
     def _outcome(self, last: Iterate, stopped: StoppedBy, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
         self._check(last)
         status, stopped, reason = self._judged(last, stopped, seconds)
         coef = None if last.dual_coef is None else np.array(last.dual_coef)
         weights = None if last.weights is None else np.array(last.weights)
-        if coef is None and weights is None:
-            raise InvalidModel(f"solver '{self.solver.name}' ended with neither dual_coef nor weights; one is needed.")
+        free = self._free(last)
+        if coef is None and weights is None and free is None:
+            raise InvalidModel(
+                f"solver '{self.solver.name}' ended with neither dual_coef nor weights nor free_coef; one is needed."
+            )
         return Outcome(
             status=status,
             stopped_by=stopped,
@@ -293,6 +314,7 @@ class _Drive:
             dual_coef=coef,
             intercept=last.intercept,
             weights=weights,
+            free=free,
             working_set=self._whole(last, "working_set", None),
             claimed_done=bool(last.done),
             info=claims(last.info),

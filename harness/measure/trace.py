@@ -81,7 +81,8 @@ def trace_point(
     labels = problem.kernel.counter.labels if problem.sells_labels else None
     info = claims(iterate.info, *_INFO)
     if iterate.dual_coef is None:
-        return TracePoint(seconds, evaluations, iteration, reason, labels_used=labels, info=info)
+        held = None if iterate.free_coef is None else int(np.count_nonzero(iterate.free_coef))
+        return TracePoint(seconds, evaluations, iteration, reason, held, labels_used=labels, info=info)
     coef, intercept = np.array(iterate.dual_coef, dtype=np.float64), float(iterate.intercept)
     support = int(np.count_nonzero(coef))
     point = TracePoint(seconds, evaluations, iteration, reason, support, labels_used=labels, info=info)

@@ -18,6 +18,7 @@ from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.inlier_margin import InlierMargin, inlier_margin
 from harness.measure.learning_curve import areas
 from harness.measure.metrics import accuracy
+from harness.measure.scored import FreeExpansion, Scored, Weights
 from harness.measure.trace import FIGURES, TracePlan, certified_figures
 from harness.problems.problem import Problem
 from harness.registry import Registry, load_registry, share_registry
@@ -94,8 +95,8 @@ class Judge:
 
     def _end(self, model: Model, trace: list[dict[str, Any]]) -> dict[str, Any]:
         """Check, certify and score the last model."""
-        if model.support is None:
-            return {"trace": trace, **self._scored_weights(model)}
+        if model.dual_coef is None:
+            return {"trace": trace, **self._scored(model)}
         problem, dataset = self._problem_after(None), self.dataset
         coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
         scores = problem.kernel.expand(coef)
@@ -165,20 +166,34 @@ class Judge:
             return None if found is None else found.as_dict()
         return {**found.as_dict(), "ratio": margin / found.upper}
 
-    def _scored_weights(self, model: Model) -> dict[str, Any]:
-        """A linear model without dual coefficients: scores only, the dual side of the certificate is absent."""
-        dataset, weights = self.dataset, model.weights
-        if weights is None or weights.shape != (dataset.x_train.shape[1],) or not np.isfinite(weights).all():
-            raise InvalidModel(f"its weights are not {dataset.x_train.shape[1]} finite numbers.")
+    def _scored(self, model: Model) -> dict[str, Any]:
+        """A model that is no dual solution: scores and its size; the certificate is absent."""
+        dataset, kernel = self.dataset, self.problem.kernel
         found: dict[str, Any] = {}
         if self.spec.limits.target_gap is not None:
-            reason = "no gap can be certified of a model without dual coefficients"
-            found |= {"status": Status.MISSED, "reason": reason}
+            which = (
+                "without dual coefficients" if model.free_coef is None else "that is no dual solution of the problem"
+            )
+            found |= {"status": Status.MISSED, "reason": f"no gap can be certified of a model {which}"}
+        stated = self._without_certificate(model)
+        if stated.support is not None:
+            found |= {"support_vectors": stated.support, "core_set_size": stated.support}
         if dataset.task == "classification":
-            found["train_accuracy"] = accuracy(dataset.y_train, np.asarray(dataset.x_train @ weights) + model.intercept)
+            found["train_accuracy"] = accuracy(dataset.y_train, stated.scores(kernel, dataset.x_train))
         if len(dataset.y_test):
-            found.update(self._scores(np.asarray(dataset.x_test @ weights) + model.intercept))
+            found.update(self._scores(stated.scores(kernel, dataset.x_test)))
         return found
+
+    def _without_certificate(self, model: Model) -> Scored:
+        """Return the model, looked at once more: the solver's process may have sent anything."""
+        kernel = self.problem.kernel
+        if model.free_coef is None:
+            return Weights.checked(kernel, model.weights, model.intercept)
+        coef: Any = model.coefficients(self.problem.n)
+        if model.own is None:
+            return FreeExpansion.checked(kernel, coef, None, model.intercept)
+        coef = np.concatenate([coef, model.own.coef])
+        return FreeExpansion.checked(kernel, coef, model.own.points(kernel.n_features), model.intercept)
 
 
 class Certifier:

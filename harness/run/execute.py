@@ -21,6 +21,7 @@ from harness.kernels.ways import is_mapped
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
 from harness.measure.machine import load_average, now, reset_peak_memory, status_bytes
+from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
 from harness.run.messages import Fitted, Fitting, Message, Model, Point, Stopped
@@ -329,15 +330,10 @@ def _model(outcome: Outcome, problem: Problem) -> Model:
     """
     if outcome.dual_coef is not None:
         return Model.of(*problem.checked(outcome.dual_coef, outcome.intercept))
-    weights, shape = np.asarray(outcome.weights), (problem.kernel.n_features,)
-    if weights.dtype.kind not in "biuf" or weights.shape != shape or not np.isfinite(weights).all():
-        raise InvalidModel(
-            f"weights have shape {weights.shape} and type {weights.dtype}, or are not finite; the data have {shape[0]} features"
-        )
-    intercept = np.asarray(outcome.intercept)
-    if intercept.dtype.kind not in "biuf" or intercept.shape != () or not np.isfinite(intercept):
-        raise InvalidModel(f"the intercept is {str(outcome.intercept)[:80]}; it must be a finite number.")
-    return Model(float(intercept), weights=weights.astype(np.float64))
+    if outcome.free is not None:
+        return Model.free(outcome.free)
+    model = Weights.checked(problem.kernel, outcome.weights, outcome.intercept)
+    return Model(model.intercept, weights=model.weights)
 
 
 def sentence(error: BaseException) -> str:

@@ -24,6 +24,7 @@ from harness.run.record import clean, clipped
 
 if TYPE_CHECKING:
     from harness.arrays import Array
+    from harness.measure.scored import FreeExpansion
 
 _HEAD = struct.Struct("<III")  # bytes of the text, bytes of the arrays, CRC-32 of both
 _TEXT_BYTES = 32 << 20  # of a child's message; a worker's holds those of all points
@@ -46,7 +47,7 @@ class _Part:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            kinds = _KINDS.get(name, (Model if name == "model" else _array(), type(None)))
+            kinds = _KINDS.get(name, (_NESTED.get(name) or _array(), type(None)))
             points = name == "points" and not all(isinstance(each, Point) for each in value)
             if not isinstance(value, kinds) or points or (isinstance(value, float) and not math.isfinite(value)):
                 raise BrokenStream(
@@ -61,16 +62,61 @@ def _array() -> Any:
 
 
 @dataclass(frozen=True)
+class OwnPoints(_Part):
+    """A model's own points, not among those of the problem.
+
+    coef : (m,) their coefficients
+    values, indices, indptr : (m, d) numbers row by row, or the three arrays of a CSR array
+    """
+
+    coef: Array
+    values: Array
+    indices: Array | None = None
+    indptr: Array | None = None
+
+    @classmethod
+    def of(cls, free: FreeExpansion) -> OwnPoints:
+        """Return what is sent of a model's own points, dense or CSR."""
+        points: Any = free.own
+        if hasattr(points, "indptr"):
+            return cls(free.own_coef, points.data, points.indices, points.indptr)
+        return cls(free.own_coef, points.reshape(-1))
+
+    def points(self, n_features: int) -> Any:
+        """Return the points, (m, n_features).
+
+        Raises
+        ------
+        BrokenStream : the arrays are no such points.
+        """
+        try:
+            if self.indptr is None:
+                return self.values.reshape(len(self.coef), n_features)
+            import scipy.sparse
+
+            arrays: Any = (self.values, self.indices, self.indptr)
+            return scipy.sparse.csr_array(arrays, shape=(len(self.coef), n_features))
+        except (ValueError, TypeError, IndexError) as error:
+            raise BrokenStream(
+                f"a model's {len(self.coef)} own points are not of {n_features} features: {error}"
+            ) from None
+
+
+@dataclass(frozen=True)
 class Model(_Part):
     """A solver's model as it left the solver: what the certificate is computed of, and nothing else.
 
-    dual_coef : (m,) the non-zero ones, at the points ``support``, both None for a model of ``weights``, (d,)
+    support : (m,) the points that have a coefficient; None for a model of ``weights``, (d,)
+    dual_coef, free_coef : (m,) the coefficients of ``support``: one of the two, the second of an expansion that is no
+        dual solution, which may have ``own`` points
     """
 
     intercept: float
     support: Array | None = None
     dual_coef: Array | None = None
     weights: Array | None = None
+    free_coef: Array | None = None
+    own: OwnPoints | None = None
 
     @classmethod
     def of(cls, dual_coef: Any, intercept: float) -> Model:
@@ -79,6 +125,15 @@ class Model(_Part):
 
         support = np.flatnonzero(dual_coef)
         return cls(intercept, support, dual_coef[support])
+
+    @classmethod
+    def free(cls, given: FreeExpansion) -> Model:
+        """Return the model of an expansion that is no dual solution."""
+        import numpy as np
+
+        support = np.flatnonzero(given.coef)
+        own = None if given.own is None else OwnPoints.of(given)
+        return cls(given.intercept, support, free_coef=given.coef[support], own=own)
 
     def coefficients(self, n: int) -> Array:
         """Return the coefficients of all ``n`` points.
@@ -89,13 +144,17 @@ class Model(_Part):
         """
         import numpy as np
 
+        given = self.dual_coef if self.free_coef is None else self.free_coef
         assert self.support is not None
-        assert self.dual_coef is not None
+        assert given is not None
         coef = np.zeros(n)
-        if self.support.shape != self.dual_coef.shape or np.any((self.support < 0) | (self.support >= n)):
+        if self.support.shape != given.shape or np.any((self.support < 0) | (self.support >= n)):
             raise BrokenStream(f"a model names points that are not among the {n} of the problem")
-        coef[self.support] = self.dual_coef
+        coef[self.support] = given
         return coef
+
+
+_NESTED: dict[str, Any] = {"model": Model, "own": OwnPoints}
 
 
 @dataclass(frozen=True)
@@ -194,7 +253,22 @@ class Certified(_Part):
 Message = Run | Compiling | Warm | Fitting | Point | Stopped | Buy | Sold | Fitted | Ended | Certify | Certified
 _PARTS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (Run, Compiling, Warm, Fitting, Point, Stopped, Buy, Sold, Fitted, Ended, Certify, Certified, Model)
+    for kind in (
+        Run,
+        Compiling,
+        Warm,
+        Fitting,
+        Point,
+        Stopped,
+        Buy,
+        Sold,
+        Fitted,
+        Ended,
+        Certify,
+        Certified,
+        Model,
+        OwnPoints,
+    )
 }
 _TAG = "\0"  # begins no name in cleaned data
 

@@ -31,7 +31,7 @@ from harness.run.study import RunSpec
 _CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
 _LATE = 5.0  # seconds that a message may wait on a busy machine
 _SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
-_MODEL_BYTES = 1 << 20  # of a message, beside 16 a point
+_MODEL_BYTES = 1 << 20  # of a message, beside 16 a point and the model's own points, which have coefficients too
 
 
 class Worker:
@@ -88,6 +88,7 @@ class Worker:
 
     def _run(self, spec: RunSpec, solver: Any, problem: Any, kind: tuple[str, str], seller: Seller | None) -> bool:
         """Carry a run out and tell the driver of it; return whether it went well."""
+        from harness.measure.scored import room_for_own_points
         from harness.run.execute import measure, warm_up
 
         warm = kind in self.warm
@@ -111,7 +112,8 @@ class Worker:
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
         began = monotonic()
         forked = fork(body, hidden=(self.control,))
-        largest = _MODEL_BYTES + 16 * max(problem.n, problem.kernel.n_features)
+        room = 2 * room_for_own_points(problem.kernel)
+        largest = _MODEL_BYTES + 16 * max(problem.n, problem.kernel.n_features) + room
         seen = child.watch(forked, spec.limits, control=self.control, largest=largest, seller=seller)
         ended = verdict(seen, spec, monotonic() - began)
         warmed = self.warm[kind] if warm else seen.warm_up_seconds
