@@ -69,12 +69,9 @@ class Run:
         if self.scores is None:
             return offered
         distances = np.abs(self.scores(offered))
-        nearest = int(distances.argmin())
-        self.distance = float(distances[nearest])
+        self.distance = float(distances.min())
         self.rules.selected(self.problem.labels_used, self.distance, self.learner.margin)
-        if wanted == 1:
-            return offered[nearest : nearest + 1]
-        return offered[np.argsort(distances, kind="stable")[:wanted]]
+        return self.pool.nearest(offered, distances, wanted)
 
     def buy(self, points: Index) -> Index:
         """Buy the labels of ``points`` and take them out of the pool; return the points."""

@@ -2,7 +2,8 @@
 
 Source: Ertekin, Huang, Bottou, Giles, Learning on the Border: Active Learning in Imbalanced Data Classification, CIKM
 2007, sections 3.2 to 3.4. Differs in: the labels are bought, one point is never looked at before; while all labels are
-of one class every point is as near as any other, and the first one drawn is bought.
+of one class every point is as near as any other. Of points that are equally near that one is bought which comes first
+in the random order that is drawn at the beginning.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ class Strategy(Solver):
         return learner.scores
 
     def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
-        """Return the points of which the ``wanted`` nearest are bought; of equals the first."""
+        """Return the points of which the ``wanted`` nearest are bought."""
         return pool.sample(None, rng)
 
 
