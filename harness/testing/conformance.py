@@ -17,6 +17,7 @@ from harness import parameters
 from harness.kernels.functions import RBF, Linear, Precomputed
 from harness.kernels.oracle import engine_of, uncounted
 from harness.measure.drive import drive
+from harness.measure.scored import FreeExpansion
 from harness.problems.pool_svc import PoolSVC
 from harness.run.record import Limits
 from harness.solver import Iterate
@@ -51,14 +52,19 @@ class SolverConformance(Suite):
     def test_every_iterate_is_feasible(self, case: Case) -> None:
         """Every yielded model is finite, of the right shape, and within the constraints."""
         run = self._run(case)
-        last = Iterate(run.outcome.dual_coef, run.outcome.intercept, run.outcome.weights)
+        outcome = run.outcome
+        free, own = (None, None) if outcome.free is None else (outcome.free.free_coef, outcome.free.own)
+        last = Iterate(outcome.dual_coef, outcome.intercept, outcome.weights, free, own)
         for position, snapshot in enumerate((*run.snapshots, Snapshot.of(last))):
-            if snapshot.dual_coef is None:
+            if snapshot.dual_coef is None and snapshot.free is None:
                 assert snapshot.weights is not None, f"{case}: iterate {position} has neither dual_coef nor weights."
                 assert np.isfinite(snapshot.weights).all(), f"{case}: the weights of iterate {position} are not finite."
                 continue
             try:
-                run.problem.checked(snapshot.dual_coef, snapshot.intercept)
+                if snapshot.free is not None:
+                    FreeExpansion.checked(run.problem.kernel, *snapshot.free, snapshot.intercept)
+                else:
+                    run.problem.checked(snapshot.dual_coef, snapshot.intercept)
             except Exception as error:
                 raise AssertionError(f"{case}: iterate {position}: {error}") from None
 
@@ -96,7 +102,7 @@ class SolverConformance(Suite):
     def test_serves_as_an_oracle(self, case: Case) -> None:
         """``solve`` on a restricted problem returns a feasible model and its cost."""
         if self._run(case).outcome.dual_coef is None:
-            raise unittest.SkipTest("the solver gives weights without dual coefficients: no oracle")
+            raise unittest.SkipTest("the solver gives no dual coefficients: no oracle")
         problem = self._stated(case)
         part = problem.restrict(np.arange(problem.n))
         before = problem.kernel.counter.evaluations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import functools
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ class Snapshot:
 
     dual_coef: Any
     weights: Any
+    free: tuple[Any, Any] | None  # free_coef and extra_points
     intercept: float
     done: bool
     step: int | None
@@ -44,20 +46,19 @@ class Snapshot:
         """Copy an iterate."""
         coef = None if iterate.dual_coef is None else np.array(iterate.dual_coef)
         weights = None if iterate.weights is None else np.array(iterate.weights)
-        return cls(coef, weights, float(iterate.intercept), bool(iterate.done), iterate.step)
+        free = None if iterate.free_coef is None else (np.array(iterate.free_coef), copy.copy(iterate.extra_points))
+        return cls(coef, weights, free, float(iterate.intercept), bool(iterate.done), iterate.step)
 
     def same_bits(self, other: Snapshot) -> bool:
         """True if the models agree bit for bit."""
         return (self.key() == other.key()) and self.step == other.step and self.done == other.done
 
-    def key(self) -> tuple[bytes, bytes, bytes]:
+    def key(self) -> tuple[bytes, ...]:
         """The bits of the model."""
-        arrays = (
-            np.zeros(0) if array is None else array
-            for array in (self.dual_coef, self.weights, np.float64(self.intercept))
-        )
-        first, second, third = (np.asarray(array).tobytes() for array in arrays)
-        return first, second, third
+        free, points = self.free or (None, None)
+        arrays = (self.dual_coef, self.weights, np.float64(self.intercept), free)
+        bits = tuple(b"" if array is None else np.asarray(array).tobytes() for array in arrays)
+        return *bits, b"" if points is None else bytes_of(points)
 
 
 def snapshots(solver: Solver, problem: Problem, *, seed: int = 0, limit: int = _KEPT) -> Iterator[Snapshot]:

@@ -189,7 +189,7 @@ class Suite:
         """Return the host's certificate of the solver's last model."""
         run = self._finished(case, seed)
         if run.outcome.dual_coef is None:
-            raise unittest.SkipTest("the solver gives weights without dual coefficients: nothing to certify")
+            raise unittest.SkipTest("the solver gives no dual coefficients: nothing to certify")
         return run.certificate
 
     def _objective(self, case: Case, seed: int | None = None) -> tuple[float, float]:

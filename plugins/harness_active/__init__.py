@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness import Solver, hookimpl
+from harness_active.baselines import Batch, DifferentCosts, Smote, Undersampling
 from harness_active.solvers import ActiveFullSearch, ActiveSmallPool, RandomSampling, RetrainActive
 
 
@@ -14,4 +15,8 @@ def harness_solvers() -> list[type[Solver]]:
         ActiveFullSearch,
         RandomSampling,
         RetrainActive,
+        Batch,
+        Undersampling,
+        Smote,
+        DifferentCosts,
     ]
