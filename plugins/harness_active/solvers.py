@@ -57,9 +57,11 @@ class Strategy(Solver):
         "margin: when the nearest candidate lies outside the margin; support: when the number of support vectors is "
         "stable; none: when the budget or the pool is used up",
     )
-    stop_window: int = parameter(200, "labels over which the number of support vectors must be stable", ge=1)
+    stop_window: int | None = parameter(
+        None, "labels over which the number of support vectors must be stable; none: a fortieth of the points", ge=1
+    )
     stop_tolerance: float = parameter(
-        0.01, "range of the number of support vectors over its largest value that counts as stable", ge=0, lt=1
+        0.02, "range of the number of support vectors over its largest value that counts as stable", ge=0, lt=1
     )
     oracle: str = parameter("lasvm", "the solver that learns, by name; one that can be taught example by example")
     finishing: bool = parameter(True, "at the end let the learner optimise over what it has kept")
