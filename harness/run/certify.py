@@ -69,7 +69,7 @@ class Judge:
     def _end(self, model: Model, trace: list[dict[str, Any]]) -> dict[str, Any]:
         """Check, certify and score the last model."""
         if model.dual_coef is None:
-            return {"trace": trace, **self._scored(model)}
+            return self._scored(model, trace)
         problem, dataset = self.problem, self.dataset
         coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
         scores = problem.kernel.expand(coef)
@@ -135,7 +135,7 @@ class Judge:
             return None if found is None else found.as_dict()
         return {**found.as_dict(), "ratio": margin / found.upper}
 
-    def _scored(self, model: Model) -> dict[str, Any]:
+    def _scored(self, model: Model, trace: list[dict[str, Any]]) -> dict[str, Any]:
         """A model that is no dual solution: scores and its size; the certificate is absent."""
         dataset, kernel = self.dataset, self.problem.kernel
         found: dict[str, Any] = {}
@@ -151,7 +151,8 @@ class Judge:
             found["train_accuracy"] = accuracy(dataset.y_train, stated.scores(kernel, dataset.x_train))
         if len(dataset.y_test):
             found.update(self._scores(stated.scores(kernel, dataset.x_test)))
-        return found
+        end = {name: found[name] for name in ("support_vectors", "test_accuracy") if name in found}
+        return {**found, "trace": [*trace, {"reason": "end", **end}]}
 
     def _without_certificate(self, model: Model) -> Scored:
         """Return the model, looked at once more: the solver's process may have sent anything."""
