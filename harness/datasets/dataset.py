@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from harness import parameters
+from harness.datasets.imbalance import with_imbalance
 from harness.datasets.noise import with_noise
 from harness.parameters import parameter
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 Task = Literal["classification", "regression"]
 
-_SHARED = ("noise", "noise_seed")  # parameters of every source
+_CHANGES = ("imbalance", "noise")  # what every source's training part may suffer, in this order
+_SHARED = tuple(name for change in _CHANGES for name in (change, f"{change}_seed"))  # parameters of every source
 _PIECE = 1 << 20  # values that are read at a time
 
 
@@ -56,17 +58,32 @@ class Dataset:
 class DataSource(ABC):
     """A named source of data. Its dataclass fields are its parameters (``checkerboard[n=1000,seed=3]``).
 
-    Every source has label noise, ``breast-cancer[noise=0.15]``, and needs to know nothing of it: its :meth:`load` is
-    called for the clean data, what the caller gets are the noisy ones. A source with a parameter ``noise`` of its own is
-    left to itself.
+    Every source can be thinned to a ratio of its classes, ``digits[imbalance=20]``, and has label noise,
+    ``breast-cancer[noise=0.15]``. It needs to know nothing of either: its :meth:`load` is called for the whole, clean
+    data, what the caller gets are the thinned ones, then the noisy ones of these. A source with a parameter
+    ``imbalance`` or ``noise`` of its own is left to itself in that.
     """
 
     name: ClassVar[str]
     description: ClassVar[str]  # one sentence: what the points are, which class is +1, where the data come from
     noisy_defaults: ClassVar[Mapping[str, Any]] = {}  # of ``Dataset.defaults``, those that are others under noise
+    imbalance: float | None = parameter(
+        None,
+        "negatives per positive in the training part: positives are left out at random until it is so, or as near to it "
+        "as can be; never of the test part. None: all stay",
+        gt=0,
+        kw_only=True,
+    )
+    imbalance_seed: int | None = parameter(
+        None,
+        "seed of the choice of positives that stay; none: the seed of the draw or the split, else 0",
+        ge=0,
+        kw_only=True,
+    )
     noise: float = parameter(
         0.0,
-        "share of the training labels that are flipped, so of a validation part cut from them too; never the test part's",
+        "share of the training labels, after imbalance, that are flipped, so of a validation part cut from them too; "
+        "never the test part's",
         ge=0,
         lt=0.5,
         kw_only=True,
@@ -80,8 +97,8 @@ class DataSource(ABC):
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
-        if "load" in vars(cls) or "is_noisy" not in vars(cls.load):  # it may come from a class that is no source
-            setattr(cls, "load", _noisy(cls.load))  # noqa: B010  mypy takes no assignment to a method
+        if "load" in vars(cls) or "is_changed" not in vars(cls.load):  # it may come from a class that is no source
+            setattr(cls, "load", _changed(cls.load))  # noqa: B010  mypy takes no assignment to a method
 
     def __post_init__(self) -> None:
         parameters.check(self, owner=f"data set '{self.name}'")
@@ -110,22 +127,29 @@ class DataSource(ABC):
         """
 
 
-def _noisy(load: Callable[[Any], Dataset]) -> Callable[[Any], Dataset]:
-    """Return a source's ``load`` with the noise of every source around it."""
+def _changed(load: Callable[[Any], Dataset]) -> Callable[[Any], Dataset]:
+    """Return a source's ``load`` with the imbalance and the noise of every source around it."""
 
     @functools.wraps(load)
     def loaded(source: DataSource) -> Dataset:
-        if not source.noise or not _is_shared(type(source), "noise"):
+        changes = [name for name in _CHANGES if getattr(source, name) and _is_shared(type(source), name)]
+        if not changes:
             return load(source)
-        # the source sees itself without noise: a load() that calls its parent's is then noisy once, and what it keeps in
-        # a cache is clean
-        quiet = copy.copy(source)
-        object.__setattr__(quiet, "noise", 0.0)
-        clean = load(quiet)
-        clean = replace(clean, defaults={**clean.defaults, **source.noisy_defaults})
-        return with_noise(clean, source.noise, _noise_seed(source), source.label)
+        # the source sees itself without them: a load() that calls its parent's is then changed once, and what it keeps
+        # in a cache is whole and clean
+        plain = copy.copy(source)
+        for name in changes:
+            object.__setattr__(plain, name, DataSource.__dataclass_fields__[name].default)
+        data, label = load(plain), source.label
+        if "imbalance" in changes and source.imbalance is not None:
+            data = with_imbalance(data, source.imbalance, _seed(source, "imbalance_seed"), label)
+        if "noise" in changes:
+            data = replace(data, defaults={**data.defaults, **source.noisy_defaults})
+            data = with_noise(data, source.noise, _seed(source, "noise_seed"), label)
+        sha256 = content_sha256(data.x_train, data.y_train, data.x_test, data.y_test)
+        return replace(data, name=label, sha256=sha256)
 
-    vars(loaded)["is_noisy"] = True
+    vars(loaded)["is_changed"] = True
     return loaded
 
 
@@ -134,8 +158,8 @@ def _is_shared(cls: type[DataSource], name: str) -> bool:
     return cls.__dataclass_fields__[name] is DataSource.__dataclass_fields__[name]
 
 
-def _noise_seed(source: DataSource) -> int:
-    given = (getattr(source, name, None) for name in ("noise_seed", "seed", "split_seed"))
+def _seed(source: DataSource, name: str) -> int:
+    given = (getattr(source, known, None) for known in (name, "seed", "split_seed"))
     return next((seed for seed in given if seed is not None), 0)
 
 

@@ -28,17 +28,15 @@ def flipped(y: Vector, share: float, seed: int) -> Vector:
 
 
 def with_noise(clean: Dataset, share: float, seed: int, label: str) -> Dataset:
-    """Return the data set called ``label`` with a share of the training labels negated.
+    """Return the data set with a share of the training labels negated; a message calls it ``label``.
 
-    ``planted`` marks these points beside those that the source planted; the points themselves are not copied, the
-    checksum is that of the noisy content.
+    ``planted`` marks these points beside those that the source planted; the points themselves are not copied. Name and
+    checksum are still those of the clean set.
 
     Raises
     ------
     DataError : the data are for regression, or the labels that result are all the same.
     """
-    from harness.datasets.dataset import content_sha256
-
     if clean.task == "regression":
         raise DataError(
             f"data set '{label}': noise={share:g} negates labels of classes, and these data are for regression; expected "
@@ -53,5 +51,4 @@ def with_noise(clean: Dataset, share: float, seed: int, label: str) -> Dataset:
     planted: Mask = y != clean.y_train
     if clean.planted is not None:
         planted |= clean.planted
-    sha256 = content_sha256(clean.x_train, y, clean.x_test, clean.y_test)
-    return replace(clean, name=label, y_train=y, sha256=sha256, planted=planted)
+    return replace(clean, y_train=y, planted=planted)

@@ -161,6 +161,11 @@ class PoolSVC(Problem):
         stated.buy(indices)
         return stated
 
+    def rehearsal(self, indices: Any) -> PoolSVC:
+        """Return the pool of the points ``indices``, (m,), whose labels are made up: +1 and -1 in turns."""
+        kernel = self.kernel.restrict(np.asarray(indices, dtype=np.intp))
+        return type(self)(kernel, np.where(np.arange(kernel.n) % 2 == 0, 1.0, -1.0), self.settings)
+
     def labelled(self) -> CSVC:
         """Return c-svc over the points that were bought, in the order of purchase; its evaluations count to the same run.
 

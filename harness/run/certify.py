@@ -16,6 +16,7 @@ import numpy as np
 from harness.errors import HarnessError, InvalidModel
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.inlier_margin import InlierMargin, inlier_margin
+from harness.measure.learning_curve import areas
 from harness.measure.metrics import accuracy
 from harness.measure.scored import FreeExpansion, Scored, Weights
 from harness.measure.trace import FIGURES, TracePlan, certified_figures
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
 
 
+_OURS = frozenset({*FIGURES, "positive_support_vectors", "test_accuracy", "metrics"})
+"""The figures of a trace point that only the certifier has."""
+
+
 class Judge:
     """Certifies the runs of one problem after another."""
 
@@ -37,46 +42,69 @@ class Judge:
         self.spec, self.registry = spec, bench.registry
         self.dataset: Dataset = bench.dataset(spec)
         self.problem: Problem = bench.problem(spec)
+        self.bought: Any = np.zeros(0, dtype=np.int64)  # in the order of purchase, where labels are sold
         self.faults: list[str] = []
 
     def verdict(self, asked: Certify) -> dict[str, Any]:
         """Return fields of a record: the certificate, the scores, the trace. ``status`` only where the model is refused."""
-        trace = [self._point(point) for point in asked.points]
+        if asked.bought is not None:
+            self.bought = asked.bought
+        trace: list[dict[str, Any]] = []
         figures: dict[str, Any] = {"trace": trace}
-        if asked.model is not None:
-            try:
+        try:
+            trace.extend(self._point(point) for point in asked.points)
+            if asked.model is not None:
                 figures = self._end(asked.model, trace)
-            except InvalidModel as error:
-                reason = f"solver '{self.spec.solver}' returned an invalid model: {error}"
-                figures = {"trace": trace, "status": Status.INVALID, "reason": reason}
-        return {**figures, "faults": self.faults}
+        except InvalidModel as error:
+            reason = f"solver '{self.spec.solver}' returned an invalid model: {error}"
+            figures = {"trace": trace, "status": Status.INVALID, "reason": reason}
+        return {**figures, "faults": [*dict.fromkeys(self.faults)]}
+
+    def _problem_after(self, labels: int | None) -> Problem:
+        """Return the problem that a model is of: where labels are sold, after the first so many purchases."""
+        return self.problem.after_buying(self.bought[:labels]) if self.problem.sells_labels else self.problem
 
     def _point(self, point: Point) -> dict[str, Any]:
-        claimed = {name: value for name, value in point.figures.items() if name not in (*FIGURES, "test_accuracy")}
+        claimed = {name: value for name, value in point.figures.items() if name not in _OURS}
         if point.model is None:
             return claimed
-        coef = point.model.coefficients(self.problem.n)
-        figures, _ = certified_figures(self.problem, coef, point.model.intercept, self._trace_accuracy)
-        return {**claimed, **{name: value for name, value in figures.items() if value is not None}}
+        problem, intercept = self._problem_after(claimed.get("labels_used") or 0), point.model.intercept
+        coef = point.model.coefficients(problem.n)
+        if problem.sells_labels:
+            problem.checked(coef, intercept)  # of a label that is bought later nothing can be known
+        figures, _ = certified_figures(problem, coef, intercept)
+        known = {name: value for name, value in figures.items() if value is not None}
+        return {**claimed, **known, **self._counts(coef), **self._trace_scores(coef, intercept)}
 
-    def _trace_accuracy(self, coef: Any, intercept: float) -> float | None:
-        dataset = self.dataset
+    def _counts(self, coef: Any) -> dict[str, Any]:
+        """Return the number of support vectors, and in classification of those whose label is +1."""
+        positive = {"positive_support_vectors": int(np.count_nonzero(coef[self.dataset.y_train > 0.0]))}
+        counted = {"support_vectors": int(np.count_nonzero(coef))}
+        return counted | positive if self.dataset.task == "classification" else counted
+
+    def _trace_scores(self, coef: Any, intercept: float) -> dict[str, Any]:
+        """Return the test accuracy of a trace point where it is cheap, and where labels are sold all metrics."""
+        dataset, sells = self.dataset, self.problem.sells_labels
         values = len(dataset.y_test) * int(np.count_nonzero(coef))
-        if dataset.task != "classification" or not 0 < values <= TracePlan.certificate_values:
-            return None
-        return accuracy(dataset.y_test, self.problem.scores_new(coef, intercept, dataset.x_test))
+        # of one class a model has no support, and is a point of the learning curve all the same
+        least = 0 if sells and len(dataset.y_test) else 1
+        if dataset.task != "classification" or not least <= values <= TracePlan.certificate_values:
+            return {}
+        scores = self.problem.scores_new(coef, intercept, dataset.x_test)
+        return self._scores(scores) if sells else {"test_accuracy": accuracy(dataset.y_test, scores)}
 
     def _end(self, model: Model, trace: list[dict[str, Any]]) -> dict[str, Any]:
         """Check, certify and score the last model."""
         if model.dual_coef is None:
             return self._scored(model, trace)
-        problem, dataset = self.problem, self.dataset
+        problem, dataset = self._problem_after(None), self.dataset
         coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
         scores = problem.kernel.expand(coef)
         certificate = problem.certify(coef, intercept, scores)
         target = self.spec.limits.target_gap
-        support = int(np.count_nonzero(coef))
-        found: dict[str, Any] = {**certificate.as_dict(), "support_vectors": support, "core_set_size": support}
+        counts = self._counts(coef)
+        support = counts["support_vectors"]
+        found: dict[str, Any] = {**certificate.as_dict(), **counts, "core_set_size": support}
         if target is not None and not certificate.meets(target):
             gap = certificate.relative_gap
             told = (
@@ -96,6 +124,9 @@ class Judge:
             found["inlier_margin"] = self._inlier_margin(dataset.planted, certificate.margin_lower)
         shown = {name: found[name] for name in (*FIGURES, "test_accuracy") if found.get(name) is not None}
         end = {"reason": "end", "support_vectors": support, **shown}
+        if problem.sells_labels:
+            end |= {**counts, "labels_used": len(self.bought), "metrics": found.get("metrics") or {}}
+            found["aubc"] = areas([*trace, end])
         return {**found, "trace": [*trace, end]}
 
     def _scores(self, scores: Any) -> dict[str, Any]:

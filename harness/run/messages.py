@@ -2,6 +2,7 @@
 
     driver --Run--> worker --(fork)--> child --Compiling, Warm, Fitting, Point, Stopped, Fitted--> worker --> driver
     driver --Certify--> certifier --Certified--> driver
+    child --Buy--> worker --Sold--> child, where labels are sold (see seller.py)
 
 A child's pipe carries frames that begin with a secret of its run: what else is written there, by a solver that writes
 to a descriptor it does not own, is no message and ends the run. Nothing is unpickled.
@@ -32,7 +33,8 @@ SECRET_BYTES = 16
 
 _KINDS: dict[str, Any] = {
     "claims": dict, "figures": dict, "spec": dict, "sources": dict, "points": list, "on": bool,
-    "seconds": (int, float), "host_seconds": (int, float), "intercept": (int, float),
+    "seconds": (int, float), "host_seconds": (int, float), "waited": (int, float), "intercept": (int, float),
+    "refused": str,
 }  # fmt: skip
 
 
@@ -197,6 +199,23 @@ class Point(_Part):
 
 
 @dataclass(frozen=True)
+class Buy(_Part):
+    """The labels of the points ``indices``, (m,) int64, are wanted; the purchase before took the child ``waited`` seconds."""
+
+    indices: Array | None
+    waited: float = 0.0
+
+
+@dataclass(frozen=True)
+class Sold(_Part):
+    """To a child: the labels it asked for, (m,) int8, after so many seconds; None: they are ``refused``, and why."""
+
+    labels: Array | None
+    seconds: float
+    refused: str = ""
+
+
+@dataclass(frozen=True)
 class Fitted(_Part):
     """The fit ended; ``claims`` are fields of a record as the solver's process has them."""
 
@@ -206,20 +225,22 @@ class Fitted(_Part):
 
 @dataclass(frozen=True)
 class Ended(_Part):
-    """From a worker: what became of a run, with its trace points."""
+    """From a worker: what became of a run, with its trace points; ``bought`` : points in the order of purchase, or None."""
 
     claims: dict[str, Any]
     model: Model | None = None
     points: list[Point] = field(default_factory=list)
+    bought: Array | None = None
 
 
 @dataclass(frozen=True)
 class Certify(_Part):
-    """To the certifier: certify and score the model and the trace points of this run."""
+    """To the certifier: certify and score the model and the trace points of this run; ``bought`` as in :class:`Ended`."""
 
     spec: dict[str, Any]
     model: Model | None = None
     points: list[Point] = field(default_factory=list)
+    bought: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -229,10 +250,25 @@ class Certified(_Part):
     figures: dict[str, Any]
 
 
-Message = Run | Compiling | Warm | Fitting | Point | Stopped | Fitted | Ended | Certify | Certified
+Message = Run | Compiling | Warm | Fitting | Point | Stopped | Buy | Sold | Fitted | Ended | Certify | Certified
 _PARTS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (Run, Compiling, Warm, Fitting, Point, Stopped, Fitted, Ended, Certify, Certified, Model, OwnPoints)
+    for kind in (
+        Run,
+        Compiling,
+        Warm,
+        Fitting,
+        Point,
+        Stopped,
+        Buy,
+        Sold,
+        Fitted,
+        Ended,
+        Certify,
+        Certified,
+        Model,
+        OwnPoints,
+    )
 }
 _TAG = "\0"  # begins no name in cleaned data
 

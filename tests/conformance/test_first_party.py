@@ -43,7 +43,12 @@ TREE = {
     "test_ends_by_itself": "with a delta of 0 a pool may hold outliers alone: no node separates then, and it says so",
 }
 SMOTE = {"test_every_kernel_value_is_counted": "its search for neighbours looks at the points"}
+ACTIVE = Setting({"first": 2}, gap=None)  # what is certified holds for the points bought alone
 SETTINGS = {
+    "active-small-pool": ACTIVE,
+    "active-full-search": ACTIVE,
+    "random-sampling": ACTIVE,
+    "retrain-active": ACTIVE,
     "qp": Setting(gap=1e-5),
     "smo": Setting(),
     "smo-block": Setting(),

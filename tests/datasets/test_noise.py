@@ -110,7 +110,7 @@ def test_the_checkerboards_noise_is_what_it_was_when_it_was_its_own(given, sha25
 def test_every_source_has_it_and_lists_it_last():
     for cls in (*builtin_sources(), FileSource, Line):
         names = [known.name for known in parameters_of(cls)]
-        assert names[-2:] == ["noise", "noise_seed"], cls.name
+        assert names[-4:] == ["imbalance", "imbalance_seed", "noise", "noise_seed"], cls.name
         assert names.count("noise") == 1, cls.name
     assert label_of(Line(n=7, noise=0.1)) == "line[n=7,noise=0.1]"
 

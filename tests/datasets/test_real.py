@@ -17,6 +17,7 @@ COUNTS = {
     "adult": ((32561, 123), 7841, (16281, 123), 3846),
     "usps": ((7291, 256), 1194, (2007, 256), 359),
     "reuters": ((7770, 8315), 538, (3299, 8315), 179),
+    "reuters-category": ((7770, 8315), 389, (3299, 8315), 189),
     "letter": ((16000, 16), None, (4000, 16), None),
     "satimage": ((4435, 36), 415, (2000, 36), 211),
     "abalone": ((3759, 10), None, (418, 10), None),
@@ -77,6 +78,7 @@ def test_the_papers_parameters():
         "waveform": (1, 0.05),
         "usps": (1000, 2 / 256),
         "reuters": (1, 1),
+        "reuters-category": (2, 1),
         "letter": (10, 0.01 * 15**2),
         "satimage": (50, 0.001 * 255**2),
         "abalone": (100, 0.01),
@@ -132,6 +134,29 @@ def test_wdbc_and_breast_cancer_hold_the_same_points():
     file, embedded = SOURCES["wdbc"]().load(), SOURCES["breast-cancer"]().load()
     np.testing.assert_allclose(file.x_train, embedded.x_train)
     np.testing.assert_array_equal(file.y_train, embedded.y_train)
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "whole", "positive"),
+    [
+        ("letter", 18_000, 20_000, 789),
+        ("usps", 7329, 9298, 1553),
+        ("spambase", 2760, 4601, 1813),
+        ("banana", 3180, 5300, 2376),
+        ("waveform", 3000, 5000, 1647),
+    ],
+)
+def test_other_sizes_are_drawn_from_all_rows(name, n, whole, positive):
+    data, again, other = (SOURCES[name](n=n, split_seed=seed).load() for seed in (1, 1, 2))
+    validate(data)
+    assert (len(data.y_train), len(data.y_test)) == (n, whole - n)
+    assert (data.y_train > 0).sum() + (data.y_test > 0).sum() == positive
+    assert abs((data.y_train > 0).sum() - n * positive / whole) < 50  # the greatest standard deviation is 22
+    assert data.sha256 == again.sha256 != other.sha256
+    published = SOURCES[name]().load()
+    if name != "spambase":  # which is standardised by its training part
+        one, two = (sorted(map(bytes, np.vstack([some.x_train, some.x_test]))) for some in (data, published))
+        assert one == two
 
 
 def test_abalone_as_regression_keeps_the_rings():

@@ -56,7 +56,7 @@ def test_values_that_were_given_take_an_expansion_without_points_of_its_own():
     kernel = KernelOracle(Precomputed(), X @ X.T)
     model = FreeExpansion.checked(kernel, COEF[:12], None, 0.0)
     np.testing.assert_allclose(model.scores(kernel, NEW @ X.T), NEW @ X.T @ COEF[:12])
-    with pytest.raises(InvalidModel, match="extra_points: .* kernel 'precomputed'"):
+    with pytest.raises(InvalidModel, match=r"extra_points: .* kernel 'precomputed'"):
         FreeExpansion.checked(kernel, COEF, OWN, 0.0)
 
 
@@ -67,11 +67,11 @@ def test_values_that_were_given_take_an_expansion_without_points_of_its_own():
         (COEF, None, 0.0, r"expected \(12,\) real numbers, one for each of 12 training points and 0 extra_points"),
         (COEF[:, None], OWN, 0.0, r"shape \(17, 1\)"),
         (COEF.astype(complex), OWN, 0.0, "type complex128"),
-        (np.where(COEF == COEF[15], np.inf, COEF), OWN, 0.0, r"free_coef\[15\] is inf"),
+        (np.where(COEF[15] == COEF, np.inf, COEF), OWN, 0.0, r"free_coef\[15\] is inf"),
         (COEF, OWN, np.nan, "the intercept is nan"),
         (COEF, OWN, "0", "the intercept is 0; it must be a finite number"),
         (COEF, OWN[:, :2], 0.0, r"extra_points: .* shape \(0, 2\); a training point has 3 features"),
-        (COEF, np.where(OWN == OWN[4, 2], np.nan, OWN), 0.0, "extra_points: .* hold nan"),
+        (COEF, np.where(OWN[4, 2] == OWN, np.nan, OWN), 0.0, r"extra_points: .* hold nan"),
         (COEF, OWN.astype(object), 0.0, "extra_points: .* of type object"),
         (np.ones(12 + 10**6), np.zeros((10**6, 3)), 0.0, "the 1,000,000 take 7.6 MB at least; .* may take 1.0 MB"),
         (np.ones(12 + 10**5), np.zeros((10**5, 3)), 0.0, "the 100,000 that have a coefficient take 2.3 MB"),
