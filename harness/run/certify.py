@@ -35,6 +35,10 @@ _OURS = frozenset({*FIGURES, "positive_support_vectors", "test_accuracy", "metri
 """The figures of a trace point that only the certifier has."""
 
 
+def _size(coef: Any) -> int:
+    return int(np.count_nonzero(coef))
+
+
 class Judge:
     """Certifies the runs of one problem after another."""
 
@@ -76,10 +80,13 @@ class Judge:
         known = {name: value for name, value in figures.items() if value is not None}
         return {**claimed, **known, **self._counts(coef), **self._trace_scores(coef, intercept)}
 
-    def _counts(self, coef: Any) -> dict[str, Any]:
-        """Return the number of support vectors, and in classification of those whose label is +1."""
-        positive = {"positive_support_vectors": int(np.count_nonzero(coef[self.dataset.y_train > 0.0]))}
-        counted = {"support_vectors": int(np.count_nonzero(coef))}
+    def _counts(self, coef: Any, own_coef: Any = ()) -> dict[str, Any]:
+        """Return the number of support vectors, and in classification of those whose label is +1.
+
+        own_coef : coefficients of points that are not the problem's, whose label is that of their coefficient
+        """
+        positives = int(np.count_nonzero(coef[self.dataset.y_train > 0.0])) + int(np.sum(np.asarray(own_coef) > 0.0))
+        positive, counted = {"positive_support_vectors": positives}, {"support_vectors": _size(coef) + len(own_coef)}
         return counted | positive if self.dataset.task == "classification" else counted
 
     def _trace_scores(self, coef: Any, intercept: float) -> dict[str, Any]:
@@ -176,8 +183,8 @@ class Judge:
             )
             found |= {"status": Status.MISSED, "reason": f"no gap can be certified of a model {which}"}
         stated = self._without_certificate(model)
-        if stated.support is not None:
-            found |= {"support_vectors": stated.support, "core_set_size": stated.support}
+        if isinstance(stated, FreeExpansion):
+            found |= {"core_set_size": stated.support, **self._counts(stated.coef, stated.own_coef)}
         if dataset.task == "classification":
             found["train_accuracy"] = accuracy(dataset.y_train, stated.scores(kernel, dataset.x_train))
         if len(dataset.y_test):
