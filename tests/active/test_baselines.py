@@ -445,7 +445,7 @@ def test_a_single_class_is_refused(name):
             lambda x, y: CSVC.build(KernelOracle(Linear(), x), y, {"class_weight": "balanced"}),
             "class_weight=balanced sets the costs of the classes already",
         ),
-        (Undersampling(active="nobody"), stated, "there is no solver or plugin called 'nobody'.* named by the parameter active; give ratio"),
+        (Undersampling(active="nobody"), stated, "called 'nobody'.* named by the parameter active; give ratio"),
         (Undersampling(active="lasvm"), stated, "the oracle 'lasvm' solves c-svc, not pool-svc; name an active learner"),
     ],
 )  # fmt: skip
