@@ -98,8 +98,9 @@ class ReutersCategory(RawSource):
     """7,770 and 3,299 newswire articles, 8,315 word weights of unit length; a topic of one's choice against the rest.
 
     The points are those of ``reuters``, in its order; the labels come from the documents that its rows are. Which these
-    are is found by their words, see ``reuters_rows``. C and gamma: Ertekin et al. 2007, Table 2; for corn and trade,
-    which are not in it, and all others chosen here, as for ship and wheat there.
+    are is found by their words, see ``reuters_rows``. C and gamma: Ertekin et al. 2007, Table 2. For corn and trade, which
+    are not in it, those of ship and wheat: with them an exact solution has the AUC, 99.95 and 99.26 %, and the PRBEP,
+    89.29 and 78.63 %, that their Tables 1 and 3 have for active learning. For all others they are chosen here.
     """
 
     name = "reuters-category"

@@ -136,6 +136,29 @@ def test_wdbc_and_breast_cancer_hold_the_same_points():
     np.testing.assert_array_equal(file.y_train, embedded.y_train)
 
 
+@pytest.mark.parametrize(
+    ("name", "n", "whole", "positive"),
+    [
+        ("letter", 18_000, 20_000, 789),
+        ("usps", 7329, 9298, 1553),
+        ("spambase", 2760, 4601, 1813),
+        ("banana", 3180, 5300, 2376),
+        ("waveform", 3000, 5000, 1647),
+    ],
+)
+def test_other_sizes_are_drawn_from_all_rows(name, n, whole, positive):
+    data, again, other = (SOURCES[name](n=n, split_seed=seed).load() for seed in (1, 1, 2))
+    validate(data)
+    assert (len(data.y_train), len(data.y_test)) == (n, whole - n)
+    assert (data.y_train > 0).sum() + (data.y_test > 0).sum() == positive
+    assert abs((data.y_train > 0).sum() - n * positive / whole) < 50  # the greatest standard deviation is 22
+    assert data.sha256 == again.sha256 != other.sha256
+    published = SOURCES[name]().load()
+    if name != "spambase":  # which is standardised by its training part
+        one, two = (sorted(map(bytes, np.vstack([some.x_train, some.x_test]))) for some in (data, published))
+        assert one == two
+
+
 def test_abalone_as_regression_keeps_the_rings():
     source = SOURCES["abalone"]().for_task("regression")
     assert source == SOURCES["abalone"](regression=True)
