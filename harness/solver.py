@@ -33,6 +33,12 @@ class Iterate:
     dual_coef : (n,) signed coefficients, may be a view of the solver's own array: the host copies what it keeps
     intercept : b; for the hull formulations minus the threshold
     weights : (d,) instead of ``dual_coef`` for a linear solver without dual variables
+    free_coef : (n + m,) instead of ``dual_coef`` for an expansion that is no dual solution of the stated problem, because
+        its coefficients are not feasible there or because points of the solver's own have some of them: scored, not
+        certified. f(x) = sum_i free_coef_i k(x_i, x) + sum_j free_coef_{n+j} k(z_j, x) + intercept; those of the training
+        points come first
+    extra_points : (m, d) the solver's own points z, dense or CSR; None where m = 0. The host keeps those that have a
+        coefficient: it may be the same array at every iterate
     done : True at the last iterate: the solver's own stopping rule holds
     step : iterations so far as the algorithm's paper counts them; None: the host counts yields
     working_set : number of points this model was optimised over: LASVM's S, the last sample, the active set; None: the
@@ -44,6 +50,8 @@ class Iterate:
     dual_coef: Array | None = None
     intercept: float = 0.0
     weights: Array | None = None
+    free_coef: Array | None = None
+    extra_points: Any = None
     done: bool = False
     step: int | None = None
     working_set: int | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +36,14 @@ def main(
     journal = Journal(asked.out / "results.jsonl", resume=True)
     journal.append({**header(), "parts": list(asked.parts)})
     runner = Runner(journal, store=asked.store, keep=asked.keep, fresh=asked.fresh)
+    options = replace(asked.options, measured=journal.rows)
     for name in asked.parts:
         print(f"-- {name}", flush=True)
         rows: list[Row] = []
-        for grid in parts[name](asked.options):
+        for grid in parts[name](options):
             rows += runner.run(grid)
         together = (finish or {}).get(name)
-        for row in together(rows, asked.options) if together else ():
+        for row in together(rows, options) if together else ():
             journal.append(row)
             print(_told(row), flush=True)
     print(f"All of it is in {journal.path}; tables and plots: python {folder.parent.name}/{folder.name}/report.py")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,10 @@ class PaperSet:
 
 @dataclass(frozen=True)
 class Options:
-    """What the command line changes of a study; None: as the study has it."""
+    """What the command line changes of a study; None: as the study has it.
+
+    measured : rows of the journal as it is while a part's grids are made, for a part that goes on from what another found
+    """
 
     sets: tuple[str, ...] | None = None
     repetitions: int | None = None
@@ -93,6 +97,7 @@ class Options:
     n: int | None = None
     cache_mb: float | None = None
     limit: float | None = None
+    measured: Sequence[Mapping[str, Any]] = ()
 
     def adjusted(self, grid: Grid) -> Grid:
         """Return ``grid`` with the limit and the cache that were asked for."""
@@ -100,7 +105,7 @@ class Options:
         return replace(grid, **{name: value for name, value in changes.items() if value is not None})
 
 
-Part = Callable[[Options], list[Grid]]
+Part = Callable[[Options], Iterable[Grid]]
 
 
 @dataclass(frozen=True)

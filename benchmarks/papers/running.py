@@ -19,18 +19,21 @@ from harness.run.study import Study
 
 Row = dict[str, Any]
 
-PLUGINS = tuple(str(Path(__file__).with_name(name)) for name in ("solvers.py", "sources.py", "drawn.py"))
+_PLUGINS = ("solvers.py", "sources.py", "drawn.py", "border_2007/imbalanced_plugin.py", "border_2007/anchor_plugin.py")
+PLUGINS = tuple(str(Path(__file__).parent / name) for name in _PLUGINS)
 IDENTITY = ("set", "dataset", "solver", "seed", "formulation", "cache_mb", "C", "gamma")
 """What tells one run of a study from another; the newest row of each counts."""
 
 _KEPT = (
     "seed", "formulation", "cache_mb", "status", "stopped_by", "reason", "iterations", "support_vectors", "core_set_size",
     "working_set_size", "kernel_evaluations", "primal", "dual", "relative_gap", "kkt_violation", "margin_lower", "margin_upper",
-    "metrics", "peak_rss_bytes",
+    "metrics", "labels_used", "positive_support_vectors", "aubc", "load_average", "peak_rss_bytes",
     "n_train", "n_features", "n_test", "measured_at", "git_commit", "code_sha256",
 )  # fmt: skip
 _LONGEST = 100  # entries of a list that a journal keeps
 _POINT = ("seconds", "iteration", "kernel_evaluations", "support_vectors", "relative_gap", "test_accuracy", "info")
+_BOUGHT = ("seconds", "labels_used", "support_vectors", "positive_support_vectors", "test_accuracy")
+_DIGITS = 6  # of a figure of a learning curve
 
 
 def studies_store() -> Path:
@@ -200,8 +203,24 @@ def slim(record: Row, **named: Any) -> Row:
         "seconds": None if seconds is None else max(0.0, seconds - wall),
         "cpu": None if spent is None else max(0.0, spent - cpu),
         "info": info,
-        "trace": [{name: point[name] for name in _POINT if name in point} for point in record["trace"]],
+        "trace": _trace(record),
     }
+
+
+def _trace(record: Row) -> list[Row]:
+    """Return what a study keeps of the trace; where labels are bought, a learning curve: the ladder of labels, and the end."""
+    if not record.get("labels_used"):
+        return [{name: point[name] for name in _POINT if name in point} for point in record["trace"]]
+    return [
+        {name: _rounded(point[name]) for name in _BOUGHT if name in point}
+        | {"metrics": {name: _rounded(value) for name, value in point.get("metrics", {}).items()}}
+        for point in record["trace"]
+        if point["reason"] in ("labels", "end")
+    ]
+
+
+def _rounded(value: Any) -> Any:
+    return round(value, _DIGITS) if isinstance(value, float) else value
 
 
 def _long(value: Any) -> bool:

@@ -1,4 +1,7 @@
-"""Checks of kernel values that a certificate depends on: finite, and for precomputed ones square, symmetric, PSD."""
+"""Checks of kernel values and of what they are written to.
+
+A certificate depends on values that are finite, and for precomputed ones square, symmetric, PSD.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from harness.errors import DataError, UsageError
 from harness.parameters import values_of
 
 if TYPE_CHECKING:
+    from harness.arrays import Block
     from harness.datasets.dataset import Dataset
     from harness.kernels.oracle import KernelOracle
 
@@ -30,6 +34,31 @@ def check_finite(oracle: KernelOracle) -> None:
         raise UsageError(
             f"{_named(oracle)} gives values that are not finite on these data; scale the data or choose smaller parameters."
         )
+
+
+def checked_slots(out: Block, slots: Block | None, count: int, width: int, dtype: np.dtype[Any]) -> Block:
+    """Return the rows of ``out`` that ``count`` rows of ``width`` values are written to; the first ones if None.
+
+    Raises
+    ------
+    IndexError : a slot outside its range, or more rows than ``out`` has.
+    ValueError : ``out`` has another dtype, order or shape, or there are not as many slots as rows.
+    """
+    if not (isinstance(out, np.ndarray) and out.ndim == 2 and out.flags.c_contiguous and out.dtype == dtype):
+        raise ValueError(f"out must be a C-ordered 2-D array of {dtype}; make it with np.empty.")
+    if out.shape[1] < width:
+        raise ValueError(f"out has {out.shape[1]} columns; {width} were asked for.")
+    if slots is None:
+        if count > len(out):
+            raise IndexError(f"{count} rows were asked of an array of {len(out)} rows; give as many or fewer.")
+        return np.arange(count)
+    slots = np.asarray(slots, dtype=np.intp)
+    if slots.shape != (count,):
+        raise ValueError(f"slots has shape {slots.shape} for {count} rows; give one slot a row.")
+    if count and slots.view(np.uintp).max() >= len(out):
+        wrong = int(slots[(slots < 0) | (slots >= len(out))][0])
+        raise IndexError(f"slot {wrong} of an array of {len(out)} rows; they run from 0 to {len(out) - 1}.")
+    return slots
 
 
 def check_range(oracle: KernelOracle) -> None:

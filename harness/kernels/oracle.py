@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.errors import UsageError
 from harness.kernels.buffer import RowBuffer
-from harness.kernels.checks import check_range
+from harness.kernels.checks import check_range, checked_slots
 from harness.kernels.columns import Columns
 from harness.kernels.counter import Counter
 from harness.kernels.engine import Engine
+from harness.kernels.extra import joined, reason_against
 from harness.kernels.features import Features, combination, pieces, products_with, width_of
 from harness.kernels.functions import GivenValues, Kernel, Power
 
@@ -209,7 +211,7 @@ class KernelOracle:
         """
         rows = self._checked(rows)
         columns = columns if columns is None or isinstance(columns, Columns) else self._checked(columns)
-        slots = self._slots(out, slots, len(rows), self.n if columns is None else len(columns))
+        slots = checked_slots(out, slots, len(rows), self.n if columns is None else len(columns), self.dtype)
         self._fill(rows, out, slots, columns, after)
 
     def _fill(self, rows: Block, out: Block, slots: Block, columns: Any, after: After | None) -> None:
@@ -244,24 +246,6 @@ class KernelOracle:
     def share(self, jobs: Sequence[Callable[[], None]]) -> None:
         """Carry out the jobs at once, a thread each and BLAS with one; raise the first error when all have ended."""
         self._engine.crew.run(jobs)
-
-    def _slots(self, out: Block, slots: Block | None, count: int, width: int) -> Block:
-        """Return the rows of ``out`` to be written, checked; the first ones if ``slots`` is None."""
-        if not (isinstance(out, np.ndarray) and out.ndim == 2 and out.flags.c_contiguous and out.dtype == self.dtype):
-            raise ValueError(f"out must be a C-ordered 2-D array of {self.dtype}; make it with np.empty.")
-        if out.shape[1] < width:
-            raise ValueError(f"out has {out.shape[1]} columns; {width} were asked for.")
-        if slots is None:
-            if count > len(out):
-                raise IndexError(f"{count} rows were asked of an array of {len(out)} rows; give as many or fewer.")
-            return np.arange(count)
-        slots = np.asarray(slots, dtype=np.intp)
-        if slots.shape != (count,):
-            raise ValueError(f"slots has shape {slots.shape} for {count} rows; give one slot a row.")
-        if count and slots.view(np.uintp).max() >= len(out):
-            wrong = int(slots[(slots < 0) | (slots >= len(out))][0])
-            raise IndexError(f"slot {wrong} of an array of {len(out)} rows; they run from 0 to {len(out) - 1}.")
-        return slots
 
     def _complete(self, out: Block, slots: Block, rows: Block, columns: Block | None, start: int, stop: int) -> None:
         """Add the product, and the ridge where row and column are the same point, in columns [start, stop)."""
@@ -371,6 +355,22 @@ class KernelOracle:
         """Return the oracle over ``x[indices]``, which shares the points: the same counter, its own cache."""
         index = self._checked(indices)
         return self._view(self._engine.subset(index), z=None if self.z is None else self.z[index])
+
+    def extended(self, points: Points) -> KernelOracle:
+        """Return the oracle over a copy of these points and ``points``, (m, d), after them: the same counter, its own cache.
+
+        The ridge is that of every point; a product (tube-svr) has none of the new ones in it.
+
+        Raises
+        ------
+        UsageError : values were given in place of points; ``points`` are of another width or type, or not finite.
+        """
+        refused = reason_against(points, self.kernel, self.n_features)
+        if refused is not None:
+            raise UsageError(f"the kernel cannot be extended: {refused}")
+        engine = Engine(self.kernel, joined(self._engine.source, points), self.dtype, threads=self.threads)
+        z = None if self.z is None else np.concatenate([self.z, np.zeros(engine.n - self.n)])
+        return self._view(engine, z=z)
 
 
 @contextmanager

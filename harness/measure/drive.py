@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.errors import InvalidModel, PluginError
+from harness.measure.scored import FreeExpansion
 from harness.measure.trace import TracePlan, claims, trace_point
 from harness.problems.problem import Problem
 from harness.run.record import Limits, Status, StoppedBy, TracePoint, clean
@@ -51,6 +52,7 @@ class Outcome:
     dual_coef: Any
     intercept: float
     weights: Any
+    free: FreeExpansion | None
     working_set: int | None
     claimed_done: bool
     info: dict[str, Any]
@@ -109,12 +111,13 @@ class _Drive:
     def __post_init__(self) -> None:
         self.point_seconds = self.plan.first_seconds if self.plan else _NEVER
         self.point_evaluations = float(self.plan.first_evaluations) if self.plan else _NEVER
+        self.point_labels = 1.0 if self.plan and self.problem.sells_labels else _NEVER
         limits = (self.limits.seconds, self.limits.kernel_evaluations, self.limits.iterations)
         self.most_seconds, self.most_evaluations, self.most_yields = (_NEVER if m is None else m for m in limits)
 
     def run(self, rng: np.random.Generator, at_end: Callable[[], None]) -> Outcome:
         solver, counter, clock = self.solver, self.problem.kernel.counter, self.clock
-        due_seconds, due_evaluations = self._due()
+        due_seconds, due_evaluations, due_labels = self._due()
         seconds, yields, last = 0.0, 0, None
         stopped: StoppedBy | None = None
         cpu_began = self.cpu_clock()
@@ -142,11 +145,16 @@ class _Drive:
                 if last.done:
                     stopped = StoppedBy.SOLVER
                     break
-                if seconds >= due_seconds or counter.evaluations >= due_evaluations or yields >= self.most_yields:
+                if (
+                    seconds >= due_seconds
+                    or counter.evaluations >= due_evaluations
+                    or yields >= self.most_yields
+                    or counter.labels >= due_labels
+                ):
                     stopped = self._slow_path(last, seconds, yields)
                     if stopped is not None:
                         break
-                    due_seconds, due_evaluations = self._due()
+                    due_seconds, due_evaluations, due_labels = self._due()
                 began = clock()
             cpu_seconds = max(0.0, self.cpu_clock() - cpu_began - self.host_cpu)
             if last is None:
@@ -163,23 +171,35 @@ class _Drive:
             if close is not None:
                 close()
 
-    def _due(self) -> tuple[float, float]:
-        """Return the seconds and evaluations at which the host must look again."""
-        return min(self.point_seconds, self.most_seconds), min(self.point_evaluations, self.most_evaluations)
+    def _due(self) -> tuple[float, float, float]:
+        """Return the seconds, evaluations and labels at which the host must look again."""
+        seconds = min(self.point_seconds, self.most_seconds)
+        return seconds, min(self.point_evaluations, self.most_evaluations), self.point_labels
 
     def _slow_path(self, last: Iterate, seconds: float, yields: int) -> StoppedBy | None:
         """Take the trace points that are due; return what stops the run, if anything does."""
         cpu_began = self.cpu_clock()
-        evaluations = self.problem.kernel.counter.evaluations
+        counter = self.problem.kernel.counter
+        evaluations, labels = counter.evaluations, counter.labels
         if self.plan is not None:
-            series = "seconds" if seconds >= self.point_seconds else "kernel_evaluations"
-            if seconds >= self.point_seconds or evaluations >= self.point_evaluations:
+            series = self._series(seconds, evaluations, labels)
+            if series:
                 self._take(last, seconds, yields, series)
                 self.point_seconds = self.plan.next_seconds(seconds)
                 self.point_evaluations = self.plan.next_evaluations(evaluations)
+                if self.problem.sells_labels:
+                    self.point_labels = self.plan.next_labels(labels)
         stopped = self._spent(seconds, evaluations, yields)
         self.host_cpu += self.cpu_clock() - cpu_began
         return stopped
+
+    def _series(self, seconds: float, evaluations: int, labels: int) -> str:
+        """Return the series of which a trace point is due; empty if none is. The ladder of labels comes first."""
+        if labels >= self.point_labels:
+            return "labels"
+        if seconds >= self.point_seconds:
+            return "seconds"
+        return "kernel_evaluations" if evaluations >= self.point_evaluations else ""
 
     def _spent(self, seconds: float, evaluations: int, yields: int) -> StoppedBy | None:
         if seconds >= self.most_seconds:
@@ -257,13 +277,32 @@ class _Drive:
         over = f", at {evaluations:,}: the first yield beyond it" if evaluations > allowed else ""
         return Status.BUDGET, stopped, f"stopped at the budget of {allowed:,} kernel evaluations{over}"
 
+    def _free(self, last: Iterate) -> FreeExpansion | None:
+        """Return the last model if it is an expansion that is no dual solution, copied; an ``InvalidModel`` if it is none."""
+        if last.free_coef is None:
+            if last.extra_points is not None:
+                raise InvalidModel(
+                    f"solver '{self.solver.name}' ended with extra_points and no free_coef; give the coefficients of the "
+                    "training points and the extra ones there."
+                )
+            return None
+        if last.dual_coef is not None or last.weights is not None:
+            raise InvalidModel(
+                f"solver '{self.solver.name}' ended with free_coef beside dual_coef or weights; a model is one of them: "
+                "give dual_coef alone if it is feasible."
+            )
+        return FreeExpansion.checked(self.problem.kernel, last.free_coef, last.extra_points, last.intercept)
+
     def _outcome(self, last: Iterate, stopped: StoppedBy, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
         self._check(last)
         status, stopped, reason = self._judged(last, stopped, seconds)
         coef = None if last.dual_coef is None else np.array(last.dual_coef)
         weights = None if last.weights is None else np.array(last.weights)
-        if coef is None and weights is None:
-            raise InvalidModel(f"solver '{self.solver.name}' ended with neither dual_coef nor weights; one is needed.")
+        free = self._free(last)
+        if coef is None and weights is None and free is None:
+            raise InvalidModel(
+                f"solver '{self.solver.name}' ended with neither dual_coef nor weights nor free_coef; one is needed."
+            )
         return Outcome(
             status=status,
             stopped_by=stopped,
@@ -275,6 +314,7 @@ class _Drive:
             dual_coef=coef,
             intercept=last.intercept,
             weights=weights,
+            free=free,
             working_set=self._whole(last, "working_set", None),
             claimed_done=bool(last.done),
             info=claims(last.info),

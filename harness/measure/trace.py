@@ -31,13 +31,16 @@ class TracePlan:
     """When a trace point is due, and what it may cost.
 
     per_decade : points per factor of ten, of seconds from ``first_seconds`` and of evaluations from ``first_evaluations``
-    certificate_values : kernel values one mid-run certificate may cost the host; above: cheap figures only
+    labels_per_decade : points per factor of ten of the labels that were bought, from the first one, where they are sold
+    certificate_values : kernel values one mid-run certificate, or the scores of the test points, may cost the host; above:
+        cheap figures only
     deferred : keep the models, for a process that never ran the solver to certify; at once only where a target needs it
     """
 
     per_decade: int = 5
     first_seconds: float = 1e-3
     first_evaluations: int = 1000
+    labels_per_decade: int = 20
     certificate_values: int = 20_000_000
     deferred: bool = False
 
@@ -48,6 +51,10 @@ class TracePlan:
     def next_evaluations(self, evaluations: int) -> float:
         """Return the first point of the series of kernel evaluations after ``evaluations``."""
         return _next_in_series(float(self.first_evaluations), self.per_decade, float(evaluations))
+
+    def next_labels(self, labels: int) -> float:
+        """Return the first point of the ladder of labels after ``labels``: every one up to 9, then ever fewer."""
+        return _next_in_series(1.0, self.labels_per_decade, float(labels))
 
 
 def _next_in_series(first: float, per_decade: int, value: float) -> float:
@@ -71,12 +78,14 @@ def trace_point(
 ) -> TracePoint:
     """Measure an iterate: with its certificate where what that costs is allowed, else what is cheap."""
     evaluations = problem.kernel.counter.evaluations if observable else None
+    labels = problem.kernel.counter.labels if problem.sells_labels else None
     info = claims(iterate.info, *_INFO)
     if iterate.dual_coef is None:
-        return TracePoint(seconds, evaluations, iteration, reason, info=info)
+        held = None if iterate.free_coef is None else int(np.count_nonzero(iterate.free_coef))
+        return TracePoint(seconds, evaluations, iteration, reason, held, labels_used=labels, info=info)
     coef, intercept = np.array(iterate.dual_coef, dtype=np.float64), float(iterate.intercept)
     support = int(np.count_nonzero(coef))
-    point = TracePoint(seconds, evaluations, iteration, reason, support, info=info)
+    point = TracePoint(seconds, evaluations, iteration, reason, support, labels_used=labels, info=info)
     if coef.shape != (problem.n,) or not np.isfinite(coef).all() or not math.isfinite(intercept):
         return point
     if problem.certificate_cost(support) > plan.certificate_values:

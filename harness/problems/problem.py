@@ -182,6 +182,20 @@ class Problem(metaclass=_Sealed):
         indices = np.asarray(indices, dtype=np.intp)
         return type(self)(self.kernel.restrict(indices), self.targets[indices], self.settings)
 
+    def rehearsal(self, indices: Any) -> Problem:
+        """Return the formulation over the points ``indices`` with labels that are made up, for a warm-up.
+
+        Only where labels are sold: there nothing is known of the true ones, and nobody is asked.
+        """
+        raise NotImplementedError(f"formulation '{self.name}' sells labels; override rehearsal() to make some up.")
+
+    def after_buying(self, indices: Any) -> Problem:
+        """Return the problem as it is when the labels of ``indices``, and no others, were bought in this order.
+
+        Only where labels are sold: a model is certified by what its solver had bought.
+        """
+        raise NotImplementedError(f"formulation '{self.name}' sells labels; override after_buying().")
+
     def optimum(self) -> tuple[float, float] | None:
         """Return bounds of the optimal dual objective where the formulation finds it by itself, else None.
 

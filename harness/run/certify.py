@@ -16,7 +16,9 @@ import numpy as np
 from harness.errors import HarnessError, InvalidModel
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.inlier_margin import InlierMargin, inlier_margin
+from harness.measure.learning_curve import areas
 from harness.measure.metrics import accuracy
+from harness.measure.scored import FreeExpansion, Scored, Weights
 from harness.measure.trace import FIGURES, TracePlan, certified_figures
 from harness.problems.problem import Problem
 from harness.registry import Registry, load_registry, share_registry
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset
 
 
+_OURS = frozenset({*FIGURES, "positive_support_vectors", "test_accuracy", "metrics"})
+"""The figures of a trace point that only the certifier has."""
+
+
 class Judge:
     """Certifies the runs of one problem after another."""
 
@@ -36,46 +42,69 @@ class Judge:
         self.spec, self.registry = spec, bench.registry
         self.dataset: Dataset = bench.dataset(spec)
         self.problem: Problem = bench.problem(spec)
+        self.bought: Any = np.zeros(0, dtype=np.int64)  # in the order of purchase, where labels are sold
         self.faults: list[str] = []
 
     def verdict(self, asked: Certify) -> dict[str, Any]:
         """Return fields of a record: the certificate, the scores, the trace. ``status`` only where the model is refused."""
-        trace = [self._point(point) for point in asked.points]
+        if asked.bought is not None:
+            self.bought = asked.bought
+        trace: list[dict[str, Any]] = []
         figures: dict[str, Any] = {"trace": trace}
-        if asked.model is not None:
-            try:
+        try:
+            trace.extend(self._point(point) for point in asked.points)
+            if asked.model is not None:
                 figures = self._end(asked.model, trace)
-            except InvalidModel as error:
-                reason = f"solver '{self.spec.solver}' returned an invalid model: {error}"
-                figures = {"trace": trace, "status": Status.INVALID, "reason": reason}
-        return {**figures, "faults": self.faults}
+        except InvalidModel as error:
+            reason = f"solver '{self.spec.solver}' returned an invalid model: {error}"
+            figures = {"trace": trace, "status": Status.INVALID, "reason": reason}
+        return {**figures, "faults": [*dict.fromkeys(self.faults)]}
+
+    def _problem_after(self, labels: int | None) -> Problem:
+        """Return the problem that a model is of: where labels are sold, after the first so many purchases."""
+        return self.problem.after_buying(self.bought[:labels]) if self.problem.sells_labels else self.problem
 
     def _point(self, point: Point) -> dict[str, Any]:
-        claimed = {name: value for name, value in point.figures.items() if name not in (*FIGURES, "test_accuracy")}
+        claimed = {name: value for name, value in point.figures.items() if name not in _OURS}
         if point.model is None:
             return claimed
-        coef = point.model.coefficients(self.problem.n)
-        figures, _ = certified_figures(self.problem, coef, point.model.intercept, self._trace_accuracy)
-        return {**claimed, **{name: value for name, value in figures.items() if value is not None}}
+        problem, intercept = self._problem_after(claimed.get("labels_used") or 0), point.model.intercept
+        coef = point.model.coefficients(problem.n)
+        if problem.sells_labels:
+            problem.checked(coef, intercept)  # of a label that is bought later nothing can be known
+        figures, _ = certified_figures(problem, coef, intercept)
+        known = {name: value for name, value in figures.items() if value is not None}
+        return {**claimed, **known, **self._counts(coef), **self._trace_scores(coef, intercept)}
 
-    def _trace_accuracy(self, coef: Any, intercept: float) -> float | None:
-        dataset = self.dataset
+    def _counts(self, coef: Any) -> dict[str, Any]:
+        """Return the number of support vectors, and in classification of those whose label is +1."""
+        positive = {"positive_support_vectors": int(np.count_nonzero(coef[self.dataset.y_train > 0.0]))}
+        counted = {"support_vectors": int(np.count_nonzero(coef))}
+        return counted | positive if self.dataset.task == "classification" else counted
+
+    def _trace_scores(self, coef: Any, intercept: float) -> dict[str, Any]:
+        """Return the test accuracy of a trace point where it is cheap, and where labels are sold all metrics."""
+        dataset, sells = self.dataset, self.problem.sells_labels
         values = len(dataset.y_test) * int(np.count_nonzero(coef))
-        if dataset.task != "classification" or not 0 < values <= TracePlan.certificate_values:
-            return None
-        return accuracy(dataset.y_test, self.problem.scores_new(coef, intercept, dataset.x_test))
+        # of one class a model has no support, and is a point of the learning curve all the same
+        least = 0 if sells and len(dataset.y_test) else 1
+        if dataset.task != "classification" or not least <= values <= TracePlan.certificate_values:
+            return {}
+        scores = self.problem.scores_new(coef, intercept, dataset.x_test)
+        return self._scores(scores) if sells else {"test_accuracy": accuracy(dataset.y_test, scores)}
 
     def _end(self, model: Model, trace: list[dict[str, Any]]) -> dict[str, Any]:
         """Check, certify and score the last model."""
-        if model.support is None:
-            return {"trace": trace, **self._scored_weights(model)}
-        problem, dataset = self.problem, self.dataset
+        if model.dual_coef is None:
+            return {"trace": trace, **self._scored(model)}
+        problem, dataset = self._problem_after(None), self.dataset
         coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
         scores = problem.kernel.expand(coef)
         certificate = problem.certify(coef, intercept, scores)
         target = self.spec.limits.target_gap
-        support = int(np.count_nonzero(coef))
-        found: dict[str, Any] = {**certificate.as_dict(), "support_vectors": support, "core_set_size": support}
+        counts = self._counts(coef)
+        support = counts["support_vectors"]
+        found: dict[str, Any] = {**certificate.as_dict(), **counts, "core_set_size": support}
         if target is not None and not certificate.meets(target):
             gap = certificate.relative_gap
             told = (
@@ -95,6 +124,9 @@ class Judge:
             found["inlier_margin"] = self._inlier_margin(dataset.planted, certificate.margin_lower)
         shown = {name: found[name] for name in (*FIGURES, "test_accuracy") if found.get(name) is not None}
         end = {"reason": "end", "support_vectors": support, **shown}
+        if problem.sells_labels:
+            end |= {**counts, "labels_used": len(self.bought), "metrics": found.get("metrics") or {}}
+            found["aubc"] = areas([*trace, end])
         return {**found, "trace": [*trace, end]}
 
     def _scores(self, scores: Any) -> dict[str, Any]:
@@ -134,20 +166,34 @@ class Judge:
             return None if found is None else found.as_dict()
         return {**found.as_dict(), "ratio": margin / found.upper}
 
-    def _scored_weights(self, model: Model) -> dict[str, Any]:
-        """A linear model without dual coefficients: scores only, the dual side of the certificate is absent."""
-        dataset, weights = self.dataset, model.weights
-        if weights is None or weights.shape != (dataset.x_train.shape[1],) or not np.isfinite(weights).all():
-            raise InvalidModel(f"its weights are not {dataset.x_train.shape[1]} finite numbers.")
+    def _scored(self, model: Model) -> dict[str, Any]:
+        """A model that is no dual solution: scores and its size; the certificate is absent."""
+        dataset, kernel = self.dataset, self.problem.kernel
         found: dict[str, Any] = {}
         if self.spec.limits.target_gap is not None:
-            reason = "no gap can be certified of a model without dual coefficients"
-            found |= {"status": Status.MISSED, "reason": reason}
+            which = (
+                "without dual coefficients" if model.free_coef is None else "that is no dual solution of the problem"
+            )
+            found |= {"status": Status.MISSED, "reason": f"no gap can be certified of a model {which}"}
+        stated = self._without_certificate(model)
+        if stated.support is not None:
+            found |= {"support_vectors": stated.support, "core_set_size": stated.support}
         if dataset.task == "classification":
-            found["train_accuracy"] = accuracy(dataset.y_train, np.asarray(dataset.x_train @ weights) + model.intercept)
+            found["train_accuracy"] = accuracy(dataset.y_train, stated.scores(kernel, dataset.x_train))
         if len(dataset.y_test):
-            found.update(self._scores(np.asarray(dataset.x_test @ weights) + model.intercept))
+            found.update(self._scores(stated.scores(kernel, dataset.x_test)))
         return found
+
+    def _without_certificate(self, model: Model) -> Scored:
+        """Return the model, looked at once more: the solver's process may have sent anything."""
+        kernel = self.problem.kernel
+        if model.free_coef is None:
+            return Weights.checked(kernel, model.weights, model.intercept)
+        coef: Any = model.coefficients(self.problem.n)
+        if model.own is None:
+            return FreeExpansion.checked(kernel, coef, None, model.intercept)
+        coef = np.concatenate([coef, model.own.coef])
+        return FreeExpansion.checked(kernel, coef, model.own.points(kernel.n_features), model.intercept)
 
 
 class Certifier:

@@ -1,4 +1,4 @@
-"""A forked child that carries out one run, and the parent's watch over it.
+"""The parent's watch over a forked child that carries out one run.
 
 The parent (the warm worker) enforces the limits from outside: SIGTERM, then SIGKILL to the child's
 process group and to every descendant that left it.
@@ -7,46 +7,40 @@ process group and to every descendant that left it.
 from __future__ import annotations
 
 import contextlib
-import ctypes
-import faulthandler
-import fcntl
 import os
-import resource
 import select
 import selectors
 import signal
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from os import getpid  # by name, like the clock
+from dataclasses import dataclass, field, replace
 from time import monotonic  # by name: what a solver patches later is not this clock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harness.measure.machine import status_bytes, thread_cpu_seconds
+from harness.run.forking import Child
 from harness.run.messages import (
-    SECRET_BYTES,
     BrokenStream,
+    Buy,
     Compiling,
     Fitted,
     Fitting,
     Message,
     Point,
     Reader,
+    Sold,
     Stopped,
     Warm,
-    send,
+    packed,
 )
 from harness.run.record import Limits, StoppedBy
 
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
+if TYPE_CHECKING:
+    from harness.run.seller import Seller
+
 _POLL_SECONDS = 0.05
 _GRACE_SECONDS = 0.7  # a solver that yields is stopped by the host at its limit; one that does not, this much later
 _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
 _WARM_UP_SECONDS = 60.0  # without a time limit
 _COMPILE_SECONDS = 300.0
-_PIPE = 200  # a descriptor above those that a solver's stray writes and double closes hit
 _OUTPUT_KEPT = 4000
 OUTPUT_LIMIT = 1_000_000
 
@@ -76,6 +70,9 @@ class Watch:
     broken: str = ""  # what it did to the host's pipe
     exit_status: int = 0
     left_behind: int = 0
+    seller: Seller | None = None  # of labels; None: the problem came with them
+    buying_seconds: float = 0.0  # that purchases since the last trace point took, as far as that can be
+    miscount: str = ""  # what it said of the labels it bought, where that is not so
 
     @property
     def output(self) -> str:
@@ -84,88 +81,15 @@ class Watch:
         return self.output_head.decode(errors="replace") + cut + self.output_tail.decode(errors="replace")
 
 
-@dataclass(frozen=True)
-class Child:
-    """A forked process: its pid, the reading ends of its pipes, and the secret its messages begin with."""
-
-    pid: int
-    messages: int
-    output: int
-    secret: bytes
-
-
-def fork(body: Callable[[Callable[[Message], None]], None], *, hidden: tuple[int, ...] = ()) -> Child:
-    """Fork a child that runs ``body(emit)``; ``hidden`` : descriptors it does not get, those that lead to the driver."""
-
-    def emit(message: Message) -> None:
-        if getpid() != own:
-            raise BrokenStream("a process that the solver forked went on with the run; its result is nobody's")
-        send(pipe, message, secret)
-
-    messages_out, messages_in = os.pipe()
-    output_out, output_in = os.pipe()
-    secret = os.urandom(SECRET_BYTES)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    pid = os.fork()
-    if pid:
-        os.close(messages_in)
-        os.close(output_in)
-        return Child(pid, messages_out, output_out, secret)
-    status, own = 1, getpid()
-    try:
-        os.setsid()
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        for fd in (messages_out, output_out, *hidden):
-            os.close(fd)
-        with open(os.devnull, "rb") as nothing:
-            os.dup2(nothing.fileno(), 0)
-        os.dup2(output_in, 1)
-        os.dup2(output_in, 2)
-        os.close(output_in)
-        pipe = fcntl.fcntl(messages_in, fcntl.F_DUPFD_CLOEXEC, _PIPE)
-        os.close(messages_in)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_DFL)
-        faulthandler.enable(file=2)
-        body(emit)
-        status = 0
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
-    finally:
-        os._exit(status)
-
-
-def _prctl(option: int, value: int) -> None:
-    with contextlib.suppress(OSError, AttributeError):
-        _LIBC.prctl(option, value)
-
-
-def adopt_orphans() -> None:
-    """Make this process the parent of whatever its children leave behind, daemons included."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-
-
-def limit_memory(limit: int | None) -> None:
-    """Bound this process's private data so that its resident memory can grow to ``limit`` bytes; None: lift the bound."""
-    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
-    if limit is None:
-        resource.setrlimit(resource.RLIMIT_DATA, (hard, hard))
-        return
-    reserved, resident = status_bytes("VmData") or 0, status_bytes("VmRSS") or 0
-    bound = reserved + max(0, limit - resident)
-    resource.setrlimit(resource.RLIMIT_DATA, (bound if hard == resource.RLIM_INFINITY else min(bound, hard), hard))
-
-
-def watch(child: Child, limits: Limits, *, control: int, largest: int) -> Watch:
+def watch(child: Child, limits: Limits, *, control: int, largest: int, seller: Seller | None = None) -> Watch:
     """Wait for a child, enforcing its limits; kill it and what it left behind; return what was seen.
 
     control : descriptor of the driver's socket; the child dies when the driver is gone
     largest : bytes of arrays a message of it may have
+    seller : of the labels that it may buy
     """
     pid, output = child.pid, child.output
-    seen = Watch(phase_began=monotonic())
+    seen = Watch(phase_began=monotonic(), seller=seller)
     reader = Reader(child.messages, child.secret, largest=largest)
     with selectors.DefaultSelector() as selector:
         for fd in (child.messages, output, control):
@@ -173,7 +97,7 @@ def watch(child: Child, limits: Limits, *, control: int, largest: int) -> Watch:
         while not reader.closed and not seen.killed_for and seen.fitted is None:
             for ready, _ in selector.select(_POLL_SECONDS):
                 if ready.fd == child.messages:
-                    _take(seen, reader, pid)
+                    _take(seen, reader, child)
                 elif ready.fd == output:
                     if not _drain(seen, output):
                         selector.unregister(output)
@@ -195,16 +119,18 @@ def watch(child: Child, limits: Limits, *, control: int, largest: int) -> Watch:
         continue
     os.set_blocking(child.messages, False)
     if not reader.closed and seen.fitted is None:
-        _take(seen, reader, pid)
-    os.close(child.messages)
-    os.close(output)
+        _take(seen, reader, child)
+    child.close()
     return seen
 
 
-def _take(seen: Watch, reader: Reader, pid: int) -> None:
+def _take(seen: Watch, reader: Reader, child: Child) -> None:
     try:
         for message in reader.read():
-            _note(seen, message, pid)
+            if isinstance(message, Buy):
+                _sell(seen, message, child)
+            else:
+                _note(seen, message, child.pid)
     except BrokenStream as error:
         seen.killed_for, seen.broken = StoppedBy.FAULT, f"wrote to a descriptor that is not its own: {error}"
 
@@ -230,7 +156,8 @@ def _note(seen: Watch, message: Message, pid: int) -> None:
         seen.phase, seen.phase_began, seen.compile_spent = "fit", monotonic(), 0.0
         seen.fit_cpu_seconds = -thread_cpu_seconds(pid)
     elif isinstance(message, Point):
-        seen.points.append(message)
+        seen.points.append(_counted(seen, message))
+        seen.buying_seconds = 0.0  # in what follows
         seen.host_seconds = min(max(0.0, message.host_seconds), monotonic() - seen.phase_began)
     elif isinstance(message, Stopped):
         seen.fit_seconds = monotonic() - seen.phase_began - seen.compile_spent
@@ -238,6 +165,42 @@ def _note(seen: Watch, message: Message, pid: int) -> None:
     elif isinstance(message, Fitted):
         seen.fit_seconds = seen.fit_seconds or monotonic() - seen.phase_began - seen.compile_spent
         seen.fitted = message
+
+
+def _sell(seen: Watch, wanted: Buy, child: Child) -> None:
+    """Answer a purchase of labels, and note what the one before it may have taken of the solver's time.
+
+    Raises
+    ------
+    BrokenStream : nobody reads the answer, or nothing is sold.
+    """
+    from harness.run.seller import WAKING_SECONDS
+
+    if seen.seller is None:
+        raise BrokenStream("a purchase of labels where none are sold")
+    began = monotonic()
+    seen.buying_seconds += min(max(0.0, wanted.waited), WAKING_SECONDS)
+    labels = seen.seller.sell(wanted.indices)
+    found = None if labels is None else labels.astype("int8")
+    answer = packed(Sold(found, monotonic() - began, seen.seller.refused), child.secret)
+    try:
+        whole = os.write(child.answers, answer) == len(answer)
+    except OSError:
+        whole = False
+    if not whole:
+        raise BrokenStream("a purchase of labels, and nobody read what was answered")
+
+
+def _counted(seen: Watch, point: Point) -> Point:
+    """Return a trace point with this process's count of the labels bought in the place of the child's own."""
+    figures = dict(point.figures)
+    claimed = figures.pop("labels_used", None)
+    if seen.seller is None:
+        return replace(point, figures=figures) if claimed is not None else point
+    known = len(seen.seller.bought)
+    if claimed != known:
+        seen.miscount = f"it counts {claimed} labels where {known} were bought"
+    return replace(point, figures={**figures, "labels_used": known})
 
 
 def _excess(seen: Watch, pid: int, limits: Limits) -> StoppedBy | None:
@@ -248,8 +211,10 @@ def _excess(seen: Watch, pid: int, limits: Limits) -> StoppedBy | None:
     if seen.phase == "warm-up":
         if elapsed > warm_up_limit(limits.seconds) + _GRACE_SECONDS + compiled:
             return StoppedBy.TIME
-    elif limits.seconds is not None and elapsed > limits.seconds + _GRACE_SECONDS + seen.host_seconds + compiled:
-        return StoppedBy.TIME
+    elif limits.seconds is not None:
+        others = seen.host_seconds + seen.buying_seconds + compiled
+        if elapsed > limits.seconds + _GRACE_SECONDS + others:
+            return StoppedBy.TIME
     if limits.memory_bytes is not None:
         resident = _resident(pid)
         seen.peak_rss = max(seen.peak_rss, resident)

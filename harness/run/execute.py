@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from time import monotonic, perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -21,12 +21,15 @@ from harness.kernels.ways import is_mapped
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
 from harness.measure.machine import load_average, now, reset_peak_memory, status_bytes
+from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
 from harness.run.messages import Fitted, Fitting, Message, Model, Point, Stopped
 from harness.run.record import Limits, Status, StoppedBy, TracePoint, clean, clipped
+from harness.run.seller import Buyer
 
 if TYPE_CHECKING:
+    from harness.arrays import Vector
     from harness.datasets.dataset import Dataset
     from harness.registry import Registry
     from harness.run.study import RunSpec
@@ -44,10 +47,18 @@ class DataChanged(DataError):
 
 
 class Workbench:
-    """What a process keeps between runs: loaded data and the kernel engines over them."""
+    """What a process keeps between runs: loaded data and the kernel engines over them.
 
-    def __init__(self, registry: Registry) -> None:
-        self.registry = registry
+    keeps : what it knows of the targets. A solver's process is to know those of no test point, nor which points are
+        planted outliers; where labels are sold, none: :meth:`labels` has them, for the process that sells them
+    buyer : whom a problem asks for labels that are not kept
+    """
+
+    def __init__(
+        self, registry: Registry, *, keeps: Literal["everything", "training targets", "points"] = "everything"
+    ) -> None:
+        self.registry, self.keeps, self.buyer = registry, keeps, Buyer()
+        self._labels: tuple[str, Vector] | None = None  # of which data
         self._datasets: dict[str, Dataset] = {}
         self._engines: dict[tuple[str, str], Engine] = {}
 
@@ -58,18 +69,37 @@ class Workbench:
         ------
         DataChanged : what is read now is not what the comparison was planned with.
         """
-        cls = self.registry.source_class(spec.source)
         if spec.data_key not in self._datasets:
             self._engines.clear()  # they are over the last set
             self._datasets.clear()
-            loaded = in_memory(cls(**spec.source_parameters).load())
-            if spec.data_sha256 not in ("", measured_sha256(loaded)):
-                raise DataChanged(
-                    f"the data of '{spec.dataset}' are not what they were when the comparison was planned: their "
-                    "content has changed since."
-                )
+            loaded = self._loaded(spec)
+            if self.keeps == "points":
+                self._labels = spec.data_key, np.array(loaded.y_train)
+            if self.keeps != "everything":
+                loaded = withheld(loaded, training=self.keeps == "points")
             self._datasets[spec.data_key] = loaded
         return self._datasets[spec.data_key]
+
+    def _loaded(self, spec: RunSpec) -> Dataset:
+        loaded = in_memory(self.registry.source_class(spec.source)(**spec.source_parameters).load())
+        if spec.data_sha256 not in ("", measured_sha256(loaded)):
+            raise DataChanged(
+                f"the data of '{spec.dataset}' are not what they were when the comparison was planned: their "
+                "content has changed since."
+            )
+        return loaded
+
+    def labels(self, spec: RunSpec) -> Vector:
+        """Return the labels, (n,), of a run in which they are sold; read again where they were forgotten."""
+        if self._labels is None or self._labels[0] != spec.data_key:
+            self._labels = spec.data_key, np.array(self._loaded(spec).y_train)
+        return self._labels[1]
+
+    def forget_labels(self) -> None:
+        """Overwrite the labels that are sold, before the code of a solver runs in this process."""
+        if self._labels is not None:
+            self._labels[1].fill(np.nan)
+            self._labels = None
 
     def problem(self, spec: RunSpec) -> Problem:
         """Return the run's problem with a fresh counter and an empty cache, sharing data and norms."""
@@ -83,7 +113,8 @@ class Workbench:
         oracle = KernelOracle(
             kernel, dataset.x_train, cache_mb=spec.cache_mb, engine=self._engines[key], threads=spec.threads
         )
-        return self.registry.formulation(spec.formulation).build(oracle, dataset.y_train, spec.problem_parameters)
+        targets = self.buyer if self.keeps == "points" else dataset.y_train
+        return self.registry.formulation(spec.formulation).build(oracle, targets, spec.problem_parameters)
 
     def solver(self, spec: RunSpec) -> Solver:
         """Return the configured solver, with the target gap as its own stopping parameter."""
@@ -102,6 +133,12 @@ def in_memory(dataset: Dataset) -> Dataset:
     return replace(dataset, x_train=read(dataset.x_train), x_test=read(dataset.x_test))
 
 
+def withheld(dataset: Dataset, *, training: bool) -> Dataset:
+    """Return the data without the targets of the test points, and without those of the ``training`` points too."""
+    y_train = np.full(len(dataset.y_train), np.nan) if training else dataset.y_train
+    return replace(dataset, planted=None, y_train=y_train, y_test=np.full(len(dataset.y_test), np.nan))
+
+
 def layout(problem: Problem) -> str:
     """Return what decides which machine code a solver needs: formulation, kernel, dtype, sparse or dense."""
     points = engine_of(problem.kernel).source
@@ -115,13 +152,9 @@ def warm_up(solver: Solver, problem: Problem) -> float:
     A fault of the solver shows in the measured run, not here.
     """
     began = perf_counter()
-    half = _WARM_UP_POINTS // 2
-    members = [np.flatnonzero(problem.targets == label)[:half] for label in np.unique(problem.targets)[:2]]
-    if problem.task != "classification":
-        members = [np.arange(min(problem.n, _WARM_UP_POINTS))]
     try:
         with uncounted(problem.kernel):
-            small = problem.restrict(np.sort(np.concatenate(members)))
+            small = _few_points(problem)
             for each in solver.warm_ups():
                 if each.skip(small) is None:
                     drive(each, small, np.random.default_rng(0), Limits(seconds=5.0, iterations=_WARM_UP_YIELDS))
@@ -130,13 +163,35 @@ def warm_up(solver: Solver, problem: Problem) -> float:
     return perf_counter() - began
 
 
+def _few_points(problem: Problem) -> Problem:
+    """Return the problem over some of its points, of both classes; where labels are sold, with made-up ones."""
+    first = np.arange(min(problem.n, _WARM_UP_POINTS))
+    if problem.sells_labels:
+        return problem.rehearsal(first)
+    if problem.task != "classification":
+        return problem.restrict(first)
+    half = _WARM_UP_POINTS // 2
+    members = [np.flatnonzero(problem.targets == label)[:half] for label in np.unique(problem.targets)[:2]]
+    return problem.restrict(np.sort(np.concatenate(members)))
+
+
 def measure(
-    spec: RunSpec, solver: Solver, problem: Problem, emit: Callable[[Message], None], *, compilation: CompilationWatch
+    spec: RunSpec,
+    solver: Solver,
+    problem: Problem,
+    emit: Callable[[Message], None],
+    *,
+    compilation: CompilationWatch,
+    buyer: Buyer | None = None,
 ) -> Fitted:
     """Drive the solver; return what its process has to say, with the model. Never raises for a fault of the solver.
 
     emit : called with `Fitting` and every `Point` as the run goes on, outside the clock
+    buyer : who passes purchases of labels on; what they take is on no clock
     """
+    clock, cpu_clock = compilation.clock, compilation.cpu_clock
+    if buyer is not None:
+        clock, cpu_clock = _without_purchases(buyer, compilation)
     faults: list[str] = []
     refused = _refusal(solver, problem, faults)
     if refused is not None:
@@ -161,8 +216,8 @@ def measure(
             TracePlan(deferred=True),
             observer=observe,
             stopped=lambda: emit(Stopped()),
-            clock=compilation.clock,
-            cpu_clock=compilation.cpu_clock,
+            clock=clock,
+            cpu_clock=cpu_clock,
         )
         claims.update(_costs(outcome, problem, solver))
         model = _model(outcome, problem)
@@ -177,6 +232,11 @@ def measure(
     claims["involuntary_switches"] = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
     claims["peak_rss_bytes"] = status_bytes("VmHWM")
     return Fitted({**claims, **now()}, model)
+
+
+def _without_purchases(buyer: Buyer, compilation: CompilationWatch) -> tuple[Callable[[], float], Callable[[], float]]:
+    """Return a wall and a CPU clock that stand still while numba compiles and while labels are bought."""
+    return lambda: compilation.clock() - buyer.seconds, lambda: compilation.cpu_clock() - buyer.cpu_seconds
 
 
 def _refusal(solver: Solver, problem: Problem, faults: list[str]) -> str | None:
@@ -252,6 +312,7 @@ def _costs(outcome: Outcome, problem: Problem, solver: Solver) -> dict[str, Any]
         "kernel_evaluations": counter.evaluations if solver.observable else None,
         "evaluations_at_least": counter.evaluations_at_least if solver.observable else None,
         "cache_hits": counter.cache_hits if solver.observable else None,
+        "labels_used": counter.labels if problem.sells_labels else None,
         "oracle_calls": counter.oracle_calls,
         "oracle_kernel_evaluations": counter.oracle_evaluations,
         "working_set_size": outcome.working_set,
@@ -269,15 +330,10 @@ def _model(outcome: Outcome, problem: Problem) -> Model:
     """
     if outcome.dual_coef is not None:
         return Model.of(*problem.checked(outcome.dual_coef, outcome.intercept))
-    weights, shape = np.asarray(outcome.weights), (problem.kernel.n_features,)
-    if weights.dtype.kind not in "biuf" or weights.shape != shape or not np.isfinite(weights).all():
-        raise InvalidModel(
-            f"weights have shape {weights.shape} and type {weights.dtype}, or are not finite; the data have {shape[0]} features"
-        )
-    intercept = np.asarray(outcome.intercept)
-    if intercept.dtype.kind not in "biuf" or intercept.shape != () or not np.isfinite(intercept):
-        raise InvalidModel(f"the intercept is {str(outcome.intercept)[:80]}; it must be a finite number.")
-    return Model(float(intercept), weights=weights.astype(np.float64))
+    if outcome.free is not None:
+        return Model.free(outcome.free)
+    model = Weights.checked(problem.kernel, outcome.weights, outcome.intercept)
+    return Model(model.intercept, weights=model.weights)
 
 
 def sentence(error: BaseException) -> str:

@@ -2,6 +2,7 @@
 
     driver --Run--> worker --(fork)--> child --Compiling, Warm, Fitting, Point, Stopped, Fitted--> worker --> driver
     driver --Certify--> certifier --Certified--> driver
+    child --Buy--> worker --Sold--> child, where labels are sold (see seller.py)
 
 A child's pipe carries frames that begin with a secret of its run: what else is written there, by a solver that writes
 to a descriptor it does not own, is no message and ends the run. Nothing is unpickled.
@@ -23,6 +24,7 @@ from harness.run.record import clean, clipped
 
 if TYPE_CHECKING:
     from harness.arrays import Array
+    from harness.measure.scored import FreeExpansion
 
 _HEAD = struct.Struct("<III")  # bytes of the text, bytes of the arrays, CRC-32 of both
 _TEXT_BYTES = 32 << 20  # of a child's message; a worker's holds those of all points
@@ -31,7 +33,8 @@ SECRET_BYTES = 16
 
 _KINDS: dict[str, Any] = {
     "claims": dict, "figures": dict, "spec": dict, "sources": dict, "points": list, "on": bool,
-    "seconds": (int, float), "host_seconds": (int, float), "intercept": (int, float),
+    "seconds": (int, float), "host_seconds": (int, float), "waited": (int, float), "intercept": (int, float),
+    "refused": str,
 }  # fmt: skip
 
 
@@ -44,7 +47,7 @@ class _Part:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            kinds = _KINDS.get(name, (Model if name == "model" else _array(), type(None)))
+            kinds = _KINDS.get(name, (_NESTED.get(name) or _array(), type(None)))
             points = name == "points" and not all(isinstance(each, Point) for each in value)
             if not isinstance(value, kinds) or points or (isinstance(value, float) and not math.isfinite(value)):
                 raise BrokenStream(
@@ -59,16 +62,61 @@ def _array() -> Any:
 
 
 @dataclass(frozen=True)
+class OwnPoints(_Part):
+    """A model's own points, not among those of the problem.
+
+    coef : (m,) their coefficients
+    values, indices, indptr : (m, d) numbers row by row, or the three arrays of a CSR array
+    """
+
+    coef: Array
+    values: Array
+    indices: Array | None = None
+    indptr: Array | None = None
+
+    @classmethod
+    def of(cls, free: FreeExpansion) -> OwnPoints:
+        """Return what is sent of a model's own points, dense or CSR."""
+        points: Any = free.own
+        if hasattr(points, "indptr"):
+            return cls(free.own_coef, points.data, points.indices, points.indptr)
+        return cls(free.own_coef, points.reshape(-1))
+
+    def points(self, n_features: int) -> Any:
+        """Return the points, (m, n_features).
+
+        Raises
+        ------
+        BrokenStream : the arrays are no such points.
+        """
+        try:
+            if self.indptr is None:
+                return self.values.reshape(len(self.coef), n_features)
+            import scipy.sparse
+
+            arrays: Any = (self.values, self.indices, self.indptr)
+            return scipy.sparse.csr_array(arrays, shape=(len(self.coef), n_features))
+        except (ValueError, TypeError, IndexError) as error:
+            raise BrokenStream(
+                f"a model's {len(self.coef)} own points are not of {n_features} features: {error}"
+            ) from None
+
+
+@dataclass(frozen=True)
 class Model(_Part):
     """A solver's model as it left the solver: what the certificate is computed of, and nothing else.
 
-    dual_coef : (m,) the non-zero ones, at the points ``support``, both None for a model of ``weights``, (d,)
+    support : (m,) the points that have a coefficient; None for a model of ``weights``, (d,)
+    dual_coef, free_coef : (m,) the coefficients of ``support``: one of the two, the second of an expansion that is no
+        dual solution, which may have ``own`` points
     """
 
     intercept: float
     support: Array | None = None
     dual_coef: Array | None = None
     weights: Array | None = None
+    free_coef: Array | None = None
+    own: OwnPoints | None = None
 
     @classmethod
     def of(cls, dual_coef: Any, intercept: float) -> Model:
@@ -77,6 +125,15 @@ class Model(_Part):
 
         support = np.flatnonzero(dual_coef)
         return cls(intercept, support, dual_coef[support])
+
+    @classmethod
+    def free(cls, given: FreeExpansion) -> Model:
+        """Return the model of an expansion that is no dual solution."""
+        import numpy as np
+
+        support = np.flatnonzero(given.coef)
+        own = None if given.own is None else OwnPoints.of(given)
+        return cls(given.intercept, support, free_coef=given.coef[support], own=own)
 
     def coefficients(self, n: int) -> Array:
         """Return the coefficients of all ``n`` points.
@@ -87,13 +144,17 @@ class Model(_Part):
         """
         import numpy as np
 
+        given = self.dual_coef if self.free_coef is None else self.free_coef
         assert self.support is not None
-        assert self.dual_coef is not None
+        assert given is not None
         coef = np.zeros(n)
-        if self.support.shape != self.dual_coef.shape or np.any((self.support < 0) | (self.support >= n)):
+        if self.support.shape != given.shape or np.any((self.support < 0) | (self.support >= n)):
             raise BrokenStream(f"a model names points that are not among the {n} of the problem")
-        coef[self.support] = self.dual_coef
+        coef[self.support] = given
         return coef
+
+
+_NESTED: dict[str, Any] = {"model": Model, "own": OwnPoints}
 
 
 @dataclass(frozen=True)
@@ -138,6 +199,23 @@ class Point(_Part):
 
 
 @dataclass(frozen=True)
+class Buy(_Part):
+    """The labels of the points ``indices``, (m,) int64, are wanted; the purchase before took the child ``waited`` seconds."""
+
+    indices: Array | None
+    waited: float = 0.0
+
+
+@dataclass(frozen=True)
+class Sold(_Part):
+    """To a child: the labels it asked for, (m,) int8, after so many seconds; None: they are ``refused``, and why."""
+
+    labels: Array | None
+    seconds: float
+    refused: str = ""
+
+
+@dataclass(frozen=True)
 class Fitted(_Part):
     """The fit ended; ``claims`` are fields of a record as the solver's process has them."""
 
@@ -147,20 +225,22 @@ class Fitted(_Part):
 
 @dataclass(frozen=True)
 class Ended(_Part):
-    """From a worker: what became of a run, with its trace points."""
+    """From a worker: what became of a run, with its trace points; ``bought`` : points in the order of purchase, or None."""
 
     claims: dict[str, Any]
     model: Model | None = None
     points: list[Point] = field(default_factory=list)
+    bought: Array | None = None
 
 
 @dataclass(frozen=True)
 class Certify(_Part):
-    """To the certifier: certify and score the model and the trace points of this run."""
+    """To the certifier: certify and score the model and the trace points of this run; ``bought`` as in :class:`Ended`."""
 
     spec: dict[str, Any]
     model: Model | None = None
     points: list[Point] = field(default_factory=list)
+    bought: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -170,10 +250,25 @@ class Certified(_Part):
     figures: dict[str, Any]
 
 
-Message = Run | Compiling | Warm | Fitting | Point | Stopped | Fitted | Ended | Certify | Certified
+Message = Run | Compiling | Warm | Fitting | Point | Stopped | Buy | Sold | Fitted | Ended | Certify | Certified
 _PARTS: dict[str, Any] = {
     kind.__name__: kind
-    for kind in (Run, Compiling, Warm, Fitting, Point, Stopped, Fitted, Ended, Certify, Certified, Model)
+    for kind in (
+        Run,
+        Compiling,
+        Warm,
+        Fitting,
+        Point,
+        Stopped,
+        Buy,
+        Sold,
+        Fitted,
+        Ended,
+        Certify,
+        Certified,
+        Model,
+        OwnPoints,
+    )
 }
 _TAG = "\0"  # begins no name in cleaned data
 

@@ -154,6 +154,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
                         "kernel_parameters": kernel_values,
                         "metrics": metrics,
                         "core_set_oracle": oracle,
+                        "sells_labels": problem.sells_labels,
                         "trusted": registry.owners(problem.name, kernel_name, source.name, metrics, oracle),
                         "skip_reason": "" if fits else mismatch(problem, source, dataset.task, registry),
                     }

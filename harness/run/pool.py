@@ -160,7 +160,9 @@ class Pool:
         for asked in (spec.as_dict(), {**spec.as_dict(), "metrics": ()}):
             certifier = self._started_certifier(spec)
             try:
-                answer = certifier.ask(Certify(asked, ended.model, ended.points), self.stop, _CERTIFY_SECONDS)
+                answer = certifier.ask(
+                    Certify(asked, ended.model, ended.points, ended.bought), self.stop, _CERTIFY_SECONDS
+                )
                 if isinstance(answer, Certified):
                     found, _ = checked(answer.figures)
                     return Record({**found, "faults": [*faults, *(found.get("faults") or [])]})

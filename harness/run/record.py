@@ -113,7 +113,10 @@ class TracePoint:
     """One point of the trace; figures that would cost too much in mid-run are None.
 
     seconds : inside the solver so far; certificates are outside the clock
-    reason : which series made the point due, ``seconds`` or ``kernel_evaluations`` (``end``: the last iterate)
+    reason : which series made the point due, ``seconds``, ``kernel_evaluations`` or ``labels`` (``end``: the last iterate)
+    labels_used : bought so far, where they are sold
+    positive_support_vectors : those of the support vectors whose label is +1; in isolated runs
+    metrics : test metrics of the run by name, where labels are sold; in isolated runs
     model : (coefficients, intercept), copied, where somebody else is to certify it, see `harness.measure.trace.TracePlan`
     reached : the target, by the certificate
     """
@@ -131,6 +134,9 @@ class TracePoint:
     margin_upper: float | None = None
     epsilon: float | None = None
     test_accuracy: float | None = None
+    labels_used: int | None = None
+    positive_support_vectors: int | None = None
+    metrics: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
     model: tuple[Any, float] | None = field(default=None, repr=False, compare=False)
     reached: bool = False
@@ -164,8 +170,10 @@ class Fields(TypedDict):
     kernel_evaluations: int
     evaluations_at_least: bool  # values were computed behind the counter
     cache_hits: int
+    labels_used: int  # bought, where they are sold; None where the problem came with them
     iterations: int
     support_vectors: int
+    positive_support_vectors: int  # those whose label is +1
     core_set_size: int
     working_set_size: int
     core_set: dict[str, Any]
@@ -187,6 +195,7 @@ class Fields(TypedDict):
     train_accuracy: float
     test_accuracy: float
     metrics: dict[str, Any]
+    aubc: dict[str, Any]  # metric -> area under its curve over the labels bought, see `harness.measure.learning_curve`
     claimed_done: bool
     oracle_calls: int
     oracle_kernel_evaluations: int
@@ -229,8 +238,9 @@ COLUMNS = tuple(_TYPES)
 WHOLE = tuple(name for name, kind in _TYPES.items() if kind is int)
 CLAIMED = frozenset({
     "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "iterations",
-    "kernel_evaluations", "evaluations_at_least", "cache_hits", "working_set_size", "claimed_done", "oracle_calls",
-    "oracle_kernel_evaluations", "load_average", "involuntary_switches", "output", "faults", "measured_at", "sources", "info",
+    "kernel_evaluations", "evaluations_at_least", "cache_hits", "labels_used", "working_set_size", "claimed_done",
+    "oracle_calls", "oracle_kernel_evaluations", "load_average", "involuntary_switches", "output", "faults", "measured_at",
+    "sources", "info",
 })  # fmt: skip
 """The fields that only the solver's process can know. What else it says of a run is not listened to."""
 

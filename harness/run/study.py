@@ -78,6 +78,7 @@ class RunSpec:
     plugin_paths: tuple[str, ...] = ()
     metrics: tuple[str, ...] = ()
     core_set_oracle: str = ""
+    sells_labels: bool = False  # its formulation does
     trusted: tuple[str, ...] = ()  # plugins that own its formulation, kernel, data, metrics and oracle: the certifier's
     data_sha256: str = ""  # of the data the comparison was planned with
     skip_reason: str = ""  # not empty: the run is a row without being carried out
@@ -90,8 +91,11 @@ class RunSpec:
 
     @property
     def worker(self) -> str:
-        """Key of the worker process that carries the run out: one for each solver, which its configurations share."""
-        own = {"plugin": self.plugin, "solver": self.solver, "threads": self.threads}
+        """Key of the worker process that carries the run out: one for each solver, which its configurations share.
+
+        Where labels are sold the worker is another one, which holds none that were not.
+        """
+        own = {"plugin": self.plugin, "solver": self.solver, "threads": self.threads, "sells": self.sells_labels}
         return json.dumps({**own, "plugin_paths": self.plugin_paths}, sort_keys=True, default=str)
 
     def as_dict(self) -> dict[str, Any]:

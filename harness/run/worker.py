@@ -16,18 +16,22 @@ from collections.abc import Callable
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import Any
 
+import numpy as np
+
 from harness.errors import HarnessError
 from harness.measure.compilation import CompilationWatch
 from harness.measure.machine import now
 from harness.run import child
+from harness.run.forking import adopt_orphans, fork, limit_memory
 from harness.run.messages import Compiling, Ended, Message, Reader, Run, Warm, send
 from harness.run.record import Status, StoppedBy
+from harness.run.seller import Buyer, Seller
 from harness.run.study import RunSpec
 
 _CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
 _LATE = 5.0  # seconds that a message may wait on a busy machine
 _SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
-_MODEL_BYTES = 1 << 20  # of a message, beside 16 a point
+_MODEL_BYTES = 1 << 20  # of a message, beside 16 a point and the model's own points, which have coefficients too
 
 
 class Worker:
@@ -54,6 +58,7 @@ class Worker:
             self._prepare(spec)
             solver, problem = self.bench.solver(spec), self.bench.problem(spec)
             kind = (repr(solver), layout(problem))
+            seller = Seller(self.bench.labels(spec), problem.labels_left) if spec.sells_labels else None
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
             if is_environment(error):
                 status, reason = Status.ENVIRONMENT, of_environment(error)
@@ -61,9 +66,7 @@ class Worker:
                 status, reason = Status.ERROR, str(error) if isinstance(error, HarnessError) else sentence(error)
             send(self.control, Ended({"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}))
             return
-        seen, ended = self._run(spec, solver, problem, kind)
-        send(self.control, ended)
-        if ended.claims["status"] in (Status.OK, Status.BUDGET, Status.UNFINISHED) and not seen.killed_for:
+        if self._run(spec, solver, problem, kind, seller):
             self._adopt(spec, solver, problem, kind)
 
     def _prepare(self, spec: RunSpec) -> None:
@@ -75,45 +78,59 @@ class Worker:
 
             registry = load_registry(spec.plugin_paths)
             share_registry(registry)
-            self.bench = Workbench(registry)
+            # what the process of a solver is not to know, the one that it is forked from does not keep
+            self.bench = Workbench(registry, keeps="points" if spec.sells_labels else "training targets")
             for plugin in registry.plugins.values():
                 hash(plugin.fingerprint)  # of the source as it was loaded, and once for all children
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
         self.bench.registry.used.clear()
 
-    def _run(self, spec: RunSpec, solver: Any, problem: Any, kind: tuple[str, str]) -> tuple[child.Watch, Ended]:
+    def _run(self, spec: RunSpec, solver: Any, problem: Any, kind: tuple[str, str], seller: Seller | None) -> bool:
+        """Carry a run out and tell the driver of it; return whether it went well."""
+        from harness.measure.scored import room_for_own_points
         from harness.run.execute import measure, warm_up
 
         warm = kind in self.warm
+        buyer: Buyer | None = None if seller is None else self.bench.buyer
 
-        def body(emit: Callable[[Message], None]) -> None:
-            child.limit_memory(spec.limits.memory_bytes)
+        def body(emit: Callable[[Message], None], receive: Callable[[], Message]) -> None:
+            if seller is not None and buyer is not None:
+                seller.erase()
+                buyer.connect(emit, receive)
+            limit_memory(spec.limits.memory_bytes)
             # a time limit counts no compilation
             self.compilation.on_change = lambda on: emit(Compiling(on))
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
             emit(Warm(warm_up(solver, problem), self.bench.registry.sources()))
-            fitted = measure(spec, solver, problem, emit, compilation=self.compilation)
-            child.limit_memory(None)  # what is left is the host's own work
+            fitted = measure(spec, solver, problem, emit, compilation=self.compilation, buyer=buyer)
+            limit_memory(None)  # what is left is the host's own work
             fitted.claims["sources"] = self.bench.registry.sources()
             emit(fitted)
 
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
         began = monotonic()
-        forked = child.fork(body, hidden=(self.control,))
-        largest = _MODEL_BYTES + 16 * max(problem.n, problem.kernel.n_features)
-        seen = child.watch(forked, spec.limits, control=self.control, largest=largest)
+        forked = fork(body, hidden=(self.control,))
+        room = 2 * room_for_own_points(problem.kernel)
+        largest = _MODEL_BYTES + 16 * max(problem.n, problem.kernel.n_features) + room
+        seen = child.watch(forked, spec.limits, control=self.control, largest=largest, seller=seller)
         ended = verdict(seen, spec, monotonic() - began)
         warmed = self.warm[kind] if warm else seen.warm_up_seconds
         if warmed is not None:
             ended.claims["compile_seconds"] = warmed + _number(ended.claims.get("compile_seconds"))
-        return seen, ended
+        send(self.control, ended)
+        return ended.claims["status"] in (Status.OK, Status.BUDGET, Status.UNFINISHED) and not seen.killed_for
 
     def _adopt(self, spec: RunSpec, solver: Any, problem: Any, kind: tuple[str, str]) -> None:
-        """Warm this process up as the child did, unless that could leave threads behind a fork."""
+        """Warm this process up as the child did, unless that could leave threads behind a fork.
+
+        It is the solver's code that runs: the labels that are sold are read again for the next run, and of the last one
+        nothing is left that it could find.
+        """
         if kind in self.warm or spec.threads > 1 or not solver.observable:
             return
+        self.bench.forget_labels()
         from harness.run.execute import warm_up
 
         threads = _own_threads()
@@ -141,7 +158,9 @@ def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
         claims["output"] = "\n".join(part for part in (claims.get("output"), seen.output) if part)
     if claims.get("peak_rss_bytes") is None and seen.peak_rss:
         claims["peak_rss_bytes"] = seen.peak_rss
-    return Ended(claims, None if seen.fitted is None else seen.fitted.model, seen.points)
+    bought = None if seen.seller is None else np.array(seen.seller.bought, dtype=np.int64)
+    claims["labels_used"] = None if bought is None else len(bought)
+    return Ended(claims, None if seen.fitted is None else seen.fitted.model, seen.points, bought)
 
 
 def _trouble(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, StoppedBy, str] | None:
@@ -165,7 +184,7 @@ def _impossible(seen: child.Watch) -> str:
     assert seen.fitted is not None
     claims = seen.fitted.claims
     seconds, cpu = _number(claims.get("fit_seconds")), _number(claims.get("cpu_seconds"))
-    least = _SLOWEST_CLOCK * (seen.fit_cpu_seconds - seen.host_seconds) - _CLOCK_SLACK
+    least = _SLOWEST_CLOCK * (seen.fit_cpu_seconds - seen.host_seconds - seen.buying_seconds) - _CLOCK_SLACK
     if claims.get("fit_seconds") is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _LATE:
         seen_then = f"the host saw {seen.fit_seconds:.3g} s pass, {seen.fit_cpu_seconds:.3g} s of them CPU time"
         return f"its clock says {seconds:g} s inside the solver; {seen_then}"
@@ -176,7 +195,16 @@ def _impossible(seen: child.Watch) -> str:
     known = [count for count in counts if isinstance(count, int)]
     if sorted(known) != known or any(count < 0 for count in known):
         return f"its count of kernel evaluations fell or is below 0: {', '.join(map(str, known[-3:]))}"
-    return ""
+    return "" if seen.seller is None else _miscounted(seen, seen.seller, claims.get("labels_used"))
+
+
+def _miscounted(seen: child.Watch, seller: Seller, claimed: Any) -> str:
+    """Return what the child did about labels that no child of the harness does; empty if it did nothing."""
+    if seller.refused:
+        return f"it {seller.refused}"
+    if claimed is not None and claimed != len(seller.bought):
+        return f"it counts {claimed} labels where {len(seller.bought)} were bought"
+    return seen.miscount
 
 
 def _cause(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, StoppedBy, str]:
@@ -217,7 +245,7 @@ def _last_line(output: str) -> str:
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
     control = int(sys.argv[1])
-    child.adopt_orphans()
+    adopt_orphans()
     os.set_inheritable(control, False)
     with contextlib.suppress(BrokenPipeError):
         Worker(control).serve()

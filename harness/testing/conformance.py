@@ -17,12 +17,22 @@ from harness import parameters
 from harness.kernels.functions import RBF, Linear, Precomputed
 from harness.kernels.oracle import engine_of, uncounted
 from harness.measure.drive import drive
+from harness.measure.scored import FreeExpansion
 from harness.run.record import Limits
 from harness.solver import Iterate
 from harness.testing import exact
 from harness.testing.problems import Case, csr
-from harness.testing.running import Snapshot, bytes_of, snapshots
-from harness.testing.suite import ROUNDING, Suite, check, claims_a_gap, converges, is_observable
+from harness.testing.running import Snapshot, bought_of, bytes_of, observed, snapshots
+from harness.testing.suite import (
+    PATIENT_SECONDS,
+    ROUNDING,
+    Suite,
+    buys_labels,
+    check,
+    claims_a_gap,
+    converges,
+    is_observable,
+)
 
 _PATIENCE = 2.0  # seconds: the host can stop a run only at a yield
 _WHATEVER_THE_STORAGE = ("test_every_iterate_is_feasible", "test_ends_by_itself", "test_leaves_the_problem_unchanged")
@@ -41,6 +51,10 @@ def _has_a_law_of_scaling(case: Case) -> bool:
     return linear or isinstance(case.kernel, RBF)
 
 
+def _sells_labels(case: Case) -> bool:
+    return case.formulation.sells_labels
+
+
 class SolverConformance(Suite):
     """Every check of a solver; subclass with a name that starts with ``Test``, set ``solver`` and ``gap``, run pytest."""
 
@@ -50,14 +64,19 @@ class SolverConformance(Suite):
     def test_every_iterate_is_feasible(self, case: Case) -> None:
         """Every yielded model is finite, of the right shape, and within the constraints."""
         run = self._run(case)
-        last = Iterate(run.outcome.dual_coef, run.outcome.intercept, run.outcome.weights)
+        outcome = run.outcome
+        free, own = (None, None) if outcome.free is None else (outcome.free.free_coef, outcome.free.own)
+        last = Iterate(outcome.dual_coef, outcome.intercept, outcome.weights, free, own)
         for position, snapshot in enumerate((*run.snapshots, Snapshot.of(last))):
-            if snapshot.dual_coef is None:
+            if snapshot.dual_coef is None and snapshot.free is None:
                 assert snapshot.weights is not None, f"{case}: iterate {position} has neither dual_coef nor weights."
                 assert np.isfinite(snapshot.weights).all(), f"{case}: the weights of iterate {position} are not finite."
                 continue
             try:
-                run.problem.checked(snapshot.dual_coef, snapshot.intercept)
+                if snapshot.free is not None:
+                    FreeExpansion.checked(run.problem.kernel, *snapshot.free, snapshot.intercept)
+                else:
+                    run.problem.checked(snapshot.dual_coef, snapshot.intercept)
             except Exception as error:
                 raise AssertionError(f"{case}: iterate {position}: {error}") from None
 
@@ -95,7 +114,7 @@ class SolverConformance(Suite):
     def test_serves_as_an_oracle(self, case: Case) -> None:
         """``solve`` on a restricted problem returns a feasible model and its cost."""
         if self._run(case).outcome.dual_coef is None:
-            raise unittest.SkipTest("the solver gives weights without dual coefficients: no oracle")
+            raise unittest.SkipTest("the solver gives no dual coefficients: no oracle")
         problem = self._stated(case)
         part = problem.restrict(np.arange(problem.n))
         before = problem.kernel.counter.evaluations
@@ -113,6 +132,8 @@ class SolverConformance(Suite):
     def test_leaves_the_problem_unchanged(self, case: Case) -> None:
         """Points, targets, diagonal and kernel rows are what they were before the run."""
         before, after = case.problem(), self._run(case).problem
+        if before.sells_labels:
+            before = before.after_buying(bought_of(after))
         everything = np.arange(after.n)
         rows = np.array(after.kernel.rows(everything))  # those that the run left in memory, where it did
         with uncounted(before.kernel), uncounted(after.kernel):
@@ -194,6 +215,32 @@ class SolverConformance(Suite):
         honest = counted >= run.computed if case.linear else counted == run.computed
         assert honest, (
             f"{case}: {counted} kernel evaluations counted, {run.computed} computed; ask problem.kernel, not its engine."
+        )
+
+    @check(since="0.1", on="all", needs=buys_labels, fits=_sells_labels)
+    def test_rests_on_bought_labels_alone(self, case: Case) -> None:
+        """No model has a coefficient where no label was bought by then, all are counted, and no other label matters."""
+        run = self._run(case)
+        bought = bought_of(run.problem)
+        for position, (snapshot, count) in enumerate(zip(run.snapshots, run.labels, strict=True)):
+            unknown = np.setdiff1d(np.arange(len(case.y)), bought[:count])
+            strange = [] if snapshot.dual_coef is None else unknown[snapshot.dual_coef[unknown] != 0.0]
+            assert not len(strange), (
+                f"{case}: iterate {position} has a coefficient at point {strange[0]}, whose label was not bought by then; "
+                "call problem.buy for each point that a model uses."
+            )
+        assert run.counter.labels == len(bought), (
+            f"{case}: {run.counter.labels} labels counted, {len(bought)} bought; buy labels by problem.buy alone."
+        )
+        # those that were not bought are the opposite now: whoever does not know them does the same again
+        known = np.isin(np.arange(len(case.y)), bought)
+        opposite = case.changed(y=np.where(known, case.y, -case.y))
+        other = observed(self.solver, opposite, seed=self.seed, seconds=PATIENT_SECONDS)
+        same = np.array_equal(bought, bought_of(other.problem)) and len(run.snapshots) == len(other.snapshots)
+        same = same and all(a.same_bits(b) for a, b in zip(run.snapshots, other.snapshots, strict=True))
+        assert same, (
+            f"{case}: with the same seed, and other labels where none was bought, it buys others or has other models; "
+            "ask problem.buy for labels and ``rng`` for random numbers, nothing else."
         )
 
     @check(since="0.1")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import dataclasses
 import functools
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ class Snapshot:
 
     dual_coef: Any
     weights: Any
+    free: tuple[Any, Any] | None  # free_coef and extra_points
     intercept: float
     done: bool
     step: int | None
@@ -44,20 +46,19 @@ class Snapshot:
         """Copy an iterate."""
         coef = None if iterate.dual_coef is None else np.array(iterate.dual_coef)
         weights = None if iterate.weights is None else np.array(iterate.weights)
-        return cls(coef, weights, float(iterate.intercept), bool(iterate.done), iterate.step)
+        free = None if iterate.free_coef is None else (np.array(iterate.free_coef), copy.copy(iterate.extra_points))
+        return cls(coef, weights, free, float(iterate.intercept), bool(iterate.done), iterate.step)
 
     def same_bits(self, other: Snapshot) -> bool:
         """True if the models agree bit for bit."""
         return (self.key() == other.key()) and self.step == other.step and self.done == other.done
 
-    def key(self) -> tuple[bytes, bytes, bytes]:
+    def key(self) -> tuple[bytes, ...]:
         """The bits of the model."""
-        arrays = (
-            np.zeros(0) if array is None else array
-            for array in (self.dual_coef, self.weights, np.float64(self.intercept))
-        )
-        first, second, third = (np.asarray(array).tobytes() for array in arrays)
-        return first, second, third
+        free, points = self.free or (None, None)
+        arrays = (self.dual_coef, self.weights, np.float64(self.intercept), free)
+        bits = tuple(b"" if array is None else np.asarray(array).tobytes() for array in arrays)
+        return *bits, b"" if points is None else bytes_of(points)
 
 
 def snapshots(solver: Solver, problem: Problem, *, seed: int = 0, limit: int = _KEPT) -> Iterator[Snapshot]:
@@ -80,6 +81,7 @@ class Run:
 
     problem : as the solver left it
     snapshots : its first 1000 iterates
+    labels : number of labels that were bought at each of them, where they are sold; else empty
     counter : the problem's, at the end of the drive
     computed : kernel values that the engines computed, whoever asked for them
     """
@@ -88,6 +90,7 @@ class Run:
     problem: Problem
     outcome: Outcome
     snapshots: tuple[Snapshot, ...]
+    labels: tuple[int, ...]
     counter: Counter
     computed: int
 
@@ -101,7 +104,7 @@ class _Copying:
     """A solver whose iterates are copied as they pass by."""
 
     def __init__(self, solver: Solver) -> None:
-        self.solver, self.snapshots = solver, list[Snapshot]()
+        self.solver, self.snapshots, self.labels = solver, list[Snapshot](), list[int]()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.solver, name)
@@ -114,6 +117,8 @@ class _Copying:
             for iterate in iterates:
                 if len(self.snapshots) < _KEPT and isinstance(iterate, Iterate):  # what is none, ``drive`` refuses
                     self.snapshots.append(Snapshot.of(iterate))
+                    if problem.sells_labels:
+                        self.labels.append(bought_of(problem).size)
                 yield iterate
 
 
@@ -130,7 +135,12 @@ def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
         if outcome.stopped_by is not StoppedBy.TIME:
             break
     counter = dataclasses.replace(problem.kernel.counter)
-    return Run(case, problem, outcome, tuple(copying.snapshots), counter, work.values)
+    return Run(case, problem, outcome, tuple(copying.snapshots), tuple(copying.labels), counter, work.values)
+
+
+def bought_of(problem: Any) -> Any:
+    """Return the points whose labels were bought, (m,), in the order of purchase."""
+    return np.array(problem.bought)
 
 
 @dataclass

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from harness import Solver, hookimpl
+from harness_active.baselines import Batch, DifferentCosts, Smote, Undersampling
+from harness_active.solvers import ActiveFullSearch, ActiveSmallPool, RandomSampling, RetrainActive
 
 
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of this plugin."""
-    return []
+    return [
+        ActiveSmallPool,
+        ActiveFullSearch,
+        RandomSampling,
+        RetrainActive,
+        Batch,
+        Undersampling,
+        Smote,
+        DifferentCosts,
+    ]

@@ -19,7 +19,7 @@ from harness_lasvm.compiled.state import BORN, EXAMPLE, NEED_ROW, NOW, ROW, SLOT
 from harness_lasvm.foresight import Foresight
 
 if TYPE_CHECKING:
-    from harness import CSVC, CSVCNoBias
+    from harness import CSVC, CSVCNoBias, PoolSVC
     from harness.arrays import Array
 
 _LEAST_WIDTH = 512  # slots a stored row has at first: close together, rows share pages of memory
@@ -51,7 +51,7 @@ class Expansion:
     aside : members that the finishing step leaves out of the search
     """
 
-    def __init__(self, problem: CSVC | CSVCNoBias, *, cache_mb: float, block: int, dtype: str) -> None:
+    def __init__(self, problem: CSVC | CSVCNoBias | PoolSVC, *, cache_mb: float, block: int, dtype: str) -> None:
         self.kernel = problem.kernel.astype(dtype)
         self.n = n = problem.n
         self.block = block

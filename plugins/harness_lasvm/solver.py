@@ -39,9 +39,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from harness import CSVC, Iterate, Problem, Solver, UsageError, parameter
+from harness import CSVC, Iterate, PoolSVC, Problem, Solver, UsageError, parameter
 
 if TYPE_CHECKING:
+    from harness import Learner
     from harness_lasvm.expansion import Expansion
 
 _PAUSE = 1000  # REPROCESS operations between two yields of the finishing step, and between two attempts to shrink
@@ -154,6 +155,24 @@ class LASVM(Solver):
         for _ in self.finish(expansion):
             yield iterate_of(expansion, **closing)
         yield iterate_of(expansion, done=True, **closing)
+
+    def learner(self, problem: Problem, rng: np.random.Generator) -> Learner:
+        """Return it as what another solver teaches, on c-svc or pool-svc; see :mod:`harness_lasvm.learner`.
+
+        Raises
+        ------
+        UsageError : another formulation, or a parameter that says which examples are visited: that is the other's choice.
+        """
+        from harness_lasvm.learner import LASVMLearner
+
+        if problem.name not in (CSVC.name, PoolSVC.name):
+            raise UsageError(f"{self.label} can be taught on c-svc and on pool-svc, not on {problem.name}.")
+        if self.epochs != 1 or self.max_support is not None or self.selection != "random":
+            raise UsageError(
+                f"{self.label}: who teaches it says which examples it visits and when it ends; leave out epochs, max_support "
+                "and selection."
+            )
+        return LASVMLearner(cast("CSVC | PoolSVC", problem), self, rng)
 
     def finish(self, expansion: Expansion) -> Iterator[None]:
         """Run the finishing step on ``expansion``; pause every so many REPROCESS."""

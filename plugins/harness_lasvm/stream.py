@@ -133,9 +133,7 @@ class LASVMStream:
         examples = self._enter(points, labels)
         online = self._online
         online.seed(examples)
-        for _ in online.visit(examples):
-            pass
-        online.stopped_by = ""  # the margin of this chunk says nothing about the next one's
+        online.learn(examples)
         self._classes |= {float(label) for label in np.unique(labels)}
         self.seen += len(labels)
 

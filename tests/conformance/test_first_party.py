@@ -42,7 +42,12 @@ FILTER = {
 TREE = {
     "test_ends_by_itself": "with a delta of 0 a pool may hold outliers alone: no node separates then, and it says so",
 }
+ACTIVE = Setting({"first": 2}, gap=None)  # what is certified holds for the points bought alone
 SETTINGS = {
+    "active-small-pool": ACTIVE,
+    "active-full-search": ACTIVE,
+    "random-sampling": ACTIVE,
+    "retrain-active": ACTIVE,
     "qp": Setting(gap=1e-5),
     "smo": Setting(),
     "smo-block": Setting(),

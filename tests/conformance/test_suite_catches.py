@@ -39,7 +39,7 @@ class TestSound(SolverConformance):
     ],
 )
 def test_the_fault_is_caught_by_its_check(solver: type[bad.Sound], check: str, monkeypatch) -> None:
-    monkeypatch.setattr("harness.testing.suite._SECONDS", 0.3)
+    monkeypatch.setattr("harness.testing.suite.PATIENT_SECONDS", 0.3)
     monkeypatch.setattr("harness.testing.conformance._PATIENCE", 0.01)
     found = failures(solver, check)
     assert found, f"{check} passed {solver.__name__}"
@@ -47,5 +47,5 @@ def test_the_fault_is_caught_by_its_check(solver: type[bad.Sound], check: str, m
 
 
 def test_a_solver_that_never_ends_is_stopped(monkeypatch) -> None:
-    monkeypatch.setattr("harness.testing.suite._SECONDS", 0.05)
+    monkeypatch.setattr("harness.testing.suite.PATIENT_SECONDS", 0.05)
     assert "not at its end" in failures(bad.NeverEnds, "test_ends_by_itself")[0].message

@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.papers import command, page, running, solvers, sources
+from benchmarks.papers import command, page, running, signed_ranks, solvers, sources
 from benchmarks.papers.grids import Options
 from benchmarks.papers.results import Published, Results
-from benchmarks.papers.rgd_tree_2015 import parts, plots, selection, signed_ranks, tables
+from benchmarks.papers.rgd_tree_2015 import parts, plots, selection, tables
 from benchmarks.peers.measure import read_rows
 from harness import DataError, KernelOracle, Linear, RampSVC
 from harness.registry import load_registry

@@ -24,8 +24,8 @@ from benchmarks.papers.rgd_tree_2015.parts import (
     VALIDATION,
     Method,
 )
-from benchmarks.papers.rgd_tree_2015.signed_ranks import holm, signed_ranks
 from benchmarks.papers.running import Row
+from benchmarks.papers.signed_ranks import holm, signed_ranks
 from harness.run.record import Status
 
 ALPHA = 0.05

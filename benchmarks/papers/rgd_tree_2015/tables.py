@@ -36,8 +36,8 @@ from benchmarks.papers.rgd_tree_2015.parts import (
     share_name,
     tree,
 )
-from benchmarks.papers.rgd_tree_2015.signed_ranks import signed_ranks
 from benchmarks.papers.running import Row
+from benchmarks.papers.signed_ranks import signed_ranks
 from harness.run.record import Status
 
 FLAT, LARGEST = 0.5, 2.5  # percent: what figures 4(a) and 4(b) show at most

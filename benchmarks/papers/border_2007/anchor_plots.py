@@ -1,0 +1,81 @@
+"""The pictures of the anchor and of Figure 16: accuracy over labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.papers.border_2007 import figure16
+from benchmarks.papers.border_2007.anchor import (
+    BENCHMARK,
+    BENCHMARK_UNIFORM,
+    FULL_SEARCH,
+    RANDOM,
+    RETRAINED,
+    SETS,
+    SMALL_POOL,
+    Areas,
+    Curve,
+)
+from benchmarks.papers.border_2007.anchor_tables import NAMES
+from benchmarks.papers.results import Results
+from benchmarks.pictures import grid, save
+
+STYLES = {
+    FULL_SEARCH: ("#D55E00", "-"),
+    SMALL_POOL: ("#E69F00", "-"),
+    RETRAINED: ("#0072B2", "--"),
+    BENCHMARK: ("#222222", ":"),
+    RANDOM: ("#777777", "-"),
+    BENCHMARK_UNIFORM: ("#BBBBBB", ":"),
+}
+
+
+def averaged(curves: list[Curve], points: int = 60) -> tuple[Any, Any]:
+    """Return labels, geometrically spaced over the range that all curves share, and the mean of the curves there."""
+    begin, end = max(each[0][0] for each in curves), min(each[-1][0] for each in curves)
+    labels = np.unique(np.geomspace(begin, end, points).round())
+    return labels, np.mean([np.interp(labels, *zip(*each, strict=True)) for each in curves], axis=0)
+
+
+def aubc(results: Results, path: Path) -> bool:
+    """Draw the mean learning curves of the sets, a panel each."""
+    areas = Areas.of(results)
+    names = [name for name in SETS if any(areas.curves(name, solver) for solver in STYLES)]
+    if not names:
+        return False
+    figure, panels = grid(len(names), height=2.9, legend=0.0)
+    for axes, name in zip(panels.flat, names, strict=False):
+        for solver, (colour, line) in STYLES.items():
+            curves = areas.curves(name, solver)
+            if curves:
+                label = f"{NAMES[solver]} ({len(curves)})"
+                axes.plot(*averaged(curves), line, color=colour, linewidth=1.2, label=label)
+        axes.set(title=name, xscale="log", xlabel="labels", ylabel="accuracy")
+        axes.grid(alpha=0.25)
+        axes.legend(frameon=False, fontsize=6, loc="lower right")
+    return save(figure, path)
+
+
+def figure_16(results: Results, path: Path) -> bool:
+    """Draw the mean test error of each method of Figure 16 over labels."""
+    areas = figure16.curves_of(results)
+    names = [name for name in figure16.SETS if any(areas.curves(name, solver) for solver in figure16.METHODS.values())]
+    if not names:
+        return False
+    figure, panels = grid(len(names), height=3.4, legend=0.0)
+    for axes, name in zip(panels.flat, names, strict=False):
+        for (method, solver), (colour, line) in zip(figure16.METHODS.items(), figure16.STYLES, strict=True):
+            curves = areas.curves(name, solver)
+            if curves:
+                labels, accuracy = averaged(curves)
+                axes.plot(labels, 100.0 * (1.0 - accuracy), line, color=colour, linewidth=1.2, label=method)
+        axes.set(title=name, xlabel="labels", ylabel="test error, %", yscale="log")
+        axes.grid(alpha=0.25, which="both")
+        axes.legend(frameon=False, fontsize=7)
+    return save(figure, path)
+
+
+PICTURES = {"aubc": aubc, "figure16": figure_16}

@@ -1,0 +1,325 @@
+"""What is done about imbalance without active learning, and nothing: the methods that the paper compares with.
+
+``batch`` trains on all points as they are, ``undersampling`` on all positives and a random part of the negatives,
+``smote`` on all points and synthetic positives between neighbouring ones, ``different-costs`` on all points with the
+positives' price of a margin violation raised. Positives are the smaller class, whatever its label; of two equal classes,
++1. Each changes the problem and leaves its solution to an oracle of the registry, ``lasvm`` in random order by default, as
+in the paper; kernel values and time of what comes before are the run's as well.
+
+Source: Ertekin, Huang, Bottou, Giles, Learning on the Border: Active Learning in Imbalanced Data Classification, CIKM
+2007, section 6 (experiments; Tables 3 and 4, Figure 9) for all four and the ratios; SMOTE is Chawla, Bowyer, Hall,
+Kegelmeyer, JAIR 16 (2002), as imbalanced-learn has it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+
+import numpy as np
+
+from harness import (
+    CSVC,
+    Iterate,
+    Oracle,
+    PluginError,
+    PoolSVC,
+    Problem,
+    Solver,
+    UsageError,
+    get_solver,
+    is_observable,
+    oracle_refusal,
+    parameter,
+)
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Index = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The points of the smaller class, (n_+,), and of the other one, (n_-,); ``label`` is that of the smaller class."""
+
+    positives: Index
+    negatives: Index
+    label: float
+
+    @classmethod
+    def of(cls, problem: Problem) -> Sides:
+        """Return the classes of a problem, the smaller one as positives; of two equal ones, +1."""
+        upper, lower = np.flatnonzero(problem.targets > 0), np.flatnonzero(problem.targets < 0)
+        return cls(upper, lower, 1.0) if len(upper) <= len(lower) else cls(lower, upper, -1.0)
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What a run says of its classes."""
+        return {"smaller_class": int(self.label), "positives": len(self.positives), "negatives": len(self.negatives)}
+
+
+@dataclass(frozen=True)
+class Baseline(Solver, ABC):
+    """A problem of its own, made of the one stated, that an oracle solves."""
+
+    solves: ClassVar[tuple[type[Problem], ...]] = (CSVC,)
+    exact: ClassVar[bool] = False  # the oracle's default is online; and where the problem is another, so is its optimum
+
+    oracle: str = parameter("lasvm", "solver that trains, by name or selection: lasvm[epochs=2], smo-block, libsvm ...")
+    gap: float | None = parameter(
+        None, "relative duality gap asked of the oracle, of the problem that it solves; none: as it is", gt=0, lt=1
+    )
+
+    @property
+    def observable(self) -> bool:  # type: ignore[override]
+        """False over a black box: what it evaluates is part of the run and cannot be counted."""
+        return is_observable(self.oracle)
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with that gap asked of the oracle; what is certified may be another problem's."""
+        return self.replaced(gap=min(gap, 0.5))
+
+    def warm_ups(self) -> tuple[Solver, ...]:
+        """Return this solver, and the oracle's own variants."""
+        try:
+            return (*self.rehearsals(), *get_solver(self.oracle).warm_ups())
+        except UsageError:  # skip() says it
+            return (self,)
+
+    def rehearsals(self) -> tuple[Solver, ...]:
+        """Return what of this solver is to be run on a few points, so that all it imports and compiles is there."""
+        return (self,)
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse a class without points, and an oracle that is not there or does not give coefficients of c-svc."""
+        sides = Sides.of(problem)
+        if not len(sides.positives):
+            return f"{self.name}: all {problem.n} points are of one class; expected points of both."
+
+        def judged(oracle: Solver) -> str | None:
+            if not oracle.takes(CSVC):
+                return f"solves {oracle.solved()}, not c-svc; name one that does."
+            if isinstance(oracle, (Smote, DifferentCosts)):
+                return "gives a model that is no solution of c-svc; name a solver that gives dual coefficients."
+            return None
+
+        return oracle_refusal(self.name, self.oracle, judged) or self.refuses(problem, sides)
+
+    def refuses(self, problem: Problem, sides: Sides) -> str | None:
+        """Return why the method cannot be applied to these points, a sentence; None if it can."""
+        return None
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield as the oracle yields, its model as one of the problem stated."""
+        reason = self.skip(problem)
+        if reason is not None:
+            raise UsageError(reason)
+        yield from self.trained(cast("CSVC", problem), Sides.of(problem), rng)
+
+    @abstractmethod
+    def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Make the problem that the oracle solves, and yield its models as those of ``problem``."""
+
+    def solved_by_oracle(self, problem: CSVC, rng: np.random.Generator) -> Iterator[tuple[Iterate, dict[str, Any]]]:
+        """Drive the oracle on ``problem``; yield what it yields and what is to be told of it."""
+        oracle = Oracle(self.oracle)
+        with oracle.failing_in(self.name):
+            refused = oracle.solver.refusal(problem)
+            if refused is not None:
+                raise PluginError(f"it refused the {problem.n} points that it was given: {refused}")
+            found = None
+            for found in oracle.iterates(problem, gap=self.gap, rng=rng):
+                if found.dual_coef is None:
+                    raise PluginError("it gives no dual coefficients; name one that does.")
+                yield found, {**found.info, "oracle": oracle.name}
+            if found is None:
+                raise PluginError("it ended without a model.")
+
+
+@dataclass(frozen=True)
+class Batch(Baseline):
+    """The oracle on all points as they are: the baseline of the paper's Tables 3 and 4.
+
+    ``info`` is the oracle's, with its name, the smaller class and how many points both have.
+    """
+
+    name: ClassVar[str] = "batch"
+
+    def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
+        for found, info in self.solved_by_oracle(problem, rng):
+            yield replace(found, info={**info, **sides.told})
+
+
+@dataclass(frozen=True)
+class Undersampling(Baseline):
+    """The oracle on all positives and so many random negatives, without replacement, as ``ratio`` says; the others have 0.
+
+    The paper undersamples to the support-vector ratio that active learning reaches (its section 6), so without a
+    ``ratio`` an active learner is run first on the same points as a pool, its labels and kernel values counted to this
+    run; until it is done the model is w = 0. ``info``: ratio (asked for), kept_positives, kept_negatives, and of the
+    active learner active_labels, active_seconds, active_kernel_evaluations. The certificate is that of c-svc over all
+    points, of which the model is feasible and not the optimum.
+    """
+
+    name: ClassVar[str] = "undersampling"
+
+    ratio: float | None = parameter(
+        None, "negatives per positive that are kept, to the nearest whole number; none: as active learning has it", gt=0
+    )
+    active: str = parameter(
+        "active-small-pool[stop=support]", "active learner whose support-vector ratio is taken where ratio is none"
+    )
+
+    def refuses(self, problem: Problem, sides: Sides) -> str | None:
+        if self.ratio is not None:
+            return None
+
+        def judged(active: Solver) -> str | None:
+            return None if active.takes(PoolSVC) else f"solves {active.solved()}, not pool-svc; name an active learner."
+
+        refused = oracle_refusal(self.name, self.active, judged)
+        return refused and f"{refused} It is named by the parameter active; give ratio to do without it."
+
+    def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
+        ratio, told = self.ratio, dict[str, Any]()
+        if ratio is None:
+            for told in self._active(problem, sides, rng):
+                ratio = told.get("ratio")
+                if ratio is None:
+                    yield Iterate(dual_coef=np.zeros(problem.n), info={**told, **sides.told})
+        assert ratio is not None
+        count = min(len(sides.negatives), max(1, round(ratio * len(sides.positives))))
+        chosen = rng.choice(sides.negatives, count, replace=False)
+        kept, coef = np.sort(np.concatenate([sides.positives, chosen])), np.zeros(problem.n)
+        told |= {**sides.told, "ratio": ratio, "kept_positives": len(sides.positives), "kept_negatives": count}
+        for found, info in self.solved_by_oracle(cast("CSVC", problem.restrict(kept)), rng):
+            coef[kept] = found.dual_coef
+            yield replace(found, dual_coef=coef, info={**info, **told})
+
+    def _active(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[dict[str, Any]]:
+        """Run the active learner on the points as a pool; tell how far it is, and at the end the ratio it reached."""
+        active, coef = Oracle(self.active), np.zeros(problem.n)
+        pool = PoolSVC.build(problem.kernel, problem.targets, {"C": problem.C})
+        with active.failing_in(self.name):
+            for found in active.iterates(pool, rng=rng):
+                if found.dual_coef is None:
+                    raise PluginError("it gives no dual coefficients; name an active learner that does.")
+                coef[:] = found.dual_coef
+                yield {"phase": "active", "active_labels": pool.labels_used}
+        few, many = (int(np.count_nonzero(coef[points])) for points in (sides.positives, sides.negatives))
+        if not few or not many:
+            raise UsageError(
+                f"{self.name}: the active learner '{self.active}' ended with {few} support vectors of the smaller class and "
+                f"{many} of the other; expected some of each, to undersample to their ratio. Give ratio."
+            )
+        yield {
+            "ratio": many / few,
+            "active_labels": pool.labels_used,
+            "active_seconds": active.seconds,
+            "active_kernel_evaluations": active.evaluations,
+        }
+
+
+@dataclass(frozen=True)
+class DifferentCosts(Baseline):
+    """The oracle on all points, C_+ = C n_- / n_+ for the smaller class, C_- = C for the other (the paper's section 6).
+
+    With 19 negatives for a positive the price of a positive is 19 C, where ``class_weight=balanced`` would have 10 C and
+    0.53 C. The coefficients are no solution of the stated problem, whose bound they exceed: the model is scored, not
+    certified. Where -1 is the smaller class the factor is its; ``info`` says which (smaller_class) and factor.
+    """
+
+    name: ClassVar[str] = "different-costs"
+
+    def refuses(self, problem: Problem, sides: Sides) -> str | None:
+        weights = problem.parameters.get("class_weight", "none")
+        if weights == "none":
+            return None
+        return f"{self.name}: class_weight={weights} sets the costs of the classes already, as this solver does; leave it out."
+
+    def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
+        factor = len(sides.negatives) / len(sides.positives)
+        upper = np.array(problem.upper)
+        upper[sides.positives] *= factor
+        told = {**sides.told, "factor": factor}
+        costly = CSVC(problem.kernel, problem.targets, problem.settings, upper)
+        for found, info in self.solved_by_oracle(costly, rng):
+            yield replace(found, dual_coef=None, free_coef=found.dual_coef, info={**info, **told})
+
+
+@dataclass(frozen=True)
+class Smote(Baseline):
+    """The oracle on all points and synthetic positives, each between a positive and one of its nearest positives.
+
+    The synthetic points are imbalanced-learn's, of dense or sparse features; with fewer positives than neighbours + 1 there
+    are fewer neighbours. The model rests on points that are not of the problem: it is scored, not certified. Its search for
+    neighbours reads the features, so that with a kernel that is not linear the count says "at least". ``info``: synthetic
+    (points made), neighbours (used), preprocessing_seconds (all before the oracle begins), and the classes.
+    """
+
+    name: ClassVar[str] = "smote"
+
+    ratio: float = parameter(1.0, "negatives per positive, the synthetic ones among them; 1: as many of each", gt=0)
+    neighbours: int = parameter(5, "nearest positives that a synthetic point may lie towards", ge=1)
+
+    def rehearsals(self) -> tuple[Solver, ...]:
+        """Return it with twice as many positives as negatives: a few points of each class would need no synthetic ones."""
+        return (self.replaced(ratio=0.5),)
+
+    def refuses(self, problem: Problem, sides: Sides) -> str | None:
+        if problem.kernel.kernel.name == "precomputed":
+            return f"{self.name}: synthetic points lie between features, and kernel values that were given have none; name a kernel."
+        if len(sides.positives) < 2:
+            return (
+                f"{self.name}: the smaller class has a single point, and a synthetic one lies between two; expected 2 at "
+                "least. Choose different-costs or undersampling."
+            )
+        if importlib.util.find_spec("imblearn") is None:
+            return (
+                f"{self.name}: it needs the package imbalanced-learn, which is not installed; install it with pip install "
+                "'svm-harness[imbalance]', or choose different-costs or undersampling."
+            )
+        return None
+
+    def trained(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Iterator[Iterate]:
+        began = time.perf_counter()
+        points = self._synthetic(problem, sides, rng)
+        count = 0 if points is None else int(points.shape[0])
+        larger = problem
+        if points is not None:
+            labels = np.concatenate([problem.targets, np.full(count, sides.label)])
+            upper = np.concatenate([problem.upper, np.full(count, problem.upper[sides.positives[0]])])
+            larger = CSVC(problem.kernel.extended(points), labels, problem.settings, upper)
+        told = {
+            **sides.told,
+            "synthetic": count,
+            "neighbours": self._neighbours(sides),
+            "preprocessing_seconds": time.perf_counter() - began,
+        }
+        for found, info in self.solved_by_oracle(larger, rng):
+            free = {"dual_coef": None, "free_coef": found.dual_coef, "extra_points": points}
+            yield replace(found, **free, info={**info, **told})
+
+    def _neighbours(self, sides: Sides) -> int:
+        return min(self.neighbours, len(sides.positives) - 1)
+
+    def _synthetic(self, problem: CSVC, sides: Sides, rng: np.random.Generator) -> Any:
+        """Return the synthetic points, dense or CSR as the others; None if there are positives enough."""
+        wanted, seed = round(len(sides.negatives) / self.ratio), int(rng.integers(2**31))
+        if wanted <= len(sides.positives):
+            return None
+        from imblearn.over_sampling import SMOTE
+        from threadpoolctl import threadpool_limits
+
+        sampler = SMOTE(sampling_strategy={1: wanted}, k_neighbors=self._neighbours(sides), random_state=seed)
+        # of the negatives it asks for the labels alone: one stands for all, and the others are not copied
+        rows = np.append(sides.positives, sides.negatives[0])
+        labels = np.append(np.ones(len(sides.positives), dtype=np.intp), 0)
+        with threadpool_limits(problem.kernel.threads):  # its libraries were loaded after the host set theirs
+            resampled, _ = sampler.fit_resample(problem.kernel.points[rows], labels)
+        return resampled[len(rows) :]

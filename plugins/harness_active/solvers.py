@@ -1,0 +1,220 @@
+"""The strategies: which labels are bought next.
+
+Source: Ertekin, Huang, Bottou, Giles, Learning on the Border: Active Learning in Imbalanced Data Classification, CIKM
+2007, sections 3.2 to 3.4. Differs in: the labels are bought, one point is never looked at before; while all labels are
+of one class every point is as near as any other, and the first one drawn is bought.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, cast
+
+import numpy as np
+
+from harness import (
+    CSVC,
+    Iterate,
+    Oracle,
+    PoolSVC,
+    Problem,
+    Solver,
+    UsageError,
+    is_observable,
+    oracle_refusal,
+    parameter,
+)
+
+if TYPE_CHECKING:
+    from harness import Learner
+    from harness.arrays import Index
+    from harness_active.pool import Pool
+    from harness_active.run import Scores
+
+_ETA = _P = 0.05
+
+
+@dataclass(frozen=True)
+class Strategy(Solver):
+    """What the strategies have in common: the first labels, the learner, the rules that end a run.
+
+    ``info``: labels, queries; distance and margin (|f| of the nearest candidate at the last query, and from which |f| on
+    a point lies outside the margin); margin_at and support_at (labels bought when each of the two stopping rules held first,
+    whether the run ended there or not; none: never); at the end stopped_by: 'margin', 'support', 'budget' (no label may
+    be bought any more) or 'pool' (none is left). A step is the learner's.
+    """
+
+    solves: ClassVar[tuple[type[Problem], ...]] = (PoolSVC,)
+    exact: ClassVar[bool] = False  # what was not bought is not looked at
+
+    first: int = parameter(20, "labels bought at random before the first query, the same for every strategy", ge=1)
+    batch: int = parameter(1, "labels bought at a query", ge=1)
+    stop: Literal["margin", "support"] | None = parameter(
+        None,
+        "margin: when the nearest candidate lies outside the margin; support: when the number of support vectors is "
+        "stable; none: when the budget or the pool is used up",
+    )
+    stop_window: int = parameter(200, "labels over which the number of support vectors must be stable", ge=1)
+    stop_tolerance: float = parameter(
+        0.01, "range of the number of support vectors over its largest value that counts as stable", ge=0, lt=1
+    )
+    oracle: str = parameter("lasvm", "the solver that learns, by name; one that can be taught example by example")
+    finishing: bool = parameter(True, "at the end let the learner optimise over what it has kept")
+
+    @property
+    def observable(self) -> bool:  # type: ignore[override]
+        """False over a black box: what it evaluates is part of the run and cannot be counted."""
+        return is_observable(self.oracle)
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse an oracle that is not there or cannot be taught."""
+
+        def judged(oracle: Solver) -> str | None:
+            if hasattr(oracle, "learner"):
+                return None
+            return "cannot be taught example by example; name an online solver, such as lasvm."
+
+        return oracle_refusal(self.name, self.oracle, judged)
+
+    def warm_ups(self) -> tuple[Solver, ...]:
+        """Return this solver, and with so few first labels that a few points leave something to query."""
+        return (self, self.replaced(first=2))
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield after the first labels, after each query and at the end."""
+        from harness_active.run import Run
+
+        reason = self.skip(problem)
+        if reason is not None:
+            raise UsageError(reason)
+        yield from Run(self, cast("PoolSVC", problem), rng).iterates()
+
+    # -- what a strategy decides ------------------------------------------------------------------------
+
+    def teach(self, problem: PoolSVC, rng: np.random.Generator) -> Learner:
+        """Return who learns."""
+        return Oracle(self.oracle).learner(problem, rng)
+
+    def judge(self, problem: PoolSVC, learner: Learner) -> Scores | None:
+        """Return what tells f of candidates; None where none are compared."""
+        return learner.scores
+
+    def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
+        """Return the points of which the ``wanted`` nearest are bought; of equals the first."""
+        return pool.sample(None, rng)
+
+
+@dataclass(frozen=True)
+class ActiveSmallPool(Strategy):
+    """Active learning with small pools: of a few random points the one nearest to the boundary is bought, the '59 trick'.
+
+    Of 59 candidates one is among the nearest 5 % with a probability of 95 %, whatever the size of the pool. A query costs
+    59 |S| kernel values.
+    """
+
+    name = "active-small-pool"
+
+    candidates: int | None = parameter(None, "points sampled for each label; none: by eta and p, which is 59", ge=1)
+    eta: float | None = parameter(
+        None, "one of the nearest share p is sampled with probability 1 - eta; none: 0.05", gt=0, lt=1
+    )
+    p: float | None = parameter(None, "the share that counts as nearest; none: 0.05", gt=0, lt=1)
+
+    def __post_init__(self) -> None:
+        Strategy.__post_init__(self)
+        given = {"eta": self.eta, "p": self.p}
+        told = [f"{name}={value:g}" for name, value in given.items() if value is not None]
+        if self.candidates is not None and told:
+            raise UsageError(
+                f"solver '{self.name}': candidates={self.candidates} and {told[0]} both say how many points are sampled; "
+                "give one of them."
+            )
+
+    @property
+    def sample_size(self) -> int:
+        """L = ceil(log eta / log(1 - p)), equation (7); or what ``candidates`` says."""
+        if self.candidates is not None:
+            return self.candidates
+        eta, p = self.eta or _ETA, self.p or _P
+        return max(1, math.ceil(math.log(eta) / math.log1p(-p)))
+
+    def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
+        """Draw so many candidates for each label."""
+        return pool.sample(wanted * self.sample_size, rng)
+
+
+@dataclass(frozen=True)
+class ActiveFullSearch(Strategy):
+    """The classical active learning that small pools are compared with: every point of the pool is a candidate.
+
+    A query costs |pool| |S| kernel values, as in the paper; with ``keep_scores``, which is not the paper's, n for each
+    coefficient that has changed and whose kernel row is not in memory.
+    """
+
+    name = "active-full-search"
+
+    keep_scores: bool = parameter(
+        False,
+        "keep f of all points and add the rows of the coefficients that have changed, as far as memory holds them",
+    )
+
+    def judge(self, problem: PoolSVC, learner: Learner) -> Scores | None:
+        """Compute all distances anew, or renew those that are kept."""
+        from harness_active.kept import KeptScores
+
+        return KeptScores(problem.kernel, learner).scores if self.keep_scores else learner.scores
+
+
+@dataclass(frozen=True)
+class RandomSampling(Strategy):
+    """What active learning is compared with: the labels are bought in random order."""
+
+    name = "random-sampling"
+
+    def __post_init__(self) -> None:
+        Strategy.__post_init__(self)
+        if self.stop == "margin":
+            raise UsageError(
+                f"solver '{self.name}': stop=margin has no meaning where no candidate is compared; choose stop=support or "
+                "none."
+            )
+
+    def judge(self, problem: PoolSVC, learner: Learner) -> Scores | None:
+        """Compare nothing."""
+        return None
+
+    def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
+        """Return the next points of the order that was drawn at first."""
+        return pool.next(wanted)
+
+
+@dataclass(frozen=True)
+class RetrainActive(Strategy):
+    """Active learning with a full solve after each query: what learning example by example is compared with.
+
+    The oracle solves c-svc over all labels that were bought, from the last solution where it can start from one.
+    """
+
+    name = "retrain-active"
+
+    candidates: int | None = parameter(None, "points sampled for each label; none: all that are left", ge=1)
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse an oracle that is not there or does not solve c-svc."""
+
+        def judged(oracle: Solver) -> str | None:
+            return None if oracle.takes(CSVC) else f"solves {oracle.solved()}, not c-svc; name one that does."
+
+        return oracle_refusal(self.name, self.oracle, judged)
+
+    def teach(self, problem: PoolSVC, rng: np.random.Generator) -> Learner:
+        """Return a learner that solves anew whatever it learns."""
+        from harness_active.retrained import Retrained
+
+        return Retrained(problem, Oracle(self.oracle), rng)
+
+    def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
+        """Draw so many candidates for each label, or all."""
+        return pool.sample(None if self.candidates is None else wanted * self.candidates, rng)

@@ -1,0 +1,117 @@
+"""LASVM at work for another solver, which chooses the examples: who asks how it scores them, and which it shall learn."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import Learner, UsageError
+from harness_lasvm.aside import readmit
+from harness_lasvm.compiled.members import add_scores
+from harness_lasvm.compiled.state import Candidates
+from harness_lasvm.expansion import Expansion
+from harness_lasvm.online import Online
+from harness_lasvm.solver import iterate_of
+
+if TYPE_CHECKING:
+    from harness import CSVC, Iterate, PoolSVC
+    from harness.arrays import Array, Vector
+    from harness_lasvm.solver import LASVM
+
+
+class LASVMLearner(Learner):
+    """PROCESS and REPROCESS, once each, for every example that it is told; the first ones bring the seeds.
+
+    Learning a problem in one call takes the steps of the solver's first epoch over the same order. The kernel values
+    that :meth:`scores` computed last serve the PROCESS of those that are learned next.
+
+    While it has seen one class only its model is w = 0 with that label as intercept, and its margin is infinite.
+    """
+
+    def __init__(self, problem: CSVC | PoolSVC, options: LASVM, rng: np.random.Generator) -> None:
+        self._problem, self._options = problem, options
+        cache_mb = problem.kernel.cache_mb if options.cache_mb is None else options.cache_mb
+        self._expansion = Expansion(problem, cache_mb=cache_mb, block=options.block, dtype=options.dtype)
+        self._online = Online(self._expansion, options, rng)
+        self._scored: tuple[Array, Array] | None = None  # examples, and their values against the slots of now
+
+    def learn(self, indices: Any) -> None:
+        examples = np.array(indices, dtype=np.int64).reshape(-1)
+        self._know(examples)
+        scored, self._scored = self._scored, None
+        if not self._online.visited:
+            self._online.seed(examples)
+        self._resume()
+        self._online.learn(examples, self._of_the_scored(examples, scored))
+
+    def scores(self, indices: Any) -> Vector:
+        """Return f of the points ``indices``, (m,) float64; m |S| kernel values, none while w = 0."""
+        examples = np.array(indices, dtype=np.int64).reshape(-1)
+        self._resume()
+        expansion, block = self._expansion, self._expansion.block
+        found = np.full(len(examples), expansion.intercept)
+        self._scored = None
+        if not expansion.support():
+            return found
+        expansion.make_room(min(len(examples), block))  # for those that are learned: later it would move the slots
+        alpha = expansion.members.alpha[: int(expansion.now["top"])]
+        for start in range(0, len(examples), block):
+            values = expansion.values(examples[start : start + block])
+            add_scores(values, alpha, found[start : start + block])
+            self._scored = (examples, values) if len(values) == len(examples) else None
+        return found
+
+    def finish(self) -> None:
+        self._scored = None
+        for _ in self._options.finish(self._expansion):
+            pass
+
+    def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
+        return iterate_of(self._expansion, done=done, visited=self._online.visited, **info)
+
+    @property
+    def support(self) -> int:
+        """Number of support vectors."""
+        return self._expansion.support() + sum(len(group.members) for group in self._expansion.aside)
+
+    @property
+    def margin(self) -> float:
+        """1 + delta / 2; infinite while one class was seen."""
+        delta = self._expansion.delta
+        return 1.0 + 0.5 * delta if math.isfinite(delta) else math.inf
+
+    # -- inside ---------------------------------------------------------------------------------------
+
+    def _know(self, examples: Array) -> None:
+        """Enter the targets and the bounds of what is to be learned."""
+        targets = self._problem.targets[examples]
+        unknown = np.flatnonzero(np.isnan(targets))
+        if len(unknown):
+            raise UsageError(
+                f"point {examples[unknown[0]]} was to be learned and its label is not known; buy it before, with problem.buy."
+            )
+        known, reach = self._expansion.members.examples, self._problem.upper[examples] * targets
+        known["target"][examples] = targets
+        known["lower"][examples], known["upper"][examples] = np.minimum(0.0, reach), np.maximum(0.0, reach)
+
+    def _resume(self) -> None:
+        """Take back what the finishing step has changed for itself."""
+        if self._expansion.aside:
+            readmit(self._expansion)
+        self._expansion.now["sweep"] = 1
+
+    def _of_the_scored(self, examples: Array, scored: tuple[Array, Array] | None) -> Candidates | None:
+        """Return the examples with the values that were computed when they were scored; None if they were not."""
+        expansion, now = self._expansion, self._expansion.now
+        if scored is None or not len(examples) or (expansion.members.examples["slot"][examples] >= 0).any():
+            return None
+        found = scored[0] == examples[:, None]
+        if not found.any(axis=1).all() or len(set(examples.tolist())) < len(examples):
+            return None
+        among = np.zeros((1, 1), dtype=expansion.kernel.dtype)  # one candidate has no others
+        if len(examples) > 1:
+            among = expansion.kernel.block(examples, examples)
+        now["at"] = now["stage"] = now["born"] = 0
+        return Candidates(examples, np.arange(len(examples)), scored[1][found.argmax(axis=1)], among)
