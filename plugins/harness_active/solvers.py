@@ -2,7 +2,8 @@
 
 Source: Ertekin, Huang, Bottou, Giles, Learning on the Border: Active Learning in Imbalanced Data Classification, CIKM
 2007, sections 3.2 to 3.4. Differs in: the labels are bought, one point is never looked at before; while all labels are
-of one class every point is as near as any other, and the first one drawn is bought.
+of one class every point is as near as any other. Of points that are equally near that one is bought which comes first
+in the random order that is drawn at the beginning.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
@@ -56,9 +58,11 @@ class Strategy(Solver):
         "margin: when the nearest candidate lies outside the margin; support: when the number of support vectors is "
         "stable; none: when the budget or the pool is used up",
     )
-    stop_window: int = parameter(200, "labels over which the number of support vectors must be stable", ge=1)
+    stop_window: int | None = parameter(
+        None, "labels over which the number of support vectors must be stable; none: a fortieth of the points", ge=1
+    )
     stop_tolerance: float = parameter(
-        0.01, "range of the number of support vectors over its largest value that counts as stable", ge=0, lt=1
+        0.02, "range of the number of support vectors over its largest value that counts as stable", ge=0, lt=1
     )
     oracle: str = parameter("lasvm", "the solver that learns, by name; one that can be taught example by example")
     finishing: bool = parameter(True, "at the end let the learner optimise over what it has kept")
@@ -97,12 +101,12 @@ class Strategy(Solver):
         """Return who learns."""
         return Oracle(self.oracle).learner(problem, rng)
 
-    def judge(self, problem: PoolSVC, learner: Learner) -> Scores | None:
+    def judge(self, learner: Learner) -> Scores | None:
         """Return what tells f of candidates; None where none are compared."""
         return learner.scores
 
     def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
-        """Return the points of which the ``wanted`` nearest are bought; of equals the first."""
+        """Return the points of which the ``wanted`` nearest are bought."""
         return pool.sample(None, rng)
 
 
@@ -111,7 +115,7 @@ class ActiveSmallPool(Strategy):
     """Active learning with small pools: of a few random points the one nearest to the boundary is bought, the '59 trick'.
 
     Of 59 candidates one is among the nearest 5 % with a probability of 95 %, whatever the size of the pool. A query costs
-    59 |S| kernel values.
+    59 |S| kernel values, or n for the new example where that is less and memory holds the rows: ``keep_scores``.
     """
 
     name = "active-small-pool"
@@ -121,6 +125,11 @@ class ActiveSmallPool(Strategy):
         None, "one of the nearest share p is sampled with probability 1 - eta; none: 0.05", gt=0, lt=1
     )
     p: float | None = parameter(None, "the share that counts as nearest; none: 0.05", gt=0, lt=1)
+    keep_scores: bool | None = parameter(
+        None,
+        "keep f of all points and add the rows of the coefficients that have changed; none: where that costs less and "
+        "memory holds the rows",
+    )
 
     def __post_init__(self) -> None:
         Strategy.__post_init__(self)
@@ -139,6 +148,10 @@ class ActiveSmallPool(Strategy):
             return self.candidates
         eta, p = self.eta or _ETA, self.p or _P
         return max(1, math.ceil(math.log(eta) / math.log1p(-p)))
+
+    def judge(self, learner: Learner) -> Scores | None:
+        """Compute the distances of the candidates, or renew those of all points."""
+        return partial(learner.scores, keep=self.keep_scores)
 
     def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
         """Draw so many candidates for each label."""
@@ -160,11 +173,9 @@ class ActiveFullSearch(Strategy):
         "keep f of all points and add the rows of the coefficients that have changed, as far as memory holds them",
     )
 
-    def judge(self, problem: PoolSVC, learner: Learner) -> Scores | None:
+    def judge(self, learner: Learner) -> Scores | None:
         """Compute all distances anew, or renew those that are kept."""
-        from harness_active.kept import KeptScores
-
-        return KeptScores(problem.kernel, learner).scores if self.keep_scores else learner.scores
+        return partial(learner.scores, keep=self.keep_scores)
 
 
 @dataclass(frozen=True)
@@ -181,7 +192,7 @@ class RandomSampling(Strategy):
                 "none."
             )
 
-    def judge(self, problem: PoolSVC, learner: Learner) -> Scores | None:
+    def judge(self, learner: Learner) -> Scores | None:
         """Compare nothing."""
         return None
 
