@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from harness.arrays import Array, Vector
     from harness_lasvm.solver import LASVM
 
+_DEARER = (
+    2.0  # so much longer a value takes in a row over all points than in a block: measured 1.6 (sparse) to 2.8 (dense)
+)
+
 
 class LASVMLearner(Learner):
     """PROCESS and REPROCESS, once each, for every example that it is told; the first ones bring the seeds.
@@ -121,7 +125,7 @@ class LASVMLearner(Learner):
         """Decide whether scores are kept from now on; ``afresh`` : the kernel values of a query that keeps none."""
         expansion, learned, self._learned = self._expansion, self._learned, 0
         if keep is None:
-            pays = self._kept is not None or afresh > expansion.n * max(1, learned)
+            pays = self._kept is not None or afresh > _DEARER * expansion.n * max(1, learned)
             keep = pays and KeptScores.holds(expansion.kernel, expansion.size)
         if not keep:
             self._kept = None
