@@ -65,10 +65,8 @@ EVERY = {
 }
 """All sets by name, as the command line takes them."""
 
-CHOSEN: tuple[int | None, float] = (
-    None,
-    0.02,
-)  # window in labels and tolerance of the early stop: see the part 'tuning'
+CHOSEN: tuple[int | None, float] = (None, 0.01)
+"""Window in labels (none: a fortieth of the points) and tolerance of the early stop, chosen by the part 'tuning'."""
 WINDOWS: tuple[int | None, ...] = (50, 100, 200, None)  # none: a fortieth of the points
 TOLERANCES = (0.01, 0.02, 0.05)
 
