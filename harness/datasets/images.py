@@ -141,8 +141,8 @@ class Usps(Published):
         published = super().parse(*paths)
         if self.n is None:
             return published
-        x: Any = np.vstack([published.x_train, published.x_test])
-        return redrawn(x, np.concatenate([published.y_train, published.y_test]), self.n, self.split_seed)
+        parts: list[Any] = [published.x_train, published.x_test]
+        return redrawn(np.vstack(parts), np.concatenate([published.y_train, published.y_test]), self.n, self.split_seed)
 
     def read(self, path: Path) -> tuple[Points, Vector]:
         table = np.loadtxt(path)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from harness.arrays import Index
+    from harness.arrays import Index, Vector
 
 
 class Pool:
@@ -20,6 +20,8 @@ class Pool:
     """
 
     def __init__(self, order: Index, n: int) -> None:
+        self._rank = np.full(n, -1, dtype=np.intp)
+        self._rank[order] = np.arange(len(order))
         # the last one is at hand: those of ``order`` that come first stand at the end
         self._points = np.array(order[::-1], dtype=np.intp)
         self._place = np.full(n, -1, dtype=np.intp)
@@ -30,14 +32,21 @@ class Pool:
         return self._size
 
     def next(self, count: int) -> Index:
-        """Return the ``count`` points, or all if there are fewer, that come first in the order."""
+        """Return the ``count`` points that come first in the order as long as none is taken but so; all if there are fewer."""
         return self._points[max(0, self._size - count) : self._size][::-1].copy()
 
     def sample(self, count: int | None, rng: np.random.Generator) -> Index:
-        """Return ``count`` points drawn without replacement; all, in no particular order, if there are not more."""
+        """Return ``count`` points drawn without replacement; all, ascending, if there are not more or it is None."""
         if count is None or count >= self._size:
-            return self._points[: self._size].copy()
+            return np.flatnonzero(self._place >= 0)
         return np.asarray(self._points[rng.choice(self._size, count, replace=False)])
+
+    def nearest(self, points: Index, distances: Vector, count: int) -> Index:
+        """Return the ``count`` of ``points`` with the smallest distances; of equals those that come first in the order."""
+        if count > 1:
+            return points[np.lexsort((self._rank[points], distances))[:count]]
+        equals = points[distances == distances.min()]
+        return equals if len(equals) == 1 else equals[[self._rank[equals].argmin()]]
 
     def take(self, points: Index) -> None:
         """Take ``points`` out; the last of the others moves to the place of each."""

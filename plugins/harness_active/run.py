@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     Scores = Callable[[Any], Vector]
 
+_WINDOW = 1 / 40  # of the points: with small pools each of them is looked at once or twice meanwhile
+
 
 class Run:
     """A problem, its pool, and who learns."""
@@ -30,7 +32,8 @@ class Run:
         self.pool = Pool(order[np.isnan(problem.targets[order])], problem.n)
         self.learner = strategy.teach(problem, rng)
         self.scores = strategy.judge(problem, self.learner)
-        self.rules = Rules(strategy.stop_window, strategy.stop_tolerance)
+        window = strategy.stop_window or max(1, round(_WINDOW * problem.n))
+        self.rules = Rules(window, strategy.stop_tolerance)
         self.queries = 0
         self.distance: float | None = None
 
@@ -69,12 +72,9 @@ class Run:
         if self.scores is None:
             return offered
         distances = np.abs(self.scores(offered))
-        nearest = int(distances.argmin())
-        self.distance = float(distances[nearest])
+        self.distance = float(distances.min())
         self.rules.selected(self.problem.labels_used, self.distance, self.learner.margin)
-        if wanted == 1:
-            return offered[nearest : nearest + 1]
-        return offered[np.argsort(distances, kind="stable")[:wanted]]
+        return self.pool.nearest(offered, distances, wanted)
 
     def buy(self, points: Index) -> Index:
         """Buy the labels of ``points`` and take them out of the pool; return the points."""

@@ -2,7 +2,8 @@
 
 Source: Ertekin, Huang, Bottou, Giles, Learning on the Border: Active Learning in Imbalanced Data Classification, CIKM
 2007, sections 3.2 to 3.4. Differs in: the labels are bought, one point is never looked at before; while all labels are
-of one class every point is as near as any other, and the first one drawn is bought.
+of one class every point is as near as any other. Of points that are equally near that one is bought which comes first
+in the random order that is drawn at the beginning.
 """
 
 from __future__ import annotations
@@ -56,9 +57,11 @@ class Strategy(Solver):
         "margin: when the nearest candidate lies outside the margin; support: when the number of support vectors is "
         "stable; none: when the budget or the pool is used up",
     )
-    stop_window: int = parameter(200, "labels over which the number of support vectors must be stable", ge=1)
+    stop_window: int | None = parameter(
+        None, "labels over which the number of support vectors must be stable; none: a fortieth of the points", ge=1
+    )
     stop_tolerance: float = parameter(
-        0.01, "range of the number of support vectors over its largest value that counts as stable", ge=0, lt=1
+        0.02, "range of the number of support vectors over its largest value that counts as stable", ge=0, lt=1
     )
     oracle: str = parameter("lasvm", "the solver that learns, by name; one that can be taught example by example")
     finishing: bool = parameter(True, "at the end let the learner optimise over what it has kept")
@@ -102,7 +105,7 @@ class Strategy(Solver):
         return learner.scores
 
     def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
-        """Return the points of which the ``wanted`` nearest are bought; of equals the first."""
+        """Return the points of which the ``wanted`` nearest are bought."""
         return pool.sample(None, rng)
 
 

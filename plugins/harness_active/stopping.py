@@ -25,6 +25,7 @@ class Rules:
     margin_at: int | None = None
     support_at: int | None = None
     _seen: deque[tuple[int, int]] = field(default_factory=deque)
+    _most: int = 0
 
     def selected(self, labels: int, distance: float, margin: float) -> None:
         """Note that the nearest of the candidates has |f| = ``distance`` while support vectors reach up to ``margin``."""
@@ -35,12 +36,14 @@ class Rules:
         """Note the number of support vectors after so many labels."""
         if self.support_at is not None:
             return
-        seen = self._seen
+        seen, self._most = self._seen, max(self._most, support)
         seen.append((labels, support))
         while len(seen) > 1 and seen[1][0] <= labels - self.window:
             seen.popleft()
-        if seen[0][0] <= labels - self.window:
-            counts = [count for _, count in seen]
-            most = max(counts)
-            if most and most - min(counts) <= self.tolerance * most:
-                self.support_at = labels
+        # most often the two ends of the window say that it is not stable
+        if seen[0][0] > labels - self.window or abs(support - seen[0][1]) > self.tolerance * self._most:
+            return
+        counts = [count for _, count in seen]
+        most = max(counts)
+        if most and most - min(counts) <= self.tolerance * most:
+            self.support_at = labels

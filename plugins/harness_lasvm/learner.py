@@ -47,20 +47,27 @@ class LASVMLearner(Learner):
         self._online.learn(examples, self._of_the_scored(examples, scored))
 
     def scores(self, indices: Any) -> Vector:
-        """Return f of the points ``indices``, (m,) float64; m |S| kernel values, none while w = 0."""
+        """Return f of the points ``indices``, (m,) float64.
+
+        Costs m |S| kernel values, none while w = 0. Of more points than are fetched together only the support vectors'
+        values are computed; those of all n points if m is more than half of them, as picking points takes as long.
+        """
         examples = np.array(indices, dtype=np.int64).reshape(-1)
         self._resume()
-        expansion, block = self._expansion, self._expansion.block
+        expansion = self._expansion
         found = np.full(len(examples), expansion.intercept)
         self._scored = None
-        if not expansion.support():
+        if not len(examples) or not expansion.support():
             return found
-        expansion.make_room(min(len(examples), block))  # for those that are learned: later it would move the slots
-        alpha = expansion.members.alpha[: int(expansion.now["top"])]
-        for start in range(0, len(examples), block):
-            values = expansion.values(examples[start : start + block])
-            add_scores(values, alpha, found[start : start + block])
-            self._scored = (examples, values) if len(values) == len(examples) else None
+        if len(examples) > expansion.block:
+            coef = expansion.members.coef  # as support() has written it
+            if 2 * len(examples) > expansion.n:
+                return found + expansion.kernel.expand(coef)[examples]
+            return found + expansion.kernel.expand(coef, examples)
+        expansion.make_room(len(examples))  # for those that are learned: later it would move the slots
+        values = expansion.values(examples)
+        add_scores(values, expansion.members.alpha[: values.shape[1]], found)
+        self._scored = examples, values
         return found
 
     def finish(self) -> None:

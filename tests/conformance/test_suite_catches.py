@@ -16,6 +16,10 @@ class TestSound(SolverConformance):
     gap = 1e-4
 
 
+class TestFreeModel(SolverConformance):
+    solver = bad.FreeModel(epsilon=1e-4)
+
+
 @pytest.mark.parametrize(
     ("solver", "check"),
     [
@@ -24,6 +28,9 @@ class TestSound(SolverConformance):
         (bad.WritesIntoPoints, "test_leaves_the_problem_unchanged"),
         (bad.WritesIntoSparsePoints, "test_storing_the_points_otherwise"),
         (bad.LosesMass, "test_every_iterate_is_feasible"),
+        (bad.FreeOfNaN, "test_every_iterate_is_feasible"),
+        (bad.FreeOfAnotherWidth, "test_every_iterate_is_feasible"),
+        (bad.FreePointsOfChance, "test_same_seed_same_iterates"),
         (bad.StopsEarly, "test_certified_to_the_claimed_gap"),
         (bad.StopsEarly, "test_objective_agrees_with_the_exact_oracle"),
         (bad.WrongProblem, "test_certified_to_the_claimed_gap"),

@@ -313,7 +313,21 @@ def test_the_generator_is_closed(how: str) -> None:
         (lambda p: iter([Iterate(np.zeros(N), info=[1])]), PluginError, r"info=\[1\]; it must be a dict"),
         (lambda p: iter([Iterate(np.zeros(N), done=True, info=[1])]), PluginError, "it must be a dict"),
         (lambda p: iter([]), PluginError, "without yielding a model; it must yield at least one Iterate"),
-        (lambda p: iter([Iterate(done=True)]), InvalidModel, "neither dual_coef nor weights; one is needed"),
+        (
+            lambda p: iter([Iterate(done=True)]),
+            InvalidModel,
+            "neither dual_coef nor weights nor free_coef; one is needed",
+        ),
+        (
+            lambda p: iter([Iterate(np.zeros(N), free_coef=np.zeros(N), done=True)]),
+            InvalidModel,
+            "free_coef beside dual_coef or weights; a model is one of them",
+        ),
+        (
+            lambda p: iter([Iterate(extra_points=np.zeros((1, 2)), done=True)]),
+            InvalidModel,
+            "extra_points and no free_coef; give the coefficients",
+        ),
     ],
 )
 def test_a_breach_of_the_protocol_is_named(script, error: type[HarnessError], message: str) -> None:

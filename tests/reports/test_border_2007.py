@@ -228,16 +228,30 @@ def test_a_set_without_all_five_methods_takes_no_part_in_table_4():
     assert figures.compared(results(run("grain", parts.AL), run("grain", parts.BATCH))) == []
 
 
-def test_the_best_rule_buys_the_fewest_labels_of_those_that_lose_a_point_at_most():
-    def rule(window, tolerance, g_means, labels):
-        solver = parts.stopped(window, tolerance)
-        return [run(name, solver, g_means=g_means, labels_used=labels) for name in parts.TUNED]
+def rule(window, tolerance, g_means, labels):
+    """Runs of a rule on the sets it is chosen on; g_means : of each set."""
+    solver = parts.stopped(window, tolerance)
+    return [
+        run(name, solver, g_means=each, labels_used=labels) for name, each in zip(parts.TUNED, g_means, strict=True)
+    ]
 
+
+def test_the_best_rule_buys_the_fewest_labels_of_those_that_lose_a_point_on_one_set_at_most():
+    count = len(parts.TUNED)
     whole = [run(name, parts.BATCH, g_means=0.90) for name in parts.TUNED]
-    rows = [*whole, *rule(50, 0.0, 0.88, 50), *rule(100, 0.0, 0.895, 100), *rule(200, 0.0, 0.90, 200)]
-    assert tuning.best(results(*rows)) == parts.stopped(100, 0.0)
-    assert tuning.best(results(*whole, *rule(50, 0.0, 0.85, 50), *rule(200, 0.0, 0.86, 300))) == parts.stopped(200, 0.0)
-    assert "| 100 | 0 | -0.50 | -0.50, usps-3 | 10.0 | 10.0 to 10.0 | best" in tuning.rules(results(*rows))
+    one, two = [0.80, *[0.895] * (count - 1)], [0.80, 0.80, *[0.895] * (count - 2)]
+    rows = [*whole, *rule(50, 0.01, two, 50), *rule(100, 0.02, one, 100), *rule(200, 0.01, one, 200)]
+    assert tuning.best(results(*rows)) == parts.stopped(100, 0.02)
+    assert tuning.best(results(*whole, *rule(50, 0.01, two, 50))) is None
+    assert "| 100 | 0.02 | 5,000 |" in tuning.rules(results(*rows))
+    assert "| -10.00, usps-3 | 2 | 5.0 |" in tuning.rules(results(*rows))
+
+
+def test_a_rule_that_any_thousand_support_vectors_meet_is_no_choice():
+    count = len(parts.TUNED)
+    whole = [run(name, parts.BATCH, g_means=0.90) for name in parts.TUNED]
+    rows = [*whole, *rule(50, 0.05, [0.9] * count, 50), *rule(50, 0.01, [0.9] * count, 100)]
+    assert tuning.best(results(*rows)) == parts.stopped(50, 0.01)
 
 
 def test_the_taken_rule_is_the_best_of_what_was_measured():

@@ -1,0 +1,236 @@
+"""LASVM taught by another solver: the steps are those of the solver, the scores those of its model, all of it counted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse
+from harness_lasvm import LASVM
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import CSVC, RBF, CSVCNoBias, KernelOracle, Linear, Oracle, PoolSVC, Precomputed, UsageError
+from harness.kernels.oracle import uncounted
+from tests.plugins.lasvm_problems import EDGES, assert_feasible, edge, iterates, noisy, precomputed, problems, stated
+from tests.plugins.naive_lasvm import NaiveLASVM
+
+
+def pool_of(problem, **values):
+    """The same points, nothing bought, and a counter of its own."""
+    kernel = KernelOracle(problem.kernel.kernel, problem.kernel.points)
+    return PoolSVC.build(kernel, problem.targets, {"C": problem.C, **values})
+
+
+def taught(problem, order, **parameters):
+    """A learner that was told all of ``order`` at once, after the random number that the solver draws first."""
+    if isinstance(problem, PoolSVC):
+        problem.buy(order)
+    learner = LASVM(**parameters).learner(problem, np.random.default_rng(0))
+    learner.learn(order)
+    return learner
+
+
+def sizes(problem, parameters):
+    """Kernels and storages over the points of ``problem``."""
+    x = problem.kernel.points
+    kernels = {
+        "rbf": KernelOracle(RBF(gamma=0.3), x),
+        "linear": KernelOracle(Linear(), x),
+        "sparse": KernelOracle(RBF(gamma=0.3), scipy.sparse.csr_array(np.where(np.abs(x) > 0.5, x, 0.0))),
+        "precomputed": precomputed(problem)[0].kernel,
+    }
+    return CSVC.build(kernels[parameters], problem.targets, problem.parameters)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "sparse", "precomputed"])
+@pytest.mark.parametrize("parameters", [{}, {"delta_max": 0.5}, {"second_order_from": 0, "dtype": "float64"}])
+def test_a_whole_problem_in_one_call_takes_the_steps_of_the_solver(kernel, parameters):
+    problem = sizes(stated(*noisy(300, noise=1.0), C=5.0), kernel)
+    order = np.random.default_rng(1).permutation(problem.n)
+    online, *_, last = [
+        iterate for iterate in iterates(problem, **parameters) if iterate.done or "online_steps" in iterate.info
+    ]
+    spent = problem.kernel.counter.evaluations
+    for other in (problem, pool_of(problem)):
+        learner = taught(other, order, **parameters)
+        found = learner.iterate()
+        np.testing.assert_array_equal(found.dual_coef, online.dual_coef)
+        assert found.intercept == online.intercept
+        assert found.step == online.step
+        assert found.info["visited"] == problem.n
+        learner.finish()
+        found = learner.iterate(done=True)
+        np.testing.assert_array_equal(found.dual_coef, last.dual_coef)
+        assert found.intercept == last.intercept
+        assert learner.support == np.count_nonzero(last.dual_coef)
+        if other is not problem:
+            assert other.kernel.counter.evaluations == spent
+
+
+@pytest.mark.parametrize("batch", [1, 4])
+def test_learning_what_was_scored_takes_steps_that_the_paper_allows(batch):
+    problem, values = precomputed(stated(*noisy(160, noise=1.0), C=5.0))
+    pool = PoolSVC.build(KernelOracle(Precomputed(), values), problem.targets, {"C": 5.0})
+    order = [int(k) for k in np.random.default_rng(1).permutation(problem.n)]
+    twin = NaiveLASVM(values, problem.targets, problem.upper)
+    learner = LASVM(dtype="float64").learner(pool, np.random.default_rng(0))
+    pool.buy(order[:20])
+    learner.learn(order[:20])
+    twin.seed(order[:20])
+    outcomes = [twin]
+    for k in order[:20]:
+        outcomes = [after for before in outcomes for after in before.visit(k)][:64]
+    rng = np.random.default_rng(2)
+    for start in range(20, 160, batch):
+        now = learner.iterate().dual_coef
+        misses = [np.abs(outcome.alpha - now).max() for outcome in outcomes]
+        assert min(misses) <= 1e-8
+        outcomes = [outcomes[int(np.argmin(misses))]]
+        chosen = order[start : start + batch]
+        learner.scores(rng.permutation(order[start:])[:30].tolist() + chosen)
+        pool.buy(chosen)
+        before = pool.kernel.counter.evaluations
+        learner.learn(chosen)
+        # what was computed for the scores serves the steps; between the chosen ones themselves it was not
+        assert pool.kernel.counter.evaluations - before == (batch**2 if batch > 1 else 0)
+        for k in chosen:
+            outcomes = [after for outcome in outcomes for after in outcome.visit(k)][:64]
+        assert_feasible(problem, learner.iterate().dual_coef)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "sparse", "precomputed"])
+def test_scores_are_those_of_the_model_and_counted(kernel):
+    problem = sizes(stated(*noisy(900, noise=1.0), C=5.0), kernel)
+    order = np.random.default_rng(1).permutation(900)
+    learner = taught(problem, order[:200])
+    found = learner.iterate()
+    with uncounted(problem.kernel):
+        expected = problem.kernel.expand(found.dual_coef) + found.intercept
+    members, support = found.info["members"], learner.support
+    for asked, cost in ((order[:1], members), (order[100:160], 60 * members), (order[:300], 300 * support),
+                        (order[:700], 900 * support), (order[:0], 0)):  # fmt: skip
+        before = problem.kernel.counter.evaluations
+        np.testing.assert_allclose(learner.scores(asked), expected[asked], rtol=1e-4, atol=1e-4)
+        spent = problem.kernel.counter.evaluations - before
+        assert cost <= spent <= cost + len(asked) * 16  # holes
+        np.testing.assert_array_equal(learner.iterate().dual_coef, found.dual_coef)
+
+
+@pytest.mark.parametrize("label", [-1.0, 1.0])
+def test_with_one_class_it_says_that_label_everywhere(label):
+    x, _ = noisy(30)
+    pool = PoolSVC.build(KernelOracle(RBF(gamma=0.3), x), np.full(30, label), {"C": 2.0})
+    learner = LASVM().learner(pool, np.random.default_rng(0))
+    assert learner.iterate().intercept == 0.0
+    np.testing.assert_array_equal(learner.scores(np.arange(30)), 0.0)
+    for start in (0, 1, 9):
+        pool.buy(np.arange(start, start + 8))
+        learner.learn(np.arange(start, start + 8))
+        before = pool.kernel.counter.evaluations
+        np.testing.assert_array_equal(learner.scores(np.arange(30)), label)
+        assert pool.kernel.counter.evaluations == before
+        assert learner.margin == np.inf
+        assert learner.support == 0
+        assert not learner.iterate().dual_coef.any()
+    learner.finish()
+    assert learner.iterate().intercept == label
+
+
+@pytest.mark.parametrize("first", [-1.0, 1.0])
+def test_the_other_class_may_come_late(first):
+    x, y = noisy(200, noise=0.2)
+    order = np.concatenate([np.flatnonzero(y == first), np.flatnonzero(y != first)])
+    pool = pool_of(stated(x, y, C=10.0))
+    learner = LASVM().learner(pool, np.random.default_rng(0))
+    for k in order:
+        pool.buy([k])
+        learner.scores([k])
+        learner.learn([k])
+    learner.finish()
+    found = learner.iterate()
+    assert_feasible(pool, found.dual_coef)
+    # those of the first class that came while there was no other were no support vectors, and are forgotten
+    assert 0 < np.count_nonzero(found.dual_coef * first > 0) <= 5
+    assert np.mean(np.sign(learner.scores(order[-50:])) == -first) > 0.9
+
+
+def test_it_goes_on_after_the_finishing_step():
+    problem = stated(*noisy(600, noise=1.0), C=2.0)
+    pool, order = pool_of(problem), np.random.default_rng(3).permutation(600)
+    learner = LASVM(tau=1e-4).learner(pool, np.random.default_rng(0))
+    for part in np.array_split(order, 6):
+        pool.buy(part)
+        learner.learn(part)
+        learner.finish()
+        found = learner.iterate()
+        assert found.info["delta"] <= 1e-4
+        assert_feasible(pool, found.dual_coef)
+        assert learner.support == np.count_nonzero(found.dual_coef)
+        with uncounted(pool.kernel):
+            expected = pool.kernel.expand(found.dual_coef, order[:50]) + found.intercept
+        np.testing.assert_allclose(learner.scores(order[:50]), expected, atol=1e-3)
+    assert pool.certify(found.dual_coef, found.intercept).relative_gap <= 0.1
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_edges(name):
+    x, y = edge(name, *noisy(60))
+    pool = pool_of(stated(x, y, C=2.0, kernel=RBF(gamma=0.5)))
+    learner = LASVM().learner(pool, np.random.default_rng(0))
+    for k in range(pool.n):
+        left = np.arange(k, pool.n)
+        assert np.isfinite(learner.scores(left)).all()
+        pool.buy(left[:1])
+        learner.learn(left[:1])
+        assert_feasible(pool, learner.iterate().dual_coef)
+    learner.finish()
+    pool.checked(learner.iterate().dual_coef, learner.iterate().intercept, tolerance=1e-12)
+
+
+@settings(deadline=None, max_examples=30)
+@given(problems, st.integers(1, 7), st.integers(0, 30))
+def test_flipped_labels_negate_the_model(drawn, batch, asked):
+    x, y, C = drawn
+    found = []
+    for labels in (y, -y):
+        pool = pool_of(stated(x, labels, C=C, kernel=RBF(gamma=1.0)))
+        learner, scores = LASVM().learner(pool, np.random.default_rng(0)), []
+        for start in range(0, pool.n, batch):
+            chosen = np.arange(start, min(start + batch, pool.n))
+            scores.append(learner.scores(np.arange(start, min(start + asked, pool.n))))
+            pool.buy(chosen)
+            learner.learn(chosen)
+        found.append((learner.iterate().dual_coef.copy(), np.concatenate(scores), learner.margin))
+    np.testing.assert_array_equal(found[0][0], -found[1][0])
+    np.testing.assert_array_equal(found[0][1], -found[1][1])
+    assert found[0][2] == found[1][2]
+
+
+def test_what_is_visited_twice_is_processed_once():
+    pool = pool_of(stated(*noisy(100), C=2.0))
+    learner = taught(pool, np.arange(50))
+    before = learner.iterate().info["members"]
+    learner.learn([3, 3, 7])
+    learner.scores([60, 61])
+    pool.buy([60])
+    learner.learn([60, 60])
+    assert learner.iterate().info["visited"] == 55
+    assert learner.iterate().info["members"] <= before + 3
+    assert_feasible(pool, learner.iterate().dual_coef)
+
+
+def test_what_cannot_be_is_refused_in_a_sentence():
+    problem = stated(*noisy(20))
+    pool, rng = pool_of(problem), np.random.default_rng(0)
+    pool.buy([3])
+    learner = LASVM().learner(pool, rng)
+    with pytest.raises(UsageError, match=r"point 4 was to be learned and its label is not known; buy it before"):
+        learner.learn([3, 4])
+    for wrong in ({"epochs": 2}, {"max_support": 5}, {"selection": "active"}):
+        with pytest.raises(UsageError, match="who teaches it says which examples it visits"):
+            LASVM(**wrong).learner(pool, rng)
+    with pytest.raises(UsageError, match=r"can be taught on c-svc and on pool-svc, not on c-svc-nobias"):
+        LASVM().learner(CSVCNoBias.build(problem.kernel, problem.targets, {"C": 1.0}), rng)
+    with pytest.raises(UsageError, match="the oracle 'smo' cannot be taught example by example"):
+        Oracle("smo").learner(pool, rng)
+    assert Oracle("lasvm[tau=1e-5]").learner(pool, rng).support == 0
