@@ -17,7 +17,9 @@ ABSENT = ("citeseer-ai", "citeseer-comm", "citeseer-crypt", "citeseer-db", "cite
 SETS = {
     each.name: each
     for each in (
-        *(PaperSet(name, f"reuters-category[category={name}]") for name in REUTERS),
+        # Table 1's batch figures are those of these values in all eight; Table 2's others for crude, grain and interest give
+        # interest a g-means of 66.5, not 78.45
+        *(PaperSet(name, f"reuters-category[category={name}]", C=1.0, gamma=0.5) for name in REUTERS),
         PaperSet("abalone-7", "abalone[split_seed={k}]"),
         PaperSet("letter-a", "letter[n=18000,split_seed={k}]"),
         PaperSet("satimage", "satimage"),
@@ -29,9 +31,11 @@ LARGE = ("mnist-8",)
 RINGS = PaperSet("abalone-7 with its rings", "abalone-rings[split_seed={k}]")
 WAVEFORM = {
     ratio: PaperSet(f"waveform 1:{ratio}", f"waveform[split_seed={{k}},imbalance={ratio},imbalance_seed={{k}}]")
-    for ratio in (2, 4, 8, 16, 32)
+    for ratio in (4, 8, 16, 32)
+} | {2: PaperSet("waveform 1:2", "waveform[split_seed={k}]")}  # its own ratio is about 2
+ADULT = {ratio: PaperSet(f"adult 1:{ratio}", f"adult[imbalance={ratio}]") for ratio in (10, 20, 30)} | {
+    3: PaperSet("adult 1:3", "adult")  # its own ratio is 3.15
 }
-ADULT = {ratio: PaperSet(f"adult 1:{ratio}", f"adult[imbalance={ratio}]") for ratio in (3, 10, 20, 30)}
 # none of them stands in a table: the stopping rule is chosen on them
 TUNED = {
     each.name: each
