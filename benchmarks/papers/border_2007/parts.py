@@ -13,28 +13,37 @@ from harness.run.record import Status
 REUTERS = ("corn", "crude", "grain", "interest", "money-fx", "ship", "trade", "wheat")
 ABSENT = ("citeseer-ai", "citeseer-comm", "citeseer-crypt", "citeseer-db", "citeseer-os")
 
-# C and gamma: Table 2's, at the scale of the sources' features, where they are not the source's own
+# C and gamma: Table 2's, at the scale of the sources' features, where they are not the source's own; of all topics of Reuters
+# C = 1 and gamma = 0.5: with them Table 1's numbers are got, and not with the others that Table 2 has for three of them
 SETS = {
     each.name: each
     for each in (
-        # Table 1's batch figures are those of these values in all eight; Table 2's others for crude, grain and interest give
-        # interest a g-means of 66.5, not 78.45
         *(PaperSet(name, f"reuters-category[category={name}]", C=1.0, gamma=0.5) for name in REUTERS),
         PaperSet("abalone-7", "abalone[split_seed={k}]"),
         PaperSet("letter-a", "letter[n=18000,split_seed={k}]"),
         PaperSet("satimage", "satimage"),
-        PaperSet("usps", "usps"),
+        PaperSet("usps", "usps[moved=38]"),
         PaperSet("mnist-8", "mnist", C=1000.0, gamma=0.02, default=False),
     )
 }
 LARGE = ("mnist-8",)
+AS_PRINTED = ", as Table 2 prints"
+PRINTED = {
+    each.name: each
+    for each in (
+        PaperSet(f"crude{AS_PRINTED}", "reuters-category[category=crude]", C=2.0, gamma=1.0),
+        PaperSet(f"grain{AS_PRINTED}", "reuters-category[category=grain]", C=2.0, gamma=1.0),
+        PaperSet(f"interest{AS_PRINTED}", "reuters-category[category=interest]", C=1.0, gamma=2.0),
+    )
+}
 RINGS = PaperSet("abalone-7 with its rings", "abalone-rings[split_seed={k}]")
-WAVEFORM = {
-    ratio: PaperSet(f"waveform 1:{ratio}", f"waveform[split_seed={{k}},imbalance={ratio},imbalance_seed={{k}}]")
+_OWN = "waveform[split_seed={k}]"  # has 2.04 negatives for a positive, adult 3.15
+WAVEFORM = {2: PaperSet("waveform 1:2", _OWN)} | {
+    ratio: PaperSet(f"waveform 1:{ratio}", f"{_OWN[:-1]},imbalance={ratio},imbalance_seed={{k}}]")
     for ratio in (4, 8, 16, 32)
-} | {2: PaperSet("waveform 1:2", "waveform[split_seed={k}]")}  # its own ratio is about 2
-ADULT = {ratio: PaperSet(f"adult 1:{ratio}", f"adult[imbalance={ratio}]") for ratio in (10, 20, 30)} | {
-    3: PaperSet("adult 1:3", "adult")  # its own ratio is 3.15
+}
+ADULT = {3: PaperSet("adult 1:3", "adult")} | {
+    ratio: PaperSet(f"adult 1:{ratio}", f"adult[imbalance={ratio}]") for ratio in (10, 20, 30)
 }
 # none of them stands in a table: the stopping rule is chosen on them
 TUNED = {
@@ -50,7 +59,10 @@ TUNED = {
     )
 }
 
-EVERY = {each.name: each for each in (*SETS.values(), RINGS, *WAVEFORM.values(), *ADULT.values(), *TUNED.values())}
+EVERY = {
+    each.name: each
+    for each in (*SETS.values(), RINGS, *PRINTED.values(), *WAVEFORM.values(), *ADULT.values(), *TUNED.values())
+}
 """All sets by name, as the command line takes them."""
 
 CHOSEN = (50, 0.01)  # window in labels and tolerance of the early stop: see the part 'tuning'
@@ -205,8 +217,15 @@ def rings(options: Options) -> Iterator[Grid]:
         yield from grids(options, data, (BATCH, AL, SMOTE, COSTS), 3)
 
 
+def table2(options: Options) -> Iterator[Grid]:
+    """The three topics for which Table 2 prints another C and gamma than those that give its numbers."""
+    for data in chosen(options, PRINTED.values()):
+        yield from grids(options, data, (BATCH, AL), 2)
+
+
 PARTS: dict[str, Part] = {
     "tuning": tuning,
+    "table2": table2,
     "table1": table1,
     "undersampling": undersampling,
     "rings": rings,
