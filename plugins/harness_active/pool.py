@@ -46,7 +46,8 @@ class Pool:
         if count > 1:
             return points[np.lexsort((self._rank[points], distances))[:count]]
         equals = points[distances == distances.min()]
-        return equals if len(equals) == 1 else equals[[self._rank[equals].argmin()]]
+        first = int(self._rank[equals].argmin()) if len(equals) > 1 else 0
+        return equals[first : first + 1]
 
     def take(self, points: Index) -> None:
         """Take ``points`` out; the last of the others moves to the place of each."""

@@ -56,7 +56,7 @@ class Run:
 
     def wanted(self, count: int) -> int:
         """Return how many labels are bought where ``count`` are asked for."""
-        return min(count, self.problem.labels_left, len(self.pool))
+        return min(count, self.problem.labels_left)
 
     def stopped(self) -> str:
         """Return what ends the run before another query; empty if nothing does."""

@@ -17,7 +17,7 @@ from harness.registry import shared_registry
 from harness.run.messages import Buy, Sold
 
 WARM_UP_POINTS = 40
-OBJECTS = 400_000  # that a search looks at
+OBJECTS = 1_000_000  # that a search looks at
 STASH: list[list[int]] = []  # what a search found in another process of the same worker
 ROOTS: dict[str, Callable[[Problem], list[Any]]] = {}
 BEFORE: dict[str, Callable[[Problem], None]] = {}
@@ -64,7 +64,13 @@ def frames(problem):
     return found
 
 
-ROOTS["objects"] = lambda problem: gc.get_objects()
+@way(ROOTS, "objects")
+def objects(problem):
+    """Whatever the collector knows of, those that the host took out of its sight among them."""
+    gc.unfreeze()
+    return gc.get_objects()
+
+
 ROOTS["problem"] = lambda problem: [problem, vars(problem), problem._seller if problem.sells_labels else None]
 ROOTS["kernel"] = lambda problem: [problem.kernel, vars(problem.kernel)]
 SEARCHES = tuple(ROOTS)
