@@ -82,9 +82,8 @@ def test_the_searches_find_labels_where_there_are_some(where):
 
 
 def test_work_done_while_waiting_for_an_answer_is_on_the_clock(rows):
-    honest, record = rows["honest", 0], rows["works-while-waiting", 0]
+    record = rows["works-while-waiting", 0]
     assert record["status"] == "ok"
-    assert honest["fit_seconds"] < 0.9
     assert record["fit_seconds"] > 20 * 0.04, "of 20 purchases of 0.1 s each a worker that answers at once covers half"
 
 
