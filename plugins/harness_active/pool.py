@@ -44,8 +44,8 @@ class Pool:
     def nearest(self, points: Index, distances: Vector, count: int) -> Index:
         """Return the ``count`` of ``points`` with the smallest distances; of equals those that come first in the order."""
         if count > 1:
-            return points[np.lexsort((self._rank[points], distances))[:count]]
-        equals = points[distances == distances.min()]
+            return np.asarray(points[np.lexsort((self._rank[points], distances))[:count]])
+        equals: Index = points[distances == distances.min()]
         return equals if len(equals) == 1 else equals[[self._rank[equals].argmin()]]
 
     def take(self, points: Index) -> None:
