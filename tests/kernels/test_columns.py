@@ -1,5 +1,7 @@
 """Points kept as columns: whatever stands where, fill() writes what block() returns for the same points."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -85,7 +87,7 @@ def listed(columns):
     return [
         sorted(zip(index[low:high].tolist(), value[low:high].tolist(), strict=True))
         for block in ends
-        for low, high in zip(block[:-1], block[1:], strict=True)
+        for low, high in pairwise(block)
     ]
 
 
