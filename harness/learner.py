@@ -23,8 +23,12 @@ class Learner(ABC):
         """Visit the examples ``indices``, (m,), once each and in this order; their targets must be known."""
 
     @abstractmethod
-    def scores(self, indices: Any) -> Vector:
-        """Return f, with the intercept, of the points ``indices``, (m,) float64."""
+    def scores(self, indices: Any, *, keep: bool | None = False) -> Vector:
+        """Return f, with the intercept, of the points ``indices``, (m,) float64.
+
+        keep : True: from scores of all points that are kept, and renewed by the kernel rows of the coefficients that have
+            changed; None: whichever takes fewer kernel values. A learner may keep none, and computes them afresh
+        """
 
     @abstractmethod
     def finish(self) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from harness.datasets.dataset import Task
-from harness.datasets.raw import Parsed, Published, RawSource, rbf, redrawn
+from harness.datasets.raw import Parsed, Published, RawSource, rbf
 from harness.errors import DataError
 from harness.parameters import parameter
 
@@ -113,8 +113,9 @@ class Usps(Published):
     """7,291 and 2,007 images of 16 x 16 pixels in [-1, 1] (LeCun et al. 1990; the ESL edition).
 
     The LASVM paper (Bordes et al. 2005, Figure 7) has C = 1000, gamma = 2 for features divided by 16; for these
-    features that is gamma = 2/256. It trains on 7,329 of the 9,298 images, 1,232 of them zeros (Ertekin et al. 2007,
-    Table 2); which ones is not published: ``usps[n=7329]`` draws as many. Its USPS+N is ``usps[noise=0.1]``, with its C = 10.
+    features that is gamma = 2/256. It has 7,329 images for training, of which 1,232 are zeros (Ertekin et al. 2007,
+    Table 2), and 1,969 for testing: just the 38 more and fewer that ``usps[moved=38]`` has, as many others. Which zeros
+    they are is not published. Its USPS+N is ``usps[noise=0.1]``, with its C = 10.
     """
 
     name = "usps"
@@ -128,21 +129,33 @@ class Usps(Published):
     defaults = rbf(gamma=2 / 256, c=1000.0)
     noisy_defaults: ClassVar[Mapping[str, Any]] = {"C": 10.0}
     digit: int = parameter(0, "the digit that is +1", ge=0, le=9)
-    n: int | None = parameter(
-        None,
-        "training images drawn at random from both parts, all others are for testing; none: as published",
-        ge=2,
-        le=9296,
+    moved: int = parameter(
+        0, "so many images of the digit, drawn at random, are for training instead of testing", ge=0, le=2007
     )
     split_seed: int = parameter(0, "seed of that draw", ge=0)
 
     def parse(self, *paths: Path) -> Parsed:
-        """Return (7291, 256) and (2007, 256), or (n, 256) and (9298 - n, 256)."""
+        """Return (7291 + moved, 256) and (2007 - moved, 256), what is moved after the rest.
+
+        Raises
+        ------
+        DataError : the test part does not have so many images of the digit.
+        """
         published = super().parse(*paths)
-        if self.n is None:
+        x_train, x_test, y_test = published.x_train, published.x_test, published.y_test
+        there = np.flatnonzero(y_test > 0)
+        if self.moved > len(there):
+            raise DataError(
+                f"data set 'usps': moved={self.moved} is more than the {len(there)} images of the digit {self.digit} that "
+                f"are for testing; expected at most {len(there)}. Choose a smaller number."
+            )
+        if self.moved == 0:
             return published
-        x: Any = np.vstack([published.x_train, published.x_test])
-        return redrawn(x, np.concatenate([published.y_train, published.y_test]), self.n, self.split_seed)
+        rows = np.random.default_rng(self.split_seed).permutation(there)[: self.moved]
+        parts: list[Any] = [x_train, x_test[rows]]
+        stays = np.setdiff1d(np.arange(len(y_test)), rows)
+        y_train = np.concatenate([published.y_train, y_test[rows]])
+        return Parsed(np.vstack(parts), y_train, x_test[stays], y_test[stays])
 
     def read(self, path: Path) -> tuple[Points, Vector]:
         table = np.loadtxt(path)

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.datasets.raw import Parsed, RawSource, rbf, redrawn
+from harness.datasets.raw import Parsed, RawSource, divided, rbf
+from harness.datasets.splitting import random_split
 from harness.parameters import parameter
 
 
@@ -19,7 +20,8 @@ def _drawn(path: Path, n_train: int, seed: int) -> Parsed:
     import scipy.io
 
     content = scipy.io.loadmat(path)
-    return redrawn(content["data"].astype(np.float64), content["target"].ravel().astype(np.float64), n_train, seed)
+    x, y = content["data"].astype(np.float64), content["target"].ravel().astype(np.float64)
+    return divided(x, y, random_split(len(y), n_train, seed))
 
 
 def _realisation(path: Path, name: str, number: int) -> Parsed:
@@ -37,9 +39,8 @@ def _realisation(path: Path, name: str, number: int) -> Parsed:
 class _LasvmSplit(RawSource):
     """A set of which the LASVM paper trains on 4,000 points, or one of Raetsch's own splits."""
 
-    split_seed: int = parameter(0, "seed of the draw of the training points; the others are for testing", ge=0)
+    split_seed: int = parameter(0, "seed of the draw of 4,000 training points; the others are for testing", ge=0)
     realisation: int | None = parameter(None, "instead, one of Raetsch's own splits, 400 for training", ge=1, le=10)
-    n: int = parameter(4000, "training points drawn, unless a realisation says which", ge=2, le=4998)
 
     def raw_files(self) -> Mapping[str, str]:
         """Return the whole set or the archive of splits."""
@@ -47,9 +48,9 @@ class _LasvmSplit(RawSource):
         return {name: sha256 for name, sha256 in self.files.items() if name.endswith(suffix)}
 
     def parse(self, *paths: Path) -> Parsed:
-        """Return n points and the others, or the 400 and the others of a split."""
+        """Return 4,000 points and the others, or the 400 and the others of a split."""
         if self.realisation is None:
-            return _drawn(paths[0], self.n, self.split_seed)
+            return _drawn(paths[0], 4000, self.split_seed)
         return _realisation(paths[0], self.name, self.realisation)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from harness.arrays import Index
 from harness.datasets.dataset import Dataset, DataSource, Task, content_sha256
-from harness.datasets.splitting import Scale, random_split, rescaled, stratified_split
+from harness.datasets.splitting import Scale, rescaled, stratified_split
 from harness.errors import DataError
 from harness.files import user_cache
 from harness.parameters import parameter
@@ -65,11 +65,6 @@ def divided(
     train, test = rows
     x_train, x_test = rescaled(x[train], x[test], scale)
     return Parsed(x_train, y[train], x_test, y[test], task)
-
-
-def redrawn(x: Points, y: Vector, n: int, seed: int, scale: Scale = "none") -> Parsed:
-    """Return n of (rows, d) dense points for training, drawn at random, and all others for testing."""
-    return divided(x, y, random_split(len(y), n, seed), scale)
 
 
 def as_dataset(name: str, entry: Entry) -> Dataset:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from harness.datasets.dataset import Task
-from harness.datasets.raw import Divided, Parsed, Published, RawSource, divided, rbf, redrawn
+from harness.datasets.raw import Divided, Parsed, Published, RawSource, divided, rbf
 from harness.datasets.sparse import libsvm_text
 from harness.datasets.splitting import random_split, rescaled
 from harness.errors import DataError
@@ -53,7 +53,7 @@ class Letter(RawSource):
             )
         x, y = table[:, 1:].astype(np.float64) / 15.0, np.where(table[:, 0] == self.letter, 1.0, -1.0)
         if self.n is not None:
-            return redrawn(x, y, self.n, self.split_seed)
+            return divided(x, y, random_split(len(y), self.n, self.split_seed))
         return Parsed(x[:16_000], y[:16_000], x[16_000:], y[16_000:])
 
 
@@ -124,18 +124,12 @@ class Spambase(RawSource):
         "spambase/spam.traintest": "ba6718589db52bc72324e3edb5dc458c547675088aa114a81afa84d972d35ba5",
     }
     defaults = rbf(gamma=0.01, c=10.0)
-    n: int | None = parameter(
-        None, "training rows drawn at random, all others are for testing; none: ESL's split", ge=2, le=4599
-    )
-    split_seed: int = parameter(0, "seed of that draw", ge=0)
 
     def parse(self, *paths: Path) -> Parsed:
-        """Return (3065, 57) and (1536, 57), or (n, 57) and (4601 - n, 57)."""
+        """Return (3065, 57) and (1536, 57)."""
         table, for_test = map(np.loadtxt, paths)
-        x, y = table[:, :57], np.where(table[:, 57] == 1, 1.0, -1.0)
-        if self.n is not None:
-            return redrawn(x, y, self.n, self.split_seed, "standard")
-        return divided(x, y, (np.flatnonzero(for_test != 1), np.flatnonzero(for_test == 1)), "standard")
+        rows = np.flatnonzero(for_test != 1), np.flatnonzero(for_test == 1)
+        return divided(table[:, :57], np.where(table[:, 57] == 1, 1.0, -1.0), rows, "standard")
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,7 @@ class FreeExpansion(Scored):
                 f"free_coef has shape {given.shape} and type {given.dtype}; expected ({count},) real numbers, one for each "
                 f"of {n} training points and {count - n} extra_points."
             )
+        _within(kernel, f"the {count - n:,}", 8 * (count - n))  # before anything as long is made of them
         if not np.isfinite(given).all():
             first = int(np.flatnonzero(~np.isfinite(given))[0])
             raise InvalidModel(f"free_coef[{first}] is {given[first]}; coefficients must be finite.")
@@ -141,19 +142,24 @@ def _own(kernel: KernelOracle, points: Any, used: Any) -> Points | None:
     if not len(used):
         return None
     source, share = engine_of(kernel).source, len(used) / points.shape[0]
-    asked, room = int(share * bytes_of(points)), room_for_own_points(kernel)
+    asked = int(share * bytes_of(points))
     if isinstance(source, np.ndarray):  # where CSR points become dense
         asked = max(asked, len(used) * kernel.n_features * source.itemsize)
-    if asked > room:
-        raise InvalidModel(
-            f"extra_points: the {len(used):,} that have a coefficient take {asked / 2**20:,.0f} MB; a model's own points "
-            f"may take {room / 2**20:,.0f} MB, a few times what the training points take: give fewer."
-        )
+    _within(kernel, f"the {len(used):,} that have a coefficient", asked)
     chosen = points if share == 1.0 else points[used]
     refused = reason_against(chosen, kernel.kernel, kernel.n_features)
     if refused is not None:
         raise InvalidModel(f"extra_points: {refused}")
     return stored_as(chosen, source)
+
+
+def _within(kernel: KernelOracle, which: str, asked: int) -> None:
+    room = room_for_own_points(kernel)
+    if asked > room:
+        raise InvalidModel(
+            f"extra_points: {which} take {asked / 2**20:,.1f} MB at least; a model's own points may take "
+            f"{room / 2**20:,.1f} MB, a few times what the training points take: give fewer."
+        )
 
 
 def _offset(intercept: Any) -> float:

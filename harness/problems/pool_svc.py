@@ -17,6 +17,7 @@ import numpy as np
 
 from harness import parameters
 from harness.errors import InvalidModel, LabelsSpent, UsageError
+from harness.kernels.functions import RBF
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems.csvc import CSVC, CSVCParameters
@@ -97,9 +98,15 @@ class PoolSVC(Problem):
 
     @classmethod
     def zoo(cls) -> list[Case]:
-        from harness.testing import problems
+        from harness.testing import Case, problems
 
-        return problems.two_classes(cls, {"C": 10.0}, {"C": 1.0})
+        x, y = problems.overlapping(40)
+        budgets = {"one-label": 1, "few-labels": 12}
+        limited = [
+            Case.of(cls, name, x, y, RBF(gamma=0.5), {"C": 1.0, "budget": budget}, "protocol")
+            for name, budget in budgets.items()
+        ]
+        return [*problems.two_classes(cls, {"C": 10.0}, {"C": 1.0}), *limited]
 
     def contents(self) -> dict[str, str]:
         """Return the checksums of what does not change as labels are bought."""

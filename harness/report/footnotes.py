@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.report import figures
-from harness.report.measures import GAP, WORKING_SET
+from harness.report.measures import GAP, LABELS, WORKING_SET
 from harness.report.rows import formulation_of
 
 if TYPE_CHECKING:
@@ -82,6 +82,11 @@ def _reading(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
         )
     if any(row.values("epsilon") and not row.values("kkt_violation") for row in rows):
         found.append("eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.")
+    if LABELS in shown:
+        found.append(
+            "labels: bought by the solver, where its formulation sells them; AUBC: area under the curve of the test accuracy "
+            "over the labels bought, divided by their range."
+        )
     found.extend(_given_up(rows))
     certified = [record["core_set"] for row in rows for record in row.measured if record.get("core_set")]
     if any(core.get("ratio") is not None for core in certified):

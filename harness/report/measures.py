@@ -80,6 +80,9 @@ BOUND = Measure("margin\nbound", "margin_upper", figures.significant, room=9)
 GIVEN_UP = Measure("given\nup", "given_up", figures.count, room=6)
 INLIERS = Measure("inliers'\nmargin", "inlier_margin.upper", figures.significant, room=9)
 OF_INLIERS = Measure("of\ninliers'", "inlier_margin.ratio", figures.significant, room=9)
+# neither is ranked: how many labels a solver buys, and so over which range its area is, is its own or the user's choice
+LABELS = Measure("labels", "labels_used", figures.count, room=6)
+AREA = Measure("AUBC", "aubc.accuracy", figures.significant, room=6)
 WORKING_SET = Measure("working\nset", "working_set_size", figures.count, room=7)
 ACCURACY = Measure("test\n%", "test_accuracy", figures.percent, "high", room=6)
 
@@ -109,10 +112,15 @@ EXPENDABLE = ("kkt_violation", "support_vectors", "relative_gap", "test_accuracy
 
 
 def core(rows: Sequence[Row]) -> list[Measure]:
-    """Return the columns that every report has; margins, core ratio and accuracy only where the rows have them."""
+    """Return the columns that every report has; margins, core ratio, labels and accuracy only where the rows have them.
+
+    A row that was given all labels, beside others that bought theirs, has bought none: ``-``.
+    """
     accuracy = [ACCURACY] if any(row.values("test_accuracy") for row in rows) else []
     ratio = [CORE_RATIO] if any(row.values("core_set.ratio") for row in rows) else []
-    return [FIT, EVALUATIONS, SIZE, GAP, optimality(rows), *margins(rows), *ratio, *accuracy]
+    labels = [LABELS] if any(row.values("labels_used") for row in rows) else []
+    area = [AREA] if any(row.values("aubc.accuracy") for row in rows) else []
+    return [FIT, EVALUATIONS, *labels, SIZE, GAP, optimality(rows), *margins(rows), *ratio, *area, *accuracy]
 
 
 def margins(rows: Sequence[Row]) -> list[Measure]:

@@ -35,6 +35,10 @@ _OURS = frozenset({*FIGURES, "positive_support_vectors", "test_accuracy", "metri
 """The figures of a trace point that only the certifier has."""
 
 
+def _size(coef: Any) -> int:
+    return int(np.count_nonzero(coef))
+
+
 class Judge:
     """Certifies the runs of one problem after another."""
 
@@ -76,10 +80,13 @@ class Judge:
         known = {name: value for name, value in figures.items() if value is not None}
         return {**claimed, **known, **self._counts(coef), **self._trace_scores(coef, intercept)}
 
-    def _counts(self, coef: Any) -> dict[str, Any]:
-        """Return the number of support vectors, and in classification of those whose label is +1."""
-        positive = {"positive_support_vectors": int(np.count_nonzero(coef[self.dataset.y_train > 0.0]))}
-        counted = {"support_vectors": int(np.count_nonzero(coef))}
+    def _counts(self, coef: Any, own_coef: Any = ()) -> dict[str, Any]:
+        """Return the number of support vectors, and in classification of those whose label is +1.
+
+        own_coef : coefficients of points that are not the problem's, whose label is that of their coefficient
+        """
+        positives = int(np.count_nonzero(coef[self.dataset.y_train > 0.0])) + int(np.sum(np.asarray(own_coef) > 0.0))
+        positive, counted = {"positive_support_vectors": positives}, {"support_vectors": _size(coef) + len(own_coef)}
         return counted | positive if self.dataset.task == "classification" else counted
 
     def _trace_scores(self, coef: Any, intercept: float) -> dict[str, Any]:
@@ -96,7 +103,7 @@ class Judge:
     def _end(self, model: Model, trace: list[dict[str, Any]]) -> dict[str, Any]:
         """Check, certify and score the last model."""
         if model.dual_coef is None:
-            return {"trace": trace, **self._scored(model)}
+            return self._scored(model, trace)
         problem, dataset = self._problem_after(None), self.dataset
         coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
         scores = problem.kernel.expand(coef)
@@ -166,7 +173,7 @@ class Judge:
             return None if found is None else found.as_dict()
         return {**found.as_dict(), "ratio": margin / found.upper}
 
-    def _scored(self, model: Model) -> dict[str, Any]:
+    def _scored(self, model: Model, trace: list[dict[str, Any]]) -> dict[str, Any]:
         """A model that is no dual solution: scores and its size; the certificate is absent."""
         dataset, kernel = self.dataset, self.problem.kernel
         found: dict[str, Any] = {}
@@ -176,13 +183,14 @@ class Judge:
             )
             found |= {"status": Status.MISSED, "reason": f"no gap can be certified of a model {which}"}
         stated = self._without_certificate(model)
-        if stated.support is not None:
-            found |= {"support_vectors": stated.support, "core_set_size": stated.support}
+        if isinstance(stated, FreeExpansion):
+            found |= {"core_set_size": stated.support, **self._counts(stated.coef, stated.own_coef)}
         if dataset.task == "classification":
             found["train_accuracy"] = accuracy(dataset.y_train, stated.scores(kernel, dataset.x_train))
         if len(dataset.y_test):
             found.update(self._scores(stated.scores(kernel, dataset.x_test)))
-        return found
+        end = {name: found[name] for name in ("support_vectors", "test_accuracy") if name in found}
+        return {**found, "trace": [*trace, {"reason": "end", **end}]}
 
     def _without_certificate(self, model: Model) -> Scored:
         """Return the model, looked at once more: the solver's process may have sent anything."""

@@ -18,13 +18,21 @@ from harness.kernels.functions import RBF, Linear, Precomputed
 from harness.kernels.oracle import engine_of, uncounted
 from harness.measure.drive import drive
 from harness.measure.scored import FreeExpansion
-from harness.problems.pool_svc import PoolSVC
 from harness.run.record import Limits
 from harness.solver import Iterate
 from harness.testing import exact
 from harness.testing.problems import Case, csr
-from harness.testing.running import Snapshot, bytes_of, snapshots
-from harness.testing.suite import ROUNDING, Suite, check, claims_a_gap, converges, is_observable
+from harness.testing.running import Snapshot, bought_of, bytes_of, observed, snapshots
+from harness.testing.suite import (
+    PATIENT_SECONDS,
+    ROUNDING,
+    Suite,
+    buys_labels,
+    check,
+    claims_a_gap,
+    converges,
+    is_observable,
+)
 
 _PATIENCE = 2.0  # seconds: the host can stop a run only at a yield
 _WHATEVER_THE_STORAGE = ("test_every_iterate_is_feasible", "test_ends_by_itself", "test_leaves_the_problem_unchanged")
@@ -41,6 +49,10 @@ def _has_a_law_of_doubling(case: Case) -> bool:
 def _has_a_law_of_scaling(case: Case) -> bool:
     linear = isinstance(case.kernel, Linear) and case.formulation.laws.objective is not None
     return linear or isinstance(case.kernel, RBF)
+
+
+def _sells_labels(case: Case) -> bool:
+    return case.formulation.sells_labels
 
 
 class SolverConformance(Suite):
@@ -120,8 +132,8 @@ class SolverConformance(Suite):
     def test_leaves_the_problem_unchanged(self, case: Case) -> None:
         """Points, targets, diagonal and kernel rows are what they were before the run."""
         before, after = case.problem(), self._run(case).problem
-        if isinstance(before, PoolSVC) and isinstance(after, PoolSVC):
-            before.buy(after.bought)  # what was bought is known, and nothing else
+        if before.sells_labels:
+            before = before.after_buying(bought_of(after))
         everything = np.arange(after.n)
         rows = np.array(after.kernel.rows(everything))  # those that the run left in memory, where it did
         with uncounted(before.kernel), uncounted(after.kernel):
@@ -203,6 +215,32 @@ class SolverConformance(Suite):
         honest = counted >= run.computed if case.linear else counted == run.computed
         assert honest, (
             f"{case}: {counted} kernel evaluations counted, {run.computed} computed; ask problem.kernel, not its engine."
+        )
+
+    @check(since="0.1", on="all", needs=buys_labels, fits=_sells_labels)
+    def test_rests_on_bought_labels_alone(self, case: Case) -> None:
+        """No model has a coefficient where no label was bought by then, all are counted, and no other label matters."""
+        run = self._run(case)
+        bought = bought_of(run.problem)
+        for position, (snapshot, count) in enumerate(zip(run.snapshots, run.labels, strict=True)):
+            unknown = np.setdiff1d(np.arange(len(case.y)), bought[:count])
+            strange = [] if snapshot.dual_coef is None else unknown[snapshot.dual_coef[unknown] != 0.0]
+            assert not len(strange), (
+                f"{case}: iterate {position} has a coefficient at point {strange[0]}, whose label was not bought by then; "
+                "call problem.buy for each point that a model uses."
+            )
+        assert run.counter.labels == len(bought), (
+            f"{case}: {run.counter.labels} labels counted, {len(bought)} bought; buy labels by problem.buy alone."
+        )
+        # those that were not bought are the opposite now: whoever does not know them does the same again
+        known = np.isin(np.arange(len(case.y)), bought)
+        opposite = case.changed(y=np.where(known, case.y, -case.y))
+        other = observed(self.solver, opposite, seed=self.seed, seconds=PATIENT_SECONDS)
+        same = np.array_equal(bought, bought_of(other.problem)) and len(run.snapshots) == len(other.snapshots)
+        same = same and all(a.same_bits(b) for a, b in zip(run.snapshots, other.snapshots, strict=True))
+        assert same, (
+            f"{case}: with the same seed, and other labels where none was bought, it buys others or has other models; "
+            "ask problem.buy for labels and ``rng`` for random numbers, nothing else."
         )
 
     @check(since="0.1")

@@ -81,6 +81,7 @@ class Run:
 
     problem : as the solver left it
     snapshots : its first 1000 iterates
+    labels : number of labels that were bought at each of them, where they are sold; else empty
     counter : the problem's, at the end of the drive
     computed : kernel values that the engines computed, whoever asked for them
     """
@@ -89,6 +90,7 @@ class Run:
     problem: Problem
     outcome: Outcome
     snapshots: tuple[Snapshot, ...]
+    labels: tuple[int, ...]
     counter: Counter
     computed: int
 
@@ -102,7 +104,7 @@ class _Copying:
     """A solver whose iterates are copied as they pass by."""
 
     def __init__(self, solver: Solver) -> None:
-        self.solver, self.snapshots = solver, list[Snapshot]()
+        self.solver, self.snapshots, self.labels = solver, list[Snapshot](), list[int]()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.solver, name)
@@ -115,6 +117,8 @@ class _Copying:
             for iterate in iterates:
                 if len(self.snapshots) < _KEPT and isinstance(iterate, Iterate):  # what is none, ``drive`` refuses
                     self.snapshots.append(Snapshot.of(iterate))
+                    if problem.sells_labels:
+                        self.labels.append(bought_of(problem).size)
                 yield iterate
 
 
@@ -131,7 +135,12 @@ def observed(solver: Solver, case: Case, *, seed: int, seconds: float) -> Run:
         if outcome.stopped_by is not StoppedBy.TIME:
             break
     counter = dataclasses.replace(problem.kernel.counter)
-    return Run(case, problem, outcome, tuple(copying.snapshots), counter, work.values)
+    return Run(case, problem, outcome, tuple(copying.snapshots), tuple(copying.labels), counter, work.values)
+
+
+def bought_of(problem: Any) -> Any:
+    """Return the points whose labels were bought, (m,), in the order of purchase."""
+    return np.array(problem.bought)
 
 
 @dataclass

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from harness.problems.problem import Certificate, Problem
     from harness.solver import Solver
 
-_SECONDS = 10.0  # a case of the zoo takes milliseconds; a solver that is not done by then never ends
+PATIENT_SECONDS = 10.0  # a case of the zoo takes milliseconds; a solver that is not done by then never ends
 ROUNDING = 1e-9
 _NO_MARGIN = 1e-6  # dual objective of hulls that meet
 
@@ -64,6 +64,11 @@ def converges(suite: type[Suite]) -> bool:
 def is_observable(suite: type[Suite]) -> bool:
     """True if the host can count the solver's kernel evaluations."""
     return suite.solver.observable
+
+
+def buys_labels(suite: type[Suite]) -> bool:
+    """True if the solver solves a formulation that sells labels."""
+    return any(formulation.sells_labels for formulation in suite.solver.solves)
 
 
 class Suite:
@@ -167,7 +172,7 @@ class Suite:
         key = id(case), self.seed if seed is None else seed
         if key not in self._runs:
             self._stated(case)
-            self._runs[key] = observed(self.solver, case, seed=key[1], seconds=_SECONDS)
+            self._runs[key] = observed(self.solver, case, seed=key[1], seconds=PATIENT_SECONDS)
         return self._runs[key]  # it keeps the case, so that its id stays its own
 
     def _flipped(self, case: Case) -> Case:

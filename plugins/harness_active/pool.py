@@ -44,9 +44,10 @@ class Pool:
     def nearest(self, points: Index, distances: Vector, count: int) -> Index:
         """Return the ``count`` of ``points`` with the smallest distances; of equals those that come first in the order."""
         if count > 1:
-            return np.asarray(points[np.lexsort((self._rank[points], distances))[:count]])
+            return points[np.lexsort((self._rank[points], distances))[:count]]
         equals: Index = points[distances == distances.min()]
-        return equals if len(equals) == 1 else equals[[self._rank[equals].argmin()]]
+        first = int(self._rank[equals].argmin()) if len(equals) > 1 else 0
+        return equals[first : first + 1]
 
     def take(self, points: Index) -> None:
         """Take ``points`` out; the last of the others moves to the place of each."""

@@ -44,7 +44,7 @@ class Retrained(Learner):
                 raise PluginError("it ended without dual coefficients.")
             self._coef[bought], self._intercept = stated.checked(last.dual_coef, last.intercept)
 
-    def scores(self, indices: Any) -> Vector:
+    def scores(self, indices: Any, *, keep: bool | None = False) -> Vector:
         return self._kernel.expand(self._coef, np.asarray(indices, dtype=np.intp)) + self._intercept
 
     def finish(self) -> None:

@@ -31,7 +31,7 @@ class Run:
         )  # before anything else: with one seed all strategies begin with the same points
         self.pool = Pool(order[np.isnan(problem.targets[order])], problem.n)
         self.learner = strategy.teach(problem, rng)
-        self.scores = strategy.judge(problem, self.learner)
+        self.scores = strategy.judge(self.learner)
         window = strategy.stop_window or max(1, round(_WINDOW * problem.n))
         self.rules = Rules(window, strategy.stop_tolerance)
         self.queries = 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Literal, cast
 
 import numpy as np
@@ -100,7 +101,7 @@ class Strategy(Solver):
         """Return who learns."""
         return Oracle(self.oracle).learner(problem, rng)
 
-    def judge(self, problem: PoolSVC, learner: Learner) -> Scores | None:
+    def judge(self, learner: Learner) -> Scores | None:
         """Return what tells f of candidates; None where none are compared."""
         return learner.scores
 
@@ -114,7 +115,7 @@ class ActiveSmallPool(Strategy):
     """Active learning with small pools: of a few random points the one nearest to the boundary is bought, the '59 trick'.
 
     Of 59 candidates one is among the nearest 5 % with a probability of 95 %, whatever the size of the pool. A query costs
-    59 |S| kernel values.
+    59 |S| kernel values, or n for the new example where that is less and memory holds the rows: ``keep_scores``.
     """
 
     name = "active-small-pool"
@@ -124,6 +125,11 @@ class ActiveSmallPool(Strategy):
         None, "one of the nearest share p is sampled with probability 1 - eta; none: 0.05", gt=0, lt=1
     )
     p: float | None = parameter(None, "the share that counts as nearest; none: 0.05", gt=0, lt=1)
+    keep_scores: bool | None = parameter(
+        None,
+        "keep f of all points and add the rows of the coefficients that have changed; none: where that costs less and "
+        "memory holds the rows",
+    )
 
     def __post_init__(self) -> None:
         Strategy.__post_init__(self)
@@ -142,6 +148,10 @@ class ActiveSmallPool(Strategy):
             return self.candidates
         eta, p = self.eta or _ETA, self.p or _P
         return max(1, math.ceil(math.log(eta) / math.log1p(-p)))
+
+    def judge(self, learner: Learner) -> Scores | None:
+        """Compute the distances of the candidates, or renew those of all points."""
+        return partial(learner.scores, keep=self.keep_scores)
 
     def offer(self, pool: Pool, wanted: int, rng: np.random.Generator) -> Index:
         """Draw so many candidates for each label."""
@@ -163,11 +173,9 @@ class ActiveFullSearch(Strategy):
         "keep f of all points and add the rows of the coefficients that have changed, as far as memory holds them",
     )
 
-    def judge(self, problem: PoolSVC, learner: Learner) -> Scores | None:
+    def judge(self, learner: Learner) -> Scores | None:
         """Compute all distances anew, or renew those that are kept."""
-        from harness_active.kept import KeptScores
-
-        return KeptScores(problem.kernel, learner).scores if self.keep_scores else learner.scores
+        return partial(learner.scores, keep=self.keep_scores)
 
 
 @dataclass(frozen=True)
@@ -184,7 +192,7 @@ class RandomSampling(Strategy):
                 "none."
             )
 
-    def judge(self, problem: PoolSVC, learner: Learner) -> Scores | None:
+    def judge(self, learner: Learner) -> Scores | None:
         """Compare nothing."""
         return None
 

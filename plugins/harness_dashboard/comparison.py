@@ -37,7 +37,7 @@ FIGURES = (
 """The figures of a cell, in the order in which a table of one data set shows them."""
 
 _FACTS = ("n_train", "n_features", "n_test")
-_TRACED = ("seconds", "kernel_evaluations", "relative_gap", "test_error", "support_vectors", "epsilon")
+_TRACED = ("seconds", "kernel_evaluations", "labels_used", "relative_gap", "test_error", "support_vectors", "epsilon")
 LONGEST_REASON = 600
 
 

@@ -22,6 +22,7 @@ POINTS = 32
 _FIGURES = (
     "seconds",
     "kernel_evaluations",
+    "labels_used",
     "relative_gap",
     "test_accuracy",
     "support_vectors",

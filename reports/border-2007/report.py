@@ -15,7 +15,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from benchmarks.papers import page  # noqa: E402
-from benchmarks.papers.border_2007 import plots, tables  # noqa: E402
+from benchmarks.papers.border_2007 import whole  # noqa: E402
 
 if __name__ == "__main__":
-    page.make(Path(__file__).resolve().parent, tables.sections, plots.PICTURES, __doc__)
+    page.make(Path(__file__).resolve().parent, whole.sections, whole.PICTURES, __doc__)

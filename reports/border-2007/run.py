@@ -20,9 +20,9 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from benchmarks.papers import command  # noqa: E402
-from benchmarks.papers.border_2007 import description, parts, visits  # noqa: E402
+from benchmarks.papers.border_2007 import description, parts, visits, whole  # noqa: E402
 
 if __name__ == "__main__":
-    journal = command.main(Path(__file__).resolve().parent, parts.PARTS, tuple(parts.EVERY), __doc__)
+    journal = command.main(Path(__file__).resolve().parent, whole.PARTS, whole.SETS, __doc__, finish=whole.FINISH)
     description.complete(journal, parts.EVERY.values())
     visits.complete(journal)

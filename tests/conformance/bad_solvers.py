@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -135,6 +135,56 @@ class LosesMass(Sound):
     def model(self, coef: Any, scores: Any, y: Any, done: bool) -> Iterate:
         coef *= 1.0 - 1e-3
         return super().model(coef, scores, y, done)
+
+
+@dataclass(frozen=True)
+class FreeModel(Sound):
+    """Without a fault: its model is no dual solution, and two points of its own take part."""
+
+    name = "free-model"
+
+    def skip(self, problem: Problem) -> str | None:
+        return "it has points of its own." if problem.kernel.kernel.name == "precomputed" else None
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        for found in super().iterates(problem, rng):
+            own = np.ones((2, problem.kernel.n_features))
+            yield self.free(
+                Iterate(None, found.intercept, None, np.append(found.dual_coef, [0.5, 0.0]), own, found.done)
+            )
+
+    def free(self, found: Iterate) -> Iterate:
+        return found
+
+
+@dataclass(frozen=True)
+class FreeOfNaN(FreeModel):
+    """On the way, a coefficient of its model is NaN."""
+
+    name = "free-of-nan"
+
+    def free(self, found: Iterate) -> Iterate:
+        return replace(found, free_coef=np.where(found.done, found.free_coef, np.nan))
+
+
+@dataclass(frozen=True)
+class FreeOfAnotherWidth(FreeModel):
+    """On the way, its own points lack a feature."""
+
+    name = "free-of-another-width"
+
+    def free(self, found: Iterate) -> Iterate:
+        return found if found.done else replace(found, extra_points=found.extra_points[:, 1:])
+
+
+@dataclass(frozen=True)
+class FreePointsOfChance(FreeModel):
+    """Draws its own points by numpy's global generator."""
+
+    name = "free-points-of-chance"
+
+    def free(self, found: Iterate) -> Iterate:
+        return replace(found, extra_points=np.random.normal(size=found.extra_points.shape))  # noqa: NPY002 - the planted fault
 
 
 @dataclass(frozen=True)

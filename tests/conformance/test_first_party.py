@@ -42,6 +42,7 @@ FILTER = {
 TREE = {
     "test_ends_by_itself": "with a delta of 0 a pool may hold outliers alone: no node separates then, and it says so",
 }
+SMOTE = {"test_every_kernel_value_is_counted": "its search for neighbours looks at the points"}
 ACTIVE = Setting({"first": 2}, gap=None)  # what is certified holds for the points bought alone
 SETTINGS = {
     "active-small-pool": ACTIVE,
@@ -59,6 +60,10 @@ SETTINGS = {
     "kernel-perceptron": Setting({"epochs": 3}, gap=None),
     "averaged-perceptron": Setting({"epochs": 3}, gap=None),
     "budget-perceptron": Setting({"epochs": 3, "N": 10, "beta": 0.5}, gap=None),
+    "batch": Setting({"oracle": "smo-block"}),
+    "undersampling": Setting({"ratio": 1.0, "oracle": "smo-block"}, gap=None),
+    "smote": Setting({"ratio": 0.5, "oracle": "smo-block"}, gap=None, exclude=SMOTE),
+    "different-costs": Setting({"oracle": "smo-block"}, gap=None),
     "fw": HULL,
     "fw-pairwise": HULL,
     "mdm": HULL,
@@ -95,6 +100,7 @@ _classes = {name: cls for plugin in FIRST_PARTY for name, cls in _registry.solve
 VARIANTS = {
     "lasvm": [{"epochs": 5, "tau": 1e-5, "selection": chosen} for chosen in ("gradient", "active", "autoactive")],
     "outlier-path": [{"path": "s"}],
+    "undersampling": [{"active": "active-small-pool[stop=support]", "oracle": "smo-block"}],  # to the ratio it finds
 }
 
 

@@ -16,6 +16,10 @@ class TestSound(SolverConformance):
     gap = 1e-4
 
 
+class TestFreeModel(SolverConformance):
+    solver = bad.FreeModel(epsilon=1e-4)
+
+
 @pytest.mark.parametrize(
     ("solver", "check"),
     [
@@ -24,6 +28,9 @@ class TestSound(SolverConformance):
         (bad.WritesIntoPoints, "test_leaves_the_problem_unchanged"),
         (bad.WritesIntoSparsePoints, "test_storing_the_points_otherwise"),
         (bad.LosesMass, "test_every_iterate_is_feasible"),
+        (bad.FreeOfNaN, "test_every_iterate_is_feasible"),
+        (bad.FreeOfAnotherWidth, "test_every_iterate_is_feasible"),
+        (bad.FreePointsOfChance, "test_same_seed_same_iterates"),
         (bad.StopsEarly, "test_certified_to_the_claimed_gap"),
         (bad.StopsEarly, "test_objective_agrees_with_the_exact_oracle"),
         (bad.WrongProblem, "test_certified_to_the_claimed_gap"),
@@ -39,7 +46,7 @@ class TestSound(SolverConformance):
     ],
 )
 def test_the_fault_is_caught_by_its_check(solver: type[bad.Sound], check: str, monkeypatch) -> None:
-    monkeypatch.setattr("harness.testing.suite._SECONDS", 0.3)
+    monkeypatch.setattr("harness.testing.suite.PATIENT_SECONDS", 0.3)
     monkeypatch.setattr("harness.testing.conformance._PATIENCE", 0.01)
     found = failures(solver, check)
     assert found, f"{check} passed {solver.__name__}"
@@ -47,5 +54,5 @@ def test_the_fault_is_caught_by_its_check(solver: type[bad.Sound], check: str, m
 
 
 def test_a_solver_that_never_ends_is_stopped(monkeypatch) -> None:
-    monkeypatch.setattr("harness.testing.suite._SECONDS", 0.05)
+    monkeypatch.setattr("harness.testing.suite.PATIENT_SECONDS", 0.05)
     assert "not at its end" in failures(bad.NeverEnds, "test_ends_by_itself")[0].message

@@ -172,7 +172,7 @@ def test_parameters_are_refused_with_their_range():
 def test_every_builtin_source_has_a_name_of_its_own_and_says_which_class_is_positive():
     sources = builtin_sources()
     names = [cls.name for cls in sources]
-    assert len(set(names)) == len(names) == 28
+    assert len(set(names)) == len(names) == 29
     for cls in sources:
         assert cls().label == cls.name
         assert any(word in cls.description for word in ("+1", "labels as", "regression")), cls.name

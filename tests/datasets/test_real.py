@@ -136,27 +136,36 @@ def test_wdbc_and_breast_cancer_hold_the_same_points():
     np.testing.assert_array_equal(file.y_train, embedded.y_train)
 
 
-@pytest.mark.parametrize(
-    ("name", "n", "whole", "positive"),
-    [
-        ("letter", 18_000, 20_000, 789),
-        ("usps", 7329, 9298, 1553),
-        ("spambase", 2760, 4601, 1813),
-        ("banana", 3180, 5300, 2376),
-        ("waveform", 3000, 5000, 1647),
-    ],
-)
-def test_other_sizes_are_drawn_from_all_rows(name, n, whole, positive):
-    data, again, other = (SOURCES[name](n=n, split_seed=seed).load() for seed in (1, 1, 2))
+def test_letter_in_another_size_is_drawn_from_all_rows():
+    letter = SOURCES["letter"]
+    data, again, other, published = (
+        letter(**of).load() for of in ({"n": 18_000},) * 2 + ({"n": 18_000, "split_seed": 2}, {})
+    )
     validate(data)
-    assert (len(data.y_train), len(data.y_test)) == (n, whole - n)
-    assert (data.y_train > 0).sum() + (data.y_test > 0).sum() == positive
-    assert abs((data.y_train > 0).sum() - n * positive / whole) < 50  # the greatest standard deviation is 22
+    assert ((data.y_train > 0).sum(), len(data.y_train), len(data.y_test)) == (710, 18_000, 2000)  # the paper's counts
+    assert (data.y_test > 0).sum() == 79
     assert data.sha256 == again.sha256 != other.sha256
-    published = SOURCES[name]().load()
-    if name != "spambase":  # which is standardised by its training part
-        one, two = (sorted(map(bytes, np.vstack([some.x_train, some.x_test]))) for some in (data, published))
-        assert one == two
+    one, two = (sorted(map(bytes, np.vstack([some.x_train, some.x_test]))) for some in (data, published))
+    assert one == two
+
+
+def test_usps_with_the_papers_counts_has_zeros_moved_from_the_test_part():
+    usps = SOURCES["usps"]
+    data, other, published = (usps(**of).load() for of in ({"moved": 38}, {"moved": 38, "split_seed": 1}, {}))
+    validate(data)
+    assert ((data.y_train > 0).sum(), (data.y_train < 0).sum(), len(data.y_test)) == (1232, 6097, 1969)
+    np.testing.assert_array_equal(data.x_train[:7291], published.x_train)
+    np.testing.assert_array_equal(data.y_train[:7291], published.y_train)
+    tested = list(map(bytes, published.x_test))
+    moved = {tested.index(bytes(row)) for row in data.x_train[7291:]}
+    assert all(published.y_test[k] == 1 for k in moved)
+    assert len(moved) == 38
+    assert list(map(bytes, data.x_test)) == [row for k, row in enumerate(tested) if k not in moved]
+    assert data.sha256 != other.sha256
+    with pytest.raises(
+        DataError, match=r"moved=167 is more than the 166 images of the digit 3 .* at most 166\. Choose"
+    ):
+        usps(digit=3, moved=167).load()
 
 
 def test_abalone_as_regression_keeps_the_rings():

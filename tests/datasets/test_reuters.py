@@ -171,6 +171,36 @@ def test_counts_are_had_back_from_weights(seed):
     np.testing.assert_array_equal(counts(scipy.sparse.csr_array(weights(table))).toarray(), table)
 
 
+def test_equal_rows_are_sure_only_where_nothing_else_equals_them():
+    a = scipy.sparse.csr_array(np.array([[1, 0, 2], [0, 3, 0], [0, 3, 0], [5, 0, 0], [1, 0, 2]]))
+    b = scipy.sparse.csr_array(np.array([[5, 0, 0], [1, 0, 2], [0, 3, 0], [1, 0, 2], [0, 5, 0]]))
+    tags = [("yes",), ("yes",), ("yes",), ("yes",), ("no",)]
+    assert reuters_rows._only_equals(a, b, tags, tags).tolist() == [[3, 0]]
+    assert reuters_rows._only_equals(a, b, tags, [*tags[:3], ("no",), ("no",)]).tolist() == [[0, 1], [3, 0], [4, 3]]
+
+
+def test_the_rest_go_to_what_is_most_alike_tag_by_tag():
+    a = scipy.sparse.csr_array(np.array([[1, 0, 2, 0], [0, 3, 0, 1], [4, 0, 0, 0], [1, 1, 0, 0]]))
+    b = scipy.sparse.csr_array(np.array([[1, 1, 0, 0], [4, 0, 1, 0], [0, 2, 0, 2], [2, 0, 3, 0]]))
+    nothing = np.empty((0, 2), dtype=np.int64)
+    one = [("yes",)] * 4
+    assert reuters_rows._assigned(a, b, nothing, one, one).tolist() == [3, 2, 1, 0]
+    assert reuters_rows._assigned(a, b, np.array([[2, 3]]), one, one).tolist() == [1, 2, 3, 0]
+    two = [("yes",), ("yes",), ("no",), ("no",)]
+    assert reuters_rows._assigned(a, b, nothing, two, two).tolist() == [1, 0, 3, 2]
+
+
+def test_a_word_belongs_to_a_stem_near_it_that_occurs_wherever_it_does():
+    stems = np.zeros((8, 30), dtype=np.int64)
+    stems[:, 3], stems[:4, 4], stems[:2, 20] = 1, 1, 1
+    words = np.zeros((8, 30), dtype=np.int64)
+    words[:2, 3], words[3:5, 4], words[:2, 12] = 1, 1, 1
+    same = np.column_stack([np.arange(8)] * 2)
+    made = reuters_rows._grouping(*map(scipy.sparse.csr_array, (stems, words)), same, (np.array([0, 29]),) * 2)
+    # the first goes to the rarer of its neighbours, not to the rarest of all; the last has no stem near
+    assert list(zip(*(part.tolist() for part in made.nonzero()), strict=True)) == [(3, 4), (4, 3)]
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_every_row_finds_its_document(seed):
     made = corpus(seed)

@@ -26,8 +26,8 @@ SETS = {"reuters": "redrawn[of=reuters,seed={k}]", "usps": "redrawn[of=usps,seed
 
 _BUDGET = f"budget={LABELS}"
 METHODS = {
-    "trained anew, all": f"retrain-active[{_BUDGET}]",
-    "trained anew, 50": f"retrain-active[candidates=50,{_BUDGET}]",
+    "trained anew, all": f"retrain-active[oracle=smo-block,{_BUDGET}]",
+    "trained anew, 50": f"retrain-active[oracle=smo-block,candidates=50,{_BUDGET}]",
     "LASVM, all": f"active-full-search[{_BUDGET}]",
     "LASVM, 50": f"active-small-pool[candidates=50,{_BUDGET}]",
     "LASVM, random": f"random-sampling[{_BUDGET}]",

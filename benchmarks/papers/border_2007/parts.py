@@ -13,25 +13,38 @@ from harness.run.record import Status
 REUTERS = ("corn", "crude", "grain", "interest", "money-fx", "ship", "trade", "wheat")
 ABSENT = ("citeseer-ai", "citeseer-comm", "citeseer-crypt", "citeseer-db", "citeseer-os")
 
-# C and gamma: Table 2's, at the scale of the sources' features, where they are not the source's own
+# C and gamma: Table 2's, at the scale of the sources' features, where they are not the source's own; of all topics of Reuters
+# C = 1 and gamma = 0.5: with them Table 1's numbers are got, and not with the others that Table 2 has for three of them
 SETS = {
     each.name: each
     for each in (
-        *(PaperSet(name, f"reuters-category[category={name}]") for name in REUTERS),
-        PaperSet("abalone-7", "abalone"),
-        PaperSet("letter-a", "letter"),
+        *(PaperSet(name, f"reuters-category[category={name}]", C=1.0, gamma=0.5) for name in REUTERS),
+        PaperSet("abalone-7", "abalone[split_seed={k}]"),
+        PaperSet("letter-a", "letter[n=18000,split_seed={k}]"),
         PaperSet("satimage", "satimage"),
-        PaperSet("usps", "usps"),
+        PaperSet("usps", "usps[moved=38]"),
         PaperSet("mnist-8", "mnist", C=1000.0, gamma=0.02, default=False),
     )
 }
 LARGE = ("mnist-8",)
-RINGS = PaperSet("abalone-7 with its rings", "abalone-rings")
-WAVEFORM = {
-    ratio: PaperSet(f"waveform 1:{ratio}", f"waveform[split_seed={{k}},imbalance={ratio},imbalance_seed={{k}}]")
-    for ratio in (2, 4, 8, 16, 32)
+AS_PRINTED = ", as Table 2 prints"
+PRINTED = {
+    each.name: each
+    for each in (
+        PaperSet(f"crude{AS_PRINTED}", "reuters-category[category=crude]", C=2.0, gamma=1.0),
+        PaperSet(f"grain{AS_PRINTED}", "reuters-category[category=grain]", C=2.0, gamma=1.0),
+        PaperSet(f"interest{AS_PRINTED}", "reuters-category[category=interest]", C=1.0, gamma=2.0),
+    )
 }
-ADULT = {ratio: PaperSet(f"adult 1:{ratio}", f"adult[imbalance={ratio}]") for ratio in (3, 10, 20, 30)}
+RINGS = PaperSet("abalone-7 with its rings", "abalone-rings[split_seed={k}]")
+_OWN = "waveform[split_seed={k}]"  # has 2.04 negatives for a positive, adult 3.15
+WAVEFORM = {2: PaperSet("waveform 1:2", _OWN)} | {
+    ratio: PaperSet(f"waveform 1:{ratio}", f"{_OWN[:-1]},imbalance={ratio},imbalance_seed={{k}}]")
+    for ratio in (4, 8, 16, 32)
+}
+ADULT = {3: PaperSet("adult 1:3", "adult")} | {
+    ratio: PaperSet(f"adult 1:{ratio}", f"adult[imbalance={ratio}]") for ratio in (10, 20, 30)
+}
 # none of them stands in a table: the stopping rule is chosen on them
 TUNED = {
     each.name: each
@@ -46,12 +59,15 @@ TUNED = {
     )
 }
 
-EVERY = {each.name: each for each in (*SETS.values(), RINGS, *WAVEFORM.values(), *ADULT.values(), *TUNED.values())}
+EVERY = {
+    each.name: each
+    for each in (*SETS.values(), RINGS, *PRINTED.values(), *WAVEFORM.values(), *ADULT.values(), *TUNED.values())
+}
 """All sets by name, as the command line takes them."""
 
-CHOSEN = (100, 0.0)  # window in labels and tolerance of the early stop: see the part 'tuning'
-WINDOWS = (50, 100, 200, 400)
-TOLERANCES = (0.0, 0.01, 0.02, 0.05)
+CHOSEN = (50, 0.01)  # window in labels and tolerance of the early stop: see the part 'tuning'
+WINDOWS = (50, 100, 200)
+TOLERANCES = (0.01, 0.02, 0.05)
 
 
 def stopped(window: int, tolerance: float, solver: str = "active-small-pool") -> str:
@@ -143,7 +159,7 @@ def undersampling(options: Options) -> Iterator[Grid]:
 FIGURE2 = ("grain", "ship", "usps")
 FIGURE7 = ("interest", "satimage")
 FIGURE8 = ("crude", "grain", "interest")
-FIGURE9 = ("corn", "crude", "grain", "interest", "money-fx", "ship", "trade", "wheat", "letter-a", "satimage", "usps")
+FIGURE9 = ("crude", "grain", "interest", "ship", "letter-a", "satimage", "usps")
 
 
 def figure2(options: Options) -> Iterator[Grid]:
@@ -201,8 +217,15 @@ def rings(options: Options) -> Iterator[Grid]:
         yield from grids(options, data, (BATCH, AL, SMOTE, COSTS), 3)
 
 
+def table2(options: Options) -> Iterator[Grid]:
+    """The three topics for which Table 2 prints another C and gamma than those that give its numbers."""
+    for data in chosen(options, PRINTED.values()):
+        yield from grids(options, data, (BATCH, AL), 2)
+
+
 PARTS: dict[str, Part] = {
     "tuning": tuning,
+    "table2": table2,
     "table1": table1,
     "undersampling": undersampling,
     "rings": rings,

@@ -12,6 +12,7 @@ import numpy as np
 from benchmarks.papers.border_2007.courses import ROC_SETS, early_random
 from benchmarks.papers.border_2007.curves import Value, learning_curve, metric, support_ratio
 from benchmarks.papers.border_2007.figures import imbalance
+from benchmarks.papers.border_2007.imbalanced_plugin import FALSE_POSITIVES
 from benchmarks.papers.border_2007.parts import (
     ADULT,
     AL,
@@ -34,7 +35,6 @@ from benchmarks.papers.border_2007.parts import (
 )
 from benchmarks.papers.border_2007.visits import DERIVED
 from benchmarks.papers.grids import PaperSet
-from benchmarks.papers.imbalanced import FALSE_POSITIVES
 from benchmarks.papers.results import Results
 from benchmarks.pictures import grid, save
 

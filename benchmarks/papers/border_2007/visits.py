@@ -72,5 +72,5 @@ def complete(journal: Journal) -> None:
         under = [solver for solver in found if solver.startswith(UNDER)]
         for solver in (under[-1], SMOTE, COSTS) if under else ():
             if (name, solver) not in known:
-                points = course(SETS[name].selection, solver)
+                points = course(SETS[name].selection.format(k=0, k1=1), solver)
                 journal.append({"derived": DERIVED, "set": name, "solver": solver, "seed": 0, "points": points})

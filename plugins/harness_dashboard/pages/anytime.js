@@ -1,4 +1,4 @@
-/* Anytime curves: how good the model was after so much time or so many kernel values. */
+/* Anytime curves: how good the model was after so much time, so many kernel values or so many labels. */
 
 import { Chart, scale } from "./chart.js";
 import { alternative, choice, legend } from "./parts.js";
@@ -7,7 +7,7 @@ import { FIGURES, known, text } from "./units.js";
 
 export const title = "Anytime curves";
 
-const COSTS = { seconds: "fit_seconds", kernel_evaluations: "kernel_evaluations" };
+const COSTS = { seconds: "fit_seconds", kernel_evaluations: "kernel_evaluations", labels_used: "labels_used" };
 const QUALITIES = ["relative_gap", "test_error"];
 const LEAST = { relative_gap: 1e-12, test_error: 1e-5 };
 
@@ -18,11 +18,13 @@ export async function draw({ latest, place, solvers, look, values, places, still
   if (!datasets.length) return places.empty("Nothing was measured.");
   const traces = await load(`${place.latest.trace}${number}.json`);
   if (!still()) return null;
-  const cost = values.get("x") in COSTS ? values.get("x") : "seconds";
+  const has = (name) => Object.values(traces.solvers).some((points) => points.some((point) => known(point[traces.columns.indexOf(name)])));
+  const costs = Object.entries(COSTS).filter(([name]) => name !== "labels_used" || has(name)); // few formulations sell labels
+  const cost = costs.some(([name]) => name === values.get("x")) ? values.get("x") : "seconds";
   const quality = QUALITIES.includes(values.get("y")) ? values.get("y") : QUALITIES[0];
   places.controls.append(
     choice("Data set", "dataset", datasets.map((name) => [name, name]), datasets[number]),
-    choice("Against", "x", Object.entries(COSTS).map(([name, figure]) => [name, FIGURES[figure].title]), cost),
+    choice("Against", "x", costs.map(([name, figure]) => [name, FIGURES[figure].title]), cost),
     choice("Quality", "y", QUALITIES.map((name) => [name, FIGURES[name].title]), quality),
   );
   const [column, row] = [traces.columns.indexOf(cost), traces.columns.indexOf(quality)];

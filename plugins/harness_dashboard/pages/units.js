@@ -5,6 +5,7 @@ export const FIGURES = {
   cpu_seconds: { title: "CPU time", unit: "s", low: true, stops: true, log: true },
   compile_seconds: { title: "Compilation, before the clock", unit: "s", low: null, log: true },
   kernel_evaluations: { title: "Kernel values computed", unit: "", low: true, stops: true, log: true },
+  labels_used: { title: "Labels bought", unit: "", low: null, log: true },
   iterations: { title: "Iterations", unit: "", low: null, log: true },
   support_vectors: { title: "Support vectors", unit: "", low: true, stops: true, log: true },
   working_set_size: { title: "Working set", unit: "", low: true, stops: true, log: true },

@@ -1,0 +1,243 @@
+"""Ways of a solver to have labels that it did not buy, or to have bought others than it says; and of one to have test labels.
+
+All of them run in the isolated process of a measured run; what becomes of each is in the tests beside this folder.
+"""
+
+import gc
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from harness import CSVC, Iterate, PoolSVC, Problem, Solver, hookimpl, parameter
+from harness.registry import shared_registry
+from harness.run.messages import Buy, Sold
+
+WARM_UP_POINTS = 40
+OBJECTS = 1_000_000  # that a search looks at
+STASH: list[list[int]] = []  # what a search found in another process of the same worker
+ROOTS: dict[str, Callable[[Problem], list[Any]]] = {}
+BEFORE: dict[str, Callable[[Problem], None]] = {}
+AT_END: dict[str, Callable[[Problem, Iterate], None]] = {}
+MIDWAY: dict[str, Callable[[Problem, Iterate], None]] = {}
+
+
+def way(table, name):
+    """Enter a function into a table under the name of the way."""
+    return lambda function: table.setdefault(name, function)
+
+
+# -- searches ----------------------------------------------------------------------------------------------
+
+
+def label_arrays(roots: list[Any], sizes: tuple[int, ...]) -> list[list[int]]:
+    """Return the arrays of -1 and +1, both there, of one of the sizes that are reached from the roots."""
+    seen, queue, found = set(map(id, roots)), list(roots), []
+    while queue and len(seen) < OBJECTS:
+        each = queue.pop()
+        array = None
+        if isinstance(each, np.ndarray):
+            array = each
+        elif isinstance(each, (bytes, bytearray)) and len(each) in [8 * size for size in sizes]:
+            array = np.frombuffer(each)
+        if array is not None and array.dtype.kind in "if" and array.size in sizes:
+            values = np.unique(array)
+            if np.array_equal(values, [-1, 1]):
+                found.append(array.astype(int).reshape(-1).tolist())
+        more = [each.base] if isinstance(each, np.ndarray) else gc.get_referents(each)
+        more = [other for other in more if id(other) not in seen]
+        seen.update(map(id, more))
+        queue.extend(more)
+    return found
+
+
+@way(ROOTS, "frames")
+def frames(problem):
+    """What the callers have in their variables, the host's among them."""
+    frame, found = sys._getframe(), []
+    while frame is not None:
+        found.append(dict(frame.f_locals))
+        frame = frame.f_back
+    return found
+
+
+@way(ROOTS, "objects")
+def objects(problem):
+    """Whatever the collector knows of, those that the host took out of its sight among them."""
+    gc.unfreeze()
+    return gc.get_objects()
+
+
+ROOTS["problem"] = lambda problem: [problem, vars(problem), problem._seller if problem.sells_labels else None]
+ROOTS["kernel"] = lambda problem: [problem.kernel, vars(problem.kernel)]
+SEARCHES = tuple(ROOTS)
+
+
+# -- a run -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelCheat(Solver):
+    """Buys three labels at a time in an order drawn at random; its model is a pair of opposite labels."""
+
+    name = "label-cheat"
+    solves = (PoolSVC,)
+    exact = False
+    way: str = parameter("", "of cheating; honest, or none, is none")
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        order, most, told = rng.permutation(problem.n), problem.labels_left, {}
+        if self.way in ROOTS:  # in a warm-up, which the worker makes too, for whoever comes later
+            sizes = (problem.n,) if problem.n > WARM_UP_POINTS else (200, 50)
+            STASH.extend(label_arrays(ROOTS[self.way](problem), sizes))
+            told = {"found": list(STASH)}
+        measured = problem.n > WARM_UP_POINTS
+        if self.way in BEFORE and measured:
+            BEFORE[self.way](problem)
+        for bought in [*range(3, most, 3), most]:
+            problem.buy(order[problem.labels_used : bought])
+            last = Iterate(pair(problem), done=bought == most, info=told)
+            if self.way in MIDWAY and measured and bought == 30:
+                MIDWAY[self.way](problem, last)
+            if self.way in AT_END and measured and last.done:
+                AT_END[self.way](problem, last)
+            yield last
+
+
+def pair(problem: Problem) -> np.ndarray:
+    """Return the coefficients of a model that rests on one label of each class, where both were bought."""
+    coef, labels = np.zeros(problem.n), problem.targets[problem.bought]
+    if len(np.unique(labels)) == 2:
+        coef[problem.bought[[np.argmax(labels), np.argmin(labels)]]] = [0.5, -0.5]
+    return coef
+
+
+def unknown(problem: Problem) -> np.ndarray:
+    return np.flatnonzero(np.isnan(problem.targets))
+
+
+@way(MIDWAY, "unbought-midway")
+@way(AT_END, "unbought")
+def unbought(problem, last):
+    """Has coefficients where it bought no label."""
+    last.dual_coef[unknown(problem)[:2]] = [0.25, -0.25]
+
+
+@way(AT_END, "lowers-counter")
+def lowers_counter(problem, last):
+    problem.kernel.counter.__dict__["labels"] = 1
+
+
+@way(MIDWAY, "lowers-counter-midway")
+def lowers_counter_midway(problem, last):
+    """Says less for a while: a better curve over labels, and the right count at the end."""
+    problem.kernel.counter.__dict__["labels"] -= 20
+
+
+@way(AT_END, "lowers-counter-midway")
+def raises_it_again(problem, last):
+    problem.kernel.counter.__dict__["labels"] += 20
+
+
+@way(BEFORE, "sells-itself")
+def sells_itself(problem):
+    """Puts a seller of its own in the place of the host's."""
+    vars(problem)["_seller"] = lambda indices: np.where(indices % 2, 1.0, -1.0)
+
+
+@way(BEFORE, "forges-answer")
+def forges_answer(problem):
+    """Asks, and hears the opposite of what is answered."""
+    buyer = problem._seller
+    true = buyer._receive
+
+    def receive():
+        answer = true()
+        return Sold(-answer.labels, answer.seconds)
+
+    buyer._receive = receive
+
+
+@way(BEFORE, "works-while-waiting")
+def works_while_waiting(problem):
+    """Does its work where the harness believes that it waits for an answer."""
+    buyer = problem._seller
+    true = buyer._receive
+
+    def receive():
+        time.sleep(0.1)
+        return true()
+
+    buyer._receive = receive
+
+
+def emitter():
+    """Return the function that sends messages from this process, found on the stack."""
+    frame = sys._getframe()
+    while "emit" not in frame.f_locals:
+        frame = frame.f_back
+    return frame.f_locals["emit"]
+
+
+def asking(name, *purchases):
+    """A way that asks for labels behind the problem's back, and hears what is answered."""
+
+    def ask(problem):
+        for indices in purchases:
+            emitter()(Buy(indices))
+            problem._seller._receive()
+
+    BEFORE[name] = ask
+
+
+asking("over-budget", np.arange(61))
+asking("out-of-range", np.array([200]))
+asking("twice", np.array([5]), np.array([5]))
+asking("no-points", np.array([0.5]))
+
+
+@way(BEFORE, "uncounted")
+def uncounted(problem):
+    """Buys a label behind the problem's back and enters it without counting it."""
+    emitter()(Buy(np.array([7])))
+    problem._ledger.enter(np.array([7]), problem._seller._receive().labels.astype(float))
+
+
+@way(BEFORE, "floods")
+def floods(problem):
+    """Asks and asks, and reads no answer."""
+    for _ in range(5000):
+        emitter()(Buy(np.array([200])))
+
+
+@way(BEFORE, "reads-source")
+def reads_source(problem):
+    """Reads the data from where the harness did."""
+    source = shared_registry().source_class("checkerboard")(n=200, n_test=50)
+    STASH.append(source.load().y_train.astype(int).tolist())
+
+
+@way(AT_END, "reads-source")
+def tells_what_it_read(problem, last):
+    last.info = {"found": list(STASH)}
+
+
+@dataclass(frozen=True)
+class SeeksTestLabels(Solver):
+    """The zero model, after a search for the labels of the test points."""
+
+    name = "seeks-test-labels"
+    solves = (CSVC,)
+    where: str = parameter("frames", "to search")
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        STASH.extend(label_arrays(ROOTS[self.where](problem), (50,)))
+        yield Iterate(np.zeros(problem.n), done=True, info={"found": list(STASH)})
+
+
+@hookimpl
+def harness_solvers() -> list[type[Solver]]:
+    return [LabelCheat, SeeksTestLabels]

@@ -1,0 +1,113 @@
+"""Labels that must be bought: what isolation keeps from a solver, what the ledger detects, what nobody can prevent."""
+
+import json
+import subprocess
+
+import pytest
+
+from harness import RBF, KernelOracle, PoolSVC
+from harness.datasets.generators import Checkerboard
+from tests.adversaries.plugins import PLUGINS
+from tests.adversaries.plugins import label_cheats as ways
+from tests.run.conftest import HARNESS
+
+pytestmark = pytest.mark.slow  # the first one runs them all
+DETECTED = {  # way -> status, and what its reason says
+    "unbought": ("invalid", "the label of that point was not bought"),
+    "unbought-midway": ("invalid", "the label of that point was not bought"),
+    "lowers-counter": ("invalid", "it counts 1 labels where 60 were bought"),
+    "lowers-counter-midway": ("invalid", "labels where "),
+    "sells-itself": ("invalid", "it counts 60 labels where 0 were bought"),
+    "forges-answer": ("invalid", "violates the constraints of pool-svc"),
+    "over-budget": ("invalid", "it asked for 61 labels where 60 of 60 were left"),
+    "out-of-range": ("invalid", "it asked for the label of point 200; there are the points 0 to 199"),
+    "twice": ("invalid", "it asked for the label of point 5 more than once"),
+    "no-points": ("invalid", "it asked for labels of what are no points"),
+    "uncounted": ("invalid", " labels where "),
+    "floods": ("error", "a purchase of labels, and nobody read what was answered"),
+}
+WAYS = ("honest", *ways.SEARCHES, *DETECTED, "works-while-waiting", "reads-source")
+SEEDS = (0, 1, 2)  # the second run is of a worker that has run the solver's warm-up itself
+DATA = Checkerboard(n=200, n_test=50).load()
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """Return the records by way (of seekers of test labels: by where) and seed."""
+    store = tmp_path_factory.mktemp("labels") / "store.sqlite"
+    seekers = ",".join(ways.SEARCHES[:3])
+    command = [
+        *HARNESS, "compare", "--plugin-path", str(PLUGINS / "label_cheats.py"),
+        "--plugins", f"label-cheat[way=[{','.join(WAYS)}]],seeks-test-labels[where=[{seekers}]]",
+        "--datasets", "checkerboard[n=200,n_test=50]", "--budget", "60", "--seeds", ",".join(map(str, SEEDS)),
+        "--time-limit", "30", "--store", str(store), "--format", "json",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
+    assert done.stdout, done.stderr
+    return {
+        (record["parameters"].get("way") or f"test {record['parameters']['where']}", record["seed"]): record
+        for record in json.loads(done.stdout)
+    }
+
+
+@pytest.mark.parametrize("cheat", DETECTED)
+def test_a_cheat_is_a_row_with_its_status_and_reason(rows, cheat):
+    status, reason = DETECTED[cheat]
+    for seed in SEEDS:
+        record = rows[cheat, seed]
+        assert (record["status"], reason in record["reason"]) == (status, True), record["reason"]
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("where", ways.SEARCHES)
+def test_the_process_of_a_solver_holds_no_label_that_was_not_bought(rows, where, seed):
+    record = rows[where, seed]
+    assert record["status"] == "ok", record["reason"]
+    assert record["info"]["found"] == []
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("where", ways.SEARCHES[:3])
+def test_the_process_of_a_solver_holds_no_label_of_a_test_point(rows, where, seed):
+    record = rows[f"test {where}", seed]
+    assert record["status"] == "ok", record["reason"]
+    assert DATA.y_test.astype(int).tolist() not in record["info"]["found"]
+
+
+@pytest.mark.parametrize("where", ways.SEARCHES[:3])
+def test_the_searches_find_labels_where_there_are_some(where):
+    problem = PoolSVC.build(KernelOracle(RBF(), DATA.x_train), DATA.y_train)
+    held = DATA.y_train.astype(int).tolist()
+    assert held in ways.label_arrays(ways.ROOTS[where](problem), (200,))
+
+
+def test_work_done_while_waiting_for_an_answer_is_on_the_clock(rows):
+    honest, record = rows["honest", 0], rows["works-while-waiting", 0]
+    assert record["status"] == "ok"
+    assert honest["fit_seconds"] < 0.9
+    assert record["fit_seconds"] > 20 * 0.04, "of 20 purchases of 0.1 s each a worker that answers at once covers half"
+
+
+def test_who_reads_the_data_where_the_harness_did_has_all_labels_and_is_not_caught(rows):
+    record = rows["reads-source", 0]
+    assert (record["status"], record["labels_used"]) == ("ok", 60)
+    assert DATA.y_train.astype(int).tolist() in record["info"]["found"]
+
+
+def test_the_count_of_labels_is_the_workers(rows):
+    assert rows["honest", 0]["labels_used"] == 60
+    assert rows["lowers-counter", 0]["labels_used"] == 60
+    assert rows["sells-itself", 0]["labels_used"] == 0
+    assert rows["test frames", 0]["labels_used"] is None
+
+
+def test_the_curve_over_labels_goes_up_the_ladder(rows):
+    record = rows["honest", 0]
+    of_labels = [point for point in record["trace"] if point["reason"] == "labels"]
+    counts = [point["labels_used"] for point in of_labels]
+    assert counts == sorted(set(counts))
+    assert counts[0] == 3
+    assert all(set(point["metrics"]) == {"g-means", "roc-auc", "prbep"} for point in of_labels)
+    assert set(record["aubc"]) == {"accuracy", "g-means", "roc-auc", "prbep"}
+    accuracies = [point["test_accuracy"] for point in [*of_labels, record["trace"][-1]]]
+    assert min(accuracies) <= record["aubc"]["accuracy"] <= max(accuracies)

@@ -1,0 +1,126 @@
+"""Models that are no dual solution, where they are handed over: what is kept of them, and what is refused."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import CSVC, RBF, InvalidModel, Iterate, KernelOracle, Linear, Precomputed, TracePlan
+from harness.measure.scored import FreeExpansion, Weights
+from harness.measure.trace import trace_point
+from harness.run.messages import BrokenStream, Fitted, Model, OwnPoints, packed
+from tests.adversaries.test_messages import SECRET, read_all
+
+RNG = np.random.default_rng(4)
+X, OWN, NEW = RNG.normal(size=(12, 3)), RNG.normal(size=(5, 3)), RNG.normal(size=(6, 3))
+COEF = RNG.normal(size=17)
+
+
+def sent(model):
+    """Return the expansion as the certifier gets it."""
+    (message,) = read_all(packed(Fitted({}, Model.free(model)), SECRET))
+    arrived = message.model
+    own = None if arrived.own is None else arrived.own.points(3)
+    coef = np.concatenate([arrived.coefficients(12), np.zeros(0) if own is None else arrived.own.coef])
+    return FreeExpansion.checked(KernelOracle(RBF(), X), coef, own, arrived.intercept)
+
+
+@given(zeros=st.sets(st.integers(0, 16)), sparse=st.booleans(), single=st.booleans(), training=st.booleans())
+def test_scores_are_the_definition_and_survive_the_way_between_processes(zeros, sparse, single, training):
+    coef = COEF.copy()
+    coef[list(zeros)] = 0.0
+    own = OWN.astype(np.float32 if single else np.float64)
+    kernel = KernelOracle(RBF(gamma=0.5), scipy.sparse.csr_array(X) if sparse else X, ridge=0.25)
+    given_points = scipy.sparse.csr_array(own) if training else own  # in another storage than the data, too
+    model = FreeExpansion.checked(kernel, coef, given_points, 0.5)
+    expected = RBF(gamma=0.5).block(NEW, np.concatenate([X, own.astype(np.float64)])) @ coef + 0.5
+    np.testing.assert_allclose(model.scores(kernel, NEW), expected, rtol=1e-6, atol=1e-6)
+    assert model.support == np.count_nonzero(coef)
+    assert model.own is None or model.own.shape[0] == np.count_nonzero(coef[12:])
+    arrived = sent(model)
+    assert arrived.free_coef.tobytes() == model.free_coef.tobytes()
+    np.testing.assert_allclose(arrived.scores(kernel, NEW), model.scores(kernel, NEW), rtol=1e-12, atol=1e-12)
+    assert kernel.counter.evaluations == 0, "what the host scores is not the solver's"
+
+
+def test_what_is_kept_is_a_copy():
+    coef, own = COEF.copy(), OWN.copy()
+    model = FreeExpansion.checked(KernelOracle(RBF(), X), coef, own, 0.0)
+    coef[:], own[:] = 7.0, 7.0
+    np.testing.assert_array_equal(model.free_coef, COEF)
+    np.testing.assert_array_equal(model.own, OWN)
+
+
+def test_values_that_were_given_take_an_expansion_without_points_of_its_own():
+    kernel = KernelOracle(Precomputed(), X @ X.T)
+    model = FreeExpansion.checked(kernel, COEF[:12], None, 0.0)
+    np.testing.assert_allclose(model.scores(kernel, NEW @ X.T), NEW @ X.T @ COEF[:12])
+    with pytest.raises(InvalidModel, match=r"extra_points: .* kernel 'precomputed'"):
+        FreeExpansion.checked(kernel, COEF, OWN, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("coef", "own", "intercept", "reason"),
+    [
+        (COEF[:16], OWN, 0.0, r"shape \(16,\) and type float64; expected \(17,\) real numbers, one for each of 12"),
+        (COEF, None, 0.0, r"expected \(12,\) real numbers, one for each of 12 training points and 0 extra_points"),
+        (COEF[:, None], OWN, 0.0, r"shape \(17, 1\)"),
+        (COEF.astype(complex), OWN, 0.0, "type complex128"),
+        (np.where(COEF[15] == COEF, np.inf, COEF), OWN, 0.0, r"free_coef\[15\] is inf"),
+        (COEF, OWN, np.nan, "the intercept is nan"),
+        (COEF, OWN, "0", "the intercept is 0; it must be a finite number"),
+        (COEF, OWN[:, :2], 0.0, r"extra_points: .* shape \(0, 2\); a training point has 3 features"),
+        (COEF, np.where(OWN[4, 2] == OWN, np.nan, OWN), 0.0, r"extra_points: .* hold nan"),
+        (COEF, OWN.astype(object), 0.0, "extra_points: .* of type object"),
+        (np.ones(12 + 10**6), np.zeros((10**6, 3)), 0.0, "the 1,000,000 take 7.6 MB at least; .* may take 1.0 MB"),
+        (np.ones(12 + 10**5), np.zeros((10**5, 3)), 0.0, "the 100,000 that have a coefficient take 2.3 MB"),
+        (np.ones(12 + 10**5), scipy.sparse.csr_array((10**5, 3)), 0.0, "the 100,000 that have a coefficient take 2.3 MB"),
+    ],
+)  # fmt: skip
+def test_what_is_no_model_is_refused(coef, own, intercept, reason):
+    with pytest.raises(InvalidModel, match=reason):
+        FreeExpansion.checked(KernelOracle(RBF(), X), coef, own, intercept)
+
+
+def test_many_points_of_which_few_have_a_coefficient_are_a_small_model():
+    coef = np.zeros(12 + 10**5)
+    coef[[0, 20]] = 1.0
+    model = FreeExpansion.checked(KernelOracle(RBF(), X), coef, np.ones((10**5, 3)), 0.0)
+    assert model.own.shape == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "indices", "indptr"),
+    [
+        (np.ones(5), None, None),
+        (np.ones(2), np.array([0, 1]), np.array([0, 1])),
+        (np.ones(2), np.array([0, 1]), np.array([0, 1, 7])),
+    ],
+)
+def test_arrays_that_are_no_points_are_no_message(values, indices, indptr):
+    with pytest.raises(BrokenStream, match="2 own points are not of 3 features"):
+        OwnPoints(np.ones(2), values, indices, indptr).points(3)
+
+
+@pytest.mark.parametrize("indices", [np.array([0, 3]), np.array([0, -1])])
+def test_a_csr_array_whose_columns_are_not_there_is_refused_before_it_is_read(indices):
+    points = OwnPoints(np.ones(2), np.ones(2), indices, np.array([0, 1, 2])).points(3)
+    with pytest.raises(InvalidModel, match="are no CSR array"):
+        FreeExpansion.checked(KernelOracle(RBF(), X), np.ones(14), points, 0.0)
+
+
+def test_a_trace_point_of_it_has_its_size_and_what_is_cheap():
+    problem = CSVC.build(KernelOracle(RBF(), X), np.where(np.arange(12) % 2, 1.0, -1.0))
+    iterate = Iterate(free_coef=np.array([1.0, 0.0] * 7), extra_points=OWN[:2], info={"x": 1})
+    found = trace_point(problem, iterate, seconds=1.0, iteration=2, reason="seconds", plan=TracePlan(deferred=True))
+    assert (found.support_vectors, found.relative_gap, found.model, found.info) == (7, None, None, {"x": 1})
+
+
+def test_weights_are_scored_and_refused_as_before():
+    kernel = KernelOracle(Linear(), X)
+    model = Weights.checked(kernel, np.array([1.0, 2.0, 3.0]), 0.5)
+    np.testing.assert_allclose(model.scores(kernel, NEW), NEW @ [1.0, 2.0, 3.0] + 0.5)
+    assert model.support is None
+    with pytest.raises(InvalidModel, match=r"weights have shape \(2,\)"):
+        Weights.checked(kernel, np.ones(2), 0.0)

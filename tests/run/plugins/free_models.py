@@ -1,0 +1,81 @@
+"""Models that are no dual solution of the stated problem: an honest one, and ways to hand over what is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+
+from harness import CSVC, Iterate, Problem, Solver, hookimpl, parameter
+from harness.measure import scored
+
+WIDE = 40  # points: more than those of the warm-up
+
+
+def _forge(own_coef: Any, own: Any) -> None:
+    """Have the solver's own process send what no check has seen."""
+
+    def forged(kernel: Any, free_coef: Any, extra_points: Any, intercept: Any) -> scored.FreeExpansion:
+        return scored.FreeExpansion(np.ones(kernel.n), own_coef, own, 0.0)
+
+    scored.FreeExpansion.checked = forged  # type: ignore[method-assign]
+
+
+@dataclass(frozen=True)
+class FreeModel(Solver):
+    """The difference of the classes' means in feature space, the negatives' mean from points of its own."""
+
+    name = "free-model"
+    solves = (CSVC,)
+    way: str = parameter("honest", "of handing it over")
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        y, points, n = problem.targets, np.asarray(problem.kernel.points), problem.n
+        coef = np.where(y > 0, 1.0 / np.sum(y > 0), 0.0)
+        own_coef, own = np.full(int(np.sum(y < 0)), -1.0 / np.sum(y < 0)), points[y < 0]
+        free: Any = np.concatenate([coef, own_coef])
+        last: Any = {"free_coef": free, "extra_points": own}
+        if n > WIDE:
+            many = np.concatenate([coef, np.ones(10_000)])
+            huge = np.broadcast_to(np.ones((1, 1)), (10_000, 125_000))  # 10 GB, and 8 bytes of memory
+            ways: dict[str, Any] = {
+                "alone": {"free_coef": 50.0 * y},
+                "sparse": {"free_coef": free, "extra_points": scipy.sparse.csr_array(own)},
+                "nan": {"free_coef": np.where(np.arange(len(free)) == 3, np.nan, free), "extra_points": own},
+                "short": {"free_coef": free[:-1], "extra_points": own},
+                "no-coefficients": {"extra_points": own},
+                "two-models": {"free_coef": free, "extra_points": own, "dual_coef": np.zeros(n)},
+                "other-width": {"free_coef": free, "extra_points": own[:, :1]},
+                "infinite-points": {"free_coef": free, "extra_points": np.where(own == own[0, 0], np.inf, own)},
+                "text-points": {"free_coef": free, "extra_points": own.astype(str)},
+                "a-list": {"free_coef": free, "extra_points": own.tolist()},
+                "wide-claim": {"free_coef": many, "extra_points": huge},
+                "too-large": {
+                    "free_coef": np.ones(n + 100_000),
+                    "extra_points": np.broadcast_to(np.ones((1, 2)), (100_000, 2)),
+                },
+                "long-claim": {
+                    "free_coef": np.broadcast_to(1.0, n + 600_000_000),
+                    "extra_points": np.broadcast_to(np.ones((1, 2)), (600_000_000, 2)),
+                },
+            }
+            last = ways.get(self.way, last)
+            if self.way == "forged-nan":
+                _forge(np.full(2, np.nan), own[:2])
+            elif self.way == "forged-width":
+                _forge(np.ones(2), own[:2, :1])
+            elif self.way == "forged-csr":
+                strange = scipy.sparse.csr_array(own[:2])
+                strange.indices[:] = 10**6
+                _forge(np.ones(2), strange)
+            elif self.way == "forged-size":
+                _forge(np.ones(1 << 20), np.ones((1 << 20, 8)))
+        yield Iterate(**last, done=True)
+
+
+@hookimpl
+def harness_solvers() -> list[type[Solver]]:
+    return [FreeModel]
