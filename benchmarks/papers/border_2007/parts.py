@@ -65,14 +65,16 @@ EVERY = {
 }
 """All sets by name, as the command line takes them."""
 
-CHOSEN = (50, 0.01)  # window in labels and tolerance of the early stop: see the part 'tuning'
-WINDOWS = (50, 100, 200)
+CHOSEN: tuple[int | None, float] = (None, 0.01)
+"""Window in labels (none: a fortieth of the points) and tolerance of the early stop, chosen by the part 'tuning'."""
+WINDOWS: tuple[int | None, ...] = (50, 100, 200, None)  # none: a fortieth of the points
 TOLERANCES = (0.01, 0.02, 0.05)
 
 
-def stopped(window: int, tolerance: float, solver: str = "active-small-pool") -> str:
+def stopped(window: int | None, tolerance: float, solver: str = "active-small-pool") -> str:
     """Return active learning that stops when the number of its support vectors is stable."""
-    return f"{solver}[stop=support,stop_window={window},stop_tolerance={tolerance:g}]"
+    over = "" if window is None else f"stop_window={window},"
+    return f"{solver}[stop=support,{over}stop_tolerance={tolerance:g}]"
 
 
 AL = stopped(*CHOSEN)

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from statistics import mean
 
 from benchmarks.papers.border_2007.figures import efficiency, percent
-from benchmarks.papers.border_2007.parts import BATCH, CHOSEN, MARGIN, TOLERANCES, TUNED, WINDOWS, stopped
+from benchmarks.papers.border_2007.parts import AL, BATCH, MARGIN, TOLERANCES, TUNED, WINDOWS, stopped
 from benchmarks.papers.markdown import number, table
 from benchmarks.papers.results import Results
 
-WITHIN, BUT = 1.0, 1  # percentage points of g-means below batch on all sets but one, as it is asked of the tables
+WITHIN = 1.0  # percentage points of g-means below batch, on every set
 LARGEST = 5000
 """Support vectors up to which a rule must mean something: while each label adds one, more than window / tolerance of them
-count as stable."""
+count as stable. With a fortieth of the points and 2 % these are more than there are points."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def measured(results: Results, solver: str) -> Rule | None:
 
 def good(rule: Rule) -> bool:
     """Return whether a rule loses no more than is allowed."""
-    return sum(difference < -WITHIN for difference in rule.differences) <= BUT
+    return min(rule.differences) >= -WITHIN
 
 
 def best(results: Results) -> str | None:
@@ -53,7 +53,8 @@ def best(results: Results) -> str | None:
         rule
         for window in WINDOWS
         for tolerance in TOLERANCES
-        if window >= tolerance * LARGEST and (rule := measured(results, stopped(window, tolerance))) is not None
+        if (window is None or window >= tolerance * LARGEST)
+        and (rule := measured(results, stopped(window, tolerance))) is not None
     ]
     able = [rule for rule in known if good(rule)]
     return min(able, key=lambda rule: mean(rule.labels)).solver if able else None
@@ -63,22 +64,22 @@ def rules(results: Results) -> str:
     """Each window and tolerance, and the rule of the margin: g-means against batch, and labels."""
     rows = []
     found = best(results)
-    for window, tolerance in [*((w, t) for w in WINDOWS for t in TOLERANCES), (None, None)]:
-        solver = MARGIN if window is None or tolerance is None else stopped(window, tolerance)
+    every: list[tuple[int | None, float | None]] = [(w, t) for w in WINDOWS for t in TOLERANCES]
+    for window, tolerance in [*every, (None, None)]:
+        solver = MARGIN if tolerance is None else stopped(window, tolerance)
         rule = measured(results, solver)
         if rule is not None:
-            marks = [
-                mark for holds, mark in ((solver == found, "best"), ((window, tolerance) == CHOSEN, "taken")) if holds
-            ]
+            marks = [mark for holds, mark in ((solver == found, "best"), (solver == AL, "taken")) if holds]
             worst = min(range(len(rule.differences)), key=rule.differences.__getitem__)
+            below = sum(difference < -WITHIN for difference in rule.differences)
             rows.append(
                 [
-                    "margin" if window is None else str(window),
+                    "margin" if tolerance is None else "n / 40" if window is None else str(window),
                     number(tolerance, "g"),
                     "" if window is None or not tolerance else f"{window / tolerance:,.0f}",
                     f"{mean(rule.differences):+.2f}",
                     f"{rule.differences[worst]:+.2f}, {list(TUNED)[worst]}",
-                    str(sum(difference < -WITHIN for difference in rule.differences)),
+                    str(below),
                     number(mean(rule.labels), ".1f"),
                     f"{min(rule.labels):.1f} to {max(rule.labels):.1f}",
                     ", ".join(marks),

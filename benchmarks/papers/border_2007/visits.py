@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.border_2007.parts import COSTS, FIGURE9, SETS, SMOTE, UNDER
+from benchmarks.papers.grids import PaperSet
 from benchmarks.papers.running import PLUGINS
 from benchmarks.peers.measure import Journal
 from harness import CSVC, RBF, Iterate, KernelOracle, get_solver
@@ -42,12 +43,13 @@ def scores(found: Iterate, gamma: float, train: Any, points: Any) -> Any:
     return values
 
 
-def course(selection: str, solver: str, seed: int = 0) -> list[tuple[int, float]]:
+def course(of: PaperSet, solver: str, seed: int = 0) -> list[tuple[int, float]]:
     """Return (examples visited, g-means in percent) on a ladder, and at the end, after the finishing step."""
-    (source,) = load_registry(list(PLUGINS)).select_datasets(selection)
+    (source,) = load_registry(list(PLUGINS)).select_datasets(of.selection.format(k=0, k1=1))
     data = source.load()
-    gamma = float(data.defaults["gamma"])
-    problem = CSVC.build(KernelOracle(RBF(gamma), data.x_train), data.y_train, {"C": data.defaults["C"]})
+    gamma = float(data.defaults["gamma"] if of.gamma is None else of.gamma)
+    values = {"C": data.defaults["C"] if of.C is None else of.C}
+    problem = CSVC.build(KernelOracle(RBF(gamma), data.x_train), data.y_train, values)
     points: list[tuple[int, float]] = []
     due, last = ladder(10**9), None
     at = next(due)
@@ -56,8 +58,8 @@ def course(selection: str, solver: str, seed: int = 0) -> list[tuple[int, float]
     for found in get_solver(name, oracle=OFTEN, **given).iterates(problem, np.random.default_rng(seed)):
         last, visited = found, int(found.info.get("visited", 0))
         if found.done or visited >= at:
-            values = scores(found, gamma, data.x_train, data.x_test)
-            points.append((visited, round(100.0 * g_means(data.y_test, values), 3)))
+            found_scores = scores(found, gamma, data.x_train, data.x_test)
+            points.append((visited, round(100.0 * g_means(data.y_test, found_scores), 3)))
             while at <= visited:
                 at = next(due)
     assert last is not None
@@ -72,5 +74,5 @@ def complete(journal: Journal) -> None:
         under = [solver for solver in found if solver.startswith(UNDER)]
         for solver in (under[-1], SMOTE, COSTS) if under else ():
             if (name, solver) not in known:
-                points = course(SETS[name].selection.format(k=0, k1=1), solver)
+                points = course(SETS[name], solver)
                 journal.append({"derived": DERIVED, "set": name, "solver": solver, "seed": 0, "points": points})
