@@ -222,8 +222,9 @@ def test_the_part_asks_for_every_strategy_on_the_first_draws_and_once_a_draw():
         assert len(asked) == len(set(asked))
         counts = {solver: sum(found == solver for found, _ in asked) for solver, _ in asked}
         assert counts[anchor.FULL_SEARCH] == each.draws
-        assert counts[anchor.BENCHMARK] == each.benchmark
-        assert (anchor.BENCHMARK, each.draw(0)) in asked
+        assert counts[anchor.RETRAINED] == counts[anchor.RETRAINED_UNIFORM] == each.retrained
+        assert counts.get(anchor.BENCHMARK, 0) == each.benchmark
+        assert (anchor.RETRAINED, each.draw(0)) in asked
 
 
 def test_figure_16_is_met_where_fifty_candidates_are_ten_times_as_fast_and_as_good(tmp_path):

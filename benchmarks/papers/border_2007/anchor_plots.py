@@ -14,6 +14,7 @@ from benchmarks.papers.border_2007.anchor import (
     FULL_SEARCH,
     RANDOM,
     RETRAINED,
+    RETRAINED_UNIFORM,
     SETS,
     SMALL_POOL,
     Areas,
@@ -29,6 +30,7 @@ STYLES = {
     RETRAINED: ("#0072B2", "--"),
     BENCHMARK: ("#222222", ":"),
     RANDOM: ("#777777", "-"),
+    RETRAINED_UNIFORM: ("#009E73", "--"),
     BENCHMARK_UNIFORM: ("#BBBBBB", ":"),
 }
 
