@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any
 
 Curve = list[tuple[int, float]]
@@ -15,7 +16,7 @@ def curves(trace: Sequence[Mapping[str, Any]]) -> dict[str, Curve]:
 
     trace : points as `TracePoint.as_dict` has them. Of the curves are those of the ladder of labels, and the end: when a
         point of the other series was due depends on the machine. Without a label, or without the figure, it is none.
-        ``accuracy`` is the share of the test points with the right sign
+        ``accuracy`` is the share of the test points with the right sign. A metric that is no number has no curve
     """
     found: dict[str, Curve] = {}
     for point in trace:
@@ -24,7 +25,7 @@ def curves(trace: Sequence[Mapping[str, Any]]) -> dict[str, Curve]:
             continue
         figures = {"accuracy": point.get("test_accuracy"), **(point.get("metrics") or {})}
         for name, value in figures.items():
-            if value is not None:
+            if isinstance(value, Real):
                 found.setdefault(name, []).append((labels, float(value)))
     return found
 

@@ -22,6 +22,11 @@ def test_each_figure_has_its_own_first_point():
     assert areas(trace) == {"accuracy": pytest.approx(0.5), "prbep": pytest.approx(0.3)}
 
 
+def test_a_metric_that_is_no_number_has_no_curve():
+    trace = [point(2, 0.5, rates=[0.1, 0.2], said="no"), point(4, 0.7, rates=[0.1, 0.3], said="no")]
+    assert areas(trace) == {"accuracy": pytest.approx(0.6)}
+
+
 def test_points_that_the_machines_speed_makes_due_are_none_of_the_curve():
     ladder = [point(2, 0.5), point(10, 0.9)]
     disturbed = [ladder[0], point(3, 0.1, reason="seconds"), point(9, 0.1, reason="kernel_evaluations"), ladder[1]]

@@ -64,10 +64,13 @@ def shade(axes: Any, results: Results, name: str, solver: str = AL) -> None:
         axes.axvspan(axes.get_xlim()[0], mean(found), color=STOP, alpha=0.6, linewidth=0.0, zorder=0)
 
 
-def frame(axes: Any, title: str, ylabel: str) -> None:
-    """Name the axes of a learning curve; labels on a logarithmic scale."""
-    axes.set(title=title, xlabel="labels", ylabel=ylabel, xscale="log")
+def frame(axes: Any, title: str, ylabel: str, xlabel: str = "labels") -> None:
+    """Name the axes of a learning curve; labels on a logarithmic scale, figures in percent but for ratios."""
+    axes.set(title=title, xlabel=xlabel, ylabel=ylabel, xscale="log")
     axes.set_xlim(left=SHOWN_FROM)
+    if "%" in ylabel:
+        low, high = axes.get_ylim()
+        axes.set_ylim(max(low, -2.0), min(high, 102.0))
     axes.grid(alpha=0.25)
 
 
@@ -190,7 +193,7 @@ def figure9(results: Results, path: Path) -> bool:
         drawn |= draw(axes, results, name, RANDOM, metric("g-means"), "RS, at its end Batch", RS_COLOUR)
         drawn |= draw(axes, results, name, ENDLESS, metric("g-means"), "AL", AL_COLOUR)
         drawn |= visited(axes, results, each)
-        frame(axes, each, "g-means, %")
+        frame(axes, each, "g-means, %", "labels, or examples visited")
         shade(axes, results, each)
     legend(figure, panels, 3)
     return save(figure, path, drawn=drawn)

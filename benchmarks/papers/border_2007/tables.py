@@ -157,6 +157,16 @@ def table3(results: Results) -> str:
     return table(head, rows)
 
 
+def g_means(results: Results) -> str:
+    """g-means of all five methods: AL at its early stop, the others at their end."""
+    rows = []
+    for name in SETS:
+        if results.of(name, AL):
+            found = [told(percent(results, name, solver, "g-means")) for solver in METHODS.values()]
+            rows.append([name, *found])
+    return table(["set", *TITLES.values()], rows)
+
+
 def times(results: Results) -> str:
     """The CPU seconds of all five methods and their kernel values."""
     rows = []
@@ -269,5 +279,6 @@ def sections(results: Results) -> dict[str, str]:
         "wilcoxon": wilcoxon(results),
         "rings": rings(results),
         **courses.sections(results),
+        "figure9": g_means(results),
         "missing": absent(results),
     }
