@@ -62,7 +62,7 @@ SETS = {
         AnchorSet("Spambase", "spambase", retrained=1, same=True),
         AnchorSet("Twonorm", "twonorm"),
         AnchorSet("Ringnorm", "ringnorm", draws=10, generated=True),
-        AnchorSet("Banana", "banana", retrained=5, benchmark=1),
+        AnchorSet("Banana", "banana", retrained=10, benchmark=1),
     )
 }
 

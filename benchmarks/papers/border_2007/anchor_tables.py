@@ -24,6 +24,7 @@ from benchmarks.papers.results import Published, Results
 
 PUBLISHED = Path(__file__).resolve().parents[3] / "reports" / "border-2007" / "published_aubc.csv"
 FASTER = 10.0  # than an experiment of the benchmark
+ENOUGH = 10  # draws from which on a mean is held against the published one; those have as many trials or more
 SURE = 2.0  # standard errors of a difference from which on it has a sign
 
 NAMES = {
@@ -61,7 +62,8 @@ def aubc(areas: Areas, published: Published) -> str:
                     continue
                 gap = mean(values) - theirs
                 error = math.hypot(_error(values), deviation / math.sqrt(trials))
-                asked = "other points" if each.generated else met(abs(gap) <= deviation)
+                asked = met(abs(gap) <= deviation) if len(values) >= ENOUGH else "few draws"
+                asked = "other points" if each.generated else asked
                 rows.append([f"{name}, {kind}", NAMES[solver], str(len(values)), _spread(values),
                              f"{theirs:.4f} ± {deviation:.4f}", f"{gap:+.4f} {asked}",
                              "" if math.isinf(error) else f"{gap / error:+.1f}"])  # fmt: skip
@@ -82,8 +84,8 @@ def signs(areas: Areas, published: Published) -> str:
             if not gains:
                 continue
             error = _error(gains)
-            told = "one draw" if math.isinf(error) else met(mean(gains) * (one - other) > 0.0)
-            if not math.isinf(error) and abs(mean(gains)) < SURE * error:
+            told = met(mean(gains) * (one - other) > 0.0) if len(gains) >= ENOUGH else "few draws"
+            if len(gains) >= ENOUGH and abs(mean(gains)) < SURE * error:
                 told += ", not told from 0"
             rows.append([name, NAMES[active], str(len(gains)), f"{mean(gains):+.4f}",
                          "" if math.isinf(error) else f"{error:.4f}", f"{sum(each > 0.0 for each in gains)}",
