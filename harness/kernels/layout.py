@@ -1,4 +1,4 @@
-"""Compiled layout of dense points for the column scan (see scan.py): one pass over the rows, in memory order."""
+"""Compiled layout of points for the column scan (see scan.py): one pass over what there is, in memory order."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.jit import compiled
+from harness.kernels.compiled import rare_of
 from harness.kernels.simd import CHUNK_BYTES
 
 if TYPE_CHECKING:
@@ -78,11 +79,7 @@ def left_of_rows(
         ptr[q + 1] = found
         rare_ptr[q + 1] = rare_ptr[q] + row_ptr[i + 1] - row_ptr[i]
         own[q] = sq[i]
-    rare_features, rare_values = np.empty(rare_ptr[count], np.int32), np.empty(rare_ptr[count], panels.dtype)
-    for q in range(count):
-        begin, size = row_ptr[rows[q]], rare_ptr[q + 1] - rare_ptr[q]
-        rare_features[rare_ptr[q] : rare_ptr[q + 1]] = row_feature[begin : begin + size]
-        rare_values[rare_ptr[q] : rare_ptr[q + 1]] = row_value[begin : begin + size]
+    rare_features, rare_values = rare_of(row_ptr, row_feature, row_value, rows, rare_ptr)
     return ptr, offsets[:found].copy(), values[:found].copy(), rare_ptr, rare_features, rare_values, own
 
 
