@@ -1,4 +1,4 @@
-"""What the harness itself costs: a run and a yield in process, an isolated run, the command line.
+"""What the harness itself costs: a run and a yield in process, an isolated run, a label bought in one, the command line.
 
     python benchmarks/overhead.py
 
@@ -21,7 +21,21 @@ from pathlib import Path
 
 import numpy as np
 
-from harness import CSVC, RBF, Iterate, KernelOracle, Limits, Problem, Solver, TracePlan, drive, hookimpl, parameter
+from harness import (
+    CSVC,
+    RBF,
+    Iterate,
+    KernelOracle,
+    Limits,
+    PoolSVC,
+    Problem,
+    Record,
+    Solver,
+    TracePlan,
+    drive,
+    hookimpl,
+    parameter,
+)
 
 
 @dataclass(frozen=True)
@@ -39,9 +53,25 @@ class Nothing(Solver):
         yield Iterate(dual_coef=dual_coef, done=True)
 
 
+@dataclass(frozen=True)
+class Buys(Solver):
+    """Buys all labels, one at a time, and tells what the median purchase took."""
+
+    name = "buys"
+    solves = (PoolSVC,)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        seconds = []
+        for index in range(problem.n):
+            began = time.perf_counter()
+            problem.buy([index])
+            seconds.append(time.perf_counter() - began)
+        yield Iterate(dual_coef=np.zeros(problem.n), done=True, info={"seconds": statistics.median(seconds)})
+
+
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
-    return [Nothing]
+    return [Nothing, Buys]
 
 
 def problem() -> Problem:
@@ -72,25 +102,33 @@ def in_process() -> None:
     print(f"in-process drive, a yield when nothing is due: {median_of(9, one_yield) * 1e6:4.3f} us   (limit 2)")
 
 
-def isolated(runs: int = 60) -> None:
+def measured(solver: str, data: str, runs: int, on_finished: Callable[..., None]) -> list[Record]:
+    """Return the records of isolated runs."""
     from harness.registry import load_registry
     from harness.run.session import compare
     from harness.run.study import Study
 
     path = str(Path(__file__).resolve())
     registry = load_registry([path])
-    finished: list[float] = []
     with tempfile.TemporaryDirectory() as folder:
         study = Study(
-            registry.select_solvers("nothing"),
-            registry.select_datasets("checkerboard[n=200,n_test=50]"),
+            registry.select_solvers(solver),
+            registry.select_datasets(data),
             repeat=runs,
             store=Path(folder) / "store.sqlite",
             plugin_paths=[path],
         )
-        compare(study, registry, on_finished=lambda *_: finished.append(time.perf_counter()))
+        return compare(study, registry, on_finished=on_finished)
+
+
+def isolated(runs: int = 60) -> None:
+    finished: list[float] = []
+    measured("nothing", "checkerboard[n=200,n_test=50]", runs, lambda *_: finished.append(time.perf_counter()))
     each = np.diff(finished)[2:]  # the first two start the worker and warm it up
     print(f"isolated run in a warm worker, stored:    {np.median(each) * 1e3:9.2f} ms   (limit 15)")
+    records = measured("buys", "checkerboard[n=1000,n_test=50]", 5, lambda *_: None)
+    purchase = statistics.median(record["info"]["seconds"] for record in records)
+    print(f"a label bought in an isolated run:        {purchase * 1e3:9.3f} ms   (off the solver's clock)")
 
 
 def cpu_of(command: list[str], environment: dict[str, str] | None = None) -> float:

@@ -13,7 +13,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from harness.jit import compiled, summing
+from harness.jit import compiled, inner, summing
 from harness.kernels.simd import CHUNK_BYTES, Lanes, data_of, no_value
 
 PRODUCTS, RBF_PRODUCTS, RBF_DIFFERENCES = 0, 1, 2  # what scan() leaves: <x, z>; or the RBF kernel by either formula
@@ -240,6 +240,17 @@ def rbf_of_products(products, own, sq, start, gamma, out, slots, position):  # t
             flat[base + width - rest : base + width] = tail[:rest]
 
 
+@inner
+def rare_of(row_ptr, row_feature, row_value, rows, rare_ptr):  # type: ignore[no-untyped-def]
+    """Return the rare features and values of ``rows``, one row after the other as ``rare_ptr`` has them."""
+    features, values = np.empty(rare_ptr[rows.size], np.int32), np.empty(rare_ptr[rows.size], row_value.dtype)
+    for q in range(rows.size):
+        begin, size = row_ptr[rows[q]], rare_ptr[q + 1] - rare_ptr[q]
+        features[rare_ptr[q] : rare_ptr[q + 1]] = row_feature[begin : begin + size]
+        values[rare_ptr[q] : rare_ptr[q + 1]] = row_value[begin : begin + size]
+    return features, values
+
+
 @compiled
 def left_rows(points, row_ptr, row_feature, row_value, rows, everything):  # type: ignore[no-untyped-def]
     """Return the non-zero features of the rows (all dense ones if ``everything``) as scan() takes them."""
@@ -261,12 +272,7 @@ def left_rows(points, row_ptr, row_feature, row_value, rows, everything):  # typ
         ptr[q + 1] = found
         rare_ptr[q + 1] = rare_ptr[q] + row_ptr[i + 1] - row_ptr[i]
         own[q] = sq[i]
-    rare_features = np.empty(rare_ptr[count], np.int32)
-    rare_values = np.empty(rare_ptr[count], panels.dtype)
-    for q in range(count):
-        begin, size = row_ptr[rows[q]], rare_ptr[q + 1] - rare_ptr[q]
-        rare_features[rare_ptr[q] : rare_ptr[q + 1]] = row_feature[begin : begin + size]
-        rare_values[rare_ptr[q] : rare_ptr[q + 1]] = row_value[begin : begin + size]
+    rare_features, rare_values = rare_of(row_ptr, row_feature, row_value, rows, rare_ptr)
     return ptr, offsets[:found].copy(), values[:found].copy(), rare_ptr, rare_features, rare_values, own
 
 

@@ -68,7 +68,7 @@ class _Whole:
 
     def way(self, dtype: np.dtype[Any]) -> Way:
         if dtype not in self._ways:
-            self._ways[dtype] = choose(self.kernel, self.source, dtype)
+            self._ways[dtype] = choose(self.kernel, self.source, dtype, held=True)
         return self._ways[dtype]
 
 

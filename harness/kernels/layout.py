@@ -1,4 +1,4 @@
-"""Compiled layout of dense points for the column scan (see scan.py): one pass over the rows, in memory order."""
+"""Compiled layout of points for the column scan (see scan.py): one pass over what there is, in memory order."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.jit import compiled
+from harness.kernels.compiled import rare_of
 from harness.kernels.simd import CHUNK_BYTES
 
 if TYPE_CHECKING:
@@ -45,6 +46,137 @@ def overwrite(
         for f in range(depth):
             panels[target + f * chunk] = source[base + f * chunk]
         sq[place] = source_sq[i]
+
+
+@compiled
+def left_of_rows(
+    x: Block, dense: Block, points: tuple[Any, ...], rare: tuple[Block, ...], rows: Block
+) -> tuple[Any, ...]:
+    """Return what compiled.left_rows() does, the dense features read from the rows themselves.
+
+    In the panels the features of a point lie a line of memory apart each, and few points are read there that are near.
+
+    Parameters
+    ----------
+    x : (n, d) the points as they were given
+    dense : (depth,) the features that stand in the panels
+    points, rare : the way's own
+    """
+    row_ptr, row_feature, row_value = rare
+    panels, sq = points[0], points[2]
+    chunk, count, depth = CHUNK_BYTES // panels.itemsize, rows.size, dense.size
+    ptr, rare_ptr = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
+    offsets, values = np.empty(count * depth, np.int32), np.empty(count * depth, panels.dtype)
+    own = np.empty(count, panels.dtype)
+    found = 0
+    for q in range(count):
+        i = rows[q]
+        row = x[i]
+        for f in range(depth):
+            value = row[dense[f]]
+            offsets[found], values[found] = f * chunk, value
+            found += value != 0.0  # a branch would be guessed wrong too often
+        ptr[q + 1] = found
+        rare_ptr[q + 1] = rare_ptr[q] + row_ptr[i + 1] - row_ptr[i]
+        own[q] = sq[i]
+    rare_features, rare_values = rare_of(row_ptr, row_feature, row_value, rows, rare_ptr)
+    return ptr, offsets[:found].copy(), values[:found].copy(), rare_ptr, rare_features, rare_values, own
+
+
+@compiled
+def _leave(places: Block, gone: Block, fresh: Block, leaving: Block, before: int, block: int) -> int:
+    """Mark ``places`` as gone and list each of them once in ``fresh``; return how many there are."""
+    added = 0
+    for k in range(places.size):
+        place = places[k]
+        if not gone[place]:
+            gone[place] = True
+            fresh[added] = place
+            added += 1
+            leaving[place // block] = leaving[place // block] or place < before
+    return added
+
+
+@compiled
+def _entries(row_ptr: Block, row_feature: Block, index: Block, fresh: Block, features: int, block: int) -> Block:
+    """Return (3, entries) of the points at ``fresh``, ascending: block * features + feature, place in the block, entry."""
+    size = 0
+    for k in range(fresh.size):
+        size += row_ptr[index[fresh[k]] + 1] - row_ptr[index[fresh[k]]]
+    found, size = np.empty((3, size), np.int64), 0
+    for k in range(fresh.size):
+        place = fresh[k]
+        for e in range(row_ptr[index[place]], row_ptr[index[place] + 1]):
+            found[0, size], found[1, size], found[2, size] = (
+                place // block * features + row_feature[e],
+                place % block,
+                e,
+            )
+            size += 1
+    return found[:, np.argsort(found[0], kind="mergesort")]
+
+
+@compiled
+def renewed_columns(
+    columns: tuple[Block, ...], rare: tuple[Block, ...], index: Block, places: Block, before: int, block: int
+) -> tuple[Block, ...]:
+    """Return compiled.rare_columns() of the points ``index``, given that of the points that stood there before.
+
+    Takes one pass in memory order over what stays.
+
+    Parameters
+    ----------
+    columns : (block_ptr, rare_index, rare_value) before
+    rare : (row_ptr, row_feature, row_value) of all points
+    index : (count,) the points that stand there now
+    places : those whose point is another one; may name a place twice
+    before : places that ``columns`` is of
+    """
+    old_ptr, old_index, old_value = columns
+    row_ptr, row_feature, row_value = rare
+    features, count = old_ptr.shape[1] - 1, index.size
+    blocks, old_blocks = -(-count // block), old_ptr.shape[0]
+    gone, leaving = np.zeros(max(blocks, old_blocks) * block, np.bool_), np.zeros(blocks, np.bool_)
+    gone[count:] = True
+    leaving[blocks - 1] = before > count
+    fresh = np.empty(places.size, np.int64)
+    fresh = fresh[: _leave(places, gone, fresh, leaving, before, block)]
+    entries = _entries(row_ptr, row_feature, index, fresh, features, block)
+    block_ptr, size = np.empty((blocks, features + 1), np.int64), old_index.size + entries.shape[1]
+    rare_index, rare_value = np.empty(size, np.uint16), np.empty(size, row_value.dtype)
+    written = taken = 0
+    nothing = np.zeros(features + 1, np.int64)
+    for b in range(blocks):
+        ends = old_ptr[b] if b < old_blocks else nothing
+        leaves = gone[b * block : (b + 1) * block]
+        low = ends[0]
+        begin = 0
+        while begin < features:  # up to the next feature that a new point has
+            stop = features
+            if taken < entries.shape[1]:
+                stop = min(features, entries[0, taken] - b * features + 1)
+            if leaving[b]:
+                for f in range(begin, stop):
+                    block_ptr[b, f] = written
+                    for k in range(ends[f], ends[f + 1]):
+                        rare_index[written], rare_value[written] = old_index[k], old_value[k]
+                        written += not leaves[old_index[k]]
+            else:
+                for f in range(begin, stop):
+                    block_ptr[b, f] = ends[f] + (written - low)
+                size = ends[stop] - low
+                for k in range(size):
+                    rare_index[written + k] = old_index[low + k]
+                for k in range(size):
+                    rare_value[written + k] = old_value[low + k]
+                written += size
+            low, begin = ends[stop], stop
+            while taken < entries.shape[1] and entries[0, taken] == b * features + stop - 1:
+                rare_index[written], rare_value[written] = entries[1, taken], row_value[entries[2, taken]]
+                written += 1
+                taken += 1
+        block_ptr[b, features] = written
+    return block_ptr, rare_index[:written], rare_value[:written]
 
 
 @compiled

@@ -28,6 +28,7 @@ _BLOCK = 1024  # points; grows where there are many rare features and few points
 _LARGEST_BLOCK = 65536  # places in a block are 16-bit numbers
 _PIECE = 8192  # dense points looked through for rare features at a time
 _FEW = 128  # features of either kind that picked columns are copied with, used or not
+_SOME = 8  # one column of so many may be new: more are listed anew with all the others
 _DENSE = 1 / 16  # share of points from which on a feature is stored dense: reading a line beats scattering then
 
 
@@ -69,6 +70,8 @@ class ScanWay(PackingWay):
         self._features = np.arange(points[1], dtype=np.int32)
         self._rare_number = np.arange(rare_features, dtype=np.int32)
         self._nothing_rare = (np.zeros((1, 1), np.int64), np.empty(0, np.uint16), np.empty(0, self.dtype))
+        self._given: tuple[Block, Block] | None = None  # the points as they came, and which of their features are dense
+        self._width = n  # points that the rare features are listed of
 
     @classmethod
     def of(
@@ -80,6 +83,7 @@ class ScanWay(PackingWay):
         *,
         differences: bool,
         centre: Any = None,
+        held: bool = False,
     ) -> ScanWay:
         """Lay the points out.
 
@@ -87,6 +91,7 @@ class ScanWay(PackingWay):
         share : (d,) of points in which each feature is not zero: what is rare
         differences : sum (x - z)^2 over all features; all are dense then
         centre : (d,) subtracted from dense points
+        held : ``x`` stays in memory as long as this way, so that rows may be read there
         """
         from harness.kernels import compiled
 
@@ -112,14 +117,22 @@ class ScanWay(PackingWay):
             row_ptr, row_feature, row_value, np.arange(n if rare_features else 0), own, rare_features, block
         )
         points = (panels, depth, sq, block, *columns)
-        return cls(kernel, n, points, rare, rare_features, differences=differences)
+        way = cls(kernel, n, points, rare, rare_features, differences=differences)
+        readable = isinstance(x, np.ndarray) and x.flags.c_contiguous and x.dtype in (np.float32, np.float64)
+        if held and readable and not differences:  # those are centred, and few features lie together in the panels too
+            way._given = np.asarray(x), np.flatnonzero(dense)
+        return way
 
     def left(self, rows: Block, *, gathered: bool = False) -> Left:
         """Return the rows as tile() takes them; ``gathered`` if it will be asked for picked columns."""
         from harness.kernels import compiled
 
-        row_ptr, row_feature, row_value = self.rare
-        lists = compiled.left_rows(self.points, row_ptr, row_feature, row_value, rows, self.differences)
+        if self._given is None:
+            lists = compiled.left_rows(self.points, *self.rare, rows, self.differences)
+        else:
+            from harness.kernels.layout import left_of_rows
+
+            lists = left_of_rows(*self._given, self.points, self.rare, rows)
         if not gathered:
             return Left(lists)
         if self.points[1] <= _FEW and self.rare_features <= _FEW:  # finding out what is used would cost more
@@ -188,17 +201,24 @@ class ScanWay(PackingWay):
 
     def put(self, source: ScanWay, index: Block, places: Block) -> None:
         """Overwrite ``places`` of a way that ``source.take()`` made with the source's points ``index[places]``."""
-        from harness.kernels import compiled
         from harness.kernels.layout import overwrite
 
         panels, depth, sq, block, *rare = self.points
         overwrite(source.points[0], depth, source.points[2], index[places], places, panels, sq)
         if self.rare_features:
-            row_ptr, row_feature, row_value = source.rare
-            rare = compiled.rare_columns(
-                row_ptr, row_feature, row_value, index, self._rare_number, self.rare_features, block
-            )
+            rare = self._renewed(source, index, places)
         self.points = (panels, depth, sq, block, *rare)
+
+    def _renewed(self, source: ScanWay, index: Block, places: Block) -> Any:
+        """Return the rare features of the points ``index`` of ``source``, of which those at ``places`` are new."""
+        from harness.kernels import compiled
+        from harness.kernels.layout import renewed_columns
+
+        *_, block, block_ptr, rare_index, rare_value = self.points
+        before, self._width = self._width, len(index)
+        if _SOME * (len(places) + abs(len(index) - before)) <= len(index):
+            return renewed_columns((block_ptr, rare_index, rare_value), source.rare, index, places, before, block)
+        return compiled.rare_columns(*source.rare, index, self._rare_number, self.rare_features, block)
 
 
 def _panels(count: int, depth: int, dtype: np.dtype[Any]) -> tuple[int, int, int]:

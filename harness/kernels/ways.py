@@ -58,8 +58,11 @@ def is_mapped(x: Any) -> bool:
     return isinstance(x, np.memmap) or isinstance(getattr(x, "base", None), np.memmap)
 
 
-def choose(kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> Way:
-    """Return the fastest way for these points; see the module's constants for the rates."""
+def choose(kernel: Kernel, x: Any, dtype: np.dtype[Any], *, held: bool = False) -> Way:
+    """Return the fastest way for these points; see the module's constants for the rates.
+
+    held : ``x`` stays in memory as long as the way does
+    """
     form = kernel.form
     if isinstance(form, GivenValues):
         return PrecomputedWay(x, dtype)
@@ -78,7 +81,7 @@ def choose(kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> Way:
         # a matrix product of few rows is several times slower than one of many; a scan is not
         if copied or cost * share.sum() > _GEMM_A_FEATURE * len(share):
             return GemmWay.of(kernel, x, dtype)
-    return ScanWay.of(kernel, x, dtype, share, differences=False)
+    return ScanWay.of(kernel, x, dtype, share, differences=False, held=held)
 
 
 def _share_of_non_zeros(x: Any) -> Block:

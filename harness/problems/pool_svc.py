@@ -5,6 +5,10 @@
 
 It is c-svc over the points whose labels the solver chose to buy: which ones is what active learning is about (Ertekin,
 Huang, Bottou, Giles 2007, section 3.2). The certificate is that of c-svc over these points, and says nothing of the others.
+
+In a measured run the process of the solver holds no labels: another one sells them, and the record has its count
+(harness/run/seller.py). What that cannot catch is a solver that reads the data where the harness did, the file or the
+source's ``load()``; the conformance suite asks that no label matters that was not bought.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Pool:
         """Return the ``count`` of ``points`` with the smallest distances; of equals those that come first in the order."""
         if count > 1:
             return points[np.lexsort((self._rank[points], distances))[:count]]
-        equals = points[distances == distances.min()]
+        equals: Index = points[distances == distances.min()]
         first = int(self._rank[equals].argmin()) if len(equals) > 1 else 0
         return equals[first : first + 1]
 

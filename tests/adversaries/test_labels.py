@@ -27,7 +27,7 @@ DETECTED = {  # way -> status, and what its reason says
     "floods": ("error", "a purchase of labels, and nobody read what was answered"),
 }
 WAYS = ("honest", *ways.SEARCHES, *DETECTED, "works-while-waiting", "reads-source")
-SEEDS = (0, 1, 2)  # the second run is of a worker that has run the solver's warm-up itself
+SEEDS = (0, 1)  # the second run is of a worker that has run the solver's warm-up itself
 DATA = Checkerboard(n=200, n_test=50).load()
 
 
@@ -82,9 +82,8 @@ def test_the_searches_find_labels_where_there_are_some(where):
 
 
 def test_work_done_while_waiting_for_an_answer_is_on_the_clock(rows):
-    honest, record = rows["honest", 0], rows["works-while-waiting", 0]
+    record = rows["works-while-waiting", 0]
     assert record["status"] == "ok"
-    assert honest["fit_seconds"] < 0.9
     assert record["fit_seconds"] > 20 * 0.04, "of 20 purchases of 0.1 s each a worker that answers at once covers half"
 
 

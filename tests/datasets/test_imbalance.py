@@ -11,7 +11,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.datasets import Dataset, DataSource, FileSource, imbalance, measured_sha256, validate
+from harness.datasets import FileSource, imbalance, measured_sha256, validate
 from harness.datasets.embedded import Diabetes, Digits
 from harness.datasets.generators import Checkerboard, Twonorm
 from harness.datasets.imbalance import kept, nearest_count, with_imbalance
@@ -19,20 +19,7 @@ from harness.datasets.planted import GaussianOutliers
 from harness.errors import DataError, UsageError
 from harness.parameters import parameter
 from harness.registry import load_registry
-
-
-@dataclass(frozen=True)
-class Line(DataSource):
-    """A stranger's source: it knows nothing of imbalance."""
-
-    name = "line"
-    description = "Points on a line; the right half is +1."
-    n: int = parameter(100, "points", ge=2)
-
-    def load(self):
-        x = np.linspace(-1, 1, self.n)[:, None]
-        y = np.where(x[:, 0] > 0, 1.0, -1.0)
-        return Dataset(self.label, x, y, x, y, "a claim")
+from tests.datasets.line import Line
 
 
 def dense(x):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from harness.datasets import Dataset, DataSource, FileSource, builtin_sources, content_sha256, measured_sha256, validate
+from harness.datasets import DataSource, FileSource, builtin_sources, content_sha256, measured_sha256, validate
 from harness.datasets.embedded import BreastCancer, Diabetes, Digits
 from harness.datasets.generators import Checkerboard, Friedman, Generator, Twonorm
 from harness.datasets.noise import flipped, with_noise
@@ -16,20 +16,7 @@ from harness.datasets.raw import RawSource
 from harness.errors import DataError, UsageError
 from harness.parameters import label_of, parameter, parameters_of
 from harness.registry import load_registry
-
-
-@dataclass(frozen=True)
-class Line(DataSource):
-    """A stranger's source: it knows nothing of noise."""
-
-    name = "line"
-    description = "Points on a line; the right half is +1."
-    n: int = parameter(100, "points", ge=2)
-
-    def load(self):
-        x = np.linspace(-1, 1, self.n)[:, None]
-        y = np.where(x[:, 0] > 0, 1.0, -1.0)
-        return Dataset(self.label, x, y, x, y, "a claim", defaults={"C": 3.0})
+from tests.datasets.line import Line
 
 
 def assert_noisy(source, share, seed):

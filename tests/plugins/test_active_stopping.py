@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from harness_active import run as active_run
 from harness_active.solvers import ActiveSmallPool, RandomSampling, RetrainActive
 from harness_active.stopping import Rules
 from hypothesis import given, settings
@@ -72,6 +73,13 @@ def test_a_rule_ends_the_run_where_a_run_without_it_notes_that_it_held(solver, r
     # what is left is on the right side of it
     last = ended[-1][1]
     assert np.mean(np.sign(whole.kernel.expand(last.dual_coef) + last.intercept) == y) > 0.9
+
+
+def test_the_window_is_a_fortieth_of_the_points_unless_it_is_told():
+    problem, rng = pool_of(*imbalanced(800)), np.random.default_rng(0)
+    assert active_run.Run(ActiveSmallPool(), problem, rng).rules.window == 20
+    assert active_run.Run(ActiveSmallPool(stop_window=7), problem, rng).rules.window == 7
+    assert active_run.Run(ActiveSmallPool(), pool_of(*imbalanced(10)), rng).rules.window == 1
 
 
 def test_random_sampling_stops_by_the_number_of_support_vectors():

@@ -160,10 +160,10 @@ def derived(name, solver, draw, accuracy, cpu=1.0):
     return {**made, "record": recorded(points, (600, accuracy))}
 
 
-def anchored():
+def anchored(draws=anchor_tables.ENOUGH):
     rows = []
     for each in anchor.SETS.values():
-        for k in range(3):
+        for k in range(draws):
             for solver in (*anchor.UNCERTAIN, *anchor.UNIFORM):
                 accuracy = 0.8 + 0.01 * (solver in anchor.UNCERTAIN) + 0.001 * k
                 rows.append(derived(each.name, solver, each.draw(k), accuracy, cpu=3.0 if "margin" in solver else 0.3))
@@ -195,6 +195,17 @@ def test_the_sign_of_banana_is_missed_where_active_learning_wins_as_elsewhere():
     assert all("(met)" in line for line in german)
 
 
+def test_few_draws_and_other_points_are_held_against_nothing():
+    few = anchor_tables.sections(whole(anchored(draws=2), anchor.areas_of))
+    assert "missed" not in few["aubc"] + few["aubc-signs"]
+    assert "few draws" in few["aubc"]
+    many = anchor_tables.sections(whole(anchored(), anchor.areas_of))["aubc"].splitlines()
+    ringnorm = [line for line in many if line.startswith("| Ringnorm")]
+    assert ringnorm
+    assert all("other points" in line and "met" not in line for line in ringnorm)
+    assert any("**missed**" in line for line in many), "an area of 0.8 is not Twonorm's"
+
+
 def test_times_are_those_of_the_same_draws_beside_the_published_seconds():
     lines = anchor_tables.sections(whole(anchored(), anchor.areas_of))["aubc-seconds"].splitlines()
     (full,) = [line for line in lines if line.startswith("| German | active, full search")]
@@ -222,8 +233,9 @@ def test_the_part_asks_for_every_strategy_on_the_first_draws_and_once_a_draw():
         assert len(asked) == len(set(asked))
         counts = {solver: sum(found == solver for found, _ in asked) for solver, _ in asked}
         assert counts[anchor.FULL_SEARCH] == each.draws
-        assert counts[anchor.BENCHMARK] == each.benchmark
-        assert (anchor.BENCHMARK, each.draw(0)) in asked
+        assert counts[anchor.RETRAINED] == counts[anchor.RETRAINED_UNIFORM] == each.retrained
+        assert counts.get(anchor.BENCHMARK, 0) == each.benchmark
+        assert (anchor.RETRAINED, each.draw(0)) in asked
 
 
 def test_figure_16_is_met_where_fifty_candidates_are_ten_times_as_fast_and_as_good(tmp_path):

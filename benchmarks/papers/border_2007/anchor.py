@@ -22,10 +22,12 @@ LIMIT = 3600.0  # seconds of wall time, a run
 
 SMALL_POOL, FULL_SEARCH, RANDOM = "active-small-pool", "active-full-search", "random-sampling"
 RETRAINED = "retrain-active[oracle=smo-block]"
+RETRAINED_UNIFORM = "retrain-active[oracle=smo-block,candidates=1]"
+"""Of one candidate the nearest: at random, and trained anew."""
 BENCHMARK, BENCHMARK_UNIFORM = "margin-sampling", "margin-sampling[uniform=true]"
 """What the benchmark itself runs, with scikit-learn's SVC; see anchor_plugin.py."""
 UNCERTAIN = (FULL_SEARCH, SMALL_POOL, RETRAINED, BENCHMARK)
-UNIFORM = (RANDOM, BENCHMARK_UNIFORM)
+UNIFORM = (RANDOM, RETRAINED_UNIFORM, BENCHMARK_UNIFORM)
 ONLINE = (SMALL_POOL, FULL_SEARCH, RANDOM)
 
 
@@ -34,18 +36,19 @@ class AnchorSet:
     """A set of the benchmark that is there.
 
     of : what ``anchor-draw`` calls it
-    retrained, benchmark, passive : draws of what trains anew after every label, which takes minutes on large pools: the
-        harness's solver, the benchmark's own, and its own at random
+    retrained, benchmark : draws of what trains anew after every label, which takes minutes on large pools: by the harness's
+        solver, and what the benchmark itself runs
     same : a draw is the benchmark's trial of that number, point by point: its file has the rows in the order of the raw file
+    generated : the file is not there, and as many points of the same distribution stand for it: nothing is asked of them
     """
 
     name: str
     of: str
     draws: int = DRAWS
     retrained: int = 2
-    benchmark: int = 1
-    passive: int = 0
+    benchmark: int = 0
     same: bool = False
+    generated: bool = False
 
     def draw(self, k: int) -> str:
         """Return the data of trial k."""
@@ -55,11 +58,11 @@ class AnchorSet:
 SETS = {
     each.name: each
     for each in (
-        AnchorSet("German", "german.numer", retrained=DRAWS, benchmark=DRAWS, passive=DRAWS, same=True),
-        AnchorSet("Spambase", "spambase", same=True),
+        AnchorSet("German", "german.numer", retrained=DRAWS, benchmark=DRAWS, same=True),
+        AnchorSet("Spambase", "spambase", retrained=1, same=True),
         AnchorSet("Twonorm", "twonorm"),
-        AnchorSet("Ringnorm", "ringnorm"),
-        AnchorSet("Banana", "banana", retrained=5),
+        AnchorSet("Ringnorm", "ringnorm", draws=10, generated=True),
+        AnchorSet("Banana", "banana", retrained=10, benchmark=1),
     )
 }
 
@@ -76,9 +79,8 @@ def aubc(options: Options) -> list[Grid]:
         wanted = options.repetitions or each.draws
         counts = {
             **dict.fromkeys(ONLINE, wanted),
-            RETRAINED: min(wanted, each.retrained),
-            BENCHMARK: min(wanted, each.benchmark),
-            BENCHMARK_UNIFORM: min(wanted, each.passive),
+            **dict.fromkeys((RETRAINED, RETRAINED_UNIFORM), min(wanted, each.retrained)),
+            **dict.fromkeys((BENCHMARK, BENCHMARK_UNIFORM), min(wanted, each.benchmark)),
         }
         ends = sorted(set(counts.values()) - {0})
         for begin, end in zip([0, *ends], ends, strict=False):

@@ -1,0 +1,108 @@
+"""Runs of a formulation that sells labels, as a user has them: the same as in this process, compared, kept and reused."""
+
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+from harness import RBF, KernelOracle, PoolSVC, TracePlan, drive
+from harness.datasets.generators import Checkerboard
+from harness.measure.metrics import accuracy
+from tests.run.conftest import HARNESS, PLUGINS
+from tests.run.plugins.buys import BuysAtRandom
+
+DATA = "checkerboard[n=120,n_test=60]"
+BUYS = ("--plugin-path", str(PLUGINS / "buys.py"), "--datasets", DATA, "--C", "10", "--gamma", "2")
+RANDOM = "buys-at-random[first=4,batch=3]"
+
+pytestmark = pytest.mark.slow  # each starts processes
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """Return (records of two budgets and of c-svc, the store)."""
+    store = tmp_path_factory.mktemp("pool") / "store.sqlite"
+    command = [
+        *HARNESS, "compare", *BUYS, "--plugins", f"{RANDOM},qp", "--formulation", "pool-svc,c-svc", "--budget", "40,500",
+        "--seeds", "0,1", "--store", str(store), "--format", "json",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), store
+
+
+def found(records, budget, seed):
+    (record,) = [
+        each for each in records if each["problem_parameters"].get("budget") == budget and each["seed"] == seed
+    ]
+    return record
+
+
+def test_a_run_whose_labels_are_sold_is_the_run_of_one_process(measured):
+    data = Checkerboard(n=120, n_test=60).load()
+    for seed in (0, 1):
+        record = found(measured[0], 40, seed)
+        problem = PoolSVC.build(KernelOracle(RBF(gamma=2.0), data.x_train), data.y_train, {"C": 10.0, "budget": 40})
+        here = drive(BuysAtRandom(first=4, batch=3), problem, np.random.default_rng(seed), plan=TracePlan())
+        ladder = [point for point in record["trace"] if point["reason"] == "labels"]
+        assert [point["labels_used"] for point in ladder] == [
+            point.labels_used for point in here.trace if point.reason == "labels"
+        ]
+        assert record["labels_used"] == problem.labels_used == 40
+        assert record["support_vectors"] == np.count_nonzero(here.dual_coef)
+        assert record["positive_support_vectors"] == np.count_nonzero(here.dual_coef > 0)
+        scores = problem.scores_new(here.dual_coef, here.intercept, data.x_test)
+        assert record["test_accuracy"] == accuracy(data.y_test, scores)
+        assert record["relative_gap"] < 1e-6
+
+
+def test_every_point_of_the_ladder_is_scored_and_the_area_lies_between(measured):
+    record = found(measured[0], 500, 0)
+    assert record["labels_used"] == 120, "a budget above the number of points means all of them"
+    ladder = [point for point in record["trace"] if point["reason"] in ("labels", "end")]
+    assert ladder[0]["labels_used"] == 4
+    assert ladder[-1]["labels_used"] == 120
+    for name, area in record["aubc"].items():
+        curve = [point["test_accuracy"] if name == "accuracy" else point["metrics"][name] for point in ladder]
+        assert min(curve) <= area <= max(curve)
+    for point in ladder:
+        assert 0 <= point["positive_support_vectors"] <= point["support_vectors"] <= point["labels_used"]
+
+
+def test_who_was_given_the_labels_has_bought_none(measured):
+    given = [record for record in measured[0] if record["formulation"] == "c-svc"]
+    assert len(given) == 2
+    for record in given:
+        assert (record["labels_used"], record["aubc"]) == (None, None)
+        assert 0 < record["positive_support_vectors"] < record["support_vectors"]
+        assert not any("labels_used" in point for point in record["trace"])
+
+
+def test_the_table_shows_labels_and_areas_beside_who_was_given_them(measured):
+    command = [*HARNESS, "results", "--store", str(measured[1]), "--format", "markdown"]
+    shown = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False).stdout
+    (titles,) = [line.split(" | ") for line in shown.splitlines() if line.startswith("| solver")]
+    rows = [line.split(" | ") for line in shown.splitlines() if "budget=40" in line or "| c-svc" in line]
+    labels, area = titles.index("labels"), titles.index("AUBC")
+    assert {row[labels] for row in rows} == {"40", "-"}
+    assert all((row[labels] == "-") == (row[area] == "-") for row in rows)
+    assert "AUBC: area under the curve of the test accuracy" in shown
+
+
+def test_a_row_is_reused_for_its_own_budget_alone(measured):
+    command = [
+        *HARNESS, "compare", *BUYS, "--plugins", RANDOM, "--budget", "40,41", "--store", str(measured[1]), "--format", "json",
+    ]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    records = json.loads(done.stdout)
+    assert {record["problem_parameters"]["budget"]: record["reused"] for record in records} == {40: True, 41: False}
+    assert {"buys", "qp", "harness"} <= set(records[0]["sources"]), "who trains belongs to what the run used"
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "2.5", "all"])
+def test_a_budget_that_is_none_is_a_sentence(wrong):
+    command = [*HARNESS, "compare", *BUYS, "--plugins", RANDOM, f"--budget={wrong}"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0
+    assert f"--budget: '{wrong}' is not a list of whole numbers in [1, inf) or 'none'" in done.stderr
