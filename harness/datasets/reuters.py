@@ -100,8 +100,8 @@ class ReutersCategory(RawSource):
     The points are those of ``reuters``, in its order; the labels come from the documents that its rows are. Which these
     are is found by their words, see ``reuters_rows``. C and gamma: Ertekin et al. 2007, Table 2; for all topics that are
     not in it C = 1, gamma = 0.5. These two are also the ones with which, whatever the topic, an exact solution comes
-    near the g-means of their Table 1 (five of eight within 0.02 points of one of its two columns, crude, wheat and
-    money-fx within 0.4); with Table 2's for crude, grain and interest it does not (interest: 66.5 for 78.5).
+    near the g-means of their Table 1 (seven of eight within 0.02 points of one of its two columns, money-fx within
+    0.4); with Table 2's for crude, grain and interest it does not (interest: 66.5 for 78.5).
     """
 
     name = "reuters-category"

@@ -26,8 +26,8 @@ DETECTED = {  # way -> status, and what its reason says
     "uncounted": ("invalid", " labels where "),
     "floods": ("error", "a purchase of labels, and nobody read what was answered"),
 }
-WAYS = ("honest", *ways.SEARCHES, *DETECTED, "works-while-waiting", "reads-source")
-SEEDS = (0, 1)  # the second run is of a worker that has run the solver's warm-up itself
+OTHERS = (*DETECTED, "works-while-waiting", "reads-source")
+SEEDS = (0, 1)  # of a search: the second run is of a worker that has run the solver's warm-up itself
 DATA = Checkerboard(n=200, n_test=50).load()
 
 
@@ -35,27 +35,35 @@ DATA = Checkerboard(n=200, n_test=50).load()
 def rows(tmp_path_factory):
     """Return the records by way (of seekers of test labels: by where) and seed."""
     store = tmp_path_factory.mktemp("labels") / "store.sqlite"
-    seekers = ",".join(ways.SEARCHES[:3])
+    seekers = f"seeks-test-labels[where=[{','.join(ways.SEARCHES[:3])}]]"
+    asked = [
+        (f"label-cheat[way=[honest,{','.join(ways.SEARCHES)}]],{seekers}", "0,1"),
+        (f"label-cheat[way=[{','.join(OTHERS)}]]", "0"),
+    ]
+    return {
+        (record["parameters"].get("way") or f"test {record['parameters']['where']}", record["seed"]): record
+        for solvers, seeds in asked
+        for record in compared(solvers, seeds, store)
+    }
+
+
+def compared(solvers, seeds, store):
+    """Return the records of the solvers with the seeds."""
     command = [
-        *HARNESS, "compare", "--plugin-path", str(PLUGINS / "label_cheats.py"),
-        "--plugins", f"label-cheat[way=[{','.join(WAYS)}]],seeks-test-labels[where=[{seekers}]]",
-        "--datasets", "checkerboard[n=200,n_test=50]", "--budget", "60", "--seeds", ",".join(map(str, SEEDS)),
+        *HARNESS, "compare", "--plugin-path", str(PLUGINS / "label_cheats.py"), "--plugins", solvers,
+        "--datasets", "checkerboard[n=200,n_test=50]", "--budget", "60", "--seeds", seeds,
         "--time-limit", "30", "--store", str(store), "--format", "json",
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=280, check=False)
     assert done.stdout, done.stderr
-    return {
-        (record["parameters"].get("way") or f"test {record['parameters']['where']}", record["seed"]): record
-        for record in json.loads(done.stdout)
-    }
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize("cheat", DETECTED)
 def test_a_cheat_is_a_row_with_its_status_and_reason(rows, cheat):
     status, reason = DETECTED[cheat]
-    for seed in SEEDS:
-        record = rows[cheat, seed]
-        assert (record["status"], reason in record["reason"]) == (status, True), record["reason"]
+    record = rows[cheat, 0]
+    assert (record["status"], reason in record["reason"]) == (status, True), record["reason"]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

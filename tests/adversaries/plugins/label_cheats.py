@@ -17,7 +17,7 @@ from harness.registry import shared_registry
 from harness.run.messages import Buy, Sold
 
 WARM_UP_POINTS = 40
-OBJECTS = 1_000_000  # that a search looks at
+OBJECTS = 1_000_000  # that a search looks at beyond those where it begins
 STASH: list[list[int]] = []  # what a search found in another process of the same worker
 ROOTS: dict[str, Callable[[Problem], list[Any]]] = {}
 BEFORE: dict[str, Callable[[Problem], None]] = {}
@@ -36,7 +36,8 @@ def way(table, name):
 def label_arrays(roots: list[Any], sizes: tuple[int, ...]) -> list[list[int]]:
     """Return the arrays of -1 and +1, both there, of one of the sizes that are reached from the roots."""
     seen, queue, found = set(map(id, roots)), list(roots), []
-    while queue and len(seen) < OBJECTS:
+    most = len(seen) + OBJECTS
+    while queue and len(seen) < most:
         each = queue.pop()
         array = None
         if isinstance(each, np.ndarray):
