@@ -75,6 +75,8 @@ def objects(problem):
 ROOTS["problem"] = lambda problem: [problem, vars(problem), problem._seller if problem.sells_labels else None]
 ROOTS["kernel"] = lambda problem: [problem.kernel, vars(problem.kernel)]
 SEARCHES = tuple(ROOTS)
+EVERYWHERE = "everywhere"
+ROOTS[EVERYWHERE] = lambda problem: [root for search in SEARCHES for root in ROOTS[search](problem)]
 
 
 # -- a run -------------------------------------------------------------------------------------------------
