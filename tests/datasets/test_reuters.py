@@ -311,6 +311,7 @@ TOPICS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("raw_data")
 @pytest.mark.parametrize("topic", TOPICS)
 def test_topics_have_the_papers_counts(topic):

@@ -226,6 +226,7 @@ def test_its_preprocessing_is_part_of_the_run_and_its_neighbours_keep_to_the_run
     assert set(pools) == {1}
 
 
+@pytest.mark.slow
 def test_the_warm_up_has_imported_all_that_it_needs():
     script = """
 import sys, numpy as np

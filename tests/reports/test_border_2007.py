@@ -274,6 +274,7 @@ def test_the_peak_of_al_stands_beside_the_end_of_random_sampling():
     assert "| 8 | 90.00 | 20.0 | 70.00, 400 |  | 60.00 | 65.00 | 1 |" in text
 
 
+@pytest.mark.slow
 def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
     options = Options(repetitions=2, sets=whole.SETS)
     columns = {"test_accuracy": 0.9, **measured_columns()}
