@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.kernels.extra import Points
 
-_TIMES_THE_DATA = (
-    4  # as large as the training points, a model's own points may be: CSR points between two have the union
-)
+# as large as the training points, a model's own points may be: CSR points between two have the union
+_TIMES_THE_DATA = 4
 _LEAST_ROOM, _MOST_ROOM = 1 << 20, 1 << 30  # bytes
 
 

@@ -26,9 +26,8 @@ class Run:
 
     def __init__(self, strategy: Strategy, problem: PoolSVC, rng: np.random.Generator) -> None:
         self.strategy, self.problem, self.rng = strategy, problem, rng
-        order = rng.permutation(
-            problem.n
-        )  # before anything else: with one seed all strategies begin with the same points
+        # before anything else: with one seed all strategies begin with the same points
+        order = rng.permutation(problem.n)
         self.pool = Pool(order[np.isnan(problem.targets[order])], problem.n)
         self.learner = strategy.teach(problem, rng)
         self.scores = strategy.judge(self.learner)

@@ -174,6 +174,11 @@ class Expansion:
         """Compute the kernel values of the next candidates of ``upcoming``; see :mod:`harness_lasvm.foresight`."""
         return self._foresight.fetch(self, upcoming, foresee=foresee)
 
+    def offered(self, examples: Array, places: Array, values: Array, among: Array) -> Candidates:
+        """Return candidates, see :class:`Candidates`; the loops begin with the first of them."""
+        self.now["at"] = self.now["stage"] = self.now["born"] = 0
+        return Candidates(examples, places, values, among)
+
     def admit(self, examples: Array, alphas: Array, grads: Array) -> None:
         """Let ``examples``, none of them members, into S."""
         for start in range(0, len(examples), self.block):

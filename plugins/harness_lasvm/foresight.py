@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness_lasvm.compiled import members as loops
-from harness_lasvm.compiled.state import Candidates
 
 if TYPE_CHECKING:
     from harness import KernelOracle
     from harness.arrays import Array
+    from harness_lasvm.compiled.state import Candidates
     from harness_lasvm.expansion import Expansion
 
 _FEWEST = 48
@@ -44,7 +44,7 @@ class Foresight:
         """Compute the kernel values of the next candidates of ``upcoming``, one at least."""
         examples = np.array(upcoming[: self._ahead(expansion, foresee)], dtype=np.int64)
         expansion.make_room(len(examples))
-        x, now = expansion.members, expansion.now
+        x = expansion.members
         is_fresh = x.examples["slot"][examples] < 0
         self._fresh = fresh = examples[is_fresh]
         places, count = np.where(is_fresh, np.cumsum(is_fresh) - 1, -1), len(fresh)
@@ -62,8 +62,7 @@ class Foresight:
         self._among = self._between[: count**2].reshape(count, count)
         np.fill_diagonal(self._among, np.nan)
         self._mix(entering)
-        now["at"] = now["stage"] = now["born"] = 0
-        return Candidates(examples, places, values, self._among)
+        return expansion.offered(examples, places, values, self._among)
 
     def _ahead(self, expansion: Expansion, foresee: bool) -> int:
         """Return how many candidates to fetch."""

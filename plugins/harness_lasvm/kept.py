@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_lasvm.compiled.state import Candidates
-
 if TYPE_CHECKING:
     from harness import KernelOracle
     from harness.arrays import Array, Vector
+    from harness_lasvm.compiled.state import Candidates
     from harness_lasvm.expansion import Expansion
 
 _FULL = 0.9  # of the rows that memory holds: with more members, their rows would be computed again and again
@@ -51,7 +50,7 @@ class KeptScores:
 
     def candidates(self, expansion: Expansion, examples: Array) -> Candidates | None:
         """Return ``examples``, none of them members, with the kernel values of their rows; None if memory is too small."""
-        rows, now = self._rows, expansion.now
+        rows = self._rows
         if len(examples) > rows.capacity:
             return None
         expansion.make_room(len(examples))
@@ -59,7 +58,6 @@ class KeptScores:
         rows.fetch(examples)
         places = rows.slot_of[examples]
         # a hole's value is read and never used: alpha is 0 there
-        standing = np.maximum(expansion.members.slots["member"][: int(now["top"])], 0)
-        now["at"] = now["stage"] = now["born"] = 0
-        values = rows.rows[places[:, None], standing]
-        return Candidates(examples, np.arange(len(examples)), values, rows.rows[places[:, None], examples])
+        standing = np.maximum(expansion.members.slots["member"][: int(expansion.now["top"])], 0)
+        values, among = (rows.rows[places[:, None], points] for points in (standing, examples))
+        return expansion.offered(examples, np.arange(len(examples)), values, among)

@@ -10,7 +10,6 @@ import numpy as np
 from harness import Learner, UsageError
 from harness_lasvm.aside import readmit
 from harness_lasvm.compiled.members import add_scores
-from harness_lasvm.compiled.state import Candidates
 from harness_lasvm.expansion import Expansion
 from harness_lasvm.kept import KeptScores
 from harness_lasvm.online import Online
@@ -19,11 +18,11 @@ from harness_lasvm.solver import iterate_of
 if TYPE_CHECKING:
     from harness import CSVC, Iterate, PoolSVC
     from harness.arrays import Array, Vector
+    from harness_lasvm.compiled.state import Candidates
     from harness_lasvm.solver import LASVM
 
-_DEARER = (
-    2.0  # so much longer a value takes in a row over all points than in a block: measured 1.6 (sparse) to 2.8 (dense)
-)
+# so much longer a value takes in a row over all points than in a block: measured 1.6 (sparse) to 2.8 (dense)
+_DEARER = 2.0
 
 
 class LASVMLearner(Learner):
@@ -137,7 +136,7 @@ class LASVMLearner(Learner):
 
         scored : examples that were scored afresh, and their values
         """
-        expansion, now = self._expansion, self._expansion.now
+        expansion = self._expansion
         strange = (expansion.members.examples["slot"][examples] >= 0).any()
         if not len(examples) or strange or len(set(examples.tolist())) < len(examples):
             return None
@@ -151,5 +150,4 @@ class LASVMLearner(Learner):
         among = np.zeros((1, 1), dtype=expansion.kernel.dtype)  # one candidate has no others
         if len(examples) > 1:
             among = expansion.kernel.block(examples, examples)
-        now["at"] = now["stage"] = now["born"] = 0
-        return Candidates(examples, np.arange(len(examples)), scored[1][found.argmax(axis=1)], among)
+        return expansion.offered(examples, np.arange(len(examples)), scored[1][found.argmax(axis=1)], among)

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness_lasvm.compiled.members import add_scores
-from harness_lasvm.compiled.state import Candidates
 
 if TYPE_CHECKING:
     from harness.arrays import Array
+    from harness_lasvm.compiled.state import Candidates
     from harness_lasvm.expansion import Expansion
     from harness_lasvm.solver import LASVM
 
@@ -101,9 +101,8 @@ class Search:
         # a hole's value is read and never used: alpha is 0 there
         values = np.zeros((1, int(now["top"])), dtype=self.row.dtype)
         values[0, expansion.live()] = self.row[expansion.examples()]
-        now["at"] = now["stage"] = now["born"] = 0
         # one candidate has no others
-        return Candidates(example, np.zeros(1, dtype=np.int64), values, np.zeros((1, 1), dtype=self.row.dtype))
+        return expansion.offered(example, np.zeros(1, dtype=np.int64), values, np.zeros((1, 1), dtype=self.row.dtype))
 
     # -- drawing -------------------------------------------------------------------------------------
 
