@@ -16,6 +16,7 @@ from time import monotonic  # by name: what a solver patches later is not this c
 from typing import TYPE_CHECKING, Any
 
 from harness.measure.machine import status_bytes, thread_cpu_seconds
+from harness.run import allowed
 from harness.run.forking import Child
 from harness.run.messages import (
     BrokenStream,
@@ -37,10 +38,7 @@ if TYPE_CHECKING:
     from harness.run.seller import Seller
 
 _POLL_SECONDS = 0.05
-_GRACE_SECONDS = 0.7  # a solver that yields is stopped by the host at its limit; one that does not, this much later
 _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
-_WARM_UP_SECONDS = 60.0  # without a time limit
-_COMPILE_SECONDS = 300.0
 _OUTPUT_KEPT = 4000
 OUTPUT_LIMIT = 1_000_000
 
@@ -105,7 +103,7 @@ def watch(child: Child, limits: Limits, *, control: int, largest: int, seller: S
                     _exit_if_alone(control, pid)
                     selector.unregister(control)  # the next request waits until this run is over
             if not seen.killed_for and seen.fitted is None:
-                seen.killed_for = _excess(seen, pid, limits)
+                seen.killed_for = allowed.excess(seen, limits) or _beyond_memory(seen, pid, limits)
     seen.exit_status, seen.cpu_seconds, killed = _end(pid, gently=bool(seen.killed_for), finished=not seen.killed_for)
     if killed and seen.fitted is None and not seen.killed_for:
         seen.killed_for = StoppedBy.FAULT
@@ -203,29 +201,13 @@ def _counted(seen: Watch, point: Point) -> Point:
     return replace(point, figures={**figures, "labels_used": known})
 
 
-def _excess(seen: Watch, pid: int, limits: Limits) -> StoppedBy | None:
-    """Return the limit that is passed, if one is."""
-    elapsed = monotonic() - seen.phase_began
-    compiled = seen.compile_spent + (monotonic() - seen.compile_began if seen.compiling else 0.0)
-    compiled = min(compiled, _COMPILE_SECONDS)
-    if seen.phase == "warm-up":
-        if elapsed > warm_up_limit(limits.seconds) + _GRACE_SECONDS + compiled:
-            return StoppedBy.TIME
-    elif limits.seconds is not None:
-        others = seen.host_seconds + seen.buying_seconds + compiled
-        if elapsed > limits.seconds + _GRACE_SECONDS + others:
-            return StoppedBy.TIME
-    if limits.memory_bytes is not None:
-        resident = _resident(pid)
-        seen.peak_rss = max(seen.peak_rss, resident)
-        if resident > limits.memory_bytes:
-            return StoppedBy.MEMORY
-    return None
-
-
-def warm_up_limit(time_limit: float | None) -> float:
-    """Return the seconds a warm-up may take, compilation not counted: the run's own limit, at most a minute."""
-    return min(_WARM_UP_SECONDS, time_limit or _WARM_UP_SECONDS)
+def _beyond_memory(seen: Watch, pid: int, limits: Limits) -> StoppedBy | None:
+    """Return the limit of memory if it is passed."""
+    if limits.memory_bytes is None:
+        return None
+    resident = _resident(pid)
+    seen.peak_rss = max(seen.peak_rss, resident)
+    return StoppedBy.MEMORY if resident > limits.memory_bytes else None
 
 
 def _resident(pid: int) -> int:

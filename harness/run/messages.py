@@ -2,6 +2,7 @@
 
     driver --Run--> worker --(fork)--> child --Compiling, Warm, Fitting, Point, Stopped, Fitted--> worker --> driver
     driver --Certify--> certifier --Certified--> driver
+    worker, certifier --Busy--> driver, before whatever may take long
     child --Buy--> worker --Sold--> child, where labels are sold (see seller.py)
 
 A child's pipe carries frames that begin with a secret of its run: what else is written there, by a solver that writes
@@ -34,7 +35,7 @@ SECRET_BYTES = 16
 _KINDS: dict[str, Any] = {
     "claims": dict, "figures": dict, "spec": dict, "sources": dict, "points": list, "on": bool,
     "seconds": (int, float), "host_seconds": (int, float), "waited": (int, float), "intercept": (int, float),
-    "refused": str,
+    "refused": str, "what": str,
 }  # fmt: skip
 
 
@@ -224,6 +225,14 @@ class Fitted(_Part):
 
 
 @dataclass(frozen=True)
+class Busy(_Part):
+    """To the driver: ``what`` is done now, and the next message comes within so many seconds, or never."""
+
+    what: str
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Ended(_Part):
     """From a worker: what became of a run, with its trace points; ``bought`` : points in the order of purchase, or None."""
 
@@ -250,7 +259,7 @@ class Certified(_Part):
     figures: dict[str, Any]
 
 
-Message = Run | Compiling | Warm | Fitting | Point | Stopped | Buy | Sold | Fitted | Ended | Certify | Certified
+Message = Run | Compiling | Warm | Fitting | Point | Stopped | Buy | Sold | Fitted | Busy | Ended | Certify | Certified
 _PARTS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
@@ -263,6 +272,7 @@ _PARTS: dict[str, Any] = {
         Buy,
         Sold,
         Fitted,
+        Busy,
         Ended,
         Certify,
         Certified,

@@ -21,7 +21,7 @@ import numpy as np
 from harness.errors import HarnessError
 from harness.measure.compilation import CompilationWatch
 from harness.measure.machine import now
-from harness.run import child
+from harness.run import allowed, child
 from harness.run.forking import adopt_orphans, fork, limit_memory
 from harness.run.messages import Compiling, Ended, Message, Reader, Run, Warm, send
 from harness.run.record import Status, StoppedBy
@@ -213,7 +213,7 @@ def _cause(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, Stopp
     if seen.killed_for is StoppedBy.TIME:
         warming = seen.phase == "warm-up"
         where = " on a few points, before the measured run," if warming else ""
-        limit = child.warm_up_limit(limits.seconds) if warming else limits.seconds
+        limit = allowed.warm_up_limit(limits.seconds) if warming else limits.seconds
         reason = f"still running{where} at the time limit of {limit:g} s; killed after {wall:.1f} s"
         return Status.TIMEOUT, StoppedBy.TIME, reason
     if seen.killed_for is StoppedBy.MEMORY:
