@@ -18,7 +18,7 @@ from harness.run.groups import Home
 
 _ONE_BY_ONE_SECONDS = 0.02  # with control groups; what lives then is ended with its group
 _HUNT_SECONDS = 0.5  # without
-_TRACKER_SECONDS = 1.0  # of Python's resource trackers: what they do last is to unlink what a run left
+_TRACKER_SECONDS = 1.0  # for Python's resource trackers: no fault of a run, they end with it and unlink what it left
 _ROUND_SECONDS = 0.001
 _PAUSE = 10  # times as long as exact memory took to read it is not read again
 
@@ -103,7 +103,7 @@ class Descendants:
                 sleep(_ROUND_SECONDS)
                 _reap()
                 trackers = {pid for pid in trackers if _alive(pid)}
-        return Left(count + len(trackers), tuple(self._hunt(set())))
+        return Left(count, tuple(self._hunt(set())))
 
     def _all(self) -> list[int]:
         found = dict.fromkeys(living(os.getpid()))  # parents first

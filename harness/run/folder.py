@@ -138,9 +138,12 @@ class Elsewhere:
         sentences = []
         if self._shared.changed() and (fresh := self._shared.fresh()):
             free = fresh - _in_use(self._shared.folder, _processes())
-            gone = {name for name in free & self._used if _unlinked(self._shared.folder / name)}
+            shown = {name: self._shared.named({name}) for name in free & self._used}
+            gone = {name for name in shown if _unlinked(self._shared.folder / name)}
             if gone:
-                sentences.append(f"it left {self._shared.named(gone)} in {self._shared.folder}; the host deleted them")
+                sentences.append(
+                    f"{_some([shown[name] for name in sorted(gone)])} was left in {self._shared.folder}; the host deleted it"
+                )
             self._shared.tell(free - gone, sentences)
         for folder in self._folders:
             if folder.changed() and (fresh := folder.fresh()):
@@ -182,9 +185,7 @@ class _Names:
 
     def named(self, names: set[str]) -> str:
         """Return some of the names, with sizes."""
-        shown = [f"{name} ({self._size(name) / 1e6:.1f} MB)" for name in sorted(names)[:_NAMED]]
-        more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-        return ", ".join(shown + more)
+        return _some([f"{name} ({self._size(name) / 1e6:.1f} MB)" for name in sorted(names)])
 
     def _time(self) -> int:
         try:
@@ -215,6 +216,11 @@ class _Names:
             return os.lstat(self.folder / name).st_size
         except OSError:
             return 0
+
+
+def _some(names: list[str]) -> str:
+    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return ", ".join(names[:_NAMED] + more)
 
 
 def _unlinked(file: Path) -> bool:
