@@ -10,7 +10,7 @@ import click
 
 from harness.cli import names, options, values
 from harness.cli.options import Option
-from harness.errors import UsageError
+from harness.errors import NotKept, UsageError
 from harness.run.record import FAILED, Status
 
 if TYPE_CHECKING:
@@ -84,7 +84,8 @@ harness compare --plugins 'lasvm[epochs=[1,2]],smo' --datasets banana --C 1,10,1
 
 Exit codes: 0 every run did what was asked (runs stopped at an iteration or kernel-evaluation limit count as such),
 1 a run failed ({", ".join(status for status in Status if status in FAILED)}), hit its time limit, ended without
-being done (unfinished) or without the target gap certified (missed), or every run was skipped, 2 bad usage or bad data.
+being done (unfinished) or without the target gap certified (missed), or every run was skipped, 2 bad usage or bad data,
+3 what was measured could not be kept in the store: it is in the output alone.
 """
 
 
@@ -116,6 +117,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         for note in effects.notes(given, specs, registry):
             progress.say(note)
 
+    not_kept: NotKept | None = None
     with reporter(quiet=given["quiet"]) as progress:
         try:
             records = session.compare(
@@ -128,6 +130,8 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
             )
         except KeyboardInterrupt:
             interrupted = True
+        except NotKept as error:
+            not_kept, records, interrupted = error, error.records, False
         else:
             interrupted = False
     if interrupted:  # said when the live display is gone
@@ -140,7 +144,15 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         width=output.width(),
         styled=target is None and output.styled(),
     )
-    output.deliver(content, target, quiet=given["quiet"])
+    try:
+        output.deliver(content, target, quiet=given["quiet"])
+    except UsageError as error:
+        if not not_kept:
+            raise
+        click.echo(f"{error} The records, as JSON:", err=True)  # they are nowhere else
+        click.echo(formats.render("json", records), nl=False)
+    if not_kept:
+        raise not_kept
     ctx.exit(exit_code(records))
 
 
