@@ -24,6 +24,7 @@ from harness.measure.machine import now
 from harness.run import allowed, child
 from harness.run.forking import adopt_orphans, fork, limit_memory
 from harness.run.messages import Compiling, Ended, Message, Reader, Run, Warm, send
+from harness.run.place import Place
 from harness.run.record import Status, StoppedBy
 from harness.run.seller import Buyer, Seller
 from harness.run.study import RunSpec
@@ -41,6 +42,7 @@ class Worker:
         self.control = control
         self.warm: dict[tuple[str, str], float] = {}  # solver and layout -> seconds the warm-up took
         self.bench: Any = None
+        self.place = Place()
         self.compilation = CompilationWatch()
 
     def serve(self) -> None:
@@ -59,6 +61,7 @@ class Worker:
             solver, problem = self.bench.solver(spec), self.bench.problem(spec)
             kind = (repr(solver), layout(problem))
             seller = Seller(self.bench.labels(spec), problem.labels_left) if spec.sells_labels else None
+            self.place.begin()
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
             if is_environment(error):
                 status, reason = Status.ENVIRONMENT, of_environment(error)
@@ -111,7 +114,7 @@ class Worker:
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
         began = monotonic()
-        forked = fork(body, hidden=(self.control,))
+        forked = fork(body, self.place, hidden=(self.control,))
         room = 2 * room_for_own_points(problem.kernel)
         largest = _MODEL_BYTES + 16 * max(problem.n, problem.kernel.n_features) + room
         seen = child.watch(forked, spec.limits, control=self.control, largest=largest, seller=seller)
@@ -120,6 +123,7 @@ class Worker:
         if warmed is not None:
             ended.claims["compile_seconds"] = warmed + _number(ended.claims.get("compile_seconds"))
         send(self.control, ended)
+        self.place.clear()
         return ended.claims["status"] in (Status.OK, Status.BUDGET, Status.UNFINISHED) and not seen.killed_for
 
     def _adopt(self, spec: RunSpec, solver: Any, problem: Any, kind: tuple[str, str]) -> None:
@@ -148,6 +152,10 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
+def _sentences(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
     """Return what became of a child: its claims where they can be true, else what was seen of it."""
     claims: dict[str, Any] = {**now(), "sources": seen.sources} if seen.fitted is None else dict(seen.fitted.claims)
@@ -156,6 +164,8 @@ def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
         claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
     if seen.output.strip():
         claims["output"] = "\n".join(part for part in (claims.get("output"), seen.output) if part)
+    if seen.left_elsewhere:
+        claims["faults"] = [*_sentences(claims.get("faults")), *seen.left_elsewhere]
     if claims.get("peak_rss_bytes") is None and seen.peak_rss:
         claims["peak_rss_bytes"] = seen.peak_rss
     bought = None if seen.seller is None else np.array(seen.seller.bought, dtype=np.int64)
@@ -169,7 +179,9 @@ def _trouble(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, Sto
         return _cause(seen, spec, wall)
     if seen.left_behind:
         many = "es" if seen.left_behind > 1 else ""
-        reason = f"left {seen.left_behind} child process{many} behind; the host killed them"
+        alive = ", ".join(map(str, seen.survivors))
+        ending = f"the host could not kill all, alive are {alive}" if alive else "the host killed them"
+        reason = f"left {seen.left_behind} child process{many} behind; {ending}"
         return Status.ERROR, StoppedBy.FAULT, reason
     if seen.output_bytes > child.OUTPUT_LIMIT:
         size = f"{seen.output_bytes / 1e6:.1f} MB"
@@ -247,8 +259,12 @@ def main() -> None:
     control = int(sys.argv[1])
     adopt_orphans()
     os.set_inheritable(control, False)
-    with contextlib.suppress(BrokenPipeError):
-        Worker(control).serve()
+    worker = Worker(control)
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            worker.serve()
+    finally:
+        worker.place.remove()
     os._exit(0)  # nothing is left to do, and the driver waits
 
 
