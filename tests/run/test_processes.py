@@ -15,7 +15,7 @@ from harness.run import groups
 from harness.run.descendants import Descendants, living
 from tests.run.conftest import HARNESS, PLUGINS
 
-LIMIT_SECONDS = 3.0
+LIMIT_SECONDS = 5.0
 LEFT = {"executor": 2, "many": 60, "guards": 2, "hidden-grandchild": 1, "stopped-program": 1, "printing": 1}
 EXPECTED = {
     **{what: ("error", f"left {count} child process") for what, count in LEFT.items()},

@@ -160,7 +160,7 @@ def forks_idle():  # each has all pages of this process, and none of its own
 @thing
 def forks_large():
     def large():
-        KEPT.append(np.ones(120 << 17))
+        KEPT.append(np.ones(100 << 17))
         time.sleep(LONG)
 
     for _ in range(4):
@@ -178,10 +178,16 @@ def shared_map():
 
 @thing
 def where():
-    return {"folder": str(Path.cwd()), "temporary": tempfile.gettempdir(), "variable": os.environ["TMPDIR"]}
+    return {
+        "folder": str(Path.cwd()),
+        "entries": os.listdir(),
+        "temporary": tempfile.gettempdir(),
+        "variable": os.environ["TMPDIR"],
+    }
 
 
 def fill():
+    found = where()
     Path("model.bin").write_bytes(b"x" * 20_000_000)
     below = Path("a") / "b"
     below.mkdir(parents=True)
@@ -189,7 +195,7 @@ def fill():
     below.chmod(0)
     with tempfile.NamedTemporaryFile(delete=False) as file:
         file.write(b"x" * 20_000_000)
-    return where()
+    return found
 
 
 @thing
