@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from harness.entries import source_sha256
@@ -19,7 +20,8 @@ from harness.measure.machine import machine, now, versions
 from harness.parameters import values_of
 from harness.registry import Registry
 from harness.run.plan import plan
-from harness.run.pool import Pool, WorkerDied, numba_cache_folder
+from harness.run.pool import Pool, numba_cache_folder
+from harness.run.process import WorkerDied
 from harness.run.record import COLUMNS, Record, Status, StoppedBy
 from harness.run.store import RUN, Store, default_store
 from harness.run.study import RunSpec, Study, data_key
@@ -68,7 +70,12 @@ class _Session:
     ) -> None:
         self.study, self.registry, self.on_note = study, registry, on_note
         self.on_planned, self.on_started, self.on_finished = on_planned, on_started, on_finished
-        self.datasets = {data_key(source.name, values_of(source)): _loaded(source) for source in study.datasets}
+        self.datasets: dict[str, Dataset] = {}
+        self.reading_seconds: dict[str, float] = {}  # of each, which bounds what a worker may need
+        for source in study.datasets:
+            began, key = monotonic(), data_key(source.name, values_of(source))
+            self.datasets[key] = _loaded(source)
+            self.reading_seconds[key] = monotonic() - began
         planned = plan(study, registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
         self.host_sha256 = _host_sha256()
@@ -226,7 +233,7 @@ class _Session:
             return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, **now())
         if spec.skip_reason:
             return Record(status=Status.SKIPPED, reason=spec.skip_reason, **now())
-        return self._known(store, index) or pool.run(spec)
+        return self._known(store, index) or pool.run(spec, self.reading_seconds[spec.data_key])
 
     def _cores(self, job: int, jobs: int) -> list[int] | None:
         """Return the cores a job's workers are pinned to; a single job goes where the system puts it."""
