@@ -3,7 +3,8 @@
 ``harness --help`` and a completion import this module, click and at most one sub-command's options,
 nothing numerical: they are paid for at every TAB.
 
-Exit codes: 0 everything ran, 1 a run failed, 2 bad usage or bad data, 70 a fault of the harness, 130 Ctrl-C.
+Exit codes: 0 everything ran, 1 a run failed, 2 bad usage or bad data, 3 what was measured could not be
+kept, 70 a fault of the harness, 130 Ctrl-C.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from harness import guard
 from harness.cli import options
 from harness.cli.commands import PROGRAM
 from harness.cli.lazy import LazyGroup
-from harness.errors import HarnessError
+from harness.errors import HarnessError, NotKept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-EXIT_USAGE, EXIT_FAULT, EXIT_INTERRUPTED = 2, 70, 130
+EXIT_USAGE, EXIT_NOT_KEPT, EXIT_FAULT, EXIT_INTERRUPTED = 2, 3, 70, 130
 
 
 class Program(LazyGroup):
@@ -40,6 +41,8 @@ class Program(LazyGroup):
             code = super().main(*args, **extra)
         except click.ClickException as error:
             code = _say(_usage(error), EXIT_USAGE)
+        except NotKept as error:
+            code = _say(str(error), EXIT_NOT_KEPT)
         except HarnessError as error:
             code = _say(str(error), EXIT_USAGE)
         except click.Abort:
@@ -93,7 +96,8 @@ def _debug() -> None:
     cls=Program,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 all well, 1 a run failed, 2 bad usage or bad data, 70 a fault of the harness, 130 interrupted.",
+    epilog="Exit codes: 0 all well, 1 a run failed, 2 bad usage or bad data, 3 what was measured could not be kept, "
+    "70 a fault of the harness, 130 interrupted.",
 )
 @click.version_option(harness.__version__, prog_name="svm-harness")
 @click.option("--plugin-path", is_eager=True, **options.PLUGIN_PATH)
