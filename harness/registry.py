@@ -67,6 +67,10 @@ class Registry(Registered):
             raise UsageError("no solver is selected; name at least one, for example --plugins lasvm,fw.")
         return list(unique.values())
 
+    def count_solvers(self, texts: str | Iterable[str]) -> int:
+        """Return how many configured solvers selection strings mean, as far as can be told before any of them is made."""
+        return sum(max(1, len(self._matches(item.name))) * item.size for item in selection.parse(texts))
+
     def select_datasets(self, texts: str | Iterable[str]) -> list[DataSource]:
         """Return the data sources that selection strings mean; a path to a file is a data source too."""
         from harness.datasets import FileSource

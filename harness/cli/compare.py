@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,9 @@ _PARAMETERS = [
            help="Solve the core sets of hull formulations by it, and show margin(all) / margin(core set): qp, smo-block."),
     Option(["--resume/--fresh", "resume"], default=True, section=_HOW,
            help="Reuse what the store holds of the same code, data and machine, or measure it again.  [default: resume]"),
+    Option(["--yes"], is_flag=True, section=_HOW, help="Carry out more than a million runs."),
+    Option(["--dry-run"], is_flag=True, section=_RESULT,
+           help="Only say how many runs there are, how many the store holds, and how long the others may take."),
     Option(["--store"], **options.STORE, section=_RESULT),
     Option(["--format", "format_"], **options.FORMAT, section=_RESULT),
     Option(["--output"], **options.OUTPUT, section=_RESULT),
@@ -91,7 +95,7 @@ being done (unfinished) or without the target gap certified (missed), or every r
 
 def compare(ctx: click.Context, /, **given: Any) -> None:
     """Carry out a comparison, show its table, and exit with 1 if a run failed or did not do what was asked."""
-    from harness.cli import effects, loading, output
+    from harness.cli import dry_run, effects, loading, output
     from harness.cli.progress import reporter
     from harness.entries import Broken
     from harness.report import formats
@@ -109,6 +113,10 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         loading.warn_of_broken(registry, but=[name for name in registry.broken if f"plugin '{name}'" in told])
         raise
     loading.warn_of_broken(registry, but=[item.plugin for item in study.solvers if isinstance(item, Broken)])
+
+    if given["dry_run"]:
+        output.deliver(dry_run.shown(study, registry, form), target, quiet=given["quiet"])
+        ctx.exit(0)
 
     from harness.run import session
 
@@ -161,12 +169,14 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
 
     Raises
     ------
-    UsageError : an unknown solver, data set, kernel, formulation or metric, or a bad parameter of one.
+    UsageError : an unknown solver, data set, kernel, formulation or metric, a bad parameter of one, or more runs than
+        were meant: counted before anything is made of the selections, and again before data are read
     """
-    from harness.run.plan import check_names
+    from harness.run.plan import check_names, check_size, count, factors
     from harness.run.record import Limits
     from harness.run.study import Study
 
+    _check_selections(given, registry)
     study = Study(
         solvers=registry.select_solvers(given["plugins"]),
         datasets=[
@@ -184,13 +194,30 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
         cache_mb=given["cache_mb"],
         order=given["order"],
         fresh=not given["resume"],
+        many=given["yes"],
         store=Path(given["store"]) if given["store"] else None,
         plugin_paths=list(given["plugin_path"]),
         metrics=given["metrics"] or [],
         core_set_oracle=given["core_set_oracle"] or "",
     )
     check_names(study, registry)  # here already: before data are loaded, and where broken plugins are told of
+    check_size(count(study, registry), factors(study, registry), many=study.many)
     return study
+
+
+def _check_selections(given: dict[str, Any], registry: Registry) -> None:
+    """Refuse grids in brackets that alone make too many runs, before any of them is expanded."""
+    from harness import selection
+    from harness.run.plan import check_size
+
+    asked = [
+        (registry.count_solvers(given["plugins"]), "solvers"),
+        (sum(item.size for item in selection.parse(given["datasets"])), "data sets"),
+        (sum(item.size for item in selection.parse(given["kernel"] or "")) or 1, "kernels"),
+        (len(given["seeds"]), "seeds"),
+        (given["repeat"], "repetitions"),
+    ]
+    check_size(math.prod(number for number, _ in asked), asked, many=given["yes"])
 
 
 def _meant(source: DataSource, formulations: Sequence[str] | None, registry: Registry) -> DataSource:

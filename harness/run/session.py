@@ -67,6 +67,11 @@ def compare(
     return _Session(study, registry, on_planned, on_started, on_finished, on_note).run()
 
 
+def foreseen(study: Study, registry: Registry, store: Store | None) -> tuple[list[RunSpec], list[bool]]:
+    """Return the runs of a study and whether the store holds each; none is carried out."""
+    return _Session(study, registry, None, None, None, None).foreseen(store)
+
+
 class _Session:
     def __init__(
         self,
@@ -84,6 +89,9 @@ class _Session:
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
         self.host_sha256 = host_sha256()
         self.keys = [self._key(spec) for spec in self.specs]
+
+    def foreseen(self, store: Store | None) -> tuple[list[RunSpec], list[bool]]:
+        return self.specs, [store is not None and self._known(store, i) is not None for i in range(len(self.specs))]
 
     def run(self) -> list[Record]:
         finished: dict[int, Record] = {}
