@@ -14,6 +14,7 @@ import selectors
 import signal
 import struct
 import termios
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import TYPE_CHECKING, Any
@@ -58,11 +59,12 @@ class Watch:
     cpu_seconds: float = 0.0  # of the whole child and what it started, as far as the system accounts for it
     points: list[Point] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
-    phase: str = "warm-up"
+    phase: str = "warm-up"  # then "start", "fit", "end"
     phase_began: float = 0.0
-    compiling: int = 0
+    compiling: bool = False
     compile_began: float = 0.0
-    compile_spent: float = 0.0
+    compile_heard: float = 0.0  # when the compiler was last done with something
+    compile_spent: float = 0.0  # in this phase
     warm_up_seconds: float | None = None
     sources: dict[str, Any] = field(default_factory=dict)
     output_head: bytes = b""
@@ -77,6 +79,7 @@ class Watch:
     left_elsewhere: list[str] = field(default_factory=list)  # sentences on what is outside the run's folder
     seller: Seller | None = None  # of labels; None: the problem came with them
     buying_seconds: float = 0.0  # that purchases since the last trace point took, as far as that can be
+    bought_seconds: float = 0.0  # that all purchases took
     miscount: str = ""  # what it said of the labels it bought, where that is not so
 
     @property
@@ -86,12 +89,23 @@ class Watch:
         return self.output_head.decode(errors="replace") + cut + self.output_tail.decode(errors="replace")
 
 
-def watch(child: Child, limits: Limits, *, control: int, largest: int, seller: Seller | None = None) -> Watch:
+def watch(
+    child: Child,
+    limits: Limits,
+    *,
+    control: int,
+    largest: int,
+    seller: Seller | None = None,
+    told: Callable[[Watch], None] = lambda _: None,
+    ending: Callable[[], None] = lambda: None,
+) -> Watch:
     """Wait for a child, enforcing its limits; kill it and what it left behind; return what was seen.
 
     control : descriptor of the driver's socket; the child dies when the driver is gone
     largest : bytes of arrays a message of it may have
     seller : of the labels that it may buy
+    told : called whenever something was seen, while the child goes on
+    ending : called when it does not go on, before it and what it left behind are killed
     """
     pid, output = child.pid, child.output
     seen = Watch(phase_began=monotonic(), seller=seller)
@@ -115,8 +129,10 @@ def watch(child: Child, limits: Limits, *, control: int, largest: int, seller: S
                     selector.unregister(control)  # the next request waits until this run is over
             child.place.elsewhere.look([pid])
             if not seen.killed_for and seen.fitted is None:
+                told(seen)
                 seen.killed_for = allowed.excess(seen, limits) or _beyond_memory(seen, child, limits)
     os.close(handle)
+    ending()
     _finish(seen, child, reader)
     return seen
 
@@ -175,13 +191,15 @@ def _exit_if_alone(control: int, child: Child) -> None:
 
 def _note(seen: Watch, message: Message, pid: int) -> None:
     if isinstance(message, Compiling):
-        seen.compiling += 1 if message.on else -1
-        if message.on and seen.compiling == 1:
-            seen.compile_began = monotonic()
-        elif seen.compiling == 0:
-            seen.compile_spent += monotonic() - seen.compile_began
+        seen.compile_heard = monotonic()
+        if message.on and not seen.compiling:
+            seen.compile_began = seen.compile_heard
+        elif seen.compiling and not message.on:
+            seen.compile_spent += seen.compile_heard - seen.compile_began
+        seen.compiling = message.on
     elif isinstance(message, Warm):
         seen.warm_up_seconds, seen.sources = message.seconds, message.sources
+        seen.phase, seen.phase_began, seen.compile_spent = "start", monotonic(), 0.0
     elif isinstance(message, Fitting):
         seen.phase, seen.phase_began, seen.compile_spent = "fit", monotonic(), 0.0
         seen.fit_cpu_seconds = -thread_cpu_seconds(pid)
@@ -192,6 +210,7 @@ def _note(seen: Watch, message: Message, pid: int) -> None:
     elif isinstance(message, Stopped):
         seen.fit_seconds = monotonic() - seen.phase_began - seen.compile_spent
         seen.fit_cpu_seconds += thread_cpu_seconds(pid) - seen.compile_spent
+        seen.phase, seen.phase_began = "end", monotonic()
     elif isinstance(message, Fitted):
         seen.fit_seconds = seen.fit_seconds or monotonic() - seen.phase_began - seen.compile_spent
         seen.fitted = message
@@ -209,9 +228,12 @@ def _sell(seen: Watch, wanted: Buy, child: Child) -> None:
     if seen.seller is None:
         raise BrokenStream("a purchase of labels where none are sold")
     began = monotonic()
-    seen.buying_seconds += min(max(0.0, wanted.waited), WAKING_SECONDS)
+    waited = min(max(0.0, wanted.waited), WAKING_SECONDS)
+    seen.buying_seconds += waited
+    seen.bought_seconds += waited
     labels = seen.seller.sell(wanted.indices)
     found = None if labels is None else labels.astype("int8")
+    seen.bought_seconds += monotonic() - began
     answer = packed(Sold(found, monotonic() - began, seen.seller.refused), child.secret)
     try:
         whole = os.write(child.answers, answer) == len(answer)

@@ -18,8 +18,9 @@ from harness.parameters import values_of
 from harness.registry import Registry
 from harness.run.claims import RENEWAL_SECONDS, Driver, this_driver
 from harness.run.plan import plan
-from harness.run.pool import Pool, WorkerDied, numba_cache_folder
-from harness.run.reading import RUN
+from harness.run.pool import Pool, numba_cache_folder
+from harness.run.process import WorkerDied
+from harness.run.reading import RUN, StoreReader
 from harness.run.record import COLUMNS, Record, Status, StoppedBy
 from harness.run.store import Store, StoreGone, default_store
 from harness.run.study import RunSpec, Study, data_key
@@ -67,7 +68,7 @@ def compare(
     return _Session(study, registry, on_planned, on_started, on_finished, on_note).run()
 
 
-def foreseen(study: Study, registry: Registry, store: Store | None) -> tuple[list[RunSpec], list[bool]]:
+def foreseen(study: Study, registry: Registry, store: StoreReader | None) -> tuple[list[RunSpec], list[bool]]:
     """Return the runs of a study and whether the store holds each; none is carried out."""
     return _Session(study, registry, None, None, None, None).foreseen(store)
 
@@ -84,13 +85,18 @@ class _Session:
     ) -> None:
         self.study, self.registry, self.on_note = study, registry, on_note
         self.on_planned, self.on_started, self.on_finished = on_planned, on_started, on_finished
-        self.datasets = {data_key(source.name, values_of(source)): _loaded(source) for source in study.datasets}
+        self.datasets: dict[str, Dataset] = {}
+        self.reading_seconds: dict[str, float] = {}  # of each, which bounds what a worker may need
+        for source in study.datasets:
+            began, key = monotonic(), data_key(source.name, values_of(source))
+            self.datasets[key] = _loaded(source)
+            self.reading_seconds[key] = monotonic() - began
         planned = plan(study, registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
         self.host_sha256 = host_sha256()
         self.keys = [self._key(spec) for spec in self.specs]
 
-    def foreseen(self, store: Store | None) -> tuple[list[RunSpec], list[bool]]:
+    def foreseen(self, store: StoreReader | None) -> tuple[list[RunSpec], list[bool]]:
         return self.specs, [store is not None and self._known(store, i) is not None for i in range(len(self.specs))]
 
     def run(self) -> list[Record]:
@@ -159,7 +165,7 @@ class _Session:
         }
         return located.key(surroundings)
 
-    def _known(self, store: Store, index: int) -> Record | None:
+    def _known(self, store: StoreReader, index: int) -> Record | None:
         """Return the newest record of this very run: of the same source of every plugin that it really used."""
         spec = self.specs[index]
         if self.study.fresh or spec.broken_reason or spec.skip_reason:
@@ -170,7 +176,7 @@ class _Session:
                 return Record({**record, "dataset": spec.dataset, "reused": True})
         return None
 
-    def _of_another(self, store: Store, index: int) -> Record | None:
+    def _of_another(self, store: StoreReader, index: int) -> Record | None:
         """Return what another driver has measured of this very run since the session began, whatever became of it."""
         if self.study.fresh:
             return None
@@ -325,7 +331,7 @@ class _Session:
             return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, **now())
         if spec.skip_reason:
             return Record(status=Status.SKIPPED, reason=spec.skip_reason, **now())
-        return pool.run(spec)
+        return pool.run(spec, self.reading_seconds[spec.data_key])
 
     def _cores(self, job: int, jobs: int) -> list[int] | None:
         """Return the cores a job's workers are pinned to; a single job goes where the system puts it."""
