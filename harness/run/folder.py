@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ _PREFIX = "harness-runs-"
 _TRIES = 5
 _MOST_ENTRIES = 10_000  # a folder with more is not watched
 _NAMED = 5
+_LEAST_NUMBER = 100  # of a process that a name may tell; smaller ones are in names by chance
 _TICK_NS = 20_000_000  # the system's clock of files stands still for some milliseconds
 _SHARED_MEMORY = Path("/dev/shm")  # POSIX shared memory and semaphores are there
 
@@ -152,9 +155,15 @@ class Elsewhere:
             folder.begin()
 
     def look(self, pids: Iterable[int]) -> None:
-        """Note which new shared memory processes of the run have open or mapped, while they are alive."""
+        """Note which new shared memory processes of the run have open or mapped, while they are alive.
+
+        What is named after such a process is its, too: libraries put its number into a name so that no two collide.
+        """
         if self._shared.changed() and (fresh := self._shared.fresh() - self._used):
+            pids = list(pids)
+            numbers = {str(pid) for pid in pids if pid >= _LEAST_NUMBER}
             self._used |= fresh & _in_use(self._shared.folder, pids)
+            self._used |= {name for name in fresh if numbers.intersection(re.split(r"\D+", name))}
 
     def end(self) -> list[str]:
         """Return a sentence for each folder in which the run left something; take away what is certainly its."""
@@ -162,7 +171,7 @@ class Elsewhere:
         if self._shared.changed() and (fresh := self._shared.fresh()):
             free = fresh - _in_use(self._shared.folder, _processes())
             shown = {name: self._shared.named({name}) for name in free & self._used}
-            gone = {name for name in shown if _unlinked(self._shared.folder / name)}
+            gone = {name for name in shown if _removed(self._shared.folder / name)}
             if gone:
                 sentences.append(
                     f"{_some([shown[name] for name in sorted(gone)])} was left in {self._shared.folder}; the host deleted it"
@@ -246,12 +255,13 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_NAMED] + more)
 
 
-def _unlinked(file: Path) -> bool:
-    try:
-        file.unlink()
-    except OSError:
-        return False
-    return True
+def _removed(file: Path) -> bool:
+    with contextlib.suppress(OSError):
+        if stat.S_ISDIR(file.lstat().st_mode):
+            delete(file)
+        else:
+            file.unlink()
+    return not os.path.lexists(file)
 
 
 def _processes() -> list[int]:

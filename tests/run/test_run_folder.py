@@ -160,10 +160,12 @@ def test_what_others_have_open_is_not_the_runs(elsewhere, tmp_path):
 
 def test_shared_memory_is_deleted_only_where_a_process_of_the_run_had_it(elsewhere, tmp_path):
     (tmp_path / "shm" / "another").touch()
+    (tmp_path / "shm" / f"folder_{os.getpid()}_name").mkdir()
     with (tmp_path / "shm" / "used").open("w"):
         elsewhere.look([os.getpid()])
     deleted, named = elsewhere.end()
     assert "used" in deleted
+    assert "folder" in deleted
     assert "another" in named
     assert sorted(path.name for path in (tmp_path / "shm").iterdir()) == ["another"]
 
