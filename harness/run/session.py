@@ -68,7 +68,10 @@ class _Session:
     ) -> None:
         self.study, self.registry, self.on_note = study, registry, on_note
         self.on_planned, self.on_started, self.on_finished = on_planned, on_started, on_finished
-        self.datasets = {data_key(source.name, values_of(source)): _loaded(source) for source in study.datasets}
+        self.datasets = {
+            data_key(source.name, values_of(source)): _loaded(source, study.limits.memory_bytes)
+            for source in study.datasets
+        }
         planned = plan(study, registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
         self.host_sha256 = _host_sha256()
@@ -281,12 +284,14 @@ class _Session:
                 self.on_note(f"a plugin's {hook} failed, and no run is worse for it: {type(error).__name__}: {error}")
 
 
-def _loaded(source: Any) -> Dataset:
-    """Load and validate a data set; whatever a third party's source raises becomes a sentence."""
+def _loaded(source: Any, memory_limit: int | None) -> Dataset:
+    """Load and validate a data set, in so many bytes; whatever a third party's source raises becomes a sentence."""
     from harness.datasets import measured_sha256, validate
+    from harness.datasets.bounds import reading_within
 
     try:
-        dataset: Dataset = source.load()
+        with reading_within(memory_limit):
+            dataset: Dataset = source.load()
         validate(dataset)
         dataset = replace(dataset, sha256=measured_sha256(dataset))  # what a source says of its content is a claim
     except UsageError:
