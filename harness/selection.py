@@ -142,7 +142,8 @@ def _item(text: str) -> Item:
         key, value = key.strip(), value.strip()
         if not equals or not key or not value:
             raise UsageError(
-                f"{name}[...]: {pair.strip()!r} is not parameter=value; write for example {name}[{key or 'epochs'}=2]."
+                f"{name}[...]: {pair.strip()!r} is not parameter=value; write for example "
+                f"{name}[{key or 'epochs'}=2]{_of_paths(name)}."
             )
         if key in values:
             raise UsageError(f"{name}[...]: parameter '{key}' is given twice; for a grid write {key}=[a,b].")
