@@ -94,7 +94,7 @@ class Registry(Registered):
                     near = did_you_mean(item.name, self.datasets)
                     raise UsageError(
                         f"there is no data set called '{item.name}'{near}; `harness list datasets` shows what there is, "
-                        f"and a path to a file works too (./my_data.csv, with commas '\"./a,b.csv\"'){self._broken_ones()}"
+                        f"and a path to a file works too (./my_data.csv), with commas in double quotes{self._broken_ones()}"
                     )
         if not sources:
             raise UsageError("no data set is selected; name at least one, for example --datasets digits.")
