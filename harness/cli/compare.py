@@ -49,7 +49,7 @@ _PARAMETERS = [
            help="Relative gap that every solver shall reach; costs are ranked only with it."),
     Option(["--time-limit"], type=values.DURATION, section=_LIMITS, default="10m", show_default=True,
            help="Time in the solver: 90, 90s, 5m, 1h."),
-    Option(["--memory-limit"], type=values.MEMORY, section=_LIMITS, help="Memory of a run: 512M, 2G."),
+    Option(["--memory-limit"], type=values.MEMORY, section=_LIMITS, help="Memory of a run, and of reading the data: 512M, 2G."),
     Option(["--kernel-evaluation-limit"], type=values.COUNT, section=_LIMITS, help="Kernel evaluations of a run."),
     Option(["--iteration-limit"], type=values.COUNT, section=_LIMITS, help="Iterations of a run."),
     Option(["--seeds"], type=values.SEEDS, default="0", show_default=True, section=_HOW, help="Seeds: 0,1,2 or 0-4."),

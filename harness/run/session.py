@@ -89,7 +89,7 @@ class _Session:
         self.reading_seconds: dict[str, float] = {}  # of each, which bounds what a worker may need
         for source in study.datasets:
             began, key = monotonic(), data_key(source.name, values_of(source))
-            self.datasets[key] = _loaded(source)
+            self.datasets[key] = _loaded(source, study.limits.memory_bytes)
             self.reading_seconds[key] = monotonic() - began
         planned = plan(study, registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
@@ -391,12 +391,14 @@ def _of_runs(count: int, total: int | None = None) -> str:
     return f"{of} run{'' if (total or count) == 1 else 's'} {'is' if count == 1 else 'are'}"
 
 
-def _loaded(source: Any) -> Dataset:
-    """Load and validate a data set; whatever a third party's source raises becomes a sentence."""
+def _loaded(source: Any, memory_limit: int | None) -> Dataset:
+    """Load and validate a data set, in so many bytes; whatever a third party's source raises becomes a sentence."""
     from harness.datasets import measured_sha256, validate
+    from harness.datasets.bounds import reading_within
 
     try:
-        dataset: Dataset = source.load()
+        with reading_within(memory_limit):
+            dataset: Dataset = source.load()
         validate(dataset)
         dataset = replace(dataset, sha256=measured_sha256(dataset))  # what a source says of its content is a claim
     except UsageError:
