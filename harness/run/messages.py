@@ -346,6 +346,7 @@ class Reader:
     def __init__(self, fd: int, secret: bytes = b"", *, largest: int = 1 << 40) -> None:
         self.fd, self.secret, self.largest = fd, secret, largest
         self.closed = False
+        self.received = 0  # bytes
         self._pending = bytearray()
 
     def read(self) -> list[Message]:
@@ -362,6 +363,7 @@ class Reader:
         except OSError:
             data = b""
         self.closed = not data
+        self.received += len(data)
         self._pending += data
         return list(self._complete())
 

@@ -181,7 +181,8 @@ def numba_cache_folder() -> Path:
     ------
     UsageError : it cannot be written.
     """
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache("HARNESS_CACHE") / "numba")
+    # absolute: a run works in a folder of its own
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache("HARNESS_CACHE") / "numba").absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

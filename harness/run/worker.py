@@ -25,6 +25,7 @@ from harness.measure.machine import now
 from harness.run import allowed, child
 from harness.run.forking import adopt_orphans, fork, limit_memory
 from harness.run.messages import Busy, Compiling, Ended, Message, Reader, Run, Warm, send
+from harness.run.place import Place
 from harness.run.record import Limits, Status, StoppedBy
 from harness.run.seller import Buyer, Seller
 from harness.run.study import RunSpec
@@ -57,6 +58,7 @@ class Worker:
         self.warm: dict[tuple[str, str], float] = {}
         self.cold: set[tuple[str, str]] = set()
         self.bench: Any = None
+        self.place = Place()
         self.compilation = CompilationWatch()
         self._told = 0.0
 
@@ -85,6 +87,7 @@ class Worker:
             solver = self.bench.solver(spec)
             kind = (repr(solver), layout(problem))
             alone = spec.threads == 1 and bool(solver.observable)
+            self.place.begin()
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
             if is_environment(error):
                 status, reason = Status.ENVIRONMENT, of_environment(error)
@@ -95,11 +98,12 @@ class Worker:
         seen, ended = self._run(spec, solver, problem, kind, seller)
         warmed = None if seen.killed_for or ended.claims["status"] not in _WENT_WELL else seen.warm_up_seconds
         known = kind in self.warm or kind in self.cold
-        if warmed is None or known or not alone or not request.adopt:
-            send(self.control, ended)
-            return
-        send(self.control, replace(ended, occupied=allowed.adopting(limit, warmed)))
-        self._adopt(solver, problem, kind, limit)
+        adopts = warmed is not None and not known and alone and request.adopt
+        occupied = allowed.adopting(limit, warmed or 0.0) if adopts else allowed.ending(limit)
+        send(self.control, replace(ended, occupied=occupied))
+        self.place.clear()
+        if adopts:
+            self._adopt(solver, problem, kind, limit)
 
     def _prepare(self, spec: RunSpec) -> None:
         if self.bench is None:
@@ -127,7 +131,9 @@ class Worker:
         if lost_warm_up(seen):
             without = f"its warm-up on a few points {_lost(seen, spec)}; the run was carried out without one"
             self.cold.add(kind)
-            seen = self._watched(spec, solver, problem, seller, cold=True)
+            self.place.begin()
+            first, seen = seen, self._watched(spec, solver, problem, seller, cold=True)
+            seen.left_elsewhere[:0] = first.left_elsewhere
         ended = verdict(seen, spec, monotonic() - seen.phase_began)
         warmed = self.warm.get(kind, seen.warm_up_seconds)
         if warmed is not None:
@@ -161,7 +167,7 @@ class Worker:
 
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
-        forked = fork(body, hidden=(self.control,))
+        forked = fork(body, self.place, hidden=(self.control,))
         room = 2 * room_for_own_points(problem.kernel)
         largest = _MODEL_BYTES + 16 * max(problem.n, problem.kernel.n_features) + room
         self._told = 0.0
@@ -226,6 +232,10 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
+def _sentences(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
     """Return what became of a child: its claims where they can be true, else what was seen of it."""
     claims: dict[str, Any] = {**now(), "sources": seen.sources} if seen.fitted is None else dict(seen.fitted.claims)
@@ -234,6 +244,8 @@ def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
         claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
     if seen.output.strip():
         claims["output"] = "\n".join(part for part in (claims.get("output"), seen.output) if part)
+    if seen.left_elsewhere:
+        claims["faults"] = [*_sentences(claims.get("faults")), *seen.left_elsewhere]
     if claims.get("peak_rss_bytes") is None and seen.peak_rss:
         claims["peak_rss_bytes"] = seen.peak_rss
     bought = None if seen.seller is None else np.array(seen.seller.bought, dtype=np.int64)
@@ -247,7 +259,9 @@ def _trouble(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, Sto
         return _cause(seen, spec, wall)
     if seen.left_behind:
         many = "es" if seen.left_behind > 1 else ""
-        reason = f"left {seen.left_behind} child process{many} behind; the host killed them"
+        alive = ", ".join(map(str, seen.survivors))
+        ending = f"the host could not kill all, alive are {alive}" if alive else "the host killed them"
+        reason = f"left {seen.left_behind} child process{many} behind; {ending}"
         return Status.ERROR, StoppedBy.FAULT, reason
     if seen.output_bytes > child.OUTPUT_LIMIT:
         size = f"{seen.output_bytes / 1e6:.1f} MB"
@@ -342,8 +356,12 @@ def main() -> None:
     control = int(sys.argv[1])
     adopt_orphans()
     os.set_inheritable(control, False)
-    with contextlib.suppress(BrokenPipeError):
-        Worker(control).serve()
+    worker = Worker(control)
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            worker.serve()
+    finally:
+        worker.place.remove()
     os._exit(0)  # nothing is left to do, and the driver waits
 
 
