@@ -9,6 +9,8 @@ kept, 70 a fault of the harness, 130 Ctrl-C.
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import sys
 import warnings
@@ -17,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import harness
+from harness import guard
 from harness.cli import options
 from harness.cli.commands import PROGRAM
 from harness.cli.lazy import LazyGroup
@@ -113,8 +116,27 @@ def cli(ctx: click.Context, /, **_given: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the command."""
     warnings.formatwarning = lambda message, *_args, **_keywords: f"{PROGRAM}: warning: {message}\n"
-    cli.main(args=arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    guard.before_plugins(lambda: _supervised(given))
+    try:
+        cli.main(args=arguments)
+    except SystemExit as ended:
+        guard.ending(ended.code if isinstance(ended.code, int) else EXIT_FAULT)
+        raise
     raise AssertionError("unreachable: main exits")
+
+
+def _supervised(arguments: Sequence[str]) -> None:
+    """Go on in a process that is watched; how long an import may take is read before the options are, which need plugins."""
+    from harness.cli import values
+    from harness.run import supervisor
+
+    texts = [name.partition("=")[2] for name in arguments if name.startswith("--time-limit=")]
+    texts += [text for name, text in itertools.pairwise(arguments) if name == "--time-limit"]
+    limit = None
+    with contextlib.suppress(click.UsageError):  # said when the options are read
+        limit = values.DURATION.convert(texts[-1], None, None) if texts else None
+    supervisor.start(supervisor.allowed(limit))
 
 
 if __name__ == "__main__":

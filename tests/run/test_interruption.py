@@ -36,6 +36,11 @@ def wait_for(condition, seconds=60.0, between=0.02):
     raise AssertionError("what the test waits for did not happen")
 
 
+def workers_of(command):
+    """The warm processes of a command: the process that was started watches the driver, which started them."""
+    return [worker for driver in psutil.Process(command.pid).children() for worker in driver.children()]
+
+
 def stored(store):
     with Store(store) as opened:
         return list(opened.records())
@@ -76,8 +81,8 @@ def test_killed_worker_costs_no_row(tmp_path, log):
     )
     wait_for(lambda: len(lines(log)) >= 1)
     parent = int(lines(log)[0].split()[1])
-    wait_for(lambda: len(psutil.Process(driver.pid).children()) >= 2 or len(lines(log)) >= 3)
-    victims = [process for process in psutil.Process(driver.pid).children() if process.pid != parent]
+    wait_for(lambda: len(workers_of(driver)) >= 2 or len(lines(log)) >= 3)
+    victims = [process for process in workers_of(driver) if process.pid != parent]
     for process in victims:
         process.kill()
     output, _ = driver.communicate(timeout=120)
@@ -93,7 +98,7 @@ def test_a_run_killed_from_outside_is_measured_again(tmp_path, log):
     )
 
     def fork():
-        return [process for worker in psutil.Process(driver.pid).children() for process in worker.children()]
+        return [process for worker in workers_of(driver) for process in worker.children()]
 
     # the warm-up is over in no time; the fork that lives on is the measured run
     wait_for(lambda: fork() and time.time() - fork()[0].create_time() > 1.0)
