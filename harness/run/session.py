@@ -85,8 +85,9 @@ class _Session:
     ) -> None:
         self.study, self.registry, self.on_note = study, registry, on_note
         self.on_planned, self.on_started, self.on_finished = on_planned, on_started, on_finished
+        # how long each was read bounds what a worker may need for it
         self.datasets: dict[str, Dataset] = {}
-        self.reading_seconds: dict[str, float] = {}  # of each, which bounds what a worker may need
+        self.reading_seconds: dict[str, float] = {}
         for source in study.datasets:
             began, key = monotonic(), data_key(source.name, values_of(source))
             self.datasets[key] = _loaded(source, study.limits.memory_bytes)
