@@ -11,6 +11,7 @@ import click
 
 from harness.cli import names, options, values
 from harness.cli.options import Option
+from harness.cli.say import say
 from harness.errors import NotKept, UsageError
 from harness.run.record import FAILED, Status
 
@@ -157,7 +158,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     except UsageError as error:
         if not not_kept:
             raise
-        click.echo(f"{error} The records, as JSON:", err=True)  # they are nowhere else
+        say(f"{error} The records, as JSON:")  # they are nowhere else
         click.echo(formats.render("json", records), nl=False)
     if not_kept:
         raise not_kept
@@ -236,7 +237,7 @@ def _say_what_is_kept(done: int, total: int, study: Study) -> None:
 
     store = study.store or default_store()
     measured = f"{done} of {total} runs are finished and kept in {store}" if total else "no run had been started"
-    click.echo(f"harness: interrupted; {measured}. The same command goes on where it stopped.", err=True)
+    say(f"harness: interrupted; {measured}. The same command goes on where it stopped.")
 
 
 _REGISTRY = f"{__name__}.registry"
