@@ -51,7 +51,9 @@ class StoreReader:
         self.path = Path(path)
         self.damaged: dict[int, str] = {}
         self._copy: tempfile.TemporaryDirectory[str] | None = None
-        self._as_opened: tuple[int, ...] | None = None  # where no lock keeps writers from changing what is read
+        self._as_opened: tuple[tuple[int, ...], tuple[int, ...]] | None = (
+            None  # where no lock keeps writers from changing what is read
+        )
         try:
             _refuse_no_file(self.path)
             self._connection = self._connected()
@@ -74,14 +76,14 @@ class StoreReader:
 
     def _connected_once(self) -> sqlite3.Connection:
         file = os.path.realpath(self.path)
-        before, log = stamp(file), stamp(f"{file}-wal")
+        before, log = self._stamps()
         self._as_opened = None
         if log and stamp(f"{file}-shm"):
             how = "mode=ro&readonly_shm=1"
         elif log and log[2]:  # a log without its index, which only a writer may make
             file, how = self._copied(file), "mode=rw"
         else:
-            how, self._as_opened = "mode=ro&immutable=1", before
+            how, self._as_opened = "mode=ro&immutable=1", (before, log)
         connection = sqlite3.connect(
             f"file:{quote(os.fsencode(file))}?{how}", uri=True, timeout=_BUSY_SECONDS, isolation_level=None
         )
@@ -142,7 +144,11 @@ class StoreReader:
                 yield record
 
     def _changed(self) -> bool:
-        return self._as_opened is not None and self._as_opened != stamp(os.path.realpath(self.path))
+        return self._as_opened is not None and self._as_opened != self._stamps()
+
+    def _stamps(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        file = os.path.realpath(self.path)
+        return stamp(file), stamp(f"{file}-wal")
 
     def _one_by_one(self, columns: str, condition: str, values: tuple[str | int, ...]) -> Iterator[Any]:
         run = self._connection.execute

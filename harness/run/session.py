@@ -18,7 +18,8 @@ from harness.parameters import values_of
 from harness.registry import Registry
 from harness.run.claims import RENEWAL_SECONDS, Driver, this_driver
 from harness.run.plan import plan
-from harness.run.pool import Pool, WorkerDied, numba_cache_folder
+from harness.run.pool import Pool, numba_cache_folder
+from harness.run.process import WorkerDied
 from harness.run.reading import RUN
 from harness.run.record import COLUMNS, Record, Status, StoppedBy
 from harness.run.store import Store, StoreGone, default_store
@@ -84,7 +85,12 @@ class _Session:
     ) -> None:
         self.study, self.registry, self.on_note = study, registry, on_note
         self.on_planned, self.on_started, self.on_finished = on_planned, on_started, on_finished
-        self.datasets = {data_key(source.name, values_of(source)): _loaded(source) for source in study.datasets}
+        self.datasets: dict[str, Dataset] = {}
+        self.reading_seconds: dict[str, float] = {}  # of each, which bounds what a worker may need
+        for source in study.datasets:
+            began, key = monotonic(), data_key(source.name, values_of(source))
+            self.datasets[key] = _loaded(source)
+            self.reading_seconds[key] = monotonic() - began
         planned = plan(study, registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
         self.host_sha256 = host_sha256()
@@ -325,7 +331,7 @@ class _Session:
             return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, **now())
         if spec.skip_reason:
             return Record(status=Status.SKIPPED, reason=spec.skip_reason, **now())
-        return pool.run(spec)
+        return pool.run(spec, self.reading_seconds[spec.data_key])
 
     def _cores(self, job: int, jobs: int) -> list[int] | None:
         """Return the cores a job's workers are pinned to; a single job goes where the system puts it."""
