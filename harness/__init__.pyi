@@ -68,6 +68,7 @@ from harness.run.record import Limits as Limits
 from harness.run.record import Record as Record
 from harness.run.record import Status as Status
 from harness.run.record import StoppedBy as StoppedBy
+from harness.run.record import checked as checked
 from harness.run.store import Store as Store
 from harness.run.store import default_store as default_store
 from harness.shares import rounded_down as rounded_down

@@ -98,7 +98,6 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     """Carry out a comparison, show its table, and exit with 1 if a run failed or did not do what was asked."""
     from harness.cli import dry_run, effects, loading, output
     from harness.cli.progress import reporter
-    from harness.entries import Broken
     from harness.report import formats
 
     target = output.checked_output(given["output"])
@@ -107,14 +106,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     registry = ctx.meta.get(_REGISTRY) or loading.registry(given["plugin_path"])
     form = formats.chosen(given["format_"], target, registry.report_formats)
     output.warn_of_suffix(target, given["format_"], registry.report_formats)
-    try:
-        study = study_of(given, registry)
-    except UsageError as error:  # perhaps a name is not known because its plugin is broken: said once
-        told = " ".join(str(error).split())
-        loading.warn_of_broken(registry, but=[name for name in registry.broken if f"plugin '{name}'" in told])
-        raise
-    loading.warn_of_broken(registry, but=[item.plugin for item in study.solvers if isinstance(item, Broken)])
-
+    study = _asked(given, registry)
     if given["dry_run"]:
         output.deliver(dry_run.shown(study, registry, form), target, quiet=given["quiet"])
         ctx.exit(0)
@@ -163,6 +155,21 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     if not_kept:
         raise not_kept
     ctx.exit(exit_code(records))
+
+
+def _asked(given: dict[str, Any], registry: Registry) -> Study:
+    """Return the study that the options ask for, and say which plugins could not be loaded; errors as `study_of`."""
+    from harness.cli import loading
+    from harness.entries import Broken
+
+    try:
+        study = study_of(given, registry)
+    except UsageError as error:  # perhaps a name is not known because its plugin is broken: said once
+        told = " ".join(str(error).split())
+        loading.warn_of_broken(registry, but=[name for name in registry.broken if f"plugin '{name}'" in told])
+        raise
+    loading.warn_of_broken(registry, but=[item.plugin for item in study.solvers if isinstance(item, Broken)])
+    return study
 
 
 def study_of(given: dict[str, Any], registry: Registry) -> Study:

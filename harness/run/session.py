@@ -20,7 +20,7 @@ from harness.run.claims import RENEWAL_SECONDS, Driver, this_driver
 from harness.run.plan import plan
 from harness.run.pool import Pool, numba_cache_folder
 from harness.run.process import WorkerDied
-from harness.run.reading import RUN
+from harness.run.reading import RUN, StoreReader
 from harness.run.record import COLUMNS, Record, Status, StoppedBy
 from harness.run.store import Store, StoreGone, default_store
 from harness.run.study import RunSpec, Study, data_key
@@ -68,7 +68,7 @@ def compare(
     return _Session(study, registry, on_planned, on_started, on_finished, on_note).run()
 
 
-def foreseen(study: Study, registry: Registry, store: Store | None) -> tuple[list[RunSpec], list[bool]]:
+def foreseen(study: Study, registry: Registry, store: StoreReader | None) -> tuple[list[RunSpec], list[bool]]:
     """Return the runs of a study and whether the store holds each; none is carried out."""
     return _Session(study, registry, None, None, None, None).foreseen(store)
 
@@ -96,7 +96,7 @@ class _Session:
         self.host_sha256 = host_sha256()
         self.keys = [self._key(spec) for spec in self.specs]
 
-    def foreseen(self, store: Store | None) -> tuple[list[RunSpec], list[bool]]:
+    def foreseen(self, store: StoreReader | None) -> tuple[list[RunSpec], list[bool]]:
         return self.specs, [store is not None and self._known(store, i) is not None for i in range(len(self.specs))]
 
     def run(self) -> list[Record]:
@@ -165,7 +165,7 @@ class _Session:
         }
         return located.key(surroundings)
 
-    def _known(self, store: Store, index: int) -> Record | None:
+    def _known(self, store: StoreReader, index: int) -> Record | None:
         """Return the newest record of this very run: of the same source of every plugin that it really used."""
         spec = self.specs[index]
         if self.study.fresh or spec.broken_reason or spec.skip_reason:
@@ -176,7 +176,7 @@ class _Session:
                 return Record({**record, "dataset": spec.dataset, "reused": True})
         return None
 
-    def _of_another(self, store: Store, index: int) -> Record | None:
+    def _of_another(self, store: StoreReader, index: int) -> Record | None:
         """Return what another driver has measured of this very run since the session began, whatever became of it."""
         if self.study.fresh:
             return None
