@@ -64,8 +64,12 @@ def deliver(content: str | bytes, output: Path | None, *, quiet: bool = False) -
     if output is None:
         show(content)
         return
+    data = content.encode() if isinstance(content, str) else content
     try:
-        write_whole(output, content.encode() if isinstance(content, str) else content)
+        if output.exists() and not output.is_file():
+            output.write_bytes(data)  # a device or a pipe stays what it is
+        else:
+            write_whole(output.resolve(), data)  # a link stays a link
     except OSError as error:
         raise UsageError(f"--output: the file {output} cannot be written: {error.strerror or error}.") from error
     if not quiet:
