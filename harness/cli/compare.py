@@ -11,6 +11,7 @@ import click
 
 from harness.cli import names, options, values
 from harness.cli.options import Option
+from harness.cli.say import say
 from harness.errors import HarnessError, NotKept, UsageError
 from harness.run.record import FAILED, Status
 
@@ -153,7 +154,7 @@ def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Seq
     try:
         deliver(records)
     except HarnessError as error:
-        click.echo(f"harness: {error} The records go to standard output, as JSON.", err=True)
+        say(f"harness: {error} The records go to standard output, as JSON.")
         click.echo(formats.render("json", records), nl=False)
 
 
@@ -244,7 +245,7 @@ def _say_what_is_kept(done: int, total: int, study: Study) -> None:
 
     store = study.store or default_store()
     measured = f"{done} of {total} runs are finished and kept in {store}" if total else "no run had been started"
-    click.echo(f"harness: interrupted; {measured}. The same command goes on where it stopped.", err=True)
+    say(f"harness: interrupted; {measured}. The same command goes on where it stopped.")
 
 
 _REGISTRY = f"{__name__}.registry"
