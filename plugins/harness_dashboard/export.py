@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import Record, Store, UsageError, is_number, write_whole
+from harness import Record, StoreReader, UsageError, is_number, write_whole
 from harness_dashboard import cells as naming
 from harness_dashboard import configuration, numbers, traces, untrusted
 from harness_dashboard.commits import Commit, Repository, States, configuration_text
@@ -241,7 +241,7 @@ def _collected(stores: Sequence[Path], commit_of: Callable[[Record], Commit | No
     """Read the stores, all of them in the order of time."""
     collection = _Collection()
     with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(Store(path)) for path in stores]
+        opened = [stack.enter_context(StoreReader(path)) for path in stores]
         for record in heapq.merge(*(each.records() for each in opened), key=lambda record: str(record["measured_at"])):
             commit = commit_of(record)
             if commit is None:
