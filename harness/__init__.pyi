@@ -63,10 +63,12 @@ from harness.report.measures import LOSSES as LOSSES
 from harness.report.rows import kernel_text as kernel_text
 from harness.report.rows import problem_text as problem_text
 from harness.report.rows import settings_text as settings_text
+from harness.run.reading import StoreReader as StoreReader
 from harness.run.record import Limits as Limits
 from harness.run.record import Record as Record
 from harness.run.record import Status as Status
 from harness.run.record import StoppedBy as StoppedBy
+from harness.run.record import checked as checked
 from harness.run.store import Store as Store
 from harness.run.store import default_store as default_store
 from harness.shares import rounded_down as rounded_down

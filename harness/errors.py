@@ -1,5 +1,14 @@
 """The harness's own exceptions: each message is a sentence a user can act on."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.run.record import Record
+
 
 class HarnessError(Exception):
     """Base of every error the harness raises on purpose; the command prints it without a traceback."""
@@ -15,6 +24,17 @@ class DataError(UsageError):
 
 class LabelsSpent(UsageError):
     """More labels were to be bought than the budget has left; none of them was."""
+
+
+class NotKept(HarnessError):
+    """What was measured could not be kept in the result store (exit code 3).
+
+    records : of the comparison so far, those that could not be kept too
+    """
+
+    def __init__(self, message: str, records: Sequence[Record] = ()) -> None:
+        super().__init__(message)
+        self.records = list(records)
 
 
 class PluginError(HarnessError):

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
 
-from harness import admission, hookspecs, parameters, selection
+from harness import admission, guard, hookspecs, parameters, selection
 from harness.entries import Broken, Plugin
 from harness.errors import PluginError, UsageError
+from harness.guard import Phase, guarded, last_line
 from harness.parameters import Parameter, did_you_mean
 
 if TYPE_CHECKING:
@@ -47,38 +48,56 @@ class Registered:
 
     # -- loading -------------------------------------------------------------------------------------
 
-    def load(self, name: str, importer: Callable[[], ModuleType], distribution: str = "", version: str = "") -> None:
-        """Import and register one plugin; a failure is kept in ``broken`` under its name."""
+    def load(
+        self, name: str, importer: Callable[[], ModuleType], distribution: str = "", version: str = "", origin: str = ""
+    ) -> None:
+        """Import and register one plugin; a failure is kept in ``broken`` under its name.
+
+        origin : its path, if it came from one
+        """
+        phase = Phase(origin or name)
         try:
             if name in self.plugins:
                 raise PluginError(
                     f"a plugin called '{name}' is already loaded from {self.plugins[name].module.__file__}; rename one."
                 )
-            module = importer()
-            admission.check_hooks(self.manager, module)
-            self.manager.register(module, name=name)
-            self._admit(name, self._collect(module))
-        except (Exception, SystemExit) as error:  # a plugin may raise anything at import
+            if known := guard.known(phase):
+                raise PluginError(known)
+            with guarded(phase):
+                module = importer()
+                self.register(name, module)
+        except Exception as error:  # a plugin may raise anything at import
             if name not in self.plugins and self.manager.has_plugin(name):
                 self.manager.unregister(name=name)
             self.broken[name] = Broken(name, last_line(error))
             return
         self.plugins[name] = Plugin(name, module, distribution, version)
 
+    def register(self, name: str, module: ModuleType) -> None:
+        """Take what a module adds, all or nothing.
+
+        Raises
+        ------
+        PluginError : it is no plugin, or what it adds cannot be taken; whatever its hooks raise.
+        """
+        admission.check_hooks(self.manager, module)
+        self.manager.register(module, name=name)
+        self._admit(name, self._collect(module))
+
     def load_all(
         self, entries: Iterable[EntryPoint], paths: Iterable[str | Path] = (), only: Collection[str] | None = None
     ) -> None:
         """Load installed plugins, then those of files; ``only`` those of these names, None: all."""
+        given = {admission.plugin_file(path): path for path in paths}  # before code runs that may go elsewhere
         for entry in entries:
             if only is None or entry.name in only:
                 distribution = entry.dist
                 name, version = (distribution.name, distribution.version) if distribution is not None else ("", "")
                 self.load(entry.name, entry.load, name, version)
-        for given in paths:
-            path = admission.plugin_file(given)
+        for path in given:
             plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
             if only is None or plugin_name in only:
-                self.load(plugin_name, functools.partial(admission.module_from, path))
+                self.load(plugin_name, functools.partial(admission.module_from, path), origin=str(path))
 
     def _collect(self, module: ModuleType) -> dict[str, Any]:
         def call(hook: str) -> Any:
@@ -257,11 +276,3 @@ class Registered:
         """Return a test metric by name, which is known to be there."""
         self._note_use("metric", name)
         return self.metrics[name]
-
-
-def last_line(error: BaseException) -> str:
-    """Return why a plugin could not be loaded: the last line of what it raised."""
-    text = str(error).strip() or type(error).__name__
-    if "cannot inherit non-frozen dataclass" in text:  # Python names neither the class nor the way out
-        text += ": solvers, data sets and kernels are frozen; put @dataclass(frozen=True) above the class"
-    return text if isinstance(error, (PluginError, UsageError)) else f"{type(error).__name__}: {text.splitlines()[-1]}"

@@ -11,11 +11,12 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import hookspecs, parameters, selection
-from harness.entries import Broken, Chosen
-from harness.errors import UsageError
+from harness import guard, hookspecs, parameters, selection
+from harness.entries import Broken, Chosen, Plugin
+from harness.errors import PluginError, UsageError
+from harness.guard import Phase, guarded, last_line
 from harness.parameters import did_you_mean
-from harness.registered import Registered, last_line
+from harness.registered import Registered
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
@@ -66,6 +67,10 @@ class Registry(Registered):
         if not unique:
             raise UsageError("no solver is selected; name at least one, for example --plugins lasvm,fw.")
         return list(unique.values())
+
+    def count_solvers(self, texts: str | Iterable[str]) -> int:
+        """Return how many configured solvers selection strings mean, as far as can be told before any of them is made."""
+        return sum(max(1, len(self._matches(item.name))) * item.size for item in selection.parse(texts))
 
     def select_datasets(self, texts: str | Iterable[str]) -> list[DataSource]:
         """Return the data sources that selection strings mean; a path to a file is a data source too."""
@@ -131,10 +136,14 @@ def _configured(
         else:
             solver_values[name] = value
     values = parameters.validated(cls, solver_values, owner=f"solver '{cls.name}'")
+    phase = Phase(plugin, cls.name, "its configuration")
     try:
-        chosen = Chosen(plugin, cls(**values), problem_values)
-        parameters.values_of(chosen.solver)
-        hash(chosen.label)
+        if known := guard.known(phase):
+            raise PluginError(known)
+        with guarded(phase):
+            chosen = Chosen(plugin, cls(**values), problem_values)
+            parameters.values_of(chosen.solver)
+            hash(chosen.label)
     except UsageError:
         raise  # the solver's own sentence on a value
     except Exception as error:
@@ -161,7 +170,8 @@ def _is_path(text: str) -> bool:
 def _builtin(registry: Registry) -> None:
     """Register what comes with the host, through the same door as a plugin's."""
     module = importlib.import_module("harness.builtin")
-    registry.load("harness", lambda: module)
+    registry.register("harness", module)
+    registry.plugins["harness"] = Plugin("harness", module, "", "")
 
 
 def installed() -> list[EntryPoint]:
@@ -180,6 +190,7 @@ def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str]
     ------
     UsageError : a plugin path that is no file and no package folder. A plugin that fails to load is kept in ``broken``.
     """
+    guard.prepared()
     registry = Registry()
     _builtin(registry)
     registry.load_all(installed(), plugin_paths, only)

@@ -7,6 +7,7 @@ brackets, ``parameter=value`` pairs; a value in brackets is a list and makes a g
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -19,6 +20,11 @@ class Item:
 
     name: str
     values: dict[str, list[str]] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """How many cells the grid has, counted without making one."""
+        return math.prod(map(len, self.values.values()))
 
     def grid(self) -> list[dict[str, str]]:
         """Return one parameter assignment for each cell of the grid; one empty assignment without parameters."""
@@ -53,12 +59,11 @@ def single(text: str) -> tuple[str, dict[str, str]]:
         raise UsageError(
             f"selection {text!r} names {len(items)} things where one is meant; write name[parameter=value]."
         )
-    cells = items[0].grid()
-    if len(cells) != 1:
+    if items[0].size != 1:
         raise UsageError(
-            f"selection {text!r} is a grid of {len(cells)} where one is meant; give each parameter one value."
+            f"selection {text!r} is a grid of {items[0].size:,} where one is meant; give each parameter one value."
         )
-    return items[0].name, cells[0]
+    return items[0].name, items[0].grid()[0]
 
 
 def split(text: str, separator: str = ",") -> list[str]:

@@ -7,11 +7,15 @@ has a folder for each state of all its source.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import hashlib
 import importlib.util
 import os
 import shutil
+import stat
+import sys
 import tempfile
 from pathlib import Path
 
@@ -44,7 +48,26 @@ def _root() -> Path:
     environment = os.environ.get("ASV_ENV_DIR")  # .asv/env/<hash>; asv does not say for environments it did not make
     if environment:
         return Path(environment).parent.parent / "numba"
-    return Path(tempfile.gettempdir()) / f"harness-history-numba-{os.getuid()}"
+    return _private(Path(tempfile.gettempdir()) / f"harness-history-numba-{os.getuid()}")
+
+
+@functools.cache
+def _private(wanted: Path) -> Path:
+    """Return a folder that nobody else can write to; ``wanted`` if it is one, else a new one for this process alone.
+
+    numba's files hold pickles: whoever can put one into the folder runs code here. Everybody knows the name, and in the
+    folder of temporary files everybody may have taken it before.
+    """
+    with contextlib.suppress(OSError):  # it is there, or cannot be made
+        wanted.mkdir(mode=0o700)
+    with contextlib.suppress(OSError):
+        found = wanted.lstat()  # of a symbolic link itself
+        if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o022:
+            return wanted
+    own, maker = tempfile.mkdtemp(prefix="harness-history-numba-"), os.getpid()
+    print(f"{wanted} is not a folder that only this user can write to; machine code is kept in {own}", file=sys.stderr)
+    atexit.register(lambda: shutil.rmtree(own, ignore_errors=True) if os.getpid() == maker else None)
+    return Path(own)
 
 
 def _site() -> list[Path]:

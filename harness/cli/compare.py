@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 
 from harness.cli import names, options, values
 from harness.cli.options import Option
-from harness.errors import UsageError
+from harness.errors import NotKept, UsageError
 from harness.run.record import FAILED, Status
 
 if TYPE_CHECKING:
@@ -64,6 +65,9 @@ _PARAMETERS = [
            help="Solve the core sets of hull formulations by it, and show margin(all) / margin(core set): qp, smo-block."),
     Option(["--resume/--fresh", "resume"], default=True, section=_HOW,
            help="Reuse what the store holds of the same code, data and machine, or measure it again.  [default: resume]"),
+    Option(["--yes"], is_flag=True, section=_HOW, help="Carry out more than a million runs."),
+    Option(["--dry-run"], is_flag=True, section=_RESULT,
+           help="Only say how many runs there are, how many the store holds, and how long the others may take."),
     Option(["--store"], **options.STORE, section=_RESULT),
     Option(["--format", "format_"], **options.FORMAT, section=_RESULT),
     Option(["--output"], **options.OUTPUT, section=_RESULT),
@@ -84,15 +88,15 @@ harness compare --plugins 'lasvm[epochs=[1,2]],smo' --datasets banana --C 1,10,1
 
 Exit codes: 0 every run did what was asked (runs stopped at an iteration or kernel-evaluation limit count as such),
 1 a run failed ({", ".join(status for status in Status if status in FAILED)}), hit its time limit, ended without
-being done (unfinished) or without the target gap certified (missed), or every run was skipped, 2 bad usage or bad data.
+being done (unfinished) or without the target gap certified (missed), or every run was skipped, 2 bad usage or bad data,
+3 what was measured could not be kept in the store: it is in the output alone.
 """
 
 
 def compare(ctx: click.Context, /, **given: Any) -> None:
     """Carry out a comparison, show its table, and exit with 1 if a run failed or did not do what was asked."""
-    from harness.cli import effects, loading, output
+    from harness.cli import dry_run, effects, loading, output
     from harness.cli.progress import reporter
-    from harness.entries import Broken
     from harness.report import formats
 
     target = output.checked_output(given["output"])
@@ -101,13 +105,10 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     registry = ctx.meta.get(_REGISTRY) or loading.registry(given["plugin_path"])
     form = formats.chosen(given["format_"], target, registry.report_formats)
     output.warn_of_suffix(target, given["format_"], registry.report_formats)
-    try:
-        study = study_of(given, registry)
-    except UsageError as error:  # perhaps a name is not known because its plugin is broken: said once
-        told = " ".join(str(error).split())
-        loading.warn_of_broken(registry, but=[name for name in registry.broken if f"plugin '{name}'" in told])
-        raise
-    loading.warn_of_broken(registry, but=[item.plugin for item in study.solvers if isinstance(item, Broken)])
+    study = _asked(given, registry)
+    if given["dry_run"]:
+        output.deliver(dry_run.shown(study, registry, form), target, quiet=given["quiet"])
+        ctx.exit(0)
 
     from harness.run import session
 
@@ -116,6 +117,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         for note in effects.notes(given, specs, registry):
             progress.say(note)
 
+    not_kept: NotKept | None = None
     with reporter(quiet=given["quiet"]) as progress:
         try:
             records = session.compare(
@@ -128,6 +130,8 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
             )
         except KeyboardInterrupt:
             interrupted = True
+        except NotKept as error:
+            not_kept, records, interrupted = error, error.records, False
         else:
             interrupted = False
     if interrupted:  # said when the live display is gone
@@ -140,8 +144,31 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         width=output.width(),
         styled=target is None and output.styled(),
     )
-    output.deliver(content, target, quiet=given["quiet"])
+    try:
+        output.deliver(content, target, quiet=given["quiet"])
+    except UsageError as error:
+        if not not_kept:
+            raise
+        click.echo(f"{error} The records, as JSON:", err=True)  # they are nowhere else
+        click.echo(formats.render("json", records), nl=False)
+    if not_kept:
+        raise not_kept
     ctx.exit(exit_code(records))
+
+
+def _asked(given: dict[str, Any], registry: Registry) -> Study:
+    """Return the study that the options ask for, and say which plugins could not be loaded; errors as `study_of`."""
+    from harness.cli import loading
+    from harness.entries import Broken
+
+    try:
+        study = study_of(given, registry)
+    except UsageError as error:  # perhaps a name is not known because its plugin is broken: said once
+        told = " ".join(str(error).split())
+        loading.warn_of_broken(registry, but=[name for name in registry.broken if f"plugin '{name}'" in told])
+        raise
+    loading.warn_of_broken(registry, but=[item.plugin for item in study.solvers if isinstance(item, Broken)])
+    return study
 
 
 def study_of(given: dict[str, Any], registry: Registry) -> Study:
@@ -149,12 +176,14 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
 
     Raises
     ------
-    UsageError : an unknown solver, data set, kernel, formulation or metric, or a bad parameter of one.
+    UsageError : an unknown solver, data set, kernel, formulation or metric, a bad parameter of one, or more runs than
+        were meant: counted before anything is made of the selections, and again before data are read
     """
-    from harness.run.plan import check_names
+    from harness.run.plan import check_names, check_size, count, factors
     from harness.run.record import Limits
     from harness.run.study import Study
 
+    _check_selections(given, registry)
     study = Study(
         solvers=registry.select_solvers(given["plugins"]),
         datasets=[
@@ -172,13 +201,30 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
         cache_mb=given["cache_mb"],
         order=given["order"],
         fresh=not given["resume"],
+        many=given["yes"],
         store=Path(given["store"]) if given["store"] else None,
         plugin_paths=list(given["plugin_path"]),
         metrics=given["metrics"] or [],
         core_set_oracle=given["core_set_oracle"] or "",
     )
     check_names(study, registry)  # here already: before data are loaded, and where broken plugins are told of
+    check_size(count(study, registry), factors(study, registry), many=study.many)
     return study
+
+
+def _check_selections(given: dict[str, Any], registry: Registry) -> None:
+    """Refuse grids in brackets that alone make too many runs, before any of them is expanded."""
+    from harness import selection
+    from harness.run.plan import check_size
+
+    asked = [
+        (registry.count_solvers(given["plugins"]), "solvers"),
+        (sum(item.size for item in selection.parse(given["datasets"])), "data sets"),
+        (sum(item.size for item in selection.parse(given["kernel"] or "")) or 1, "kernels"),
+        (len(given["seeds"]), "seeds"),
+        (given["repeat"], "repetitions"),
+    ]
+    check_size(math.prod(number for number, _ in asked), asked, many=given["yes"])
 
 
 def _meant(source: DataSource, formulations: Sequence[str] | None, registry: Registry) -> DataSource:

@@ -3,11 +3,14 @@
 ``harness --help`` and a completion import this module, click and at most one sub-command's options,
 nothing numerical: they are paid for at every TAB.
 
-Exit codes: 0 everything ran, 1 a run failed, 2 bad usage or bad data, 70 a fault of the harness, 130 Ctrl-C.
+Exit codes: 0 everything ran, 1 a run failed, 2 bad usage or bad data, 3 what was measured could not be
+kept, 70 a fault of the harness, 130 Ctrl-C.
 """
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import sys
 import warnings
@@ -16,15 +19,16 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import harness
+from harness import guard
 from harness.cli import options
 from harness.cli.commands import PROGRAM
 from harness.cli.lazy import LazyGroup
-from harness.errors import HarnessError
+from harness.errors import HarnessError, NotKept
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-EXIT_USAGE, EXIT_FAULT, EXIT_INTERRUPTED = 2, 70, 130
+EXIT_USAGE, EXIT_NOT_KEPT, EXIT_FAULT, EXIT_INTERRUPTED = 2, 3, 70, 130
 
 
 class Program(LazyGroup):
@@ -37,6 +41,8 @@ class Program(LazyGroup):
             code = super().main(*args, **extra)
         except click.ClickException as error:
             code = _say(_usage(error), EXIT_USAGE)
+        except NotKept as error:
+            code = _say(str(error), EXIT_NOT_KEPT)
         except HarnessError as error:
             code = _say(str(error), EXIT_USAGE)
         except click.Abort:
@@ -90,7 +96,8 @@ def _debug() -> None:
     cls=Program,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 all well, 1 a run failed, 2 bad usage or bad data, 70 a fault of the harness, 130 interrupted.",
+    epilog="Exit codes: 0 all well, 1 a run failed, 2 bad usage or bad data, 3 what was measured could not be kept, "
+    "70 a fault of the harness, 130 interrupted.",
 )
 @click.version_option(harness.__version__, prog_name="svm-harness")
 @click.option("--plugin-path", is_eager=True, **options.PLUGIN_PATH)
@@ -109,8 +116,27 @@ def cli(ctx: click.Context, /, **_given: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the command."""
     warnings.formatwarning = lambda message, *_args, **_keywords: f"{PROGRAM}: warning: {message}\n"
-    cli.main(args=arguments)
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    guard.before_plugins(lambda: _supervised(given))
+    try:
+        cli.main(args=arguments)
+    except SystemExit as ended:
+        guard.ending(ended.code if isinstance(ended.code, int) else EXIT_FAULT)
+        raise
     raise AssertionError("unreachable: main exits")
+
+
+def _supervised(arguments: Sequence[str]) -> None:
+    """Go on in a process that is watched; how long an import may take is read before the options are, which need plugins."""
+    from harness.cli import values
+    from harness.run import supervisor
+
+    texts = [name.partition("=")[2] for name in arguments if name.startswith("--time-limit=")]
+    texts += [text for name, text in itertools.pairwise(arguments) if name == "--time-limit"]
+    limit = None
+    with contextlib.suppress(click.UsageError):  # said when the options are read
+        limit = values.DURATION.convert(texts[-1], None, None) if texts else None
+    supervisor.start(supervisor.allowed(limit))
 
 
 if __name__ == "__main__":

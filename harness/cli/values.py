@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,13 +12,14 @@ import click
 from harness import selection
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 T = TypeVar("T")
 
 _SECONDS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _BYTES = {"": 1, "B": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
-MOST_SEEDS = 10_000
+MOST_SEEDS = 1_000_000  # in a list; a range is none
+_LONGEST = 10**15  # of a range
 _AMOUNT = re.compile(r"\s*(\d+\.?\d*(?:e[+-]?\d+)?|\.\d+)\s*([A-Za-z]*)\s*", re.ASCII)
 
 
@@ -99,19 +101,23 @@ def _gamma(text: str) -> float | str:
     return text if text == "scale" else positive(text)
 
 
-def seeds(text: str) -> list[int]:
-    """Return the seeds of ``0,1,2``, ``0-4`` or a mixture."""
-    found: dict[int, None] = {}
+def seeds(text: str) -> Sequence[int]:
+    """Return the seeds of ``0,1,2``, ``0-4`` or a mixture; one range stays a range, however long."""
+    ranges = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         low = whole(first)
         high = whole(last) if dash else low
         if high < low:
             raise ValueError(text)
-        if high - low + 1 + len(found) > MOST_SEEDS:
-            raise TooMany(f"means too many seeds, at most {MOST_SEEDS:,} are allowed; write for example 0-4")
-        found.update(dict.fromkeys(range(low, high + 1)))
-    return list(found)
+        if high - low >= _LONGEST:
+            raise TooMany("means too many seeds; write for example 0-4")
+        ranges.append(range(low, high + 1))
+    if len(ranges) == 1:
+        return ranges[0]
+    if sum(map(len, ranges)) > MOST_SEEDS:
+        raise TooMany(f"lists more than {MOST_SEEDS:,} seeds; write one range, for example 0-4")
+    return list(dict.fromkeys(itertools.chain.from_iterable(ranges)))
 
 
 def duration(text: str) -> float:

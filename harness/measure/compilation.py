@@ -10,12 +10,15 @@ from collections.abc import Callable
 from time import perf_counter, process_time  # by name: what is patched later is not this clock
 from typing import Any
 
+_TOLD_SECONDS = 0.25  # between two messages of a compiler that gets on
+
 
 class CompilationWatch:
     """Listens to numba's compiler lock, which is held while code is compiled or loaded.
 
     seconds, cpu_seconds : held so far
-    on_change : called with True when the lock is taken and False when it is released
+    on_change : called with True when the lock is taken and False when it is released. In between with True again, now and
+        then, as the compiler gets on: it takes the lock once more for each pass over each function
     """
 
     def __init__(self) -> None:
@@ -24,6 +27,7 @@ class CompilationWatch:
         self.on_change: Callable[[bool], None] | None = None
         self._depth = 0
         self._began = (0.0, 0.0)
+        self._told = 0.0
 
     def install(self) -> None:
         """Register with numba (imports it); once a process."""
@@ -46,8 +50,7 @@ class CompilationWatch:
         self._depth += 1
         if self._depth == 1:
             self._began = (perf_counter(), process_time())
-            if self.on_change is not None:
-                self.on_change(True)
+            self._tell(True)
 
     def left(self) -> None:
         """The lock is released as often as it was taken."""
@@ -55,8 +58,14 @@ class CompilationWatch:
         if self._depth == 0:
             self.seconds += perf_counter() - self._began[0]
             self.cpu_seconds += process_time() - self._began[1]
-            if self.on_change is not None:
-                self.on_change(False)
+            self._tell(False)
+        elif perf_counter() - self._told > _TOLD_SECONDS:
+            self._tell(True)
+
+    def _tell(self, on: bool) -> None:
+        self._told = perf_counter()
+        if self.on_change is not None:
+            self.on_change(on)
 
     def clock(self) -> float:
         """A wall clock that stands still while numba compiles."""

@@ -13,7 +13,7 @@ from harness.errors import InvalidModel, PluginError
 from harness.measure.scored import FreeExpansion
 from harness.measure.trace import TracePlan, claims, trace_point
 from harness.problems.problem import Problem
-from harness.run.record import Limits, Status, StoppedBy, TracePoint, clean
+from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint, clean
 from harness.solver import Iterate, Solver
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class Outcome:
     status : ``ok`` (the solver's own rule, or the host's target), ``budget`` or ``unfinished`` (see `Status`)
     stopped_by : what ended it
     reason : why, in words, for people; empty where the solver's own rule ended it
+    info, info_cut : what the solver says of itself, and whether it was more than is kept
     seconds, cpu_seconds : inside the solver
     iterations : the solver's own steps where it says them, else yields
     """
@@ -57,6 +58,7 @@ class Outcome:
     claimed_done: bool
     info: dict[str, Any]
     trace: list[TracePoint] = field(default_factory=list)
+    info_cut: bool = False
 
 
 def drive(
@@ -71,6 +73,7 @@ def drive(
     stopped: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = perf_counter,
     cpu_clock: Callable[[], float] = process_time,
+    overtime: Callable[[float], float] = lambda _: 0.0,
 ) -> Outcome:
     """Run ``solver`` on ``problem`` until it is done or one of ``limits`` is reached.
 
@@ -80,13 +83,16 @@ def drive(
     observer : called with each trace point as it is taken, so that a killed run leaves its trace
     metric : (dual_coef, intercept) -> test accuracy, for trace points
     stopped : called when the last model is copied, before the solver's generator is closed
+    overtime : (seconds inside the solver) -> seconds beside them that count as spent of the time limit
 
     Raises
     ------
     PluginError : the generator yields something that is no :class:`Iterate`, or nothing at all.
     Whatever the solver raises passes through.
     """
-    return _Drive(solver, problem, limits or Limits(), plan, observer, metric, clock, cpu_clock).run(rng, stopped)
+    return _Drive(solver, problem, limits or Limits(), plan, observer, metric, clock, cpu_clock, overtime).run(
+        rng, stopped
+    )
 
 
 @dataclass
@@ -104,9 +110,11 @@ class _Drive:
     metric: Metric | None
     clock: Callable[[], float]
     cpu_clock: Callable[[], float]
+    overtime: Callable[[float], float]
     trace: list[TracePoint] = field(default_factory=list)
     reached: bool = False
     host_cpu: float = 0.0
+    beside: float = 0.0  # of the time limit, not inside the solver
 
     def __post_init__(self) -> None:
         self.point_seconds = self.plan.first_seconds if self.plan else _NEVER
@@ -173,7 +181,7 @@ class _Drive:
 
     def _due(self) -> tuple[float, float, float]:
         """Return the seconds, evaluations and labels at which the host must look again."""
-        seconds = min(self.point_seconds, self.most_seconds)
+        seconds = min(self.point_seconds, self.most_seconds - self.beside)
         return seconds, min(self.point_evaluations, self.most_evaluations), self.point_labels
 
     def _slow_path(self, last: Iterate, seconds: float, yields: int) -> StoppedBy | None:
@@ -202,7 +210,8 @@ class _Drive:
         return "kernel_evaluations" if evaluations >= self.point_evaluations else ""
 
     def _spent(self, seconds: float, evaluations: int, yields: int) -> StoppedBy | None:
-        if seconds >= self.most_seconds:
+        self.beside = self.overtime(seconds)
+        if seconds + self.beside >= self.most_seconds:
             return StoppedBy.TIME
         if evaluations >= self.most_evaluations:
             return StoppedBy.KERNEL_EVALUATIONS
@@ -270,7 +279,10 @@ class _Drive:
         if stopped is StoppedBy.TARGET:
             return Status.OK, stopped, f"stopped by the host at the target gap of {limits.target_gap:g}"
         if stopped is StoppedBy.TIME:
-            return Status.BUDGET, stopped, f"stopped at the time limit of {limits.seconds:g} s"
+            beside = (
+                f"; {self.beside:.1f} s of it were compilation or the host's own work" if self.beside > 0.05 else ""
+            )
+            return Status.BUDGET, stopped, f"stopped at the time limit of {limits.seconds:g} s{beside}"
         if stopped is StoppedBy.ITERATIONS:
             return Status.BUDGET, stopped, f"stopped at the budget of {limits.iterations} iterations"
         allowed = limits.kernel_evaluations or 0
@@ -303,6 +315,7 @@ class _Drive:
             raise InvalidModel(
                 f"solver '{self.solver.name}' ended with neither dual_coef nor weights nor free_coef; one is needed."
             )
+        info, info_cut = claims(last.info, *INFO)
         return Outcome(
             status=status,
             stopped_by=stopped,
@@ -317,6 +330,7 @@ class _Drive:
             free=free,
             working_set=self._whole(last, "working_set", None),
             claimed_done=bool(last.done),
-            info=claims(last.info),
+            info=info,
             trace=self.trace,
+            info_cut=info_cut,
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from harness.kernels.oracle import uncounted
 from harness.problems.problem import FEASIBLE, Certificate, Problem
-from harness.run.record import ENTRIES, TracePoint, clean
+from harness.run.record import TracePoint, bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Metric = Callable[[Any, float], float | None]
 
-_INFO = (1000, 20_000)  # entries and characters of the info of a point: all points of a run are to fit in a record
+_INFO = (200, 5000)  # entries and characters of the info of a point: all points of a run are to fit in a record
 _CERTIFIED = {each.name for each in fields(Certificate)}
 FIGURES = tuple(each.name for each in fields(TracePoint) if each.name in _CERTIFIED)
 """The figures of a certificate that a trace point holds."""
@@ -79,7 +79,7 @@ def trace_point(
     """Measure an iterate: with its certificate where what that costs is allowed, else what is cheap."""
     evaluations = problem.kernel.counter.evaluations if observable else None
     labels = problem.kernel.counter.labels if problem.sells_labels else None
-    info = claims(iterate.info, *_INFO)
+    info, _ = claims(iterate.info, *_INFO)
     if iterate.dual_coef is None:
         held = None if iterate.free_coef is None else int(np.count_nonzero(iterate.free_coef))
         return TracePoint(seconds, evaluations, iteration, reason, held, labels_used=labels, info=info)
@@ -112,14 +112,14 @@ def certified_figures(
     return figures, target is not None and found.meets(target)
 
 
-def claims(info: Any, *room: int) -> dict[str, Any]:
-    """Return a solver's own figures as JSON data, of at most so many entries and characters, see ``clean``.
+def claims(info: Any, entries: int, characters: int) -> tuple[dict[str, Any], bool]:
+    """Return a solver's own figures as JSON data, of at most so many entries and characters, and whether some were cut.
 
     Infinity and NaN are told in words, they may be what it has to say.
     """
     told = {
         name: repr(float(value)) if isinstance(value, (float, np.floating)) and not math.isfinite(value) else value
-        for name, value in itertools.islice(info.items(), ENTRIES + 1)
+        for name, value in itertools.islice(info.items(), entries + 1)
     }
-    found: dict[str, Any] = clean(told, *room)
+    found: tuple[dict[str, Any], bool] = bounded(told, entries, characters)
     return found

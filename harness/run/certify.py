@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,9 @@ from harness.measure.scored import FreeExpansion, Scored, Weights
 from harness.measure.trace import FIGURES, TracePlan, certified_figures
 from harness.problems.problem import Problem
 from harness.registry import Registry, load_registry, share_registry
+from harness.run import allowed
 from harness.run.execute import Workbench, is_environment, sentence
-from harness.run.messages import Certified, Certify, Model, Point, Reader, send
+from harness.run.messages import METRIC, Busy, Certified, Certify, Model, Point, Reader, send
 from harness.run.record import Status, clean, clipped
 from harness.run.study import RunSpec
 
@@ -42,8 +44,9 @@ def _size(coef: Any) -> int:
 class Judge:
     """Certifies the runs of one problem after another."""
 
-    def __init__(self, spec: RunSpec, bench: Workbench) -> None:
-        self.spec, self.registry = spec, bench.registry
+    def __init__(self, spec: RunSpec, bench: Workbench, busy: Callable[[str, float], None] = lambda *_: None) -> None:
+        """``busy`` : called with what is done next, and how many seconds it may take."""
+        self.spec, self.registry, self._busy = spec, bench.registry, busy
         self.dataset: Dataset = bench.dataset(spec)
         self.problem: Problem = bench.problem(spec)
         self.bought: Any = np.zeros(0, dtype=np.int64)  # in the order of purchase, where labels are sold
@@ -55,6 +58,7 @@ class Judge:
             self.bought = asked.bought
         trace: list[dict[str, Any]] = []
         figures: dict[str, Any] = {"trace": trace}
+        self._certify_next()
         try:
             trace.extend(self._point(point) for point in asked.points)
             if asked.model is not None:
@@ -63,6 +67,11 @@ class Judge:
             reason = f"solver '{self.spec.solver}' returned an invalid model: {error}"
             figures = {"trace": trace, "status": Status.INVALID, "reason": reason}
         return {**figures, "faults": [*dict.fromkeys(self.faults)]}
+
+    def _certify_next(self) -> None:
+        kinds = (("formulation", self.spec.formulation), ("kernel", self.spec.kernel))
+        of_plugins = any(self.registry.owner(*kind) != "harness" for kind in kinds)
+        self._busy("certifying the model", allowed.certifying(self.spec.limits.seconds, of_plugins=of_plugins))
 
     def _problem_after(self, labels: int | None) -> Problem:
         """Return the problem that a model is of: where labels are sold, after the first so many purchases."""
@@ -140,6 +149,9 @@ class Judge:
         """Return test accuracy and metrics; a metric that fails costs its own figure alone."""
         dataset, found = self.dataset, dict[str, Any]()
         for name in self.spec.metrics:
+            of_plugin = self.registry.owner("metric", name) != "harness"
+            if of_plugin:
+                self._busy(f"{METRIC} '{name}'", allowed.scoring(self.spec.limits.seconds))
             try:
                 # copies: what a metric does to them is seen by no other
                 figure = clean(self.registry.metric(name)(dataset.y_test.copy(), scores.copy()))
@@ -148,6 +160,8 @@ class Judge:
                 found[name] = figure
             except Exception as error:
                 self.faults.append(f"metric '{name}' raised {sentence(error)}")
+            if of_plugin:
+                self._certify_next()
         known = {"metrics": found}
         return (
             {**known, "test_accuracy": accuracy(dataset.y_test, scores)} if dataset.task == "classification" else known
@@ -221,6 +235,9 @@ class Certifier:
                 assert isinstance(request, Certify)
                 send(self.control, Certified(self._answer(request)))
 
+    def _busy(self, what: str, seconds: float) -> None:
+        send(self.control, Busy(what, seconds))
+
     def _installed(self) -> Registry:
         """Return the installed plugins, which a certificate may ask for an oracle (ramp-svc); loaded when one does."""
         self.installed = load_registry()
@@ -238,12 +255,15 @@ class Certifier:
 
     def _answer(self, request: Certify) -> dict[str, Any]:
         spec = RunSpec.from_dict(request.spec)
+        limit = spec.limits.seconds
         try:
+            self._busy("loading plugins", allowed.starting(limit))
             bench = self._bench(spec)
             registries = [each for each in (self.installed, bench.registry) if each is not None]
             for registry in registries:
                 registry.used.clear()
-            found = Judge(spec, bench).verdict(request)
+            self._busy("reading the data", request.reading)
+            found = Judge(spec, bench, self._busy).verdict(request)
             return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}
         except Exception as error:
             status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR

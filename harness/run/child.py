@@ -1,21 +1,25 @@
 """The parent's watch over a forked child that carries out one run.
 
-The parent (the warm worker) enforces the limits from outside: SIGTERM, then SIGKILL to the child's
-process group and to every descendant that left it.
+The parent (the warm worker) enforces the limits from outside: SIGTERM to the child's process group, then SIGKILL to the
+child and to all that it started. It waits for the child's exit: its pipes may be kept open by others.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import selectors
 import signal
+import struct
+import termios
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import TYPE_CHECKING, Any
 
-from harness.measure.machine import status_bytes, thread_cpu_seconds
+from harness.measure.machine import thread_cpu_seconds
 from harness.run import allowed
 from harness.run.forking import Child
 from harness.run.messages import (
@@ -40,6 +44,7 @@ if TYPE_CHECKING:
 _POLL_SECONDS = 0.05
 _TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
 _OUTPUT_KEPT = 4000
+_PIECE = 1 << 16
 OUTPUT_LIMIT = 1_000_000
 
 
@@ -50,14 +55,15 @@ class Watch:
     fitted: Fitted | None = None
     fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
     fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
-    cpu_seconds: float = 0.0  # of the whole child, as the system accounts for it
+    cpu_seconds: float = 0.0  # of the whole child and what it started, as far as the system accounts for it
     points: list[Point] = field(default_factory=list)
     host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
-    phase: str = "warm-up"
+    phase: str = "warm-up"  # then "start", "fit", "end"
     phase_began: float = 0.0
-    compiling: int = 0
+    compiling: bool = False
     compile_began: float = 0.0
-    compile_spent: float = 0.0
+    compile_heard: float = 0.0  # when the compiler was last done with something
+    compile_spent: float = 0.0  # in this phase
     warm_up_seconds: float | None = None
     sources: dict[str, Any] = field(default_factory=dict)
     output_head: bytes = b""
@@ -68,8 +74,11 @@ class Watch:
     broken: str = ""  # what it did to the host's pipe
     exit_status: int = 0
     left_behind: int = 0
+    survivors: tuple[int, ...] = ()  # processes that could not be killed
+    left_elsewhere: list[str] = field(default_factory=list)  # sentences on what is outside the run's folder
     seller: Seller | None = None  # of labels; None: the problem came with them
     buying_seconds: float = 0.0  # that purchases since the last trace point took, as far as that can be
+    bought_seconds: float = 0.0  # that all purchases took
     miscount: str = ""  # what it said of the labels it bought, where that is not so
 
     @property
@@ -79,47 +88,83 @@ class Watch:
         return self.output_head.decode(errors="replace") + cut + self.output_tail.decode(errors="replace")
 
 
-def watch(child: Child, limits: Limits, *, control: int, largest: int, seller: Seller | None = None) -> Watch:
+def watch(
+    child: Child,
+    limits: Limits,
+    *,
+    control: int,
+    largest: int,
+    seller: Seller | None = None,
+    told: Callable[[Watch], None] = lambda _: None,
+    ending: Callable[[], None] = lambda: None,
+) -> Watch:
     """Wait for a child, enforcing its limits; kill it and what it left behind; return what was seen.
 
     control : descriptor of the driver's socket; the child dies when the driver is gone
     largest : bytes of arrays a message of it may have
     seller : of the labels that it may buy
+    told : called whenever something was seen, while the child goes on
+    ending : called when it does not go on, before it and what it left behind are killed
     """
     pid, output = child.pid, child.output
     seen = Watch(phase_began=monotonic(), seller=seller)
     reader = Reader(child.messages, child.secret, largest=largest)
+    handle = os.pidfd_open(pid)
     with selectors.DefaultSelector() as selector:
-        for fd in (child.messages, output, control):
+        for fd in (child.messages, output, control, handle):
             selector.register(fd, selectors.EVENT_READ)
-        while not reader.closed and not seen.killed_for and seen.fitted is None:
+        ended = False
+        while not ended and not reader.closed and not seen.killed_for and seen.fitted is None:
             for ready, _ in selector.select(_POLL_SECONDS):
                 if ready.fd == child.messages:
                     _take(seen, reader, child)
                 elif ready.fd == output:
                     if not _drain(seen, output):
                         selector.unregister(output)
+                elif ready.fd == handle:
+                    ended = True
                 else:
-                    _exit_if_alone(control, pid)
+                    _exit_if_alone(control, child)
                     selector.unregister(control)  # the next request waits until this run is over
+            child.place.elsewhere.look([pid])
             if not seen.killed_for and seen.fitted is None:
-                seen.killed_for = allowed.excess(seen, limits) or _beyond_memory(seen, pid, limits)
-    seen.exit_status, seen.cpu_seconds, killed = _end(pid, gently=bool(seen.killed_for), finished=not seen.killed_for)
+                told(seen)
+                seen.killed_for = allowed.excess(seen, limits) or _beyond_memory(seen, child, limits)
+    os.close(handle)
+    ending()
+    _finish(seen, child, reader)
+    return seen
+
+
+def _finish(seen: Watch, child: Child, reader: Reader) -> None:
+    """End a child and all that it started, and read what it had to say."""
+    descendants, elsewhere = child.place.descendants, child.place.elsewhere
+    if seen.fitted is not None:  # it waits
+        seen.left_behind = descendants.workers(child.pid)
+        elsewhere.look([child.pid, *descendants.others(child.pid)])
+    child.release()
+    killed = _end(seen, child.pid, gently=bool(seen.killed_for), finished=not seen.killed_for)
     if killed and seen.fitted is None and not seen.killed_for:
         seen.killed_for = StoppedBy.FAULT
         seen.broken = "closed a descriptor that is not its own, or became another program, and went on"
-    left_behind = _reap_orphans()
-    _signal_group(pid, signal.SIGKILL)
-    if not seen.killed_for and os.waitstatus_to_exitcode(seen.exit_status) == 0:
-        seen.left_behind = left_behind
-    os.set_blocking(output, False)
-    while _drain(seen, output):
-        continue
-    os.set_blocking(child.messages, False)
-    if not reader.closed and seen.fitted is None:
+    seen.cpu_seconds = max(seen.cpu_seconds, descendants.cpu_seconds())
+    elsewhere.look(descendants.others(child.pid))
+    left = descendants.end()
+    seen.left_behind = max(seen.left_behind, left.count)
+    seen.survivors = left.alive
+    # what is in the pipes now; what comes later is not the child's
+    for _ in range(-(-_waiting(child.output) // _PIECE)):
+        _drain(seen, child.output)
+    until = reader.received + _waiting(child.messages)
+    while reader.received < until and seen.fitted is None and not seen.broken:
         _take(seen, reader, child)
     child.close()
-    return seen
+    seen.left_elsewhere = elsewhere.end()
+
+
+def _waiting(pipe: int) -> int:
+    """Return how many bytes can be read from a pipe."""
+    return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0])
 
 
 def _take(seen: Watch, reader: Reader, child: Child) -> None:
@@ -133,23 +178,26 @@ def _take(seen: Watch, reader: Reader, child: Child) -> None:
         seen.killed_for, seen.broken = StoppedBy.FAULT, f"wrote to a descriptor that is not its own: {error}"
 
 
-def _exit_if_alone(control: int, pid: int) -> None:
+def _exit_if_alone(control: int, child: Child) -> None:
     """End everything if the driver is gone: nobody is left to hear of this run."""
     if _driver_gone(control):
-        _end(pid)
-        _reap_orphans()
+        _end(Watch(), child.pid)
+        child.place.descendants.end()
+        child.place.remove()
         os._exit(1)
 
 
 def _note(seen: Watch, message: Message, pid: int) -> None:
     if isinstance(message, Compiling):
-        seen.compiling += 1 if message.on else -1
-        if message.on and seen.compiling == 1:
-            seen.compile_began = monotonic()
-        elif seen.compiling == 0:
-            seen.compile_spent += monotonic() - seen.compile_began
+        seen.compile_heard = monotonic()
+        if message.on and not seen.compiling:
+            seen.compile_began = seen.compile_heard
+        elif seen.compiling and not message.on:
+            seen.compile_spent += seen.compile_heard - seen.compile_began
+        seen.compiling = message.on
     elif isinstance(message, Warm):
         seen.warm_up_seconds, seen.sources = message.seconds, message.sources
+        seen.phase, seen.phase_began, seen.compile_spent = "start", monotonic(), 0.0
     elif isinstance(message, Fitting):
         seen.phase, seen.phase_began, seen.compile_spent = "fit", monotonic(), 0.0
         seen.fit_cpu_seconds = -thread_cpu_seconds(pid)
@@ -160,6 +208,7 @@ def _note(seen: Watch, message: Message, pid: int) -> None:
     elif isinstance(message, Stopped):
         seen.fit_seconds = monotonic() - seen.phase_began - seen.compile_spent
         seen.fit_cpu_seconds += thread_cpu_seconds(pid) - seen.compile_spent
+        seen.phase, seen.phase_began = "end", monotonic()
     elif isinstance(message, Fitted):
         seen.fit_seconds = seen.fit_seconds or monotonic() - seen.phase_began - seen.compile_spent
         seen.fitted = message
@@ -177,9 +226,12 @@ def _sell(seen: Watch, wanted: Buy, child: Child) -> None:
     if seen.seller is None:
         raise BrokenStream("a purchase of labels where none are sold")
     began = monotonic()
-    seen.buying_seconds += min(max(0.0, wanted.waited), WAKING_SECONDS)
+    waited = min(max(0.0, wanted.waited), WAKING_SECONDS)
+    seen.buying_seconds += waited
+    seen.bought_seconds += waited
     labels = seen.seller.sell(wanted.indices)
     found = None if labels is None else labels.astype("int8")
+    seen.bought_seconds += monotonic() - began
     answer = packed(Sold(found, monotonic() - began, seen.seller.refused), child.secret)
     try:
         whole = os.write(child.answers, answer) == len(answer)
@@ -201,39 +253,18 @@ def _counted(seen: Watch, point: Point) -> Point:
     return replace(point, figures={**figures, "labels_used": known})
 
 
-def _beyond_memory(seen: Watch, pid: int, limits: Limits) -> StoppedBy | None:
+def _beyond_memory(seen: Watch, child: Child, limits: Limits) -> StoppedBy | None:
     """Return the limit of memory if it is passed."""
     if limits.memory_bytes is None:
         return None
-    resident = _resident(pid)
+    resident = child.place.descendants.memory_bytes(child.pid, limits.memory_bytes)
     seen.peak_rss = max(seen.peak_rss, resident)
     return StoppedBy.MEMORY if resident > limits.memory_bytes else None
 
 
-def _resident(pid: int) -> int:
-    total = status_bytes("VmRSS", pid) or 0
-    return total + sum(status_bytes("VmRSS", process.pid) or 0 for process in _descendants(pid))
-
-
-def _descendants(pid: int) -> list[Any]:
-    # reading the children file first keeps the usual case, none, cheap
-    try:
-        with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-            if not file.read().strip():
-                return []
-    except OSError:
-        return []
-    import psutil
-
-    try:
-        return list(psutil.Process(pid).children(recursive=True))
-    except psutil.Error:
-        return []
-
-
 def _drain(seen: Watch, output: int) -> bool:
     try:
-        data = os.read(output, 1 << 16)
+        data = os.read(output, _PIECE)
     except BlockingIOError:
         return False
     except OSError:
@@ -255,14 +286,15 @@ def _driver_gone(control: int) -> bool:
             return False
 
 
-def _end(pid: int, *, gently: bool = False, finished: bool = False) -> tuple[int, float, bool]:
-    """End a child; return its wait status, CPU seconds, and whether it had to be killed.
+def _end(seen: Watch, pid: int, *, gently: bool = False, finished: bool = False) -> bool:
+    """End a child, note its wait status and CPU seconds; return whether it had to be killed.
 
     gently : SIGTERM to its group first
     finished : it is exiting
     """
     if gently:
-        _signal_group(pid, signal.SIGTERM)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGTERM)
     patience = _TERM_SECONDS if gently else 1.0 if finished else 0.0
     handle = os.pidfd_open(pid)
     try:
@@ -272,23 +304,6 @@ def _end(pid: int, *, gently: bool = False, finished: bool = False) -> tuple[int
                 os.kill(pid, signal.SIGKILL)
     finally:
         os.close(handle)
-    _, status, usage = os.wait4(pid, 0)
-    return status, usage.ru_utime + usage.ru_stime, alive
-
-
-def _reap_orphans() -> int:
-    """Kill and reap every process the ended child left to this one; return how many were alive."""
-    alive = 0
-    for process in _descendants(os.getpid()):
-        with contextlib.suppress(Exception):
-            alive += process.status() != "zombie"
-            process.kill()
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            continue
+    _, seen.exit_status, usage = os.wait4(pid, 0)
+    seen.cpu_seconds = usage.ru_utime + usage.ru_stime
     return alive
-
-
-def _signal_group(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, number)

@@ -24,8 +24,9 @@ from harness.measure.machine import load_average, now, reset_peak_memory, status
 from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
+from harness.run import allowed
 from harness.run.messages import Fitted, Fitting, Message, Model, Point, Stopped
-from harness.run.record import Limits, Status, StoppedBy, TracePoint, clean, clipped
+from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint, clean, clipped
 from harness.run.seller import Buyer
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 _READ_INTO_MEMORY_BYTES = 2 << 30
 _WARM_UP_POINTS = 32
 _WARM_UP_YIELDS = 50
+_WARM_UP_SECONDS = 5.0  # of all warm-ups of a solver together, compilation not counted
 _TRACEBACK_CHARACTERS = 2000
 _ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE})
 
@@ -146,18 +148,26 @@ def layout(problem: Problem) -> str:
     return f"{problem.name} {problem.kernel.kernel.name} {points.dtype} {kind}"
 
 
-def warm_up(solver: Solver, problem: Problem) -> float:
+def warm_up(
+    solver: Solver, problem: Problem, limit: float | None = None, clock: Callable[[], float] = perf_counter
+) -> float:
     """Run the solver on a few points of the same kind, so that compilation is off the clock; return the seconds.
 
-    A fault of the solver shows in the measured run, not here.
+    A fault of the solver shows in the measured run, not here. No warm-up is begun, and none that yields goes on, when
+    ``limit`` seconds are over by the ``clock``.
     """
-    began = perf_counter()
+    began, clock_began = perf_counter(), clock()
+    most = min(_WARM_UP_SECONDS, limit or _WARM_UP_SECONDS)
     try:
         with uncounted(problem.kernel):
             small = _few_points(problem)
             for each in solver.warm_ups():
+                left = most - (clock() - clock_began)
+                if left <= 0.0:
+                    break
                 if each.skip(small) is None:
-                    drive(each, small, np.random.default_rng(0), Limits(seconds=5.0, iterations=_WARM_UP_YIELDS))
+                    limits = Limits(seconds=left, iterations=_WARM_UP_YIELDS)
+                    drive(each, small, np.random.default_rng(0), limits, clock=clock)
     except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
         return perf_counter() - began
     return perf_counter() - began
@@ -207,6 +217,12 @@ def measure(
     def observe(point: TracePoint) -> None:
         emit(Point(point.as_dict(), monotonic() - began - point.seconds, point.model and Model.of(*point.model)))
 
+    def overtime(seconds: float) -> float:
+        wall, bought = monotonic() - began, 0.0 if buyer is None else buyer.seconds
+        if spec.limits.seconds is None:
+            return 0.0
+        return max(0.0, wall - seconds - allowed.off_the_clock(spec.limits.seconds, wall - seconds - bought, bought))
+
     try:
         outcome = drive(
             solver,
@@ -218,7 +234,10 @@ def measure(
             stopped=lambda: emit(Stopped()),
             clock=clock,
             cpu_clock=cpu_clock,
+            overtime=overtime,
         )
+        if outcome.info_cut:
+            faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
         claims.update(_costs(outcome, problem, solver))
         model = _model(outcome, problem)
     except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
@@ -263,7 +282,7 @@ def fault(error: BaseException) -> dict[str, Any]:
     if isinstance(error, InvalidModel):
         return {"status": Status.INVALID, "stopped_by": StoppedBy.FAULT, "reason": _text(error)}
     if isinstance(error, SystemExit):
-        return {**found, "status": Status.CRASHED, "reason": f"the solver called sys.exit({error.code!r})"}
+        return {**found, "status": Status.CRASHED, "reason": f"the solver called sys.exit({clean(error.code)!r})"}
     if is_environment(error):
         return {**found, "status": Status.ENVIRONMENT, "reason": of_environment(error)}
     return {**found, "status": Status.ERROR, "reason": sentence(error)}
@@ -345,15 +364,18 @@ def sentence(error: BaseException) -> str:
 
 def _text(error: BaseException) -> str:
     try:
-        lines = str(error).strip()[:_TRACEBACK_CHARACTERS].splitlines()
+        lines = str(error)[:_TRACEBACK_CHARACTERS].strip().splitlines()
     except BaseException as second:
         return f"<its text raised {type(second).__name__}>"
     return lines[0] if lines else ""
 
 
 def tail(error: BaseException) -> str:
-    """Return the end of an exception's traceback."""
+    """Return the end of an exception's traceback, without what it came from; its text is shortened before it is put in."""
     try:
-        return "".join(traceback.format_exception(error))[-_TRACEBACK_CHARACTERS:]
+        frames = traceback.format_tb(error.__traceback__)
+        said = str(error)[:_TRACEBACK_CHARACTERS]
     except BaseException:
         return ""
+    whole = "".join(["Traceback (most recent call last):\n", *frames, f"{type(error).__name__}: {said}"])
+    return whole[-_TRACEBACK_CHARACTERS:]

@@ -1,4 +1,4 @@
-"""Fork a child that carries out one run: its pipes, its memory limit, and whose child it stays."""
+"""Fork a child that carries out one run: its pipes, its folder, its memory limit, and whose child it stays."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from os import getpid  # by name: what a solver patches later is not this functi
 
 from harness.measure.machine import status_bytes
 from harness.run.messages import SECRET_BYTES, BrokenStream, Message, Reader, send
+from harness.run.place import Place
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
@@ -23,28 +24,40 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PIPE = 200  # a descriptor above those that a solver's stray writes and double closes hit
 
 
-@dataclass(frozen=True)
+@dataclass
 class Child:
-    """A forked process: its pid, our ends of its pipes, and the secret that messages begin with."""
+    """A forked process: its pid, our ends of its pipes, the secret that messages begin with, and where it works."""
 
     pid: int
     messages: int
     output: int
     answers: int
     secret: bytes
+    place: Place
+
+    def release(self) -> None:
+        """Let it end: when it has said all it waits for this, so that what it leaves behind can be looked at."""
+        if self.answers >= 0:
+            os.close(self.answers)
+            self.answers = -1
 
     def close(self) -> None:
         """Close our ends of its pipes."""
-        for fd in (self.messages, self.output, self.answers):
+        self.release()
+        for fd in (self.messages, self.output):
             os.close(fd)
 
 
 def fork(
-    body: Callable[[Callable[[Message], None], Callable[[], Message]], None], *, hidden: tuple[int, ...] = ()
+    body: Callable[[Callable[[Message], None], Callable[[], Message]], None],
+    place: Place,
+    *,
+    hidden: tuple[int, ...] = (),
 ) -> Child:
     """Fork a child that runs ``body(emit, receive)``.
 
     emit, receive : send a message to this process, and wait for one from it
+    place : begun for this run
     hidden : descriptors it does not get, those that lead to the driver
     """
 
@@ -71,7 +84,7 @@ def fork(
         os.close(output_in)
         os.close(answers_out)
         os.set_blocking(answers_in, False)  # who does not read what it asked for does not hold us up
-        return Child(pid, messages_out, output_out, answers_in, secret)
+        return Child(pid, messages_out, output_out, answers_in, secret, place)
     status, own = 1, getpid()
     try:
         os.setsid()
@@ -90,7 +103,10 @@ def fork(
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
         faulthandler.enable(file=2)
+        place.enter()
         body(emit, receive)
+        with contextlib.suppress(OSError):
+            os.read(answers.fd, 1)
         status = 0
     except BaseException as error:
         with contextlib.suppress(OSError):

@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 _HEAD = struct.Struct("<III")  # bytes of the text, bytes of the arrays, CRC-32 of both
 _TEXT_BYTES = 32 << 20  # of a child's message; a worker's holds those of all points
 SECRET_BYTES = 16
-
+METRIC = "computing the metric"  # begins what the certifier says it does where it is one of a plugin's
 
 _KINDS: dict[str, Any] = {
     "claims": dict, "figures": dict, "spec": dict, "sources": dict, "points": list, "on": bool,
     "seconds": (int, float), "host_seconds": (int, float), "waited": (int, float), "intercept": (int, float),
-    "refused": str, "what": str,
+    "refused": str, "what": str, "adopt": bool, "reading": (int, float), "occupied": (int, float),
 }  # fmt: skip
 
 
@@ -160,14 +160,20 @@ _NESTED: dict[str, Any] = {"model": Model, "own": OwnPoints}
 
 @dataclass(frozen=True)
 class Run(_Part):
-    """To a worker: carry this run out."""
+    """To a worker: carry this run out.
+
+    reading : seconds that its data may take to be read
+    adopt : afterwards the worker may run the solver's warm-up in its own process
+    """
 
     spec: dict[str, Any]
+    reading: float = 60.0
+    adopt: bool = True
 
 
 @dataclass(frozen=True)
 class Compiling(_Part):
-    """The compiler's lock was taken, or released."""
+    """The compiler's lock was taken, or released; taken again: it is held, and something of it is done."""
 
     on: bool
 
@@ -226,7 +232,7 @@ class Fitted(_Part):
 
 @dataclass(frozen=True)
 class Busy(_Part):
-    """To the driver: ``what`` is done now, and the next message comes within so many seconds, or never."""
+    """To the driver: ``what`` is done now, as in "while reading the data"; the next message comes in so many seconds."""
 
     what: str
     seconds: float
@@ -234,22 +240,32 @@ class Busy(_Part):
 
 @dataclass(frozen=True)
 class Ended(_Part):
-    """From a worker: what became of a run, with its trace points; ``bought`` : points in the order of purchase, or None."""
+    """From a worker: what became of a run, with its trace points.
+
+    bought : points in the order of purchase, or None
+    occupied : seconds in which the worker hears its next request at the latest
+    """
 
     claims: dict[str, Any]
     model: Model | None = None
     points: list[Point] = field(default_factory=list)
     bought: Array | None = None
+    occupied: float = 0.0
 
 
 @dataclass(frozen=True)
 class Certify(_Part):
-    """To the certifier: certify and score the model and the trace points of this run; ``bought`` as in :class:`Ended`."""
+    """To the certifier: certify and score the model and the trace points of this run.
+
+    bought : as in :class:`Ended`
+    reading : seconds that its data may take to be read
+    """
 
     spec: dict[str, Any]
     model: Model | None = None
     points: list[Point] = field(default_factory=list)
     bought: Array | None = None
+    reading: float = 60.0
 
 
 @dataclass(frozen=True)
@@ -330,6 +346,7 @@ class Reader:
     def __init__(self, fd: int, secret: bytes = b"", *, largest: int = 1 << 40) -> None:
         self.fd, self.secret, self.largest = fd, secret, largest
         self.closed = False
+        self.received = 0  # bytes
         self._pending = bytearray()
 
     def read(self) -> list[Message]:
@@ -346,6 +363,7 @@ class Reader:
         except OSError:
             data = b""
         self.closed = not data
+        self.received += len(data)
         self._pending += data
         return list(self._complete())
 

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harness import parameters
 from harness.entries import Broken, Chosen
+from harness.errors import UsageError
 from harness.kernels.checks import check_precomputed
 from harness.kernels.functions import Precomputed
+from harness.measure.machine import machine
 from harness.measure.metrics import applicable
 from harness.registry import Registry
 from harness.run.study import RunSpec, Study, data_key
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset, DataSource
+    from harness.kernels.functions import Kernel
     from harness.problems.problem import Problem
     from harness.solver import Solver
 
-
+MOST_RUNS = 1_000_000  # without being told that so many are meant
+RUN_BYTES = 8_000  # of the driver's memory: a run's plan and key (0.6 kB) and its record (6.3 kB, without a trace)
 _NOTHING: dict[str, Any] = {"formulation": "", "problem_parameters": {}, "kernel": "", "kernel_parameters": {}}
 
 
@@ -36,9 +41,10 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
 
     Raises
     ------
-    UsageError : an unknown formulation or kernel, or a parameter value out of range.
+    UsageError : an unknown formulation or kernel, a parameter value out of range, or more runs than were meant.
     """
     check_names(study, registry)
+    check_size(count(study, registry, datasets), factors(study, registry), many=study.many)
     cells = [
         spec
         for source in study.datasets
@@ -62,6 +68,80 @@ def check_names(study: Study, registry: Registry) -> None:
         parameters.check_known("metric", name, registry.metrics)
     if study.core_set_oracle:
         registry.solver(study.core_set_oracle)
+
+
+def check_size(runs: int, asked: Sequence[tuple[int, str]], *, many: bool) -> None:
+    """Refuse more runs than anybody can have meant, and more than the machine's memory holds.
+
+    asked : what multiplies to the runs, as (count, noun) pairs, see :func:`factors`
+    many : more than a million are meant
+
+    Raises
+    ------
+    UsageError : above a million runs unless ``many``; above what fits into memory always.
+    """
+    if runs <= MOST_RUNS:
+        return
+    parts = [f"{count_:,} {noun}" for count_, noun in asked if count_ != 1]
+    makes = "=" if math.prod(count_ for count_, _ in asked) == runs else "make"
+    whole = f"{' x '.join(parts)} {makes} {runs:,} runs"
+    if not many:
+        raise UsageError(f"{whole}; above {MOST_RUNS:,} they are only carried out with --yes.")
+    needed, there = runs * RUN_BYTES, int(machine()["memory_bytes"])
+    if needed > there:
+        raise UsageError(
+            f"{whole}; their results take about {needed / 2**30:,.1f} GB of memory, this machine has {there / 2**30:,.1f} GB: "
+            "carry them out in parts, for example a range of --seeds at a time."
+        )
+
+
+def factors(study: Study, registry: Registry) -> list[tuple[int, str]]:
+    """Return what multiplies to the runs of a study: counts and their plural nouns."""
+    kernels = len(registry.select_kernels(study.kernel)) if study.kernel else 1
+    listed = [*study.kernel_values.items(), *study.problem_values.items()]
+    return [
+        (len(study.solvers), "solvers"),
+        (len(study.datasets), "data sets"),
+        (kernels, "kernels"),
+        *((len(values), f"values of {name}") for name, values in listed),
+        (len(study.seeds), "seeds"),
+        (study.repeat, "repetitions"),
+    ]
+
+
+def count(study: Study, registry: Registry, datasets: Mapping[str, Dataset] | None = None) -> int:
+    """Return how many runs a study is, none of which is made for it; values that mean the same count as several.
+
+    datasets : as :func:`plan` has them; without them, data not being read yet, each data set counts with the fewest runs
+        that any data would make
+    """
+    tasks = ("classification", "regression")
+    known: list[list[tuple[str, str]]] = [[(task, "") for task in tasks]] * len(study.datasets)
+    if datasets is not None:
+        loaded = [datasets[data_key(source.name, parameters.values_of(source))] for source in study.datasets]
+        known = [[(dataset.task, _default_kernel(dataset))] for dataset in loaded]
+    cells = {
+        kind: sum(_count_cells(study, registry, item, *kind) for item in study.solvers)
+        for kind in dict.fromkeys(itertools.chain.from_iterable(known))
+    }
+    return sum(min(cells[kind] for kind in possible) for possible in known) * len(study.seeds) * study.repeat
+
+
+def _count_cells(study: Study, registry: Registry, item: Chosen | Broken, task: str, default_kernel: str) -> int:
+    """Return how many runs with one seed a solver has on data of a task; no default kernel: it is not known yet."""
+    if isinstance(item, Broken):
+        return 1
+    problems = formulations_of(item.solver, study, registry, task)
+    if not problems or any(cls.name not in registry.formulations for cls in problems):
+        return 1  # a row that says so
+    selected = study.kernel or default_kernel
+    kernels = registry.select_kernels(selected) if selected else []
+    widths = [_cells_of(_kernel_axes(study, registry.kernel_class(name), item, own, {})) for name, own in kernels]
+    return (sum(widths) or 1) * sum(_cells_of(_problem_axes(study, item, cls, {})) for cls in problems)
+
+
+def _cells_of(axes: Mapping[str, Sequence[Any]]) -> int:
+    return math.prod(map(len, axes.values()))
 
 
 def formulations_of(
@@ -162,15 +242,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
 
 def _problem_grid(study: Study, item: Chosen, problem: type[Problem], dataset: Dataset) -> list[dict[str, Any]]:
     """Return the formulation's parameter assignments: brackets win over options, options over the data set's."""
-    known = [known.name for known in problem.known_parameters()]
-    axes: dict[str, list[Any]] = {}
-    for name in known:
-        if name in item.problem_values:
-            axes[name] = [item.problem_values[name]]
-        elif study.problem_values.get(name):
-            axes[name] = list(study.problem_values[name])
-        elif name in dataset.defaults:
-            axes[name] = [dataset.defaults[name]]
+    axes = _problem_axes(study, item, problem, dataset.defaults)
     cells = []
     for cell in itertools.product(*axes.values()):
         values = parameters.validated(
@@ -180,26 +252,30 @@ def _problem_grid(study: Study, item: Chosen, problem: type[Problem], dataset: D
     return cells
 
 
+def _problem_axes(
+    study: Study, item: Chosen, problem: type[Problem], defaults: Mapping[str, Any]
+) -> dict[str, list[Any]]:
+    """Return the values that each of the formulation's parameters takes; ``defaults`` are the data set's, one each."""
+    axes: dict[str, list[Any]] = {}
+    for known in problem.known_parameters():
+        if known.name in item.problem_values:
+            axes[known.name] = [item.problem_values[known.name]]
+        elif study.problem_values.get(known.name):
+            axes[known.name] = list(study.problem_values[known.name])
+        elif known.name in defaults:
+            axes[known.name] = [defaults[known.name]]
+    return axes
+
+
 def _kernels(study: Study, registry: Registry, item: Chosen, dataset: Dataset) -> list[tuple[str, dict[str, Any]]]:
     """Return (kernel, parameters) pairs of the grid: a solver's brackets win over a kernel's, those over options."""
-    default_name = str(dataset.defaults.get("kernel", "rbf"))
+    default_name = _default_kernel(dataset)
     cells: dict[str, tuple[str, dict[str, Any]]] = {}
     for name, own in registry.select_kernels(study.kernel or default_name):
         cls = registry.kernel_class(name)
         if issubclass(cls, Precomputed):
             check_precomputed(dataset)
-        axes: dict[str, list[Any]] = {}
-        for known in parameters.parameters_of(cls):
-            if known.name in item.problem_values:
-                axes[known.name] = [item.problem_values[known.name]]
-            elif known.name in own:
-                axes[known.name] = [own[known.name]]
-            elif study.kernel_values.get(known.name):
-                axes[known.name] = list(study.kernel_values[known.name])
-            elif name == default_name and known.name in dataset.defaults:
-                axes[known.name] = [dataset.defaults[known.name]]
-            elif known.name == "gamma":
-                axes[known.name] = ["scale"]
+        axes = _kernel_axes(study, cls, item, own, dataset.defaults if name == default_name else {})
         for cell in itertools.product(*axes.values()):
             values = dict(zip(axes, cell, strict=True))
             if values.get("gamma") == "scale":
@@ -207,6 +283,29 @@ def _kernels(study: Study, registry: Registry, item: Chosen, dataset: Dataset) -
             kernel = cls(**parameters.validated(cls, values, owner=f"kernel '{name}'"))
             cells[f"{name} {kernel!r}"] = (name, parameters.values_of(kernel))
     return list(cells.values())
+
+
+def _default_kernel(dataset: Dataset) -> str:
+    return str(dataset.defaults.get("kernel", "rbf"))
+
+
+def _kernel_axes(
+    study: Study, kernel: type[Kernel], item: Chosen, own: Mapping[str, str], defaults: Mapping[str, Any]
+) -> dict[str, list[Any]]:
+    """Return the values that each of the kernel's parameters takes; ``own``: of its selection, ``defaults``: the data's."""
+    axes: dict[str, list[Any]] = {}
+    for known in parameters.parameters_of(kernel):
+        if known.name in item.problem_values:
+            axes[known.name] = [item.problem_values[known.name]]
+        elif known.name in own:
+            axes[known.name] = [own[known.name]]
+        elif study.kernel_values.get(known.name):
+            axes[known.name] = list(study.kernel_values[known.name])
+        elif known.name in defaults:
+            axes[known.name] = [defaults[known.name]]
+        elif known.name == "gamma":
+            axes[known.name] = ["scale"]
+    return axes
 
 
 def scale_gamma(dataset: Dataset) -> float:

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import selectors
-import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import threading
 from collections import OrderedDict
@@ -18,92 +12,13 @@ from time import monotonic
 from harness.errors import UsageError
 from harness.files import user_cache
 from harness.measure.machine import now
-from harness.run.messages import BrokenStream, Certified, Certify, Ended, Message, Reader, Run, send
+from harness.run import allowed
+from harness.run.messages import METRIC, Certified, Certify, Ended, Run
+from harness.run.process import Late, Process, WorkerDied
 from harness.run.record import CLAIMED, MEASURED, Record, Status, StoppedBy, checked, clipped
 from harness.run.study import RunSpec
 
 _LIVE_WORKERS = 6  # idle ones hold their data: the least recently used is closed
-_START_SECONDS = 300.0  # importing plugins and loading data
-_COMPILE_SECONDS = 600.0  # beyond the time limit
-_CERTIFY_SECONDS = 1800.0
-_CLOSE_SECONDS = 1.5
-# what tells numba where in it; its own ways serve functions that are in no file
-_NUMBA_LOCATORS = "harness.measure.machine_code.SourceKeyedLocator,IPythonCacheLocator,ZipCacheLocator"
-
-
-class WorkerDied(Exception):
-    """The process itself ended; the request it had is lost and may be sent again."""
-
-
-class _Process:
-    """A warm process of the host's, and the socket to it."""
-
-    def __init__(self, module: str, threads: int, cores: list[int] | None, numba_cache: Path) -> None:
-        ours, theirs = socket.socketpair()
-        self.socket = ours
-        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in close()
-        with theirs:
-            theirs.set_inheritable(True)
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", module, str(theirs.fileno())],
-                pass_fds=(theirs.fileno(),),
-                env=_environment(threads, numba_cache),
-                stdin=subprocess.DEVNULL,
-                stdout=self.errors,
-                stderr=self.errors,
-                start_new_session=True,
-            )
-        if cores is not None:
-            os.sched_setaffinity(self.process.pid, cores)
-        self.reader = Reader(ours.fileno())
-
-    def ask(self, message: Message, stop: threading.Event, limit: float) -> Message:
-        """Send a request and wait, at most ``limit`` seconds, for the answer.
-
-        Raises
-        ------
-        WorkerDied : the process ended before it answered, said what is no message, or had to be killed.
-        """
-        try:
-            send(self.socket.fileno(), message)
-        except OSError as error:
-            raise WorkerDied(self._epitaph()) from error
-        deadline = monotonic() + limit
-        with selectors.DefaultSelector() as selector:
-            selector.register(self.socket, selectors.EVENT_READ)
-            while not self.reader.closed:
-                if stop.is_set():
-                    raise WorkerDied("stopped")
-                if monotonic() > deadline:
-                    self.close()
-                    raise WorkerDied("it did not answer and was killed")
-                if selector.select(0.2):
-                    try:
-                        for answer in self.reader.read():
-                            return answer
-                    except BrokenStream as error:
-                        raise WorkerDied(str(error)) from error
-        raise WorkerDied(self._epitaph())
-
-    def _epitaph(self) -> str:
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(5.0)
-        code = self.process.poll()
-        self.errors.seek(0, os.SEEK_END)
-        self.errors.seek(max(0, self.errors.tell() - 2000))
-        lines = [line for line in self.errors.read().decode(errors="replace").splitlines() if line.strip()]
-        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-        return f"it ended by {how}" + (f": {lines[-1].strip()}" if lines else "")
-
-    def close(self) -> None:
-        """End the process: it ends its child and what that started when the socket closes; SIGKILL if it does not."""
-        self.socket.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(_CLOSE_SECONDS)
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-        self.errors.close()
 
 
 class Pool:
@@ -111,18 +26,29 @@ class Pool:
 
     def __init__(self, cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> None:
         self.cores, self.numba_cache, self.stop = cores, numba_cache, stop
-        self._workers: OrderedDict[str, _Process] = OrderedDict()
-        self._certifier: _Process | None = None
+        self._workers: OrderedDict[str, Process] = OrderedDict()
+        self._certifier: Process | None = None
+        self._not_adopting: set[str] = set()  # workers that ended, or hung, when they warmed themselves up
 
-    def run(self, spec: RunSpec) -> Record:
-        """Carry out a run and certify its model. A process that dies under it is replaced and asked once more."""
-        began = monotonic()
+    def run(self, spec: RunSpec, reading_seconds: float = 0.0) -> Record:
+        """Carry out a run and certify its model, which all end in time; see :mod:`harness.run.allowed`.
+
+        A process that dies under it early is replaced and asked once more.
+
+        reading_seconds : what it took to read the run's data before
+        """
+        began, reading = monotonic(), allowed.reading(reading_seconds, spec.limits.seconds)
         try:
-            ended = self._ended(spec)
+            ended = self._ended(spec, reading)
+        except Late as error:
+            # it is the solver's fault that its worker hangs or is stopped, unless it was not its turn yet
+            stopped = StoppedBy.TIME if error.what else StoppedBy.KILLED
+            reason = f"the process that carries out the solver's runs is stopped or hangs: {error}"
+            return Record(status=Status.TIMEOUT, stopped_by=stopped, reason=reason, **now())
         except WorkerDied as error:
             if self.stop.is_set():
                 raise
-            reason = f"the worker process failed twice: {error}"
+            reason = f"the process that carries out the solver's runs failed: {error}"
             return Record(status=Status.CRASHED, stopped_by=StoppedBy.KILLED, reason=reason, **now())
         record, wrong = checked({name: value for name, value in ended.claims.items() if name in CLAIMED})
         if record.status is None:
@@ -135,65 +61,88 @@ class Pool:
             reason = f"the solver's process gave figures that cannot be: {'; '.join(wrong)}"
             record.update(status=Status.INVALID, reason=reason)
         if ended.model is not None or ended.points:
-            judge(record, self._certified(spec, ended))
+            judge(record, self._certified(spec, ended, reading))
         return record
 
-    def _ended(self, spec: RunSpec) -> Ended:
-        limit = spec.limits.seconds if spec.limits.seconds is not None else float("inf")
-        for attempt in range(2):
-            worker = self._worker(spec)
+    def _ended(self, spec: RunSpec, reading: float) -> Ended:
+        limit, attempts = spec.limits.seconds, 0
+        while True:
+            worker, is_new = self._worker(spec)
             self._started_certifier(spec)  # it loads its data meanwhile
+            request = Run(spec.as_dict(), reading, spec.worker not in self._not_adopting)
             try:
-                answer = worker.ask(Run(spec.as_dict()), self.stop, _START_SECONDS + limit + _COMPILE_SECONDS)
+                answer = worker.ask(request, self.stop, allowed.request(limit, reading))
                 if isinstance(answer, Ended):
                     return answer
                 raise WorkerDied(f"it answered with {type(answer).__name__}")
-            except WorkerDied:
+            except WorkerDied as error:
                 self._forget(spec)
-                if attempt or self.stop.is_set():
+                if self.stop.is_set():
                     raise
-        raise AssertionError
+                if not worker.heard and not is_new:
+                    # it was not this run that ended it or kept it, but what the one before did to it after its end
+                    self._not_adopting.add(spec.worker)
+                    continue
+                attempts += 1
+                spent = monotonic() - worker.heard if worker.heard else 0.0
+                if attempts == 2 or isinstance(error, Late) or spent > 0.5 * (limit or float("inf")):
+                    raise
 
-    def _certified(self, spec: RunSpec, ended: Ended) -> Record:
-        """Return the certifier's figures. Where it dies of them, those without a plugin's metrics, and why."""
+    def _certified(self, spec: RunSpec, ended: Ended, reading: float) -> Record:
+        """Return the certifier's figures. Where it dies of them, or of a metric, those without a plugin's metrics, and why."""
         faults: list[str] = []
-        for asked in (spec.as_dict(), {**spec.as_dict(), "metrics": ()}):
+        asked = spec.as_dict()
+        while True:
+            was_idle = self._certifier is not None
             certifier = self._started_certifier(spec)
             try:
                 answer = certifier.ask(
-                    Certify(asked, ended.model, ended.points, ended.bought), self.stop, _CERTIFY_SECONDS
+                    Certify(asked, ended.model, ended.points, ended.bought, reading),
+                    self.stop,
+                    allowed.request(spec.limits.seconds, reading),
                 )
                 if isinstance(answer, Certified):
                     found, _ = checked(answer.figures)
                     return Record({**found, "faults": [*faults, *(found.get("faults") or [])]})
+                raise WorkerDied(f"it answered with {type(answer).__name__}")
             except WorkerDied as error:
                 certifier.close()
                 self._certifier = None
                 if self.stop.is_set():
                     raise
-                faults.append(
-                    f"the certifier failed, perhaps of the metrics {', '.join(spec.metrics) or '(none)'}: {error}"
-                )
+                if was_idle and not certifier.heard:
+                    continue  # it ended, or was stopped, before it heard of this model
+                metrics = ", ".join(spec.metrics) or "(none)"
+                faults.append(f"the certifier failed, perhaps of the metrics {metrics}: {error}")
+                if len(faults) == 2 or (isinstance(error, Late) and not error.what.startswith(METRIC)):
+                    break
+                asked = {**asked, "metrics": ()}
         reason = f"the host could not certify the model: {faults[-1]}"
         return Record(status=Status.ERROR, stopped_by=StoppedBy.KILLED, reason=reason, faults=faults)
 
-    def _worker(self, spec: RunSpec) -> _Process:
+    def _worker(self, spec: RunSpec) -> tuple[Process, bool]:
+        """Return the worker of a run, and whether it was started just now."""
         name = spec.worker
         if name in self._workers and self._workers[name].process.poll() is not None:
+            self._not_adopting.add(name)
             self._forget(spec)
-        if name not in self._workers:
+        is_new = name not in self._workers
+        if is_new:
             while len(self._workers) >= _LIVE_WORKERS:
                 self._workers.popitem(last=False)[1].close()
-            self._workers[name] = _Process("harness.run.worker", spec.threads, self.cores, self.numba_cache)
+            self._workers[name] = self._started("harness.run.worker", spec)
         self._workers.move_to_end(name)
-        return self._workers[name]
+        return self._workers[name], is_new
 
-    def _started_certifier(self, spec: RunSpec) -> _Process:
+    def _started(self, module: str, spec: RunSpec) -> Process:
+        return Process(module, spec.threads, self.cores, self.numba_cache, allowed.starting(spec.limits.seconds))
+
+    def _started_certifier(self, spec: RunSpec) -> Process:
         if self._certifier is not None and self._certifier.process.poll() is not None:
             self._certifier.close()
             self._certifier = None
         if self._certifier is None:
-            self._certifier = _Process("harness.run.certify", spec.threads, self.cores, self.numba_cache)
+            self._certifier = self._started("harness.run.certify", spec)
         return self._certifier
 
     def _forget(self, spec: RunSpec) -> None:
@@ -225,16 +174,6 @@ def judge(record: Record, verdict: Record) -> None:
         record.update(stopped_by=killed or record.get("stopped_by"))
 
 
-def _environment(threads: int, numba_cache: Path) -> dict[str, str]:
-    environment = dict(os.environ)
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS"):
-        environment[name] = str(threads)
-    environment |= {"NUMBA_CACHE_DIR": str(numba_cache), "NUMBA_CACHE_LOCATOR_CLASSES": _NUMBA_LOCATORS}
-    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
-    environment["PYTHONUNBUFFERED"] = "1"
-    return environment
-
-
 def numba_cache_folder() -> Path:
     """Return the folder below which numba keeps machine code; NUMBA_CACHE_DIR, where it is set.
 
@@ -242,7 +181,8 @@ def numba_cache_folder() -> Path:
     ------
     UsageError : it cannot be written.
     """
-    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache("HARNESS_CACHE") / "numba")
+    # absolute: a run works in a folder of its own
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or user_cache("HARNESS_CACHE") / "numba").absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()

@@ -14,6 +14,7 @@ from types import UnionType
 from typing import Any, TypedDict, get_args, get_type_hints
 
 TEXT_CHARACTERS = 4000  # of a text in a record
+INFO = (1000, 100_000)  # entries and characters of what a solver says of itself
 ENTRIES = 100_000  # of the lists and mappings of one field
 _CHARACTERS = 2_000_000  # of all texts and names of one field
 _DEPTH = 8
@@ -336,33 +337,51 @@ def clean(value: Any, entries: int = ENTRIES, characters: int = _CHARACTERS) -> 
     No NaN, no infinity, no numpy scalars or arrays, no tuples; at most so many entries and characters in all, eight
     levels, no text longer than 4,000 characters or with control characters.
     """
-    return _cleaned(value, _DEPTH, [entries, characters])
+    return bounded(value, entries, characters)[0]
 
 
-def _cleaned(value: Any, depth: int, room: list[int]) -> Any:
-    """``room`` : how many entries and characters there may still be, counted down."""
+def bounded(value: Any, entries: int, characters: int) -> tuple[Any, bool]:
+    """Return what :func:`clean` does, and whether anything was cut."""
+    room = _Room(entries, characters)
+    return _cleaned(value, _DEPTH, room), room.cut
+
+
+@dataclass
+class _Room:
+    """How many entries and characters there may still be, counted down; whether something did not fit."""
+
+    entries: int
+    characters: int
+    cut: bool = False
+
+    def text(self, value: Any, length: int = TEXT_CHARACTERS) -> str:
+        given = _shown(value)
+        self.cut |= len(given) > length
+        text = clipped(given, length)
+        self.characters -= len(text)
+        return text
+
+
+def _cleaned(value: Any, depth: int, room: _Room) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if hasattr(value, "dtype") and hasattr(value, "reshape"):  # a numpy scalar or array, without importing numpy
-        value = value.reshape(-1)[0].item() if value.ndim == 0 else value[: room[0] + 1].tolist()
+        value = value.reshape(-1)[0].item() if value.ndim == 0 else value[: room.entries + 1].tolist()
     if isinstance(value, int):
         return int(value) if abs(value) <= _LARGEST else f"a whole number of {value.bit_length()} bits"
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if depth == 0 or not isinstance(value, (Mapping, list, tuple)):
-        text = clipped(_shown(value))
-        room[1] -= len(text)
-        return text
+        return room.text(value)
     kept: list[tuple[str, Any]] = []
     entries = value.items() if isinstance(value, Mapping) else (("", item) for item in value)
     for name, item in entries:
-        if min(room) <= 0:
+        if min(room.entries, room.characters) <= 0:
+            room.cut = True
             kept.append(("...", f"... {len(value)} entries"))
             break
-        shown = clipped(_shown(name), 200)
-        room[0] -= 1
-        room[1] -= len(shown)
-        kept.append((shown, _cleaned(item, depth - 1, room)))
+        room.entries -= 1
+        kept.append((room.text(name, 200), _cleaned(item, depth - 1, room)))
     return dict(kept) if isinstance(value, Mapping) else [item for _, item in kept]
 
 

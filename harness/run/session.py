@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
-import functools
 import os
 import queue
-import subprocess
 import threading
 from collections.abc import Callable, Container, Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from harness.entries import source_sha256
-from harness.errors import DataError, UsageError
+from harness.errors import DataError, NotKept, UsageError
 from harness.measure.machine import machine, now, versions
 from harness.parameters import values_of
 from harness.registry import Registry
+from harness.run.claims import RENEWAL_SECONDS, Driver, this_driver
 from harness.run.plan import plan
-from harness.run.pool import Pool, WorkerDied, numba_cache_folder
+from harness.run.pool import Pool, numba_cache_folder
+from harness.run.process import WorkerDied
+from harness.run.reading import RUN, StoreReader
 from harness.run.record import COLUMNS, Record, Status, StoppedBy
-from harness.run.store import RUN, Store, default_store
+from harness.run.store import Store, StoreGone, default_store
 from harness.run.study import RunSpec, Study, data_key
+from harness.run.surroundings import git_commit, host_sha256
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from harness.datasets.dataset import Dataset
 
     OnPlanned = Callable[[list[RunSpec], int], None]
     OnStarted = Callable[[RunSpec], None]
     OnFinished = Callable[[Record, bool], None]
     OnNote = Callable[[str], None]
+
+_POLL_SECONDS = 0.2  # how often a driver looks whether another has ended a run
 
 
 def compare(
@@ -46,14 +52,25 @@ def compare(
 
     Every record is in the store before ``on_finished(record, reused)`` hears of it. A run that the store
     holds with the same code, versions, data and machine is reused unless ``study.fresh``. ``on_note(sentence)`` hears
-    what is no run's fault: an observing plugin that failed, rows that cannot be read or be trusted.
+    what is no run's fault: an observing plugin that failed, rows that cannot be read or be trusted, another driver that
+    is waited for.
+
+    Drivers that share a store carry each run out once: one claims it before it starts, the others carry out other runs
+    first, then wait and take the record that it stored, whatever became of the run. With ``study.fresh`` a driver takes
+    no record of another's: it waits for its turn and measures each run itself.
 
     Raises
     ------
     UsageError, DataError : the request or its data make no runs; nothing was carried out.
+    NotKept : the store could not be written; the error has the records so far. The workers were ended.
     KeyboardInterrupt : passed on after the workers were ended; what was measured stays in the store.
     """
     return _Session(study, registry, on_planned, on_started, on_finished, on_note).run()
+
+
+def foreseen(study: Study, registry: Registry, store: StoreReader | None) -> tuple[list[RunSpec], list[bool]]:
+    """Return the runs of a study and whether the store holds each; none is carried out."""
+    return _Session(study, registry, None, None, None, None).foreseen(store)
 
 
 class _Session:
@@ -68,31 +85,57 @@ class _Session:
     ) -> None:
         self.study, self.registry, self.on_note = study, registry, on_note
         self.on_planned, self.on_started, self.on_finished = on_planned, on_started, on_finished
-        self.datasets = {data_key(source.name, values_of(source)): _loaded(source) for source in study.datasets}
+        self.datasets: dict[str, Dataset] = {}
+        self.reading_seconds: dict[str, float] = {}  # of each, which bounds what a worker may need
+        for source in study.datasets:
+            began, key = monotonic(), data_key(source.name, values_of(source))
+            self.datasets[key] = _loaded(source)
+            self.reading_seconds[key] = monotonic() - began
         planned = plan(study, registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
-        self.host_sha256 = _host_sha256()
+        self.host_sha256 = host_sha256()
         self.keys = [self._key(spec) for spec in self.specs]
+
+    def foreseen(self, store: StoreReader | None) -> tuple[list[RunSpec], list[bool]]:
+        return self.specs, [store is not None and self._known(store, i) is not None for i in range(len(self.specs))]
 
     def run(self) -> list[Record]:
         finished: dict[int, Record] = {}
-        with Store(self.study.store or default_store()) as store:
-            for index in range(len(self.specs)):
-                record = self._known(store, index)
-                if record is not None:
-                    finished[index] = record
-            if self.on_planned:
-                self.on_planned(self.specs, len(finished))
-            self._say_what_cannot_be_used(store, finished)
-            for record in finished.values():
-                if self.on_finished:
-                    self.on_finished(record, True)
-            todo = [index for index in range(len(self.specs)) if index not in finished]
-            for index, record, reused in self._carried_out(todo, store):
-                finished[index] = record
-                if self.on_finished:
-                    self.on_finished(record, reused)
+        self.driver, self.renewed = this_driver(), monotonic()
+        self.waited_for: set[str] = set()
+        self.unkept: dict[int, Record] = {}  # measured, and not in the store
+        try:
+            with Store(self.study.store or default_store()) as store:
+                self._run(store, finished)
+        except NotKept as error:
+            everything = finished | self.unkept
+            kept = 0 if isinstance(error, StoreGone) else len(finished)
+            raise NotKept(
+                f"{error}. {_of_runs(kept, len(self.specs))} kept in it, {_of_runs(len(everything) - kept)} in the output "
+                "alone. Make room, or name another file with --store; the same command goes on where it stopped.",
+                [everything[index] for index in sorted(everything)],
+            ) from None
+        finally:
+            self.driver.end()
         return [finished[index] for index in range(len(self.specs))]
+
+    def _run(self, store: Store, finished: dict[int, Record]) -> None:
+        self.last_before = store.last()
+        for index in range(len(self.specs)):
+            record = self._known(store, index)
+            if record is not None:
+                finished[index] = record
+        if self.on_planned:
+            self.on_planned(self.specs, len(finished))
+        self._say_what_cannot_be_used(store, finished)
+        for record in finished.values():
+            if self.on_finished:
+                self.on_finished(record, True)
+        todo = [index for index in range(len(self.specs)) if index not in finished]
+        for index, record, reused in self._carried_out(todo, store):
+            finished[index] = record
+            if self.on_finished:
+                self.on_finished(record, reused)
 
     def _say_what_cannot_be_used(self, store: Store, finished: Container[int]) -> None:
         if self.on_note is None:
@@ -122,7 +165,7 @@ class _Session:
         }
         return located.key(surroundings)
 
-    def _known(self, store: Store, index: int) -> Record | None:
+    def _known(self, store: StoreReader, index: int) -> Record | None:
         """Return the newest record of this very run: of the same source of every plugin that it really used."""
         spec = self.specs[index]
         if self.study.fresh or spec.broken_reason or spec.skip_reason:
@@ -131,6 +174,15 @@ class _Session:
             if record.reusable and self._is_current(record.get("sources")):
                 # the same content may have been measured from a file of another name
                 return Record({**record, "dataset": spec.dataset, "reused": True})
+        return None
+
+    def _of_another(self, store: StoreReader, index: int) -> Record | None:
+        """Return what another driver has measured of this very run since the session began, whatever became of it."""
+        if self.study.fresh:
+            return None
+        for record in store.of(self.keys[index], self.last_before):
+            if not record.get("sources") or self._is_current(record["sources"]):
+                return Record({**record, "dataset": self.specs[index].dataset, "reused": True})
         return None
 
     def _is_current(self, sources: Mapping[str, str] | None) -> bool:
@@ -145,7 +197,7 @@ class _Session:
         """Yield (index, record, reused) as runs finish, each already stored."""
         waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         results: queue.SimpleQueue[tuple[int, Record | BaseException]] = queue.SimpleQueue()
-        begun: queue.SimpleQueue[int] = queue.SimpleQueue()
+        begun: queue.SimpleQueue[int | Driver] = queue.SimpleQueue()
         stop = threading.Event()
         for index in todo:
             waiting.put(index)
@@ -163,7 +215,7 @@ class _Session:
             slot.start()
         try:
             for _ in todo:
-                index, outcome = self._next(results, begun)
+                index, outcome = self._next(results, begun, store)
                 if isinstance(outcome, BaseException):
                     raise outcome
                 reused = bool(outcome.get("reused"))  # another process measured the same run in the meantime
@@ -171,34 +223,59 @@ class _Session:
                     record = outcome
                 else:
                     record = self._complete(index, outcome)
-                    store.append(record)
+                    self.unkept[index] = record
+                    store.append(record, self.driver)
+                    del self.unkept[index]
                     self._tell_plugins("harness_run_finished", record=dict(record))
                 yield index, record, reused
         finally:
             stop.set()
             for slot in slots:
                 slot.join()
+            while not results.empty():  # ended, and not yet stored
+                index, outcome = results.get()
+                if isinstance(outcome, Record) and not outcome.get("reused"):
+                    self.unkept[index] = self._complete(index, outcome)
+            with contextlib.suppress(NotKept):
+                store.release(self.driver)
 
     def _next(
-        self, results: queue.SimpleQueue[tuple[int, Record | BaseException]], begun: queue.SimpleQueue[int]
+        self,
+        results: queue.SimpleQueue[tuple[int, Record | BaseException]],
+        begun: queue.SimpleQueue[int | Driver],
+        store: Store,
     ) -> tuple[int, Record | BaseException]:
         while True:
             while not begun.empty():
-                spec = self.specs[begun.get()]
+                said = begun.get()
+                if isinstance(said, Driver):
+                    self._say_that_it_waits(said)
+                    continue
+                spec = self.specs[said]
                 self._tell_plugins("harness_run_started", spec=copy.deepcopy(spec.as_dict()))
                 if self.on_started:
                     self.on_started(spec)
+            if monotonic() - self.renewed > RENEWAL_SECONDS:
+                store.renew(self.driver)
+                self.renewed = monotonic()
             try:
                 return results.get(timeout=0.05)
             except queue.Empty:
                 continue
+
+    def _say_that_it_waits(self, holder: Driver) -> None:
+        if self.on_note and holder.name not in self.waited_for:
+            self.on_note(
+                f"note: waiting for another driver ({holder}), which measures the same runs and keeps them in the same store"
+            )
+        self.waited_for.add(holder.name)
 
     def _slot(
         self,
         cores: list[int] | None,
         numba_cache: Path,
         waiting: queue.SimpleQueue[int],
-        begun: queue.SimpleQueue[int],
+        begun: queue.SimpleQueue[int | Driver],
         results: queue.SimpleQueue[tuple[int, Record | BaseException]],
         stop: threading.Event,
     ) -> None:
@@ -206,13 +283,14 @@ class _Session:
         pool = Pool(cores, numba_cache, stop)
         try:
             with Store(self.study.store or default_store()) as store:
-                while not stop.is_set():
-                    try:
-                        index = waiting.get_nowait()
-                    except queue.Empty:
-                        return
-                    begun.put(index)
-                    results.put((index, self._one(index, pool, store)))
+                for index in self._claimed(waiting, begun, store, stop):
+                    record = self._of_another(store, index)
+                    if record is None:
+                        begun.put(index)
+                        record = self._one(index, pool)
+                    else:
+                        store.release(self.driver, self.keys[index])
+                    results.put((index, record))
         except WorkerDied:
             return  # the session was stopped
         except BaseException as error:
@@ -220,13 +298,40 @@ class _Session:
         finally:
             pool.close()
 
-    def _one(self, index: int, pool: Pool, store: Store) -> Record:
+    def _claimed(
+        self,
+        waiting: queue.SimpleQueue[int],
+        begun: queue.SimpleQueue[int | Driver],
+        store: Store,
+        stop: threading.Event,
+    ) -> Iterator[int]:
+        """Yield runs, each after it was claimed; those that another has claimed come last."""
+        refused = 0
+        while not stop.is_set():
+            try:
+                index = waiting.get_nowait()
+            except queue.Empty:
+                return
+            holder = store.claim(self.keys[index], self.driver)
+            if holder is None:
+                refused = 0
+                yield index
+                continue
+            waiting.put(index)
+            refused += 1
+            if refused >= waiting.qsize():  # each of those that are left
+                if holder.name != self.driver.name:
+                    begun.put(holder)
+                refused = 0
+                stop.wait(_POLL_SECONDS)
+
+    def _one(self, index: int, pool: Pool) -> Record:
         spec = self.specs[index]
         if spec.broken_reason:
             return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, **now())
         if spec.skip_reason:
             return Record(status=Status.SKIPPED, reason=spec.skip_reason, **now())
-        return self._known(store, index) or pool.run(spec)
+        return pool.run(spec, self.reading_seconds[spec.data_key])
 
     def _cores(self, job: int, jobs: int) -> list[int] | None:
         """Return the cores a job's workers are pinned to; a single job goes where the system puts it."""
@@ -253,7 +358,7 @@ class _Session:
             "n_test": int(dataset.x_test.shape[0]),
             "versions": {**versions(), **own_version},
             "machine": machine(),
-            "git_commit": _git_commit(),
+            "git_commit": git_commit(),
             "code_sha256": plugin.fingerprint if plugin is not None else None,
             "trace": [],
             "info": {},
@@ -281,6 +386,11 @@ class _Session:
                 self.on_note(f"a plugin's {hook} failed, and no run is worse for it: {type(error).__name__}: {error}")
 
 
+def _of_runs(count: int, total: int | None = None) -> str:
+    of = f"{count}" if total is None else f"{count} of {total}"
+    return f"{of} run{'' if (total or count) == 1 else 's'} {'is' if count == 1 else 'are'}"
+
+
 def _loaded(source: Any) -> Dataset:
     """Load and validate a data set; whatever a third party's source raises becomes a sentence."""
     from harness.datasets import measured_sha256, validate
@@ -298,33 +408,3 @@ def _loaded(source: Any) -> Dataset:
 
 def _unlocated(spec: RunSpec) -> dict[str, Any]:
     return {name: value for name, value in spec.source_parameters.items() if name not in ("path", "test")}
-
-
-@functools.cache
-def _host_sha256() -> str:
-    """Return the fingerprint of the host code that results depend on."""
-    import harness.kernels
-    import harness.measure
-    import harness.problems
-    import harness.run.certify
-    import harness.run.execute
-    import harness.run.record
-    import harness.solver
-
-    run = (harness.run.certify, harness.run.execute, harness.run.record)
-    modules = (harness.kernels, harness.measure, harness.problems, *run, harness.solver)
-    return "".join(source_sha256(module)[:16] for module in modules)
-
-
-@functools.cache
-def _git_commit() -> str | None:
-    """Return the commit of the harness's own checkout, with ``+`` if it has changes; None outside one."""
-    folder = Path(__file__).resolve().parents[2]
-    if not (folder / ".git").exists():
-        return None
-    try:
-        run = functools.partial(subprocess.run, cwd=folder, capture_output=True, text=True, timeout=10, check=True)
-        commit = run(["git", "rev-parse", "HEAD"]).stdout.strip()
-        return commit + ("+" if run(["git", "status", "--porcelain", "-uno"]).stdout.strip() else "")
-    except (OSError, subprocess.SubprocessError):
-        return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +28,7 @@ class Study:
     threads : BLAS / OpenMP threads of a run
     jobs : runs at the same time; each is pinned to its own cores
     fresh : measure again what the store already holds
+    many : carry it out even if it is more than a million runs
     core_set_oracle : solver of the core-set certificate of the hull formulations, by name; empty: no such certificate
     """
 
@@ -37,7 +38,7 @@ class Study:
     kernel: str | None = None
     kernel_values: Mapping[str, list[Any]] = field(default_factory=dict)
     problem_values: Mapping[str, list[Any]] = field(default_factory=dict)
-    seeds: list[int] = field(default_factory=lambda: [0])
+    seeds: Sequence[int] = (0,)
     repeat: int = 1
     limits: Limits = NO_LIMITS
     threads: int = 1
@@ -45,6 +46,7 @@ class Study:
     cache_mb: float = 256.0
     order: Literal["interleaved", "shuffled"] = "interleaved"
     fresh: bool = False
+    many: bool = False
     store: Path | None = None
     plugin_paths: list[str] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)

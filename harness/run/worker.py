@@ -13,6 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import Any
 
@@ -23,25 +24,43 @@ from harness.measure.compilation import CompilationWatch
 from harness.measure.machine import now
 from harness.run import allowed, child
 from harness.run.forking import adopt_orphans, fork, limit_memory
-from harness.run.messages import Compiling, Ended, Message, Reader, Run, Warm, send
-from harness.run.record import Status, StoppedBy
+from harness.run.messages import Busy, Compiling, Ended, Message, Reader, Run, Warm, send
+from harness.run.place import Place
+from harness.run.record import Limits, Status, StoppedBy
 from harness.run.seller import Buyer, Seller
 from harness.run.study import RunSpec
 
 _CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
 _LATE = 5.0  # seconds that a message may wait on a busy machine
 _SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
+_KILLING = 0.5  # seconds between the end of a phase and the next message, where the run is killed
+_TOLD_ANEW = 0.5  # seconds by which a phase is to last longer than was said, before it is said anew
+_FOR_EVER = 1e9  # seconds
+_PHASES = {
+    "warm-up": "warming up on a few points",
+    "start": "preparing the measured run",
+    "fit": "carrying out the measured run",
+    "end": "closing the measured run",
+}
+_WENT_WELL = (Status.OK, Status.BUDGET, Status.UNFINISHED)
 _MODEL_BYTES = 1 << 20  # of a message, beside 16 a point and the model's own points, which have coefficients too
 
 
 class Worker:
-    """Serves run requests until the driver closes the socket."""
+    """Serves run requests until the driver closes the socket.
+
+    warm : solver and layout -> seconds the warm-up took in this process
+    cold : solver and layout whose warm-up came to no end: their runs are carried out without one
+    """
 
     def __init__(self, control: int) -> None:
         self.control = control
-        self.warm: dict[tuple[str, str], float] = {}  # solver and layout -> seconds the warm-up took
+        self.warm: dict[tuple[str, str], float] = {}
+        self.cold: set[tuple[str, str]] = set()
         self.bench: Any = None
+        self.place = Place()
         self.compilation = CompilationWatch()
+        self._told = 0.0
 
     def serve(self) -> None:
         """Answer requests one after another."""
@@ -49,16 +68,26 @@ class Worker:
         while not reader.closed:
             for request in reader.read():
                 assert isinstance(request, Run)
-                self._answer(RunSpec.from_dict(request.spec))
+                self._answer(RunSpec.from_dict(request.spec), request)
 
-    def _answer(self, spec: RunSpec) -> None:
+    def _busy(self, what: str, seconds: float) -> None:
+        send(self.control, Busy(what, min(seconds, _FOR_EVER)))
+
+    def _answer(self, spec: RunSpec, request: Run) -> None:
         from harness.run.execute import is_environment, layout, of_environment, sentence
 
+        limit = spec.limits.seconds
         try:
+            self._busy("loading its plugins", allowed.starting(limit))
             self._prepare(spec)
-            solver, problem = self.bench.solver(spec), self.bench.problem(spec)
-            kind = (repr(solver), layout(problem))
+            self._busy("reading the data", request.reading)
+            problem = self.bench.problem(spec)
             seller = Seller(self.bench.labels(spec), problem.labels_left) if spec.sells_labels else None
+            self._busy(f"making the solver '{spec.solver}'", allowed.phase_seconds(limit))
+            solver = self.bench.solver(spec)
+            kind = (repr(solver), layout(problem))
+            alone = spec.threads == 1 and bool(solver.observable)
+            self.place.begin()
         except Exception as error:  # a plugin's or a data source's fault: a row, never the end of the worker
             if is_environment(error):
                 status, reason = Status.ENVIRONMENT, of_environment(error)
@@ -66,8 +95,16 @@ class Worker:
                 status, reason = Status.ERROR, str(error) if isinstance(error, HarnessError) else sentence(error)
             send(self.control, Ended({"status": status, "stopped_by": StoppedBy.FAULT, "reason": reason, **now()}))
             return
-        if self._run(spec, solver, problem, kind, seller):
-            self._adopt(spec, solver, problem, kind)
+        seen, ended = self._run(spec, solver, problem, kind, seller)
+        warmed = None if seen.killed_for or ended.claims["status"] not in _WENT_WELL else seen.warm_up_seconds
+        known = kind in self.warm or kind in self.cold
+        if warmed is None or known or not alone or not request.adopt:
+            send(self.control, ended)
+            self.place.clear()
+            return
+        send(self.control, replace(ended, occupied=allowed.adopting(limit, warmed)))
+        self.place.clear()
+        self._adopt(solver, problem, kind, limit)
 
     def _prepare(self, spec: RunSpec) -> None:
         if self.bench is None:
@@ -86,13 +123,32 @@ class Worker:
             threadpool_limits(spec.threads)
         self.bench.registry.used.clear()
 
-    def _run(self, spec: RunSpec, solver: Any, problem: Any, kind: tuple[str, str], seller: Seller | None) -> bool:
-        """Carry a run out and tell the driver of it; return whether it went well."""
+    def _run(
+        self, spec: RunSpec, solver: Any, problem: Any, kind: tuple[str, str], seller: Seller | None
+    ) -> tuple[child.Watch, Ended]:
+        """Carry a run out; without a warm-up where that came to no end: only the measured run decides."""
+        seen = self._watched(spec, solver, problem, seller, cold=kind in self.cold)
+        without = ""
+        if lost_warm_up(seen):
+            without = f"its warm-up on a few points {_lost(seen, spec)}; the run was carried out without one"
+            self.cold.add(kind)
+            self.place.begin()
+            seen = self._watched(spec, solver, problem, seller, cold=True)
+        ended = verdict(seen, spec, monotonic() - seen.phase_began)
+        warmed = self.warm.get(kind, seen.warm_up_seconds)
+        if warmed is not None:
+            ended.claims["compile_seconds"] = warmed + _number(ended.claims.get("compile_seconds"))
+        if without:
+            ended.claims["faults"] = [*(ended.claims.get("faults") or []), without]
+        return seen, ended
+
+    def _watched(self, spec: RunSpec, solver: Any, problem: Any, seller: Seller | None, *, cold: bool) -> child.Watch:
+        """Fork a child that carries the run out, and return what was seen of it."""
         from harness.measure.scored import room_for_own_points
         from harness.run.execute import measure, warm_up
 
-        warm = kind in self.warm
         buyer: Buyer | None = None if seller is None else self.bench.buyer
+        limit = spec.limits.seconds
 
         def body(emit: Callable[[Message], None], receive: Callable[[], Message]) -> None:
             if seller is not None and buyer is not None:
@@ -102,7 +158,8 @@ class Worker:
             # a time limit counts no compilation
             self.compilation.on_change = lambda on: emit(Compiling(on))
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
-            emit(Warm(warm_up(solver, problem), self.bench.registry.sources()))
+            warmed = 0.0 if cold else warm_up(solver, problem, limit, self.compilation.clock)
+            emit(Warm(warmed, self.bench.registry.sources()))
             fitted = measure(spec, solver, problem, emit, compilation=self.compilation, buyer=buyer)
             limit_memory(None)  # what is left is the host's own work
             fitted.claims["sources"] = self.bench.registry.sources()
@@ -110,34 +167,60 @@ class Worker:
 
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
-        began = monotonic()
-        forked = fork(body, hidden=(self.control,))
+        forked = fork(body, self.place, hidden=(self.control,))
         room = 2 * room_for_own_points(problem.kernel)
         largest = _MODEL_BYTES + 16 * max(problem.n, problem.kernel.n_features) + room
-        seen = child.watch(forked, spec.limits, control=self.control, largest=largest, seller=seller)
-        ended = verdict(seen, spec, monotonic() - began)
-        warmed = self.warm[kind] if warm else seen.warm_up_seconds
-        if warmed is not None:
-            ended.claims["compile_seconds"] = warmed + _number(ended.claims.get("compile_seconds"))
-        send(self.control, ended)
-        return ended.claims["status"] in (Status.OK, Status.BUDGET, Status.UNFINISHED) and not seen.killed_for
+        self._told = 0.0
+        return child.watch(
+            forked,
+            spec.limits,
+            control=self.control,
+            largest=largest,
+            seller=seller,
+            told=lambda seen: self._tell(seen, spec.limits),
+            ending=lambda: self._busy("ending the run", allowed.ending(limit)),
+        )
 
-    def _adopt(self, spec: RunSpec, solver: Any, problem: Any, kind: tuple[str, str]) -> None:
-        """Warm this process up as the child did, unless that could leave threads behind a fork.
+    def _tell(self, seen: child.Watch, limits: Limits) -> None:
+        """Say by when the phase that a run is in is over, where that was not said yet."""
+        latest = allowed.latest(seen, limits)
+        if latest < self._told or latest > self._told + _TOLD_ANEW:
+            self._told = latest
+            self._busy(_PHASES.get(seen.phase, seen.phase), latest - monotonic() + _KILLING)
+
+    def _adopt(self, solver: Any, problem: Any, kind: tuple[str, str], limit: float | None) -> None:
+        """Warm this process up as the child did, unless that leaves threads behind a fork.
 
         It is the solver's code that runs: the labels that are sold are read again for the next run, and of the last one
         nothing is left that it could find.
         """
-        if kind in self.warm or spec.threads > 1 or not solver.observable:
-            return
         self.bench.forget_labels()
         from harness.run.execute import warm_up
 
         threads = _own_threads()
-        self.warm[kind] = warm_up(solver, problem)
+        self.warm[kind] = warm_up(solver, problem, limit, self.compilation.clock)
         if _own_threads() > threads:
             # a forked child would lack these threads; the driver starts a fresh worker for the next run
             sys.exit(0)
+
+
+def lost_warm_up(seen: child.Watch) -> bool:
+    """Return whether a child ended in its warm-up by what need not happen in the measured run.
+
+    Not where the compiler came to no end, which is not asked a second time, nor where it wrote what is no message.
+    """
+    if seen.phase != "warm-up" or seen.fitted is not None or seen.killed_for is StoppedBy.FAULT:
+        return False
+    return not (seen.killed_for is StoppedBy.TIME and seen.compiling)
+
+
+def _lost(seen: child.Watch, spec: RunSpec) -> str:
+    """Return how a warm-up ended, in words."""
+    if seen.killed_for is StoppedBy.TIME:
+        return f"was still running after {allowed.phase_seconds(spec.limits.seconds):g} s, beside compilation"
+    if seen.killed_for is StoppedBy.MEMORY:
+        return "passed the limit of memory"
+    return f"ended its process ({_cause(seen, spec, 0.0)[2]})"
 
 
 def _own_threads() -> int:
@@ -148,6 +231,10 @@ def _number(value: Any) -> float:
     return float(value) if isinstance(value, (int, float)) else 0.0
 
 
+def _sentences(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
 def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
     """Return what became of a child: its claims where they can be true, else what was seen of it."""
     claims: dict[str, Any] = {**now(), "sources": seen.sources} if seen.fitted is None else dict(seen.fitted.claims)
@@ -156,6 +243,8 @@ def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
         claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
     if seen.output.strip():
         claims["output"] = "\n".join(part for part in (claims.get("output"), seen.output) if part)
+    if seen.left_elsewhere:
+        claims["faults"] = [*_sentences(claims.get("faults")), *seen.left_elsewhere]
     if claims.get("peak_rss_bytes") is None and seen.peak_rss:
         claims["peak_rss_bytes"] = seen.peak_rss
     bought = None if seen.seller is None else np.array(seen.seller.bought, dtype=np.int64)
@@ -169,7 +258,9 @@ def _trouble(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, Sto
         return _cause(seen, spec, wall)
     if seen.left_behind:
         many = "es" if seen.left_behind > 1 else ""
-        reason = f"left {seen.left_behind} child process{many} behind; the host killed them"
+        alive = ", ".join(map(str, seen.survivors))
+        ending = f"the host could not kill all, alive are {alive}" if alive else "the host killed them"
+        reason = f"left {seen.left_behind} child process{many} behind; {ending}"
         return Status.ERROR, StoppedBy.FAULT, reason
     if seen.output_bytes > child.OUTPUT_LIMIT:
         size = f"{seen.output_bytes / 1e6:.1f} MB"
@@ -211,11 +302,7 @@ def _cause(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, Stopp
     """Return status, cause and reason of a child that ended without a result."""
     last, limits = _last_line(seen.output), spec.limits
     if seen.killed_for is StoppedBy.TIME:
-        warming = seen.phase == "warm-up"
-        where = " on a few points, before the measured run," if warming else ""
-        limit = allowed.warm_up_limit(limits.seconds) if warming else limits.seconds
-        reason = f"still running{where} at the time limit of {limit:g} s; killed after {wall:.1f} s"
-        return Status.TIMEOUT, StoppedBy.TIME, reason
+        return Status.TIMEOUT, StoppedBy.TIME, _late(seen, limits.seconds, wall)
     if seen.killed_for is StoppedBy.MEMORY:
         reason = f"resident memory passed the limit of {(limits.memory_bytes or 0) / 2**20:g} MB; killed"
         return Status.MEMORY, StoppedBy.MEMORY, reason
@@ -236,6 +323,27 @@ def _cause(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, Stopp
     return Status.CRASHED, StoppedBy.FAULT, f"exited with code {code} without a result{': ' + last if last else ''}"
 
 
+def _late(seen: child.Watch, limit: float | None, wall: float) -> str:
+    """Return the sentence on a child that was killed for time, ``wall`` seconds after its phase began."""
+    ended = f"killed after {wall:.1f} s"
+    compiled = seen.compile_spent + (max(0.0, seen.phase_began + wall - seen.compile_began) if seen.compiling else 0.0)
+    if seen.phase == "fit":
+        compiling = f", {compiled:.1f} s of them compiling; compile in warm_ups()" if compiled > 0.1 else ""
+        return f"still running at the time limit of {limit:g} s; {ended}{compiling}"
+    own = allowed.warm_up_limit(limit)
+    if seen.phase == "warm-up" and seen.compiling:
+        if compiled >= allowed.compilation(limit):
+            return f"compiling for {compiled:.1f} s on a few points, before the measured run; {ended}"
+        most = allowed.one_compilation(limit)
+        return f"compiling without an end for {most:g} s on a few points, before the measured run; {ended}"
+    where = {
+        "warm-up": " on a few points, before the measured run,",
+        "start": " before its first step, in skip() for example,",
+        "end": " after its last model, closing its iterates for example,",
+    }[seen.phase]
+    return f"still running{where} at the time limit of {own:g} s; {ended}"
+
+
 def _last_line(output: str) -> str:
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     fatal = [line for line in lines if line.startswith("Fatal Python error")]
@@ -247,8 +355,12 @@ def main() -> None:
     control = int(sys.argv[1])
     adopt_orphans()
     os.set_inheritable(control, False)
-    with contextlib.suppress(BrokenPipeError):
-        Worker(control).serve()
+    worker = Worker(control)
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            worker.serve()
+    finally:
+        worker.place.remove()
     os._exit(0)  # nothing is left to do, and the driver waits
 
 

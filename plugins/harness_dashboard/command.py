@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,6 @@ import click
 
 from harness import CommandGroup, UsageError
 
-HOST = "127.0.0.1"
 EXIT_REGRESSION = 1
 CONFIG = click.option(
     "--config",
@@ -88,26 +86,19 @@ def build(config: str | None) -> None:
 @click.option("--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: any free one.")
 def serve(config: str | None, port: int) -> None:
     """Serve the site that `harness dashboard build` made, to this machine alone, until Ctrl-C."""
-    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+    from harness_dashboard.serving import Server
 
     folder = _configured(config).html_dir
     if not (folder / "index.html").exists():
         raise UsageError(f"there is no site in {folder}; make it first: harness dashboard build.")
-
-    class Quiet(SimpleHTTPRequestHandler):
-        """Files of the site; every request a line would bury the address."""
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (its name in the library)
-            """Say nothing."""
-
     try:
-        server = ThreadingHTTPServer((HOST, port), functools.partial(Quiet, directory=str(folder)))
+        server = Server(folder, port)
     except OSError as error:
         raise UsageError(
             f"--port: {port} cannot be used ({error.strerror}); name another, or 0 for any free one."
         ) from None
     with server:
-        click.echo(f"http://{HOST}:{server.server_address[1]}/ (solvers side by side: /solvers.html); Ctrl-C stops it")
+        click.echo(f"{server.address} (solvers side by side: /solvers.html); Ctrl-C stops it")
         try:
             server.serve_forever()
         except KeyboardInterrupt:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harness import UsageError
 from harness_dashboard.configuration import OURS
 from harness_dashboard.processes import git
+from harness_dashboard.untrusted import moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -127,9 +128,8 @@ class States:
         plugin, code = str(record.get("plugin")), str(record.get("code_sha256") or "")
         state = next((each for each in reversed(self._states) if each.fits(commit, versions, plugin, code)), None)
         if state is None:
-            state = _State(
-                Commit(f"state-{len(self._states)}", _milliseconds(record.get("measured_at"))), commit, versions
-            )
+            began = int(1000 * moment(record.get("measured_at")).timestamp())
+            state = _State(Commit(f"state-{len(self._states)}", began), commit, versions)
             self._states.append(state)
         state.code[plugin] = code
         return state.commit
@@ -146,13 +146,6 @@ class States:
         git(folder, "fast-import", "--quiet", content="\n".join(lines) + "\n")
         hashes = git(folder, "rev-list", "--reverse", "--topo-order", "main").split()
         return {state.commit.name: name for state, name in zip(self._states, hashes, strict=True)}
-
-
-def _milliseconds(time: Any) -> int:
-    try:
-        return int(datetime.fromisoformat(str(time)).timestamp() * 1000)
-    except ValueError:
-        return 0
 
 
 def _date(milliseconds: int) -> str:

@@ -7,15 +7,14 @@ import heapq
 import json
 import shutil
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import Record, Store, UsageError, write_whole
+from harness import Record, StoreReader, UsageError, is_number, write_whole
 from harness_dashboard import cells as naming
-from harness_dashboard import configuration, numbers, traces
+from harness_dashboard import configuration, numbers, traces, untrusted
 from harness_dashboard.commits import Commit, Repository, States, configuration_text
-from harness_dashboard.history import FIELDS, file_of, plain
+from harness_dashboard.history import FIELDS, file_of
 from harness_dashboard.numbers import ENVIRONMENT
 from harness_dashboard.records import RecordFile, read_file
 
@@ -89,8 +88,8 @@ class _Collection:
 
     def add(self, record: Record, commit: Commit) -> None:
         machine = self._machine(record.get("machine") or {})
-        python = ".".join(str((record.get("versions") or {}).get("python", "unknown")).split(".")[:2])
-        cell = naming.solver_name(record), naming.dataset_name(record)
+        python = untrusted.python_version((record.get("versions") or {}).get("python"))
+        cell = untrusted.name(naming.solver_name(record)), untrusted.name(naming.dataset_name(record))
         place = _Place(commit, machine, python)
         runs = self.places.setdefault(place, {}).setdefault(cell, [])
         key = (machine, python, cell)
@@ -121,8 +120,8 @@ class _Collection:
                 found[home] = runs
 
     def _machine(self, machine: dict[str, Any]) -> str:
-        processor = plain(str(machine.get("processor") or "unknown"))[:40].strip("_")
-        name = f"{processor}-{machine.get('cores', '?')}c-{str(machine.get('id') or 'unknown')[:6]}"
+        processor, cores = (untrusted.word(machine.get(what), "unknown") for what in ("processor", "cores"))
+        name = f"{processor}-{cores}c-{untrusted.word(machine.get('id'), 'unknown', 6)}"
         self.machines.setdefault(name, machine)
         return name
 
@@ -136,7 +135,7 @@ def _slim(record: Record, cell: Cell) -> Record:
     if "reason" in kept:
         kept["reason"] = str(kept["reason"])[:LONGEST_REASON]
     kept["solver"], kept["dataset"] = cell
-    kept["measured_at"] = record.get("measured_at")
+    kept["measured_at"] = untrusted.time_text(record.get("measured_at"))
     kept["data"] = str(record.get("data_sha256") or "")[:12]
     return kept
 
@@ -242,7 +241,7 @@ def _collected(stores: Sequence[Path], commit_of: Callable[[Record], Commit | No
     """Read the stores, all of them in the order of time."""
     collection = _Collection()
     with contextlib.ExitStack() as stack:
-        opened = [stack.enter_context(Store(path)) for path in stores]
+        opened = [stack.enter_context(StoreReader(path)) for path in stores]
         for record in heapq.merge(*(each.records() for each in opened), key=lambda record: str(record["measured_at"])):
             commit = commit_of(record)
             if commit is None:
@@ -260,7 +259,7 @@ def _write(collection: _Collection, into: Configuration, summary: Summary, hashe
     files: list[RecordFile] = []
     for place, found in collection.places.items():
         commit, environment = hashes[place.commit.name], f"{ENVIRONMENT}{place.python}"
-        path = file_of(into.records_dir, commit, environment, place.machine)
+        path = untrusted.below(into.folder, file_of(into.records_dir, commit, environment, place.machine))
         merged = {cell: list(runs) for cell, runs in found.items()}
         for cell, runs in read_file(path).cells().items() if path.exists() else ():
             merged.setdefault(cell, []).extend(runs)
@@ -295,12 +294,13 @@ def _unique(runs: Iterable[Record]) -> list[Record]:
 
 
 def _write_results(file: RecordFile, cells: dict[Cell, list[Record]], folder: Path) -> None:
-    from asv.results import Results
+    from asv.results import Results, get_filename
 
     python = file.environment.removeprefix(ENVIRONMENT)
     params = {"machine": file.machine, "python": python, "os": "", "arch": "", "cpu": "", "num_cpu": "", "ram": ""}
     results = Results(params, {}, file.commit, file.commit_time, python, file.environment, {})
-    numbers.add_results(results, cells, datetime.fromisoformat(file.measured_at))
+    numbers.add_results(results, cells, untrusted.moment(file.measured_at))
+    untrusted.below(folder, folder / get_filename(file.machine, file.commit, file.environment))
     results.save(str(folder))
 
 
@@ -311,10 +311,11 @@ def _write_machine(folder: Path, name: str, machine: dict[str, Any]) -> None:
     told = Machine()
     vars(told).update(
         machine=name,
-        os=str(machine.get("system") or ""),
+        os=untrusted.fact(machine.get("system")),
         arch="",
-        cpu=str(machine.get("processor") or ""),
-        num_cpu=str(machine.get("cores") or ""),
-        ram=f"{memory / 2**30:.0f} GiB" if isinstance(memory, int) else "",
+        cpu=untrusted.fact(machine.get("processor")),
+        num_cpu=untrusted.fact(machine.get("cores")),
+        ram=f"{memory / 2**30:.0f} GiB" if is_number(memory) else "",
     )
+    untrusted.below(folder, folder / name / "machine.json")
     told.save(str(folder))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import UsageError
+from harness.errors import HarnessError
 from harness.run.record import COLUMNS, Record, Status, StoppedBy, checked, clean
 from harness.run.store import Store, read_results
 
@@ -163,7 +163,7 @@ def test_whatever_becomes_of_the_file_rows_are_read_or_a_sentence_says_why_not(t
                 list(store.of("3"))
                 store.untrusted()
                 store.append(row(key="new"))
-        except UsageError as error:
+        except HarnessError as error:
             outcomes.append(str(error))
     assert any(isinstance(each, int) and each >= 8 for each in outcomes)
     assert all(str(tmp_path) in each for each in outcomes if isinstance(each, str))

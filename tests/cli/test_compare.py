@@ -179,7 +179,7 @@ def test_every_option_reaches_the_study(slow):
         "--chi", "2", "--D", "0.5", "--class-weight", "none,balanced", "--seeds", "0-2", "--repeat", "3", "--time-limit", "1m",
         "--memory-limit", "1G", "--kernel-evaluation-limit", "1e6", "--iteration-limit", "10", "--threads", "2",
         "--target-gap", "1e-3", "--jobs", "2", "--cache-mb", "10", "--order", "shuffled", "--metrics", "f1,g-means",
-        "--fresh", "--store", "s.sqlite",
+        "--fresh", "--yes", "--store", "s.sqlite",
     ])  # fmt: skip
     study = compare.study_of(context.params, load_registry([slow]))
     assert [item.label for item in study.solvers] == ["quick", "sleeper[seconds=1.0]", "sleeper[seconds=2.0]"]
@@ -187,10 +187,11 @@ def test_every_option_reaches_the_study(slow):
     assert (study.formulations, study.kernel) == (["c-svc"], "poly")
     assert study.kernel_values == {"gamma": [0.1, "scale"], "degree": [2], "coef0": [0.0]}
     assert study.problem_values == {"C": [1.0, 10.0], "chi": [2.0], "D": [0.5], "class_weight": ["none", "balanced"]}
-    assert (study.seeds, study.repeat) == ([0, 1, 2], 3)
+    assert (list(study.seeds), study.repeat) == ([0, 1, 2], 3)
     assert study.limits == Limits(60.0, 10**6, 10, 1e-3, 2**30)
     assert (study.threads, study.jobs, study.cache_mb, study.order) == (2, 2, 10.0, "shuffled")
-    assert (study.fresh, str(study.store), study.metrics, study.plugin_paths) == (
+    assert (study.fresh, study.many, str(study.store), study.metrics, study.plugin_paths) == (
+        True,
         True,
         "s.sqlite",
         ["f1", "g-means"],
@@ -205,7 +206,8 @@ def test_defaults_of_the_study(slow):
     study = compare.study_of(context.params, load_registry([slow]))
     assert [source.label for source in study.datasets] == ["digits", "breast-cancer"]
     assert (study.formulations, study.kernel, study.kernel_values, study.problem_values) == (None, None, {}, {})
-    assert (study.seeds, study.repeat, study.fresh, study.store, study.limits) == ([0], 1, False, None, Limits(600.0))
+    assert (list(study.seeds), study.repeat, study.fresh, study.store) == ([0], 1, False, None)
+    assert (study.many, study.limits) == (False, Limits(600.0))
 
 
 def test_only_regression_asked_for_takes_the_numbers_of_a_set_that_has_both(slow):

@@ -46,8 +46,8 @@ def test_the_help_has_the_exit_codes(invoke):
     assert (
         "Exit codes: 0 every run did what was asked (runs stopped at an iteration or kernel-evaluation limit count as such), "
         "1 a run failed (timeout, memory, crashed, error, invalid, environment), hit its time limit, ended without being "
-        "done (unfinished) or without the target gap certified (missed), or every run was skipped, 2 bad usage or bad data."
-        in text
+        "done (unfinished) or without the target gap certified (missed), or every run was skipped, 2 bad usage or bad data, "
+        "3 what was measured could not be kept in the store: it is in the output alone." in text
     )
 
 

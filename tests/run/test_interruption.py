@@ -1,4 +1,4 @@
-"""kill -9 of worker and driver, and two drivers at once: nothing finished is lost or run twice."""
+"""kill -9 of worker and driver: nothing finished is lost or run twice."""
 
 import json
 import os
@@ -34,6 +34,11 @@ def wait_for(condition, seconds=60.0, between=0.02):
             return
         time.sleep(between)
     raise AssertionError("what the test waits for did not happen")
+
+
+def workers_of(command):
+    """The warm processes of a command: the process that was started watches the driver, which started them."""
+    return [worker for driver in psutil.Process(command.pid).children() for worker in driver.children()]
 
 
 def stored(store):
@@ -76,8 +81,8 @@ def test_killed_worker_costs_no_row(tmp_path, log):
     )
     wait_for(lambda: len(lines(log)) >= 1)
     parent = int(lines(log)[0].split()[1])
-    wait_for(lambda: len(psutil.Process(driver.pid).children()) >= 2 or len(lines(log)) >= 3)
-    victims = [process for process in psutil.Process(driver.pid).children() if process.pid != parent]
+    wait_for(lambda: len(workers_of(driver)) >= 2 or len(lines(log)) >= 3)
+    victims = [process for process in workers_of(driver) if process.pid != parent]
     for process in victims:
         process.kill()
     output, _ = driver.communicate(timeout=120)
@@ -93,7 +98,7 @@ def test_a_run_killed_from_outside_is_measured_again(tmp_path, log):
     )
 
     def fork():
-        return [process for worker in psutil.Process(driver.pid).children() for process in worker.children()]
+        return [process for worker in workers_of(driver) for process in worker.children()]
 
     # the warm-up is over in no time; the fork that lives on is the measured run
     wait_for(lambda: fork() and time.time() - fork()[0].create_time() > 1.0)
@@ -110,23 +115,6 @@ def test_a_run_killed_from_outside_is_measured_again(tmp_path, log):
         check=False,
     )
     assert json.loads(resumed.stdout)[0]["status"] == "timeout"  # carried out again, not replayed
-
-
-def test_two_drivers_on_one_store_lose_nothing(tmp_path, log):
-    store = tmp_path / "store.sqlite"
-    first, second = (
-        subprocess.Popen(
-            command(store, numbers=numbers, seconds="0.05"),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-        for numbers in ("0,1,2,3", "2,3,4,5")
-    )
-    answers = [json.loads(driver.communicate(timeout=120)[0]) for driver in (first, second)]
-    assert [len(answer) for answer in answers] == [4, 4]
-    assert all(record["status"] == "ok" for answer in answers for record in answer)
-    assert {record["parameters"]["number"] for record in stored(store)} == set(range(6))
 
 
 @pytest.mark.usefixtures("heeds_interrupts")

@@ -11,7 +11,7 @@ from harness.datasets import Dataset, content_sha256
 from harness.errors import UsageError
 from harness.parameters import values_of
 from harness.registry import load_registry
-from harness.run.plan import mismatch, plan, scale_gamma
+from harness.run.plan import count, mismatch, plan, scale_gamma
 from harness.run.study import RunSpec, Study, data_key
 
 
@@ -140,6 +140,59 @@ def test_spec_survives_the_wire_and_its_key_follows_every_dependency(registry):
     assert key != spec.key({"data": "a", "plugin": "2"})
     (other,) = specs(registry, "smo[C=6]")
     assert key != other.key({"data": "a", "plugin": "1"})
+
+
+# -- how many runs ---------------------------------------------------------------------------------------------------
+
+
+def _counted(registry, selection, **options):
+    """Return the runs that are counted before data are read, after it, and those that are made."""
+    sources = registry.select_datasets("banana-like")
+    study = Study(registry.select_solvers(selection), sources, **options)
+    loaded = {data_key(source.name, values_of(source)): data() for source in sources}
+    return count(study, registry), count(study, registry, loaded), len(plan(study, registry, loaded))
+
+
+@pytest.mark.parametrize(
+    ("selection", "options", "runs"),
+    [
+        ("smo", {}, 1),
+        ("qp,lasvm,fw", {"repeat": 3, "seeds": range(4)}, 4 * 3 * 4),
+        ("lasvm[epochs=[1,2]],smo[C=2]", {"problem_values": {"C": [1.0, 2.0, 3.0]}}, 2 * 3 + 1),
+        ("smo", {"problem_values": {"chi": [1.0, 2.0]}, "seeds": [0, 7]}, 2),
+        ("smo,fw[gamma=3]", {"kernel": "rbf[gamma=[0.1,scale]],linear", "kernel_values": {"gamma": [5.0, 6.0]}}, 3 + 3 - 1),
+        ("smo", {"kernel_values": {"gamma": [5.0, 6.0], "degree": [1, 2, 3]}}, 2),
+        ("lasvm,fw", {"formulations": ["l2-svc"], "problem_values": {"C": [1.0, 2.0]}}, 1 + 2),
+    ],
+)  # fmt: skip
+def test_the_runs_that_are_counted_are_those_that_are_made(registry, selection, options, runs):
+    before, after, made = _counted(registry, selection, **options)
+    assert made == runs
+    if "fw[gamma=3]" in selection:  # its two widths are the same one there
+        assert after == runs + 1
+    else:
+        assert after == runs
+    assert before <= after
+
+
+def test_more_than_a_million_runs_are_counted_and_refused_at_once(registry):
+    sources = registry.select_datasets("banana-like")
+    loaded = {data_key(source.name, values_of(source)): data() for source in sources}
+
+    def refusal(**options):
+        study = Study(registry.select_solvers("smo,lasvm"), sources, **options)
+        with pytest.raises(UsageError) as caught:
+            plan(study, registry, loaded)
+        return str(caught.value)
+
+    prices = [float(price) for price in range(1, 301)]
+    assert refusal(problem_values={"C": prices}, seeds=range(10_000)) == (
+        "2 solvers x 300 values of C x 10,000 seeds = 6,000,000 runs; above 1,000,000 they are only carried out with --yes."
+    )
+    assert "of memory, this machine has" in refusal(repeat=10**9, many=True)
+    assert refusal(repeat=10**9, problem_values={"chi": [1.0, 2.0]}).startswith(
+        "2 solvers x 2 values of chi x 1,000,000,000 repetitions make 2,000,000,000 runs;"
+    ), "no formulation of theirs has chi"
 
 
 # -- regression and one-class ----------------------------------------------------------------------------------------

@@ -1,0 +1,58 @@
+"""Where the runs of a worker take place: a folder of their own, what appears elsewhere, and the processes they start."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+
+from harness.run.descendants import Descendants
+from harness.run.folder import Elsewhere, Quarters, delete, enter
+
+
+class Place:
+    """What a worker keeps from run to run: its folder, its control group."""
+
+    def __init__(self) -> None:
+        self._watched: list[Path] = []
+        with contextlib.suppress(OSError):
+            self._watched.append(Path.cwd())  # where the command was started; a plugin may change it
+        self._quarters: Quarters | None = None
+        self._run: Path | None = None
+
+    def begin(self) -> None:
+        """Make what the next run needs.
+
+        Raises
+        ------
+        OSError : its folder cannot be made.
+        """
+        if self._quarters is None:
+            temporary = Path(tempfile.gettempdir())
+            self._quarters = Quarters(temporary)
+            self.elsewhere = Elsewhere([temporary, *self._watched])
+            self.descendants = Descendants()
+        self.clear()
+        self._run = self._quarters.new()
+        self.elsewhere.begin()
+        self.descendants.begin()
+
+    def enter(self) -> None:
+        """Work in the run's folder from now on: in the run's process, before the solver does anything."""
+        assert self._quarters is not None
+        assert self._run is not None
+        os.close(self._quarters.lock)  # else a process that is left behind would keep the folder
+        enter(self._run)
+
+    def clear(self) -> None:
+        """Remove the last run's folder with all that is in it."""
+        if self._run is not None:
+            delete(self._run)
+            self._run = None
+
+    def remove(self) -> None:
+        """Remove all folders: the worker ends."""
+        if self._quarters is not None:
+            self._quarters.remove()
+            self.descendants.close()

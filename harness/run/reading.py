@@ -1,0 +1,249 @@
+"""Reading a result store: nothing is created or changed by it, neither the file nor what lies beside it.
+
+SQLite is told so by the way it opens the file. With a log beside it (a writer has the store open, or was killed) the
+log is read by the readers' own locks, which hold up nobody and are held up by nobody. Without one the file is taken
+as it is, and opened anew once a writer has changed it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import stat
+import tempfile
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import quote
+
+from harness.errors import UsageError
+from harness.run.record import COLUMNS, Record, checked, clipped
+
+SCHEMA_VERSION = 2  # 2: with checksums
+APPLICATION_ID = 0x53564D48  # "SVMH"; a store of an older harness has none, and is known by the shape of its table
+DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)  # the latter two of texts and sizes in a damaged file
+RUN = ("solver", "dataset", "formulation", "seed", "repetition")
+"""What a run is called by."""
+
+_SHAPES = {
+    1: ["id INTEGER", "key TEXT", "status TEXT", "measured_at TEXT", "record TEXT"],
+    2: ["id INTEGER", "key TEXT", "status TEXT", "measured_at TEXT", "record TEXT", "checksum INTEGER"],
+}
+_TRIES = 20  # writers that come or go while the file is opened
+_BUSY_SECONDS = 5.0  # readers wait for the moment in which the last writer takes the log away
+
+
+class StoreReader:
+    """A store that is open for reading; a context manager.
+
+    damaged : a sentence for each row that could not be read so far
+
+    Raises
+    ------
+    UsageError : the file is no store, or was written by a newer schema; the sentence says which.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.damaged: dict[int, str] = {}
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._as_opened: tuple[tuple[int, ...], tuple[int, ...]] | None = (
+            None  # where no lock keeps writers from changing what is read
+        )
+        try:
+            _refuse_no_file(self.path)
+            self._connection = self._connected()
+            try:
+                self.schema = schema_of(self._connection, self.path)
+            except BaseException:
+                self.close()
+                raise
+        except (OSError, *DAMAGE) as error:
+            raise cannot_be_opened(self.path, error) from None
+
+    def _connected(self) -> sqlite3.Connection:
+        for _ in range(_TRIES):
+            try:
+                return self._connected_once()
+            except sqlite3.OperationalError as error:  # perhaps the log came or went in between
+                last = error
+                time.sleep(0.02)
+        raise last
+
+    def _connected_once(self) -> sqlite3.Connection:
+        file = os.path.realpath(self.path)
+        before, log = self._stamps()
+        self._as_opened = None
+        if log and stamp(f"{file}-shm"):
+            how = "mode=ro&readonly_shm=1"
+        elif log and log[2]:  # a log without its index, which only a writer may make
+            file, how = self._copied(file), "mode=rw"
+        else:
+            how, self._as_opened = "mode=ro&immutable=1", (before, log)
+        connection = sqlite3.connect(
+            f"file:{quote(os.fsencode(file))}?{how}", uri=True, timeout=_BUSY_SECONDS, isolation_level=None
+        )
+        try:
+            connection.text_factory = lambda data: data.decode(errors="replace")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _copied(self, file: str) -> str:
+        """Return a copy of a store that no process has open: else the index of its log would be there."""
+        if self._copy is None:
+            self._copy = tempfile.TemporaryDirectory(prefix="harness-store-")
+        copy = f"{self._copy.name}/store.sqlite"
+        for end in ("", "-wal"):
+            shutil.copyfile(f"{file}{end}", f"{copy}{end}")
+        return copy
+
+    def of(self, key: str, after: int = 0) -> Iterator[Record]:
+        """Yield the records of a run that can be read, newest first; only those of rows beyond the number ``after``."""
+        return self._read("WHERE key = ? AND id > ? ORDER BY id DESC", key, after)
+
+    def records(self) -> Iterator[Record]:
+        """Yield all records that can be read, oldest first; ``damaged`` names the others."""
+        return self._read("ORDER BY id")
+
+    def last(self) -> int:
+        """Return the number of the newest row; 0 if there is none, or the rows cannot be listed."""
+        try:
+            return int(self._connection.execute("SELECT max(id) FROM records").fetchone()[0] or 0)
+        except DAMAGE as error:
+            self.damaged[0] = f"the rows of {self.path} cannot be listed ({error}); they are left out."
+            return 0
+
+    def untrusted(self) -> set[tuple[Any, ...]]:
+        """Return (solver, data set, formulation, seed, repetition) of rows without the source of all that a run used."""
+        condition = "WHERE checksum IS NULL" if self.schema > 1 else ""
+        return {tuple(record.get(name) for name in RUN) for record in self._read(condition)}
+
+    def _read(self, condition: str, *values: str | int) -> Iterator[Record]:
+        if not self.schema:  # an empty file
+            return
+        columns = f"id, key, status, measured_at, record, {'checksum' if self.schema > 1 else 'NULL'}"
+        while True:
+            try:
+                rows = self._connection.execute(f"SELECT {columns} FROM records {condition}", values).fetchall()
+            except DAMAGE:  # a damaged page: what lies on the others is still there
+                rows = [] if self._changed() else list(self._one_by_one(columns, condition, values))
+            if not self._changed():
+                break
+            self._connection.close()
+            self._connection = self._connected()
+        for number, *content, check in rows:
+            record = self._checked(number, content, check)
+            if record is not None:
+                yield record
+
+    def _changed(self) -> bool:
+        return self._as_opened is not None and self._as_opened != self._stamps()
+
+    def _stamps(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        file = os.path.realpath(self.path)
+        return stamp(file), stamp(f"{file}-wal")
+
+    def _one_by_one(self, columns: str, condition: str, values: tuple[str | int, ...]) -> Iterator[Any]:
+        run = self._connection.execute
+        try:
+            numbers = [number for (number,) in run(f"SELECT id FROM records {condition}", values)]
+        except DAMAGE:
+            # a damaged page may hold any number; no row has less than 256 bytes, and some may be in the log
+            numbers = list(range(1, 1 + min(self.last(), self.path.stat().st_size // 256 + 10_000)))
+        for number in numbers:
+            try:
+                yield from run(f"SELECT {columns} FROM records WHERE id = ?", (number,)).fetchall()
+            except DAMAGE as error:
+                self.damaged[number] = f"row {number} of {self.path} cannot be read ({error}); it is left out."
+
+    def _checked(self, number: int, content: list[Any], check: int | None) -> Record | None:
+        """Return a row's record; None, and a sentence in ``damaged``, if it is not what was written."""
+        what = ""
+        if check is not None and check != checksum(*map(str, content)):
+            what = "its checksum is wrong: it is not what was written"
+        else:
+            try:
+                found = json.loads(content[-1])
+                if isinstance(found, dict):
+                    record = checked(found)[0]
+                    return Record({**dict.fromkeys(COLUMNS), **record})
+                what = "it holds no record"
+            except (ValueError, TypeError, RecursionError) as error:
+                what = clipped(str(error), 200)
+        self.damaged[number] = f"row {number} of {self.path} cannot be read ({what}); it is left out."
+        return None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+            self._copy = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def checksum(*content: str) -> int:
+    """Return the checksum of a row's texts."""
+    return zlib.crc32("\n".join(content).encode(errors="replace"))
+
+
+def stamp(file: str | Path) -> tuple[int, ...]:
+    """Return what tells one file from another, and from itself after a change; empty if there is none.
+
+    Not by opening it: closing a file again would take this process's locks from it, those of open stores.
+    """
+    try:
+        found = Path(file).stat()
+    except FileNotFoundError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def schema_of(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the schema of the store in a file, 0 if the file is empty.
+
+    Raises
+    ------
+    UsageError : it holds something else, or a newer schema.
+    """
+    run = connection.execute
+    application, version = (run(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    if application == 0 and not run("SELECT 1 FROM sqlite_master").fetchone():
+        return 0
+    shape = [f"{name} {kind}" for _, name, kind, *_ in run("PRAGMA table_info(records)")]
+    ours = application == APPLICATION_ID or (application == 0 and shape in _SHAPES.values())
+    if ours and version > SCHEMA_VERSION:
+        raise UsageError(
+            f"the result store {path} has schema {version}, this harness knows {SCHEMA_VERSION}; update svm-harness."
+        )
+    if not ours or shape != _SHAPES.get(version):
+        raise UsageError(
+            f"{path} is a database of something else, not a result store; it was left as it is. Name another file with "
+            "--store."
+        )
+    return int(version)
+
+
+def cannot_be_opened(path: Path, error: Exception) -> UsageError:
+    """Return the error of a file that cannot be opened as a store."""
+    why = getattr(error, "strerror", None) or error
+    return UsageError(f"the result store {path} cannot be opened ({why}); name another with --store.")
+
+
+def _refuse_no_file(path: Path) -> None:
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        raise UsageError(f"the result store {path} cannot be opened: it is {what}; name a file with --store.")

@@ -1,0 +1,189 @@
+"""Reading a store changes nothing, waits for nobody and needs no right to write; what is no store is left as it is."""
+
+import contextlib
+import multiprocessing
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.errors import UsageError
+from harness.run.reading import StoreReader
+from harness.run.store import Store, read_results
+from tests.run.test_reuse import OLD
+from tests.run.test_store import record
+
+READ = (
+    "import os, sys; from harness.run.reading import StoreReader as R\n"
+    "if os.geteuid() == 0:  # who may write everywhere; the interpreter's own folder may be closed to others\n"
+    "    os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
+    "with R(sys.argv[1]) as s: print(len([*s.records()]))"
+)
+WRITE = (
+    "import os, sys; from tests.run.test_store import record; from harness.run.store import Store\n"
+    "with Store(sys.argv[1]) as store: store.append(record('late')); print(flush=True); sys.stdin.read()"
+)
+
+
+def seen(folder):
+    """Return all there is in a folder: names, contents, times."""
+    found = {path.name: path.lstat() for path in folder.iterdir()}
+    content = {name: (folder / name).read_bytes() for name, facts in found.items() if (folder / name).is_file()}
+    return {name: (facts.st_size, facts.st_mtime_ns, content.get(name)) for name, facts in found.items()}
+
+
+def filled(path, rows=3):
+    with Store(path) as store:
+        for number in range(rows):
+            store.append(record(str(number)))
+    return path
+
+
+@contextlib.contextmanager
+def writer(path):
+    """Another process that has written a row, and has the store open until it is killed."""
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITE, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"\n"
+        yield
+        process.kill()
+
+
+@pytest.fixture(params=["closed", "written", "locked", "killed", "copied without its index", "old", "empty"])
+def store(request, tmp_path):
+    """A store in each state in which a reader may find one, and the rows that it has."""
+    path, rows = tmp_path / "a store?of#100%.sqlite", 3
+    with contextlib.ExitStack() as stack:
+        if request.param == "empty":
+            path.touch()
+            rows = 0
+        elif request.param == "old":
+            connection = sqlite3.connect(path)
+            connection.executescript(OLD.read_text())
+            connection.close()
+            rows = 2
+        else:
+            filled(path)
+        if request.param in ("written", "killed", "copied without its index"):
+            stack.enter_context(writer(path))
+            rows = 4
+        if request.param in ("killed", "copied without its index"):
+            stack.close()
+        if request.param == "locked":
+            other = stack.enter_context(contextlib.closing(sqlite3.connect(path, isolation_level=None)))
+            other.execute("BEGIN EXCLUSIVE")
+            other.execute("DELETE FROM records")
+        if request.param == "copied without its index":
+            Path(f"{path}-shm").unlink()
+        yield path, rows
+
+
+def test_reading_changes_nothing_and_waits_for_nobody(store):
+    path, rows = store
+    before, began = seen(path.parent), time.monotonic()
+    frame = read_results(path)
+    with StoreReader(path) as opened:
+        assert len(list(opened.of("1"))) == (rows > 2)
+        opened.untrusted()
+    assert (len(frame), frame.attrs["damaged"]) == (rows, [])
+    assert seen(path.parent) == before
+    assert time.monotonic() - began < 4.0
+
+
+def test_a_store_is_read_where_nothing_may_be_written(store):
+    path, rows = store
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are closed to other users
+        folder = Path(name)
+        for file in path.parent.iterdir():
+            (folder / file.name).write_bytes(file.read_bytes())
+            (folder / file.name).chmod(0o444)
+        before = seen(folder)
+        folder.chmod(0o555)
+        done = subprocess.run(
+            [sys.executable, "-c", READ, folder / path.name], capture_output=True, text=True, check=False
+        )
+        folder.chmod(0o755)
+        assert done.stdout.split() == [str(rows)], done.stderr
+        assert seen(folder) == before
+
+
+def test_a_reader_sees_what_was_written_after_it_opened_the_store(tmp_path):
+    path = filled(tmp_path / "s.sqlite")
+    with StoreReader(path) as reader:
+        assert len(list(reader.records())) == 3
+        filled(path)
+        assert len(list(reader.records())) == 6
+        with Store(path) as writer:
+            writer.append(record())
+            assert len(list(reader.of("k"))) == 1
+
+
+def _come_and_go(path, stop):
+    while not stop.is_set():
+        filled(path, 5)
+
+
+@pytest.mark.slow
+def test_readers_and_writers_that_come_and_go_do_not_disturb_each_other(tmp_path):
+    path = filled(tmp_path / "s.sqlite")
+    context = multiprocessing.get_context("spawn")
+    stop = context.Event()
+    writers = [context.Process(target=_come_and_go, args=(path, stop)) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    counts, deadline = [], time.monotonic() + 60.0
+    while len(set(counts)) < 15 and time.monotonic() < deadline:
+        with StoreReader(path) as reader:
+            counts.append(len(list(reader.records())))
+            assert not reader.damaged
+    stop.set()
+    for writer in writers:
+        writer.join(60)
+    assert counts == sorted(counts)
+    assert len(set(counts)) == 15
+    assert [writer.exitcode for writer in writers] == [0, 0]
+
+
+def _another_database(path, script):
+    connection = sqlite3.connect(path)
+    connection.executescript(script)
+    connection.close()
+
+
+FOREIGN = {
+    "of something else": lambda path: _another_database(path, "CREATE TABLE notes (a); INSERT INTO notes VALUES (1)"),
+    "with a log": lambda path: _another_database(path, "PRAGMA journal_mode=WAL; CREATE TABLE notes (a)"),
+    "records of another kind": lambda path: _another_database(path, "CREATE TABLE records (id INTEGER PRIMARY KEY, key TEXT)"),
+    "of another program": lambda path: _another_database(path, "PRAGMA application_id=7; PRAGMA user_version=2"),
+    "of another schema": lambda path: _another_database(path, f"{OLD.read_text()}; PRAGMA user_version=7"),
+    "text": lambda path: path.write_text("no database " * 100),
+    "a few bytes": lambda path: path.write_bytes(b"SQLite format 3\0"),
+    "a folder": lambda path: path.mkdir(),
+    "a pipe": os.mkfifo,
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_what_is_no_store_is_refused_and_left_as_it_is(tmp_path, kind):
+    path = tmp_path / "s.sqlite"
+    FOREIGN[kind](path)
+    before = seen(tmp_path)
+    for opened in (StoreReader, Store, read_results):
+        with pytest.raises(UsageError) as refused:
+            opened(path)
+        assert str(path) in str(refused.value)
+    assert seen(tmp_path) == before
+
+
+def test_an_empty_file_becomes_a_store(tmp_path):
+    path = tmp_path / "s.sqlite"
+    path.touch()
+    filled(path)
+    assert len(read_results(path)) == 3
