@@ -101,11 +101,13 @@ def harness_solvers():
         return [*self._program(), "results", "--store", str(self.files()[0])]
 
     def rows(self) -> dict[str, list[str]]:
+        from harness.run.record import Status
+
         command = [*self.reading(), "--format", "json"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
         found: dict[str, list[str]] = {}
         for record in json.loads(done.stdout) if done.returncode == 0 else []:
-            said = MEASURED if record["status"] == "ok" else f"{record['status']}: {record['reason']}"
+            said = MEASURED if record["status"] == Status.OK else f"{record['status']}: {record['reason']}"
             found.setdefault(record["solver"], []).append(said)
         return found
 
