@@ -225,6 +225,7 @@ class Certifier:
         self.control = control
         self.benches: dict[tuple[str, ...], Workbench] = {}
         self.installed: Registry | None = None
+        self._read: tuple[str, ...] = ()  # which data and kernel were last read
         share_registry(self._installed)
 
     def serve(self) -> None:
@@ -246,6 +247,7 @@ class Certifier:
     def _bench(self, spec: RunSpec) -> Workbench:
         """Return the workbench over the plugins that the run's certificate needs, and no others."""
         if spec.trusted not in self.benches:
+            self._busy("loading plugins", allowed.starting(spec.limits.seconds))
             from threadpoolctl import threadpool_limits
 
             self.benches.clear()  # their data are those of other runs
@@ -255,14 +257,14 @@ class Certifier:
 
     def _answer(self, request: Certify) -> dict[str, Any]:
         spec = RunSpec.from_dict(request.spec)
-        limit = spec.limits.seconds
         try:
-            self._busy("loading plugins", allowed.starting(limit))
             bench = self._bench(spec)
             registries = [each for each in (self.installed, bench.registry) if each is not None]
             for registry in registries:
                 registry.used.clear()
-            self._busy("reading the data", request.reading)
+            if self._read != (read := (spec.data_key, spec.kernel, repr(spec.kernel_parameters))):
+                self._busy("reading the data", request.reading)
+            self._read = read
             found = Judge(spec, bench, self._busy).verdict(request)
             return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}
         except Exception as error:

@@ -34,7 +34,8 @@ _CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
 _LATE = 5.0  # seconds that a message may wait on a busy machine
 _SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
 _KILLING = 0.5  # seconds between the end of a phase and the next message, where the run is killed
-_TOLD_ANEW = 0.5  # seconds by which a phase is to last longer than was said, before it is said anew
+_SAID_AHEAD = 2.0  # seconds before the next message is due that it is sent, where a run goes on
+_FINISHING = 5.0  # seconds within which a run is usually ended, whatever it left behind
 _FOR_EVER = 1e9  # seconds
 _PHASES = {
     "warm-up": "warming up on a few points",
@@ -60,7 +61,8 @@ class Worker:
         self.bench: Any = None
         self.place = Place()
         self.compilation = CompilationWatch()
-        self._told = 0.0
+        self._until = 0.0  # when the driver expects the next message
+        self._read: tuple[str, ...] = ()  # which data and kernel were last read
 
     def serve(self) -> None:
         """Answer requests one after another."""
@@ -71,6 +73,7 @@ class Worker:
                 self._answer(RunSpec.from_dict(request.spec), request)
 
     def _busy(self, what: str, seconds: float) -> None:
+        self._until = monotonic() + seconds
         send(self.control, Busy(what, min(seconds, _FOR_EVER)))
 
     def _answer(self, spec: RunSpec, request: Run) -> None:
@@ -78,12 +81,13 @@ class Worker:
 
         limit = spec.limits.seconds
         try:
-            self._busy("loading its plugins", allowed.starting(limit))
             self._prepare(spec)
-            self._busy("reading the data", request.reading)
+            if self._read != (read := (spec.data_key, spec.kernel, repr(spec.kernel_parameters))) or spec.sells_labels:
+                self._busy("reading the data", request.reading)
+            self._read = read
             problem = self.bench.problem(spec)
             seller = Seller(self.bench.labels(spec), problem.labels_left) if spec.sells_labels else None
-            self._busy(f"making the solver '{spec.solver}'", allowed.phase_seconds(limit))
+            self._busy(f"making and running the solver '{spec.solver}'", allowed.phase_seconds(limit))
             solver = self.bench.solver(spec)
             kind = (repr(solver), layout(problem))
             alone = spec.threads == 1 and bool(solver.observable)
@@ -98,16 +102,16 @@ class Worker:
         seen, ended = self._run(spec, solver, problem, kind, seller)
         warmed = None if seen.killed_for or ended.claims["status"] not in _WENT_WELL else seen.warm_up_seconds
         known = kind in self.warm or kind in self.cold
-        if warmed is None or known or not alone or not request.adopt:
-            send(self.control, ended)
-            self.place.clear()
-            return
-        send(self.control, replace(ended, occupied=allowed.adopting(limit, warmed)))
+        adopts = warmed is not None and not known and alone and request.adopt
+        occupied = allowed.adopting(limit, warmed or 0.0) if adopts else allowed.ending(limit)
+        send(self.control, replace(ended, occupied=occupied))
         self.place.clear()
-        self._adopt(solver, problem, kind, limit)
+        if adopts:
+            self._adopt(solver, problem, kind, limit)
 
     def _prepare(self, spec: RunSpec) -> None:
         if self.bench is None:
+            self._busy("loading its plugins", allowed.starting(spec.limits.seconds))
             from threadpoolctl import threadpool_limits
 
             from harness.registry import load_registry, share_registry
@@ -133,7 +137,8 @@ class Worker:
             without = f"its warm-up on a few points {_lost(seen, spec)}; the run was carried out without one"
             self.cold.add(kind)
             self.place.begin()
-            seen = self._watched(spec, solver, problem, seller, cold=True)
+            first, seen = seen, self._watched(spec, solver, problem, seller, cold=True)
+            seen.left_elsewhere[:0] = first.left_elsewhere
         ended = verdict(seen, spec, monotonic() - seen.phase_began)
         warmed = self.warm.get(kind, seen.warm_up_seconds)
         if warmed is not None:
@@ -170,7 +175,6 @@ class Worker:
         forked = fork(body, self.place, hidden=(self.control,))
         room = 2 * room_for_own_points(problem.kernel)
         largest = _MODEL_BYTES + 16 * max(problem.n, problem.kernel.n_features) + room
-        self._told = 0.0
         return child.watch(
             forked,
             spec.limits,
@@ -178,15 +182,20 @@ class Worker:
             largest=largest,
             seller=seller,
             told=lambda seen: self._tell(seen, spec.limits),
-            ending=lambda: self._busy("ending the run", allowed.ending(limit)),
+            ending=lambda: self._finishing(limit),
         )
 
     def _tell(self, seen: child.Watch, limits: Limits) -> None:
-        """Say by when the phase that a run is in is over, where that was not said yet."""
-        latest = allowed.latest(seen, limits)
-        if latest < self._told or latest > self._told + _TOLD_ANEW:
-            self._told = latest
-            self._busy(_PHASES.get(seen.phase, seen.phase), latest - monotonic() + _KILLING)
+        """Say by when the phase that a run is in is over, when the time that was said is nearly so."""
+        if (
+            self._until - monotonic() < _SAID_AHEAD
+            and (latest := allowed.latest(seen, limits) + _KILLING) > self._until
+        ):
+            self._busy(_PHASES.get(seen.phase, seen.phase), latest - monotonic())
+
+    def _finishing(self, limit: float | None) -> None:
+        if self._until - monotonic() < _FINISHING:
+            self._busy("ending the run", allowed.ending(limit))
 
     def _adopt(self, solver: Any, problem: Any, kind: tuple[str, str], limit: float | None) -> None:
         """Warm this process up as the child did, unless that leaves threads behind a fork.
