@@ -200,7 +200,7 @@ def table(tallies: dict[str, Tally]) -> str:
 
 
 def say(trial: Trial, verdict: Verdict) -> None:
-    print(f"{trial.name}: {verdict.composed}: {verdict.seconds:.1f} of {verdict.limit:.1f} s", end="")
+    print(f"{trial.name}: {verdict.composed[:600]}: {verdict.seconds:.1f} of {verdict.limit:.1f} s", end="")
     print(": ok" if not verdict.violations else "".join(f"\n    {each}" for each in verdict.violations), flush=True)
 
 

@@ -91,11 +91,7 @@ def check_formulation(cls: Any) -> None:
 
 def check_class(cls: type, kind: str, *, fields: bool = True) -> None:
     """Refuse a registered class without a usable name, methods or, where its parameters are its own, ``fields``."""
-    name = getattr(cls, "name", None)
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise PluginError(
-            f"{kind} class {cls.__name__} has the name {name!r}; it must be text of letters, digits and - _ . + only."
-        )
+    check_name(f"{kind} class {cls.__name__}", getattr(cls, "name", None))
     missing = sorted(getattr(cls, "__abstractmethods__", ()))
     if missing:
         raise PluginError(f"{kind} class {cls.__name__} has no method {missing[0]!r}; it must have one.")
@@ -107,6 +103,12 @@ def check_class(cls: type, kind: str, *, fields: bool = True) -> None:
             f"{kind} class {cls.__name__} declares {own[0]!r} but is no dataclass; put @dataclass(frozen=True) above it."
         )
     parameters.parameters_of(cls)
+
+
+def check_name(what: str, name: Any) -> None:
+    """Refuse a name that no selection or option can say."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise PluginError(f"{what} has the name {name!r}; it must be text of letters, digits and - _ . + only.")
 
 
 def _is_subclass(candidate: Any, base: type) -> bool:

@@ -7,7 +7,15 @@ from pathlib import Path
 
 
 def write_whole(target: Path, content: bytes) -> None:
-    """Put a new file in the place of ``target`` in one step, making its folder: readers find the old or the whole new one."""
+    """Put a new file in the place of ``target`` in one step, making its folder: readers find the old or the whole new one.
+
+    A device or a pipe is written to and stays; of a link, what it leads to is replaced.
+    """
+    target = target.resolve() if target.is_symlink() else target
+    if target.exists() and not target.is_file():
+        with target.open("wb") as device:
+            device.write(content)
+        return
     target.parent.mkdir(parents=True, exist_ok=True)
     start = target.name[:60]  # 255 bytes are the longest name, and a letter may have four
     unfinished = target.with_name(f".{start}-{os.urandom(4).hex()}")

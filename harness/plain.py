@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 _SHOWN = "\N{REPLACEMENT CHARACTER}"
-# controls of terminals (C0 but newline and tab, DEL, C1), line separators, and what turns the direction of writing
+# controls of terminals (C0 but newline and tab, DEL, C1), line separators, and what overrides the direction of writing
 _UNSAFE = dict.fromkeys((code for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"), _SHOWN)
-_UNSAFE.update(dict.fromkeys((0x061C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A)), _SHOWN))
+_UNSAFE.update(dict.fromkeys((*range(0x2028, 0x202F), *range(0x2066, 0x206A)), _SHOWN))
 _BREAKS = str.maketrans("\n\t", "  ")
 
 

@@ -127,6 +127,9 @@ class Registered:
                 admission.check_class(cls, kind)
         for cls in added["formulation"]:
             admission.check_formulation(cls)
+        for kind in ("metric", "report format"):
+            for name in added[kind]:
+                admission.check_name(kind, name)
         return added
 
     def _admit(self, name: str, added: Mapping[str, Any]) -> None:

@@ -77,7 +77,7 @@ class Registry(Registered):
         from harness.datasets import FileSource
 
         sources: list[DataSource] = []
-        for item in selection.parse(texts):
+        for item in selection.parse(texts, paths=True):
             names = [item.name] if item.name in self.datasets else []
             if not names and any(c in item.name for c in "*?") and os.sep not in item.name:
                 names = [name for name in self.datasets if fnmatch.fnmatchcase(name, item.name)]
@@ -94,7 +94,7 @@ class Registry(Registered):
                     near = did_you_mean(item.name, self.datasets)
                     raise UsageError(
                         f"there is no data set called '{item.name}'{near}; `harness list datasets` shows what there is, "
-                        f"and a path to a file works too (./my_data.csv){self._broken_ones()}"
+                        f"and a path to a file works too (./my_data.csv), with commas in double quotes{self._broken_ones()}"
                     )
         if not sources:
             raise UsageError("no data set is selected; name at least one, for example --datasets digits.")

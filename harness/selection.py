@@ -1,7 +1,8 @@
 """Selection strings: ``lasvm``, ``fw/gilbert``, ``lasvm[epochs=[1,2],C=10]``, ``fw/*``.
 
 Grammar: items separated by commas; an item is a name (with ``*`` and ``?`` as wildcards) and, in
-brackets, ``parameter=value`` pairs; a value in brackets is a list and makes a grid.
+brackets, ``parameter=value`` pairs; a value in brackets is a list and makes a grid. In a name or a value that begins with
+double quotes brackets and commas are as good as letters: ``"./a,b[1].csv"[positive=2]``; a double quote in it is written twice.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from harness.errors import UsageError
 
@@ -32,8 +34,10 @@ class Item:
         return [dict(zip(names, cell, strict=True)) for cell in itertools.product(*self.values.values())]
 
 
-def parse(texts: str | Iterable[str]) -> list[Item]:
+def parse(texts: str | Iterable[str], *, paths: bool = False) -> list[Item]:
     """Return the items of one or several selection strings.
+
+    paths : a text with brackets, commas or quotes that is the path of a file as a whole is that file
 
     Raises
     ------
@@ -41,6 +45,9 @@ def parse(texts: str | Iterable[str]) -> list[Item]:
     """
     items = []
     for text in [texts] if isinstance(texts, str) else texts:
+        if paths and quoted(text) != text and _is_file(text):
+            items.append(Item(text))
+            continue
         for part in split(text):
             if part.strip():
                 items += [_item(part.strip())]
@@ -67,28 +74,69 @@ def single(text: str) -> tuple[str, dict[str, str]]:
 
 
 def split(text: str, separator: str = ",") -> list[str]:
-    """Split at separators outside brackets."""
-    parts, depth, current = [], 0, ""
+    """Split at separators outside brackets and quotes."""
+    parts, depth, current, quotes, begins = [], 0, "", False, True
     for character in text:
-        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == '"' and (quotes or begins):  # of two quotes in quotes, the second opens them again
+            quotes = not quotes
+        elif not quotes:
+            depth += {"[": 1, "]": -1}.get(character, 0)
         if depth < 0:
-            raise UsageError(f"selection {text!r} has a ']' without its '['; write name[parameter=value,...].")
-        if character == separator and depth == 0:
+            raise UsageError(
+                f"selection {text!r} has a ']' without its '['; write name[parameter=value,...]{_of_paths(text)}."
+            )
+        if character == separator and depth == 0 and not quotes:
             parts.append(current)
-            current = ""
-        else:
-            current += character
+            current, begins = "", True
+            continue
+        current += character
+        begins = character in '[,="' or (begins and character.isspace())
+    if quotes:
+        raise UsageError(f'selection {text!r} has a double quote without its second; write "a,b.csv".')
     if depth:
-        raise UsageError(f"selection {text!r} has a '[' without its ']'; write name[parameter=value,...].")
+        raise UsageError(
+            f"selection {text!r} has a '[' without its ']'; write name[parameter=value,...]{_of_paths(text)}."
+        )
     return [*parts, current]
 
 
+def quoted(text: str) -> str:
+    """Return a name or a value as a selection string has it: in double quotes if it would not be taken as it is."""
+    plain = not any(character in '[],"' for character in text) and text == text.strip()
+    return text if plain else '"' + text.replace('"', '""') + '"'
+
+
+def _is_file(text: str) -> bool:
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # too long for a name, a null byte
+        return False
+
+
+def _unquoted(text: str) -> str:
+    text = text.strip()
+    return text[1:-1].replace('""', '"') if len(text) > 1 and text[0] == text[-1] == '"' else text
+
+
+def _of_paths(text: str) -> str:
+    """Return the end of a sentence on brackets that may be those of a path."""
+    return (
+        "; a path with brackets or commas is put in double quotes: '\"./a,b[1].csv\"'"
+        if "/" in text or "." in text
+        else ""
+    )
+
+
 def _item(text: str) -> Item:
-    if not text.endswith("]"):
-        if "[" in text or "]" in text:
-            raise UsageError(f"selection {text!r} goes on after its ']'; separate items by commas.")
-        return Item(text)
-    name, _, inside = text[:-1].partition("[")
+    name, inside = text, ""
+    if text.startswith('"'):
+        end = _end_of_quotes(text)
+        name, inside = text[:end], text[end:].strip()
+    elif "[" in text:
+        name, inside = text[: text.index("[")], text[text.index("[") :]
+    if (inside and not (inside[0] == "[" and inside[-1] == "]")) or (not inside and text[0] != '"' and "]" in text):
+        raise UsageError(f"selection {text!r} goes on after its ']'; separate items by commas{_of_paths(text)}.")
+    name, inside = _unquoted(name), inside[1:-1]
     if not name:
         raise UsageError(f"selection {text!r} has parameters but no name before '['.")
     values: dict[str, list[str]] = {}
@@ -99,12 +147,21 @@ def _item(text: str) -> Item:
         key, value = key.strip(), value.strip()
         if not equals or not key or not value:
             raise UsageError(
-                f"{name}[...]: {pair.strip()!r} is not parameter=value; write for example {name}[{key or 'epochs'}=2]."
+                f"{name}[...]: {pair.strip()!r} is not parameter=value; write for example "
+                f"{name}[{key or 'epochs'}=2]{_of_paths(name)}."
             )
         if key in values:
             raise UsageError(f"{name}[...]: parameter '{key}' is given twice; for a grid write {key}=[a,b].")
         listed = value.startswith("[") and value.endswith("]")
-        values[key] = [part.strip() for part in split(value[1:-1])] if listed else [value]
+        values[key] = [_unquoted(part) for part in split(value[1:-1])] if listed else [_unquoted(value)]
         if not all(values[key]):
             raise UsageError(f"{name}[...]: the list {key}={value} has an empty value.")
-    return Item(name.strip(), values)
+    return Item(name, values)
+
+
+def _end_of_quotes(text: str) -> int:
+    """Return the position after the quotes with which a text begins."""
+    end = 1
+    while text[end : end + 1] != '"' or text[end + 1 : end + 2] == '"':
+        end += 2 if text[end : end + 1] == '"' else 1
+    return end + 1

@@ -48,3 +48,17 @@ def test_the_longest_names_can_be_written(tmp_path: Path) -> None:
     for name in ("x" * 255, "\N{GRINNING FACE}" * 63):
         write_whole(tmp_path / name, b"")
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_pipe_is_written_to_and_a_link_stays(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    write_whole(pipe, b"content")
+    assert os.read(reading, 100) == b"content"
+    os.close(reading)
+    assert pipe.is_fifo()
+    link.symlink_to("file")
+    write_whole(link, b"content")
+    assert link.is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"content"

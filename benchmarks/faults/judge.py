@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.faults.place import Done, Place
+from harness.run.record import Record, Status
 
 ENDED_WELL = frozenset({0, 1})
 PATIENCE = 3.0  # seconds, for what a command left to be gone
 _FAULTS = ("Traceback (most recent call last)", "internal error", "Exception ignored in", "Fatal Python error")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-_KILLED = "killed"
 
 
 def code(done: Done, expected: Collection[int] = ENDED_WELL) -> list[str]:
@@ -85,7 +85,7 @@ def good_rows(found: Sequence[dict[str, Any]], solvers: Collection[str]) -> list
     return [
         f"the good solver {row.get('solver')} is {row.get('status')}: {tail(str(row.get('reason')))}"
         for row in found
-        if row.get("solver") in solvers and (row.get("status") != "ok" or row.get("relative_gap") is None)
+        if row.get("solver") in solvers and (row.get("status") != Status.OK or row.get("relative_gap") is None)
     ]
 
 
@@ -124,7 +124,7 @@ def stored(store: Path, keys: Callable[[dict[str, Any]], Any], asked: Collection
         except (ValueError, TypeError, KeyError) as error:
             wrong.append(f"row {number} of the store cannot be read: {error}")
             continue
-        if record.get("stopped_by") not in (None, _KILLED) and record.get("status") not in ("skipped", "environment"):
+        if Record(record).reusable:
             reusable.setdefault(run, []).append(key)
     wrong += [f"the store has no reusable row of {run}" for run in asked if run not in reusable]
     for run, found in reusable.items():

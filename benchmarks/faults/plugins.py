@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks.faults import bad_plugin, judge
 from benchmarks.faults.misdeeds import DEEDS
 from benchmarks.faults.place import Pace, Place, Trial, Verdict
+from harness.run.record import Status
 
 SHARE = 0.45
 _IN_COMMAND = ("import", "hook", "post-init", "label")
@@ -28,7 +29,13 @@ _SPECIAL = (
     ("warm-ups", "many"),
 )
 _ONLY_IN_RUN = {"kill-parent", "stop-parent"}  # elsewhere the parent is the user's own command
-_LEAVING = {name for name in DEEDS if name.startswith("leave-")}  # in the user's own command: the user's own files
+# what a plugin does to the command's own process, whose code it may as well have replaced, nothing can undo; only the
+# folder and the ends and hangs of that process are held up against it
+_LEAVING = {name for name in DEEDS if name.startswith("leave-")}
+_UNDOING = {name for name in DEEDS if name.startswith(("allocate", "close-", "change-")) and name != "change-folder"} | {
+    "limits-of-its-own", "exhaust-descriptors", "empty-environment", "hostile-environment", "break-output", "set-hooks",
+    "trace-everything", "write-to-all-descriptors", "spin-deaf", "adopt-and-hide", "become-true", "become-sleep",
+}  # fmt: skip
 _IMPORT_FLOOR = 3.0  # seconds: what an import may take whatever the limit
 _GRACE = 2.0
 _STARTS_AGAIN = 0.6  # of a comparison's start: a fresh worker, or the command once more
@@ -46,7 +53,7 @@ def composed(rng: random.Random) -> list[tuple[str, str]]:
         else:
             where = rng.choice(_PLACES)
             barred = _ONLY_IN_RUN if where not in _IN_RUN else set()
-            barred = barred | (_LEAVING if where in (*_IN_COMMAND, "exit-handler") else set())
+            barred = barred | (_LEAVING | _UNDOING if where in (*_IN_COMMAND, "exit-handler") else set())
             found.append((where, rng.choice(sorted(set(DEEDS) - barred))))
     if any(where == "exit-handler" for where, _ in found):
         found.append(("main", "exit-handler"))
@@ -88,7 +95,9 @@ def run(trial: Trial, place: Place, pace: Pace, faults: list[tuple[str, str]] | 
     if not wrong:
         verdict.violations += judge.escapes(done) + _judged_rows(found, seeds, faults)
         if done.code is not None:
-            verdict.violations += judge.stored(place.store, _run, [_run(row) for row in found if row["status"] == "ok"])
+            verdict.violations += judge.stored(
+                place.store, _run, [_run(row) for row in found if row["status"] == Status.OK]
+            )
     named = done.err + "".join(f"{row.get('faults')} {row.get('reason')}" for row in found)
     verdict.violations += judge.nothing_left(place, named)
     return verdict

@@ -113,6 +113,7 @@ def of(registry: Registry, found: Added | None = None) -> Added:
     """Ask the plugins of a registry, and add their commands to ``found``; a plugin's are taken all or none."""
     from harness.entries import Broken
     from harness.guard import Phase, guarded, last_line
+    from harness.plain import plain_line
 
     found = found or Added()
     found.broken.update(registry.broken)
@@ -125,7 +126,7 @@ def of(registry: Registry, found: Added | None = None) -> Added:
             continue
         found.commands.update(given)
         found.plugins.update(dict.fromkeys(given, name))
-        found.lines.update({name: each.get_short_help_str(limit=80) for name, each in given.items()})
+        found.lines.update({name: plain_line(each.get_short_help_str(limit=80)) for name, each in given.items()})
     return found
 
 

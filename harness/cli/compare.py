@@ -11,11 +11,12 @@ import click
 
 from harness.cli import names, options, values
 from harness.cli.options import Option
-from harness.errors import NotKept, UsageError
+from harness.cli.say import say
+from harness.errors import HarnessError, NotKept, UsageError
 from harness.run.record import FAILED, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from harness.datasets.dataset import DataSource
     from harness.registry import Registry
@@ -49,7 +50,7 @@ _PARAMETERS = [
            help="Relative gap that every solver shall reach; costs are ranked only with it."),
     Option(["--time-limit"], type=values.DURATION, section=_LIMITS, default="10m", show_default=True,
            help="Time in the solver: 90, 90s, 5m, 1h."),
-    Option(["--memory-limit"], type=values.MEMORY, section=_LIMITS, help="Memory of a run: 512M, 2G."),
+    Option(["--memory-limit"], type=values.MEMORY, section=_LIMITS, help="Memory of a run, and of reading the data: 512M, 2G."),
     Option(["--kernel-evaluation-limit"], type=values.COUNT, section=_LIMITS, help="Kernel evaluations of a run."),
     Option(["--iteration-limit"], type=values.COUNT, section=_LIMITS, help="Iterations of a run."),
     Option(["--seeds"], type=values.SEEDS, default="0", show_default=True, section=_HOW, help="Seeds: 0,1,2 or 0-4."),
@@ -117,7 +118,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         for note in effects.notes(given, specs, registry):
             progress.say(note)
 
-    not_kept: NotKept | None = None
+    ended: KeyboardInterrupt | NotKept | None = None
     with reporter(quiet=given["quiet"]) as progress:
         try:
             records = session.compare(
@@ -128,32 +129,33 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
                 on_finished=progress.finished,
                 on_note=progress.say,
             )
-        except KeyboardInterrupt:
-            interrupted = True
-        except NotKept as error:
-            not_kept, records, interrupted = error, error.records, False
-        else:
-            interrupted = False
-    if interrupted:  # said when the live display is gone
+        except (KeyboardInterrupt, NotKept) as error:
+            ended = error
+    if isinstance(ended, KeyboardInterrupt):  # said when the live display is gone
         _say_what_is_kept(progress.done, progress.total, study)
         ctx.exit(130)
-    content = formats.render(
-        form,
-        records,
-        added=registry.report_formats,
-        width=output.width(),
-        styled=target is None and output.styled(),
-    )
-    try:
+
+    def deliver(records: Sequence[Record]) -> None:
+        styled = target is None and output.styled()
+        content = formats.render(form, records, added=registry.report_formats, width=output.width(), styled=styled)
         output.deliver(content, target, quiet=given["quiet"])
-    except UsageError as error:
-        if not not_kept:
-            raise
-        click.echo(f"{error} The records, as JSON:", err=True)  # they are nowhere else
-        click.echo(formats.render("json", records), nl=False)
-    if not_kept:
-        raise not_kept
+
+    if ended is not None:
+        _deliver_somewhere(deliver, ended.records)
+        raise ended
+    deliver(records)
     ctx.exit(exit_code(records))
+
+
+def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Sequence[Record]) -> None:
+    """Deliver records that are nowhere else: where they cannot be written as was asked, to standard output."""
+    from harness.report import formats
+
+    try:
+        deliver(records)
+    except HarnessError as error:
+        say(f"harness: {error} The records go to standard output, as JSON.")
+        click.echo(formats.render("json", records), nl=False)
 
 
 def _asked(given: dict[str, Any], registry: Registry) -> Study:
@@ -243,7 +245,7 @@ def _say_what_is_kept(done: int, total: int, study: Study) -> None:
 
     store = study.store or default_store()
     measured = f"{done} of {total} runs are finished and kept in {store}" if total else "no run had been started"
-    click.echo(f"harness: interrupted; {measured}. The same command goes on where it stopped.", err=True)
+    say(f"harness: interrupted; {measured}. The same command goes on where it stopped.")
 
 
 _REGISTRY = f"{__name__}.registry"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.cli import values
 from harness.cli.options import Option
+from harness.plain import plain_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -42,7 +43,7 @@ def _fact(name: str, holders: Mapping[str, Parameter]) -> Fact:
     example = next((known.default for known in holders.values() if known.default is not None), 1)
     return {
         "name": name,
-        "help": f"{first.doc[:1].upper()}{first.doc[1:]} ({', '.join(holders)}).",
+        "help": plain_line(f"{first.doc[:1].upper()}{first.doc[1:]} ({', '.join(holders)})."),
         "kinds": sorted(kinds),
         "words": list(words),
         "bounds": {**_widest(holders.values(), "ge", "gt", 1), **_widest(holders.values(), "le", "lt", -1)},

@@ -30,7 +30,7 @@ def command(name: str, plugin_path: Sequence[str]) -> None:
 
     registry = loading.registry(plugin_path)
     texts = [described(entry, registry, output.width()) for entry in catalogue.find(registry, name)]
-    click.echo("\n\n".join(texts))
+    output.show("\n\n".join(texts) + "\n")
 
 
 def described(entry: Entry, registry: Registry, width: int) -> str:

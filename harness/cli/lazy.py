@@ -9,6 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from harness.cli.commands import COMMANDS, PROGRAM, Added, added
+from harness.cli.say import say
 
 
 class CommandGroup(click.Group):
@@ -49,7 +50,7 @@ class LazyGroup(CommandGroup):
             ctx.meta["added"] = found = added(ctx.params.get("plugin_path") or ())
             if not ctx.resilient_parsing:
                 for broken in found.broken.values():
-                    click.echo(f"{PROGRAM}: {' '.join(broken.sentence.split())}", err=True)
+                    say(f"{PROGRAM}: {' '.join(broken.sentence.split())}")
         return found
 
     def lines(self, ctx: click.Context) -> dict[str, str]:

@@ -32,9 +32,9 @@ def command(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
     registry = loading.registry(plugin_path)
     found = catalogue.entries(registry, kind)
     if format_ == "json":
-        click.echo(formats.json_text([entry.as_dict() for entry in found]), nl=False)
+        output.show(formats.json_text([entry.as_dict() for entry in found]))
     else:
-        click.echo(table(found, output.width(), styled=output.styled()))
+        output.show(f"{table(found, output.width(), styled=output.styled())}\n")
     if kind != "plugins":
         loading.warn_of_broken(registry)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from harness.cli import names
+from harness.cli.say import say
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -35,4 +34,4 @@ def warn_of_broken(loaded: Registry, but: Container[str] = ()) -> None:
     for broken in loaded.broken.values():
         if broken.plugin not in but:
             reason = " ".join(broken.reason.split())
-            click.echo(f"harness: plugin '{broken.plugin}' could not be loaded: {reason}", err=True)
+            say(f"harness: plugin '{broken.plugin}' could not be loaded: {reason}")

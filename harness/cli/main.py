@@ -23,7 +23,9 @@ from harness import guard
 from harness.cli import options
 from harness.cli.commands import PROGRAM
 from harness.cli.lazy import LazyGroup
+from harness.cli.say import say
 from harness.errors import HarnessError, NotKept
+from harness.plain import plain_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +60,7 @@ class Program(LazyGroup):
 
 
 def _say(message: str, code: int) -> int:
-    click.echo(f"{PROGRAM}: {message}", err=True)
+    say(f"{PROGRAM}: {message}")
     return code
 
 
@@ -115,7 +117,7 @@ def cli(ctx: click.Context, /, **_given: Any) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the command."""
-    warnings.formatwarning = lambda message, *_args, **_keywords: f"{PROGRAM}: warning: {message}\n"
+    warnings.formatwarning = lambda message, *_args, **_keywords: f"{PROGRAM}: warning: {plain_line(str(message))}\n"
     given = sys.argv[1:] if arguments is None else list(arguments)
     guard.before_plugins(lambda: _supervised(given))
     try:

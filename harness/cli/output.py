@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from harness.cli.say import say
 from harness.errors import UsageError
 from harness.files import write_whole
-from harness.report.layout import PIPE_WIDTH
+from harness.plain import plain
+from harness.report.layout import PIPE_WIDTH, STYLES
 
 if TYPE_CHECKING:
     from harness.report.formats import Renderer
@@ -49,9 +51,7 @@ def warn_of_suffix(output: Path | None, format_: str | None, added: Mapping[str,
     if output is None or format_ is not None or not output.suffix or formats.meant_by(output, added):
         return
     known = ", ".join([*formats.BUILTIN, *added])
-    click.echo(
-        f"note: the suffix {output.suffix} means no format, {output} gets the table; --format: {known}", err=True
-    )
+    say(f"note: the suffix {output.suffix} means no format, {output} gets the table; --format: {known}")
 
 
 def deliver(content: str | bytes, output: Path | None, *, quiet: bool = False) -> None:
@@ -62,14 +62,26 @@ def deliver(content: str | bytes, output: Path | None, *, quiet: bool = False) -
     UsageError : the file cannot be written.
     """
     if output is None:
-        click.echo(content, nl=False)
+        show(content)
         return
+    data = content.encode() if isinstance(content, str) else content
     try:
-        write_whole(output, content.encode() if isinstance(content, str) else content)
+        if output.exists() and not output.is_file():
+            output.write_bytes(data)  # a device or a pipe stays what it is
+        else:
+            write_whole(output.resolve(), data)  # a link stays a link
     except OSError as error:
         raise UsageError(f"--output: the file {output} cannot be written: {error.strerror or error}.") from error
     if not quiet:
-        click.echo(f"written to {output}", err=True)
+        say(f"written to {output}")
+
+
+def show(content: str | bytes) -> None:
+    """Write to standard output; of control characters only the marks of bold pass, and where they are wanted."""
+    if isinstance(content, str):
+        kept = STYLES.split(content) if styled() else [content]
+        content = "".join(part if STYLES.fullmatch(part) else plain(part) for part in kept)
+    click.echo(content, nl=False)
 
 
 def width() -> int:

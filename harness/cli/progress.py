@@ -6,8 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-import click
-
+from harness.cli.say import say
+from harness.plain import plain, plain_line
 from harness.report import figures, rows
 from harness.run.record import Record, Status
 
@@ -31,7 +31,7 @@ class Reporter:
 
     def say(self, text: str) -> None:
         """Show a line that is no progress, and that ``--quiet`` does not silence."""
-        click.echo(text, err=True)
+        say(text)
 
     def started(self, spec: RunSpec) -> None:
         """Learn that a run started."""
@@ -55,12 +55,12 @@ class Lines(Reporter):
         """Print the size of the comparison."""
         super().planned(specs, reused)
         runs = "1 run" if self.total == 1 else f"{self.total} runs"
-        click.echo(f"{runs}, {reused} of them reused from the store", err=True)
+        say(f"{runs}, {reused} of them reused from the store")
 
     def finished(self, record: Record, reused: bool) -> None:
         """Print the run's line."""
         super().finished(record, reused)
-        click.echo(f"[{self.done}/{self.total}] {line(record, reused=reused)}", err=True)
+        say(f"[{self.done}/{self.total}] {line(record, reused=reused)}")
 
 
 class Live(Reporter):
@@ -99,7 +99,7 @@ class Live(Reporter):
 
     def say(self, text: str) -> None:
         """Print a line above the bar."""
-        self._progress.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        self._progress.console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
 
     def finished(self, record: Record, reused: bool) -> None:
         """Advance the bar; a failure stays on the screen as a line."""
@@ -139,11 +139,11 @@ def line(record: Record, *, reused: bool = False) -> str:
     if record.status is not Status.OK and record.get("reason"):
         parts.append(" ".join(str(record["reason"]).split()))
     outcome = f"{record.get('status')} {', '.join(parts)}".strip()
-    return f"{where}: {outcome}{' (reused)' if reused else ''}"
+    return plain_line(f"{where}: {outcome}{' (reused)' if reused else ''}")
 
 
 def _run(label: str, run: Mapping[str, Any]) -> str:
     problem = rows.problem_text(run.get("formulation"), run.get("problem_parameters"))
     kernel = rows.kernel_text(run.get("kernel"), run.get("kernel_parameters"))
     named = [label, problem, kernel, run.get("dataset"), f"seed {run.get('seed')}", f"rep {run.get('repetition')}"]
-    return " ".join(str(part) for part in named if part)
+    return plain_line(" ".join(str(part) for part in named if part))

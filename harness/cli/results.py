@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from harness.cli import names, options, values
+from harness.cli.say import say
 from harness.errors import UsageError
 from harness.run.record import Record, Status
 
@@ -47,11 +48,11 @@ def command(**given: Any) -> None:
     with existing(given["store"]) as store:
         everything = list(store.records())[::-1]
     for sentence in store.damaged.values():
-        click.echo(f"note: {sentence}", err=True)
+        say(f"note: {sentence}")
     last, older = newest(chosen(everything, given["plugins"], given["datasets"]))
     records = [record for record in last if _fits(given["status"], str(record.get("status")))][: given["limit"]]
     if not records:
-        click.echo(f"note: {_nothing(everything, given)}", err=True)
+        say(f"note: {_nothing(everything, given)}")
     content = formats.render(
         form,
         records,

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
+from harness.datasets.compression import regular
 from harness.datasets.dataset import content_sha256, is_csr, pieces
 from harness.errors import DataError
 from harness.files import user_cache, write_whole
@@ -92,7 +93,7 @@ def fetch(
 
 def file_sha256(path: Path) -> str:
     """Return a file's SHA-256. It is computed each time (1 to 2 GB a second): size and times do not tell the content."""
-    with path.open("rb") as file:
+    with regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from harness.datasets.bounds import bound, refuse_beyond
 from harness.datasets.compression import existing_file, streamed
 from harness.datasets.labels import learn_classes
 from harness.datasets.libsvm_files import DENSE_FROM, base_of, based, index_range, read_libsvm
+from harness.datasets.numpy_files import read_header
 from harness.datasets.readers import format_of
 from harness.datasets.validation import first_non_finite
 from harness.errors import DataError, UsageError
@@ -24,7 +26,7 @@ from harness.errors import DataError, UsageError
 if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.datasets.dataset import Points
-    from harness.datasets.libsvm_files import IndexBase
+    from harness.datasets.tables import IndexBase
 
 
 class ChunkedFile:
@@ -121,18 +123,25 @@ class ChunkedFile:
         """Yield the chunks; while learning, with indices as they stand in the file."""
         first = 1
         with streamed(self._file) as file:
+            whole_lines = self._lines(file)
             while True:
-                lines = list(itertools.islice(file, self.rows))
+                lines = list(itertools.islice(whole_lines, self.rows))
                 if not lines:
                     return
-                part = f" in lines {first} to {first + len(lines) - 1}"
-                x, labels = read_libsvm(io.BytesIO(b"".join(lines)), self.path, part)
+                x, labels = read_libsvm(io.BytesIO(b"".join(lines)), self.path, first)
                 first += len(lines)
                 if not len(labels):  # lines may be blank or comments
                     continue
                 if not learning:
                     x = based(x, self._base, self.d)
                 yield (x.toarray() if self._dense else x), labels
+
+    def _lines(self, file: BinaryIO) -> Iterator[bytes]:
+        """Yield the lines of a file, of which none is longer than memory has room for."""
+        most = bound()
+        while line := file.readline(most):
+            refuse_beyond(len(line) + 1, self.path, "one line of it")
+            yield line
 
     def _array_chunks(self, *, learning: bool = False) -> Iterator[tuple[Any, Any]]:
         """Yield the chunks; while learning, their labels only."""
@@ -154,18 +163,13 @@ class ChunkedFile:
 
     def _header(self, file: BinaryIO) -> tuple[tuple[int, ...], np.dtype[Any]]:
         """Return shape and dtype of the array, the file being left at its first value."""
-        by_version: Any = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        try:
-            read = by_version[np.lib.format.read_magic(file)]
-            shape, by_columns, dtype = read(file)
-        except (KeyError, ValueError) as error:
+        header = read_header(file, self.path)
+        shape, dtype = header.shape, header.dtype
+        if len(shape) != 2 or shape[1] < 2 or dtype.kind not in "fiub" or header.by_columns:
+            order = "by columns, " if header.by_columns else ""
             raise DataError(
-                f"'{self.path}' is not an array as numpy.save writes it ({error}). Write it again."
-            ) from None
-        if len(shape) != 2 or shape[1] < 2 or dtype.kind not in "fiub" or by_columns:
-            order = "by columns, " if by_columns else ""
-            raise DataError(
-                f"'{self.path}' holds {order}{dtype} of shape {shape}; expected numbers of shape (n, d + 1) stored by "
-                "rows, the label in the last column: numpy.save(path, numpy.column_stack([points, labels]))."
+                f"'{self.path}' holds {order}{header}; expected numbers of shape (n, d + 1) stored by rows, the label in "
+                "the last column: numpy.save(path, numpy.column_stack([points, labels]))."
             )
+        refuse_beyond(min(self.rows, shape[0]) * shape[1] * dtype.itemsize, self.path, f"a chunk of {self.rows} rows")
         return shape, dtype

@@ -20,30 +20,27 @@ import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from harness.datasets.compression import opened
-from harness.datasets.labels import MISSING
-from harness.datasets.tables import LABEL_NAMES, Table, from_frame
+from harness.datasets.compression import opened_text
+from harness.datasets.labels import MISSING, clipped
+from harness.datasets.tables import LABEL_NAMES, Options, Table, from_frame
 from harness.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Header = Literal["auto", "yes", "no"]
 
 _BLANKS = r"\s+"
 _SHOWN = 6  # cells of a row in a message
 _MANY = 6  # numbers that rise by chance in one row of 720
 
 
-def read_csv(path: Path, label: str | None, header: Header) -> Table:
+def read_csv(path: Path, options: Options) -> Table:
     """Return the points and labels of a table.
 
     Parameters
     ----------
-    label : the label's column by name or position; None: see :func:`harness.datasets.tables.from_frame`
-    header : whether the first row holds names; ``auto``: told by the rules above
+    options : with ``header=auto`` whether the first row holds names is told by the rules above
 
     Raises
     ------
@@ -51,6 +48,7 @@ def read_csv(path: Path, label: str | None, header: Header) -> Table:
     """
     import pandas as pd
 
+    label, header = options.label_column, options.header
     content = _utf8(path)
     separator, rows = _rows(content, path)
     first = next(rows, None)
@@ -60,17 +58,19 @@ def read_csv(path: Path, label: str | None, header: Header) -> Table:
     below = next(rows, (0, [""] * len(cells), 0))[1]
     if len(below) != len(cells):
         _refuse_ragged(content, path)
-    named = {"yes": True, "no": False}[header] if header != "auto" else _holds_names(cells, below, label, path)
+    named = header == "yes" if header != "auto" else _holds_names(cells, below, label, path)
+    if named and header == "auto" and options.categories == "one-hot":
+        _refuse_all_text(cells, below, label, path)
     frame = _frame(content, end if named else 0, separator, len(cells), path)
     if header == "auto":
         _refuse_doubtful_label(frame, cells, label, named=named, path=path)
     frame.columns = pd.Index(cells if named else range(len(cells)))
-    return from_frame(frame, path, label, named=named)
+    return from_frame(frame, path, options, named=named)
 
 
 def _utf8(path: Path) -> bytes:
     """Return the file's content, UTF-8 for sure, without a byte-order mark, its lines ending in line feeds."""
-    with opened(path) as file:
+    with opened_text(path) as file:
         content = file.read().removeprefix(codecs.BOM_UTF8)
     try:
         content.decode()
@@ -78,6 +78,8 @@ def _utf8(path: Path) -> bytes:
         raise DataError(
             f"'{path}' is not UTF-8 text ({error.reason} at byte {error.start}). Convert it first."
         ) from None
+    if b"\0" in content:
+        raise DataError(f"'{path}' is not text (it holds the byte 0 at {content.index(0)}). Fetch or write it again.")
     return content.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in content else content
 
 
@@ -177,8 +179,17 @@ def _holds_names(cells: list[str], below: list[str], label: str | None, path: Pa
     of_features = [index for index in text if index != _label_at(cells, label)]
     above = [cells[index] for index in of_features if not _is_text(below[index])]
     if above and numbers:
-        raise _doubtful(cells, f"'{numbers[0]}' is a number, and '{above[0]}', above a number, is text", path)
+        raise _doubtful(
+            cells, f"'{clipped(numbers[0])}' is a number, and '{clipped(above[0])}', above a number, is text", path
+        )
     return not numbers and (bool(of_features) or len(cells) == 1)
+
+
+def _refuse_all_text(cells: list[str], below: list[str], label: str | None, path: Path) -> None:
+    """Raise if a first row is text above text, as of categories, and none of it is what only a label's column is called."""
+    known = {cell.lower() for cell in cells} & set(LABEL_NAMES) or (label is not None and label in cells)
+    if not known and all(map(_is_text, cells)) and all(map(_is_text, below)):
+        raise _doubtful(cells, "the second row is text too", path)
 
 
 def _refuse_doubtful_label(
@@ -191,9 +202,9 @@ def _refuse_doubtful_label(
     labels = frame.iloc[0 if named else 1 :, at].astype("object").astype(str).str.strip()
     again = (labels == cells[at]).any()
     if named and again:
-        raise _doubtful(cells, f"'{cells[at]}' is the label of other rows too", path)
+        raise _doubtful(cells, f"'{clipped(cells[at])}' is the label of other rows too", path)
     if not named and not again and not (labels.is_unique and labels.map(_is_text).all()):
-        raise _doubtful(cells, f"no other row has the label '{cells[at]}'", path)
+        raise _doubtful(cells, f"no other row has the label '{clipped(cells[at])}'", path)
 
 
 def _label_at(cells: list[str], label: str | None) -> int:
@@ -235,7 +246,7 @@ def _rises(cells: list[str]) -> bool:
 
 
 def _doubtful(cells: list[str], why: str, path: Path) -> DataError:
-    shown = ",".join(cells[:_SHOWN]) + (",..." if len(cells) > _SHOWN else "")
+    shown = ",".join(clipped(cell) for cell in cells[:_SHOWN]) + (",..." if len(cells) > _SHOWN else "")
     return DataError(
         f"'{path}': the first row, {shown}, may be names or a point: {why}. Say which with [header=yes] or [header=no]."
     )

@@ -18,6 +18,7 @@ from harness.datasets.splitting import random_split, rescaled, stratified_split
 from harness.datasets.validation import refuse_overflow
 from harness.errors import DataError
 from harness.parameters import parameter
+from harness.selection import quoted
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -50,6 +51,14 @@ class FileSource(DataSource):
     )
     index_base: Literal["auto", "0", "1"] = parameter(
         "auto", "LIBSVM text: the index of the first feature; auto: 0 if it occurs in the file or the test file, else 1"
+    )
+    categories: Literal["refuse", "one-hot"] = parameter(
+        "refuse", "tables: what becomes of columns of text: one-hot makes a column of 0 and 1 for each text in training"
+    )
+    missing: Literal["refuse", "mean", "drop"] = parameter(
+        "refuse",
+        "tables: what becomes of cells without a value: the training part's mean (of text the most frequent), or the row "
+        "is dropped; a missing label is always refused",
     )
     test: str | None = parameter(None, "a second file with the test points")
     test_fraction: float = parameter(
@@ -85,11 +94,11 @@ class FileSource(DataSource):
         As short as a stem it would not tell ``a/d.csv`` from ``b/d.csv``, or from ``d.npz``.
         """
         changed = [
-            f"{parameter_.name}={_shown(value) if parameter_.name == 'test' else value}"
+            f"{parameter_.name}={quoted(_shown(value) if parameter_.name == 'test' else str(value))}"
             for parameter_ in parameters.parameters_of(type(self))
             if parameter_.name != "path" and (value := getattr(self, parameter_.name)) != parameter_.default
         ]
-        name = _shown(self.path)
+        name = quoted(_shown(self.path))
         return f"{name}[{','.join(changed)}]" if changed else name
 
     def load(self) -> Dataset:
@@ -100,31 +109,45 @@ class FileSource(DataSource):
         DataError : the file cannot be read as this problem.
         """
         from harness.datasets import cache
+        from harness.datasets.bounds import reading_within
         from harness.datasets.compression import existing_file
+        from harness.datasets.readers import refuse_too_large, told
 
-        paths = [existing_file(path) for path in (self.path, self.test) if path]
-        content = {path: cache.file_sha256(path) for path in paths}
-        values = {name: value for name, value in self.clean_parameters().items() if name not in ("path", "test")}
-        # Not the path but the content is part of the key; the suffix is, because it decides how to read it.
-        key = {"files": [[path.suffixes, content[path]] for path in paths], "parameters": values}
-        return as_dataset(self.label, cache.fetch("file", key, lambda: self._parse().entry(), content))
+        with told(self.path), reading_within(None):
+            paths = [existing_file(path) for path in (self.path, self.test) if path]
+            for path in paths:
+                refuse_too_large(path)
+            content = {path: cache.file_sha256(path) for path in paths}
+            # Not the path but the content is part of the key; the suffix is, because it decides how to read it.
+            key = {"files": [[path.suffixes, content[path]] for path in paths], "parameters": self._of_the_key()}
+            return as_dataset(self.label, cache.fetch("file", key, lambda: self._parse().entry(), content))
+
+    def _of_the_key(self) -> dict[str, Any]:
+        """Return the parameters that the cache's key has: all but the paths, and later ones that change nothing."""
+        values = self.clean_parameters()
+        idle = [name for name in ("categories", "missing") if values[name] == "refuse"]
+        return {name: value for name, value in values.items() if name not in ("path", "test", *idle)}
 
     def _parse(self) -> Parsed:
+        from harness.datasets.encoding import complete_rows, filled, one_hot
         from harness.datasets.labels import learn_classes
         from harness.datasets.readers import read_table
+        from harness.datasets.tables import Options
 
-        table = read_table(
-            self.path,
-            self.test,
-            label_column=self.label_column,
-            header=self.header,
-            index_base=self.index_base,
-        )
-        classes = learn_classes(table.labels, self.positive, self.path) if self.task == "classification" else None
+        names = ("label_column", "header", "index_base", "categories", "missing")
+        table = read_table(self.path, self.test, Options(**{name: getattr(self, name) for name in names}))
+        x, labels, test = table.x, table.labels, table.test
+        if self.missing == "drop":
+            kept = complete_rows(x, self.path)
+            x, labels = x[kept], labels[kept]
+            if test is not None:
+                kept = complete_rows(test[0], self.test or self.path)
+                test = test[0][kept], test[1][kept]
+        classes = learn_classes(labels, self.positive, self.path) if self.task == "classification" else None
         to_targets = classes.signs if classes else _numbers
-        x, y = table.x, to_targets(table.labels, self.path)
-        if table.test is not None:
-            data = Parsed(x, y, table.test[0], to_targets(table.test[1], self.test or self.path), self.task)
+        y = to_targets(labels, self.path)
+        if test is not None:
+            data = Parsed(x, y, test[0], to_targets(test[1], self.test or self.path), self.task)
         elif self.test_fraction == 0:
             data = Parsed(x, y, x[:0], y[:0], self.task)
         elif classes:
@@ -132,7 +155,12 @@ class FileSource(DataSource):
         else:
             n_train = max(1, len(y) - round(self.test_fraction * len(y)))
             data = divided(x, y, random_split(len(y), n_train, self.split_seed), task=self.task)
-        x_train, x_test = self._scaled(data.x_train, data.x_test)
+        parts: Any = (data.x_train, data.x_test)
+        if self.missing == "mean":
+            parts = filled(parts, table.categories, self.path)
+        if table.categories:
+            parts = one_hot(parts, table.categories)
+        x_train, x_test = self._scaled(*parts)
         defaults = rbf(gamma=_gamma_scale(x_train), c=1.0)
         return dataclasses.replace(data, x_train=x_train, x_test=x_test, defaults=defaults)
 

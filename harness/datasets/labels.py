@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from harness.arrays import Vector
 
 _LISTED = 12  # classes named in a message
+_WHOLE = 1e15  # numbers below are written with all their digits
 MISSING = ("", "?", "nan", "na", "n/a", "null", "none")
 """What stands for a value that is not there, in any case; pandas knows some more."""
 
@@ -64,9 +65,16 @@ def refuse_missing(gone: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], pat
 
 def class_name(value: Any) -> str:
     """Return a label as a user would type it: 2.0 is '2'."""
-    if isinstance(value, float | np.floating) and float(value).is_integer():
+    if isinstance(value, float | np.floating) and float(value).is_integer() and abs(float(value)) < _WHOLE:
         return str(int(value))
-    return str(value)
+    return clipped(str(value))
+
+
+def clipped(text: str, most: int = 40) -> str:
+    """Return what a file holds as a message can show it: on one line, without control characters, not too long."""
+    text = text[: most + 1]
+    plain = "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
+    return plain if len(plain) <= most else f"{plain[: most - 3]}..."
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 def libsvm_text(path: Path, d: int) -> tuple[scipy.sparse.csr_array, Vector]:
     """Return the (n, d) points and the labels of LIBSVM text with indices from 1."""
-    from harness.datasets.compression import opened
+    from harness.datasets.compression import opened_text
     from harness.datasets.libsvm_files import based, read_libsvm
 
-    with opened(path) as file:
+    with opened_text(path) as file:
         x, y = read_libsvm(file, path)
     return based(x, 1, d), y
 

@@ -163,7 +163,8 @@ def _is_same(formulation: str, name: str, other: str, groups: Sequence[Group]) -
     found = False
     for group in groups:
         chosen = [(row.formulation == formulation, row.first.get("problem_parameters") or {}) for row in group.rows]
-        elsewhere = {values.get(name) for own, values in chosen if not own} - {None}
+        # no set: a row of a damaged or foreign store may hold lists
+        elsewhere = [values[name] for own, values in chosen if not own and values.get(name) is not None]
         for own, values in chosen:
             if own and elsewhere:
                 if (values.get(other) or values.get(name)) not in elsewhere:

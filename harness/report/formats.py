@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.errors import PluginError, UsageError
 from harness.parameters import did_you_mean
+from harness.plain import plain
 from harness.report import footnotes, measures, table
 from harness.report.layout import PIPE_WIDTH
 from harness.report.rows import grouped
@@ -90,7 +91,7 @@ def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record]) -> st
 def json_text(records: Sequence[Any]) -> str:
     """Return a JSON list, one item a line; what JSON has no word for (NaN, infinity) is null."""
     items = [
-        json.dumps({name: clean(value) for name, value in record.items()}, allow_nan=False, ensure_ascii=False)
+        json.dumps({plain(name): clean(value) for name, value in record.items()}, allow_nan=False, ensure_ascii=False)
         for record in records
     ]
     return "[\n" + ",\n".join(items) + "\n]\n" if items else "[]\n"
@@ -104,7 +105,7 @@ def csv_text(records: Sequence[Record]) -> str:
     writer.writerow(names)
     for line in lines:
         writer.writerow([json.dumps(value) if isinstance(value, bool) else value for value in line])
-    return stream.getvalue()
+    return plain(stream.getvalue())
 
 
 def parquet_bytes(records: Sequence[Record]) -> bytes:
@@ -173,4 +174,4 @@ def _escaped(text: str) -> str:
     """Keep a reason or a label from being read as markup: a cell must stay one cell."""
     for letter in "\\|*_<>`":
         text = text.replace(letter, f"\\{letter}")
-    return " ".join(text.split())
+    return " ".join(plain(text).split())

@@ -15,8 +15,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from harness.plain import plain, plain_line
+
 PIPE_WIDTH = 100
 _BOLD, _PLAIN = "\x1b[1m", "\x1b[0m"
+STYLES = re.compile(f"({re.escape(_BOLD)}|{re.escape(_PLAIN)})")
 _GAP = " "
 _AFTER = re.compile(r"(?<=[,\[/ ])")
 NARROWEST = 8
@@ -45,6 +48,9 @@ class Cell:
 
     text: str
     best: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", plain_line(self.text))  # it may come from a plugin, a store or a file's name
 
 
 def text_width(text: str) -> int:
@@ -187,4 +193,4 @@ def table(columns: Sequence[Column], rows: Iterable[Sequence[str]], width: int, 
 
 def paragraph(text: str, width: int) -> list[str]:
     """Return a sentence wrapped to ``width``, further lines indented; words that are longer (paths) are not cut."""
-    return textwrap.wrap(text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+    return textwrap.wrap(plain(text), width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.measure.machine import thread_cpu_seconds
 from harness.run import allowed
+from harness.run.descendants import is_tracker
 from harness.run.forking import Child
 from harness.run.messages import (
     BrokenStream,
@@ -140,8 +141,9 @@ def _finish(seen: Watch, child: Child, reader: Reader) -> None:
     """End a child and all that it started, and read what it had to say."""
     descendants, elsewhere = child.place.descendants, child.place.elsewhere
     if seen.fitted is not None:  # it waits
-        seen.left_behind = descendants.workers(child.pid)
-        elsewhere.look([child.pid, *descendants.others(child.pid)])
+        others = descendants.others(child.pid)
+        seen.left_behind = sum(not is_tracker(pid) for pid in others)
+        elsewhere.look([child.pid, *others])
     child.release()
     killed = _end(seen, child.pid, gently=bool(seen.killed_for), finished=not seen.killed_for)
     if killed and seen.fitted is None and not seen.killed_for:

@@ -18,7 +18,7 @@ from harness.run.groups import Home
 
 _ONE_BY_ONE_SECONDS = 0.02  # with control groups; what lives then is ended with its group
 _HUNT_SECONDS = 0.5  # without
-_TRACKER_SECONDS = 1.0  # of Python's resource trackers: what they do last is to unlink what a run left
+_TRACKER_SECONDS = 1.0  # for Python's resource trackers: no fault of a run, they end with it and unlink what it left
 _ROUND_SECONDS = 0.001
 _PAUSE = 10  # times as long as exact memory took to read it is not read again
 
@@ -79,10 +79,6 @@ class Descendants:
         self._look_again = monotonic() + _PAUSE * (monotonic() - began)
         return max(own, shares)
 
-    def workers(self, child: int) -> int:
-        """Return how many of the processes that a run's process started are alive, Python's resource trackers left out."""
-        return sum(not _is_tracker(pid) for pid in self.others(child))
-
     def close(self) -> None:
         """Leave the control group: this process ends."""
         if self._home is not None:
@@ -90,10 +86,10 @@ class Descendants:
 
     def end(self) -> Left:
         """End and reap all that is left when a run's process is gone."""
-        found = self._all()
-        if not found and self._clear():
+        if self._clear():
             return Left(0)
-        trackers = {pid for pid in found if _is_tracker(pid)}
+        found = self._all()
+        trackers = {pid for pid in found if is_tracker(pid)}
         count = len(set(found) - trackers)
         if trackers:
             if count:
@@ -103,7 +99,7 @@ class Descendants:
                 sleep(_ROUND_SECONDS)
                 _reap()
                 trackers = {pid for pid in trackers if _alive(pid)}
-        return Left(count + len(trackers), tuple(self._hunt(set())))
+        return Left(count, tuple(self._hunt(set())))
 
     def _all(self) -> list[int]:
         found = dict.fromkeys(living(os.getpid()))  # parents first
@@ -112,8 +108,8 @@ class Descendants:
         return [pid for pid in found if pid not in self._before]
 
     def _clear(self) -> bool:
-        """Return whether nothing is left, twice over: between two looks at a tree a process may move within it."""
-        for _ in range(2):
+        """Return whether nothing is left; without a control group at two looks: processes move within their tree."""
+        for _ in range(2 if self._home is None else 1):
             _reap()
             if self._all() or not self._before.issuperset(_children(os.getpid())):
                 return False
@@ -179,7 +175,8 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def _is_tracker(pid: int) -> bool:
+def is_tracker(pid: int) -> bool:
+    """Return whether a process is a resource tracker of Python's: no worker of a run's."""
     with contextlib.suppress(OSError):
         return b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False

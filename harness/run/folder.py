@@ -10,7 +10,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -22,6 +24,7 @@ _PREFIX = "harness-runs-"
 _TRIES = 5
 _MOST_ENTRIES = 10_000  # a folder with more is not watched
 _NAMED = 5
+_LEAST_NUMBER = 100  # of a process that a name may tell; smaller ones are in names by chance
 _TICK_NS = 20_000_000  # the system's clock of files stands still for some milliseconds
 _SHARED_MEMORY = Path("/dev/shm")  # POSIX shared memory and semaphores are there
 
@@ -34,24 +37,47 @@ class Quarters:
         _sweep(parent)
         self.folder, self.lock = _made(parent)
         self._runs = 0
+        self._run: Path | None = None
+        self._identity = (0, 0)
 
     def new(self) -> Path:
-        """Make the folder of a run.
+        """Return an empty folder for a run: the last one's if nothing is in it, which takes no milliseconds.
 
         Raises
         ------
         OSError : the system refuses.
         """
-        self._runs += 1
-        folder = self.folder / f"run-{self._runs}"
-        folder.mkdir(mode=0o700)
-        return folder
+        self.empty()
+        if self._run is None:
+            self._runs += 1
+            run = self.folder / f"run-{self._runs}"
+            run.mkdir(mode=0o700)
+            self._run, self._identity = run, _identity(run)
+        return self._run
+
+    def empty(self) -> None:
+        """Remove what a run left in its folder, and the folder itself if it left anything or made it another."""
+        if self._run is None:
+            return
+        try:
+            untouched = _identity(self._run) == self._identity and not os.listdir(self._run)
+        except OSError:
+            untouched = False
+        if not untouched:
+            delete(self._run)
+            self._run = None
 
     def remove(self) -> None:
         """Take the folder away with all that is in it."""
         delete(self.folder)
         with contextlib.suppress(OSError):
             os.close(self.lock)
+
+
+def _identity(folder: Path) -> tuple[int, int]:
+    """Return what tells a folder from another in its place, and whether its permissions are what they were."""
+    found = folder.lstat()
+    return found.st_ino, found.st_mode
 
 
 def _made(parent: Path) -> tuple[Path, int]:
@@ -129,18 +155,27 @@ class Elsewhere:
             folder.begin()
 
     def look(self, pids: Iterable[int]) -> None:
-        """Note which new shared memory processes of the run have open or mapped, while they are alive."""
+        """Note which new shared memory processes of the run have open or mapped, while they are alive.
+
+        What is named after such a process is its, too: libraries put its number into a name so that no two collide.
+        """
         if self._shared.changed() and (fresh := self._shared.fresh() - self._used):
+            pids = list(pids)
+            numbers = {str(pid) for pid in pids if pid >= _LEAST_NUMBER}
             self._used |= fresh & _in_use(self._shared.folder, pids)
+            self._used |= {name for name in fresh if numbers.intersection(re.split(r"\D+", name))}
 
     def end(self) -> list[str]:
         """Return a sentence for each folder in which the run left something; take away what is certainly its."""
         sentences = []
         if self._shared.changed() and (fresh := self._shared.fresh()):
             free = fresh - _in_use(self._shared.folder, _processes())
-            gone = {name for name in free & self._used if _unlinked(self._shared.folder / name)}
+            shown = {name: self._shared.named({name}) for name in free & self._used}
+            gone = {name for name in shown if _removed(self._shared.folder / name)}
             if gone:
-                sentences.append(f"it left {self._shared.named(gone)} in {self._shared.folder}; the host deleted them")
+                sentences.append(
+                    f"{_some([shown[name] for name in sorted(gone)])} was left in {self._shared.folder}; the host deleted it"
+                )
             self._shared.tell(free - gone, sentences)
         for folder in self._folders:
             if folder.changed() and (fresh := folder.fresh()):
@@ -182,9 +217,7 @@ class _Names:
 
     def named(self, names: set[str]) -> str:
         """Return some of the names, with sizes."""
-        shown = [f"{name} ({self._size(name) / 1e6:.1f} MB)" for name in sorted(names)[:_NAMED]]
-        more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-        return ", ".join(shown + more)
+        return _some([f"{name} ({self._size(name) / 1e6:.1f} MB)" for name in sorted(names)])
 
     def _time(self) -> int:
         try:
@@ -217,12 +250,18 @@ class _Names:
             return 0
 
 
-def _unlinked(file: Path) -> bool:
-    try:
-        file.unlink()
-    except OSError:
-        return False
-    return True
+def _some(names: list[str]) -> str:
+    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
+    return ", ".join(names[:_NAMED] + more)
+
+
+def _removed(file: Path) -> bool:
+    with contextlib.suppress(OSError):
+        if stat.S_ISDIR(file.lstat().st_mode):
+            delete(file)
+        else:
+            file.unlink()
+    return not os.path.lexists(file)
 
 
 def _processes() -> list[int]:

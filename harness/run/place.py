@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from harness.run.descendants import Descendants
-from harness.run.folder import Elsewhere, Quarters, delete, enter
+from harness.run.folder import Elsewhere, Quarters, enter
 
 
 class Place:
@@ -33,7 +33,6 @@ class Place:
             self._quarters = Quarters(temporary)
             self.elsewhere = Elsewhere([temporary, *self._watched])
             self.descendants = Descendants()
-        self.clear()
         self._run = self._quarters.new()
         self.elsewhere.begin()
         self.descendants.begin()
@@ -46,10 +45,9 @@ class Place:
         enter(self._run)
 
     def clear(self) -> None:
-        """Remove the last run's folder with all that is in it."""
-        if self._run is not None:
-            delete(self._run)
-            self._run = None
+        """Remove what the last run left in its folder."""
+        if self._quarters is not None:
+            self._quarters.empty()
 
     def remove(self) -> None:
         """Remove all folders: the worker ends."""

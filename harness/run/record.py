@@ -13,14 +13,14 @@ from enum import StrEnum
 from types import UnionType
 from typing import Any, TypedDict, get_args, get_type_hints
 
+from harness.plain import plain
+
 TEXT_CHARACTERS = 4000  # of a text in a record
 INFO = (1000, 100_000)  # entries and characters of what a solver says of itself
 ENTRIES = 100_000  # of the lists and mappings of one field
 _CHARACTERS = 2_000_000  # of all texts and names of one field
 _DEPTH = 8
 _LARGEST = 2**63 - 1
-_CONTROL = {code: "\N{REPLACEMENT CHARACTER}" for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"}
-_CONTROL.update(dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\N{REPLACEMENT CHARACTER}"))
 
 
 class Status(StrEnum):
@@ -395,4 +395,4 @@ def _shown(value: Any) -> str:
 def clipped(text: str, length: int = TEXT_CHARACTERS) -> str:
     """Return text that any terminal, page or file can take: valid UTF-8, no control characters, bounded length."""
     short = text if len(text) <= length else f"{text[:length]} ... ({len(text)} characters)"
-    return short.encode("utf-8", "replace").decode().translate(_CONTROL)
+    return plain(short)

@@ -21,10 +21,10 @@ from harness.run.plan import plan
 from harness.run.pool import Pool, numba_cache_folder
 from harness.run.process import WorkerDied
 from harness.run.reading import RUN, StoreReader
-from harness.run.record import COLUMNS, Record, Status, StoppedBy
+from harness.run.record import Record, Status, StoppedBy
 from harness.run.store import Store, StoreGone, default_store
 from harness.run.study import RunSpec, Study, data_key
-from harness.run.surroundings import git_commit, host_sha256
+from harness.run.surroundings import completed, host_sha256
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +90,7 @@ class _Session:
         self.reading_seconds: dict[str, float] = {}
         for source in study.datasets:
             began, key = monotonic(), data_key(source.name, values_of(source))
-            self.datasets[key] = _loaded(source)
+            self.datasets[key] = _loaded(source, study.limits.memory_bytes)
             self.reading_seconds[key] = monotonic() - began
         planned = plan(study, registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
@@ -223,7 +223,7 @@ class _Session:
                 if reused:
                     record = outcome
                 else:
-                    record = self._complete(index, outcome)
+                    record = self._completed(index, outcome)
                     self.unkept[index] = record
                     store.append(record, self.driver)
                     del self.unkept[index]
@@ -236,7 +236,7 @@ class _Session:
             while not results.empty():  # ended, and not yet stored
                 index, outcome = results.get()
                 if isinstance(outcome, Record) and not outcome.get("reused"):
-                    self.unkept[index] = self._complete(index, outcome)
+                    self.unkept[index] = self._completed(index, outcome)
             with contextlib.suppress(NotKept):
                 store.release(self.driver)
 
@@ -342,39 +342,9 @@ class _Session:
         threads = self.study.threads
         return [available[(job * threads + thread) % len(available)] for thread in range(threads)]
 
-    def _complete(self, index: int, outcome: Record) -> Record:
-        """Return the full record: what was measured beside what was asked, unknown figures None."""
+    def _completed(self, index: int, outcome: Record) -> Record:
         spec = self.specs[index]
-        dataset = self.datasets[spec.data_key]
-        plugin = self.registry.plugins.get(spec.plugin)
-        own_version = (
-            {plugin.distribution or plugin.name: plugin.version} if plugin is not None and plugin.version else {}
-        )
-        asked = {name: value for name, value in spec.as_dict().items() if name in COLUMNS and name != "metrics"}
-        asked |= spec.limits.as_columns()
-        facts = {
-            "label": self._label(spec),
-            "n_train": int(dataset.x_train.shape[0]),
-            "n_features": int(dataset.x_train.shape[1]),
-            "n_test": int(dataset.x_test.shape[0]),
-            "versions": {**versions(), **own_version},
-            "machine": machine(),
-            "git_commit": git_commit(),
-            "code_sha256": plugin.fingerprint if plugin is not None else None,
-            "trace": [],
-            "info": {},
-            "key": self.keys[index],
-            "reused": False,
-        }
-        return Record({**dict.fromkeys(COLUMNS), **asked, **facts, **outcome})
-
-    def _label(self, spec: RunSpec) -> str:
-        if spec.broken_reason:
-            return spec.solver
-        try:
-            return self.registry.solver_class(f"{spec.plugin}/{spec.solver}")(**spec.parameters).label
-        except Exception:  # it was made once already; what fails now is the plugin's
-            return spec.solver
+        return completed(outcome, spec, self.keys[index], self.datasets[spec.data_key], self.registry)
 
     def _tell_plugins(self, hook: str, **arguments: Any) -> None:
         """Tell observing plugins; a fault of an observer must not end the grid."""
@@ -392,12 +362,14 @@ def _of_runs(count: int, total: int | None = None) -> str:
     return f"{of} run{'' if (total or count) == 1 else 's'} {'is' if count == 1 else 'are'}"
 
 
-def _loaded(source: Any) -> Dataset:
-    """Load and validate a data set; whatever a third party's source raises becomes a sentence."""
+def _loaded(source: Any, memory_limit: int | None) -> Dataset:
+    """Load and validate a data set, in so many bytes; whatever a third party's source raises becomes a sentence."""
     from harness.datasets import measured_sha256, validate
+    from harness.datasets.bounds import reading_within
 
     try:
-        dataset: Dataset = source.load()
+        with reading_within(memory_limit):
+            dataset: Dataset = source.load()
         validate(dataset)
         dataset = replace(dataset, sha256=measured_sha256(dataset))  # what a source says of its content is a claim
     except UsageError:

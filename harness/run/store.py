@@ -25,7 +25,6 @@ from harness.run.reading import (
     cannot_be_opened,
     checksum,
     schema_of,
-    stamp,
 )
 from harness.run.record import COLUMNS, Record
 
@@ -68,7 +67,7 @@ class Store(StoreReader):
             self._connection.text_factory = lambda data: data.decode(errors="replace")
             try:
                 self._prepare()
-                self.schema, self._file = SCHEMA_VERSION, stamp(self.path)[:2]
+                self.schema, self._files = SCHEMA_VERSION, self._stamped()
             except BaseException:
                 self._connection.close()  # its lock would hold up whoever opens the file next
                 raise
@@ -143,8 +142,12 @@ class Store(StoreReader):
         except (OSError, *DAMAGE) as error:
             raise NotKept(f"the result store {self.path} cannot be written ({error})") from None
 
+    def _stamped(self) -> list[tuple[int, ...]]:
+        """Return which file is the store's, and which its log's: that stays the same while anybody has the store open."""
+        return [each[:2] for each in self._stamps()]
+
     def _refuse_another_file(self) -> None:
-        if stamp(self.path)[:2] != self._file:
+        if self._stamped() != self._files:
             raise StoreGone(f"the result store {self.path} was deleted, moved or replaced since it was opened")
 
     def append(self, record: Record, driver: Driver | None = None) -> None:

@@ -1,12 +1,52 @@
-"""The source that results depend on beside the plugins': the host's own."""
+"""What a record and the key of a run say beside what was measured: the request, the code, the machine."""
 
 from __future__ import annotations
 
 import functools
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harness.entries import source_sha256
+from harness.measure.machine import machine, versions
+from harness.run.record import COLUMNS, Record
+from harness.run.study import RunSpec
+
+if TYPE_CHECKING:
+    from harness.datasets.dataset import Dataset
+    from harness.registry import Registry
+
+
+def completed(outcome: Record, spec: RunSpec, key: str, dataset: Dataset, registry: Registry) -> Record:
+    """Return the full record: what was measured beside what was asked, unknown figures None."""
+    plugin = registry.plugins.get(spec.plugin)
+    own_version = {plugin.distribution or plugin.name: plugin.version} if plugin is not None and plugin.version else {}
+    asked = {name: value for name, value in spec.as_dict().items() if name in COLUMNS and name != "metrics"}
+    asked |= spec.limits.as_columns()
+    facts = {
+        "label": _label(spec, registry),
+        "n_train": int(dataset.x_train.shape[0]),
+        "n_features": int(dataset.x_train.shape[1]),
+        "n_test": int(dataset.x_test.shape[0]),
+        "versions": {**versions(), **own_version},
+        "machine": machine(),
+        "git_commit": git_commit(),
+        "code_sha256": plugin.fingerprint if plugin is not None else None,
+        "trace": [],
+        "info": {},
+        "key": key,
+        "reused": False,
+    }
+    return Record({**dict.fromkeys(COLUMNS), **asked, **facts, **outcome})
+
+
+def _label(spec: RunSpec, registry: Registry) -> str:
+    if spec.broken_reason:
+        return spec.solver
+    try:
+        return registry.solver_class(f"{spec.plugin}/{spec.solver}")(**spec.parameters).label
+    except Exception:  # it was made once already; what fails now is the plugin's
+        return spec.solver
 
 
 @functools.cache

@@ -19,7 +19,7 @@ from harness_dashboard.history import plain
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; style-src-elem 'self'; img-src 'self' data:; "
-    "connect-src 'self'; base-uri 'none'; form-action 'none'"
+    "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
 )
 """What the pages of the site may load and carry out: files of the site. Attributes named style are allowed, which asv's
 pages have; elements of that name are not."""

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import re
 from pathlib import Path
 
@@ -211,3 +212,17 @@ def test_a_negative_gap_in_a_progress_line():
     assert re.search(
         r"^smo c-svc C=10 rbf gamma=0.05 digits seed 0 rep 0: ok .*gap 0$", line(record(relative_gap=-1e-16))
     )
+
+
+def test_an_output_that_is_a_pipe_or_a_link_stays_one(tmp_path):
+    from harness.cli.output import deliver
+
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    (tmp_path / "file").write_text("old")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    for name in ("pipe", "link"):
+        deliver("new", tmp_path / name, quiet=True)
+    assert (os.read(reader, 10), (tmp_path / "pipe").is_fifo()) == (b"new", True)
+    assert ((tmp_path / "file").read_text(), (tmp_path / "link").is_symlink()) == ("new", True)
+    os.close(reader)

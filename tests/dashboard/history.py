@@ -19,6 +19,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 MACHINE = "test-machine"
 SOLVERS = ("kernel-perceptron", "fw", "smo", "newcomer")
@@ -85,24 +87,29 @@ def _edited(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
+_DRIVE = "        iterates = solver.iterates(self.problem, rng)\n"
+"""Where faults of a solver are planted: nothing is compiled of this file, so the machine code of its plugin stays."""
+
+
 def slow_fw(tree: Path) -> None:
     """Let fw do all its work twice, of which the first time is not counted."""
     _edited(
-        tree / "plugins/harness_fw/solvers.py",
-        '    name = "fw"\n',
-        '    name = "fw"\n\n    def iterates(self, problem, rng):\n'
-        "        from harness.kernels.oracle import uncounted\n\n        with uncounted(problem.kernel):\n"
-        "            for _ in super().iterates(problem.restrict(range(problem.n)), rng):\n                pass\n"
-        "        yield from super().iterates(problem, rng)\n",
+        tree / "harness/measure/drive.py",
+        _DRIVE,
+        '        if solver.name == "fw":\n            from harness.kernels.oracle import uncounted\n\n'
+        "            with uncounted(self.problem.kernel):\n"
+        "                for _ in solver.iterates(self.problem.restrict(range(self.problem.n)), rng):\n"
+        f"                    pass\n{_DRIVE}",
     )
 
 
 def uncached_smo(tree: Path) -> None:
     """Let smo hold two kernel rows only: most of them are computed again and again."""
     _edited(
-        tree / "plugins/harness_smo/smo.py",
-        "kernel.buffer(settings.cache_mb)",
-        "kernel.buffer(0.0)",
+        tree / "harness/measure/drive.py",
+        _DRIVE,
+        '        if solver.name == "smo":\n            own = self.problem.kernel\n'
+        f"            own.buffer = lambda cache_mb=None, make=own.buffer, **given: make(0.0, **given)\n{_DRIVE}",
     )
 
 
@@ -190,13 +197,23 @@ def make_history(folder: Path, names: Sequence[str] = ("clean", "slow", "uncache
     return History(tree, tree / "asv.conf.json", commits)
 
 
+def machine_code() -> dict[str, str]:
+    """Return the variable by which the commits share the machine code of this checkout: they have the same plugins."""
+    from harness.run.pool import numba_cache_folder
+
+    return {"NUMBA_CACHE_DIR": str(numba_cache_folder())}
+
+
 def measure(history: History, names: Sequence[str] = ()) -> None:
     """Measure commits of a history, all if none is named, as `harness dashboard run` does."""
     from harness_dashboard import configuration, measuring
 
     bench = measuring.Bench.of(configuration.load(history.configuration), MACHINE)
-    for name in names or history.commits:
-        bench.measure([history.commits[name]])
+    with pytest.MonkeyPatch.context() as patch:
+        for variable, value in machine_code().items():
+            patch.setenv(variable, value)
+        for name in names or history.commits:
+            bench.measure([history.commits[name]])
 
 
 def settle_times(history: History, slow: Mapping[str, str]) -> None:
@@ -231,6 +248,11 @@ def _fill(tree: Path) -> None:
     for name in ("pyproject.toml", "README.md", "LICENSE", "asv.conf.json", ".gitignore"):
         shutil.copy(ROOT / name, tree / name)
     (tree / "benchmarks/grid.json").write_text(json.dumps(GRID, indent=1))
+    command = tree / "benchmarks/history/command.py"  # nothing is planted there: a few of its samples will do
+    _edited(command, "_REPETITIONS = 5_000, 60", "_REPETITIONS = 5_000, 20")
+    _edited(
+        command, "time_help.warmup_time = (4, 6, 2.0), 2, 1, 1e-9", "time_help.warmup_time = (2, 3, 0.5), 1, 1, 1e-9"
+    )
 
 
 def _git(tree: Path, *arguments: str, **variables: str) -> str:

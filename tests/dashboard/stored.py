@@ -7,7 +7,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from harness.cli.main import main
+from harness.cli.main import cli
 from harness.run.record import Record
 from harness.run.store import Store
 
@@ -81,13 +81,13 @@ def repository(folder: Path, commits: int = 2) -> list[str]:
 
 
 def command(capsys, *arguments) -> tuple[int, str, str]:
-    """Run `harness dashboard ...`; return its exit code, output and errors."""
+    """Run `harness dashboard ...` in this process, unwatched; return its exit code, output and errors."""
     try:
-        main(["dashboard", *map(str, arguments)])
+        cli.main(["dashboard", *map(str, arguments)])
     except SystemExit as ended:
         out, err = capsys.readouterr()
         return int(ended.code or 0), out, err
-    raise AssertionError("main returns only by an exit")
+    raise AssertionError("the command returns only by an exit")
 
 
 def published(html: Path) -> dict[tuple[str, str, str, str, str], float]:

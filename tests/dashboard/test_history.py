@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.dashboard.conftest import MEASURED
-from tests.dashboard.history import DATASETS, MACHINE, ROOT, SOLVERS, History, make_history
+from tests.dashboard.history import DATASETS, MACHINE, ROOT, SOLVERS, History, machine_code, make_history
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
@@ -225,7 +225,8 @@ def checked(history: History, base: str, head: str, folder: Path, *options: str)
     target = folder / "table.md"
     command = [sys.executable, "-m", "harness.cli.main", "dashboard", "check", base, head]
     command += ["--config", str(history.configuration), "--machine", MACHINE, "--output", str(target), *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    environment = {**os.environ, **machine_code()}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     return done.returncode, target.read_text() if target.exists() else done.stderr
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 from harness.datasets.labels import learn_classes
 from harness.datasets.readers import read_table
+from harness.datasets.tables import Options
 
 
 def read(path: str, *, positive: str | None = None, **options: Any) -> tuple[Any, Any]:
     """Return the (n, d) points and (n,) labels -1 / +1 of a file."""
-    table = read_table(path, **options)
+    table = read_table(path, options=Options(**options))
     return table.x, learn_classes(table.labels, positive, path).signs(table.labels, path)

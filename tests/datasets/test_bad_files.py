@@ -181,14 +181,15 @@ def test_broken_binary_files(tmp_path):
     assert "is not a Parquet file" in refused(tmp_path, b"PAR1 no parquet PAR1", "points.parquet")
     np.save(tmp_path / "flat.npy", np.ones(5))
     with pytest.raises(
-        DataError, match=r"holds an array of float64, shape \(5,\); expected numbers of shape \(n, d \+ 1\)"
+        DataError, match=r"holds an array of float64 of shape \(5,\); expected numbers of shape \(n, d \+ 1\)"
     ):
         read(str(tmp_path / "flat.npy"))
     np.save(tmp_path / "objects.npy", np.array([[1, "a"]], dtype=object))
     with pytest.raises(DataError, match="is not a NumPy file of numbers"):
         read(str(tmp_path / "objects.npy"))
-    whole = (tmp_path / "flat.npy").read_bytes()
-    assert "is not a NumPy file of numbers" in refused(tmp_path, whole[:-9], "short.npy")
+    np.save(tmp_path / "whole.npy", np.ones((5, 3)))
+    whole = (tmp_path / "whole.npy").read_bytes()
+    assert "it is damaged or not whole" in refused(tmp_path, whole[:-9], "short.npy")
 
 
 def test_archives_with_the_wrong_arrays(tmp_path):

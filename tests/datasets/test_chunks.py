@@ -172,12 +172,12 @@ def test_what_cannot_be_read_is_refused_in_a_sentence(tmp_path):
     assert "expected numbers of shape (n, d + 1)" in refusal(flat)
     magic = tmp_path / "magic.npy"
     magic.write_bytes(b"not an array at all")
-    assert "is not an array as numpy.save writes it" in refusal(magic)
+    assert "is not a NumPy file of numbers" in refusal(magic)
     one = written(tmp_path, x, np.ones(57), ".libsvm")
     assert "expected two classes" in refusal(one)
     text = tmp_path / "text.libsvm"
     text.write_text("1 1:2\n-1 1:3\n1 x:1\n")
-    assert "not LIBSVM text in lines 3 to 3" in refusal(text, 2)
+    assert "not LIBSVM text: line 3" in refusal(text, 2)
     bare = tmp_path / "bare.libsvm"
     bare.write_text("1\n-1\n")
     assert "no features" in refusal(bare)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.cli.main import main
 from harness.errors import UsageError
 from harness.run.reading import StoreReader
 from harness.run.store import Store, read_results
@@ -187,3 +188,18 @@ def test_an_empty_file_becomes_a_store(tmp_path):
     path.touch()
     filled(path)
     assert len(read_results(path)) == 3
+
+
+def test_rows_of_wrong_kinds_are_shown(tmp_path, capsys):
+    path = tmp_path / "s.sqlite"
+    with Store(path) as store:
+        for number, (formulation, value) in enumerate({"c-svc": [1], "l2-svc": {"a": 1}, "c-svc-nobias": "x"}.items()):
+            parameters = dict.fromkeys(("C", "nu", "chi"), value)
+            store.append(
+                record(
+                    str(number), solver=formulation, dataset="d", formulation=formulation, problem_parameters=parameters
+                )
+            )
+    with pytest.raises(SystemExit) as ended:
+        main(["results", "--store", str(path)])
+    assert ended.value.code == 0, capsys.readouterr().err

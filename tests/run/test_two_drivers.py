@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import signal
 import sqlite3
 import subprocess
@@ -161,3 +162,22 @@ def test_two_fresh_drivers_measure_each_run_in_turn(tmp_path, log):
         assert [record["reused"] for record in json.loads(output)] == [False, False]
     assert Counter(int(line.split()[0]) for line in lines(log)) == {0: 2, 1: 2}
     assert len(read_results(store)) == 4
+
+
+@pytest.mark.slow
+def test_drivers_that_are_killed_lose_and_double_nothing(tmp_path, log):
+    store = tmp_path / "store.sqlite"
+    rng = random.Random(20)
+    for turn in range(1, 3):
+        drivers = [started(store, seconds="0.2") for _ in range(2)]
+        wait_for(lambda turn=turn: len(lines(log)) >= 2 * turn)
+        for driver in drivers:
+            time.sleep(rng.uniform(0.0, 0.3))
+            os.kill(driver.pid, signal.SIGKILL)
+        for driver in drivers:
+            driver.communicate()
+    output, errors = started(store, seconds="0.2").communicate(timeout=120)
+    assert len(json.loads(output)) == 8, errors
+    frame = read_results(store)
+    assert frame.attrs["damaged"] == []
+    assert Counter(frame.parameters.map(lambda found: found["number"])) == dict.fromkeys(range(8), 1)

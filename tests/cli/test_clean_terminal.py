@@ -1,0 +1,129 @@
+"""Nothing of a plugin, a file's name or a store reaches a terminal raw: no title, no clipboard, no colour, no bidi override."""
+
+import contextlib
+import io
+import json
+import re
+import sqlite3
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from harness.cli import progress
+from harness.plain import plain, plain_line
+from harness.run.record import Record
+from harness.run.store import Store
+from tests.cli.conftest import COMMAND
+from tests.cli.test_bad_imports import alone
+
+ESCAPES = "\x1b]0;title\x07\x1b]52;c;Y29weQ==\x07\x9b31m\u202eturned\x00\x08\x7f"
+UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+SOLVER = f'''
+from dataclasses import dataclass
+from harness import CSVC, Iterate, Solver, hookimpl
+
+@dataclass(frozen=True)
+class Loud(Solver):
+    """Loud."""
+
+    name = "loud"
+    solves = (CSVC,)
+    word: str = "quiet"
+
+    def iterates(self, problem, rng):
+        raise ValueError({ESCAPES!a})
+
+@hookimpl
+def harness_solvers():
+    return [Loud]
+'''
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory):
+    """A comparison of plugins and data with escapes wherever text can be put."""
+    folder = tmp_path_factory.mktemp("loud")
+    (folder / "loud\x1b[31m.py").write_text(SOLVER)
+    (folder / "unwell\x9b31m.py").write_text(f"raise BaseException({ESCAPES!a})\n")
+    (folder / "a\x9b31m\x07.csv").write_text("x,label\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
+    (folder / "b\x07.csv").write_text("")
+
+    def run(*words):
+        done = subprocess.run(
+            [*COMMAND, *words], capture_output=True, cwd=folder, env=alone(), timeout=100, check=False
+        )
+        return SimpleNamespace(code=done.returncode, out=done.stdout.decode(), err=done.stderr.decode())
+
+    paths = ["--plugin-path", "loud\x1b[31m.py", "--plugin-path", "unwell\x9b31m.py"]
+    compare = ["compare", *paths, "--store", "s.sqlite", "--time-limit", "5", "--plugins"]
+    return SimpleNamespace(
+        measured=run(*compare, "loud[word=a\x9b31m\x07title],unwell\x9b31m", "--datasets", "./a\x9b31m\x07.csv"),
+        unknown=run(*compare, f"lo{ESCAPES[:-3]}ud"),
+        bad_data=run(*compare, "loud", "--datasets", "./b\x07.csv"),
+        listed=run("list", "plugins", *paths),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["measured", "unknown", "bad_data", "listed"])
+def test_the_commands_output_has_no_control_characters(drive, what):
+    done = getattr(drive, what)
+    assert done.code == {"measured": 1, "listed": 0}.get(what, 2)
+    assert UNSAFE.findall(done.out + done.err) == []
+    assert "title" in done.out + done.err or what == "bad_data", "what was said is still said"
+    assert "Traceback" not in done.err
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store of an older harness, which kept text as it came."""
+    path = tmp_path / "old.sqlite"
+    names = ("label", "reason", "dataset", "plugin", "solver", "output")
+    with Store(path) as opened:
+        opened.append(Record({"key": "k", "status": "error", "measured_at": "2026-01-01T00:00:00+00:00",
+                              "info": {"RAW": "RAW"}, "faults": ["RAW"], **dict.fromkeys(names, "say RAW")}))  # fmt: skip
+    with contextlib.closing(sqlite3.connect(path)) as raw, raw:
+        raw.execute(
+            "update records set record = replace(record, 'RAW', ?), checksum = NULL", [json.dumps(ESCAPES)[1:-1]]
+        )
+    return path
+
+
+@pytest.mark.parametrize("form", ["table", "json", "csv", "markdown"])
+def test_what_an_old_store_holds_is_shown_clean_in_every_format(invoke, store, tmp_path, form):
+    shown = invoke("results", "--store", str(store), "--format", form)
+    assert shown.exit_code == 0
+    assert "title" in shown.stdout
+    assert UNSAFE.findall(shown.stdout + shown.stderr) == []
+    invoke("results", "--store", str(store), "--format", form, "--output", str(tmp_path / "file"))
+    assert UNSAFE.findall((tmp_path / "file").read_text()) == []
+
+
+def test_a_filter_that_fits_nothing_names_what_there_is_clean(invoke, store):
+    shown = invoke("results", "--store", str(store), "--plugins", ESCAPES)
+    assert "title" in shown.stderr
+    assert UNSAFE.findall(shown.stdout + shown.stderr) == []
+
+
+def test_progress_is_clean_in_lines_and_in_the_live_display(monkeypatch):
+    said = io.StringIO()
+    monkeypatch.setattr("sys.stderr", said)
+    record = Record({"label": ESCAPES, "dataset": ESCAPES, "reason": ESCAPES, "status": "error"})
+    for reporter in (progress.Lines(), progress.Live()):
+        with reporter:
+            reporter.planned([], 0)
+            reporter.finished(record, False)
+            reporter.say(f"note: {ESCAPES}")
+    assert said.getvalue().count("title") == 8
+    assert UNSAFE.findall(said.getvalue()) == []
+
+
+def test_text_that_is_plain_already_is_left_alone():
+    text = "größer ≤ 1e-3 \N{GREEK SMALL LETTER ALPHA} 漢字 e\N{COMBINING ACUTE ACCENT}"
+    assert plain(text) == plain_line(text) == text
+    assert plain("two\nlines\tand\rmore") == "two\nlines\tand\N{REPLACEMENT CHARACTER}more"
+    assert plain_line("two\nlines") == "two lines"
+    assert plain("lone \udc80 surrogate") == "lone ? surrogate"
+    assert plain_line("x" * 50, 10) == f"{'x' * 10} ... (50 characters)"

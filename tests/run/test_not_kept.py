@@ -1,0 +1,125 @@
+"""A store that cannot be written any more: a sentence, exit code 3, and no record that is lost unseen."""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+
+import pytest
+
+from harness.errors import NotKept, UsageError
+from harness.run.claims import this_driver
+from harness.run.store import Store, read_results
+from tests.run.test_interruption import command, lines, wait_for
+from tests.run.test_reading import filled
+from tests.run.test_store import record
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    path = tmp_path / "log"
+    monkeypatch.setenv("SLOW_STEPS_LOG", str(path))
+    return path
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", folder], check=False, capture_output=True
+    )
+    if mounted.returncode:
+        pytest.skip("no file system may be mounted here")
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+
+
+def until_it_fails(write):
+    """Return how often something could be written, and the error that ended it."""
+    for count in range(10_000):
+        try:
+            write(count)
+        except (NotKept, OSError) as error:
+            return count, str(error)
+    raise AssertionError("the disk is not full")
+
+
+def test_a_full_disk_costs_the_record_that_has_no_room_and_no_other(small_disk):
+    path = small_disk / "s.sqlite"
+    with Store(path) as store:
+        kept, error = until_it_fails(lambda number: store.append(record(str(number), output="x" * 2000)))
+        assert "cannot be written (database or disk is full)" in error
+        assert "full" in until_it_fails(lambda number: store.claim(f"key {number}", this_driver()))[1]
+    assert kept > 10
+    assert list(read_results(path).key) == [str(number) for number in range(kept)]
+    with Store(path) as store:
+        until_it_fails(lambda number: store.append(record("more", output="x" * 2000)))
+    frame = read_results(path)
+    assert list(frame.key[:kept]) == [str(number) for number in range(kept)]
+    assert not frame.attrs["damaged"]
+
+
+def test_a_disk_that_is_full_from_the_start_is_said(small_disk):
+    other = os.open(small_disk / "other", os.O_WRONLY | os.O_CREAT)
+    assert "No space" in until_it_fails(lambda _: os.write(other, b"x" * 4096))[1]
+    os.close(other)
+    with pytest.raises(UsageError, match="cannot be opened") as refused:
+        Store(small_disk / "s.sqlite")
+    assert str(small_disk) in str(refused.value)
+
+
+@pytest.mark.parametrize("what", ["deleted", "moved", "replaced", "log deleted"])
+def test_a_store_that_is_no_longer_there_is_noticed(tmp_path, what):
+    path = filled(tmp_path / "s.sqlite")
+    with Store(path) as store:
+        store.append(record())
+        if what == "log deleted":
+            (tmp_path / "s.sqlite-wal").unlink()
+        elif what == "deleted":
+            path.unlink()
+        else:
+            shutil.move(path, tmp_path / "moved.sqlite")
+        if what == "replaced":
+            shutil.copy(tmp_path / "moved.sqlite", path)
+        with pytest.raises(NotKept, match="deleted, moved or replaced"):
+            store.append(record("late"))
+
+
+def driven(*arguments, **options):
+    return subprocess.Popen(command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.mark.slow
+def test_the_command_says_what_is_kept_and_shows_the_rest(tmp_path, log):
+    store = tmp_path / "store.sqlite"
+
+    def at_most():  # a disk quota, as far as one file goes
+        resource.setrlimit(resource.RLIMIT_FSIZE, (90_000, 90_000))
+
+    driver = driven(store, preexec_fn=at_most)
+    output, errors = driver.communicate(timeout=120)
+    assert driver.returncode == 3, errors
+    assert "Traceback" not in errors
+    kept, records = len(read_results(store)), json.loads(output)
+    assert 0 < kept < 8
+    assert f"{kept} of 8 runs {'is' if kept == 1 else 'are'} kept in it, 1 run is in the output alone" in errors
+    assert [found["status"] for found in records] == ["ok"] * (kept + 1)
+    again = driven(store)
+    output, errors = again.communicate(timeout=120)
+    assert (again.returncode, len(read_results(store))) == (0, 8), errors
+    assert sum(found["reused"] for found in json.loads(output)) == kept
+
+
+@pytest.mark.slow
+def test_the_command_notices_that_its_store_was_deleted(tmp_path, log):
+    store = tmp_path / "store.sqlite"
+    driver = driven(store)
+    wait_for(lambda: len(lines(log)) >= 2)
+    store.unlink()
+    output, errors = driver.communicate(timeout=120)
+    assert driver.returncode == 3, errors
+    assert "was deleted, moved or replaced" in errors
+    assert "0 of 8 runs are kept in it" in errors
+    assert len(json.loads(output)) >= 2

@@ -1,0 +1,183 @@
+"""A run's own folder: it works there, its temporary files go there, and it is emptied; what is left elsewhere is named."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness.run.folder import Elsewhere, Quarters, delete
+from tests.run.conftest import HARNESS, PLUGINS
+
+WHATS = (
+    "where",
+    "files",
+    "files-killed",
+    "files-elsewhere",
+    "shared-memory",
+    "shared-memory-bare",
+    "shared-memory-closed",
+    "nothing",
+)
+
+
+@pytest.fixture(scope="module")
+def drive(tmp_path_factory):
+    """One drive of the command: its records, its folder and the temporary folder it had."""
+    folder, temporary = (tmp_path_factory.mktemp(name) for name in ("cwd", "temporary"))
+    mark = f"harness-test-{os.getpid()}"
+    command = [
+        *HARNESS, "compare", "--plugin-path", str(PLUGINS / "leaves.py"),
+        "--plugins", f"leaves[what=[{','.join(WHATS)}],mark={mark}]", "--datasets", "checkerboard[n=200,n_test=50]",
+        "--time-limit", "2", "--store", "store.sqlite", "--format", "json",
+    ]  # fmt: skip
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=120, env=environment, check=False
+    )
+    assert done.stdout, done.stderr
+    left = [path for place in ("/tmp", "/dev/shm") for path in Path(place).glob(f"*{mark}")]
+    for path in left:
+        path.unlink()
+    return (
+        {r["parameters"]["what"]: r for r in json.loads(done.stdout)},
+        folder,
+        temporary,
+        [p.name for p in left],
+        mark,
+    )
+
+
+@pytest.mark.slow
+def test_a_run_works_in_a_folder_of_its_own_and_so_do_its_temporary_files(drive):
+    records, _, temporary, _, _ = drive
+    folder = Path(records["where"]["info"]["folder"])
+    assert folder.is_relative_to(temporary)
+    assert records["where"]["info"]["temporary"] == str(folder) == records["where"]["info"]["variable"]
+    assert records["files"]["info"]["entries"] == []
+
+
+@pytest.mark.slow
+def test_what_a_run_wrote_into_its_folder_is_gone_killed_or_not(drive):
+    records, folder, temporary, _, _ = drive
+    assert records["files"]["status"] == "ok"
+    assert records["files-killed"]["status"] == "timeout"
+    assert not records["files"]["faults"]
+    assert list(temporary.iterdir()) == []
+    assert [path.name for path in folder.iterdir() if not path.name.startswith("store.sqlite")] == []
+
+
+@pytest.mark.slow
+def test_what_is_left_elsewhere_is_named(drive):
+    records, _, _, left, mark = drive
+    (sentence,) = records["shared-memory-closed"]["faults"]
+    assert f"closed-{mark} (0.0 MB) appeared in /dev/shm while it ran and is left there" in sentence
+    assert f"closed-{mark}" in left
+
+
+@pytest.mark.slow
+def test_shared_memory_that_is_a_runs_is_deleted(drive):
+    records, _, _, left, mark = drive
+    assert f"bare-{mark}" not in left
+    assert f"tracked-{mark}" not in left
+    assert records["shared-memory-bare"]["faults"] == [
+        f"bare-{mark} (1.0 MB) was left in /dev/shm; the host deleted it"
+    ]
+    assert records["shared-memory"]["status"] == "ok", records["shared-memory"]["reason"]
+    assert records["nothing"]["faults"] == []
+
+
+def test_the_folder_of_a_worker_that_was_killed_is_removed_by_the_next(tmp_path):
+    script = (
+        "import sys, time; from pathlib import Path; from harness.run.folder import Quarters\n"
+        "(Quarters(Path(sys.argv[1])).new() / 'file').write_text('x'); print('made', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE) as worker:
+        assert worker.stdout is not None
+        worker.stdout.readline()
+        (folder,) = tmp_path.iterdir()
+        assert folder.stat().st_mode & 0o777 == 0o700
+        beside = Quarters(tmp_path)
+        assert folder.exists()  # its owner lives
+        worker.send_signal(signal.SIGKILL)
+        worker.wait()
+    last = Quarters(tmp_path)
+    assert not folder.exists()
+    assert beside.folder.exists()
+    beside.remove()
+    last.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_of_others_are_left_alone(tmp_path):
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "file").touch()
+    (tmp_path / "harness-runs-1-link").symlink_to(outside)
+    Quarters(tmp_path).remove()
+    assert (outside / "file").exists()
+
+
+def test_a_folder_that_is_closed_or_very_deep_is_deleted(tmp_path):
+    folder = tmp_path / "folder"
+    (folder / "closed").mkdir(parents=True)
+    (folder / "closed" / "file").touch()
+    (folder / "closed").chmod(0)
+    here = Path.cwd()
+    os.chdir(folder)
+    try:
+        for _ in range(1100):
+            Path("deep").mkdir()
+            os.chdir("deep")
+    finally:
+        os.chdir(here)
+    delete(folder)
+    assert not folder.exists()
+
+
+@pytest.fixture
+def elsewhere(tmp_path):
+    shared, folder = tmp_path / "shm", tmp_path / "tmp"
+    shared.mkdir()
+    folder.mkdir()
+    (folder / "old").touch()
+    time.sleep(0.03)  # the system's clock of files stands still for some milliseconds
+    found = Elsewhere([folder], shared)
+    found.begin()
+    return found
+
+
+def test_what_others_have_open_is_not_the_runs(elsewhere, tmp_path):
+    with (tmp_path / "tmp" / "open").open("w"), (tmp_path / "shm" / "open").open("w"):
+        assert elsewhere.end() == []
+    assert len(elsewhere.end()) == 2
+
+
+def test_shared_memory_is_deleted_only_where_a_process_of_the_run_had_it(elsewhere, tmp_path):
+    (tmp_path / "shm" / "another").touch()
+    (tmp_path / "shm" / f"folder_{os.getpid()}_name").mkdir()
+    with (tmp_path / "shm" / "used").open("w"):
+        elsewhere.look([os.getpid()])
+    deleted, named = elsewhere.end()
+    assert "used" in deleted
+    assert "folder" in deleted
+    assert "another" in named
+    assert sorted(path.name for path in (tmp_path / "shm").iterdir()) == ["another"]
+
+
+def test_a_new_run_begins_anew(elsewhere, tmp_path):
+    (tmp_path / "tmp" / "first").touch()
+    assert "first (0.0 MB) appeared in" in elsewhere.end()[0]
+    elsewhere.begin()
+    assert elsewhere.end() == []
+    for name in "abcdefg":
+        (tmp_path / "tmp" / name).touch()
+    (sentence,) = elsewhere.end()
+    assert "e (0.0 MB), 2 more appeared in" in sentence
+    shutil.rmtree(tmp_path / "tmp")
+    assert elsewhere.end() == []
