@@ -8,14 +8,15 @@ Started as ``python -m harness.run.worker FD``; FD is its end of the driver's so
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from time import monotonic  # by name: what a solver patches later is not this clock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +30,9 @@ from harness.run.place import Place
 from harness.run.record import Limits, Status, StoppedBy
 from harness.run.seller import Buyer, Seller
 from harness.run.study import RunSpec
+
+if TYPE_CHECKING:
+    from harness.registry import Registry
 
 _CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
 _LATE = 5.0  # seconds that a message may wait on a busy machine
@@ -117,14 +121,16 @@ class Worker:
             from harness.registry import load_registry, share_registry
             from harness.run.execute import Workbench
 
-            registry = load_registry(spec.plugin_paths)
-            share_registry(registry)
+            registry = load_registry()
+            share_registry(functools.partial(_everything, registry, spec.plugin_paths))
             # what the process of a solver is not to know, the one that it is forked from does not keep
             self.bench = Workbench(registry, keeps="points" if spec.sells_labels else "training targets")
-            for plugin in registry.plugins.values():
-                hash(plugin.fingerprint)  # of the source as it was loaded, and once for all children
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
+        # a file that this run does not need cannot disturb it
+        self.bench.registry.load_all((), spec.plugin_paths, {spec.plugin, *spec.trusted})
+        for plugin in self.bench.registry.plugins.values():
+            hash(plugin.fingerprint)  # of the source as it was loaded, and once for all children
         self.bench.registry.used.clear()
 
     def _run(
@@ -211,6 +217,12 @@ class Worker:
         if _own_threads() > threads:
             # a forked child would lack these threads; the driver starts a fresh worker for the next run
             sys.exit(0)
+
+
+def _everything(registry: Registry, plugin_paths: Sequence[str]) -> Registry:
+    """Load the files that were not needed yet, for a solver that asks for what may be in them."""
+    registry.load_all((), plugin_paths)
+    return registry
 
 
 def lost_warm_up(seen: child.Watch) -> bool:
