@@ -21,6 +21,7 @@ from benchmarks.faults.place import Pace, Place, Trial, Verdict
 _ROLES = ("command", "driver", "worker", "worker", "certifier", "run", "run")
 _LIMIT = 3.0  # seconds, the time limit of the runs
 _GRACE = 2.0
+_DRIVER_KILLED = 128 + signal.SIGKILL  # as a shell has it: what watches the driver ends like it
 _RUN = 0.3  # seconds of a run and what is done for it
 
 
@@ -41,7 +42,7 @@ def run(trial: Trial, place: Place, pace: Pace) -> Verdict:
     rng = trial.rng()
     drivers, jobs, numbers = rng.choices((1, 2, 3), (4, 2, 1))[0], rng.choice((1, 1, 2)), range(rng.randint(4, 8))
     starting = pace.compare * place.load.factor * drivers
-    events = sorted(_events(rng, starting + _RUN * len(numbers)), key=lambda event: event.seconds)
+    events = sorted(drawn(rng, starting + _RUN * len(numbers)), key=lambda event: event.seconds)
     arguments = [
         "compare", "--plugin-path", slow_plugin.__file__, "--plugins", f"slow[number=[{','.join(map(str, numbers))}]]",
         "--formulation", "c-svc", "--datasets", "twonorm[n=60,n_test=20]", "--time-limit", f"{_LIMIT:g}",
@@ -53,25 +54,25 @@ def run(trial: Trial, place: Place, pace: Pace) -> Verdict:
     verdict.violations += _sent(events, place, rng, time.monotonic())
     killed = {process.pid for process in processes if process.poll() is not None and (process.poll() or 0) < 0}
     if len(killed) == drivers:
-        verdict.violations += judge.nothing_left(place)
+        verdict.violations += judge.nothing_left(place, groups=False)
     stops = sum(event.number is signal.SIGSTOP or event.role == "certifier" for event in events)
     quiet = pace.compare * (drivers + 0.6 * len(events)) + _RUN * len(numbers) * drivers
     phases = (stops + 1) * (_LIMIT + _GRACE)
     began = time.monotonic()
     for number, process in enumerate(processes):
         done = place.wait(process, lambda: quiet * place.load.factor + phases + 60.0, f"command{number}")
-        expected = {0, 1, -signal.SIGKILL} if events else {0}
+        expected = {0, 1, -signal.SIGKILL, _DRIVER_KILLED} if events else {0}
         verdict.violations += judge.code(done, expected) + judge.words(done, quoted=True)
     verdict.seconds, verdict.limit = time.monotonic() - began, quiet * place.load.factor + phases
     if verdict.seconds > verdict.limit:
         verdict.violations.append(
             f"took {verdict.seconds:.1f} s after the last signal, allowed are {verdict.limit:.1f} s"
         )
-    verdict.violations += judge.nothing_left(place)
+    verdict.violations += judge.nothing_left(place, groups=not events)
     return _repeated(verdict, place, arguments, list(numbers), quiet + phases)
 
 
-def _events(rng: random.Random, until: float) -> Iterator[Event]:
+def drawn(rng: random.Random, until: float) -> Iterator[Event]:
     for _ in range(rng.choices((0, 1, 2, 3, 4), (1, 4, 3, 2, 1))[0]):
         role = rng.choice(_ROLES)
         number = signal.SIGKILL
