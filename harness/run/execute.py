@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness.datasets import measured_sha256
-from harness.errors import DataError, InvalidModel
+from harness.errors import DataError, InvalidModel, UsageError
 from harness.kernels.checks import check_finite
 from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle, engine_of, uncounted
@@ -174,14 +174,27 @@ def warm_up(
 
 
 def _few_points(problem: Problem) -> Problem:
-    """Return the problem over some of its points, of both classes; where labels are sold, with made-up ones."""
-    first = np.arange(min(problem.n, _WARM_UP_POINTS))
+    """Return the problem over some of its points, of both classes; where labels are sold, with made-up ones.
+
+    Of more points, where the problem's parameters leave so few no solution: a small cap of reduced hulls.
+    """
+    few = min(problem.n, _WARM_UP_POINTS)
+    while True:
+        try:
+            return _restricted(problem, few)
+        except UsageError:
+            if few == problem.n:
+                raise
+            few = min(problem.n, 2 * few)
+
+
+def _restricted(problem: Problem, few: int) -> Problem:
+    first = np.arange(few)
     if problem.sells_labels:
         return problem.rehearsal(first)
     if problem.task != "classification":
         return problem.restrict(first)
-    half = _WARM_UP_POINTS // 2
-    members = [np.flatnonzero(problem.targets == label)[:half] for label in np.unique(problem.targets)[:2]]
+    members = [np.flatnonzero(problem.targets == label)[: (few + 1) // 2] for label in np.unique(problem.targets)[:2]]
     return problem.restrict(np.sort(np.concatenate(members)))
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import gc
 import json
 import os
 import select
@@ -54,6 +55,7 @@ def start(limit: float) -> None:
     if len(os.listdir("/proc/self/task")) > 1:
         return
     guard.flush()
+    gc.freeze()  # keeps the collector from touching, and so copying, what the two share
     before = signal.pthread_sigmask(signal.SIG_BLOCK, (*_PASSED_ON, signal.SIGCHLD))
     parent, found, said = os.getpid(), list[tuple[Phase, str]](), set[str]()
     while True:
@@ -173,15 +175,18 @@ class Watch:
 
     def until_its_end(self) -> tuple[Phase, str] | None:
         """Wait for the end of the driver; return the phase that ended it and why, None: it ended of itself."""
-        poll = select.poll()
+        idle, busy = select.poll(), select.poll()
+        busy.register(self.signals, select.POLLIN)
         for fd in (self.signals, self.phases, self.printed):
-            poll.register(fd, select.POLLIN)
+            idle.register(fd, select.POLLIN)
         fault = ""
         while self.status is None:
-            ready = poll.poll(None if self.clock is None else 1000 * _SAMPLE_SECONDS)
-            for fd, event in ready:
+            # while something is under way, what is said of it is read with each sample: no waking for each message
+            if self.clock is not None:
+                busy.poll(1000 * _SAMPLE_SECONDS)
+            for fd, event in idle.poll(None if self.clock is None else 0):
                 if event & (select.POLLHUP | select.POLLERR) and not event & select.POLLIN:
-                    poll.unregister(fd)
+                    idle.unregister(fd)
             self._read()
             self._pass_signals_on()
             self._reap()

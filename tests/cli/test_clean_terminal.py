@@ -47,7 +47,7 @@ def drive(tmp_path_factory):
     folder = tmp_path_factory.mktemp("loud")
     (folder / "loud\x1b[31m.py").write_text(SOLVER)
     (folder / "unwell\x9b31m.py").write_text(f"raise BaseException({ESCAPES!a})\n")
-    (folder / "a\x9b31m\x07.csv").write_text("x,label\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
+    (folder / "mine.csv").write_text("x,label\n" + "".join(f"{i},{i % 2}\n" for i in range(20)))
     (folder / "b\x07.csv").write_text("")
 
     def run(*words):
@@ -59,7 +59,7 @@ def drive(tmp_path_factory):
     paths = ["--plugin-path", "loud\x1b[31m.py", "--plugin-path", "unwell\x9b31m.py"]
     compare = ["compare", *paths, "--store", "s.sqlite", "--time-limit", "5", "--plugins"]
     return SimpleNamespace(
-        measured=run(*compare, "loud[word=a\x9b31m\x07title],unwell\x9b31m", "--datasets", "./a\x9b31m\x07.csv"),
+        measured=run(*compare, "loud[word=a\x9b31m\x07title],unwell\x9b31m", "--datasets", "./mine.csv"),
         unknown=run(*compare, f"lo{ESCAPES[:-3]}ud"),
         bad_data=run(*compare, "loud", "--datasets", "./b\x07.csv"),
         listed=run("list", "plugins", *paths),

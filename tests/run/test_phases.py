@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.run import allowed, child
+from harness import RBF, KernelOracle, ReducedHull
+from harness.datasets.generators import Checkerboard
+from harness.run import allowed, child, execute
 from harness.run.messages import Compiling, Fitting, Run, Stopped, Warm
 from harness.run.process import Late, Process, WorkerDied
 from harness.run.record import Limits, StoppedBy
@@ -107,6 +109,12 @@ def test_a_warm_up_alone_is_lost():
     assert lost_warm_up(after())
     assert not lost_warm_up(after(Warm(0.0)))
     assert not lost_warm_up(after(Warm(0.0), Fitting()))
+
+
+def test_a_warm_up_takes_more_points_where_few_have_no_solution():
+    data = Checkerboard(n=200).load()
+    hulls = ReducedHull.build(KernelOracle(RBF(), data.x_train), data.y_train, {"D": 0.02})
+    assert execute._few_points(hulls).n == 128
 
 
 @pytest.fixture(scope="module")
