@@ -15,7 +15,7 @@ from harness.run.record import Record, Status
 
 ENDED_WELL = frozenset({0, 1})
 PATIENCE = 3.0  # seconds, for what a command left to be gone
-_FAULTS = ("Traceback (most recent call last)", "internal error", "Exception ignored in", "Fatal Python error")
+_FAULTS = ("Traceback (most recent call last)", "internal error", "Exception ignored in", "\nFatal Python error")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -36,7 +36,12 @@ def tail(text: str) -> str:
 def words(done: Done, *, quoted: bool = False) -> list[str]:
     """Neither a traceback nor an internal error is shown; ``quoted``: in what is no JSON of rows that quote them."""
     texts = {"standard error": done.err} if quoted else {"standard output": done.out, "standard error": done.err}
-    return [f"'{fault}' on {name}: {tail(text)}" for name, text in texts.items() for fault in _FAULTS if fault in text]
+    return [
+        f"'{fault.strip()}' on {name}: {tail(text)}"
+        for name, text in texts.items()
+        for fault in _FAULTS
+        if fault in f"\n{text}"
+    ]
 
 
 def escapes(done: Done) -> list[str]:

@@ -38,7 +38,7 @@ _SENSIBLE: dict[str, tuple[str, ...]] = {
     "--metrics": ("g-means", "nothing"), "--core-set-oracle": ("smo", "nothing"), "--store": ("new.sqlite", "no/s.sqlite", "."),
     "--format": ("json", "table", "csv", "markdown", "parquet", "nothing"),
     "--output": ("out.json", "no/folder/out.json", "/dev/full", ".", "out.parquet"),
-    "--plugin-path": (slow_plugin.__file__, bad_plugin.__file__, "lost.py", "/", "/dev/zero"), "--status": ("ok", "nothing", "*"),
+    "--plugin-path": (slow_plugin.__file__, bad_plugin.__file__, "lost.py", "/", "/dev/zero"), "--status": ("unfinished", "*"),
     "--limit": ("1", "0", "1e30"), "--config": ("lost.json", "/"), "--commit": ("HEAD", "--all"), "--standalone": ("page",),
     "--nothing": ("1",), "--yes": (), "--dry-run": (), "--fresh": (), "--quiet": (), "--resume": (), "--help": (),
 }  # fmt: skip

@@ -19,7 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from harness import guard
 from harness.errors import HarnessError
+from harness.guard import Phase
 from harness.measure.compilation import CompilationWatch
 from harness.measure.machine import now
 from harness.run import allowed, child
@@ -76,6 +78,13 @@ class Worker:
         self._until = monotonic() + seconds
         send(self.control, Busy(what, min(seconds, _FOR_EVER)))
 
+    def _importing(self, phase: Phase | int | None, limits: Limits) -> None:
+        """Say which plugin's import begins, or that none is under way."""
+        if isinstance(phase, Phase):
+            send(self.control, Busy("importing a plugin", allowed.importing(limits.seconds), phase.origin))
+        else:
+            self._busy("loading its plugins", allowed.starting(limits.seconds))
+
     def _answer(self, spec: RunSpec, request: Run) -> None:
         from harness.run.execute import is_environment, layout, of_environment, sentence
 
@@ -117,7 +126,9 @@ class Worker:
             from harness.registry import load_registry, share_registry
             from harness.run.execute import Workbench
 
+            guard.watched(lambda phase: self._importing(phase, spec.limits))
             registry = load_registry(spec.plugin_paths)
+            guard.watched(None)
             share_registry(registry)
             # what the process of a solver is not to know, the one that it is forked from does not keep
             self.bench = Workbench(registry, keeps="points" if spec.sells_labels else "training targets")
