@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,7 +41,7 @@ def run(trial: Trial, place: Place, pace: Pace) -> Verdict:
     rng = trial.rng()
     drivers, jobs, numbers = rng.choices((1, 2, 3), (4, 2, 1))[0], rng.choice((1, 1, 2)), range(rng.randint(4, 8))
     starting = pace.compare * place.load.factor * drivers
-    events = sorted(drawn(rng, starting + _RUN * len(numbers)), key=lambda event: event.seconds)
+    events = drawn(rng, starting + _RUN * len(numbers))
     arguments = [
         "compare", "--plugin-path", slow_plugin.__file__, "--plugins", f"slow[number=[{','.join(map(str, numbers))}]]",
         "--formulation", "c-svc", "--datasets", "twonorm[n=60,n_test=20]", "--time-limit", f"{_LIMIT:g}",
@@ -72,13 +71,16 @@ def run(trial: Trial, place: Place, pace: Pace) -> Verdict:
     return _repeated(verdict, place, arguments, list(numbers), quiet + phases)
 
 
-def drawn(rng: random.Random, until: float) -> Iterator[Event]:
+def drawn(rng: random.Random, until: float) -> list[Event]:
+    """Return up to four events in their order; one that ends a command is the last, for afterwards there is little to hit."""
+    found = []
     for _ in range(rng.choices((0, 1, 2, 3, 4), (1, 4, 3, 2, 1))[0]):
         role = rng.choice(_ROLES)
-        number = signal.SIGKILL
-        if role in ("worker", "run", "certifier") and rng.random() < 0.35:
-            number = signal.SIGSTOP
-        yield Event(rng.uniform(0.0, until), role, number)
+        stops = role in ("worker", "run", "certifier") and rng.random() < 0.35
+        found.append((role, signal.SIGSTOP if stops else signal.SIGKILL))
+    found.sort(key=lambda event: event[0] in ("command", "driver"))
+    times = sorted(rng.uniform(0.2 * until, until) for _ in found)
+    return [Event(seconds, *each) for seconds, each in zip(times, found, strict=True)]
 
 
 def _sent(events: list[Event], place: Place, rng: random.Random, began: float) -> list[str]:
