@@ -19,6 +19,7 @@ from typing import Any
 
 from harness.run import groups
 from harness.run.messages import BrokenStream, Busy, Message, Reader, send
+from harness.run.supervisor import Clock
 
 _CLOSE_SECONDS = 1.5
 _LATE_SECONDS = 0.5  # that a message may be late
@@ -50,6 +51,7 @@ class Process:
 
     heard : when it last said something to the request that it has, of ``monotonic()``; 0.0: nothing
     doing : what it then said that it does
+    importing : the origin of the plugin that it then said it imports
     """
 
     def __init__(
@@ -76,7 +78,7 @@ class Process:
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
         self.reader = Reader(ours.fileno())
-        self.heard, self.doing = 0.0, ""
+        self.heard, self.doing, self.importing = 0.0, "", ""
         self._free_by = monotonic() + starting
 
     def ask(self, message: Message, stop: threading.Event, limit: float) -> Any:
@@ -87,7 +89,8 @@ class Process:
         Late : it did not say anything in time, or was stopped, and had to be killed.
         WorkerDied : it ended before it answered, or said what is no message.
         """
-        self.heard, self.doing = 0.0, ""
+        self.heard, self.doing, self.importing = 0.0, "", ""
+        clock = Clock(self.process.pid)
         try:
             send(self.socket.fileno(), message)
         except OSError as error:
@@ -100,9 +103,9 @@ class Process:
                 if stop.is_set():
                     raise WorkerDied("stopped")
                 if not selector.select(0.2):
-                    if monotonic() > min(
-                        deadline, began + limit
-                    ):  # after a last look: we may have been stopped ourselves
+                    # after a last look: we may have been stopped ourselves
+                    waited = clock.sample() > deadline - since if self.importing else monotonic() > deadline
+                    if waited or monotonic() > began + limit:
                         self.kill()
                         raise Late(self.doing, monotonic() - since)
                     continue
@@ -112,6 +115,7 @@ class Process:
                         if not isinstance(answer, Busy):
                             self._free_by = since + getattr(answer, "occupied", 0.0)
                             return answer
+                        self.importing, clock = answer.origin, Clock(self.process.pid)
                         self.doing, deadline = answer.what, since + answer.seconds + _LATE_SECONDS
                 except BrokenStream as error:
                     raise WorkerDied(str(error)) from error

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness import guard
 from harness.errors import HarnessError
+from harness.guard import Phase
 from harness.measure.compilation import CompilationWatch
 from harness.measure.machine import now
 from harness.run import allowed, child
@@ -80,6 +82,13 @@ class Worker:
         self._until = monotonic() + seconds
         send(self.control, Busy(what, min(seconds, _FOR_EVER)))
 
+    def _importing(self, phase: Phase | int | None, limits: Limits) -> None:
+        """Say which plugin's import begins, or that none is under way."""
+        if isinstance(phase, Phase):
+            send(self.control, Busy("importing a plugin", allowed.importing(limits.seconds), phase.origin))
+        else:
+            self._busy("loading its plugins", allowed.starting(limits.seconds))
+
     def _answer(self, spec: RunSpec, request: Run) -> None:
         from harness.run.execute import is_environment, layout, of_environment, sentence
 
@@ -114,24 +123,30 @@ class Worker:
             self._adopt(solver, problem, kind, limit)
 
     def _prepare(self, spec: RunSpec) -> None:
+        """Load the plugins that the run needs: a file that it does not need cannot disturb it."""
+        from harness.registry import load_registry, share_registry
+
         if self.bench is None:
             self._busy("loading its plugins", allowed.starting(spec.limits.seconds))
+        guard.watched(lambda phase: self._importing(phase, spec.limits))
+        try:
+            registry = load_registry() if self.bench is None else self.bench.registry
+            registry.load_all((), spec.plugin_paths, {spec.plugin, *spec.trusted})
+        finally:
+            guard.watched(None)
+        if self.bench is None:
             from threadpoolctl import threadpool_limits
 
-            from harness.registry import load_registry, share_registry
             from harness.run.execute import Workbench
 
-            registry = load_registry()
             share_registry(functools.partial(_everything, registry, spec.plugin_paths))
             # what the process of a solver is not to know, the one that it is forked from does not keep
             self.bench = Workbench(registry, keeps="points" if spec.sells_labels else "training targets")
             self.compilation.install()  # and imports numba, so that no child pays for it
             threadpool_limits(spec.threads)
-        # a file that this run does not need cannot disturb it
-        self.bench.registry.load_all((), spec.plugin_paths, {spec.plugin, *spec.trusted})
-        for plugin in self.bench.registry.plugins.values():
+        for plugin in registry.plugins.values():
             hash(plugin.fingerprint)  # of the source as it was loaded, and once for all children
-        self.bench.registry.used.clear()
+        registry.used.clear()
 
     def _run(
         self, spec: RunSpec, solver: Any, problem: Any, kind: tuple[str, str], seller: Seller | None
