@@ -63,6 +63,7 @@ class Worker:
         self.compilation = CompilationWatch()
         self._until = 0.0  # when the driver expects the next message
         self._read: tuple[str, ...] = ()  # which data and kernel were last read
+        self._sent_ahead = False  # the last run's model
 
     def serve(self) -> None:
         """Answer requests one after another."""
@@ -104,7 +105,8 @@ class Worker:
         known = kind in self.warm or kind in self.cold
         adopts = warmed is not None and not known and alone and request.adopt
         occupied = allowed.adopting(limit, warmed or 0.0) if adopts else allowed.ending(limit)
-        send(self.control, replace(ended, occupied=occupied))
+        ended = replace(ended, occupied=occupied)
+        send(self.control, replace(ended, model=None, points=[], bought=None) if self._sent_ahead else ended)
         self.place.clear()
         if adopts:
             self._adopt(solver, problem, kind, limit)
@@ -182,7 +184,7 @@ class Worker:
             largest=largest,
             seller=seller,
             told=lambda seen: self._tell(seen, spec.limits),
-            ending=lambda: self._finishing(limit),
+            ending=lambda seen: self._finishing(seen, limit),
         )
 
     def _tell(self, seen: child.Watch, limits: Limits) -> None:
@@ -193,7 +195,10 @@ class Worker:
         ):
             self._busy(_PHASES.get(seen.phase, seen.phase), latest - monotonic())
 
-    def _finishing(self, limit: float | None) -> None:
+    def _finishing(self, seen: child.Watch, limit: float | None) -> None:
+        self._sent_ahead = seen.fitted is not None and not seen.killed_for
+        if self._sent_ahead and seen.fitted is not None:
+            send(self.control, Ended({}, seen.fitted.model, seen.points, _bought(seen), final=False))
         if self._until - monotonic() < _FINISHING:
             self._busy("ending the run", allowed.ending(limit))
 
@@ -256,9 +261,13 @@ def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
         claims["faults"] = [*_sentences(claims.get("faults")), *seen.left_elsewhere]
     if claims.get("peak_rss_bytes") is None and seen.peak_rss:
         claims["peak_rss_bytes"] = seen.peak_rss
-    bought = None if seen.seller is None else np.array(seen.seller.bought, dtype=np.int64)
+    bought = _bought(seen)
     claims["labels_used"] = None if bought is None else len(bought)
     return Ended(claims, None if seen.fitted is None else seen.fitted.model, seen.points, bought)
+
+
+def _bought(seen: child.Watch) -> Any:
+    return None if seen.seller is None else np.array(seen.seller.bought, dtype=np.int64)
 
 
 def _trouble(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, StoppedBy, str] | None:
