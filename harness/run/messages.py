@@ -36,6 +36,7 @@ _KINDS: dict[str, Any] = {
     "claims": dict, "figures": dict, "spec": dict, "sources": dict, "points": list, "on": bool,
     "seconds": (int, float), "host_seconds": (int, float), "waited": (int, float), "intercept": (int, float),
     "refused": str, "what": str, "origin": str, "adopt": bool, "reading": (int, float), "occupied": (int, float),
+    "final": bool,
 }  # fmt: skip
 
 
@@ -248,6 +249,7 @@ class Ended(_Part):
 
     bought : points in the order of purchase, or None
     occupied : seconds in which the worker hears its next request at the latest
+    final : whether the run is over; before, the model is sent ahead, to be certified while its process ends
     """
 
     claims: dict[str, Any]
@@ -255,6 +257,7 @@ class Ended(_Part):
     points: list[Point] = field(default_factory=list)
     bought: Array | None = None
     occupied: float = 0.0
+    final: bool = True
 
 
 @dataclass(frozen=True)
