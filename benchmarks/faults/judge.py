@@ -132,7 +132,7 @@ def stored(store: Path, keys: Callable[[dict[str, Any]], Any], asked: Collection
         except (ValueError, TypeError, KeyError) as error:
             wrong.append(f"row {number} of the store cannot be read: {error}")
             continue
-        if Record(record).reusable:
+        if Record(record).reusable and record.get("sources"):  # without them it is measured anew
             reusable.setdefault(run, []).append(key)
     wrong += [f"the store has no reusable row of {run}" for run in asked if run not in reusable]
     for run, found in reusable.items():

@@ -16,6 +16,7 @@ import psutil
 
 from benchmarks.faults import judge, slow_plugin
 from benchmarks.faults.place import Pace, Place, Trial, Verdict
+from harness.run import allowed
 
 _ROLES = ("command", "driver", "worker", "worker", "certifier", "run", "run")
 _LIMIT = 3.0  # seconds, the time limit of the runs
@@ -54,9 +55,12 @@ def run(trial: Trial, place: Place, pace: Pace) -> Verdict:
     killed = {process.pid for process in processes if process.poll() is not None and (process.poll() or 0) < 0}
     if len(killed) == drivers:
         verdict.violations += judge.nothing_left(place, groups=False)
-    stops = sum(event.number is signal.SIGSTOP or event.role == "certifier" for event in events)
+    stops = sum(event.number is signal.SIGSTOP for event in events)
     quiet = pace.compare * (drivers + 0.6 * len(events)) + _RUN * len(numbers) * drivers
     phases = (stops + 1) * (_LIMIT + _GRACE)
+    if any(event.number is signal.SIGSTOP and event.role != "run" for event in events):
+        # perhaps where it starts or reads data, of which nothing is a plugin's
+        phases += stops * max(allowed.starting(_LIMIT), allowed.reading(0.0, _LIMIT))
     began = time.monotonic()
     for number, process in enumerate(processes):
         done = place.wait(process, lambda: quiet * place.load.factor + phases + 60.0, f"command{number}")
@@ -68,7 +72,8 @@ def run(trial: Trial, place: Place, pace: Pace) -> Verdict:
             f"took {verdict.seconds:.1f} s after the last signal, allowed are {verdict.limit:.1f} s"
         )
     verdict.violations += judge.nothing_left(place, groups=not events)
-    return _repeated(verdict, place, arguments, list(numbers), quiet + phases)
+    ended = any(event.role in ("command", "driver") for event in events)
+    return _repeated(verdict, place, arguments, list(numbers), quiet + phases, ended=ended)
 
 
 def drawn(rng: random.Random, until: float) -> list[Event]:
@@ -126,7 +131,9 @@ def _number(row: dict[str, Any]) -> int:
     return int(row["parameters"]["number"])
 
 
-def _repeated(verdict: Verdict, place: Place, arguments: list[str], numbers: list[int], patience: float) -> Verdict:
+def _repeated(
+    verdict: Verdict, place: Place, arguments: list[str], numbers: list[int], patience: float, *, ended: bool
+) -> Verdict:
     """Repeat the command until its exit code says that nothing failed, and judge what is in the store."""
     for attempt in range(2):
         done = place.run(arguments, 2.0 * patience + 20.0, f"again{attempt}")
@@ -138,5 +145,6 @@ def _repeated(verdict: Verdict, place: Place, arguments: list[str], numbers: lis
     rows = [{"number": _number(row)} for row in found]
     verdict.violations += judge.one_row_each(rows, asked, ["number"])
     verdict.violations += judge.stored(Path(place.store), _number, numbers)
-    verdict.violations += judge.nothing_left(place)
+    # where nothing was left to run, no process was started whose group takes the place of those of a killed driver
+    verdict.violations += judge.nothing_left(place, groups=not ended)
     return verdict

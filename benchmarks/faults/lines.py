@@ -53,7 +53,7 @@ _COMMANDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("results",), ("--store", "--plugins", "--datasets", "--status", "--limit", "--format", "--output")),
     (("list",), ("--format", "--plugin-path")),
     (("describe",), ("--plugin-path", "--help")),
-    (("completion",), ("--help")),
+    (("completion",), ("--help",)),
     (("dashboard", "export"), ("--store", "--config", "--commit", "--standalone")),
     (("dashboard", "build"), ("--config", "--help")),
     ((), ("--help", "--plugin-path")),

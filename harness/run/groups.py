@@ -111,7 +111,7 @@ class Home:
 
     def earlier(self) -> list[int]:
         """Return the processes that were started before this one moved into the group."""
-        return self._base.members()
+        return list(map(int, _lines(self._base.folder / "cgroup.procs")))
 
     def cpu_seconds(self) -> float | None:
         """Return the CPU time of all that is or was in the group, this process included."""

@@ -76,7 +76,7 @@ def store_of(folder, *records):
 
 def test_the_judge_reads_the_store(tmp_path):
     def row(status, stopped_by):
-        return json.dumps({"seed": 0, "status": status, "stopped_by": stopped_by})
+        return json.dumps({"seed": 0, "status": status, "stopped_by": stopped_by, "sources": {"a": "b"}})
 
     fine, killed = ("k", row("ok", "solver")), ("k", row("crashed", "killed"))
     for name, records, told in (
@@ -162,6 +162,18 @@ def test_the_same_trial_is_the_same_again():
         first, again, other = (draw(Trial(7, "x", number).rng()) for number in (3, 3, 4))
         assert first == again
         assert first != other or draw(Trial(7, "x", 5).rng()) != first
+
+
+def test_every_kind_of_line_can_be_drawn():
+    drawn = [lines.line(Trial(1, "lines", number).rng())[0] for number in range(500)]
+    assert {line[0] for line in drawn if line} >= {
+        b"compare",
+        b"results",
+        b"list",
+        b"describe",
+        b"completion",
+        b"dashboard",
+    }
 
 
 def test_every_place_and_deed_occurs_and_makes_a_plugin(tmp_path):
