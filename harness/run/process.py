@@ -20,6 +20,7 @@ from typing import Any
 
 from harness.run import groups
 from harness.run.messages import BrokenStream, Busy, Ended, Message, Reader, send
+from harness.run.supervisor import Clock
 
 _CLOSE_SECONDS = 1.5
 _LATE_SECONDS = 0.5  # that a message may be late
@@ -51,6 +52,7 @@ class Process:
 
     heard : when it last said something to the request that it has, of ``monotonic()``; 0.0: nothing
     doing : what it then said that it does
+    importing : the origin of the plugin that it then said it imports
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class Process:
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
         self.reader = Reader(ours.fileno())
-        self.heard, self.doing = 0.0, ""
+        self.heard, self.doing, self.importing = 0.0, "", ""
         self._free_by = monotonic() + starting
 
     def ask(
@@ -94,7 +96,7 @@ class Process:
         ------
         WorkerDied : it ended.
         """
-        self.heard, self.doing = 0.0, ""
+        self.heard, self.doing, self.importing = 0.0, "", ""
         try:
             send(self.socket.fileno(), message)
         except OSError as error:
@@ -110,7 +112,7 @@ class Process:
         Late : it did not say anything in time, or was stopped, and had to be killed.
         WorkerDied : it ended before it answered, or said what is no message.
         """
-        began = since = monotonic()
+        began, since, clock = monotonic(), monotonic(), None
         deadline = max(self._free_by, began + _IDLE_SECONDS) + _LATE_SECONDS
         with selectors.DefaultSelector() as selector:
             selector.register(self.socket, selectors.EVENT_READ)
@@ -118,9 +120,9 @@ class Process:
                 if stop.is_set():
                     raise WorkerDied("stopped")
                 if not selector.select(0.2):
-                    if monotonic() > min(
-                        deadline, began + limit
-                    ):  # after a last look: we may have been stopped ourselves
+                    # after a last look: we may have been stopped ourselves
+                    waited = monotonic() > deadline if clock is None else clock.sample() > deadline - since
+                    if waited or monotonic() > began + limit:
                         self.kill()
                         raise Late(self.doing, monotonic() - since)
                     continue
@@ -134,6 +136,8 @@ class Process:
                             self._free_by = since + getattr(answer, "occupied", 0.0)
                             return answer
                         else:
+                            self.importing = answer.origin
+                            clock = Clock(self.process.pid) if answer.origin else None
                             self.doing, deadline = answer.what, since + answer.seconds + _LATE_SECONDS
                 except BrokenStream as error:
                     raise WorkerDied(str(error)) from error
