@@ -18,7 +18,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from harness.errors import HarnessError
 from harness.run.record import clean, clipped
@@ -283,26 +283,7 @@ class Certified(_Part):
 
 
 Message = Run | Compiling | Warm | Fitting | Point | Stopped | Buy | Sold | Fitted | Busy | Ended | Certify | Certified
-_PARTS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        Run,
-        Compiling,
-        Warm,
-        Fitting,
-        Point,
-        Stopped,
-        Buy,
-        Sold,
-        Fitted,
-        Busy,
-        Ended,
-        Certify,
-        Certified,
-        Model,
-        OwnPoints,
-    )
-}
+_PARTS: dict[str, Any] = {kind.__name__: kind for kind in (*get_args(Message), Model, OwnPoints)}
 _TAG = "\0"  # begins no name in cleaned data
 
 

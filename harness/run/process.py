@@ -112,8 +112,7 @@ class Process:
         Late : it did not say anything in time, or was stopped, and had to be killed.
         WorkerDied : it ended before it answered, or said what is no message.
         """
-        began = since = monotonic()
-        clock = Clock(self.process.pid)
+        began, since, clock = monotonic(), monotonic(), None
         deadline = max(self._free_by, began + _IDLE_SECONDS) + _LATE_SECONDS
         with selectors.DefaultSelector() as selector:
             selector.register(self.socket, selectors.EVENT_READ)
@@ -122,7 +121,7 @@ class Process:
                     raise WorkerDied("stopped")
                 if not selector.select(0.2):
                     # after a last look: we may have been stopped ourselves
-                    waited = clock.sample() > deadline - since if self.importing else monotonic() > deadline
+                    waited = monotonic() > deadline if clock is None else clock.sample() > deadline - since
                     if waited or monotonic() > began + limit:
                         self.kill()
                         raise Late(self.doing, monotonic() - since)
@@ -137,7 +136,8 @@ class Process:
                             self._free_by = since + getattr(answer, "occupied", 0.0)
                             return answer
                         else:
-                            self.importing, clock = answer.origin, Clock(self.process.pid)
+                            self.importing = answer.origin
+                            clock = Clock(self.process.pid) if answer.origin else None
                             self.doing, deadline = answer.what, since + answer.seconds + _LATE_SECONDS
                 except BrokenStream as error:
                     raise WorkerDied(str(error)) from error

@@ -29,7 +29,7 @@ from harness.run.place import Place
 from harness.run.record import Limits, Status, StoppedBy
 from harness.run.seller import Buyer, Seller
 from harness.run.study import RunSpec
-from harness.run.verdict import labels_bought, lost_warm_up, number, verdict, warm_up_ended
+from harness.run.verdict import bought_points, lost_warm_up, number, verdict, warm_up_ended
 
 if TYPE_CHECKING:
     from harness.registry import Registry
@@ -214,7 +214,7 @@ class Worker:
     def _finishing(self, seen: child.Watch, limit: float | None) -> None:
         self._sent_ahead = seen.fitted is not None and not seen.killed_for
         if self._sent_ahead and seen.fitted is not None:
-            send(self.control, Ended({}, seen.fitted.model, seen.points, labels_bought(seen), final=False))
+            send(self.control, Ended({}, seen.fitted.model, seen.points, bought_points(seen), final=False))
         if self._until - monotonic() < _FINISHING:
             self._busy("ending the run", allowed.ending(limit))
 
