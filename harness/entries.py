@@ -52,9 +52,9 @@ class Chosen:
     solver: Solver
     problem_values: dict[str, Any] = field(default_factory=dict)
 
-    @property
+    @functools.cached_property
     def label(self) -> str:
-        """``lasvm[epochs=2,C=10]``."""
+        """``lasvm[epochs=2,C=10]``; the solver is asked once."""
         own = self.solver.label
         extra = ",".join(f"{name}={value}" for name, value in self.problem_values.items())
         if not extra:

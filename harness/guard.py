@@ -71,19 +71,22 @@ def prepared() -> None:
         prepare()
 
 
-def watched(tell: Callable[[Phase | int | None], None], aside: int) -> None:
-    """Tell of phases from now on (None: none is under way) and of the exit code that is meant.
+def watched(tell: Callable[[Phase | int | None], None] | None, aside: int | None = None) -> None:
+    """Tell of phases from now on (None: none is under way) and of the exit code that is meant; None: tell nobody.
 
-    aside : the descriptor that takes standard output in phases
+    aside : the descriptor that takes standard output in phases; None: it stays where it is
     """
     _State.tell, _State.aside = tell, aside
 
 
 def ending(code: int) -> None:
-    """Tell how this process means to end, whatever a plugin left to happen at its end."""
+    """Tell how this process means to end, whatever a plugin left to happen at its end; what that prints goes nowhere."""
     if _State.tell is not None:
         flush()
         _State.tell(code)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for number in (1, 2):
+            os.dup2(nowhere, number)
 
 
 def flush() -> None:

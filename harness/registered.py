@@ -44,6 +44,7 @@ class Registered:
         self.metrics: dict[str, Callable[[Any, Any], float]] = {}
         self.report_formats: dict[str, Callable[[list[dict[str, Any]]], str]] = {}
         self._owner: dict[tuple[str, str], str] = {}  # (kind, name) -> plugin
+        self._files: set[Path] = set()  # that plugins were loaded from
         self.used: set[str] = set()  # plugins whose classes and functions were asked for
 
     # -- loading -------------------------------------------------------------------------------------
@@ -87,7 +88,7 @@ class Registered:
     def load_all(
         self, entries: Iterable[EntryPoint], paths: Iterable[str | Path] = (), only: Collection[str] | None = None
     ) -> None:
-        """Load installed plugins, then those of files; ``only`` those of these names, None: all."""
+        """Load installed plugins, then those of files, each once; ``only`` those of these names, None: all."""
         given = {admission.plugin_file(path): path for path in paths}  # before code runs that may go elsewhere
         for entry in entries:
             if only is None or entry.name in only:
@@ -96,7 +97,8 @@ class Registered:
                 self.load(entry.name, entry.load, name, version)
         for path in given:
             plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
-            if only is None or plugin_name in only:
+            if path not in self._files and (only is None or plugin_name in only):
+                self._files.add(path)
                 self.load(plugin_name, functools.partial(admission.module_from, path), origin=str(path))
 
     def _collect(self, module: ModuleType) -> dict[str, Any]:

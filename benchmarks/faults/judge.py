@@ -15,7 +15,7 @@ from harness.run.record import Record, Status
 
 ENDED_WELL = frozenset({0, 1})
 PATIENCE = 3.0  # seconds, for what a command left to be gone
-_FAULTS = ("Traceback (most recent call last)", "internal error", "Exception ignored in", "Fatal Python error")
+_FAULTS = ("Traceback (most recent call last)", "internal error", "Exception ignored in", "\nFatal Python error")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -36,7 +36,12 @@ def tail(text: str) -> str:
 def words(done: Done, *, quoted: bool = False) -> list[str]:
     """Neither a traceback nor an internal error is shown; ``quoted``: in what is no JSON of rows that quote them."""
     texts = {"standard error": done.err} if quoted else {"standard output": done.out, "standard error": done.err}
-    return [f"'{fault}' on {name}: {tail(text)}" for name, text in texts.items() for fault in _FAULTS if fault in text]
+    return [
+        f"'{fault.strip()}' on {name}: {tail(text)}"
+        for name, text in texts.items()
+        for fault in _FAULTS
+        if fault in f"\n{text}"
+    ]
 
 
 def escapes(done: Done) -> list[str]:
@@ -89,14 +94,17 @@ def good_rows(found: Sequence[dict[str, Any]], solvers: Collection[str]) -> list
     ]
 
 
-def nothing_left(place: Place, excused: str = "") -> list[str]:
-    """No process, control group or file is left; a file is excused if ``excused`` names it."""
+def nothing_left(place: Place, excused: str = "", *, groups: bool = True) -> list[str]:
+    """No process, control group or file is left; a file is excused if ``excused`` names it.
+
+    groups : False where a driver was killed: the next one takes its empty groups away
+    """
     until = time.monotonic() + PATIENCE * place.load.factor
     while (alive := place.processes()) and time.monotonic() < until:
         time.sleep(0.05)
         place.load.sample()
     wrong = [f"left process {pid}, {what}" for pid, what in list(alive.items())[:5]]
-    if place.groups():
+    if groups and place.groups():
         wrong.append(f"left {len(place.groups())} control groups: {', '.join(place.groups()[:3])}")
     files = [path for path in place.files() if path.name not in excused and path.parent.name not in excused]
     if files:
@@ -124,7 +132,7 @@ def stored(store: Path, keys: Callable[[dict[str, Any]], Any], asked: Collection
         except (ValueError, TypeError, KeyError) as error:
             wrong.append(f"row {number} of the store cannot be read: {error}")
             continue
-        if Record(record).reusable:
+        if Record(record).reusable and record.get("sources"):  # without them it is measured anew
             reusable.setdefault(run, []).append(key)
     wrong += [f"the store has no reusable row of {run}" for run in asked if run not in reusable]
     for run, found in reusable.items():

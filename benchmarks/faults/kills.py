@@ -8,7 +8,6 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,10 +16,12 @@ import psutil
 
 from benchmarks.faults import judge, slow_plugin
 from benchmarks.faults.place import Pace, Place, Trial, Verdict
+from harness.run import allowed
 
 _ROLES = ("command", "driver", "worker", "worker", "certifier", "run", "run")
 _LIMIT = 3.0  # seconds, the time limit of the runs
 _GRACE = 2.0
+_DRIVER_KILLED = 128 + signal.SIGKILL  # as a shell has it: what watches the driver ends like it
 _RUN = 0.3  # seconds of a run and what is done for it
 
 
@@ -41,7 +42,7 @@ def run(trial: Trial, place: Place, pace: Pace) -> Verdict:
     rng = trial.rng()
     drivers, jobs, numbers = rng.choices((1, 2, 3), (4, 2, 1))[0], rng.choice((1, 1, 2)), range(rng.randint(4, 8))
     starting = pace.compare * place.load.factor * drivers
-    events = sorted(_events(rng, starting + _RUN * len(numbers)), key=lambda event: event.seconds)
+    events = drawn(rng, starting + _RUN * len(numbers))
     arguments = [
         "compare", "--plugin-path", slow_plugin.__file__, "--plugins", f"slow[number=[{','.join(map(str, numbers))}]]",
         "--formulation", "c-svc", "--datasets", "twonorm[n=60,n_test=20]", "--time-limit", f"{_LIMIT:g}",
@@ -53,31 +54,38 @@ def run(trial: Trial, place: Place, pace: Pace) -> Verdict:
     verdict.violations += _sent(events, place, rng, time.monotonic())
     killed = {process.pid for process in processes if process.poll() is not None and (process.poll() or 0) < 0}
     if len(killed) == drivers:
-        verdict.violations += judge.nothing_left(place)
-    stops = sum(event.number is signal.SIGSTOP or event.role == "certifier" for event in events)
+        verdict.violations += judge.nothing_left(place, groups=False)
+    stops = sum(event.number is signal.SIGSTOP for event in events)
     quiet = pace.compare * (drivers + 0.6 * len(events)) + _RUN * len(numbers) * drivers
     phases = (stops + 1) * (_LIMIT + _GRACE)
+    if any(event.number is signal.SIGSTOP and event.role != "run" for event in events):
+        # perhaps where it starts or reads data, of which nothing is a plugin's
+        phases += stops * max(allowed.starting(_LIMIT), allowed.reading(0.0, _LIMIT))
     began = time.monotonic()
     for number, process in enumerate(processes):
         done = place.wait(process, lambda: quiet * place.load.factor + phases + 60.0, f"command{number}")
-        expected = {0, 1, -signal.SIGKILL} if events else {0}
+        expected = {0, 1, -signal.SIGKILL, _DRIVER_KILLED} if events else {0}
         verdict.violations += judge.code(done, expected) + judge.words(done, quoted=True)
     verdict.seconds, verdict.limit = time.monotonic() - began, quiet * place.load.factor + phases
     if verdict.seconds > verdict.limit:
         verdict.violations.append(
             f"took {verdict.seconds:.1f} s after the last signal, allowed are {verdict.limit:.1f} s"
         )
-    verdict.violations += judge.nothing_left(place)
-    return _repeated(verdict, place, arguments, list(numbers), quiet + phases)
+    verdict.violations += judge.nothing_left(place, groups=not events)
+    ended = any(event.role in ("command", "driver") for event in events)
+    return _repeated(verdict, place, arguments, list(numbers), quiet + phases, ended=ended)
 
 
-def _events(rng: random.Random, until: float) -> Iterator[Event]:
+def drawn(rng: random.Random, until: float) -> list[Event]:
+    """Return up to four events in their order; one that ends a command is the last, for afterwards there is little to hit."""
+    found = []
     for _ in range(rng.choices((0, 1, 2, 3, 4), (1, 4, 3, 2, 1))[0]):
         role = rng.choice(_ROLES)
-        number = signal.SIGKILL
-        if role in ("worker", "run", "certifier") and rng.random() < 0.35:
-            number = signal.SIGSTOP
-        yield Event(rng.uniform(0.0, until), role, number)
+        stops = role in ("worker", "run", "certifier") and rng.random() < 0.35
+        found.append((role, signal.SIGSTOP if stops else signal.SIGKILL))
+    found.sort(key=lambda event: event[0] in ("command", "driver"))
+    times = sorted(rng.uniform(0.2 * until, until) for _ in found)
+    return [Event(seconds, *each) for seconds, each in zip(times, found, strict=True)]
 
 
 def _sent(events: list[Event], place: Place, rng: random.Random, began: float) -> list[str]:
@@ -123,7 +131,9 @@ def _number(row: dict[str, Any]) -> int:
     return int(row["parameters"]["number"])
 
 
-def _repeated(verdict: Verdict, place: Place, arguments: list[str], numbers: list[int], patience: float) -> Verdict:
+def _repeated(
+    verdict: Verdict, place: Place, arguments: list[str], numbers: list[int], patience: float, *, ended: bool
+) -> Verdict:
     """Repeat the command until its exit code says that nothing failed, and judge what is in the store."""
     for attempt in range(2):
         done = place.run(arguments, 2.0 * patience + 20.0, f"again{attempt}")
@@ -135,5 +145,6 @@ def _repeated(verdict: Verdict, place: Place, arguments: list[str], numbers: lis
     rows = [{"number": _number(row)} for row in found]
     verdict.violations += judge.one_row_each(rows, asked, ["number"])
     verdict.violations += judge.stored(Path(place.store), _number, numbers)
-    verdict.violations += judge.nothing_left(place)
+    # where nothing was left to run, no process was started whose group takes the place of those of a killed driver
+    verdict.violations += judge.nothing_left(place, groups=not ended)
     return verdict

@@ -13,6 +13,7 @@ from typing import Any
 from benchmarks.faults import bad_plugin, judge, slow_plugin
 from benchmarks.faults.misdeeds import HOSTILE
 from benchmarks.faults.place import Done, Pace, Place, Trial, Verdict
+from harness.run.record import Status
 
 _LINES = 4  # of a trial
 _SECONDS = 10.0  # beyond a comparison
@@ -38,7 +39,7 @@ _SENSIBLE: dict[str, tuple[str, ...]] = {
     "--metrics": ("g-means", "nothing"), "--core-set-oracle": ("smo", "nothing"), "--store": ("new.sqlite", "no/s.sqlite", "."),
     "--format": ("json", "table", "csv", "markdown", "parquet", "nothing"),
     "--output": ("out.json", "no/folder/out.json", "/dev/full", ".", "out.parquet"),
-    "--plugin-path": (slow_plugin.__file__, bad_plugin.__file__, "lost.py", "/", "/dev/zero"), "--status": ("ok", "nothing", "*"),
+    "--plugin-path": (slow_plugin.__file__, bad_plugin.__file__, "lost.py", "/", "/dev/zero"), "--status": (str(Status.OK), "*"),
     "--limit": ("1", "0", "1e30"), "--config": ("lost.json", "/"), "--commit": ("HEAD", "--all"), "--standalone": ("page",),
     "--nothing": ("1",), "--yes": (), "--dry-run": (), "--fresh": (), "--quiet": (), "--resume": (), "--help": (),
 }  # fmt: skip
@@ -46,16 +47,16 @@ _COMMANDS: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("compare",), (
         "--datasets", "--formulation", "--kernel", "--gamma", "--degree", "--coef0", "--C", "--target-gap", "--memory-limit",
         "--kernel-evaluation-limit", "--iteration-limit", "--seeds", "--repeat", "--threads", "--jobs", "--cache-mb", "--order",
-        "--metrics", "--core-set-oracle", "--store", "--format", "--output", "--plugin-path", "--nothing", "--yes", "--fresh",
+        "--metrics", "--core-set-oracle", "--store", "--format", "--output", "--plugin-path", "--yes", "--fresh",
         "--quiet", "--help",
     )),
-    (("results",), ("--store", "--plugins", "--datasets", "--status", "--limit", "--format", "--output", "--nothing")),
-    (("list",), ("--format", "--plugin-path", "--nothing")),
+    (("results",), ("--store", "--plugins", "--datasets", "--status", "--limit", "--format", "--output")),
+    (("list",), ("--format", "--plugin-path")),
     (("describe",), ("--plugin-path", "--help")),
-    (("completion",), ("--help", "--nothing")),
+    (("completion",), ("--help",)),
     (("dashboard", "export"), ("--store", "--config", "--commit", "--standalone")),
     (("dashboard", "build"), ("--config", "--help")),
-    ((), ("--help", "--nothing", "--plugin-path")),
+    ((), ("--help", "--plugin-path")),
 )  # fmt: skip
 _KINDS_TO_LIST = ("solvers", "plugins", "datasets", "kernels", "formulations", "metrics", "commands")
 
@@ -106,8 +107,10 @@ def line(rng: random.Random) -> tuple[list[Argument], float]:
         values = _SENSIBLE[name]
         arguments.append(name)
         if values:
-            arguments.append(rng.choice(values) if rng.random() < 0.55 else rng.choice(_ODD))
-    if rng.random() < 0.15:
+            arguments.append(rng.choice(values) if rng.random() < 0.7 else rng.choice(_ODD))
+    if rng.random() < 0.04:
+        arguments += ["--nothing", "1"]
+    if rng.random() < 0.08:
         arguments.insert(rng.randrange(len(arguments) + 1), rng.choice(_ODD))
     return [each.encode(errors="surrogatepass") if isinstance(each, str) else each for each in arguments], measures
 

@@ -110,14 +110,14 @@ class Place:
 
     @property
     def token(self) -> str:
-        """What the names of files hold that a fault leaves."""
-        return self.name.replace(":", "-")
+        """What tells its processes and the files they leave from those of every other trial, on the whole machine."""
+        return f"{self.name.replace(':', '-')}-{os.getpid()}"
 
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith(("HARNESS_", "PYTEST"))}
         return {
             **kept,
-            MARKER: self.name,
+            MARKER: self.token,
             "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]),
             "PYTHONDONTWRITEBYTECODE": "1",
             "HOME": str(self.home),
@@ -189,7 +189,7 @@ class Place:
         return {pid: shown for pid in sorted(found) if (shown := _described(pid))}
 
     def _marked(self) -> Iterator[int]:
-        wanted = f"{MARKER}={self.name}".encode()
+        wanted = f"{MARKER}={self.token}".encode()
         for entry in os.listdir("/proc"):
             if entry.isdigit() and int(entry) != os.getpid():
                 with contextlib.suppress(OSError), open(f"/proc/{entry}/environ", "rb") as file:

@@ -93,7 +93,11 @@ def run(trial: Trial, place: Place, pace: Pace, faults: list[tuple[str, str]] | 
         judge.code(done) + judge.words(done, quoted=not wrong) + wrong + judge.in_time(done, verdict.limit)
     )
     if not wrong:
-        verdict.violations += judge.escapes(done) + _judged_rows(found, seeds, faults)
+        on_terminal = any(what == "print-hostile" and where in (*_IN_COMMAND, "exit-handler") for where, what in faults)
+        verdict.violations += (
+            [] if on_terminal else judge.escapes(done)
+        )  # what it writes to the command's own standard error
+        verdict.violations += _judged_rows(found, seeds, faults)
         if done.code is not None:
             verdict.violations += judge.stored(
                 place.store, _run, [_run(row) for row in found if row["status"] == Status.OK]

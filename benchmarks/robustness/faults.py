@@ -15,6 +15,7 @@ class Fault:
     says : what a result that tells of it has in it, a regular expression; empty: the run ends as any other, and is measured
     way : how the command is used: ``run``, ``pair`` (two at once on the same results), ``kill`` (the driver is killed, and
         the command given again), ``full`` (no space for results), ``damaged`` (a result file is changed, then read)
+    wounds : where a result file is damaged: in the middle of each of so many parts, and bytes there
     """
 
     name: str
@@ -23,6 +24,7 @@ class Fault:
     at_import: str = ""
     says: str = ""
     way: str = "run"
+    wounds: tuple[int, int] = (1, 64)
 
     def source(self) -> str:
         """Return the text that defines ``work()``, which also notes that it was called."""
@@ -91,5 +93,6 @@ FAULTS: Sequence[Fault] = (
     Fault("pair", "two commands at once on the same results", "time.sleep(1)", way="pair"),
     Fault("kill", "the command is killed (SIGKILL), then given again", "time.sleep(1)", way="kill"),
     Fault("full", "no space for results", way="full"),
-    Fault("damaged", "a result file is damaged", says=_DAMAGED, way="damaged"),
+    Fault("damaged", "a result file is damaged, 64 bytes in its middle", says=_DAMAGED, way="damaged"),
+    Fault("scattered", "a result file is damaged, 16 bytes in each eighth of it", says=_DAMAGED, way="damaged", wounds=(8, 16)),
 )  # fmt: skip

@@ -159,8 +159,10 @@ class Trial:
         self._once()
         file = max(self.tool.files(), key=lambda path: path.stat().st_size)
         content = bytearray(file.read_bytes())
-        middle = len(content) // 2
-        content[middle : middle + 64] = b"\xff" * 64
+        parts, length = self.fault.wounds
+        for part in range(parts):
+            middle = (2 * part + 1) * len(content) // (2 * parts)
+            content[middle : middle + length] = b"\xff" * length
         file.write_bytes(content)
         self.outcome = Outcome(self.outcome.tool, self.outcome.fault)
         self.output = b""

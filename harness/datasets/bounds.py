@@ -22,7 +22,7 @@ AS_TEXT = 3
 
 _ROOM = 1 << 30  # bytes beside a limit that the libraries may take when they are loaded: code, threads' stacks
 _SHARE = 0.9  # of the memory that is available, when the process is to stop rather than the machine
-_limit: ContextVar[int | None] = ContextVar("memory_limit", default=None)
+_limit: ContextVar[tuple[int, bool] | None] = ContextVar("memory_limit", default=None)  # bytes, the user's own
 _lock = threading.Lock()
 _readers = 0  # of this process, at this moment
 _before: tuple[int, int] = (0, 0)  # the process's bound when the first of them began
@@ -40,7 +40,8 @@ def reading_within(limit: int | None) -> Iterator[None]:
     ------
     MemoryError : by whatever allocates more.
     """
-    token = _limit.set(limit if limit is not None else _limit.get())
+    ours = _limit.get() or (available_memory() // 2, False)  # told once, and the same for all of a reading
+    token = _limit.set(ours if limit is None else (limit, True))
     try:
         with _process_bounded():
             yield
@@ -51,7 +52,7 @@ def reading_within(limit: int | None) -> Iterator[None]:
 def bound() -> int:
     """Return the bytes that reading may take: what the user gave, else half of the memory that is available."""
     given = _limit.get()
-    return available_memory() // 2 if given is None else given
+    return available_memory() // 2 if given is None else given[0]
 
 
 def refuse_beyond(needed: float, path: Path | str, what: str, remedy: str = "") -> None:
@@ -77,7 +78,8 @@ def out_of_memory(path: Path | str) -> DataError:
 
 
 def _most(most: int) -> str:
-    whose = "half of the memory that is available" if _limit.get() is None else "--memory-limit"
+    _, users = _limit.get() or (most, False)
+    whose = "--memory-limit" if users else "half of the memory that is available"
     return f"reading may take {shown(most)} ({whose}). Give a greater --memory-limit"
 
 
@@ -142,8 +144,8 @@ def _process_bounded() -> Iterator[None]:
 
 
 def _bound_data(resource: Any, before: tuple[int, int]) -> None:
-    given = _limit.get()
-    room = _SHARE * available_memory() if given is None else given + _ROOM
+    given, users = _limit.get() or (0, False)
+    room = given + _ROOM if users else _SHARE * available_memory()
     held = status_bytes("VmData")
     if held is None:
         return

@@ -97,7 +97,7 @@ def watch(
     largest: int,
     seller: Seller | None = None,
     told: Callable[[Watch], None] = lambda _: None,
-    ending: Callable[[], None] = lambda: None,
+    ending: Callable[[Watch], None] = lambda _: None,
 ) -> Watch:
     """Wait for a child, enforcing its limits; kill it and what it left behind; return what was seen.
 
@@ -116,7 +116,8 @@ def watch(
             selector.register(fd, selectors.EVENT_READ)
         ended = False
         while not ended and not reader.closed and not seen.killed_for and seen.fitted is None:
-            for ready, _ in selector.select(_POLL_SECONDS):
+            events = selector.select(_POLL_SECONDS)
+            for ready, _ in events:
                 if ready.fd == child.messages:
                     _take(seen, reader, child)
                 elif ready.fd == output:
@@ -127,12 +128,13 @@ def watch(
                 else:
                     _exit_if_alone(control, child)
                     selector.unregister(control)  # the next request waits until this run is over
-            child.place.elsewhere.look([pid])
+            if not events:
+                child.place.elsewhere.look([pid, *child.place.descendants.others(pid)])
             if not seen.killed_for and seen.fitted is None:
                 told(seen)
                 seen.killed_for = allowed.excess(seen, limits) or _beyond_memory(seen, child, limits)
     os.close(handle)
-    ending()
+    ending(seen)
     _finish(seen, child, reader)
     return seen
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, process_time, sleep
@@ -105,13 +106,19 @@ class Descendants:
         found = dict.fromkeys(living(os.getpid()))  # parents first
         if self._home is not None:
             found |= dict.fromkeys(self._home.others())
-        return [pid for pid in found if pid not in self._before]
+        return self._of_the_run(found)
+
+    def _of_the_run(self, found: Iterable[int]) -> list[int]:
+        """Return the processes without those of before, and what these have become: a daemon of an import may fork on."""
+        left = [pid for pid in found if pid not in self._before]
+        earlier = set(self._home.earlier()) if left and self._home is not None else set()
+        return [pid for pid in left if pid not in earlier]
 
     def _clear(self) -> bool:
         """Return whether nothing is left; without a control group at two looks: processes move within their tree."""
         for _ in range(2 if self._home is None else 1):
             _reap()
-            if self._all() or not self._before.issuperset(_children(os.getpid())):
+            if self._all() or self._of_the_run(_children(os.getpid())):
                 return False
         return True
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from harness.datasets import measured_sha256
+from harness.datasets.bounds import reading_within
 from harness.errors import DataError, InvalidModel, UsageError
 from harness.kernels.checks import check_finite
 from harness.kernels.engine import Engine
@@ -83,7 +84,8 @@ class Workbench:
         return self._datasets[spec.data_key]
 
     def _loaded(self, spec: RunSpec) -> Dataset:
-        loaded = in_memory(self.registry.source_class(spec.source)(**spec.source_parameters).load())
+        with reading_within(spec.limits.memory_bytes):
+            loaded = in_memory(self.registry.source_class(spec.source)(**spec.source_parameters).load())
         if spec.data_sha256 not in ("", measured_sha256(loaded)):
             raise DataChanged(
                 f"the data of '{spec.dataset}' are not what they were when the comparison was planned: their "

@@ -1,8 +1,8 @@
 """The folder of its own that each run has, and what it leaves elsewhere.
 
 A worker makes one folder in the user's temporary folder and, in that, one for each run: where the run works and where
-its temporary files go. It is emptied when the run is over. What appears meanwhile in places that all programs share is
-named; shared memory that is certainly the run's is taken away.
+its temporary files go. It is emptied when the run is over. What the run was seen to write elsewhere is named; shared
+memory that is certainly its is taken away.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from time import time_ns
 
 _PREFIX = "harness-runs-"
 _TRIES = 5
-_MOST_ENTRIES = 10_000  # a folder with more is not watched
 _NAMED = 5
 _LEAST_NUMBER = 100  # of a process that a name may tell; smaller ones are in names by chance
 _TICK_NS = 20_000_000  # the system's clock of files stands still for some milliseconds
@@ -33,7 +32,7 @@ class Quarters:
     """A worker's folder. Whoever holds a lock on it is alive: the folders of the dead are removed by the next."""
 
     def __init__(self, parent: Path | None = None) -> None:
-        parent = Path(tempfile.gettempdir()) if parent is None else parent
+        parent = Path(os.path.realpath(tempfile.gettempdir() if parent is None else parent))
         _sweep(parent)
         self.folder, self.lock = _made(parent)
         self._runs = 0
@@ -139,115 +138,71 @@ def enter(folder: Path) -> None:
 
 
 class Elsewhere:
-    """The folders that all programs share: what appears in them while a run is on."""
+    """What a run's processes were seen to write outside its folder: all else there may be another program's.
 
-    def __init__(self, folders: Iterable[Path] | None = None, shared_memory: Path = _SHARED_MEMORY) -> None:
-        if folders is None:
-            folders = (Path(tempfile.gettempdir()), Path.cwd())
-        self._shared = _Names(shared_memory)
-        self._folders = [_Names(folder) for folder in dict.fromkeys(folders) if folder != shared_memory]
-        self._used: set[str] = set()
+    Seen is what they have open for writing and, where shared memory was made meanwhile, mapped so; shared memory is a
+    run's too if the number of one of its processes is in the name, as libraries put it there so that no two collide.
+    """
 
-    def begin(self) -> None:
-        """Note what is there: a run begins."""
-        self._used = set()
-        for folder in (self._shared, *self._folders):
-            folder.begin()
+    def __init__(self, shared_memory: Path = _SHARED_MEMORY) -> None:
+        self._shared = Path(os.path.realpath(shared_memory))
+
+    def begin(self, own: Path) -> None:
+        """Forget the last run: one begins whose folder is ``own``, without symbolic links in its path."""
+        self._own, self._began = own, time_ns() - _TICK_NS
+        self._before = _names(self._shared)
+        self._written: set[str] = set()
+        self._numbers: set[str] = set()
 
     def look(self, pids: Iterable[int]) -> None:
-        """Note which new shared memory processes of the run have open or mapped, while they are alive.
-
-        What is named after such a process is its, too: libraries put its number into a name so that no two collide.
-        """
-        if self._shared.changed() and (fresh := self._shared.fresh() - self._used):
-            pids = list(pids)
-            numbers = {str(pid) for pid in pids if pid >= _LEAST_NUMBER}
-            self._used |= fresh & _in_use(self._shared.folder, pids)
-            self._used |= {name for name in fresh if numbers.intersection(re.split(r"\D+", name))}
+        """Note what processes of the run write, while they are alive."""
+        for pid in pids:
+            if pid >= _LEAST_NUMBER:
+                self._numbers.add(str(pid))
+            self._written |= _open_for_writing(pid)
+            if not self._before.issuperset(_names(self._shared)):
+                self._written |= _mapped_for_writing(pid)
 
     def end(self) -> list[str]:
-        """Return a sentence for each folder in which the run left something; take away what is certainly its."""
-        sentences = []
-        if self._shared.changed() and (fresh := self._shared.fresh()):
-            free = fresh - _in_use(self._shared.folder, _processes())
-            shown = {name: self._shared.named({name}) for name in free & self._used}
-            gone = {name for name in shown if _removed(self._shared.folder / name)}
-            if gone:
-                sentences.append(
-                    f"{_some([shown[name] for name in sorted(gone)])} was left in {self._shared.folder}; the host deleted it"
-                )
-            self._shared.tell(free - gone, sentences)
-        for folder in self._folders:
-            if folder.changed() and (fresh := folder.fresh()):
-                folder.tell(fresh - _in_use(folder.folder, _processes()), sentences)
-        return sentences
-
-
-class _Names:
-    """The names in a folder at the beginning of a run."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._names: set[str] | None = None  # None: too many, or they cannot be read
-        self._modified, self._certain = -1, False
-
-    def begin(self) -> None:
-        if self.changed():
-            self._modified = self._time()
-            self._certain = time_ns() - self._modified > _TICK_NS
-            self._names = self._read()
-
-    def changed(self) -> bool:
-        """Return whether names may have come since the beginning."""
-        return not self._certain or self._time() != self._modified
-
-    def fresh(self) -> set[str]:
-        """Return the names that have come since the beginning, of this user's files."""
-        if self._names is None or (now := self._read()) is None:
-            return set()
-        return {name for name in now - self._names if not name.startswith(_PREFIX) and self._is_ours(name)}
-
-    def tell(self, names: set[str], sentences: list[str]) -> None:
-        """Add the sentence on files that are left where they are."""
-        if names:
-            sentences.append(
-                f"{self.named(names)} appeared in {self.folder} while it ran and is left there; a run's own folder is "
-                "its working folder, and that of tempfile"
+        """Return sentences on what the run left outside its folder; take away shared memory that is its."""
+        written = {Path(path) for path in self._written}
+        names = {path.relative_to(self._shared).parts[0] for path in written if self._shared in path.parents}
+        shared = [
+            self._shared / name
+            for name in sorted(_names(self._shared) - self._before)
+            if name in names or self._numbers.intersection(re.split(r"[\W_]+", name))
+        ]
+        used = _in_use(self._shared) if shared else set()
+        sizes = {file: _sized(file) for file in shared if file.name not in used}
+        gone = [size for file, size in sizes.items() if _removed(file)]
+        outside = [file for file in sorted(written) if self._own not in file.parents and self._is_new(file)]
+        told = [f"{_some(gone)} was left in {self._shared}; the host deleted it"] if gone else []
+        if outside:
+            told.append(
+                f"it wrote {_some([_sized(file, str(file)) for file in outside])}, which is left there; a run's own folder "
+                "is its working folder, and that of tempfile"
             )
+        return told
 
-    def named(self, names: set[str]) -> str:
-        """Return some of the names, with sizes."""
-        return _some([f"{name} ({self._size(name) / 1e6:.1f} MB)" for name in sorted(names)])
-
-    def _time(self) -> int:
+    def _is_new(self, file: Path) -> bool:
+        """Return whether this is a file that was written since the beginning, no device and no pipe."""
         try:
-            return self.folder.stat().st_mtime_ns
-        except OSError:
-            return -1
-
-    def _read(self) -> set[str] | None:
-        found = set()
-        try:
-            with os.scandir(self.folder) as entries:
-                for entry in entries:
-                    found.add(entry.name)
-                    if len(found) > _MOST_ENTRIES:
-                        return None
-        except OSError:
-            return None
-        return found
-
-    def _is_ours(self, name: str) -> bool:
-        try:
-            return os.lstat(self.folder / name).st_uid == os.geteuid()
+            found = file.lstat()
         except OSError:
             return False
+        return stat.S_ISREG(found.st_mode) and found.st_ctime_ns >= self._began
 
-    def _size(self, name: str) -> int:
-        try:
-            return os.lstat(self.folder / name).st_size
-        except OSError:
-            return 0
+
+def _names(folder: Path) -> set[str]:
+    with contextlib.suppress(OSError):
+        return set(os.listdir(folder))
+    return set()
+
+
+def _sized(file: Path, name: str = "") -> str:
+    with contextlib.suppress(OSError):
+        return f"{name or file.name} ({file.lstat().st_size / 1e6:.1f} MB)"
+    return name or file.name
 
 
 def _some(names: list[str]) -> str:
@@ -264,18 +219,27 @@ def _removed(file: Path) -> bool:
     return not os.path.lexists(file)
 
 
-def _processes() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
-
-
-def _in_use(folder: Path, pids: Iterable[int]) -> set[str]:
-    """Return the names in a folder that processes have open or mapped."""
-    start, found = f"{folder}".rstrip("/") + "/", set()
-    for pid in pids:
-        with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as descriptors:
-            for each in descriptors:
-                with contextlib.suppress(OSError):
+def _open_for_writing(pid: int) -> set[str]:
+    """Return the paths that a process has open for writing, without what has none."""
+    found = set()
+    with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as descriptors:
+        for each in descriptors:
+            with contextlib.suppress(OSError):  # it is closed
+                if os.lstat(each.path).st_mode & stat.S_IWUSR:  # of the link: how it was opened
                     found.add(str(Path(each.path).readlink()))
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", errors="surrogateescape") as maps:
-            found.update(line.rstrip("\n").split(maxsplit=5)[-1] for line in maps if start in line)
-    return {path[len(start) :].partition("/")[0] for path in found if path.startswith(start)}
+    return {path for path in found if path.startswith("/")}
+
+
+def _mapped_for_writing(pid: int) -> set[str]:
+    """Return the paths of the files that a process shares its memory with."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", errors="surrogateescape") as maps:
+        rows = [line.rstrip("\n").split(maxsplit=5) for line in maps]
+        return {row[5] for row in rows if len(row) == 6 and row[1].startswith("rw") and row[1].endswith("s")}
+    return set()
+
+
+def _in_use(folder: Path) -> set[str]:
+    """Return the names in a folder that any process writes."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    paths = {Path(path) for pid in pids for path in _open_for_writing(pid) | _mapped_for_writing(pid)}
+    return {path.relative_to(folder).parts[0] for path in paths if folder in path.parents}

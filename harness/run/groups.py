@@ -109,6 +109,10 @@ class Home:
         me = os.getpid()
         return [pid for pid in self._group.members() if pid != me]
 
+    def earlier(self) -> list[int]:
+        """Return the processes that were started before this one moved into the group."""
+        return list(map(int, _lines(self._base.folder / "cgroup.procs")))
+
     def cpu_seconds(self) -> float | None:
         """Return the CPU time of all that is or was in the group, this process included."""
         return self._group.cpu_seconds()

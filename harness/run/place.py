@@ -1,10 +1,8 @@
-"""Where the runs of a worker take place: a folder of their own, what appears elsewhere, and the processes they start."""
+"""Where the runs of a worker take place: a folder of their own, what they write elsewhere, and the processes they start."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import tempfile
 from pathlib import Path
 
 from harness.run.descendants import Descendants
@@ -15,9 +13,6 @@ class Place:
     """What a worker keeps from run to run: its folder, its control group."""
 
     def __init__(self) -> None:
-        self._watched: list[Path] = []
-        with contextlib.suppress(OSError):
-            self._watched.append(Path.cwd())  # where the command was started; a plugin may change it
         self._quarters: Quarters | None = None
         self._run: Path | None = None
 
@@ -29,12 +24,11 @@ class Place:
         OSError : its folder cannot be made.
         """
         if self._quarters is None:
-            temporary = Path(tempfile.gettempdir())
-            self._quarters = Quarters(temporary)
-            self.elsewhere = Elsewhere([temporary, *self._watched])
+            self._quarters = Quarters()
+            self.elsewhere = Elsewhere()
             self.descendants = Descendants()
         self._run = self._quarters.new()
-        self.elsewhere.begin()
+        self.elsewhere.begin(self._run)
         self.descendants.begin()
 
     def enter(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.entries import source_sha256
+from harness.guard import Phase, guarded
 from harness.measure.machine import machine, versions
 from harness.run.record import COLUMNS, Record
 from harness.run.study import RunSpec
@@ -44,7 +45,8 @@ def _label(spec: RunSpec, registry: Registry) -> str:
     if spec.broken_reason:
         return spec.solver
     try:
-        return registry.solver_class(f"{spec.plugin}/{spec.solver}")(**spec.parameters).label
+        with guarded(Phase(spec.plugin, spec.solver, "its configuration")):
+            return registry.solver_class(f"{spec.plugin}/{spec.solver}")(**spec.parameters).label
     except Exception:  # it was made once already; what fails now is the plugin's
         return spec.solver
 

@@ -99,6 +99,6 @@ def test_a_parameter_called_like_an_option_of_the_command_is_left_to_selections(
     context = compare.command.make_context(
         "compare", ["--plugins", "smo", "--plugin-path", str(plugin), "--seeds", "0-2"]
     )
-    assert context.params["seeds"] == [0, 1, 2]
+    assert list(context.params["seeds"]) == [0, 1, 2]
     (chosen,) = load_registry([plugin]).select_solvers("smo[seeds=2]")
     assert chosen.problem_values == {"seeds": 2}

@@ -10,7 +10,7 @@ import pytest
 from harness.run import child
 from harness.run.record import Limits, StoppedBy
 from harness.run.study import RunSpec
-from harness.run.worker import verdict
+from harness.run.verdict import verdict
 from tests.run.conftest import HARNESS, PLUGINS
 
 pytestmark = pytest.mark.slow  # each test starts processes of its own, or drives every solver

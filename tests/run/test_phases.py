@@ -18,7 +18,7 @@ from harness.run.messages import Compiling, Fitting, Run, Stopped, Warm
 from harness.run.process import Late, Process, WorkerDied
 from harness.run.record import Limits, StoppedBy
 from harness.run.study import RunSpec
-from harness.run.worker import lost_warm_up, verdict
+from harness.run.verdict import lost_warm_up, verdict
 from tests.run.conftest import HARNESS, PLUGINS
 
 LIMIT = 2.0

@@ -11,7 +11,7 @@ from harness.run.messages import BrokenStream, Buy, Fitted, Point, Reader, Sold,
 from harness.run.record import Limits
 from harness.run.seller import AT_ONCE, WAKING_SECONDS, Buyer, Seller
 from harness.run.study import RunSpec
-from harness.run.worker import verdict
+from harness.run.verdict import verdict
 
 LABELS = np.where(np.arange(50) % 3 == 0, 1.0, -1.0)
 SPEC = RunSpec("p", "s", {}, "d", "d", {}, "pool-svc", {}, "rbf", {}, 0, 0, limits=Limits(), sells_labels=True)

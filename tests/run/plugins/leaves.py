@@ -209,9 +209,20 @@ def files_killed():
     time.sleep(LONG)
 
 
+def kept_open(name):
+    KEPT.append(Path("/tmp", f"{name}-{os.environ['LEAVES_MARK']}").open("w"))  # noqa: SIM115
+
+
 @thing
 def files_elsewhere():
-    Path("/tmp", f"left-{os.environ['LEAVES_MARK']}").write_bytes(b"x" * 1000)
+    kept_open("files-elsewhere")
+
+
+@thing
+def files_elsewhere_crashed():
+    kept_open("files-elsewhere-crashed")
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @thing
@@ -225,11 +236,6 @@ def shared_memory_bare():
     os.ftruncate(file, 1_000_000)
     KEPT.append(mmap.mmap(file, 1_000_000))
     os.close(file)
-
-
-@thing
-def shared_memory_closed():
-    Path(f"/dev/shm/closed-{os.environ['LEAVES_MARK']}").write_bytes(b"x" * 1000)
 
 
 @hookimpl
