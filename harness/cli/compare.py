@@ -221,7 +221,7 @@ def _check_selections(given: dict[str, Any], registry: Registry) -> None:
 
     asked = [
         (registry.count_solvers(given["plugins"]), "solvers"),
-        (sum(item.size for item in selection.parse(given["datasets"])), "data sets"),
+        (sum(item.size for item in selection.parse(given["datasets"], paths=True)), "data sets"),
         (sum(item.size for item in selection.parse(given["kernel"] or "")) or 1, "kernels"),
         (len(given["seeds"]), "seeds"),
         (given["repeat"], "repetitions"),

@@ -97,7 +97,7 @@ def watch(
     largest: int,
     seller: Seller | None = None,
     told: Callable[[Watch], None] = lambda _: None,
-    ending: Callable[[], None] = lambda: None,
+    ending: Callable[[Watch], None] = lambda _: None,
 ) -> Watch:
     """Wait for a child, enforcing its limits; kill it and what it left behind; return what was seen.
 
@@ -134,7 +134,7 @@ def watch(
                 told(seen)
                 seen.killed_for = allowed.excess(seen, limits) or _beyond_memory(seen, child, limits)
     os.close(handle)
-    ending()
+    ending(seen)
     _finish(seen, child, reader)
     return seen
 

@@ -18,7 +18,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from harness.errors import HarnessError
 from harness.run.record import clean, clipped
@@ -36,6 +36,7 @@ _KINDS: dict[str, Any] = {
     "claims": dict, "figures": dict, "spec": dict, "sources": dict, "points": list, "on": bool,
     "seconds": (int, float), "host_seconds": (int, float), "waited": (int, float), "intercept": (int, float),
     "refused": str, "what": str, "origin": str, "adopt": bool, "reading": (int, float), "occupied": (int, float),
+    "final": bool,
 }  # fmt: skip
 
 
@@ -248,6 +249,7 @@ class Ended(_Part):
 
     bought : points in the order of purchase, or None
     occupied : seconds in which the worker hears its next request at the latest
+    final : whether the run is over; before, the model is sent ahead, to be certified while its process ends
     """
 
     claims: dict[str, Any]
@@ -255,6 +257,7 @@ class Ended(_Part):
     points: list[Point] = field(default_factory=list)
     bought: Array | None = None
     occupied: float = 0.0
+    final: bool = True
 
 
 @dataclass(frozen=True)
@@ -280,26 +283,7 @@ class Certified(_Part):
 
 
 Message = Run | Compiling | Warm | Fitting | Point | Stopped | Buy | Sold | Fitted | Busy | Ended | Certify | Certified
-_PARTS: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        Run,
-        Compiling,
-        Warm,
-        Fitting,
-        Point,
-        Stopped,
-        Buy,
-        Sold,
-        Fitted,
-        Busy,
-        Ended,
-        Certify,
-        Certified,
-        Model,
-        OwnPoints,
-    )
-}
+_PARTS: dict[str, Any] = {kind.__name__: kind for kind in (*get_args(Message), Model, OwnPoints)}
 _TAG = "\0"  # begins no name in cleaned data
 
 

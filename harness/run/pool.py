@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import tempfile
 import threading
 from collections import OrderedDict
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -30,6 +32,7 @@ class Pool:
         self.cores, self.numba_cache, self.stop = cores, numba_cache, stop
         self._workers: OrderedDict[str, Process] = OrderedDict()
         self._certifier: Process | None = None
+        self._certifying: Process | None = None  # that was sent the model of the run which is not over yet
         self._not_adopting: set[str] = set()  # workers that ended, or hung, when they warmed themselves up
 
     def run(self, spec: RunSpec, reading_seconds: float = 0.0) -> Record:
@@ -69,13 +72,24 @@ class Pool:
     def _ended(self, spec: RunSpec, reading: float) -> Ended:
         limit, attempts = spec.limits.seconds, 0
         while True:
+            if self._certifying is not None:  # of a run that was lost: its answer is nobody's
+                self._close_certifier()
             worker, is_new = self._worker(spec)
             self._started_certifier(spec)  # it loads its data meanwhile
             request = Run(spec.as_dict(), reading, spec.worker not in self._not_adopting)
+            sent: list[Ended] = []
+
+            def ahead(model: Ended, sent: list[Ended] = sent) -> None:
+                sent.append(model)
+                if model.model is not None or model.points:
+                    self._certify(spec, model, reading)
+
             try:
-                answer = worker.ask(request, self.stop, allowed.request(limit, reading))
-                if isinstance(answer, Ended):
-                    return answer
+                answer = worker.ask(request, self.stop, allowed.request(limit, reading), ahead)
+                if isinstance(answer, Ended) and answer.final:
+                    if not sent:
+                        return answer
+                    return replace(answer, model=sent[0].model, points=sent[0].points, bought=sent[0].bought)
                 raise WorkerDied(f"it answered with {type(answer).__name__}")
             except WorkerDied as error:
                 self._forget(spec)
@@ -94,6 +108,13 @@ class Pool:
                 if attempts == 2 or isinstance(error, Late) or spent > 0.5 * (limit or float("inf")):
                     raise
 
+    def _certify(self, spec: RunSpec, ended: Ended, reading: float) -> None:
+        """Have a model certified while its run ends: the certifier's figures are asked for afterwards."""
+        certifier = self._started_certifier(spec)
+        with contextlib.suppress(WorkerDied):  # it is asked once more
+            certifier.tell(Certify(spec.as_dict(), ended.model, ended.points, ended.bought, reading))
+            self._certifying = certifier
+
     def _certified(self, spec: RunSpec, ended: Ended, reading: float) -> Record:
         """Return the certifier's figures. Where it dies of them, or of a metric, those without a plugin's metrics, and why."""
         faults: list[str] = []
@@ -102,18 +123,16 @@ class Pool:
             was_idle = self._certifier is not None
             certifier = self._started_certifier(spec)
             try:
-                answer = certifier.ask(
-                    Certify(asked, ended.model, ended.points, ended.bought, reading),
-                    self.stop,
-                    allowed.request(spec.limits.seconds, reading),
-                )
+                if certifier is not self._certifying:
+                    certifier.tell(Certify(asked, ended.model, ended.points, ended.bought, reading))
+                self._certifying = None
+                answer = certifier.answer(self.stop, allowed.request(spec.limits.seconds, reading))
                 if isinstance(answer, Certified):
                     found, _ = checked(answer.figures)
                     return Record({**found, "faults": [*faults, *(found.get("faults") or [])]})
                 raise WorkerDied(f"it answered with {type(answer).__name__}")
             except WorkerDied as error:
-                certifier.close()
-                self._certifier = None
+                self._close_certifier()
                 if self.stop.is_set():
                     raise
                 if was_idle and not certifier.heard:
@@ -145,8 +164,7 @@ class Pool:
 
     def _started_certifier(self, spec: RunSpec) -> Process:
         if self._certifier is not None and self._certifier.process.poll() is not None:
-            self._certifier.close()
-            self._certifier = None
+            self._close_certifier()
         if self._certifier is None:
             self._certifier = self._started("harness.run.certify", spec)
         return self._certifier
@@ -160,9 +178,12 @@ class Pool:
         """End all processes."""
         while self._workers:
             self._workers.popitem()[1].close()
+        self._close_certifier()
+
+    def _close_certifier(self) -> None:
         if self._certifier is not None:
             self._certifier.close()
-            self._certifier = None
+        self._certifier = self._certifying = None
 
 
 def judge(record: Record, verdict: Record) -> None:

@@ -13,12 +13,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from harness.run import groups
-from harness.run.messages import BrokenStream, Busy, Message, Reader, send
+from harness.run.messages import BrokenStream, Busy, Ended, Message, Reader, send
 from harness.run.supervisor import Clock
 
 _CLOSE_SECONDS = 1.5
@@ -81,21 +82,37 @@ class Process:
         self.heard, self.doing, self.importing = 0.0, "", ""
         self._free_by = monotonic() + starting
 
-    def ask(self, message: Message, stop: threading.Event, limit: float) -> Any:
-        """Send a request and wait for the answer, at most ``limit`` seconds, and as long as the process says each time.
+    def ask(
+        self, message: Message, stop: threading.Event, limit: float, ahead: Callable[[Ended], None] | None = None
+    ) -> Any:
+        """Send a request and wait for the answer; see :meth:`tell` and :meth:`answer`."""
+        self.tell(message)
+        return self.answer(stop, limit, ahead)
+
+    def tell(self, message: Message) -> None:
+        """Send a request, which :meth:`answer` waits for.
+
+        Raises
+        ------
+        WorkerDied : it ended.
+        """
+        self.heard, self.doing, self.importing = 0.0, "", ""
+        try:
+            send(self.socket.fileno(), message)
+        except OSError as error:
+            raise WorkerDied(self._epitaph()) from error
+
+    def answer(self, stop: threading.Event, limit: float, ahead: Callable[[Ended], None] | None = None) -> Any:
+        """Wait for the answer, at most ``limit`` seconds, and as long as the process says each time.
+
+        ahead : called with what it sends ahead of its answer, once
 
         Raises
         ------
         Late : it did not say anything in time, or was stopped, and had to be killed.
         WorkerDied : it ended before it answered, or said what is no message.
         """
-        self.heard, self.doing, self.importing = 0.0, "", ""
-        clock = Clock(self.process.pid)
-        try:
-            send(self.socket.fileno(), message)
-        except OSError as error:
-            raise WorkerDied(self._epitaph()) from error
-        began = since = monotonic()
+        began, since, clock = monotonic(), monotonic(), None
         deadline = max(self._free_by, began + _IDLE_SECONDS) + _LATE_SECONDS
         with selectors.DefaultSelector() as selector:
             selector.register(self.socket, selectors.EVENT_READ)
@@ -104,7 +121,7 @@ class Process:
                     raise WorkerDied("stopped")
                 if not selector.select(0.2):
                     # after a last look: we may have been stopped ourselves
-                    waited = clock.sample() > deadline - since if self.importing else monotonic() > deadline
+                    waited = monotonic() > deadline if clock is None else clock.sample() > deadline - since
                     if waited or monotonic() > began + limit:
                         self.kill()
                         raise Late(self.doing, monotonic() - since)
@@ -112,11 +129,16 @@ class Process:
                 try:
                     for answer in self.reader.read():
                         self.heard = since = monotonic()
-                        if not isinstance(answer, Busy):
+                        if isinstance(answer, Ended) and not answer.final and ahead is not None:
+                            ahead(answer)
+                            ahead = None
+                        elif not isinstance(answer, Busy):
                             self._free_by = since + getattr(answer, "occupied", 0.0)
                             return answer
-                        self.importing, clock = answer.origin, Clock(self.process.pid)
-                        self.doing, deadline = answer.what, since + answer.seconds + _LATE_SECONDS
+                        else:
+                            self.importing = answer.origin
+                            clock = Clock(self.process.pid) if answer.origin else None
+                            self.doing, deadline = answer.what, since + answer.seconds + _LATE_SECONDS
                 except BrokenStream as error:
                     raise WorkerDied(str(error)) from error
         raise WorkerDied(self._epitaph())

@@ -60,9 +60,14 @@ def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
         claims["faults"] = [*_sentences(claims.get("faults")), *seen.left_elsewhere]
     if claims.get("peak_rss_bytes") is None and seen.peak_rss:
         claims["peak_rss_bytes"] = seen.peak_rss
-    bought = None if seen.seller is None else np.array(seen.seller.bought, dtype=np.int64)
+    bought = bought_points(seen)
     claims["labels_used"] = None if bought is None else len(bought)
     return Ended(claims, None if seen.fitted is None else seen.fitted.model, seen.points, bought)
+
+
+def bought_points(seen: child.Watch) -> Any:
+    """Return the points whose labels a child bought, in that order; None where none are sold."""
+    return None if seen.seller is None else np.array(seen.seller.bought, dtype=np.int64)
 
 
 def _trouble(seen: child.Watch, spec: RunSpec, wall: float) -> tuple[Status, StoppedBy, str] | None:

@@ -29,7 +29,7 @@ from harness.run.place import Place
 from harness.run.record import Limits, Status, StoppedBy
 from harness.run.seller import Buyer, Seller
 from harness.run.study import RunSpec
-from harness.run.verdict import lost_warm_up, number, verdict, warm_up_ended
+from harness.run.verdict import bought_points, lost_warm_up, number, verdict, warm_up_ended
 
 if TYPE_CHECKING:
     from harness.registry import Registry
@@ -64,6 +64,7 @@ class Worker:
         self.compilation = CompilationWatch()
         self._until = 0.0  # when the driver expects the next message
         self._read: tuple[str, ...] = ()  # which data and kernel were last read
+        self._sent_ahead = False  # the last run's model
 
     def serve(self) -> None:
         """Answer requests one after another."""
@@ -112,7 +113,8 @@ class Worker:
         known = kind in self.warm or kind in self.cold
         adopts = warmed is not None and not known and alone and request.adopt
         occupied = allowed.adopting(limit, warmed or 0.0) if adopts else allowed.ending(limit)
-        send(self.control, replace(ended, occupied=occupied))
+        ended = replace(ended, occupied=occupied)
+        send(self.control, replace(ended, model=None, points=[], bought=None) if self._sent_ahead else ended)
         self.place.clear()
         if adopts:
             self._adopt(solver, problem, kind, limit)
@@ -198,7 +200,7 @@ class Worker:
             largest=largest,
             seller=seller,
             told=lambda seen: self._tell(seen, spec.limits),
-            ending=lambda: self._finishing(limit),
+            ending=lambda seen: self._finishing(seen, limit),
         )
 
     def _tell(self, seen: child.Watch, limits: Limits) -> None:
@@ -209,7 +211,10 @@ class Worker:
         ):
             self._busy(_PHASES.get(seen.phase, seen.phase), latest - monotonic())
 
-    def _finishing(self, limit: float | None) -> None:
+    def _finishing(self, seen: child.Watch, limit: float | None) -> None:
+        self._sent_ahead = seen.fitted is not None and not seen.killed_for
+        if self._sent_ahead and seen.fitted is not None:
+            send(self.control, Ended({}, seen.fitted.model, seen.points, bought_points(seen), final=False))
         if self._until - monotonic() < _FINISHING:
             self._busy("ending the run", allowed.ending(limit))
 

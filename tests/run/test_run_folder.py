@@ -181,7 +181,7 @@ def test_what_a_run_has_open_for_reading_or_in_its_own_folder_is_not_named(elsew
         path.touch()
     with (tmp_path / "data").open(), (tmp_path / "own" / "model").open("w"), Path("/dev/null").open("w"):
         elsewhere.look([os.getpid()])
-    assert elsewhere.end() == []
+    assert str(tmp_path) not in " ".join(elsewhere.end())  # where this process prints to may be a file too
 
 
 def test_what_was_there_and_is_not_written_is_not_named(elsewhere, tmp_path):
@@ -189,7 +189,7 @@ def test_what_was_there_and_is_not_written_is_not_named(elsewhere, tmp_path):
         time.sleep(0.05)  # the system's clock of files stands still for some milliseconds
         elsewhere.begin(tmp_path / "own")
         elsewhere.look([os.getpid()])
-        assert elsewhere.end() == []
+        assert str(tmp_path) not in " ".join(elsewhere.end())
 
 
 def test_shared_memory_is_deleted_only_where_it_is_new_and_a_process_of_the_run_had_it(elsewhere, tmp_path):
@@ -220,6 +220,8 @@ def test_a_new_run_begins_anew(elsewhere, tmp_path):
             files.enter_context((tmp_path / name).open("w"))
         elsewhere.look([os.getpid()])
     (sentence,) = elsewhere.end()
-    assert f"{tmp_path}/e (0.0 MB), 2 more, which is left there" in sentence
+    assert f"{tmp_path}/a (0.0 MB)" in sentence
+    assert f"{tmp_path}/g (0.0 MB)" not in sentence
+    assert " more, which is left there" in sentence
     elsewhere.begin(tmp_path / "own")
     assert elsewhere.end() == []
