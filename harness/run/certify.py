@@ -25,6 +25,7 @@ from harness.problems.problem import Problem
 from harness.registry import Registry, load_registry, share_registry
 from harness.run import allowed
 from harness.run.execute import Workbench, is_environment, sentence
+from harness.run.forking import wake_without_driver
 from harness.run.messages import METRIC, Busy, Certified, Certify, Model, Point, Reader, send
 from harness.run.record import Status, clean, clipped
 from harness.run.study import RunSpec
@@ -276,6 +277,7 @@ class Certifier:
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
     control = int(sys.argv[1])
+    wake_without_driver()
     os.set_inheritable(control, False)
     try:
         Certifier(control).serve()

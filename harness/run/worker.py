@@ -23,7 +23,7 @@ from harness.guard import Phase
 from harness.measure.compilation import CompilationWatch
 from harness.measure.machine import now
 from harness.run import allowed, child
-from harness.run.forking import adopt_orphans, fork, limit_memory
+from harness.run.forking import adopt_orphans, fork, limit_memory, wake_without_driver
 from harness.run.messages import Busy, Compiling, Ended, Message, Reader, Run, Warm, send
 from harness.run.place import Place
 from harness.run.record import Limits, Status, StoppedBy
@@ -248,6 +248,7 @@ def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
     control = int(sys.argv[1])
     adopt_orphans()
+    wake_without_driver()
     os.set_inheritable(control, False)
     worker = Worker(control)
     try:

@@ -58,6 +58,8 @@ def test_killed_driver_resumes_where_it_stopped(tmp_path, log):
     driver = subprocess.Popen(command(store), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     wait_for(lambda: len(lines(log)) >= 3)
     workers = psutil.Process(driver.pid).children(recursive=True)
+    for process in workers_of(driver):
+        process.suspend()  # a worker that is stopped meanwhile ends as the others do
     os.kill(driver.pid, signal.SIGKILL)
     driver.wait()
     wait_for(lambda: not any(process.is_running() and process.status() != "zombie" for process in workers), 10.0)
