@@ -96,6 +96,8 @@ class Trial:
         }  # fmt: skip
         if tool.name == "harness":
             del self.environment["NUMBA_CACHE_DIR"]
+            if "NUMBA_CACHE_DIR" in os.environ:  # where the user keeps machine code, which is kept by its source
+                self.environment["NUMBA_CACHE_DIR"] = os.environ["NUMBA_CACHE_DIR"]
             self.environment |= {"HARNESS_CACHE": str(base / "cache"), "PYTHONPATH": f"{ROOT}:{ROOT / 'plugins'}"}
 
     def run(self) -> Outcome:

@@ -2,12 +2,15 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
 
 PLUGINS = Path(__file__).parent / "plugins"
 HARNESS = [sys.executable, "-m", "harness.cli.main"]
+ALONE = {"HARNESS_DISABLE_PLUGINS": ",".join(entry.name for entry in entry_points(group="harness"))}
+"""For a command that finds no installed plugin: each of its processes is there 0.1 s earlier."""
 
 
 @pytest.fixture
@@ -33,3 +36,13 @@ def compare(tmp_path):
 @pytest.fixture
 def plugins():
     return PLUGINS
+
+
+@pytest.fixture
+def log(tmp_path, monkeypatch):
+    """Where slow-steps says which runs it carries out; it is alone."""
+    path = tmp_path / "log"
+    monkeypatch.setenv("SLOW_STEPS_LOG", str(path))
+    for name, value in ALONE.items():
+        monkeypatch.setenv(name, value)
+    return path

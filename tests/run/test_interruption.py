@@ -46,13 +46,6 @@ def stored(store):
         return list(opened.records())
 
 
-@pytest.fixture
-def log(tmp_path, monkeypatch):
-    path = tmp_path / "log"
-    monkeypatch.setenv("SLOW_STEPS_LOG", str(path))
-    return path
-
-
 def test_killed_driver_resumes_where_it_stopped(tmp_path, log):
     store = tmp_path / "store.sqlite"
     driver = subprocess.Popen(command(store), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

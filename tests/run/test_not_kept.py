@@ -17,13 +17,6 @@ from tests.run.test_store import record
 
 
 @pytest.fixture
-def log(tmp_path, monkeypatch):
-    path = tmp_path / "log"
-    monkeypatch.setenv("SLOW_STEPS_LOG", str(path))
-    return path
-
-
-@pytest.fixture
 def small_disk(tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()

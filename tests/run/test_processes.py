@@ -13,7 +13,7 @@ import pytest
 
 from harness.run import groups
 from harness.run.descendants import Descendants, living
-from tests.run.conftest import HARNESS, PLUGINS
+from tests.run.conftest import ALONE, HARNESS, PLUGINS
 
 LIMIT_SECONDS = 5.0
 LEFT = {"executor": 2, "many": 60, "guards": 2, "hidden-grandchild": 1, "stopped-program": 1, "printing": 1}
@@ -42,7 +42,7 @@ def grid(request, tmp_path_factory):
         "--time-limit", str(LIMIT_SECONDS), "--memory-limit", "450M",
         "--store", str(folder / "store.sqlite"), "--format", "json",
     ]  # fmt: skip
-    environment = {**os.environ, "HARNESS_NO_GROUPS": variable}
+    environment = {**os.environ, **ALONE, "HARNESS_NO_GROUPS": variable}
     done = subprocess.run(command, capture_output=True, text=True, timeout=200, env=environment, check=False)
     assert done.stdout, done.stderr
     return {record["parameters"]["what"]: record for record in json.loads(done.stdout)}

@@ -27,13 +27,6 @@ def started(store, *extra, **options):
 
 
 @pytest.fixture
-def log(tmp_path, monkeypatch):
-    path = tmp_path / "log"
-    monkeypatch.setenv("SLOW_STEPS_LOG", str(path))
-    return path
-
-
-@pytest.fixture
 def store(tmp_path):
     with Store(tmp_path / "s.sqlite") as opened:
         yield opened
