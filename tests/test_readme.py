@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -41,6 +42,8 @@ def folder(tmp_path_factory):
     (path / "my_data.csv").write_text("first,second,kind\n" + "\n".join(rows) + "\n")
     first = shlex.split(commands()[0])  # as the reader has done, so that there are results to look at
     assert run([str(BIN / first[0]), *first[1:]], path).returncode == 0
+    (path / "as_after_the_first").mkdir()
+    shutil.copy(path / "store.sqlite", path / "as_after_the_first")
     return path
 
 
@@ -88,9 +91,9 @@ def test_first_command_shows_both_solvers_certified(folder):
 
 
 @pytest.mark.slow
-def test_reading_results_in_python(tmp_path):  # the other commands may still write to the folder's store
-    run([str(BIN / "harness"), "compare", "--plugins", "lasvm,fw"], tmp_path)
-    done = run([sys.executable, "-c", python_block("from harness.run.store import read_results")], tmp_path)
+def test_reading_results_in_python(folder):  # the other commands may still write to the folder's store
+    reading = python_block("from harness.run.store import read_results")
+    done = run([sys.executable, "-c", reading], folder / "as_after_the_first")
     assert done.returncode == 0, done.stderr
     assert "lasvm" in done.stdout
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.measure.machine import thread_cpu_seconds
 from harness.run import allowed
-from harness.run.descendants import is_tracker
+from harness.run.descendants import trackers_of
 from harness.run.forking import Child
 from harness.run.messages import (
     BrokenStream,
@@ -144,7 +144,7 @@ def _finish(seen: Watch, child: Child, reader: Reader) -> None:
     descendants, elsewhere = child.place.descendants, child.place.elsewhere
     if seen.fitted is not None:  # it waits
         others = descendants.others(child.pid)
-        seen.left_behind = sum(not is_tracker(pid) for pid in others)
+        seen.left_behind = len(others) - len(trackers_of(others))
         elsewhere.look([child.pid, *others])
     child.release()
     killed = _end(seen, child.pid, gently=bool(seen.killed_for), finished=not seen.killed_for)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, process_time, sleep
@@ -21,6 +21,7 @@ _ONE_BY_ONE_SECONDS = 0.02  # with control groups; what lives then is ended with
 _HUNT_SECONDS = 0.5  # without
 _TRACKER_SECONDS = 1.0  # for Python's resource trackers: no fault of a run, they end with it and unlink what it left
 _ROUND_SECONDS = 0.001
+_EXEC_SECONDS = 0.02  # a tracker that was just forked is not yet known by its command line
 _PAUSE = 10  # times as long as exact memory took to read it is not read again
 
 
@@ -90,7 +91,7 @@ class Descendants:
         if self._clear():
             return Left(0)
         found = self._all()
-        trackers = {pid for pid in found if is_tracker(pid)}
+        trackers = trackers_of(found)
         count = len(set(found) - trackers)
         if trackers:
             if count:
@@ -182,8 +183,16 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def is_tracker(pid: int) -> bool:
-    """Return whether a process is a resource tracker of Python's: no worker of a run's."""
+def trackers_of(pids: Collection[int]) -> set[int]:
+    """Return those of the processes that are resource trackers of Python's: no workers of a run's."""
+    found = {pid for pid in pids if _is_tracker(pid)}
+    if len(found) < len(pids):
+        sleep(_EXEC_SECONDS)
+        found |= {pid for pid in pids if _is_tracker(pid)}
+    return found
+
+
+def _is_tracker(pid: int) -> bool:
     with contextlib.suppress(OSError):
         return b"resource_tracker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     return False

@@ -37,7 +37,7 @@ DETECTED = {
     "forges-row": ("error", "wrote to a descriptor that is not its own"),
     "forges-result": ("invalid", "it says that it has a result, without a model or a time"),
     "forges-kinds": ("error", "claims of a Fitted is [1, 2], which it cannot be"),
-    "forks-on": ("crashed", "its result is nobody's"),
+    "forks-on": ("crashed", "exited with code 0 without a result"),
     "execs": ("error", "closed a descriptor that is not its own, or became another program"),
     "segfaults": ("crashed", "SIGSEGV"),
     "ends-quietly": ("unfinished", "stalled: no pair is left"),
