@@ -144,5 +144,5 @@ def stored(store: Path, keys: Callable[[dict[str, Any]], Any], asked: Collection
 def sentence(done: Done) -> list[str]:
     """A command that refuses says why, shortly."""
     if done.code in (0, 1, None) or done.err.strip():
-        return ["a refusal of more than 4,000 characters"] if done.code == 2 and len(done.err) > 4000 else []
+        return ["a refusal of more than 20,000 characters"] if done.code == 2 and len(done.err) > 20_000 else []
     return [f"ended with {done.code} and said nothing"]

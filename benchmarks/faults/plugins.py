@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks.faults import bad_plugin, judge
 from benchmarks.faults.misdeeds import DEEDS
 from benchmarks.faults.place import Pace, Place, Trial, Verdict
+from harness.run import allowed
 from harness.run.record import Status
 
 SHARE = 0.45
@@ -36,6 +37,8 @@ _UNDOING = {name for name in DEEDS if name.startswith(("allocate", "close-", "ch
     "limits-of-its-own", "exhaust-descriptors", "empty-environment", "hostile-environment", "break-output", "set-hooks",
     "trace-everything", "write-to-all-descriptors", "spin-deaf", "adopt-and-hide", "become-true", "become-sleep",
 }  # fmt: skip
+_COMPILING = {"type-for-ever": allowed.one_compilation(1.0), "compile-again-and-again": 40.0}  # seconds
+_COMPILED = ("warm-up", "warm-ups", "skip", "worker")
 _IMPORT_FLOOR = 3.0  # seconds: what an import may take whatever the limit
 _GRACE = 2.0
 _STARTS_AGAIN = 0.6  # of a comparison's start: a fresh worker, or the command once more
@@ -130,6 +133,9 @@ def _allowed(faults: list[tuple[str, str]], limit: float, seeds: int, pace: Pace
     places = [where for where, _ in faults if where not in ("main",)]
     starting = pace.compare * (1.6 + _STARTS_AGAIN * len(places) * seeds)
     phases = 0.0
+    for where, what in faults:
+        if what in _COMPILING and where in _COMPILED:  # what is compiled before the measured run has bounds of its own
+            phases += seeds * min(_COMPILING[what], allowed.compilation(limit))
     for where in dict.fromkeys(places):
         longest = max(limit, _IMPORT_FLOOR) if where.startswith(("import", "hook", "exit")) else limit
         times = 1 if where in _IN_COMMAND else seeds

@@ -41,7 +41,7 @@ def run(trial: Trial, place: Place, pace: Pace) -> Verdict:
             break
         try:
             damage(place.store, rng)
-        except sqlite3.Error:  # the damage before it was too great
+        except (sqlite3.Error, ValueError):  # the damage before it was too great, or left nothing
             continue
         done.append(name if probability else "")
     verdict = Verdict(", then ".join(done))

@@ -7,6 +7,7 @@ as it is, and opened anew once a writer has changed it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -152,16 +153,21 @@ class StoreReader:
 
     def _one_by_one(self, columns: str, condition: str, values: tuple[str | int, ...]) -> Iterator[Any]:
         run = self._connection.execute
-        try:
-            numbers = [number for (number,) in run(f"SELECT id FROM records {condition}", values)]
-        except DAMAGE:
-            # a damaged page may hold any number; no row has less than 256 bytes, and some may be in the log
-            numbers = list(range(1, 1 + min(self.last(), self.path.stat().st_size // 256 + 10_000)))
-        for number in numbers:
+        for number in sorted(self._numbers(), reverse="DESC" in condition):
             try:
-                yield from run(f"SELECT {columns} FROM records WHERE id = ?", (number,)).fetchall()
+                # by its number, which needs no index; the condition holds of it too
+                one = f"SELECT {columns} FROM (SELECT * FROM records NOT INDEXED WHERE id = ?) {condition}"
+                yield from run(one, (number, *values)).fetchall()
             except DAMAGE as error:
                 self.damaged[number] = f"row {number} of {self.path} cannot be read ({error}); it is left out."
+
+    def _numbers(self) -> list[int]:
+        """Return the numbers of all rows as the table or, where a page of it is damaged, its index has them."""
+        for source in ("NOT INDEXED", "INDEXED BY records_key"):
+            with contextlib.suppress(*DAMAGE):
+                return [number for (number,) in self._connection.execute(f"SELECT id FROM records {source}")]
+        # a damaged page may hold any number; no row has less than 256 bytes, and some may be in the log
+        return list(range(1, 1 + min(self.last(), self.path.stat().st_size // 256 + 10_000)))
 
     def _checked(self, number: int, content: list[Any], check: int | None) -> Record | None:
         """Return a row's record; None, and a sentence in ``damaged``, if it is not what was written."""

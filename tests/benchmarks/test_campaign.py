@@ -44,7 +44,7 @@ OK_ROW = {"solver": "smo", "seed": 0, "status": "ok", "relative_gap": 1e-4}
         (judge.good_rows([{**OK_ROW, "status": "timeout"}], {"smo"}), "is timeout"),
         (judge.good_rows([{**OK_ROW, "relative_gap": None}], {"smo"}), "the good solver smo"),
         (judge.sentence(done(2)), "said nothing"),
-        (judge.sentence(done(2, err="x" * 5000)), "more than 4,000"),
+        (judge.sentence(done(2, err="x" * 20_001)), "more than 20,000"),
     ],
 )
 def test_the_judge_sees_what_is_wrong(found, told):

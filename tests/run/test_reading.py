@@ -203,3 +203,24 @@ def test_rows_of_wrong_kinds_are_shown(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["results", "--store", str(path)])
     assert ended.value.code == 0, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damaged", ["the table's last page", "its index"])
+def test_a_damaged_page_costs_no_row_on_another_and_gives_none_for_another(tmp_path, damaged):
+    path = filled(tmp_path / "store.sqlite", rows=40)
+    connection = sqlite3.connect(path)
+    connection.execute("PRAGMA journal_mode=DELETE")
+    name = "records" if damaged == "the table's last page" else "records_key"
+    pages = [
+        page
+        for (page,) in connection.execute("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'", (name,))
+    ]
+    size = connection.execute("PRAGMA page_size").fetchone()[0]
+    connection.close()
+    with path.open("r+b") as file:
+        file.seek((pages[-1] - 1) * size)
+        file.write(bytes(size))
+    with StoreReader(path) as reader:
+        there = [each["key"] for each in reader.records()]
+        assert len(there) >= (40 if name == "records_key" else 30)
+        assert [each["key"] for each in reader.of("7")] == ["7"]
