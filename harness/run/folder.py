@@ -33,7 +33,7 @@ class Quarters:
 
     def __init__(self, parent: Path | None = None) -> None:
         parent = Path(os.path.realpath(tempfile.gettempdir() if parent is None else parent))
-        _sweep(parent)
+        sweep(parent)
         self.folder, self.lock = _made(parent)
         self._runs = 0
         self._run: Path | None = None
@@ -103,8 +103,8 @@ def _locked(folder: Path) -> int | None:
     return lock
 
 
-def _sweep(parent: Path) -> None:
-    """Remove the folders of this user's workers that were killed."""
+def sweep(parent: Path) -> None:
+    """Remove the folders of this user's workers that were killed, below the folder that temporary files are in."""
     for folder in parent.glob(f"{_PREFIX}*"):
         with contextlib.suppress(OSError):
             if folder.lstat().st_uid != os.geteuid():

@@ -19,6 +19,7 @@ from time import monotonic
 from typing import Any
 
 from harness.run import groups
+from harness.run.folder import sweep
 from harness.run.messages import BrokenStream, Busy, Ended, Message, Reader, send
 from harness.run.supervisor import Clock
 
@@ -177,6 +178,8 @@ class Process:
         if self.group is not None:
             self.group.remove()
             self.group = None
+        if self.process.returncode:  # it could not remove its folder itself
+            sweep(Path(tempfile.gettempdir()))
         self.errors.close()
 
 
