@@ -10,11 +10,13 @@ from harness.cli.commands import Added, of
 from harness.registry import Registry
 
 SCRIPT = """
-import atexit, sys
+import atexit, os, sys
 from harness.cli.main import main
 
+errors = os.fdopen(os.dup(2), "w")  # the command's own goes nowhere in the end
+
 def tell():
-    sys.stderr.write("LOADED " + " ".join(name for name in sys.modules if name.startswith(("harness_", "greet"))))
+    errors.write("LOADED " + " ".join(name for name in sys.modules if name.startswith(("harness_", "greet"))))
 
 atexit.register(tell)
 main()

@@ -11,14 +11,15 @@ import pytest
 
 HEAVY = ["numpy", "numba", "pandas", "rich", "sklearn", "scipy", "cvxpy", "pluggy", "pydantic", "importlib.metadata"]
 SCRIPT = """
-import sys
+import os, sys
 from harness.cli.main import main
+errors = os.fdopen(os.dup(2), "w")  # the command's own goes nowhere in the end
 try:
     main(sys.argv[1:])
 finally:
     heavy = [name for name in {heavy} if name in sys.modules]
     plugins = [name for name in sys.modules if name.startswith("harness_")]
-    sys.stderr.write("LOADED " + repr(heavy + plugins))
+    errors.write("LOADED " + repr(heavy + plugins))
 """
 
 
