@@ -16,7 +16,7 @@ from harness.cli.main import main
 errors = os.fdopen(os.dup(2), "w")  # the command's own goes nowhere in the end
 
 def tell():
-    errors.write("LOADED " + " ".join(name for name in sys.modules if name.startswith(("harness_", "greet"))))
+    print("LOADED " + " ".join(name for name in sys.modules if name.startswith(("harness_", "greet"))), file=errors, flush=True)
 
 atexit.register(tell)
 main()
