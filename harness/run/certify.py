@@ -1,8 +1,8 @@
 """The host's verdict on a model: certificate and scores, in a process of its own that never ran the solver.
 
 It loads the data itself, states the problem itself, and is told the model's numbers and nothing else. Started as
-``python -m harness.run.certify FD``; FD is its end of the driver's socket pair. Of the plugins it loads those that own
-the run's formulation, kernel, data source and metrics, and those whose solvers a certificate asks for.
+``python -m harness.run.start harness.run.certify FD``; FD is its end of the driver's socket pair. Of the plugins it
+loads those that own the run's formulation, kernel, data source and metrics, and those whose solvers a certificate asks for.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from harness.problems.problem import Problem
 from harness.registry import Registry, load_registry, share_registry
 from harness.run import allowed
 from harness.run.execute import Workbench, is_environment, sentence
-from harness.run.forking import wake_without_driver
 from harness.run.messages import METRIC, Busy, Certified, Certify, Model, Point, Reader, send
 from harness.run.record import Status, clean, clipped
 from harness.run.study import RunSpec
@@ -277,7 +276,6 @@ class Certifier:
 def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
     control = int(sys.argv[1])
-    wake_without_driver()
     os.set_inheritable(control, False)
     try:
         Certifier(control).serve()

@@ -125,11 +125,6 @@ def adopt_orphans() -> None:
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
-def wake_without_driver() -> None:
-    """Have this process go on when the driver ends, if it is stopped: it then sees that it is alone, and ends."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
-
-
 def limit_memory(limit: int | None) -> None:
     """Bound this process's private data so that its resident memory can grow to ``limit`` bytes; None: lift the bound."""
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]

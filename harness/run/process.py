@@ -68,7 +68,7 @@ class Process:
         with theirs:
             theirs.set_inheritable(True)
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", module, str(theirs.fileno())],
+                [sys.executable, "-P", "-m", "harness.run.start", module, str(theirs.fileno())],
                 pass_fds=(theirs.fileno(),),
                 env=_environment(threads, numba_cache),
                 stdin=subprocess.DEVNULL,

@@ -2,7 +2,7 @@
 
 It imports the plugins and numba once, loads the data, and after the first run of a configuration that went well
 compiles in itself what that run's warm-up compiled (from the disk cache), so that the next child starts warm.
-Started as ``python -m harness.run.worker FD``; FD is its end of the driver's socket pair.
+Started as ``python -m harness.run.start harness.run.worker FD``; FD is its end of the driver's socket pair.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.guard import Phase
 from harness.measure.compilation import CompilationWatch
 from harness.measure.machine import now
 from harness.run import allowed, child
-from harness.run.forking import adopt_orphans, fork, limit_memory, wake_without_driver
+from harness.run.forking import adopt_orphans, fork, limit_memory
 from harness.run.messages import Busy, Compiling, Ended, Message, Reader, Run, Warm, send
 from harness.run.place import Place
 from harness.run.record import Limits, Status, StoppedBy
@@ -248,7 +248,6 @@ def main() -> None:
     """Serve the driver at the descriptor named on the command line."""
     control = int(sys.argv[1])
     adopt_orphans()
-    wake_without_driver()
     os.set_inheritable(control, False)
     worker = Worker(control)
     try:

@@ -1,0 +1,27 @@
+"""Start a process of the host's: ``python -m harness.run.start harness.run.worker FD``.
+
+That it ends when its driver does is settled before it imports what takes a second: who is stopped hears nothing of that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import runpy
+import signal
+import sys
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> None:
+    """Run the module that the command line names, as if it had been started itself."""
+    with contextlib.suppress(AttributeError):
+        # a stopped process goes on when its driver ends, sees that it is alone, and ends
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
+    module = sys.argv.pop(1)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main()
