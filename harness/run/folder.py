@@ -20,6 +20,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from time import time_ns
 
+TEMPORARY = ("TMPDIR", "TEMP", "TMP")
+"""The variables that name the folder of temporary files."""
+
 _PREFIX = "harness-runs-"
 _TRIES = 5
 _NAMED = 5
@@ -132,7 +135,7 @@ def enter(folder: Path) -> None:
     """Make a folder the working folder of this process, and the one of its temporary files."""
     sys.path[:] = [str(Path(path).absolute()) if path else path for path in sys.path]
     os.chdir(folder)
-    for name in ("TMPDIR", "TEMP", "TMP"):
+    for name in TEMPORARY:
         os.environ[name] = str(folder)
     tempfile.tempdir = str(folder)
 
@@ -163,8 +166,8 @@ class Elsewhere:
             if not self._before.issuperset(_names(self._shared)):
                 self._written |= _mapped_for_writing(pid)
 
-    def end(self) -> list[str]:
-        """Return sentences on what the run left outside its folder; take away shared memory that is its."""
+    def end(self, but: int = 0) -> list[str]:
+        """Return sentences on what the run left outside its folder; take away shared memory that only it has, or ``but``."""
         written = {Path(path) for path in self._written}
         names = {path.relative_to(self._shared).parts[0] for path in written if self._shared in path.parents}
         shared = [
@@ -172,7 +175,7 @@ class Elsewhere:
             for name in sorted(_names(self._shared) - self._before)
             if name in names or self._numbers.intersection(re.split(r"[\W_]+", name))
         ]
-        used = _in_use(self._shared) if shared else set()
+        used = _in_use(self._shared, but) if shared else set()
         sizes = {file: _sized(file) for file in shared if file.name not in used}
         gone = [size for file, size in sizes.items() if _removed(file)]
         outside = [file for file in sorted(written) if self._own not in file.parents and self._is_new(file)]
@@ -238,8 +241,8 @@ def _mapped_for_writing(pid: int) -> set[str]:
     return set()
 
 
-def _in_use(folder: Path) -> set[str]:
-    """Return the names in a folder that any process writes."""
-    pids = [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+def _in_use(folder: Path, but: int) -> set[str]:
+    """Return the names in a folder that any process writes, ``but`` excepted."""
+    pids = [int(name) for name in os.listdir("/proc") if name.isdecimal() and int(name) != but]
     paths = {Path(path) for pid in pids for path in _open_for_writing(pid) | _mapped_for_writing(pid)}
     return {path.relative_to(folder).parts[0] for path in paths if folder in path.parents}

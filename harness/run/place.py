@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from harness.run.descendants import Descendants
-from harness.run.folder import Elsewhere, Quarters, enter
+from harness.run.folder import TEMPORARY, Elsewhere, Quarters, enter
 
 
 class Place:
@@ -15,6 +18,7 @@ class Place:
     def __init__(self) -> None:
         self._quarters: Quarters | None = None
         self._run: Path | None = None
+        self._own: Elsewhere | None = None
 
     def begin(self) -> None:
         """Make what the next run needs.
@@ -43,8 +47,30 @@ class Place:
         if self._quarters is not None:
             self._quarters.empty()
 
+    @contextlib.contextmanager
+    def adopted(self) -> Iterator[None]:
+        """Have the solver's code run in this process itself, in a folder as a run has it."""
+        assert self._quarters is not None
+        if self._own is None:
+            self._own = Elsewhere()
+            self._own.begin(self._quarters.folder)
+        before = Path.cwd(), {name: os.environ.get(name) for name in TEMPORARY}, tempfile.tempdir
+        enter(self._quarters.new())
+        try:
+            yield
+        finally:
+            os.chdir(before[0])
+            os.environ.update({name: value for name, value in before[1].items() if value is not None})
+            for name in [name for name, value in before[1].items() if value is None]:
+                os.environ.pop(name, None)
+            tempfile.tempdir = before[2]
+            self.clear()
+
     def remove(self) -> None:
-        """Remove all folders: the worker ends."""
+        """Remove all folders, and shared memory that the solver's code made in this process: the worker ends."""
+        if self._own is not None:
+            self._own.look([os.getpid()])
+            self._own.end(but=os.getpid())
         if self._quarters is not None:
             self._quarters.remove()
             self.descendants.close()

@@ -228,7 +228,8 @@ class Worker:
         from harness.run.execute import warm_up
 
         threads = _own_threads()
-        self.warm[kind] = warm_up(solver, problem, limit, self.compilation.clock)
+        with self.place.adopted():
+            self.warm[kind] = warm_up(solver, problem, limit, self.compilation.clock)
         if _own_threads() > threads:
             # a forked child would lack these threads; the driver starts a fresh worker for the next run
             sys.exit(0)

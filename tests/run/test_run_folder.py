@@ -25,6 +25,7 @@ WHATS = (
     "shared-memory",
     "shared-memory-bare",
     "nothing",
+    "warm-up",
 )
 
 
@@ -87,6 +88,13 @@ def test_what_a_run_wrote_into_its_folder_is_gone_killed_or_not(drive):
     assert records["files-killed"]["status"] == "timeout"
     assert list(temporary.iterdir()) == []
     assert [path.name for path in folder.iterdir() if not path.name.startswith("store.sqlite")] == []
+
+
+@pytest.mark.slow
+def test_what_a_warm_up_leaves_is_gone_in_the_worker_too(drive):
+    records, _, _, left, _ = drive
+    assert records["warm-up"]["status"] == "ok"
+    assert [name for name in left if name.startswith("warm-")] == []  # nor anything in the command's folder: see above
 
 
 @pytest.mark.slow

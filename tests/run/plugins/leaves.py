@@ -35,7 +35,10 @@ class Leaves(Solver):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         info = {}
-        if problem.n > WARM_UP_POINTS:
+        if self.what == "warm-up":
+            Path(f"model-{len(KEPT)}.bin").write_bytes(b"x" * 1_000)
+            KEPT.append(SharedMemory(create=True, size=1_000, name=f"warm-{len(KEPT)}-{os.getpid()}-{self.mark}"))
+        elif problem.n > WARM_UP_POINTS:
             os.environ["LEAVES_MARK"] = self.mark
             info = THINGS[self.what]()
         yield Iterate(dual_coef=np.zeros(problem.n), done=True, info=info if isinstance(info, dict) else {})
