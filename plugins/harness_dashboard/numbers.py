@@ -28,6 +28,7 @@ ENVIRONMENT = "compare-py"
 
 BENCHMARK_VERSION = "1"  # asv hides results of another version: it changes when a figure changes its meaning
 _NOT_RUN = (float("nan"), None)  # asv's n/a
+_GREATEST = 1e100  # asv squares and adds them
 _BROKEN = (ValueError, SyntaxError, TypeError, LookupError, AttributeError, RecursionError, MemoryError)
 """What reading the literals of a file of somebody else's can raise."""
 
@@ -53,6 +54,8 @@ class Number:
         """Return the figure of a run in this unit, None if it has none that could be compared."""
         value = figure(run, self.figure)
         if value is None or (self.figure == "kernel_evaluations" and run.get("evaluations_at_least")):
+            return None
+        if abs(value) > _GREATEST:
             return None
         if self.figure == "relative_gap":
             return max(value, LEAST_GAP)

@@ -245,6 +245,12 @@ def test_standalone_makes_one_commit_a_state_and_the_same_one_again(tmp_path):
     assert commits() == once
 
 
+@pytest.mark.parametrize(("seconds", "shown"), [(2.0, 2.0), (1e308, None)])
+def test_a_number_that_asv_cannot_square_is_none(seconds, shown):
+    (number,) = [each for each in numbers.NUMBERS if each.figure == "fit_seconds"]
+    assert number.of(record(fit_seconds=seconds)) == shown
+
+
 def test_a_cell_is_named_by_its_record_alone():
     changed = record("smo", cache_mb=1.0, iteration_limit=500, threads=2)
     assert cells.solver_name(record("smo")) == "smo"
