@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -26,6 +27,7 @@ FOLDER = ROOT / "reports" / "robustness"
 HELD = "held"
 _MUCH = 1_000_000  # bytes that the text of one fault may print or keep
 _FAULTY = NAMES[1]
+_FOLDERS = re.compile(r"(?<![\w.])/(?:[\w.+-]+/)+(?=[\w.+-])")
 
 
 def complaints(fault: Fault, outcome: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
@@ -217,7 +219,8 @@ def summed_up(lines: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         seeds[line["seed"]] = None
         if line["verdict"] != "ok":
             one["violated"] += 1
-            words = " ".join("; ".join(line["verdict"]).split())
+            words = " ".join("; ".join(dict.fromkeys(line["verdict"])).split())
+            words = _FOLDERS.sub("", words)  # of the machine that it was measured on
             violations.append({"trial": line["trial"], "verdict": words[:300]})
     return {"seeds": list(seeds), "kinds": kinds, "violations": violations[:50]}
 
