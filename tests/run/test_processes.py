@@ -34,11 +34,11 @@ WITHOUT_GROUPS = ("executor", "daemon", "daemon-and-hangs", "guards", "hidden-gr
 @pytest.fixture(scope="module", params=["as the machine has it", "no groups"])
 def grid(request, tmp_path_factory):
     """One drive of the command with control groups, if the machine has them, and one without: their records."""
-    whats, variable = (EXPECTED, "") if request.param != "no groups" else (WITHOUT_GROUPS, "1")
+    things, variable = (EXPECTED, "") if request.param != "no groups" else (WITHOUT_GROUPS, "1")
     folder = tmp_path_factory.mktemp("processes")
     command = [
         *HARNESS, "compare", "--plugin-path", str(PLUGINS / "leaves.py"),
-        "--plugins", f"leaves[what=[{','.join(whats)}]]", "--datasets", "checkerboard[n=200,n_test=50]",
+        "--plugins", f"leaves[what=[{','.join(things)}]]", "--datasets", "checkerboard[n=200,n_test=50]",
         "--time-limit", str(LIMIT_SECONDS), "--memory-limit", "450M",
         "--store", str(folder / "store.sqlite"), "--format", "json",
     ]  # fmt: skip

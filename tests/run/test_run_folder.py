@@ -16,7 +16,7 @@ import pytest
 from harness.run.folder import Elsewhere, Quarters, delete
 from tests.run.conftest import HARNESS, PLUGINS
 
-WHATS = (
+THINGS = (
     "where",
     "files",
     "files-killed",
@@ -44,7 +44,7 @@ def drive(tmp_path_factory):
     mark = f"harness-test-{os.getpid()}"
     command = [
         *HARNESS, "compare", "--plugin-path", str(PLUGINS / "leaves.py"),
-        "--plugins", f"leaves[what=[{','.join(WHATS)}],mark={mark}]", "--datasets", "checkerboard[n=200,n_test=50]",
+        "--plugins", f"leaves[what=[{','.join(THINGS)}],mark={mark}]", "--datasets", "checkerboard[n=200,n_test=50]",
         "--time-limit", "2", "--store", "store.sqlite", "--format", "json",
     ]  # fmt: skip
     environment = {**os.environ, "TMPDIR": str(temporary)}
