@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from harness.measure.machine import now
+from harness.measure.machine import now, started
 
 RENEWAL_SECONDS = 30.0
 LAPSE_SECONDS = 300.0
@@ -54,7 +54,7 @@ class Driver:
             return None
         if self.pid == os.getpid():
             return self.name not in _live
-        return _started(self.pid) != self.started
+        return started(self.pid) != self.started
 
     def end(self) -> None:
         """Say that this process carries out no more runs as this driver."""
@@ -64,7 +64,7 @@ class Driver:
 def this_driver() -> Driver:
     """Return a new driver of this process; it lives until :meth:`Driver.end`."""
     pid = os.getpid()
-    driver = Driver(uuid.uuid4().hex, pid, _started(pid) or 0, _place(), os.uname().nodename)
+    driver = Driver(uuid.uuid4().hex, pid, started(pid) or 0, _place(), os.uname().nodename)
     _live.add(driver.name)
     return driver
 
@@ -119,13 +119,3 @@ def _place() -> str:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {Path('/proc/self/ns/pid').readlink()}"
     return os.uname().nodename
-
-
-def _started(pid: int) -> int | None:
-    """Return when a process started, in clock ticks since the machine's start; None if it has ended."""
-    try:
-        # the name of the program, in parentheses, may hold anything
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return None if fields[0] in "ZX" else int(fields[19])
-    except (OSError, ValueError, IndexError):
-        return None

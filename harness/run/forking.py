@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import faulthandler
 import fcntl
 import os
@@ -16,11 +15,9 @@ from os import getpid  # by name: what a solver patches later is not this functi
 
 from harness.measure.machine import status_bytes
 from harness.run.messages import SECRET_BYTES, BrokenStream, Message, Reader, send
+from harness.run.parenthood import at_parents_end
 from harness.run.place import Place
 
-_LIBC = ctypes.CDLL(None, use_errno=True)
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
 _PIPE = 200  # a descriptor above those that a solver's stray writes and double closes hit
 
 
@@ -88,7 +85,7 @@ def fork(
     status, own = 1, getpid()
     try:
         os.setsid()
-        _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        at_parents_end(signal.SIGKILL)
         for fd in (messages_out, output_out, answers_in, *hidden):
             os.close(fd)
         with open(os.devnull, "rb") as nothing:
@@ -113,16 +110,6 @@ def fork(
             os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
     finally:
         os._exit(status)
-
-
-def _prctl(option: int, value: int) -> None:
-    with contextlib.suppress(OSError, AttributeError):
-        _LIBC.prctl(option, value)
-
-
-def adopt_orphans() -> None:
-    """Make this process the parent of whatever its children leave behind, daemons included."""
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def limit_memory(limit: int | None) -> None:

@@ -18,7 +18,9 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+from harness.measure.machine import started
 from harness.run import groups
+from harness.run.descendants import living
 from harness.run.folder import sweep
 from harness.run.messages import BrokenStream, Busy, Ended, Message, Reader, send
 from harness.run.supervisor import Clock
@@ -64,7 +66,7 @@ class Process:
         # who does not read does not hold us up
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_SECONDS, 0))
         self.socket = ours
-        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in _gone()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in kill()
         with theirs:
             theirs.set_inheritable(True)
             self.process = subprocess.Popen(
@@ -166,30 +168,21 @@ class Process:
     def kill(self) -> None:
         """End the process and what it started at once, also where it is stopped and hears nothing."""
         self.socket.close()
-        descendants = [] if self.group is not None else _descendants(self.process.pid)
+        descendants = [] if self.group is not None else living(self.process.pid)
         if self.group is not None:
             self.group.kill()
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         for each in descendants:
-            with contextlib.suppress(Exception):  # it is gone
-                each.kill()
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(each, signal.SIGKILL)
         if self.group is not None:
             self.group.remove()
             self.group = None
         if self.process.returncode:  # it could not remove its folder itself
             sweep(Path(tempfile.gettempdir()))
         self.errors.close()
-
-
-def _descendants(pid: int) -> list[Any]:
-    import psutil
-
-    try:
-        return list(psutil.Process(pid).children(recursive=True))
-    except psutil.Error:
-        return []
 
 
 def _group_of(pid: int) -> groups.Group | None:
@@ -201,7 +194,7 @@ def _group_of(pid: int) -> groups.Group | None:
         return None
     if first:
         _clear(own)
-    group = own.below(f"{_GROUP}-{os.getpid()}-{_started(os.getpid())}-{number}")
+    group = own.below(f"{_GROUP}-{os.getpid()}-{started(os.getpid())}-{number}")
     if group is None:
         return None
     try:
@@ -215,19 +208,11 @@ def _group_of(pid: int) -> groups.Group | None:
 def _clear(own: groups.Group) -> None:
     """Take the groups away that drivers left which were killed; those in which something still runs stay."""
     for folder in own.folder.glob(f"{_GROUP}-*-*-*"):
-        pid, started, _ = folder.name.removeprefix(f"{_GROUP}-").split("-", 2)
-        if pid.isdigit() and _started(int(pid)) != started:
+        pid, begun, _ = folder.name.removeprefix(f"{_GROUP}-").split("-", 2)
+        if pid.isdigit() and str(started(int(pid))) != begun:
             for each in (*sorted((path for path in folder.rglob("*") if path.is_dir()), reverse=True), folder):
                 with contextlib.suppress(OSError):
                     each.rmdir()
-
-
-def _started(pid: int) -> str:
-    """Return when a process started, in ticks of the system's; empty if there is none."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
-    except OSError:
-        return ""
 
 
 def _environment(threads: int, numba_cache: Path) -> dict[str, str]:

@@ -5,20 +5,17 @@ That it ends when its driver does is settled before it imports what takes a seco
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import runpy
 import signal
 import sys
 
-_PR_SET_PDEATHSIG = 1
+from harness.run.parenthood import at_parents_end
 
 
 def main() -> None:
     """Run the module that the command line names, as if it had been started itself."""
-    with contextlib.suppress(AttributeError):
-        # a stopped process goes on when its driver ends, sees that it is alone, and ends
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGCONT)
+    # a stopped process goes on when its driver ends, sees that it is alone, and ends
+    at_parents_end(signal.SIGCONT)
     module = sys.argv.pop(1)
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

@@ -25,9 +25,9 @@ from typing import Any
 from harness import guard
 from harness.guard import Phase
 from harness.plain import plain_line
+from harness.run.parenthood import adopt_orphans, at_parents_end
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 _HIGH = 200  # descriptors above those that stray closes hit
 _SAMPLE_SECONDS = 0.05
 _LONGEST_SAMPLE = 0.25  # counted at most: the machine may have slept, or this process was stopped
@@ -86,7 +86,7 @@ def _pipe() -> tuple[int, int]:
 
 
 def _become_driver(parent: int, mask: Any, phases: int, printed: int, found: list[tuple[Phase, str]]) -> None:
-    _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    at_parents_end(signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(128 + signal.SIGKILL)  # it was killed before this process could learn of it
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -169,7 +169,7 @@ class Watch:
         self.text = b""
         self.line = b""
         self.code = 0
-        _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)  # what it leaves behind is found
+        adopt_orphans()  # what it leaves behind is found
         mask = ctypes.c_uint64(sum(1 << (number - 1) for number in (*_PASSED_ON, signal.SIGCHLD)))
         self.signals = _LIBC.signalfd(-1, (ctypes.c_uint64 * 16)(mask.value), os.O_NONBLOCK | os.O_CLOEXEC)
 

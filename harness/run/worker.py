@@ -23,8 +23,9 @@ from harness.guard import Phase
 from harness.measure.compilation import CompilationWatch
 from harness.measure.machine import now
 from harness.run import allowed, child
-from harness.run.forking import adopt_orphans, fork, limit_memory
+from harness.run.forking import fork, limit_memory
 from harness.run.messages import Busy, Compiling, Ended, Message, Reader, Run, Warm, send
+from harness.run.parenthood import adopt_orphans
 from harness.run.place import Place
 from harness.run.record import Limits, Status, StoppedBy
 from harness.run.seller import Buyer, Seller

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 
+from harness.measure import machine
 from harness.run import claims
 from harness.run.claims import this_driver
 from harness.run.record import Record
@@ -52,14 +53,14 @@ def test_a_claim_of_a_dead_driver_is_taken_over(store, how):
     else:
         code = "import os, sys; sys.stdin.read()"
         process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE)
-        theirs = replace(theirs, pid=process.pid, started=claims._started(process.pid))
+        theirs = replace(theirs, pid=process.pid, started=machine.started(process.pid))
         assert store.claim("k", theirs) is None
         assert store.claim("k", mine) == theirs
         if how == "another process has its number":
             store._connection.execute("UPDATE claims SET started = started - 1")
         else:
             process.kill()
-            wait_for(lambda: claims._started(process.pid) is None)
+            wait_for(lambda: machine.started(process.pid) is None)
             if how == "killed":
                 process.wait()
     assert store.claim("k", mine) is None
