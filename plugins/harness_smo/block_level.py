@@ -63,6 +63,7 @@ class Level:
         self.previous: Index = np.empty(0, dtype=np.intp)
         self.scratch = np.empty_like(a), np.empty_like(a)
         self.rounds = self.steps = 0
+
         self.ends: list[tuple[float, float]] = []
 
     @property
@@ -128,6 +129,9 @@ class Level:
         self.a[chosen] = a
         self._update(chosen[changed], (a - before)[changed])
         return MOVED
+
+    def stage(self):
+        pass
 
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores afresh from the coefficients of all points, (n,), and keep the free variables' rows."""
