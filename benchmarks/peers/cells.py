@@ -26,8 +26,8 @@ COSTS = (1.0, 100.0, 1e4)  # equally often; EXTREME is beside them on the lines
 EXTREME = 1e6
 WIDTHS = (0.2, 2.0)
 COMPARED = (100.0, EXTREME)  # of the verdict on large C
-# of a corner: C of both gammas, C of one; a line and a corner in turn have each C equally often
-_KINDS = ("line", (1.0, 100.0), "line", (1e4, 100.0))
+# C of both gammas, C of one of them; two lines and both corners have each C equally often
+_CORNERS = ((1.0, 100.0), (1e4, 100.0))
 FACTORS = ("family", "n", "d", "noise", "C", "width")
 
 _NAME = re.compile(
@@ -75,13 +75,9 @@ class Cell:
                 f"there is no cell '{name}'; a cell is called like teacher-n2000-d20-e10-C1e4-g0.2-s7.12: family "
                 f"({', '.join(FAMILIES)}), n, d, noise in per cent, C, width, seed.draw"
             )
-        return cls(
-            found["family"],
-            *(int(found[each]) for each in ("n", "d")),
-            float(found["noise"]) / 100,
-            *(float(found[each]) for each in ("C", "width")),
-            *(int(found[each]) for each in ("seed", "draw")),
-        )
+        n, d, seed, draw = (int(found[each]) for each in ("n", "d", "seed", "draw"))
+        noise, cost, width = (float(found[each]) for each in ("noise", "C", "width"))
+        return cls(found["family"], n, d, noise / 100, cost, width, seed, draw)
 
     @property
     def dataset(self) -> DataSet:
@@ -117,17 +113,27 @@ def design(
 ) -> Iterator[Cell]:
     """Yield the cells of the map with this seed, without end, those of a draw one after another."""
     # data are drawn from [seed, draw] with draw >= 1: this stream is none of theirs
-    chance = np.random.default_rng([seed, 0]).spawn(6)
-    axes = (families, sizes, features, NOISES, WIDTHS, _KINDS)
-    factors = zip(*(_levels(values, rng) for values, rng in zip(axes, chance, strict=True)), strict=True)
-    for draw, (family, n, d, noise, width, kind) in enumerate(factors, 1):
+    *chance, of_kinds = np.random.default_rng([seed, 0]).spawn(5)
+    axes = (families, sizes, features, NOISES)
+    factors = zip(
+        *(_levels(values, rng) for values, rng in zip(axes, chance, strict=True)), _kinds(of_kinds), strict=True
+    )
+    for draw, (family, n, d, noise, (corner, width)) in enumerate(factors, 1):
         first = Cell(family, n, d, noise, COSTS[0], width, seed, draw)
-        if kind == "line":
-            yield from (replace(first, C=value) for value in (*COSTS, EXTREME))
+        if corner is None:
+            yield from (replace(first, C=cost) for cost in (*COSTS, EXTREME))
         else:
-            cost, other = kind
-            yield from (replace(first, C=cost, width=value) for value in WIDTHS)
+            cost, other = corner
+            yield from (replace(first, C=cost, width=each) for each in WIDTHS)
             yield replace(first, C=other)
+
+
+def _kinds(rng: np.random.Generator) -> Iterator[tuple[tuple[float, float] | None, float]]:
+    """Yield (corner, width) for ever, corner None for a line: of four, both lines and both corners are at different widths."""
+    while True:
+        widths = rng.permutation(WIDTHS).tolist()
+        kinds = [*((None, width) for width in WIDTHS), *zip(_CORNERS, widths, strict=True)]
+        yield from (kinds[k] for k in rng.permutation(len(kinds)))
 
 
 def neighbours(cells: Sequence[Cell]) -> list[tuple[Cell, Cell]]:

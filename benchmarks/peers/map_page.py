@@ -81,7 +81,7 @@ def means(cells: pd.DataFrame) -> str:
 
     rows.append(line("**all**", usual))
     rows.append(line(f"all, C = {short(EXTREME)} too", cells))
-    for factor in FACTORS:
+    for factor in (*FACTORS, "seed"):
         for level in sorted(set((cells if factor == "C" else usual)[factor])):
             of = cells if factor == "C" else usual
             rows.append(
@@ -158,7 +158,10 @@ def worst(cells: pd.DataFrame, results: Results) -> str:
         count = None if run is None else run.row["iterations"]
         counted = "" if count is None else f"{count:,}"
         rows.append([f"`{row['cell']}`", _time(row, "ours"), *ratios, counted, *shares, ", ".join(longest)])
-    note = "Shares of a run of its own under a profiler (shares.py), by the same rule of stopping; a compiled function has what it inlines."
+    note = (
+        "Shares of a run of its own under a profiler (shares.py), by the same rule of stopping; a compiled function has what "
+        "it inlines."
+    )
     return f"{note}\n\n{table(head, rows)}"
 
 
@@ -216,8 +219,8 @@ def uncertified(cells: pd.DataFrame) -> str:
 def _state(row: Any, label: str) -> str:
     state = row[f"{label} state"]
     if state in (CERTIFIED, found.STOPPED):
-        return state
-    return f"{state}: {row[f'{label} kkt']:.1e}, {row[f'{label} gap']:.1e}" if state == found.MISSED else state
+        return str(state)
+    return f"{state}: {row[f'{label} kkt']:.1e}, {row[f'{label} gap']:.1e}" if state == found.MISSED else str(state)
 
 
 def heat_map(cells: pd.DataFrame, path: Path) -> None:

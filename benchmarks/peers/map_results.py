@@ -153,20 +153,25 @@ def slower(cells: pd.DataFrame, labels: Iterable[str] = JUDGED, factor: float = 
 
 
 def worst(cells: pd.DataFrame, count: int) -> pd.DataFrame:
-    """Return the cells where our time is largest beside that of the fastest peer; bounds where no peer is certified."""
-    columns = [name for name in (f"{label} ratio" for label in JUDGED) if name in cells]
-    return cells.assign(least=cells[columns].min(axis=1)).sort_values("least", na_position="last").head(count)
+    """Return the cells where our time is largest beside that of the fastest certified peer; where none is, beside bounds."""
+    labels = [label for label in JUDGED if f"{label} ratio" in cells]
 
+    def least(row: Any) -> float:
+        known = [
+            (row[f"{label} sign"] == ">", row[f"{label} ratio"])
+            for label in labels
+            if row[f"{label} ratio"] is not None
+        ]
+        certified = [ratio for bound, ratio in known if not bound]
+        return min(certified or [ratio for _, ratio in known], default=float("nan"))
 
-def _seconds(cells: pd.DataFrame) -> dict[Cell, tuple[float, str]]:
-    """Return our seconds and state by cell, of those that have a time."""
-    timed = cells[cells["ours seconds"].notna()]
-    return {Cell.named(row["cell"]): (row["ours seconds"], row["ours state"]) for _, row in timed.iterrows()}
+    by = [least(row) for _, row in cells.iterrows()]
+    return cells.assign(least=by).sort_values("least", na_position="last").head(count)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two cells and the time of ``cell`` over that of ``other``; ``sign`` > where the first ended early, < the second."""
+    """Our time on ``cell`` over that on ``other``; ``sign`` > where the first ended early, < the second, ? both."""
 
     cell: Cell
     other: Cell
@@ -174,22 +179,33 @@ class Pair:
     sign: str
 
 
+_Times = dict[Cell, tuple[float, str]]
+
+
 def steps(cells: pd.DataFrame) -> list[Pair]:
     """Return the neighbours with the time of the slower over that of the faster one, the largest first."""
-    return sorted((_pair(cells, *sorted(pair, key=lambda cell: -_seconds(cells)[cell][0])) for pair in
-                   neighbours(list(_seconds(cells)))), key=lambda pair: -pair.ratio)  # fmt: skip
+    known = _times(cells)
+    ordered = [sorted(pair, key=lambda cell: -known[cell][0]) for pair in neighbours(list(known))]
+    pairs = [_pair(known, slow, fast, LEAST_SECONDS) for slow, fast in ordered]
+    return sorted(pairs, key=lambda pair: -pair.ratio)
 
 
 def cost_pairs(cells: pd.DataFrame) -> list[Pair]:
     """Return C = 1e6 over C = 100 on the same data, the largest ratio first."""
-    pairs = [_pair(cells, high, low, least=0.0) for low, high in extremes(list(_seconds(cells)))]
-    return sorted(pairs, key=lambda pair: -pair.ratio)
+    known = _times(cells)
+    return sorted((_pair(known, high, low) for low, high in extremes(list(known))), key=lambda pair: -pair.ratio)
 
 
-def _pair(cells: pd.DataFrame, cell: Cell, other: Cell, least: float = LEAST_SECONDS) -> Pair:
-    known = _seconds(cells)
+def _times(cells: pd.DataFrame) -> _Times:
+    """Return our seconds and state by cell, of those that have a time."""
+    timed = cells[cells["ours seconds"].notna()]
+    return {Cell.named(row["cell"]): (row["ours seconds"], row["ours state"]) for _, row in timed.iterrows()}
+
+
+def _pair(known: _Times, cell: Cell, other: Cell, least: float = 0.0) -> Pair:
     (a, of_a), (b, of_b) = known[cell], known[other]
-    sign = {(True, True): "", (False, True): ">", (True, False): "<"}.get((of_a == CERTIFIED, of_b == CERTIFIED), "?")
+    early = (of_a != CERTIFIED, of_b != CERTIFIED)
+    sign = {(False, False): "", (True, False): ">", (False, True): "<"}.get(early, "?")
     return Pair(cell, other, max(a, least) / max(b, least), sign)
 
 

@@ -94,13 +94,16 @@ class TimeShares(Solver):
     solves = (CSVC,)
     solves_dual_forms = True
     oracle: str = parameter("smo", "the solver that is profiled")
+    gap: float | None = parameter(None, "relative gap that it stops at; none: its own default", gt=0)
 
     def warm_ups(self) -> tuple[Solver, ...]:
         """Return the oracle's: compilation is no part of the profile."""
         return get_solver(self.oracle).warm_ups()
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        solution, phases, longest = profiled(lambda: get_solver(self.oracle).solve(problem))
+        solver = get_solver(self.oracle)
+        solver = solver if self.gap is None else solver.with_target_gap(self.gap)
+        solution, phases, longest = profiled(lambda: solver.solve(problem))
         info = {**{f"phase {name}": seconds for name, seconds in phases.items()}, **longest}
         yield Iterate(solution.dual_coef, solution.intercept, done=True, info=info)
 
