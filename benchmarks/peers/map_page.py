@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 WORST = 10  # cells that are profiled
 _SHOWN = 32.0  # ratios beyond have the last colour
 _ROWS = 12  # of a table of pairs
+_ENDS = (CERTIFIED, found.STOPPED, "")  # that are no news in the list of those without a certificate
 
 INTRO = """Drawn problems that nobody tuned for (families.py), {cells} cells of {draws} draws, seed {seeds}. A cell is drawn
 again alone by its name: `python benchmarks/peers map --cell NAME`. gamma is `g` over the sum of the features' variances, `e` is the
@@ -31,7 +32,7 @@ noise in per cent, `s` seed and draw.
 Times are CPU seconds of one thread, medians, until the harness certifies a KKT violation of 1.0e-3 and a relative gap of 1e-3;
 every solver begins at its defaults and is tightened where it misses, the first run that is certified counts alone. `>`: the peer
 was stopped at its limit of time, or ended without its certificate: a lower bound. `<`: ours was, an upper bound. Both are in the
-geometric means at the bound."""
+geometric means at the bound. "Default stopping": every solver once more at its own tolerance of 1e-3, whatever gap that leaves."""
 
 
 def write(results: Results, out: Path) -> list[found.Verdict]:
@@ -75,7 +76,7 @@ def means(cells: pd.DataFrame) -> str:
     usual = found.usual(cells)
 
     def line(text: str, part: pd.DataFrame) -> list[str]:
-        counts = [found.mean(part, label) for label in labels]
+        counts = [found.mean(part, label, default=default) for label in labels for default in (False, True)]
         share = [f"{each} of {each.count}" if each.count else "-" for each in counts]
         return [text, str(len(part)), *share]
 
@@ -94,7 +95,8 @@ def means(cells: pd.DataFrame) -> str:
         line(f"n = {n:,}, d = {d}", part) for n, d in size if len(part := usual[(usual["n"] == n) & (usual["d"] == d)])
     ]
     note = f"Time over ours; C = {short(EXTREME)} is in its own rows alone. `>=`: with lower bounds, `~`: with upper ones too."
-    return note + "\n\n" + table(["", "cells", *(NAMES[label] for label in labels)], rows)
+    heads = [f"{NAMES[label]}{text}" for label in labels for text in ("", ", default stopping")]
+    return note + "\n\n" + table(["", "cells", *heads], rows)
 
 
 def _text(level: Any) -> str:
@@ -204,13 +206,14 @@ def uncertified(cells: pd.DataFrame) -> str:
     rows = [
         [f"`{row['cell']}`", *(_state(row, label) for label in labels)]
         for _, row in cells.iterrows()
-        if any(row[f"{label} state"] not in (CERTIFIED, found.STOPPED, "") for label in labels)
+        if row["ours state"] != CERTIFIED or any(row[f"{label} state"] not in _ENDS for label in labels)
     ]
     stopped = ", ".join(
         f"{NAMES.get(label, label)} {int((cells[f'{label} state'] == found.STOPPED).sum())}" for label in labels
     )
     text = (
-        f"Stopped at the limit of time, cells: {stopped}. Ended without its certificate (KKT violation, relative gap):"
+        f"Stopped at the limit of time, cells: {stopped}. Where ours was, or somebody ended without its certificate (KKT "
+        "violation, relative gap):"
     )
     head = ["cell", *(NAMES.get(label, label) for label in labels)]
     return f"{text}\n\n{table(head, rows)}" if rows else f"{text} nobody."
@@ -226,7 +229,8 @@ def _state(row: Any, label: str) -> str:
 def heat_map(cells: pd.DataFrame, path: Path) -> None:
     """Draw the ratios, a row for each draw, a column for each C and gamma, a panel for each judged peer.
 
-    Blue: ours is faster; red: the peer is, in a black frame where it was certified. ``>`` and ``<`` are bounds.
+    Blue: ours is faster; red: the peer is, in a black frame where it was certified. ``>`` and ``<`` are bounds,
+    a question mark is a cell where neither was certified.
     """
     labels = [label for label in JUDGED if f"{label} ratio" in cells] or _labels(cells)
     columns = [(cost, width) for cost in (*COSTS, EXTREME) for width in WIDTHS]
@@ -255,9 +259,10 @@ def _panel(axes: Any, cells: pd.DataFrame, label: str, keys: list[Any], columns:
     values = np.full((len(keys), len(columns)), np.nan)
     for _, row in cells.iterrows():
         ratio = row[f"{label} ratio"]
-        if ratio is None or ratio != ratio:
-            continue
         i, j = keys.index(Cell.named(row["cell"]).data), columns.index((row["C"], row["width"]))
+        if ratio is None or ratio != ratio:
+            axes.text(j, i, "?", ha="center", va="center", fontsize=6)
+            continue
         values[i, j] = ratio
         dark = not 1 / 8 < ratio < 8
         axes.text(j, i, _brief(ratio, row[f"{label} sign"]), ha="center", va="center", fontsize=6,

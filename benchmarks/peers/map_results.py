@@ -42,6 +42,7 @@ def frame(results: Results) -> pd.DataFrame:
     ``LABEL state`` : certified, stopped (at its limit of time), missed (ended without its certificate), or a run's status
     ``LABEL ratio`` : over ours; ``LABEL sign``: ``>`` a lower bound, the peer not being certified in that time; ``<`` an
         upper one, ours not being; empty: measured
+    ``LABEL default``, ``LABEL default sign`` : the same where both stop at their default tolerance of 1e-3, whatever that certifies
     """
     import pandas as pd
 
@@ -55,6 +56,8 @@ def frame(results: Results) -> pd.DataFrame:
             ratio, sign = _ratio(mine, theirs)
             row |= {f"{label} {name}": value for name, value in theirs.items()}
             row |= {f"{label} ratio": ratio, f"{label} sign": sign}
+            loose = results.ratio(cell.name, label, 1, quality=False) or (None, False)
+            row |= {f"{label} default": loose[0], f"{label} default sign": ">" if loose[1] else ""}
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -110,13 +113,14 @@ class Mean:
         return f"{'>= ' if self.bounds and not self.above else '~ ' if self.above else ''}{self.value:.3g}"
 
 
-def mean(cells: pd.DataFrame, label: str) -> Mean:
-    """Return the geometric mean of a peer's time over ours, bounds at their values."""
-    known = cells[cells[f"{label} ratio"].notna()] if len(cells) else cells
+def mean(cells: pd.DataFrame, label: str, *, default: bool = False) -> Mean:
+    """Return the geometric mean of a peer's time over ours, bounds at their values; ``default``: at default stopping."""
+    ratio, sign = (f"{label} default", f"{label} default sign") if default else (f"{label} ratio", f"{label} sign")
+    known = cells[cells[ratio].notna()] if len(cells) and ratio in cells else cells[:0]
     if not len(known):
         return Mean(None, 0, 0, 0)
-    signs = list(known[f"{label} sign"])
-    return Mean(geometric_mean(known[f"{label} ratio"]), len(known), signs.count(">"), signs.count("<"))
+    signs = list(known[sign])
+    return Mean(geometric_mean(known[ratio]), len(known), signs.count(">"), signs.count("<"))
 
 
 def usual(cells: pd.DataFrame) -> pd.DataFrame:
@@ -243,10 +247,11 @@ def verdicts(cells: pd.DataFrame, names: dict[str, str], threads: Sequence[tuple
             (f"n = {SMALL:,}", normal[normal["n"] == SMALL], SMALL_MEAN),
             (f"n >= {LARGE:,}", normal[normal["n"] >= LARGE], LARGE_MEAN),
         ):
-            average = mean(part, label) if f"{label} ratio" in cells else Mean(None, 0, 0, 0)
+            average, loose = mean(part, label), mean(part, label, default=True)
             target = f"{text}: geometric mean over {names[label]} at least {goal:g}"
             what = (
-                f"{average} over {average.count} cells ({average.bounds} at a lower bound, {average.above} at an upper)"
+                f"{average} over {average.count} cells ({average.bounds} at a lower bound, {average.above} at an upper); "
+                f"at default stopping {loose} over {loose.count}"
             )
             found.append(Verdict(target, what, None if average.value is None else average.value >= goal))
     compared = [each for each in (slowness(row) for _, row in cells.iterrows()) if each is not None]

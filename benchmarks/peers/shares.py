@@ -11,6 +11,7 @@ from __future__ import annotations
 import cProfile
 import pstats
 import re
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -88,13 +89,17 @@ def _name(function: _Function) -> str | None:
 
 @dataclass(frozen=True)
 class TimeShares(Solver):
-    """Solves by ``oracle`` under a profiler: info has the seconds of each phase, and of the functions that take longest."""
+    """Solves by ``oracle``, ``seconds`` long at most, under a profiler.
+
+    info has the seconds of each phase, and of the functions that take longest.
+    """
 
     name = "time-shares"
     solves = (CSVC,)
     solves_dual_forms = True
     oracle: str = parameter("smo", "the solver that is profiled")
     gap: float | None = parameter(None, "relative gap that it stops at; none: its own default", gt=0)
+    seconds: float = parameter(60.0, "when it is stopped", gt=0)
 
     def warm_ups(self) -> tuple[Solver, ...]:
         """Return the oracle's: compilation is no part of the profile."""
@@ -103,9 +108,17 @@ class TimeShares(Solver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         solver = get_solver(self.oracle)
         solver = solver if self.gap is None else solver.with_target_gap(self.gap)
-        solution, phases, longest = profiled(lambda: solver.solve(problem))
+
+        def last() -> Iterate:
+            began = time.perf_counter()
+            for iterate in solver.iterates(problem, rng):
+                if iterate.done or time.perf_counter() - began > self.seconds:
+                    break
+            return iterate
+
+        found, phases, longest = profiled(last)
         info = {**{f"phase {name}": seconds for name, seconds in phases.items()}, **longest}
-        yield Iterate(solution.dual_coef, solution.intercept, done=True, info=info)
+        yield Iterate(found.dual_coef, found.intercept, done=True, info=info)
 
 
 @hookimpl

@@ -234,6 +234,9 @@ def test_means_count_bounds_at_the_bound():
     assert usual.value == pytest.approx((4.0 * 10.0 * (2 / 3) * 0.8) ** 0.25), "without C = 1e6"
     assert str(usual).startswith(">= ")
     assert map_results.mean(cells[cells["n"] == 7], "libsvm").value is None
+    loose = map_results.mean(cells, "libsvm", default=True)
+    assert loose.value == pytest.approx((4.0 * 10.0 * (2 / 3) * 0.8) ** 0.25), "E is a time there, D was stopped"
+    assert (loose.count, loose.bounds) == (4, 1)
 
 
 def test_where_a_peer_is_faster():
@@ -266,8 +269,7 @@ def test_the_verdicts_are_computed():
     met, found = verdict(*hand_made().rows, threads=[(3.0, 2.0), (6.0, 4.0)])
     # libsvm small: (4 x 10 x 2/3)^(1/3) = 2.99; sklearnex small: (9 x 4 x 2.9/3)^(1/3) = 3.26; large: 0.8 and 10
     assert met == [False, False, False, True, False, False, False, True]
-    assert found[0].startswith(">= 2.99 over 3 cells (1 at a lower bound, 0 at an upper)")
-    assert "2 of 4 cells" not in found[4]
+    assert found[0] == ">= 2.99 over 3 cells (1 at a lower bound, 0 at an upper); at default stopping >= 2.99 over 3"
     assert found[4] == "2 of 5 cells are, the worst 10 times"
     assert found[5].startswith("1 of 3 pairs are, the widest > 10 ")
     assert found[6].startswith("0 of 1 pairs; the largest > 15 ")
@@ -366,7 +368,8 @@ def test_the_page_says_what_was_measured(tmp_path):
     assert "gather 75 %" in text
     assert f"| `{C.name}` | 3 | 2 | 2.9 | 1.5 |" in text, "where a peer is faster"
     assert f"| `{E.name}` | certified | missed: 9.0e-04, 5.0e-01 | certified |" in text
-    assert "| C = 1e6 | 1 | ~ 0.1 of 1 | - |" in text
+    assert "| C = 1e6 | 1 | ~ 0.1 of 1 | - | - | - |" in text
+    assert f"| `{D.name}` | stopped | certified | stopped |" in text
     assert "Stopped at the limit of time, cells: ours 1, scikit-learn SVC 1, oneDAL float64 1." in text
     assert (tmp_path / "map.png").stat().st_size > 10_000
     assert len((tmp_path / "map.csv").read_text().splitlines()) == 6
