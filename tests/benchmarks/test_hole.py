@@ -41,7 +41,9 @@ def test_what_was_stopped_or_is_not_certified():
     assert judged(stopped, run(HOLE, WIDE, 0.5)) == ([40.0], [False, False])
     assert hole.seconds([stopped], HOLE.name, NARROW) == (20.0, ">")
     assert hole.seconds([{**stopped, "cpu": 12.5}], HOLE.name, NARROW) == (12.5, ">"), "of a machine that was busy"
-    assert judged(run(HOLE, NARROW, 50.0), {**stopped, "label": WIDE}) == ([1.0], [False, True]), "20 s are no time to beat"
+    assert judged(run(HOLE, NARROW, 50.0), {**stopped, "label": WIDE}) == ([1.0], [False, True]), (
+        "20 s are no time to beat"
+    )
     wrong = run(HOLE, NARROW, 0.1, kkt=2e-3)
     assert judged(wrong, run(HOLE, WIDE, 0.5)) == ([float("inf")], [None, False])
     assert judged(run(HOLE, NARROW, 0.1), run(HOLE, WIDE, 0.01, kkt=2e-3)) == ([1.0], [True, True]), (
