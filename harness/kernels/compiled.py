@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.jit import compiled, inner, summing
+from harness.jit import compiled, inlined, inner, summing
 from harness.kernels.chunks import PRODUCTS, rbf, squares, values_of_row, values_of_rows
 from harness.kernels.simd import CHUNK_BYTES, ROWS
 
 _FEATURES = 96  # at most, whose lines of a panel, 24 kB, are read by many rows in turn
+# chunks that a row is scanned with before the next one: writing in short pieces to hundreds of rows costs more than sums
+_RUN, _SHORT_RUN = 16, 4  # of rows scanned together, and alone, whose lines should be in the first cache
 _STRIP = 1024  # of sums: they stay in the core's first cache while all rows pass
 _GROUP_BYTES = 1 << 18  # of output touched while a block of points is scanned: part of a core's L2
 
@@ -41,6 +43,28 @@ def _add_rare(points, left, q, part, out):  # type: ignore[no-untyped-def]
             out[rare_index[k]] += factor * rare_value[k]
 
 
+@inlined
+def _together(points, listed, own, q, span, flat, slots, stride, position, begin, end, kind, gamma):  # type: ignore[no-untyped-def]
+    """Scan ROWS rows from ``q`` on, that list all features, with the points [begin, end), chunk by chunk."""
+    panels, depth, sq, _, _, _, _ = points
+    for panel in range(begin, end, CHUNK_BYTES // flat.itemsize):
+        values_of_rows(
+            panels, panel * depth, depth, listed, q, span[0], span[1], flat, slots, stride, position + panel,
+            span[0] > 0, kind, sq, panel, own, gamma,
+        )  # fmt: skip
+
+
+@inlined
+def _alone(points, left, q, span, flat, position, begin, end, seeded, kind, gamma):  # type: ignore[no-untyped-def]
+    """Scan the row ``q`` with the points [begin, end), chunk by chunk."""
+    panels, depth, sq, _, _, _, _ = points
+    for panel in range(begin, end, CHUNK_BYTES // flat.itemsize):
+        values_of_row(
+            panels, panel * depth, left[1], left[2], span[0], span[1], flat, position + panel,
+            seeded, kind, sq, panel, left[6][q], gamma,
+        )  # fmt: skip
+
+
 @compiled
 def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type: ignore[no-untyped-def]
     """Write the values of all left rows with points [start, stop) to ``out[slots[q], position:]``.
@@ -61,7 +85,7 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
     ends = _cut(ptr, offsets, parts, length * chunk)
     # whether all rows list all features
     full = ROWS > 1 and ptr[rows] - ptr[0] == rows * depth and rare_ptr[rows] == rare_ptr[0]
-    listed = values[ptr[0] :]
+    listed, run = values[ptr[0] :], chunk * (_RUN if full else _SHORT_RUN)
     for low in range(start, stop, block):
         high = min(low + block, stop)
         for first in range(0, rows, group):
@@ -71,22 +95,20 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
                 if rare_ptr[q] < rare_ptr[q + 1]:
                     _add_rare(points, left, q, low // block, flat[at : at + high - low])
             whole = high - (high - low) % chunk
-            for panel in range(low, whole, chunk):
-                for b in range(parts):  # of the features: their lines stay in L1 while all rows of the group pass
+            for begin in range(low, whole, run):
+                end = min(begin + run, whole)
+                for b in range(parts):  # of the features: their lines stay at hand while all rows of the group pass
                     kind = mode if b == parts - 1 else PRODUCTS
-                    together = (last - first) // ROWS * ROWS if full else 0
-                    for q in range(first, first + together, ROWS):
-                        values_of_rows(
-                            panels, panel * depth, depth, listed, q, b * length, min((b + 1) * length, depth),
-                            flat, slots, stride, position + panel - start, b > 0, kind, sq, panel, own, gamma,
-                        )  # fmt: skip
-                    for q in range(first + together, last):
-                        at = slots[q] * stride + position + panel - start
+                    span = b * length, min((b + 1) * length, depth)
+                    together = first + (last - first) // ROWS * ROWS if full else first
+                    for q in range(first, together, ROWS):
+                        at = position - start
+                        _together(points, listed, own, q, span, flat, slots, stride, at, begin, end, kind, gamma)
+                    for q in range(together, last):
+                        at = slots[q] * stride + position - start
                         seeded = b > 0 or rare_ptr[q] < rare_ptr[q + 1]
-                        values_of_row(
-                            panels, panel * depth, offsets, values, ends[q, b], ends[q, b + 1], flat, at,
-                            seeded, kind, sq, panel, own[q], gamma,
-                        )  # fmt: skip
+                        span = ends[q, b], ends[q, b + 1]
+                        _alone(points, left, q, span, flat, at, begin, end, seeded, kind, gamma)
             if whole < high:  # vectors are whole: the last points go through an array of their own
                 for q in range(first, last):
                     at = slots[q] * stride + position + whole - start
