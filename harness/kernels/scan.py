@@ -64,9 +64,10 @@ class ScanWay(PackingWay):
         *,
         differences: bool,
         listed: bool = False,
+        work: float = 0.0,
     ) -> None:
         self.kernel, self.n, self.points, self.rare, self.rare_features = kernel, n, points, rare, rare_features
-        self.form, self.differences, self.listed = kernel.form, differences, listed
+        self.form, self.differences, self.listed, self.work = kernel.form, differences, listed, work
         self.dtype = np.dtype(points[0].dtype)
         self.grain = int(points[3])
         self._features = np.arange(points[1], dtype=np.int32)
@@ -121,7 +122,8 @@ class ScanWay(PackingWay):
             row_ptr, row_feature, row_value, np.arange(n if rare_features else 0), own, rare_features, block
         )
         points = (panels, depth, sq, block, *columns)
-        way = cls(kernel, n, points, rare, rare_features, differences=differences, listed=listed)
+        work = float(depth if listed else share.sum())
+        way = cls(kernel, n, points, rare, rare_features, differences=differences, listed=listed, work=work)
         readable = isinstance(x, np.ndarray) and x.flags.c_contiguous and x.dtype in (np.float32, np.float64)
         if held and readable and not differences:  # few features lie together in the panels too
             way._given = np.asarray(x), np.flatnonzero(dense), np.zeros(len(share)) if centre is None else centre
@@ -202,8 +204,10 @@ class ScanWay(PackingWay):
     def take(self, index: Block) -> ScanWay:
         """Return the points ``index`` packed, as columns for rows of this way."""
         points = self._gathered(index, self._features, self._rare_number, self.rare_features)
-        settings = {"differences": self.differences, "listed": self.listed}
-        return ScanWay(self.kernel, len(index), points, self.rare, self.rare_features, **settings)
+        return ScanWay(
+            self.kernel, len(index), points, self.rare, self.rare_features,
+            differences=self.differences, listed=self.listed, work=self.work,
+        )  # fmt: skip
 
     def put(self, source: ScanWay, index: Block, places: Block) -> None:
         """Overwrite ``places`` of a way that ``source.take()`` made with the source's points ``index[places]``."""

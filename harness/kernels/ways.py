@@ -127,7 +127,7 @@ class GemmWay(PackingWay):
 
     def __init__(self, kernel: Kernel, x: Block, dtype: np.dtype[Any], sq: Block, centre: Any, rows: Any) -> None:
         self.kernel, self.form, self.dtype, self.n = kernel, kernel.form, dtype, len(x)
-        self._x, self._sq, self._centre = x, sq, centre
+        self._x, self._sq, self._centre, self.work = x, sq, centre, float(x.shape[1])
         self._rows = rows  # which points of the whole these are; None if all
         self._mapped = is_mapped(x)
 
@@ -219,7 +219,7 @@ def _converted(x: Any, dtype: np.dtype[Any], centre: Any) -> Block:
 class GeneralWay:
     """A kernel that is no function of inner products computes its own blocks; mapped points are read in pieces."""
 
-    grain, differences = 1, False
+    grain, differences, work = 1, False, np.inf
 
     def __init__(self, kernel: Kernel, x: Points, dtype: np.dtype[Any]) -> None:
         self.kernel, self.dtype, self.n = kernel, dtype, int(x.shape[0])
@@ -246,7 +246,7 @@ class GeneralWay:
 class PrecomputedWay:
     """Rows of a matrix of kernel values, read where they are."""
 
-    grain, differences = 1, False
+    grain, differences, work = 1, False, np.inf
 
     def __init__(self, x: Any, dtype: np.dtype[Any]) -> None:
         self.dtype, self.n = dtype, int(x.shape[0])
