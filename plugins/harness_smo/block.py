@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 _SMALLEST, _LARGEST = 256, 1024  # working sets, unless one is given
 _WHOLE = 512  # points up to which all variables make one working set
 _WIDE = 500  # points up to which a second precision would cost more than it saves
+_FACES = 2
 _STRICTER = 0.75  # of the target: what float32 rows may be off is left
 _FIRST = 5.0  # times tau: parked points are first looked at when the active ones are this good
 _SAFE = 0.95  # of the gap asked for: its denominator is taken from scores that are not the latest
@@ -113,6 +114,8 @@ class SMOBlock(Solver):
             if state.cap < 1.0:
                 if state.level.round(max(tau, state.loose)) == MOVED:
                     yield self._iterate(state, "", tau)
+                    if not state.exact and state.level.faces >= _FACES:
+                        state.refine(kernel)
                 else:
                     state.widen()
                 continue

@@ -99,7 +99,7 @@ class Descent:
         form, a = self.form, self.a
         at_bound = (a >= form.upper) & (form.upper > 0.0) | (a <= form.lower) & (form.lower < 0.0)
         wider = min(1.0 / self.cap, _WIDER)
-        size = float(np.sqrt(a @ a)) * float(np.finfo(np.float32).eps) * float(self.diagonal.max())
+        size = float(np.sqrt(a @ a)) * 0.25 * float(np.finfo(np.float32).eps) * float(self.diagonal.max())
         if not at_bound.any() or self.cap * wider > 0.9 or (not self.exact and size * _WIDER > _DISTURBING * self.loose):
             wider = 1.0 / self.cap
         coef = form.coef(a)
@@ -118,7 +118,16 @@ class Descent:
         level.a, level.scores = self.a[level.variables], self.scores[level.where] if len(level.where) < self.n else self.scores
         if isinstance(level.a, np.ndarray) and level.a.base is not None:
             level.a = level.a.copy()
-        level.stage()
+        level.faces = 0
+
+    def refine(self, kernel: KernelOracle) -> None:
+        """Go on in float64 with the same points."""
+        self.keep()
+        coef, where = self.form.coef(self.a), self.level.where
+        self.kernel = kernel
+        self._replace(where)
+        self.level.compute_scores(coef)
+        self.mark = (self.mark[0], self.level.scores.copy())
 
     def _stretch(self, coef: Vector) -> Vector:
         """Go to the best point on the ray from 0 through the start, at no kernel value; return its coefficients.
@@ -331,7 +340,7 @@ class Descent:
         """Whether the rounding of float32 rows may be more than what is left to do: going on in them is of no use."""
         level = self.level
         coef = self.form.coef(level.a) if len(level.where) == self.n else level.a.reshape(self.form.copies, level.m).sum(axis=0)
-        size = float(np.sqrt(coef @ coef)) * float(np.finfo(np.float32).eps) * float(self.diagonal.max())
+        size = float(np.sqrt(coef @ coef)) * 0.25 * float(np.finfo(np.float32).eps) * float(self.diagonal.max())
         return size > max(_DISTURBING * tau, 0.0)
 
     def clear(self, tau: float) -> bool:
@@ -353,7 +362,9 @@ class Descent:
         near = slack <= max(_NEAR * tau, 2.0 * noise, float(slack.min()))
         if self.level.violation > _NEAR * tau:
             near = np.zeros(self.n, dtype=bool)
-            near[self._nearest(self._middle_slack())] = True
+            middle = self._middle_slack()
+            count = max(_LEAST, 3 * int(np.count_nonzero(middle <= 0.0)))
+            near[np.argpartition(middle, count)[:count] if count < self.n else slice(None)] = True
         moved = self._moved()
         for generation in self.parked:
             self.doubt[generation.points] += (generation.path + moved) * self.root_diagonal[generation.points]

@@ -133,8 +133,7 @@ class Level:
         self._update(chosen[changed], (a - before)[changed])
         return MOVED
 
-    def stage(self):
-        pass
+    faces = 0
 
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores afresh from the coefficients of all points, (n,), and keep the free variables' rows."""

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 
 _RIDGE = {4: 3e-6, 8: 1e-11}  # of the largest K_ii, by the itemsize of the rows
 _MORE = 1e3  # times that, where rounding leaves none
-_LEVEL = 0.05  # of tau: a gradient that varies no more over the face is level
-_FACTORS = 4  # at most in a call
+_LEVEL = 0.2
+_NEAR = 3.0
+_INVERTED = 1000
+_FACTORS = 3
 
 
 class Face(NamedTuple):
@@ -60,9 +62,10 @@ def descend(face: Face, tau: float) -> int:
         if len(inside) <= face.sums.shape[1] or _uneven(face, inside) <= _LEVEL * tau:
             return factors
         before = face.a[inside]
-        if not _newton(face, inside):
-            return factors + 1
+        complete = _newton(face, inside)
         face.gradient[:] -= face.kernel[:, inside] @ (face.a[inside] - before)
+        if complete:
+            return factors + 1
     return _FACTORS
 
 
@@ -80,7 +83,7 @@ def _newton(face: Face, inside: Index) -> bool:
 
     factor = _factor(face, inside)
     if factor is None:
-        return False
+        return True
     sums = face.sums[inside]
     sums = sums[:, sums.any(axis=0)]
     a, lower, upper = face.a[inside], face.lower[inside], face.upper[inside]
@@ -92,11 +95,22 @@ def _newton(face: Face, inside: Index) -> bool:
     if not ((new >= upper) | (new <= lower)).any():
         face.a[inside] = new
         return True
-    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
-    inverse = inverse.T  # C-ordered, the upper triangle
-    walk(inverse, np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T), step, a, lower, upper)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(step > 0.0, (upper - a) / step, np.where(step < 0.0, (lower - a) / step, np.inf))
+    if len(a) <= _INVERTED:
+        columns, _ = dpotri(factor, lower=1, overwrite_c=1)
+        near = np.arange(len(a))
+    else:
+        near = np.flatnonzero(room < _NEAR)
+        columns = np.zeros((len(a), len(near)), order="F")
+        columns[near, np.arange(len(near))] = 1.0
+        columns, _ = dpotrs(factor, columns, lower=1, overwrite_b=1)
+    place = np.full(len(a), -1)
+    place[near] = np.arange(len(near))
+    shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
+    complete = walk(columns.T, place, *shared, step, a, lower, upper)
     face.a[inside] = a
-    return True
+    return bool(complete)
 
 
 def _factor(face: Face, inside: Index) -> Any:
@@ -117,23 +131,30 @@ def _factor(face: Face, inside: Index) -> Any:
 
 @compiled
 def walk(
-    inverse: Matrix, shares: Matrix, across: Matrix, step: Vector, a: Vector, lower: Vector, upper: Vector
-) -> int:
+    columns: Matrix,
+    place: Index,
+    shares: Matrix,
+    across: Matrix,
+    step: Vector,
+    a: Vector,
+    lower: Vector,
+    upper: Vector,
+) -> bool:
     """Take ``step``, (f,), leave each variable where it meets its bound, and turn to the optimum of the others.
 
-    inverse : (f, f) K^-1, its upper triangle
+    columns, place : column p of K^-1 is columns[place[p]], not known where place[p] < 0: the way ends there
     shares, across : (q, f), P = K^-1 - shares' across
     a, step : (f,); change
 
     Returns
     -------
-    How many variables met a bound.
+    Whether the optimum was reached.
     """
     f = len(a)
     held = np.empty((16, f))  # the columns taken from P, each divided by the root of its pivot
     column = np.empty(f)
     out = np.zeros(f, np.bool_)
-    met = 0
+    met, whole = 0, len(columns) == f
     while True:
         length, first = 1.0, -1
         for i in range(f):
@@ -150,23 +171,28 @@ def walk(
             if not out[i]:
                 a[i] = min(max(a[i] + length * step[i], lower[i]), upper[i])
         if first < 0:
-            return met
+            return True
         a[first] = upper[first] if step[first] > 0.0 else lower[first]
         out[first] = True
+        if place[first] < 0:
+            return False
+        known = columns[place[first]]
         for i in range(f):
-            column[i] = inverse[i, first] if i < first else inverse[first, i]
+            # of a whole inverse there is one triangle only: row p from p on
+            column[i] = columns[i, first] if whole and i < first else known[i]
         for k in range(len(shares)):
             weight = shares[k, first]
+            row = across[k]
             for i in range(f):
-                column[i] -= weight * across[k, i]
+                column[i] -= weight * row[i]
         for k in range(met):
             weight = held[k, first]
             row = held[k]
             for i in range(f):
                 column[i] -= weight * row[i]
         pivot = column[first]
-        if not pivot > 1e-10 * inverse[first, first]:
-            return met + 1
+        if not pivot > 1e-10 * known[first]:
+            return False
         share = (1.0 - length) * step[first] / pivot
         root = 1.0 / np.sqrt(pivot)
         if met == len(held):

@@ -1,4 +1,4 @@
-"""Rounds over all active points at once, whose kernel matrix is computed once and kept: for some thousand points."""
+"""The level of some thousand points: their kernel matrix is computed once, and SMO and Newton steps take turns over it."""
 
 from __future__ import annotations
 
@@ -9,73 +9,58 @@ import numpy as np
 from harness_smo.block_level import CONVERGED, MOVED, STALLED, Level
 
 if TYPE_CHECKING:
-    from harness.arrays import Block, Index, Vector
+    from harness.arrays import Block, Vector
 
-import os
-FIRST=float(os.environ.get('FIRST','1'))
-BURST=float(os.environ.get('BURST','3'))
-SHARE = .1
-SMALL = .7
+_PAUSE = 20_000_000  # steps times variables between two iterates: some milliseconds
+
 
 class WholeLevel(Level):
-    """The active points with their whole kernel matrix; a round is some steps of SMO, then the free variables' face."""
+    """The active points with their whole kernel matrix; see :class:`Level`."""
 
     matrix: Block | None = None
-    bursts: int = 0
-    factors = 0
+    faces = 0
 
-    def stage(self):
-        self.bursts=0
+    def begin(self) -> None:
+        """Take note that the bounds have changed."""
+        self.told[0] = self.told[0] and 1
+
+    def _prepare(self) -> None:
+        """Have all rows in the cache, each at the place of its point."""
+        everyone, fetched = np.arange(self.m), self.cache.fetched
+        self.cache = type(self.cache)(self.cache.kernel, self.cache.memory)
+        self.cache.compute(everyone, self.cache.reserve(everyone))
+        self.cache.fetched += fetched
+        self.matrix = self.cache.rows[: self.m]
+        self.told, self.spent = np.zeros(2, dtype=np.int64), np.zeros(1)
+        self.block_scratch = np.empty(int(0.5 * len(self.a) ** 2), dtype=self.matrix.dtype)
 
     def round(self, tau: float) -> int:
-        from harness_smo import block_loops
+        """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
+        from harness_smo import whole_loops
 
-        rise, fall = self.directions()
+        self.directions()
         if self.violation <= tau:
             return CONVERGED
         if self.matrix is None:
-            self._compute_matrix()
-        chosen, cut = self._chosen(rise, fall)
-        whole = len(chosen) == len(self.a)
-        points = chosen % self.m if self.copies > 1 else chosen
-        if whole and self.copies == 1 and self.groups < 2:
-            block, diagonal = self.matrix, self.diagonal
-        else:
-            block, diagonal = self.cache.block(points), self.diagonal[points]
-        before, gradient = self.a[chosen], self.linear[chosen] - self.scores[points]
-        a = before.copy()
-        inner = max(0.5 * tau, SHARE * self.violation if not whole else 0.0)
-        limit = int((FIRST if self.bursts == 0 else BURST) * len(chosen))
-        self.bursts += 1
-        work = block_loops.WorkingSet(block, diagonal, a, self.lower[chosen], self.upper[chosen], gradient)
-        steps = (
-            block_loops.joint_descent(work, inner, limit)
-            if not self.groups
-            else block_loops.pair_descent(work, cut, inner, limit)
+            self._prepare()
+        x = whole_loops.Whole(
+            self.matrix, self.diagonal, self.a, self.scores, self.lower, self.upper, self.linear, self.group
+        )
+        limit = max(100, _PAUSE // len(self.a))
+        why, steps, rounds, violation = whole_loops.descend_whole(
+            x, self.groups, tau, self.told, self.spent, self.block_scratch, limit
         )
         self.steps += steps
-        self.rounds += 1
-        changed = np.flatnonzero(a != before)
-        if len(changed):
-            self.a[chosen] = a
-            self._update(chosen[changed], (a - before)[changed])
-        elif steps < limit:
-            return STALLED
-        if steps >= limit and self.bursts > 1:
-            self._face(tau)
+        self.rounds += rounds
+        if TRACE: print(f'   m {self.m} steps {steps} rounds {rounds} why {why} viol {violation:.3g} tau {tau:.2g}', flush=True)
+        if why in (whole_loops.UNEVEN, whole_loops.STUCK):
+            moved = self._face(tau)
+            if why == whole_loops.STUCK and rounds == 1 and not moved:
+                return STALLED
         return MOVED
 
-    def _compute_matrix(self) -> None:
-        """Have all rows in the cache, each at the place of its point."""
-        everyone = np.arange(self.m)
-        fetched = self.cache.fetched
-        self.cache = type(self.cache)(self.cache.kernel, self.cache.memory)
-        self.cache.fetched = fetched
-        self.cache.compute(everyone, self.cache.reserve(everyone))
-        self.matrix = self.cache.rows[: self.m]
-
     def compute_scores(self, coef: Vector) -> None:
-        self._compute_matrix()
+        self._prepare()
         where = self.where
         self.scores[:] = self.matrix @ coef[where]
         rest = coef.copy()
@@ -85,46 +70,28 @@ class WholeLevel(Level):
             both = np.union1d(where, others)
             self.scores += self.whole.restrict(both).expand(rest[both], np.searchsorted(both, where))
 
-    def _update(self, variables: Index, change: Vector) -> None:
-        from harness.kernels.compiled import add_rows
-        points: Index = variables
-        if self.copies > 1:
-            points, inverse = np.unique(variables % self.m, return_inverse=True)
-            change = np.bincount(inverse, weights=change).astype(np.float64)
-        self.cache.hit(len(points))
-        add_rows(self.scores, self.matrix, points, change, 0, self.m)
-
-    def _chosen(self, rise: Vector, fall: Vector) -> tuple[Index, int]:
-        everyone = np.arange(len(self.a))
-        if self.bursts:
-            ups, lows = np.array(self.ends).T
-            ups, lows = (ups, lows) if self.groups else (np.zeros(1), np.zeros(1))
-            near = self.free | (rise >= lows[self.group]) | (fall <= ups[self.group])
-            if np.count_nonzero(near) < SMALL * len(near):
-                everyone = np.flatnonzero(near)
-        if self.groups < 2:
-            return everyone, len(everyone)
-        second = self.group[everyone] == 1
-        return np.concatenate([everyone[~second], everyone[second]]), int(np.count_nonzero(~second))
-
-    def _face(self, tau: float) -> None:
+    def _face(self, tau: float) -> bool:
         """Minimise over the face of all free variables, and update the scores."""
+        from harness.kernels.compiled import add_rows
         from harness_smo.face import Face, descend
-        self.directions()
-        if self.violation <= tau:
-            return
+
+        self.spent[:] = 0.0
+        self.faces += 1
         free = np.flatnonzero(self.free)
-        if len(free) < 2: return
         points = free % self.m
         kernel = self.matrix[np.ix_(points, points)].astype(np.float64)
-        sums = np.zeros((len(free), self.groups))
-        for k in range(self.groups):
-            sums[self.group[free] == k, k] = 1.0
+        sums = (self.group[free][:, None] == np.arange(self.groups)).astype(np.float64)
         before = self.a[free]
         gradient = self.linear[free] - self.scores[points]
-        face = Face(kernel, before.copy(), self.lower[free], self.upper[free], gradient, sums, self.matrix.itemsize)
-        self.factors += descend(face, tau)
+        face = Face(
+            kernel, before.copy(), self.lower[free], self.upper[free], gradient, sums, self.matrix.itemsize
+        )
+        t0=time.perf_counter()
+        k = descend(face, tau)
+        if TRACE: print('    face',len(free),'factors',k,'ms',(time.perf_counter()-t0)*1e3)
         changed = np.flatnonzero(face.a != before)
-        if len(changed):
-            self.a[free] = face.a
-            self._update(free[changed], (face.a - before)[changed])
+        self.a[free] = face.a
+        add_rows(self.scores, self.matrix, points[changed], (face.a - before)[changed], 0, self.m)
+        return len(changed) > 0
+import os,time
+TRACE=int(os.environ.get('TRACE','0'))
