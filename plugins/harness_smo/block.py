@@ -59,7 +59,7 @@ class SMOBlock(Solver):
 
     tau: float = parameter(DEFAULT_RELATIVE_GAP, TAU, gt=0)
     gap: float | None = parameter(None, GAP, gt=0)
-    working_set: int | None = parameter(None, "variables of a working set; none: n / 32, from 256 to 1024", ge=4)
+    working_set: int | None = parameter(None, "variables of a working set; none: n / 12, from 256 to 1024", ge=4)
     dtype: Literal["auto", "float32", "float64"] = parameter(
         "auto", "of the kernel rows before the last phase, which is float64; auto: float32 beyond 2,000 points"
     )
@@ -104,7 +104,7 @@ class SMOBlock(Solver):
         rows = kernel.astype(np.float32 if narrow else np.float64)
         goal, loose = Goal(problem, form, self.tau, self.gap), True
         cache_mb = self.cache_mb or problem.kernel.cache_mb
-        size = self.working_set or min(_LARGEST, max(_SMALLEST, problem.n // 32))
+        size = self.working_set or min(_LARGEST, max(_SMALLEST, problem.n // 12))
         if self.working_set is None and problem.n <= _WHOLE:
             size = len(form.linear)
         state = Descent(problem, form, start, rows, cache_mb, size)
@@ -116,7 +116,14 @@ class SMOBlock(Solver):
                     yield self._iterate(state, "", tau)
                     if not state.exact and state.level.faces >= _FACES:
                         state.refine(kernel)
+                    else:
+                        state.focus()
+                    continue
+                violating = state.look(max(tau, state.loose)) if state.parked else ()
+                if len(violating):
+                    state.activate(state.nearest(violating))
                 else:
+                    state.park_known()
                     state.widen()
                 continue
             target = _FIRST * tau if loose and state.parked else tau
@@ -130,6 +137,8 @@ class SMOBlock(Solver):
                 yield self._iterate(state, "", tau)
                 if not state.exact and state.blurred(tau):
                     state.sharpen(kernel, goal.tau)
+                elif self.shrinking and state.focus():
+                    pass
                 elif self.shrinking and state.crowded():
                     state.shrink()
                 continue

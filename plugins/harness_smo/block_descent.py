@@ -31,6 +31,11 @@ _NEAR = 8.0  # times tau: points that close to a violation are looked at in floa
 _GENERATIONS = 6  # of parked points: each keeps the coefficients of its time
 _DISTURBING = 0.25
 import os
+_WHOLE=int(os.environ.get('WHOLE','2500'))
+_ROUND=float(os.environ.get('ROUND','1e6'))
+_WORTH=float(os.environ.get('WORTH','3'))
+_ROOM=float(os.environ.get('ROOM','2'))
+RESTART=float(os.environ.get('RESTART','6'))
 CONT=int(os.environ.get('CONT','1'))
 _LOOSE = float(os.environ.get('LOOSE','.3'))
 _WIDER = float(os.environ.get('WIDER','4'))
@@ -81,11 +86,23 @@ class Descent:
         self.everyone = np.arange(self.n)
         self.loose = _LOOSE * float(np.abs(form.linear).mean())
         self.cap = 1.0
-        widest = float(form.upper.max() - form.lower.min()) * float(self.diagonal.max())
-        if CONT and not self.a.any() and not form.relative and self.n<=4096 and np.isfinite(widest):
-            self.cap = min(1.0, float(np.abs(form.linear).mean()) / widest)
-            self._set_cap(self.cap if self.cap*_WIDER<1 else 1.0)
+        self.tried = False
+        if CONT and self.n <= _WHOLE and not self.a.any():
+            self._set_first_cap()
         self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
+
+    def _set_first_cap(self) -> bool:
+        """Narrow the bounds until they are as wide as the first steps; False if that is no narrower, or was done before."""
+        form = self.whole_form
+        widest = float(form.upper.max() - form.lower.min()) * float(self.diagonal.max())
+        if self.tried or form.relative or not np.isfinite(widest) or form.start.any():
+            return False
+        cap = float(np.abs(form.linear).mean()) / widest
+        if cap * _WIDER >= 1.0:
+            return False
+        self.tried = True
+        self._set_cap(cap)
+        return True
 
     def _set_cap(self, cap: float) -> None:
         """Let the bounds be ``cap`` times those of the problem."""
@@ -112,6 +129,10 @@ class Descent:
         if factor == wider:
             a[at_bound & (a > 0.0)] = form.upper[at_bound & (a > 0.0)]
             a[at_bound & (a < 0.0)] = form.lower[at_bound & (a < 0.0)]
+        for generation in self.parked:
+            generation.coef, generation.path = factor * generation.coef, factor * generation.path
+        self.doubt *= factor
+        self.mark = (factor * self.mark[0], factor * self.mark[1])
         level = self.level
         level.form = form
         level.lower, level.upper = form.lower[level.variables], form.upper[level.variables]
@@ -156,7 +177,7 @@ class Descent:
     def _make_level(self, where: Index, cache: RowCache) -> Level:
         points: Any = slice(None) if len(where) == self.n else where
         a, scores, diagonal = self.a[variables_of(self.form, where)], self.scores[points], self.diagonal[points]
-        whole = cache.capacity >= len(where) and len(where) <= 4096
+        whole = cache.capacity >= len(where) and (len(where) < self.n or self.n <= _WHOLE)
         level = (WholeLevel if whole else Level)(self.form, where, a, scores, diagonal, self.kernel, cache, self.size)
         self.mark = (self.form.coef(self.a)[where], level.scores.copy())
         return level
@@ -200,6 +221,48 @@ class Descent:
         least: Vector = distance.reshape(form.copies, self.n).min(axis=0)
         return least
 
+    def focus(self) -> bool:
+        """Go on with the points nearest to a violation alone, if their whole kernel matrix is worth its cost by now."""
+        level = self.level
+        if level.whole_matrix:
+            return False
+        spent = _ROUND * level.rounds + level.work
+        words = self.memory.nbytes // self.kernel.dtype.itemsize
+        least, most = max(_LEAST, int(_ROOM * np.count_nonzero(level.free))), int(np.sqrt(words))
+        if level.violation < 0.15 * self.loose or least > _ROOM * most or spent < _WORTH * least * least:
+            return False
+        self.keep()
+        slack = self._middle_slack()[level.where]
+        near = int(np.count_nonzero(slack <= 0.0))
+        count = min(most, max(_LEAST, int(_ROOM * near)))
+        if count < 1.1 * near or spent < _WORTH * count * count or count >= level.m:
+            return False
+        if os.environ.get('TRACE'): print('    focus: violation %.3g rounds %d near %d count %d free %d bound %d'%(level.violation,level.rounds,near,count,np.count_nonzero(level.free),np.count_nonzero((level.a!=0)&~level.free)),flush=True)
+        if near - np.count_nonzero(level.free) > 0.1 * self.n and self.restart_pays():
+            return True
+        self.activate(level.where[np.sort(np.argpartition(slack, count)[:count])])
+        return True
+
+    def restart_pays(self) -> bool:
+        """Begin again with narrow bounds if SMO is lost between wide ones."""
+        if self.level.violation <= self.loose or not self._set_first_cap():
+            return False
+        if os.environ.get('TRACE'): print('    restart',self.level.m,self.level.violation,flush=True)
+        self.a[:] = 0.0
+        level = self.level
+        self.rounds += level.rounds
+        self.fetched += level.cache.fetched
+        self.steps += level.steps
+        cache = level.cache
+        cache.fetched = 0
+        self.scores[:] = 0.0
+        self.doubt[:] = 0.0
+        self.parked, self.known = [], self.known[:0]
+        if level.m < self.n:
+            cache = RowCache(self.kernel, self.memory)
+        self.level = self._make_level(self.everyone, cache)
+        return True
+
     def shrink(self) -> bool:
         """Park the points farthest from violation; False if too few would be."""
         self.keep()
@@ -218,6 +281,9 @@ class Descent:
         """
         near = max(1, int(np.count_nonzero(slack <= 0.0)))
         words = self.memory.nbytes // self.kernel.dtype.itemsize
+        whole = min(int(np.sqrt(words)), max(_LEAST, int(_ROOM * near)))
+        if 1.1 * near <= whole < len(slack):
+            return np.sort(np.argpartition(slack, whole)[:whole])
         # no more than now unless need be: the rows held can be carried over
         count = max(_LEAST, 2 * near, min(self.level.m, words // (2 * near)))
         if count >= len(slack):
@@ -241,10 +307,17 @@ class Descent:
         self.rounds += level.rounds
         self.fetched += level.cache.fetched
         self.steps += level.steps
+        position = np.full(self.n, -1, dtype=np.intp)
+        position[level.where] = np.arange(level.m)
+        same = bool(level.cache.kernel.dtype == self.kernel.dtype)
+        held = isinstance(level, WholeLevel) and level.matrix is not None and same and len(where) < self.n
+        if held:
+            # those that stay first, in their order: their part of the matrix is carried over as it lies
+            stay = position[where] >= 0
+            where = np.concatenate([np.sort(position[where[stay]]), where[~stay]])
+            where[: np.count_nonzero(stay)] = level.where[where[: np.count_nonzero(stay)]]
         kernel = self.kernel if len(where) == self.n else self.kernel.restrict(where)
-        if len(where) <= level.m and level.cache.kernel.dtype == kernel.dtype:
-            position = np.full(self.n, -1, dtype=np.intp)
-            position[level.where] = np.arange(level.m)
+        if not held and len(where) <= level.m and same:
             place = position[where]
             staying = np.zeros(level.m, dtype=bool)
             staying[place[place >= 0]] = True
@@ -252,6 +325,8 @@ class Descent:
         else:
             cache = RowCache(kernel, self.memory)
         self.level = self._make_level(where, cache)
+        if held and isinstance(self.level, WholeLevel):
+            self.level.carry(level.matrix, np.sort(position[where][position[where] >= 0]))
 
     def look(self, tau: float) -> Index:
         """Look at the parked points that may violate; return those that do.

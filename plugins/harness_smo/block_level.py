@@ -119,11 +119,13 @@ class Level:
         share = _INNER_SHARE * self.violation if len(chosen) < len(self.a) else 0.0
         inner, limit = max(0.5 * tau, share, noise), _INNER_STEPS * len(chosen)
         joint = not self.groups
-        self.steps += (
+        steps = (
             block_loops.joint_descent(work, inner, limit)
             if joint
             else block_loops.pair_descent(work, cut, inner, limit)
         )
+        self.steps += steps
+        self.work += steps * len(chosen)
         self.rounds += 1
         self.previous = chosen
         changed = np.flatnonzero(a != before)
@@ -131,9 +133,12 @@ class Level:
             return STALLED
         self.a[chosen] = a
         self._update(chosen[changed], (a - before)[changed])
+        self.work += 0.5 * len(changed) * self.m
         return MOVED
 
+    whole_matrix = False
     faces = 0
+    work = 0.0
 
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores afresh from the coefficients of all points, (n,), and keep the free variables' rows."""

@@ -9,7 +9,7 @@ import numpy as np
 from harness_smo.block_level import CONVERGED, MOVED, STALLED, Level
 
 if TYPE_CHECKING:
-    from harness.arrays import Block, Vector
+    from harness.arrays import Block, Index, Vector
 
 _PAUSE = 20_000_000  # steps times variables between two iterates: some milliseconds
 
@@ -18,17 +18,33 @@ class WholeLevel(Level):
     """The active points with their whole kernel matrix; see :class:`Level`."""
 
     matrix: Block | None = None
+    whole_matrix = True
     faces = 0
 
-    def begin(self) -> None:
-        """Take note that the bounds have changed."""
-        self.told[0] = self.told[0] and 1
+    def carry(self, before: Block, stay: Index) -> None:
+        """Take over what the matrix of other points in the same memory has: the first of these points are those of ``stay``.
 
-    def _prepare(self) -> None:
-        """Have all rows in the cache, each at the place of its point."""
+        before : (m', m'), overwritten
+        stay : (k,) where they stood in it, ascending
+        """
+        rows, k, m = self.cache.rows, len(stay), self.m
+        flat = rows.reshape(-1) if rows.flags.c_contiguous else rows.ravel()
+        packed = flat[: k * k].reshape(k, k)
+        for t in range(k):  # place t of the new rows ends before place t + 1 of the old ones begins
+            packed[t] = before[stay[t]].take(stay)
+        for t in range(k - 1, -1, -1):
+            rows[t, :k] = packed[t].copy()
+        everyone = np.arange(m)
+        if k < m:
+            rows[:k, k:] = self.cache.kernel.block(everyone[:k], everyone[k:])
+        self._prepare(k)
+
+    def _prepare(self, known: int = 0) -> None:
+        """Have all rows in the cache, each at the place of its point; the first ``known`` are there."""
         everyone, fetched = np.arange(self.m), self.cache.fetched
         self.cache = type(self.cache)(self.cache.kernel, self.cache.memory)
-        self.cache.compute(everyone, self.cache.reserve(everyone))
+        slots = self.cache.reserve(everyone)
+        self.cache.compute(everyone[known:], slots[known:])
         self.cache.fetched += fetched
         self.matrix = self.cache.rows[: self.m]
         self.told, self.spent = np.zeros(2, dtype=np.int64), np.zeros(1)
