@@ -224,28 +224,31 @@ class Descent:
     def focus(self) -> bool:
         """Go on with the points nearest to a violation alone, if their whole kernel matrix is worth its cost by now."""
         level = self.level
-        if level.whole_matrix:
+        if level.whole_matrix or level.violation < 0.15 * self.loose:
             return False
         spent = _ROUND * level.rounds + level.work
         words = self.memory.nbytes // self.kernel.dtype.itemsize
-        least, most = max(_LEAST, int(_ROOM * np.count_nonzero(level.free))), int(np.sqrt(words))
-        if level.violation < 0.15 * self.loose or least > _ROOM * most or spent < _WORTH * least * least:
+        free = int(np.count_nonzero(level.free))
+        least, most = max(_LEAST, int(_ROOM * free)), int(np.sqrt(words))
+        lost = level.m == self.n and level.violation > 20.0 * self.loose and level.rounds == self.n // self.size
+        if not lost and (least > _ROOM * most or spent < _WORTH * least * least):
             return False
         self.keep()
         slack = self._middle_slack()[level.where]
         near = int(np.count_nonzero(slack <= 0.0))
+        bound = int(np.count_nonzero(level.a)) - free
+        if lost and os.environ.get('TRACE'): print('    focus: violation %.3g rounds %d near %d free %d bound %d lost %d'%(level.violation,level.rounds,near,free,bound,lost),flush=True)
+        if lost and near - free > 0.1 * self.n and self.restart():
+            return True
         count = min(most, max(_LEAST, int(_ROOM * near)))
         if count < 1.1 * near or spent < _WORTH * count * count or count >= level.m:
             return False
-        if os.environ.get('TRACE'): print('    focus: violation %.3g rounds %d near %d count %d free %d bound %d'%(level.violation,level.rounds,near,count,np.count_nonzero(level.free),np.count_nonzero((level.a!=0)&~level.free)),flush=True)
-        if near - np.count_nonzero(level.free) > 0.1 * self.n and self.restart_pays():
-            return True
         self.activate(level.where[np.sort(np.argpartition(slack, count)[:count])])
         return True
 
-    def restart_pays(self) -> bool:
+    def restart(self) -> bool:
         """Begin again with narrow bounds if SMO is lost between wide ones."""
-        if self.level.violation <= self.loose or not self._set_first_cap():
+        if not self._set_first_cap():
             return False
         if os.environ.get('TRACE'): print('    restart',self.level.m,self.level.violation,flush=True)
         self.a[:] = 0.0

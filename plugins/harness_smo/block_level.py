@@ -27,7 +27,7 @@ def variables_of(form: DualForm, where: Index) -> Any:
 CONVERGED, MOVED, STALLED = 0, 1, 2
 
 _INNER_SHARE = 0.2  # of the violation that the descent in a working set leaves
-_INNER_STEPS = 100  # at most, times the size of the working set
+_INNER_STEPS = 20  # at most, times the size of the working set
 _THREAD_VALUES = 1 << 17  # values to add that are worth another thread
 _RESOLUTION = 8.0  # roundings of the largest gradient below which a violation cannot be told from noise
 

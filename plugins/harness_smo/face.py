@@ -57,7 +57,7 @@ def descend(face: Face, tau: float) -> int:
     Ends when the gradient is level to ``_LEVEL`` tau over the variables still free, with none of them left, or when
     rounding decides.
     """
-    for factors in range(_FACTORS):
+    for factors in range(_FACTORS if len(face.a) <= _INVERTED else 1):
         inside = np.flatnonzero((face.a > face.lower) & (face.a < face.upper))
         if len(inside) <= face.sums.shape[1] or _uneven(face, inside) <= _LEVEL * tau:
             return factors
