@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import os
+
 import numpy as np
 
 from harness.jit import compiled
@@ -31,6 +33,9 @@ _MORE = 1e3  # times that, where rounding leaves none
 _LEVEL = 0.2
 _NEAR = 3.0
 _INVERTED = 1000
+_DIRECT = int(os.environ.get('DIRECT','600'))
+_GAIN = 0.01
+_TURNS = int(os.environ.get('TURNS','30'))
 _FACTORS = 3
 
 
@@ -52,21 +57,80 @@ class Face(NamedTuple):
 
 
 def descend(face: Face, tau: float) -> int:
-    """Move the variables to the best point of their face; return how often a factor was computed.
+    """Move the variables to the best point of their face; return how often its equations were solved.
 
     Ends when the gradient is level to ``_LEVEL`` tau over the variables still free, with none of them left, or when
     rounding decides.
     """
-    for factors in range(_FACTORS if len(face.a) <= _INVERTED else 1):
+    for solved in range(_FACTORS):
         inside = np.flatnonzero((face.a > face.lower) & (face.a < face.upper))
         if len(inside) <= face.sums.shape[1] or _uneven(face, inside) <= _LEVEL * tau:
-            return factors
+            return solved
         before = face.a[inside]
-        complete = _newton(face, inside)
-        face.gradient[:] -= face.kernel[:, inside] @ (face.a[inside] - before)
-        if complete:
-            return factors + 1
+        if len(inside) > _DIRECT and _conjugate(face, inside, tau):
+            return solved + 1
+        if _newton(face, inside):
+            return solved + 1
+        face.gradient[:] -= face.kernel[:, inside] @ (face.a[inside] - before).astype(face.kernel.dtype)
     return _FACTORS
+
+
+def _conjugate(face: Face, inside: Index, tau: float) -> bool:
+    """Go toward the optimum over ``inside`` by conjugate gradients, and stay inside the bounds; False if it is far still.
+
+    For many variables: what makes their equations badly conditioned is mostly what the fixed sums take out.
+    """
+    block = face.kernel if len(inside) == len(face.a) else face.kernel[np.ix_(inside, inside)]
+    sums = face.sums[inside]
+    counts = np.maximum(sums.sum(axis=0), 1.0)
+
+    def kept(x: Vector) -> Vector:
+        return np.asarray(x - sums @ (sums.T @ x / counts))
+
+    left = kept(face.gradient[inside])
+    step, way, size = np.zeros(len(inside)), left.copy(), float(left @ left)
+    enough = max(_LEVEL * tau, _GAIN * float(np.abs(left).max()))
+    for _ in range(_TURNS):
+        if float(np.abs(left).max()) <= enough:
+            break
+        curved = kept((block @ way.astype(block.dtype)).astype(np.float64))
+        bent = float(way @ curved)
+        if not bent > 0.0:
+            break
+        share = size / bent
+        step += share * way
+        left -= share * curved
+        before, size = size, float(left @ left)
+        way = left + (size / before) * way
+    else:
+        return False
+    a, lower, upper = face.a[inside], face.lower[inside], face.upper[inside]
+    gradient = face.gradient[inside]
+    change = step
+    if ((a + step >= upper) | (a + step <= lower)).any():
+        change = _inside(a, step, lower, upper, sums) - a
+        slope = float(gradient @ change)
+        bent = float(change @ (block @ change.astype(block.dtype)))
+        if slope <= 0.0 or bent <= 0.0:
+            return True
+        change *= min(1.0, slope / bent)
+    face.a[inside] = np.clip(a + change, lower, upper)
+    return True
+
+
+def _inside(a: Vector, step: Vector, lower: Vector, upper: Vector, sums: Matrix) -> Vector:
+    """Return a + step inside the bounds, with the sums of ``a``: what is cut off is taken from the others by their room."""
+    new = np.clip(a + step, lower, upper)
+    for _ in range(8):
+        off = sums.T @ (new - a)
+        if not off.any():
+            break
+        for k, own in enumerate(sums.T > 0.0):
+            room = np.where(own, new - lower if off[k] > 0.0 else upper - new, 0.0)
+            total = float(room.sum())
+            if total > 0.0:
+                new = np.clip(new - off[k] * (room / total), lower, upper)
+    return new
 
 
 def _uneven(face: Face, inside: Index) -> float:
@@ -120,7 +184,7 @@ def _factor(face: Face, inside: Index) -> Any:
     block = face.kernel if len(inside) == len(face.a) else face.kernel[np.ix_(inside, inside)]
     ridge = _RIDGE[face.itemsize] * float(block.diagonal().max())
     for _ in range(3):
-        matrix = np.array(block, order="F")
+        matrix = np.array(block, dtype=np.float64, order="F")
         matrix.T.flat[:: len(inside) + 1] += ridge
         factor, failed = dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
         if not failed:

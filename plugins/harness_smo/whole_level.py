@@ -89,13 +89,14 @@ class WholeLevel(Level):
     def _face(self, tau: float) -> bool:
         """Minimise over the face of all free variables, and update the scores."""
         from harness.kernels.compiled import add_rows
+        from harness_smo import whole_loops
         from harness_smo.face import Face, descend
 
         self.spent[:] = 0.0
         self.faces += 1
         free = np.flatnonzero(self.free)
         points = free % self.m
-        kernel = self.matrix[np.ix_(points, points)].astype(np.float64)
+        kernel = whole_loops.picked(self.matrix, points)
         sums = (self.group[free][:, None] == np.arange(self.groups)).astype(np.float64)
         before = self.a[free]
         gradient = self.linear[free] - self.scores[points]
