@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness_smo.block_cache import RowCache
-from harness_smo.working_set import choose
 
 if TYPE_CHECKING:
     from harness import DualForm, KernelOracle
@@ -102,11 +101,16 @@ class Level:
     def round(self, tau: float) -> int:
         """Work on one working set; return CONVERGED, MOVED or STALLED."""
         from harness_smo import block_loops
+        from harness_smo.working_set import choose, kept
 
         rise, fall = self.directions()
         if self.violation <= tau:
             return CONVERGED
-        chosen, cut = choose(rise, fall, self.ends, self.group, self.groups, self.previous, self.free_among, self.size)
+        ends = np.array(self.ends)
+        stay = np.sort(
+            kept(self.previous, rise, fall, ends, self.group, self.size // 2)
+        )  # rows are read in their order
+        chosen, cut = choose(rise, fall, ends, self.group, self.groups, stay, self.size)
         points = chosen % self.m if self.copies > 1 else chosen
         block = self.cache.block(points)
         before, gradient = self.a[chosen], self.linear[chosen] - self.scores[points]
