@@ -70,23 +70,22 @@ def gather(block: Block, points: Index, known: AtHand) -> None:
 
 
 @compiled
-def complete(block: Block, fresh: Index, kept: Index, place: Index, last: Block) -> None:
+def complete(block: Block, fresh: Index, kept: Index, place: Index, last: Block, first: int, stop: int) -> None:
     """Fill in a working set's kernel block, (w, w), whose rows ``fresh`` are there, from the last one.
 
     Parameters
     ----------
-    kept : the other rows, and columns
+    kept : the other rows, and columns; the rows ``kept[first:stop]`` are filled in
     place : where each of them stood in ``last``
     """
-    for p in range(len(kept)):
+    for p in range(first, stop):
         source, target = last[place[p]], block[kept[p]]
         for q in range(len(kept)):
             target[kept[q]] = source[place[q]]
-    for low in range(
-        0, len(kept), _TILE
-    ):  # in tiles: lines read and lines written are used whole while they are at hand
+    # in tiles: lines read and lines written are used whole while they are at hand
+    for low in range(first, stop, _TILE):
         for begin in range(0, len(fresh), _TILE):
-            for p in range(low, min(low + _TILE, len(kept))):
+            for p in range(low, min(low + _TILE, stop)):
                 row = kept[p]
                 for q in range(begin, min(begin + _TILE, len(fresh))):
                     block[row, fresh[q]] = block[fresh[q], row]

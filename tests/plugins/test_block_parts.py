@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_smo import block_loops, block_passes, working_set
+from harness_smo import block_cache, block_loops, block_passes, working_set
 from harness_smo.block_cache import RowCache
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -235,7 +235,7 @@ def test_a_block_is_the_kernel_and_computes_only_what_is_not_at_hand(dtype, seed
 @settings(max_examples=40)
 def test_a_block_computed_anew_is_the_kernel_and_is_counted(dtype, seed):
     rng = np.random.default_rng(seed)
-    kernel = oracle(40, dtype)
+    kernel = oracle(40, dtype).with_threads(1 + seed % 3)
     cache, truth = RowCache(kernel, np.empty(40 * 12)), whole(kernel)
     asked = []
     cache.cheaper_anew = lambda values, reads: asked.append(bool(rng.random() < 0.7)) or asked[-1]
@@ -246,12 +246,24 @@ def test_a_block_computed_anew_is_the_kernel_and_is_counted(dtype, seed):
         points = rng.integers(0, 40, rng.integers(1, 45))
         asked.clear()
         before = kernel.counter.evaluations
-        block = cache.block(points)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(block_cache, "_THREAD_VALUES", 100)
+            block = cache.block(points)
         assert block == pytest.approx(truth[np.ix_(points, points)], abs=1e-6)
         out, new = [p for p in points if cache.slot_of[p] < 0], [p for p in points if p not in last]
         missing = len([p for p in new if cache.slot_of[p] < 0]) * len(out)
         assert kernel.counter.evaluations - before == (len(new) * len(points) if asked[0] else missing)
         last = set(points.tolist())
+
+
+@given(st.integers(1, 5), st.integers(0, 50), st.integers(0, 30))
+def test_what_is_shared_is_done_once_each(threads, count, values):
+    kernel, done = oracle(4).with_threads(threads), []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(block_cache, "_THREAD_VALUES", 100)
+        block_cache.shared(kernel, count, values, lambda start, stop: done.append((start, stop)))
+    assert sorted(k for start, stop in done for k in range(start, stop)) == list(range(count))
+    assert len(done) == max(1, min(threads, count * values // 100))
 
 
 def test_reading_rows_far_away_costs_more_than_computing_what_is_cheap():
