@@ -250,7 +250,12 @@ def _oldest(age: Index, count: int) -> Index:
     ``age`` changes at these places, which are about to be used.
     """
     if count > _FEW:
-        slots = np.argsort(age, kind="stable")[:count]
+        slots: Index = np.arange(len(age))
+        if count < len(age):  # a part is sorted, not all
+            last = np.partition(age, count - 1)[count - 1]
+            older, equal = np.flatnonzero(age < last), np.flatnonzero(age == last)
+            slots = np.concatenate([older, equal[: count - len(older)]])
+        slots = slots[np.argsort(age[slots], kind="stable")]
         return slots[age[slots] < _STAYS]
     found: list[int] = []
     while len(found) < count and age[slot := int(age.argmin())] < _STAYS:
