@@ -85,6 +85,39 @@ def left_of_rows(
 
 
 @compiled
+def gather_given(given: tuple[Block, ...], sq: Block, columns: Block, result: Block, norms: Block) -> None:
+    """Do what compiled.gather() does for all features of listed points, read from the rows themselves.
+
+    Parameters
+    ----------
+    given : see :func:`left_of_rows`
+    sq : (n,) squared norms
+    """
+    x, dense, centre = given
+    chunk, depth = CHUNK_BYTES // result.itemsize, dense.size
+    for k in range(columns.size):
+        row = x[columns[k]]
+        target = (k // chunk) * chunk * depth + k % chunk
+        for f in range(depth):
+            result[target + f * chunk] = row[dense[f]] - centre[dense[f]]
+        norms[k] = sq[columns[k]]
+
+
+@compiled
+def carry(rows: Block, slots: Block, columns: Block, target: Block) -> None:
+    """Write the chosen columns of ``rows[slots]``, slots ascending, to the first rows of ``target`` in the same memory.
+
+    Row t of ``target``, no longer than the others, ends before row t + 1 of ``rows`` begins: none is overwritten unread.
+    """
+    kept = np.empty(columns.size, rows.dtype)
+    for t in range(slots.size):
+        source = rows[slots[t]]
+        for j in range(columns.size):
+            kept[j] = source[columns[j]]
+        target[t, : columns.size] = kept
+
+
+@compiled
 def _leave(places: Block, gone: Block, fresh: Block, leaving: Block, before: int, block: int) -> int:
     """Mark ``places`` as gone and list each of them once in ``fresh``; return how many there are."""
     added = 0

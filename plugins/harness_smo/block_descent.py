@@ -26,6 +26,7 @@ _TOUCHING = 1e-12  # relative: this close to its bound a variable is at it
 _LEAST = 512  # points: fewer are never parked
 _CROWDED = 0.8  # of the slots: more free variables than that are too many
 _SHRINK = 0.6  # park only if at most this share stays active
+_PATIENCE = 4  # doublings, at most, of the rounds until parking is tried again
 _SAMPLE = 64  # points, about, whose scores of both precisions are compared
 _NEAR = 8.0  # times tau: points that close to a violation are looked at in float64
 _GENERATIONS = 6  # of parked points: each keeps the coefficients of its time
@@ -83,6 +84,7 @@ class Descent:
         self.parked: list[_Parked] = []
         self.known: Index = np.empty(0, dtype=np.intp)  # parked points computed at the last look
         self.rounds = self.steps = self.fetched = 0  # of the levels before this one
+        self.vain, self.again = 0, 0  # tries to park points that found too few, and the level's round of the next one
         self.everyone = np.arange(self.n)
         self.loose = _LOOSE * float(np.abs(form.linear).mean())
         self.cap = 1.0
@@ -200,6 +202,8 @@ class Descent:
     def crowded(self) -> bool:
         """Whether the rows of the free variables, which keep moving, hardly find room: then shorter rows pay."""
         level = self.level
+        if level.rounds < self.again:
+            return False
         capacity = level.cache.capacity
         return capacity < level.m and level.m > _LEAST and int(np.count_nonzero(level.free)) > _CROWDED * capacity
 
@@ -272,6 +276,9 @@ class Descent:
         level = self.level
         where = level.where[self._nearest(self._middle_slack()[level.where])]
         if len(where) > _SHRINK * level.m:
+            # ranking all points costs as much as a part of a round: the more often in vain, the longer it can wait
+            self.vain = min(self.vain + 1, _PATIENCE)
+            self.again = level.rounds + 2**self.vain
             return False
         self.activate(where)
         return True
@@ -310,6 +317,7 @@ class Descent:
         self.rounds += level.rounds
         self.fetched += level.cache.fetched
         self.steps += level.steps
+        self.vain, self.again = 0, 0
         position = np.full(self.n, -1, dtype=np.intp)
         position[level.where] = np.arange(level.m)
         same = bool(level.cache.kernel.dtype == self.kernel.dtype)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_smo.block_cache import RowCache
-from harness_smo.working_set import choose
+from harness_smo.block_cache import RowCache, shared
 
 if TYPE_CHECKING:
     from harness import DualForm, KernelOracle
@@ -28,7 +25,6 @@ CONVERGED, MOVED, STALLED = 0, 1, 2
 
 _INNER_SHARE = 0.2  # of the violation that the descent in a working set leaves
 _INNER_STEPS = 20  # at most, times the size of the working set
-_THREAD_VALUES = 1 << 17  # values to add that are worth another thread
 _RESOLUTION = 8.0  # roundings of the largest gradient below which a violation cannot be told from noise
 
 
@@ -103,11 +99,16 @@ class Level:
     def round(self, tau: float) -> int:
         """Work on one working set; return CONVERGED, MOVED or STALLED."""
         from harness_smo import block_loops
+        from harness_smo.working_set import choose, kept
 
         rise, fall = self.directions()
         if self.violation <= tau:
             return CONVERGED
-        chosen, cut = choose(rise, fall, self.ends, self.group, self.groups, self.previous, self.free_among, self.size)
+        ends = np.array(self.ends)
+        stay = np.sort(
+            kept(self.previous, rise, fall, ends, self.group, self.size // 2)
+        )  # rows are read in their order
+        chosen, cut = choose(rise, fall, ends, self.group, self.groups, stay, self.size)
         points = chosen % self.m if self.copies > 1 else chosen
         block = self.cache.block(points)
         before, gradient = self.a[chosen], self.linear[chosen] - self.scores[points]
@@ -169,9 +170,7 @@ class Level:
         def add(start: int, stop: int) -> None:
             self.cache.add_part(self.scores, slots, change, start, stop)
 
-        threads = max(1, min(self.kernel.threads, len(slots) * self.m // _THREAD_VALUES))
-        ends = [k * self.m // threads for k in range(threads + 1)]
-        self.kernel.share([partial(add, *pair) for pair in pairwise(ends)])
+        shared(self.kernel, self.m, len(slots), add)
 
     def _update(self, variables: Index, change: Vector) -> None:
         """Add the change of the variables to the scores of all active points."""

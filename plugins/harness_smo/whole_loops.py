@@ -9,7 +9,7 @@ import numpy as np
 from harness.jit import compiled, inlined
 from harness.kernels.compiled import add_rows
 from harness_smo.block_loops import WorkingSet, joint_descent, pair_descent
-from harness_smo.block_passes import largest
+from harness_smo.working_set import largest
 
 if TYPE_CHECKING:
     from harness.arrays import Block, Index, Vector
@@ -96,7 +96,7 @@ def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector) -> Index:
     size = max(_LEAST, int(_WIDTH * count))
     if size >= _PART * len(x.a):
         return np.arange(len(x.a))
-    return largest(beyond, furthest - 1.0, size)
+    return largest(beyond, 1.0, np.zeros(len(beyond), np.int8), 0, furthest - 1.0, size)
 
 
 @inlined

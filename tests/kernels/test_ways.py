@@ -89,6 +89,9 @@ def test_listed_rows_are_centred_as_their_columns_are() -> None:
     exact = KernelOracle(RBF(gamma=0.02), x).block(np.arange(150))
     np.testing.assert_allclose(out, exact, atol=2e-6)
     assert (np.diagonal(out) == 1.0).all()
+    columns, picked = np.random.default_rng(0).integers(0, 150, 70), np.empty((150, 70), dtype=np.float32)
+    way.tile(way.left(np.arange(150), gathered=True), columns, picked, np.arange(150), 0)
+    assert picked.tobytes() == out[:, columns].tobytes()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
