@@ -49,8 +49,9 @@ class Level:
         whole: KernelOracle,
         cache: RowCache,
         size: int,
+        patience: float = 1.0,
     ) -> None:
-        self.form, self.where, self.size = form, where, size
+        self.form, self.where, self.size, self.patience = form, where, size, patience
         self.whole, self.kernel, self.cache = whole, cache.kernel, cache
         self.m = len(where)
         self.variables: Any = variables_of(form, where)
@@ -61,9 +62,17 @@ class Level:
         self.diagonal = diagonal.astype(self.kernel.dtype)
         self.previous: Index = np.empty(0, dtype=np.intp)
         self.scratch = np.empty_like(a), np.empty_like(a)
-        self.rounds = self.steps = 0
-
+        self.rounds = self.steps = self.faces = 0
+        self.work = 0.0  # steps times variables, and half of the values that were added to scores
         self.ends: list[tuple[float, float]] = []
+
+    has_matrix: bool = False  # whether the rows of all points are at hand
+
+    def rebound(self, form: DualForm, a: Vector, scores: Vector) -> None:
+        """Go on between the bounds of ``form``, from these variables and scores."""
+        self.form, self.faces = form, 0
+        self.lower, self.upper = form.lower[self.variables], form.upper[self.variables]
+        self.a[:], self.scores[:] = a, scores
 
     @property
     def free(self) -> Any:
@@ -137,10 +146,6 @@ class Level:
         self.work += 0.5 * len(changed) * self.m
         return MOVED
 
-    whole_matrix = False
-    faces = 0
-    work = 0.0
-
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores afresh from the coefficients of all points, (n,), and keep the free variables' rows."""
         where = self.where
@@ -148,13 +153,17 @@ class Level:
         slots = self.cache.reserve(points)
         self.scores[:] = 0.0
         self._fill(points, slots, coef[where[points]])
+        self._add_others(coef, where[points])
+
+    def _add_others(self, coef: Vector, known: Index) -> None:
+        """Add to the scores what points other than ``known`` contribute."""
         rest = coef.copy()
-        rest[where[points]] = 0.0
+        rest[known] = 0.0
         others = np.flatnonzero(rest)
         if len(others):
             # over the points concerned alone: the whole need not be laid out in float64
-            both = np.union1d(where, others)
-            self.scores += self.whole.restrict(both).expand(rest[both], np.searchsorted(both, where))
+            both = np.union1d(self.where, others)
+            self.scores += self.whole.restrict(both).expand(rest[both], np.searchsorted(both, self.where))
 
     def _fill(self, points: Index, slots: Index, change: Vector) -> None:
         """Compute the rows of ``points`` into ``slots``, and add them, times ``change``, to the scores."""
