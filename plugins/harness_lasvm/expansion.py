@@ -189,6 +189,10 @@ class Expansion:
             work = Candidates(entering, np.arange(len(entering)), *fetched)
             loops.admit(self.members, work, alphas[part], grads[part])
 
+    def catch_up(self) -> None:
+        """Bring the rows that are held up to date."""
+        rows.catch_up(self.members)
+
     # -- room ---------------------------------------------------------------------------------------
 
     def _relayout(self, keep: Array, width: int) -> None:

@@ -181,6 +181,7 @@ class LASVM(Solver):
         from harness_lasvm.compiled.steps import finish
 
         expansion.now["sweep"] = not self.shrinking
+        expansion.catch_up()
         while True:
             until, code = expansion.operations + _PAUSE, NEED_ROW
             while code == NEED_ROW:
