@@ -170,6 +170,7 @@ def stale(x: Members, since: int, known: Any, places: Any, points: Any) -> int:
 
     since : length of the log when they were compared last; -1 if the slots have moved since then
     """
+    x = borrowed(x)
     count = 0
     for t in range(since if since >= 0 else 0, x.now[0].clock if since >= 0 else x.now[0].top):
         s = x.log[t] if since >= 0 else t
