@@ -4,6 +4,9 @@ The paper's steps take the most violating pair, whatever its rows cost. With lit
 computed anew, for one step each. Here a pair whose rows are held is taken as long as it violates nearly as much
 (any tau-violating pair makes progress, 001(b) section 3.1), and when rows must be computed, those of the members
 that violate most are computed with them. Where every row is held, none of this changes a step.
+
+The partner that gains most to second order takes a pass over all members more. Where the kernel is narrow most pairs have
+much the same curvature and it gains little: the finishing step compares what both choices gain, again after each pause.
 """
 
 from __future__ import annotations
