@@ -49,6 +49,18 @@ def overwrite(
 
 
 @compiled
+def set_where_same(out: Block, slots: Block, position: int, rows: Block, columns: Block, value: float) -> None:
+    """Set out[slots[q], position + k] to ``value`` wherever rows[q] and columns[k] are the same point."""
+    order = np.argsort(rows)
+    ranked = rows[order]
+    for k in range(columns.size):
+        at = np.searchsorted(ranked, columns[k])
+        while at < ranked.size and ranked[at] == columns[k]:
+            out[slots[order[at]], position + k] = value
+            at += 1
+
+
+@compiled
 def left_of_rows(
     given: tuple[Block, ...], points: tuple[Any, ...], rare: tuple[Block, ...], rows: Block, everything: bool
 ) -> tuple[Any, ...]:
