@@ -1,14 +1,18 @@
-"""Block SMO: large working sets, kernel rows by matrix product in float32, the last phase in float64.
+"""Block SMO: whole kernel matrices or large working sets, Newton steps, rows in float32 as long as they serve.
 
-A round takes a working set of a few hundred variables, descends inside it by second-order SMO on its kernel
-block, and adds the kernel rows of the variables that moved, and of no others, to the scores of all active points.
-When no pair violates by tau in float32, the points near a violation are taken up in float64 and finished there.
+Of some thousand points the kernel matrix is computed whole, and SMO runs over all of it, or over the part that matters
+now (:mod:`harness_smo.whole_loops`). Of more, a round takes a working set of some hundred variables, descends inside it by
+second-order SMO on its kernel block, and adds the kernel rows of the variables that moved, and of no others, to the
+scores of all active points; when few points are left that matter, their matrix is computed (:mod:`harness_smo.block_descent`).
+Where steps do not pay, the free variables move to their common optimum (:mod:`harness_smo.face`), and a large C is
+reached through smaller ones (:mod:`harness_smo.narrowed`). What float32 cannot decide is finished in float64
+(:mod:`harness_smo.block_precision`).
 
 Source: Joachims 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 6 (2005), WSS 2 inside the working set;
 Steinwart, Hush, Scovel, JMLR 12 (2011), two variables a step where no sum is fixed;
 the working-set scheme of Catanzaro, Sundaram, Keutzer 2008 and of oneDAL's and ThunderSVM's solvers. Differs in:
-rows only of variables that moved, the bound that tells which parked points must be looked at again
-(:mod:`harness_smo.block_descent`), the float64 phase.
+rows only of variables that moved, the bound that tells which parked points must be looked at again, the two phases of
+second order and of narrow bounds, the float64 phase.
 """
 
 from __future__ import annotations
@@ -118,11 +122,13 @@ class SMOBlock(Solver):
         cache_mb = self.cache_mb or problem.kernel.cache_mb
         state = Descent(problem, form, start, rows, cache_mb, self.working_set, _NEWTON[self.newton])
         goal.begin(state.a, state.scores)
+        warm = state.noise > 0.0
         while True:
             tau, narrowed = goal.tau, state.narrowed.cap < 1.0
             target = max(tau, state.narrowed.loose) if narrowed else _FIRST * tau if loose and state.parked else tau
             if not state.exact and not narrowed:
-                target = max(_STRICTER * target, target - _BLURS * blur(state), state.noise)
+                # a start that is good enough is left as it is
+                target = max(target, state.noise) if warm else max(_STRICTER * target, target - _BLURS * blur(state))
             outcome = state.level.round(target)
             if outcome == MOVED:
                 if self.max_iterations is not None and state.steps + state.level.steps >= self.max_iterations:
