@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from harness import DualForm, KernelOracle, Problem
     from harness.arrays import Vector
 
+_HULLS = 2000  # the same for hulls, whose violation is small beside their scores
 _WIDE = 500  # points up to which a second precision would cost more than it saves
 _FEW = 16  # variables of a working set, in a warm-up
 _NEWTON = {"auto": 1.0, "always": 0.0, "never": np.inf}  # times what a Newton step costs
@@ -73,7 +74,8 @@ class SMOBlock(Solver):
         "auto", "Newton steps over the free variables; auto: when the steps of SMO since the last one cost as much"
     )
     dtype: Literal["auto", "float32", "float64"] = parameter(
-        "auto", "of the kernel rows before the last phase, which is float64; auto: float32 beyond 2,000 points"
+        "auto",
+        "of the kernel rows before the last phase, which is float64; auto: float32 beyond 500 points, of hulls 2,000",
     )
     shrinking: bool = parameter(True, "park points that rest at a bound when their rows do not fit in the cache")
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
@@ -116,7 +118,7 @@ class SMOBlock(Solver):
 
     def _run(self, problem: Problem, form: DualForm, start: Vector) -> Iterator[Iterate]:
         kernel = problem.kernel.with_threads(self.threads or problem.kernel.threads)
-        narrow = problem.n > _WIDE if self.dtype == "auto" else self.dtype == "float32"
+        narrow = problem.n > (_HULLS if form.relative else _WIDE) if self.dtype == "auto" else self.dtype == "float32"
         rows = kernel.astype(np.float32 if narrow else np.float64)
         goal, loose = Goal(problem, form, self.tau, self.gap), True
         cache_mb = self.cache_mb or problem.kernel.cache_mb

@@ -25,7 +25,6 @@ CONVERGED, MOVED, STALLED = 0, 1, 2
 
 _INNER_SHARE = 0.2  # of the violation that the descent in a working set leaves
 _INNER_STEPS = 20  # at most, times the size of the working set
-_RESOLUTION = 8.0  # roundings of the largest gradient below which a violation cannot be told from noise
 
 
 class Level:
@@ -122,7 +121,7 @@ class Level:
         block = self.cache.block(points)
         before, gradient = self.a[chosen], self.linear[chosen] - self.scores[points]
         a = before.copy()
-        noise = _RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max())
+        noise = block_loops.RESOLUTION * float(np.finfo(block.dtype).eps) * float(np.abs(gradient).max())
         bounds = (self.lower[chosen], self.upper[chosen])
         work = block_loops.WorkingSet(block, self.diagonal[points], a, *bounds, gradient)
         # where all variables are at hand there is nothing to come back for

@@ -16,6 +16,7 @@ from harness.jit import compiled, fast, inlined, larger, smaller
 if TYPE_CHECKING:
     from harness.arrays import Block, Index, Vector
 
+RESOLUTION = 8.0  # roundings of the largest gradient below which a violation cannot be told from noise
 _FLAT = 1e-6  # least curvature, times K_ii, of a second variable: below, rounding decides
 _SEGMENT = 256  # entries whose extremes are kept: short enough to search, long enough to vectorise
 

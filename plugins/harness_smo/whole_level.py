@@ -9,9 +9,10 @@ import numpy as np
 from harness_smo.block_level import CONVERGED, MOVED, STALLED, Level
 
 if TYPE_CHECKING:
-    from harness.arrays import Block, Index, Vector
+    from harness.arrays import Block, Index
 
 _PAUSE = 20_000_000  # steps times variables between two iterates: some milliseconds
+_LESS = 0.9  # of the violation: what a face must leave at most where no step of SMO moves anything
 _PARTS = 0.5  # of the variables squared: room for the blocks of parts
 
 
@@ -71,17 +72,15 @@ class WholeLevel(Level):
         outcome, steps, rounds = whole_loops.descend_whole(whole, turn, self.groups, tau, self.patience, limit)
         self.steps += steps
         self.rounds += rounds
-        stuck = outcome == whole_loops.STUCK
-        moved = rounds > int(stuck)
-        if outcome == whole_loops.DEAR or (stuck and np.isfinite(self.patience)):
-            moved = self._face(tau) or moved
-        return MOVED if moved or not stuck else STALLED
-
-    def compute_scores(self, coef: Vector) -> None:
-        """Compute the scores afresh from the coefficients of all points, (n,), and the whole matrix."""
-        self._prepare()
-        self.scores[:] = self.matrix @ coef[self.where]
-        self._add_others(coef, self.where)
+        if outcome == whole_loops.DEAR:
+            self._face(tau)
+        elif outcome == whole_loops.STUCK and rounds <= 1:
+            before = self.violation
+            if not np.isfinite(self.patience) or not self._face(tau):
+                return STALLED
+            self.directions()
+            return MOVED if self.violation < _LESS * before else STALLED
+        return MOVED
 
     def _face(self, tau: float) -> bool:
         """Minimise over the face of all free variables, and update the scores; return whether anything moved."""

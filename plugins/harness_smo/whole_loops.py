@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.jit import compiled, inlined
 from harness.kernels.compiled import add_rows
-from harness_smo.block_loops import WorkingSet, joint_descent, pair_descent
+from harness_smo.block_loops import RESOLUTION, WorkingSet, joint_descent, pair_descent
 from harness_smo.working_set import largest
 
 if TYPE_CHECKING:
@@ -58,15 +58,21 @@ class Turn(NamedTuple):
 
 
 @inlined
-def _survey(x: Whole, gradient: Vector, ends: Vector, middle: Vector, groups: int) -> tuple[float, int]:
-    """Fill the gradient, (V,), the ends and middle of each group, (2, 2) and (2,); return the violation and who is free."""
-    m, free = len(x.scores), np.zeros(2, np.int64)
+def _survey(x: Whole, gradient: Vector, ends: Vector, middle: Vector, groups: int) -> tuple[float, int, float]:
+    """Fill the gradient, (V,), the ends and middle of each group, (2, 2) and (2,).
+
+    Returns
+    -------
+    (the violation, how many are free, the largest |g|).
+    """
+    m, free, size = len(x.scores), np.zeros(2, np.int64), 0.0
     ends[:, 0], ends[:, 1], middle[:] = -np.inf, np.inf, 0.0
     if groups == 0:
         ends[0] = 0.0
     for v in range(len(x.a)):
         g = x.linear[v] - x.scores[v if v < m else v - m]
         gradient[v] = g
+        size = max(size, abs(g))
         k = x.group[v]
         may_rise, may_fall = x.a[v] < x.upper[v], x.a[v] > x.lower[v]
         if may_rise:
@@ -77,7 +83,7 @@ def _survey(x: Whole, gradient: Vector, ends: Vector, middle: Vector, groups: in
             middle[k] += g
             free[k] += 1
     if groups == 0:
-        return max(ends[0, 0], -ends[0, 1]), free[0] + free[1]
+        return max(ends[0, 0], -ends[0, 1]), free[0] + free[1], size
     worst = 0.0
     for k in range(groups):
         worst = max(worst, ends[k, 0] - ends[k, 1])
@@ -87,7 +93,7 @@ def _survey(x: Whole, gradient: Vector, ends: Vector, middle: Vector, groups: in
             middle[k] = 0.5 * (ends[k, 0] + ends[k, 1])
     if groups == 0:
         middle[:] = 0.0
-    return worst, free[0] + free[1]
+    return worst, free[0] + free[1], size
 
 
 @inlined
@@ -108,8 +114,11 @@ def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector) -> Index:
     size = max(_LEAST, int(_WIDTH * count))
     if size >= _PART * len(x.a):
         return np.arange(len(x.a))
-    nearest: Index = largest(beyond, 1.0, np.zeros(len(beyond), np.int8), 0, furthest - 1.0, size)
-    return nearest
+    # by a histogram, to which all that are at hand look alike: who violates is in, however little
+    chosen = beyond >= 0.0
+    beyond[chosen] = -np.inf
+    chosen[largest(beyond, 1.0, np.zeros(len(beyond), np.int8), 0, furthest - 1.0, size - count)] = True
+    return np.flatnonzero(chosen)
 
 
 @inlined
@@ -162,11 +171,15 @@ def descend_whole(x: Whole, turn: Turn, groups: int, tau: float, patience: float
     variables, m = len(x.a), len(x.scores)
     gradient, beyond = np.empty(variables), np.empty(variables)
     ends, middle = np.empty((2, 2)), np.empty(2)
+    rounding = np.spacing(np.ones(1, x.matrix.dtype)).astype(np.float64)
     steps = rounds = 0
     while True:
-        violation, free = _survey(x, gradient, ends, middle, groups)
+        violation, free, size = _survey(x, gradient, ends, middle, groups)
         if violation <= tau:
             return DONE, steps, rounds
+        noise = RESOLUTION * rounding[0] * size
+        if violation <= noise:
+            return STUCK, steps, rounds
         dear = patience * (_FACE + min(_FACTOR * float(free) ** 3, _TURNS * float(free) ** 2))
         if turn.spent[0] > 0.0 and turn.spent[0] >= dear:
             return DEAR, steps, rounds
@@ -175,40 +188,49 @@ def descend_whole(x: Whole, turn: Turn, groups: int, tau: float, patience: float
         chosen = _part(x, gradient, middle, beyond) if turn.begun[0] else np.arange(variables)
         chosen, cut = _in_groups(chosen, x.group, groups)
         w = len(chosen)
-        a, g = np.empty(w), np.empty(w)
-        lower, upper, diagonal = np.empty(w), np.empty(w), np.empty(w, x.matrix.dtype)
-        points = np.empty(w, np.intp)
-        for p in range(w):
-            v = chosen[p]
-            points[p] = v if v < m else v - m
-            a[p], g[p], lower[p], upper[p] = x.a[v], gradient[v], x.lower[v], x.upper[v]
-            diagonal[p] = x.diagonal[points[p]]
-        if w == m and w == variables and groups < 2:
-            block = x.matrix
-        elif w * w <= len(turn.parts):
-            block = turn.parts[: w * w].reshape(w, w)
-            _pick(x.matrix, points, block)
-        else:
-            block = np.empty((w, w), x.matrix.dtype)
-            _pick(x.matrix, points, block)
+        work, points = _working_set(x, turn, chosen, gradient, w == m and w == variables and groups < 2)
         most = w
         if turn.begun[0]:
             most = int(min(float(_LONG * w), max(float(w // 2), (dear - turn.spent[0]) / w + 1.0)))
         most = min(most, limit - steps)
-        inner = 0.5 * tau if w == variables else max(0.5 * tau, _SHARE * violation)
-        work = WorkingSet(block, diagonal, a, lower, upper, g)
+        inner = max(0.5 * tau, noise, 0.0 if w == variables else _SHARE * violation)
         taken = pair_descent(work, cut, inner, most) if groups else joint_descent(work, inner, most)
         turn.begun[0] = True
         turn.spent[0] += float(taken) * w
         steps += taken
         rounds += 1
-        slots, change, moved = np.empty(w, np.intp), np.empty(w), 0
-        for p in range(w):
-            v = chosen[p]
-            if a[p] != x.a[v]:
-                slots[moved], change[moved] = points[p], a[p] - x.a[v]
-                x.a[v] = a[p]
-                moved += 1
-        if moved == 0:
+        if _moved(x, chosen, points, work.a) == 0:
             return STUCK, steps, rounds
-        add_rows(x.scores, x.matrix, slots[:moved], change[:moved], 0, m)
+
+
+@inlined
+def _working_set(x: Whole, turn: Turn, chosen: Index, gradient: Vector, all_of_it: bool) -> tuple[WorkingSet, Index]:
+    """Return the variables ``chosen`` with their kernel block, and their points."""
+    w, m = len(chosen), len(x.scores)
+    a, g, lower, upper = np.empty(w), np.empty(w), np.empty(w), np.empty(w)
+    diagonal, points = np.empty(w, x.matrix.dtype), np.empty(w, np.intp)
+    for p in range(w):
+        v = chosen[p]
+        points[p] = v if v < m else v - m
+        a[p], g[p], lower[p], upper[p] = x.a[v], gradient[v], x.lower[v], x.upper[v]
+        diagonal[p] = x.diagonal[points[p]]
+    if all_of_it:
+        return WorkingSet(x.matrix, diagonal, a, lower, upper, g), points
+    parts = turn.parts if w * w <= len(turn.parts) else np.empty(w * w, x.matrix.dtype)
+    block = parts[: w * w].reshape(w, w)
+    _pick(x.matrix, points, block)
+    return WorkingSet(block, diagonal, a, lower, upper, g), points
+
+
+@inlined
+def _moved(x: Whole, chosen: Index, points: Index, a: Vector) -> int:
+    """Bring the variables ``a`` of a working set, and what they change of the scores, to the whole; return how many moved."""
+    slots, change, moved = np.empty(len(a), np.intp), np.empty(len(a)), 0
+    for p in range(len(a)):
+        v = chosen[p]
+        if a[p] != x.a[v]:
+            slots[moved], change[moved] = points[p], a[p] - x.a[v]
+            x.a[v] = a[p]
+            moved += 1
+    add_rows(x.scores, x.matrix, slots[:moved], change[:moved], 0, len(x.scores))
+    return moved

@@ -320,6 +320,8 @@ def test_importing_the_plugin_compiles_nothing():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_both_precisions_are_warmed_up():
-    assert [solver.dtype for solver in SMOBlock().warm_ups()] == ["auto", "float32"]
-    assert SMOBlock(dtype="float64").warm_ups() == (SMOBlock(dtype="float64"),)
+def test_both_precisions_and_both_roads_are_warmed_up():
+    roads = [(solver.dtype, solver.working_set, solver.newton) for solver in SMOBlock().warm_ups()]
+    whole, in_parts = [("auto", None, "always"), ("float32", None, "always")], [("auto", 16, "auto"), ("float32", 16, "auto")]
+    assert roads == whole + in_parts
+    assert SMOBlock(dtype="float64", working_set=64).warm_ups() == (SMOBlock(dtype="float64", working_set=64),)
