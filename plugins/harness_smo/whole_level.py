@@ -25,6 +25,7 @@ class WholeLevel(Level):
     """
 
     matrix: Block
+    missing: Any = None  # (m,) whose rows have a place that they are not computed into yet; None: no row has a place
 
     def carry(self, before: WholeLevel, stay: Index) -> None:
         """Take over what the matrix of other points in the same memory has: the first of these points are those of ``stay``.
@@ -41,17 +42,29 @@ class WholeLevel(Level):
         everyone = np.arange(self.m)
         if k < self.m:
             rows[:k, k:] = self.cache.kernel.block(everyone[:k], everyone[k:])
-        self._prepare(k)
+        self._lay_out(k)
+        self._prepare()
 
-    def _prepare(self, known: int = 0) -> None:
-        """Have all rows in the cache, each at the place of its point; the first ``known`` lie there."""
-        everyone, fetched = np.arange(self.m), self.cache.fetched
+    def _lay_out(self, known: int = 0) -> None:
+        """Give each row the place of its point in the cache; the first ``known`` lie there."""
+        fetched = self.cache.fetched
         self.cache = type(self.cache)(self.cache.kernel, self.cache.memory)
-        slots = self.cache.reserve(everyone)
-        self.cache.compute(everyone[known:], slots[known:])
-        self.cache.fetched += fetched
+        self.cache.reserve(np.arange(self.m))
+        self.cache.fetched = fetched
+        self.missing = np.arange(self.m) >= known
+
+    def _fetch(self, points: Index) -> None:
+        self.cache.compute(points, points)
+        self.missing[points] = False
+
+    def _prepare(self) -> None:
+        """Compute the rows that are missing: now the matrix is there."""
+        if self.missing is None:
+            self._lay_out()
+        self._fetch(np.flatnonzero(self.missing))
         self.matrix, self.has_matrix = self.cache.rows[: self.m], True
         self.begun, self.spent = np.zeros(1, dtype=np.bool_), np.zeros(1)
+        self.faced = False  # whether SMO has not moved anything since the last face
         self.parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
 
     def round(self, tau: float) -> int:
@@ -73,15 +86,28 @@ class WholeLevel(Level):
         self.rounds += rounds
         stuck = outcome == whole_loops.STUCK
         moved = rounds > int(stuck)
-        if outcome == whole_loops.DEAR or (stuck and np.isfinite(self.patience)):
+        self.faced = self.faced and not moved
+        # a face that SMO finds nothing to do after was minimised over as well as rounding allows
+        if outcome == whole_loops.DEAR or (stuck and np.isfinite(self.patience) and not self.faced):
             moved = self._face(tau) or moved
+            self.faced = True
         return MOVED if moved or not stuck else STALLED
 
     def compute_scores(self, coef: Vector) -> None:
-        """Compute the scores afresh from the coefficients of all points, (n,), and the whole matrix."""
-        self._prepare()
-        self.scores[:] = self.matrix @ coef[self.where]
+        """Compute the scores afresh from the coefficients of all points, (n,), and keep the support vectors' rows.
+
+        The other rows are computed by the next round: often none is needed.
+        """
+        own = coef[self.where]
+        support = np.flatnonzero(own)
+        self._lay_out()
+        self._fetch(support)
+        self.scores[:] = own[support] @ self.cache.rows[support]
         self._add_others(coef, self.where)
+
+    @property
+    def in_part(self) -> bool:
+        return self.missing is not None and not self.has_matrix
 
     def _face(self, tau: float) -> bool:
         """Minimise over the face of all free variables, and update the scores; return whether anything moved."""
