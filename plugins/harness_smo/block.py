@@ -122,7 +122,9 @@ class SMOBlock(Solver):
             tau, narrowed = goal.tau, state.narrowed.cap < 1.0
             target = max(tau, state.narrowed.loose) if narrowed else _FIRST * tau if loose and state.parked else tau
             if not state.exact and not narrowed:
-                target = max(_STRICTER * target, target - _BLURS * blur(state), state.noise)
+                # nothing left for rounding at a start that is good enough: it is not to be disturbed
+                stricter = max(_STRICTER * target, target - _BLURS * blur(state))
+                target = max(stricter if state.rounds + state.level.rounds else target, state.noise)
             outcome = state.level.round(target)
             if outcome == MOVED:
                 if self.max_iterations is not None and state.steps + state.level.steps >= self.max_iterations:

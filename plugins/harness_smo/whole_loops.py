@@ -19,6 +19,7 @@ DONE, STUCK, DEAR, PAUSED = 0, 1, 2, 3
 
 _LEAST = 256  # variables of a part: fewer save nothing
 _WIDTH = 1.5  # times the variables that are free or violate, the nearest to that: the part that is descended in
+_BEYOND = 1.001  # times the distance of the furthest variable: a floor below it
 _PART = 0.7  # of all variables; a larger part is not put apart
 _SHARE = 0.1  # of the violation, left to the next round by the descent in a part
 _LONG = 3  # steps of a descent at most, times its variables
@@ -77,7 +78,8 @@ def _survey(x: Whole, gradient: Vector, ends: Vector, middle: Vector, groups: in
             middle[k] += g
             free[k] += 1
     if groups == 0:
-        return max(ends[0, 0], -ends[0, 1]), free[0] + free[1]
+        middle[:] = 0.0
+        return max(ends[0, 0], -ends[0, 1]), free[0]
     worst = 0.0
     for k in range(groups):
         worst = max(worst, ends[k, 0] - ends[k, 1])
@@ -85,15 +87,13 @@ def _survey(x: Whole, gradient: Vector, ends: Vector, middle: Vector, groups: in
             middle[k] /= free[k]
         elif np.isfinite(ends[k, 0]) and np.isfinite(ends[k, 1]):
             middle[k] = 0.5 * (ends[k, 0] + ends[k, 1])
-    if groups == 0:
-        middle[:] = 0.0
     return worst, free[0] + free[1]
 
 
 @inlined
 def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector) -> Index:
     """Return the variables that are free, violate, or come nearest to that; all where that is most of them."""
-    count, furthest = 0, np.inf
+    count, furthest, near = 0, 0.0, np.zeros(len(x.a), np.int8)
     for v in range(len(x.a)):
         off = gradient[v] - middle[x.group[v]]
         far = -np.inf
@@ -102,14 +102,22 @@ def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector) -> Index:
         if x.a[v] > x.lower[v]:
             far = max(far, -off)
         beyond[v] = far
-        count += far >= 0.0
+        near[v] = far >= 0.0
+        count += near[v]
         if far > -np.inf:
             furthest = min(furthest, far)
     size = max(_LEAST, int(_WIDTH * count))
     if size >= _PART * len(x.a):
         return np.arange(len(x.a))
-    nearest: Index = largest(beyond, 1.0, np.zeros(len(beyond), np.int8), 0, furthest - 1.0, size)
-    return nearest
+    # of those that are free or violate none may be missing, and the histogram cannot tell a small violation from none
+    chosen, found = np.empty(size, np.intp), 0
+    for v in range(len(x.a)):
+        if near[v]:
+            chosen[found] = v
+            found += 1
+    others = largest(beyond, 1.0, near, 0, _BEYOND * furthest, size - found)
+    chosen[found : found + len(others)] = others
+    return chosen[: found + len(others)]
 
 
 @inlined

@@ -320,6 +320,8 @@ def test_importing_the_plugin_compiles_nothing():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_both_precisions_are_warmed_up():
-    assert [solver.dtype for solver in SMOBlock().warm_ups()] == ["auto", "float32"]
-    assert SMOBlock(dtype="float64").warm_ups() == (SMOBlock(dtype="float64"),)
+def test_both_precisions_are_warmed_up_in_working_sets_and_over_whole_matrices():
+    ways = {(solver.dtype, solver.working_set is None, solver.newton) for solver in SMOBlock().warm_ups()}
+    assert ways == {(dtype, whole, "always" if whole else "auto") for dtype in ("auto", "float32") for whole in (0, 1)}
+    given = SMOBlock(working_set=64, dtype="float64")
+    assert given.warm_ups() == (given,)
