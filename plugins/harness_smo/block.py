@@ -124,13 +124,13 @@ class SMOBlock(Solver):
         cache_mb = self.cache_mb or problem.kernel.cache_mb
         state = Descent(problem, form, start, rows, cache_mb, self.working_set, _NEWTON[self.newton])
         goal.begin(state.a, state.scores)
-        warm = state.noise > 0.0
         while True:
             tau, narrowed = goal.tau, state.narrowed.cap < 1.0
             target = max(tau, state.narrowed.loose) if narrowed else _FIRST * tau if loose and state.parked else tau
             if not state.exact and not narrowed:
-                # a start that is good enough is left as it is
-                target = max(target, state.noise) if warm else max(_STRICTER * target, target - _BLURS * blur(state))
+                # nothing left for rounding at a start that is good enough: it is not to be disturbed
+                stricter = max(_STRICTER * target, target - _BLURS * blur(state))
+                target = max(stricter if state.rounds + state.level.rounds else target, state.noise)
             outcome = state.level.round(target)
             if outcome == MOVED:
                 if self.max_iterations is not None and state.steps + state.level.steps >= self.max_iterations:

@@ -285,7 +285,7 @@ class Descent:
             stay = np.sort(position[where][position[where] >= 0])
             where = np.concatenate([level.where[stay], where[position[where] < 0]])
         kernel = self.kernel if len(where) == self.n else self.kernel.restrict(where)
-        if not held and same and len(where) <= level.m:
+        if not held and same and len(where) <= level.m and not level.in_part:
             place = position[where]
             staying = np.zeros(level.m, dtype=bool)
             staying[place[place >= 0]] = True

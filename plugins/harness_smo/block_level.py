@@ -67,6 +67,11 @@ class Level:
 
     has_matrix: bool = False  # whether the rows of all points are at hand
 
+    @property
+    def in_part(self) -> bool:
+        """Whether the cache has places for rows that are not computed."""
+        return False
+
     def rebound(self, form: DualForm, a: Vector, scores: Vector) -> None:
         """Go on between the bounds of ``form``, from these variables and scores."""
         self.form, self.faces = form, 0

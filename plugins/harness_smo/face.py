@@ -38,6 +38,8 @@ _DIRECT = 600  # variables beyond which conjugate gradients come first
 _GAIN = 0.01  # of the gradient, that they must leave at most
 _TURNS = 30  # of conjugate gradients at most
 _FLAT = 1e-10  # of its entry in the inverse: a pivot below is rounding
+_ROUNDED = 1e-12  # of what it sums up: a sum that is off by less is so by rounding
+_OVERSHOT = 0.9  # of the curvature: a way to an optimum with a smaller slope went beyond it, by rounding
 _FEW = 64  # variables up to which the way is walked whether it meets a bound or not
 _FACTORS = 3  # at most in a call
 
@@ -107,16 +109,15 @@ def _conjugate(face: Face, inside: Index, tau: float) -> bool:
     else:
         return False
     a, lower, upper = face.a[inside], face.lower[inside], face.upper[inside]
-    gradient = face.gradient[inside]
-    change = step
-    if ((a + step >= upper) | (a + step <= lower)).any():
-        change = _inside(a, step, lower, upper, sums) - a
-        slope = float(gradient @ change)
-        bent = float(change @ (block @ change.astype(block.dtype)))
+    new = a + step
+    if ((new >= upper) | (new <= lower)).any():
+        new = _inside(a, step, lower, upper, sums)
+        slope, bent = _along(face, inside, new - a)
         if slope <= 0.0 or bent <= 0.0:
             return True
-        change *= min(1.0, slope / bent)
-    face.a[inside] = np.clip(a + change, lower, upper)
+        if slope < bent:  # else what was cut off stays at its bound to the last bit
+            new = np.clip(a + slope / bent * (new - a), lower, upper)
+    face.a[inside] = new
     return True
 
 
@@ -125,13 +126,14 @@ def _inside(a: Vector, step: Vector, lower: Vector, upper: Vector, sums: Matrix)
     new = np.clip(a + step, lower, upper)
     for _ in range(8):
         off = sums.T @ (new - a)
-        if not off.any():
+        if not (np.abs(off) > _ROUNDED * (sums.T @ np.abs(new))).any():
             break
         for k, own in enumerate(sums.T > 0.0):
             room = np.where(own, new - lower if off[k] > 0.0 else upper - new, 0.0)
             total = float(room.sum())
             if total > 0.0:
                 new = np.clip(new - off[k] * (room / total), lower, upper)
+    _mend(new, a, lower, upper, sums)
     return new
 
 
@@ -144,7 +146,7 @@ def _uneven(face: Face, inside: Index) -> float:
 
 
 def _newton(face: Face, inside: Index) -> bool:
-    """Take the step to the optimum over ``inside``, as far as the bounds allow; False where there is no factor."""
+    """Take the step to the optimum over ``inside``, as far as the bounds allow; False if the way ended before it."""
     from scipy.linalg.lapack import dpotri, dpotrs
 
     factor = _factor(face, inside)
@@ -175,8 +177,36 @@ def _newton(face: Face, inside: Index) -> bool:
     place[near] = np.arange(len(near))
     shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
     complete = walk(columns.T, place, *shared, step, a, lower, upper)
-    face.a[inside] = a
+    before = face.a[inside]
+    if not _mend(a, before, lower, upper, sums):
+        return True
+    slope, bent = _along(face, inside, a - before)
+    if slope > 0.0:
+        face.a[inside] = a if slope > _OVERSHOT * bent else np.clip(before + slope / bent * (a - before), lower, upper)
     return bool(complete)
+
+
+def _along(face: Face, inside: Index, change: Vector) -> tuple[float, float]:
+    """Return slope and curvature of the dual along a change of the variables ``inside``."""
+    block = face.kernel if len(inside) == len(face.a) else face.kernel[np.ix_(inside, inside)]
+    return float(face.gradient[inside] @ change), float(change @ (block @ change.astype(block.dtype)))
+
+
+def _mend(a: Vector, before: Vector, lower: Vector, upper: Vector, sums: Matrix) -> bool:
+    """Give ``a`` the sums of ``before`` in place: free variables take the difference by their room; False if they cannot.
+
+    Where the matrix is singular the step is as long as what was added to the diagonal is small, and its sum is off by
+    the rounding of that length.
+    """
+    for own in sums.T > 0.0:
+        off = float((a[own] - before[own]).sum())
+        room = np.where(own, np.minimum(a - lower, upper - a), 0.0)
+        total = float(room.sum())
+        if abs(off) < total:
+            a -= off / total * room
+        elif abs(off) > _ROUNDED * float(np.abs(a[own]).sum()):
+            return False
+    return True
 
 
 def _factor(face: Face, inside: Index) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from harness_smo.block_level import CONVERGED, MOVED, STALLED, Level
 
 if TYPE_CHECKING:
-    from harness.arrays import Block, Index
+    from harness.arrays import Block, Index, Vector
 
 _PAUSE = 20_000_000  # steps times variables between two iterates: some milliseconds
 _LESS = 0.9  # of the violation: what a face must leave at most where no step of SMO moves anything
@@ -26,6 +26,7 @@ class WholeLevel(Level):
     """
 
     matrix: Block
+    missing: Any = None  # (m,) whose rows have a place that they are not computed into yet; None: no row has a place
 
     def carry(self, before: WholeLevel, stay: Index) -> None:
         """Take over what the matrix of other points in the same memory has: the first of these points are those of ``stay``.
@@ -42,15 +43,26 @@ class WholeLevel(Level):
         everyone = np.arange(self.m)
         if k < self.m:
             rows[:k, k:] = self.cache.kernel.block(everyone[:k], everyone[k:])
-        self._prepare(k)
+        self._lay_out(k)
+        self._prepare()
 
-    def _prepare(self, known: int = 0) -> None:
-        """Have all rows in the cache, each at the place of its point; the first ``known`` lie there."""
-        everyone, fetched = np.arange(self.m), self.cache.fetched
+    def _lay_out(self, known: int = 0) -> None:
+        """Give each row the place of its point in the cache; the first ``known`` lie there."""
+        fetched = self.cache.fetched
         self.cache = type(self.cache)(self.cache.kernel, self.cache.memory)
-        slots = self.cache.reserve(everyone)
-        self.cache.compute(everyone[known:], slots[known:])
-        self.cache.fetched += fetched
+        self.cache.reserve(np.arange(self.m))
+        self.cache.fetched = fetched
+        self.missing = np.arange(self.m) >= known
+
+    def _fetch(self, points: Index) -> None:
+        self.cache.compute(points, points)
+        self.missing[points] = False
+
+    def _prepare(self) -> None:
+        """Compute the rows that are missing: now the matrix is there."""
+        if self.missing is None:
+            self._lay_out()
+        self._fetch(np.flatnonzero(self.missing))
         self.matrix, self.has_matrix = self.cache.rows[: self.m], True
         self.begun, self.spent = np.zeros(1, dtype=np.bool_), np.zeros(1)
         self.parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
@@ -81,6 +93,22 @@ class WholeLevel(Level):
             self.directions()
             return MOVED if self.violation < _LESS * before else STALLED
         return MOVED
+
+    def compute_scores(self, coef: Vector) -> None:
+        """Compute the scores afresh from the coefficients of all points, (n,), and keep the support vectors' rows.
+
+        The other rows are computed by the next round: often none is needed.
+        """
+        own = coef[self.where]
+        support = np.flatnonzero(own)
+        self._lay_out()
+        self._fetch(support)
+        self.scores[:] = own[support] @ self.cache.rows[support]
+        self._add_others(coef, self.where)
+
+    @property
+    def in_part(self) -> bool:
+        return self.missing is not None and not self.has_matrix
 
     def _face(self, tau: float) -> bool:
         """Minimise over the face of all free variables, and update the scores; return whether anything moved."""

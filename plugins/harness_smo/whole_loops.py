@@ -19,6 +19,7 @@ DONE, STUCK, DEAR, PAUSED = 0, 1, 2, 3
 
 _LEAST = 256  # variables of a part: fewer save nothing
 _WIDTH = 1.5  # times the variables that are free or violate, the nearest to that: the part that is descended in
+_BEYOND = 1.001  # times the distance of the furthest variable: a floor below it
 _PART = 0.7  # of all variables; a larger part is not put apart
 _SHARE = 0.1  # of the violation, left to the next round by the descent in a part
 _LONG = 3  # steps of a descent at most, times its variables
@@ -83,7 +84,8 @@ def _survey(x: Whole, gradient: Vector, ends: Vector, middle: Vector, groups: in
             middle[k] += g
             free[k] += 1
     if groups == 0:
-        return max(ends[0, 0], -ends[0, 1]), free[0] + free[1], size
+        middle[:] = 0.0
+        return max(ends[0, 0], -ends[0, 1]), free[0], size
     worst = 0.0
     for k in range(groups):
         worst = max(worst, ends[k, 0] - ends[k, 1])
@@ -91,15 +93,13 @@ def _survey(x: Whole, gradient: Vector, ends: Vector, middle: Vector, groups: in
             middle[k] /= free[k]
         elif np.isfinite(ends[k, 0]) and np.isfinite(ends[k, 1]):
             middle[k] = 0.5 * (ends[k, 0] + ends[k, 1])
-    if groups == 0:
-        middle[:] = 0.0
     return worst, free[0] + free[1], size
 
 
 @inlined
 def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector) -> Index:
     """Return the variables that are free, violate, or come nearest to that; all where that is most of them."""
-    count, furthest = 0, np.inf
+    count, furthest, near = 0, 0.0, np.zeros(len(x.a), np.int8)
     for v in range(len(x.a)):
         off = gradient[v] - middle[x.group[v]]
         far = -np.inf
@@ -108,16 +108,16 @@ def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector) -> Index:
         if x.a[v] > x.lower[v]:
             far = max(far, -off)
         beyond[v] = far
-        count += far >= 0.0
+        near[v] = far >= 0.0
+        count += near[v]
         if far > -np.inf:
             furthest = min(furthest, far)
     size = max(_LEAST, int(_WIDTH * count))
     if size >= _PART * len(x.a):
         return np.arange(len(x.a))
-    # by a histogram, to which all that are at hand look alike: who violates is in, however little
-    chosen = beyond >= 0.0
-    beyond[chosen] = -np.inf
-    chosen[largest(beyond, 1.0, np.zeros(len(beyond), np.int8), 0, furthest - 1.0, size - count)] = True
+    # of those that are free or violate none may be missing, and the histogram cannot tell a small violation from none
+    chosen = near > 0
+    chosen[largest(beyond, 1.0, near, 0, _BEYOND * furthest, size - count)] = True
     return np.flatnonzero(chosen)
 
 

@@ -320,8 +320,8 @@ def test_importing_the_plugin_compiles_nothing():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_both_precisions_and_both_roads_are_warmed_up():
-    roads = [(solver.dtype, solver.working_set, solver.newton) for solver in SMOBlock().warm_ups()]
-    whole, in_parts = [("auto", None, "always"), ("float32", None, "always")], [("auto", 16, "auto"), ("float32", 16, "auto")]
-    assert roads == whole + in_parts
-    assert SMOBlock(dtype="float64", working_set=64).warm_ups() == (SMOBlock(dtype="float64", working_set=64),)
+def test_both_precisions_are_warmed_up_in_working_sets_and_over_whole_matrices():
+    ways = {(solver.dtype, solver.working_set is None, solver.newton) for solver in SMOBlock().warm_ups()}
+    assert ways == {(dtype, whole, "always" if whole else "auto") for dtype in ("auto", "float32") for whole in (0, 1)}
+    given = SMOBlock(working_set=64, dtype="float64")
+    assert given.warm_ups() == (given,)

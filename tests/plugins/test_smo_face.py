@@ -1,0 +1,251 @@
+"""Newton steps over the free variables: the walk against its slow twin, and what each step keeps and gains."""
+
+import numpy as np
+import pytest
+from harness_smo import face
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.plugins.naive_face import naive_walk
+
+TAU = 1e-3
+KINDS = ("rbf", "wide", "duplicates")
+
+
+def drawn_face(seed, f, q, kind="rbf", dtype=np.float64, reach=1.0):
+    """A face of f free variables under q sums, and the kernel in float64.
+
+    reach : the width of the box over the spread of what a step would like to move
+    """
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(f, 3))
+    if kind == "duplicates":  # each point about three times, with either sign of the gradient
+        x = x[rng.integers(0, max(1, f // 3), f)]
+    distance = ((x[:, None] - x[None]) ** 2).sum(-1)
+    kernel = np.exp(-(0.01 if kind == "wide" else 2.0) * distance).astype(dtype)
+    lower = np.where(rng.random(f) < 0.5, -reach * rng.uniform(0.5, 3.0, f), 0.0)
+    upper = np.where(lower < 0.0, 0.0, reach * rng.uniform(0.5, 3.0, f))
+    a = lower + rng.uniform(0.1, 0.9, f) * (upper - lower)
+    group = rng.integers(0, max(1, q), f)
+    sums = (group[:, None] == np.arange(q)).astype(np.float64)
+    return face.Face(kernel, a, lower, upper, rng.normal(size=f), sums)
+
+
+def gained(before, after):
+    """What the dual gained from one face to the other, and the gradient there, in float64 from the whole kernel block."""
+    change, kernel = after.a - before.a, before.kernel.astype(np.float64)
+    return before.gradient @ change - 0.5 * change @ kernel @ change, before.gradient - kernel @ change
+
+
+def copied(own):
+    return face.Face(*(part.copy() for part in own))
+
+
+def unevenness(gradient, own):
+    """By how much the gradient varies over the variables that are free still, in each group; from 0 without a sum."""
+    free = (own.a > own.lower) & (own.a < own.upper)
+    if not own.sums.shape[1]:
+        return np.abs(gradient[free]).max(initial=0.0)
+    groups = [gradient[free & (column > 0)] for column in own.sums.T]
+    return max((float(np.ptp(one)) for one in groups if len(one)), default=0.0)
+
+
+def walked(own, ridge, known=None):
+    """Call the compiled walk as the solver does, with the columns of ``known`` only if it is given."""
+    f, q = own.sums.shape
+    kernel = own.kernel + ridge * np.eye(f)
+    sums = own.sums[:, own.sums.any(axis=0)]
+    inverse = np.linalg.inv(kernel)
+    across = inverse @ sums
+    shares = np.linalg.inv(sums.T @ across) if sums.shape[1] else np.empty((0, 0))
+    step = inverse @ own.gradient
+    step -= across @ (shares @ (sums.T @ step))
+    place = np.full(f, -1)
+    if known is None:
+        # of the whole inverse one triangle is there
+        columns, place[:] = np.where(np.tri(f, k=-1) > 0, np.nan, inverse), np.arange(f)
+    else:
+        columns, place[known] = inverse[known], np.arange(len(known))
+    a = own.a.copy()
+    shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
+    complete = face.walk(columns, place, *shared, step, a, own.lower, own.upper)
+    return a, complete, kernel
+
+
+# -- the walk against its twin ---------------------------------------------------------------------------------------
+
+
+@given(st.integers(0, 10_000), st.integers(1, 40), st.sampled_from([0, 1, 2]), st.sampled_from([0.1, 1.0, 10.0]))
+@settings(max_examples=60)
+def test_the_walk_is_the_twins(seed, f, q, reach):
+    own = drawn_face(seed, f, q, reach=reach)
+    a, complete, kernel = walked(own, 0.1)
+    wanted, optimal = naive_walk(kernel, own.sums, own.a, own.lower, own.upper, own.gradient)
+    assert complete == optimal
+    assert a == pytest.approx(wanted, abs=1e-9)
+    assert ((a == own.lower) == (wanted == own.lower)).all(), "at a bound to the last bit, or not"
+    assert ((a == own.upper) == (wanted == own.upper)).all()
+
+
+@given(st.integers(0, 10_000), st.integers(4, 40), st.sampled_from([0, 1, 2]), st.floats(0.1, 0.9))
+@settings(max_examples=40)
+def test_the_walk_ends_at_a_bound_whose_column_is_not_known(seed, f, q, share):
+    own = drawn_face(seed, f, q, reach=0.5)
+    known = np.flatnonzero(np.random.default_rng(seed).random(f) < share)
+    a, complete, kernel = walked(own, 0.1, known)
+    wanted, optimal = naive_walk(kernel, own.sums, own.a, own.lower, own.upper, own.gradient, set(known.tolist()))
+    assert complete == optimal
+    assert a == pytest.approx(wanted, abs=1e-9)
+
+
+def test_a_long_walk_meets_more_bounds_than_it_first_has_room_for():
+    own = drawn_face(0, 120, 1, reach=0.05)
+    a, complete, kernel = walked(own, 0.1)
+    wanted, _ = naive_walk(kernel, own.sums, own.a, own.lower, own.upper, own.gradient)
+    assert complete
+    assert np.count_nonzero((a == own.lower) | (a == own.upper)) > 40
+    assert a == pytest.approx(wanted, abs=1e-9)
+
+
+# -- what descend keeps and gains ------------------------------------------------------------------------------------
+
+
+def descended(own):
+    before = copied(own)
+    solved = face.descend(own, TAU)
+    gain, gradient = gained(before, own)
+    scale = np.abs(own.sums.T @ np.abs(before.a)).max(initial=1.0)
+    assert own.sums.T @ own.a == pytest.approx(own.sums.T @ before.a, abs=1e-9 * scale), "sums are kept"
+    assert ((own.a >= own.lower) & (own.a <= own.upper)).all()
+    return solved, gain, gradient
+
+
+@given(
+    st.integers(0, 10_000), st.integers(1, 150), st.sampled_from([0, 1, 2]), st.sampled_from(KINDS),
+    st.sampled_from([0.01, 1.0, 1e3, 1e6]),
+)  # fmt: skip
+@settings(max_examples=60)
+def test_after_a_descent_the_gradient_is_level(seed, f, q, kind, reach):
+    own = drawn_face(seed, f, q, kind, reach=reach)
+    solved, gain, gradient = descended(own)
+    size = float(np.abs(own.a).sum())
+    assert gain >= -1e-12 * max(1.0, size)
+    level = unevenness(gradient, own)
+    # what is added to the diagonal, and the rounding of the scores, in units of the gradient
+    assert level <= 0.2 * TAU + 1e-8 * size or f <= q or (kind == "duplicates" and gain >= 0.0)
+
+
+@given(st.integers(0, 10_000), st.integers(2, 150), st.sampled_from([0, 1, 2]), st.sampled_from(KINDS))
+@settings(max_examples=40)
+def test_float32_values_do_not_let_the_dual_fall(seed, f, q, kind):
+    own = drawn_face(seed, f, q, kind, np.float32)
+    _, gain, _ = descended(own)
+    assert gain >= -1e-6 * np.abs(own.a).sum()
+
+
+@pytest.mark.parametrize("q", [0, 1, 2])
+def test_one_free_variable_moves_only_where_no_sum_holds_it(q):
+    own = drawn_face(1, 1, q, reach=100.0)
+    before = own.a.copy()
+    solved, _, _ = descended(own)
+    assert solved == (q == 0)
+    assert (own.a != before).any() == (q == 0)
+    if q == 0:
+        assert own.a - before == pytest.approx(own.gradient / own.kernel[0, 0], rel=1e-9)
+
+
+def test_without_a_free_variable_nothing_moves():
+    for where in ("lower", "upper"):
+        own = drawn_face(2, 20, 1)
+        own.a[:] = getattr(own, where)
+        before = own.a.copy()
+        assert face.descend(own, TAU) == 0
+        assert own.a.tobytes() == before.tobytes()
+    none = drawn_face(2, 3, 1)
+    empty = face.Face(none.kernel[:0, :0], none.a[:0], none.lower[:0], none.upper[:0], none.gradient[:0], none.sums[:0])
+    assert face.descend(empty, TAU) == 0
+
+
+def test_a_level_gradient_is_left_alone():
+    own = drawn_face(3, 30, 2)
+    own.gradient[:] = own.sums @ [3.0, -2.0] + 0.05 * TAU * np.sign(own.gradient)
+    before = own.a.copy()
+    assert face.descend(own, TAU) == 0
+    assert own.a.tobytes() == before.tobytes()
+
+
+def test_points_on_top_of_each_other_with_opposite_gradients_go_to_their_bounds():
+    # nothing curves where one rises and the other falls by as much: only a bound ends that way
+    kernel = np.ones((2, 2))
+    own = face.Face(
+        kernel, np.array([0.4, 0.4]), np.zeros(2), np.array([1.0, 5.0]), np.array([1.0, -1.0]), np.ones((2, 1))
+    )
+    descended(own)
+    assert own.a == pytest.approx([0.8, 0.0], abs=1e-12)
+    assert own.a[1] == 0.0
+
+
+# -- columns of the inverse one by one, and conjugate gradients ------------------------------------------------------
+
+
+@pytest.mark.parametrize("q", [0, 1, 2])
+@pytest.mark.parametrize("reach", [0.3, 30.0])
+def test_columns_as_they_are_needed_lead_where_the_whole_inverse_does(monkeypatch, q, reach):
+    one, other = drawn_face(4, 200, q, reach=reach), drawn_face(4, 200, q, reach=reach)
+    descended(one)
+    monkeypatch.setattr(face, "_INVERTED", 0)
+    monkeypatch.setattr(face, "_NEAR", np.inf)
+    descended(other)
+    assert other.a == pytest.approx(one.a, abs=1e-6)
+    monkeypatch.setattr(face, "_NEAR", 1.0)  # few columns: the way ends early, and is gone on with afresh
+    early = drawn_face(4, 200, q, reach=reach)
+    before = copied(early)
+    descended(early)
+    assert gained(before, early)[0] > 0.0
+
+
+def well_conditioned(seed, f, q, reach):
+    own = drawn_face(seed, f, q, reach=reach)
+    own.kernel[np.diag_indices(f)] += 1.0
+    return own
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("q", [0, 1, 2])
+def test_conjugate_gradients_lead_where_a_factor_does(monkeypatch, dtype, q):
+    one = well_conditioned(5, 200, q, 100.0)
+    one = one._replace(kernel=one.kernel.astype(dtype))
+    other, before = copied(one), copied(one)
+    descended(one)
+    monkeypatch.setattr(face, "_DIRECT", 0)
+    monkeypatch.setattr(face, "_newton", None)
+    assert descended(other)[0] == 1
+    best, near = gained(before, one)[0], gained(before, other)[0]
+    assert (other.a > other.lower).all()
+    assert (other.a < other.upper).all(), "no bound is met"
+    assert best * (1.0 - 1e-3) <= near <= best * (1.0 + 1e-9)
+
+
+@given(st.integers(0, 10_000), st.integers(3, 80), st.sampled_from([0, 1, 2]), st.sampled_from([0.03, 0.3, 3.0]))
+@settings(max_examples=40)
+def test_conjugate_gradients_that_meet_bounds_keep_the_sums_and_gain(seed, f, q, reach):
+    own = well_conditioned(seed, f, q, reach)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(face, "_DIRECT", 0)
+        _, gain, _ = descended(own)
+    assert gain >= 0.0
+    width = own.upper - own.lower
+    for bound in (own.lower, own.upper):
+        close = (np.abs(own.a - bound) < 1e-12 * width) & (own.a != bound)
+        assert not close.any(), "one rounding error away from its bound a variable counts as free"
+
+
+@given(st.integers(0, 10_000), st.integers(2, 60), st.sampled_from([1, 2]), st.sampled_from([0.1, 1.0, 100.0]))
+@settings(max_examples=60)
+def test_a_step_cut_off_at_the_bounds_keeps_the_sums(seed, f, q, length):
+    own = drawn_face(seed, f, q)
+    step = length * np.random.default_rng(seed + 1).normal(size=f)
+    step -= own.sums @ (own.sums.T @ step / np.maximum(own.sums.sum(axis=0), 1.0))
+    new = face._inside(own.a, step, own.lower, own.upper, own.sums)
+    assert ((new >= own.lower) & (new <= own.upper)).all()
+    assert own.sums.T @ new == pytest.approx(own.sums.T @ own.a, abs=1e-10)
