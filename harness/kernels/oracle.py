@@ -15,8 +15,8 @@ from harness.kernels.columns import Columns
 from harness.kernels.counter import Counter
 from harness.kernels.engine import Engine
 from harness.kernels.extra import joined, reason_against
-from harness.kernels.features import Features, combination, pieces, products_with, width_of
-from harness.kernels.functions import GivenValues, Kernel, Power
+from harness.kernels.features import Features, combination, expanded_at, products_with
+from harness.kernels.functions import Kernel, Power
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -57,6 +57,7 @@ class KernelOracle:
         counter: Counter | None = None,
         engine: Engine | None = None,
         threads: int | None = None,
+        matrices: dict[Any, Block] | None = None,
     ) -> None:
         self.kernel = kernel
         self.ridge = float(ridge)
@@ -77,6 +78,7 @@ class KernelOracle:
         self.threads = self._engine.threads
         self._buffer: RowBuffer | None = None  # of row() and rows()
         self._diagonal: Block | None = None
+        self._matrices = {} if matrices is None else matrices  # by dtype, for all views of the same values
 
     def __len__(self) -> int:
         return self.n
@@ -183,6 +185,18 @@ class KernelOracle:
         if values.size:
             self._fill(rows, values, np.arange(len(rows)), columns, None)
         return _read_only(values)
+
+    def matrix(self) -> Block | None:
+        """Return K, (n, n), kept with this oracle and its views of other dtypes; None if it takes more than ``cache_mb``.
+
+        n x n evaluations the first time, n cache hits later: problems of one path share it; read-only.
+        """
+        if self.n * self.n * self.dtype.itemsize > self.cache_mb * 2**20:
+            return None
+        self._counter.cache_hits += self.n if self.dtype in self._matrices else 0
+        if self.dtype not in self._matrices:
+            self._matrices[self.dtype] = self.block(np.arange(self.n))
+        return self._matrices[self.dtype]
 
     def fill(
         self,
@@ -295,25 +309,12 @@ class KernelOracle:
         For ``precomputed``, ``points`` holds k(x, x_j) for every training point j.
         """
         coef = np.asarray(dual_coef, dtype=np.float64)
-        support = np.flatnonzero(coef)
-        n_new = points.shape[0]
-        self._counter.evaluations += n_new * len(support)
-        if len(support) == 0 or n_new == 0:
-            return np.zeros(n_new)
-        if isinstance(self.kernel.form, GivenValues):
-            return np.asarray(points[:, support] @ coef[support], dtype=np.float64)
-        if self.kernel.form == Power():
-            return products_with(points, combination(self._engine.source, coef, support))
-        scores = np.empty(n_new)
-        chosen = self._engine.source[support]
-        vectors = chosen.astype(np.float64)  # float32 would lose what the engine saves by centring
-        for part in pieces(n_new, len(support) + width_of(points)):
-            values = self.kernel.block(points[part].astype(np.float64, copy=False), vectors)
-            scores[part] = values @ coef[support]
-        return scores
+        self._counter.evaluations += points.shape[0] * int(np.count_nonzero(coef))
+        return expanded_at(self.kernel, self._engine.source, coef, points)
 
     def _view(self, engine: Engine, **changed: Any) -> KernelOracle:
-        settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, "z": self.z, **changed}
+        matrices = self._matrices if changed.keys().isdisjoint(("ridge", "z")) else None  # of the same values
+        settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, "z": self.z, "matrices": matrices, **changed}
         return KernelOracle(self.kernel, None, counter=self._counter, engine=engine, **settings)
 
     def astype(self, dtype: Any) -> KernelOracle:
@@ -380,12 +381,12 @@ def uncounted(kernel: KernelOracle) -> Iterator[None]:
     Everything made from ``kernel`` meanwhile counts to a counter of its own as well, for good. What the solver made of
     it before, and works with in another thread, counts to the run.
     """
-    kept = kernel._counter, kernel._buffer, kernel._diagonal  # noqa: SLF001 - the host's own road, no solver's
-    kernel._counter, kernel._buffer = Counter(), None  # noqa: SLF001
+    kept = kernel._counter, kernel._buffer, kernel._diagonal, kernel._matrices  # noqa: SLF001 - the host's own road
+    kernel._counter, kernel._buffer, kernel._matrices = Counter(), None, {}  # noqa: SLF001
     try:
         yield
     finally:
-        kernel._counter, kernel._buffer, kernel._diagonal = kept  # noqa: SLF001
+        kernel._counter, kernel._buffer, kernel._diagonal, kernel._matrices = kept  # noqa: SLF001
 
 
 def engine_of(kernel: KernelOracle) -> Engine:

@@ -24,9 +24,11 @@ from harness.measure.trace import FIGURES, TracePlan, certified_figures
 from harness.problems.problem import Problem
 from harness.registry import Registry, load_registry, share_registry
 from harness.run import allowed
+from harness.run.cleaning import clean, clipped
 from harness.run.execute import Workbench, is_environment, sentence
 from harness.run.messages import METRIC, Busy, Certified, Certify, Model, Point, Reader, send
-from harness.run.record import Status, clean, clipped
+from harness.run.path_judge import PathJudge
+from harness.run.record import Status
 from harness.run.study import RunSpec
 
 if TYPE_CHECKING:
@@ -265,7 +267,8 @@ class Certifier:
             if self._read != (read := (spec.data_key, spec.kernel, repr(spec.kernel_parameters))):
                 self._busy("reading the data", request.reading)
             self._read = read
-            found = Judge(spec, bench, self._busy).verdict(request)
+            kind: Any = PathJudge if spec.path else Judge
+            found = kind(spec, bench, self._busy).verdict(request)
             return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}
         except Exception as error:
             status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR

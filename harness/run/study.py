@@ -30,6 +30,9 @@ class Study:
     fresh : measure again what the store already holds
     many : carry it out even if it is more than a million runs
     core_set_oracle : solver of the core-set certificate of the hull formulations, by name; empty: no such certificate
+    path : parameter -> its values: each run goes through all of them, see `harness.path`; empty: a run is one problem
+    folds : of the cross-validation along a path; 0: none
+    cold : beside each path a run that solves its cells one by one, each from nothing
     """
 
     solvers: list[Chosen | Broken]
@@ -51,6 +54,9 @@ class Study:
     plugin_paths: list[str] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)
     core_set_oracle: str = ""
+    path: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    folds: int = 0
+    cold: bool = False
 
 
 def data_key(source: str, source_parameters: Mapping[str, Any]) -> str:
@@ -81,6 +87,7 @@ class RunSpec:
     metrics: tuple[str, ...] = ()
     core_set_oracle: str = ""
     sells_labels: bool = False  # its formulation does
+    path: dict[str, Any] = field(default_factory=dict)  # axes, folds, start ("warm" or "cold"); empty: one problem
     trusted: tuple[str, ...] = ()  # plugins that own its formulation, kernel, data, metrics and oracle: the certifier's
     data_sha256: str = ""  # of the data the comparison was planned with
     skip_reason: str = ""  # not empty: the run is a row without being carried out

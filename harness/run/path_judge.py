@@ -1,0 +1,132 @@
+"""The host's verdict on a path: a certificate for each cell, by the points it was trained on, and its validation error.
+
+In the certifier's process, which never ran the solver: it makes the folds itself, from the run's seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.errors import InvalidModel
+from harness.kernels.oracle import engine_of
+from harness.measure.metrics import accuracy
+from harness.path import Cell
+from harness.run import allowed
+from harness.run.messages import BrokenStream, Certify, Model, Point
+from harness.run.path_run import path_of
+from harness.run.record import Status
+
+if TYPE_CHECKING:
+    from harness.arrays import Vector
+    from harness.problems.problem import Problem
+    from harness.run.execute import Workbench
+    from harness.run.study import RunSpec
+
+_TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
+
+
+class PathJudge:
+    """Certifies the cells of one path after another."""
+
+    def __init__(self, spec: RunSpec, bench: Workbench, busy: Callable[[str, float], None] = lambda *_: None) -> None:
+        """``busy`` : called with what is done next, and how many seconds it may take."""
+        self.spec, self._busy, self.dataset = spec, busy, bench.dataset(spec)
+        self.path = path_of(spec, self.dataset, bench.registry, cold=False)
+
+    def verdict(self, asked: Certify) -> dict[str, Any]:
+        """Return ``cells``: for each point fields of a record, ``status`` only where its model is refused."""
+        limit = self.spec.limits.seconds
+        found: list[dict[str, Any]] = []
+        for group in self._together(asked.points):
+            self._busy("certifying the cells of a path", allowed.certifying(limit, of_plugins=False))
+            found += self._judged(group)
+        return {"cells": found, "faults": []}
+
+    def _together(self, points: list[Point]) -> Iterator[list[tuple[Point, Cell]]]:
+        """Yield neighbours with the same kernel: their scores are one product with the same kernel values."""
+        most = max(1, _TOGETHER_VALUES // max(1, self.path.n))
+        group: list[tuple[Point, Cell]] = []
+        for point in points:
+            index = point.figures.get("cell")
+            if not isinstance(index, int) or not 0 <= index < len(self.path.cells):
+                raise BrokenStream(f"a cell {index!r} of a path that has {len(self.path.cells)}")
+            cell = self.path.cells[index]
+            if group and (len(group) == most or not self.path.same_kernel(cell, group[0][1])):
+                yield group
+                group = []
+            group.append((point, cell))
+        if group:
+            yield group
+
+    def _judged(self, group: list[tuple[Point, Cell]]) -> list[dict[str, Any]]:
+        """Return the figures of cells with the same kernel."""
+        coefs = np.zeros((len(group), self.path.n))
+        models: list[tuple[Any, float] | str | None] = []
+        for row, (point, cell) in zip(coefs, group, strict=True):
+            models.append(self._model(point.model, cell))
+            if isinstance(models[-1], tuple):
+                row[self.path.members(cell)] = models[-1][0]
+        support = np.flatnonzero(coefs.any(axis=0))
+        scores = engine_of(self.path.whole(group[0][1])).expand(support, coefs[:, support].T, None)
+        found = []
+        for (point, cell), model, f in zip(group, models, scores, strict=True):
+            if isinstance(model, tuple):
+                found.append(self._certified(cell, *model, f))
+            else:
+                claimed = point.figures.get("status")
+                refused = {} if claimed == Status.INVALID else {"status": Status.INVALID, "reason": model or "no model"}
+                found.append({"n_train": len(self.path.members(cell)), **refused})
+        return found
+
+    def _model(self, model: Model | None, cell: Cell) -> tuple[Any, float] | str | None:
+        """Return coefficients and intercept, or why they are refused; None: there are none to certify."""
+        if model is None or model.dual_coef is None:
+            return None if model is None else "a path's cells are certified: dual coefficients are needed"
+        problem = self.path.problem(cell)
+        try:
+            return problem.checked(model.coefficients(problem.n), model.intercept)
+        except InvalidModel as error:
+            return f"solver '{self.spec.solver}' returned an invalid model: {error}"
+
+    def _certified(self, cell: Cell, coef: Vector, intercept: float, plain: Vector) -> dict[str, Any]:
+        """Return certificate and errors of a cell's model; ``plain`` : sum_j coef_j k(x_j, x_i) for all points of the path."""
+        path, problem = self.path, self.path.problem(cell)
+        members, left_out = path.members(cell), path.left_out(cell)
+        scores = None
+        if problem.kernel.z is None:
+            scores = plain[members] + problem.kernel.ridge * coef
+        certificate = problem.certify(coef, intercept, scores)
+        support = int(np.count_nonzero(coef))
+        found: dict[str, Any] = {
+            **certificate.as_dict(), "support_vectors": support, "core_set_size": support, "n_train": len(members),
+        }  # fmt: skip
+        target = self.spec.limits.target_gap
+        if target is not None and not certificate.meets(target):
+            gap = certificate.relative_gap
+            told = (
+                "no gap can be certified"
+                if gap is None
+                else f"the certified relative gap is {gap:.2g}, above {target:g}"
+            )
+            found |= {"status": Status.MISSED, "reason": certificate.undecidable or told}
+        if self.dataset.task == "classification":
+            found["train_accuracy"] = accuracy(path.targets[members], plain[members] + intercept)
+        if len(left_out):
+            found["validation_error"] = self._error(path.targets[left_out], plain[left_out] + intercept)
+        return found | ({} if len(left_out) else self._tested(problem, coef, intercept))
+
+    def _error(self, targets: Vector, scores: Vector) -> float:
+        """Return the share of wrong labels, or in regression the mean squared error."""
+        if self.dataset.task == "classification":
+            return 1.0 - accuracy(targets, scores)
+        return float(np.mean((scores - targets) ** 2))
+
+    def _tested(self, problem: Problem, coef: Vector, intercept: float) -> dict[str, Any]:
+        """Return the test accuracy of a model of all training points, where there are test points and labels."""
+        dataset = self.dataset
+        if not len(dataset.y_test) or dataset.task != "classification":
+            return {}
+        return {"test_accuracy": accuracy(dataset.y_test, problem.scores_new(coef, intercept, dataset.x_test))}
