@@ -24,6 +24,7 @@ from harness.kernels.counter import Counter
 from harness.kernels.distances import Distances
 from harness.kernels.engine import Engine
 from harness.kernels.functions import Exponential, Kernel
+from harness.kernels.matrices import Matrices, Memory
 from harness.kernels.oracle import KernelOracle
 from harness.kernels.ways import is_mapped, sum_of_words
 
@@ -168,6 +169,7 @@ class SolutionPath:
         self.targets = targets[self.order]
         self._followed = {cell.before for cell in self.cells}
         self._found: dict[int, tuple[Vector, DualForm | None]] = {}
+        self._memory = Memory()
         self._engine: tuple[Any, Any] = (None, None)
         self._oracle: tuple[Any, Any] = (None, None)
         self._problem: tuple[int, Any] = (-1, None)
@@ -221,7 +223,10 @@ class SolutionPath:
             self._engine = key, Engine(kernel, self.points, threads=self.threads, distances=self.distances)
         engine = self._engine[1]
         spared = self.distances.bytes / 2**20
-        return KernelOracle(engine.kernel, None, engine=engine, counter=self.counter, cache_mb=self.cache_mb - spared)
+        matrices, cache_mb = Matrices(self._memory), self.cache_mb - spared
+        return KernelOracle(
+            engine.kernel, None, engine=engine, counter=self.counter, cache_mb=cache_mb, matrices=matrices
+        )
 
     def problem(self, cell: Cell) -> Problem:
         """Return a cell's problem; its kernel shares what the last cell's had in common with it."""

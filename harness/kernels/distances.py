@@ -81,9 +81,9 @@ class Distances:
             distances_hot.squared_differences(np.ascontiguousarray(x.T, dtype=dtype), found)
             return found
         way = choose(Linear(), x, dtype)
-        for first in range(0, n, _STRIP):
-            rows = np.arange(first, min(first + _STRIP, n))
-            way.tile(way.left(rows), slice(0, n), found, rows, 0)
+        for first in range(0, n, _STRIP):  # of the upper triangle
+            rows, begin = np.arange(first, min(first + _STRIP, n)), first - first % way.grain
+            way.tile(way.left(rows), slice(begin, n), found, rows, begin)
         # of the numbers that the products are of: float64 norms of float32 points would not cancel
         squares = squared_norms(x.astype(dtype)) if isinstance(x, np.ndarray) else squared_norms(x)
         distances_hot.of_products(found, squares.astype(dtype))

@@ -41,7 +41,14 @@ def squared_differences(columns, out):  # type: ignore[no-untyped-def]
     for i in range(n):
         row = out[i]
         row[i:] = 0.0
-        for f in range(d):
+        whole = d - d % 4
+        for f in range(0, whole, 4):  # four at a time: the row is read and written once for them
+            p, q, r, s = columns[f], columns[f + 1], columns[f + 2], columns[f + 3]
+            own_p, own_q, own_r, own_s = p[i], q[i], r[i], s[i]
+            for j in range(i, n):
+                a, b, c, e = p[j] - own_p, q[j] - own_q, r[j] - own_r, s[j] - own_s
+                row[j] += (a * a + b * b) + (c * c + e * e)
+        for f in range(whole, d):
             own, others = columns[f, i], columns[f]
             for j in range(i, n):
                 apart = others[j] - own

@@ -17,6 +17,7 @@ from harness.kernels.engine import Engine
 from harness.kernels.extra import joined, reason_against
 from harness.kernels.features import Features, combination, expanded_at, products_with
 from harness.kernels.functions import Kernel, Power
+from harness.kernels.matrices import Matrices
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -57,7 +58,7 @@ class KernelOracle:
         counter: Counter | None = None,
         engine: Engine | None = None,
         threads: int | None = None,
-        matrices: dict[Any, Block] | None = None,
+        matrices: Matrices | None = None,
     ) -> None:
         self.kernel = kernel
         self.ridge = float(ridge)
@@ -78,7 +79,7 @@ class KernelOracle:
         self.threads = self._engine.threads
         self._buffer: RowBuffer | None = None  # of row() and rows()
         self._diagonal: Block | None = None
-        self._matrices = {} if matrices is None else matrices  # by dtype, for all views of the same values
+        self._matrices = matrices or Matrices()  # of all views of the same values
 
     def __len__(self) -> int:
         return self.n
@@ -193,10 +194,7 @@ class KernelOracle:
         """
         if self.n * self.n * self.dtype.itemsize > self.cache_mb * 2**20:
             return None
-        self._counter.cache_hits += self.n if self.dtype in self._matrices else 0
-        if self.dtype not in self._matrices:
-            self._matrices[self.dtype] = self.block(np.arange(self.n))
-        return self._matrices[self.dtype]
+        return self._matrices.of(self)
 
     def fill(
         self,
@@ -313,7 +311,7 @@ class KernelOracle:
         return expanded_at(self.kernel, self._engine.source, coef, points)
 
     def _view(self, engine: Engine, **changed: Any) -> KernelOracle:
-        matrices = self._matrices if changed.keys().isdisjoint(("ridge", "z")) else None  # of the same values
+        matrices = self._matrices.of_view(same_values=changed.keys().isdisjoint(("ridge", "z")))
         settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, "z": self.z, "matrices": matrices, **changed}
         return KernelOracle(self.kernel, None, counter=self._counter, engine=engine, **settings)
 
@@ -382,7 +380,7 @@ def uncounted(kernel: KernelOracle) -> Iterator[None]:
     it before, and works with in another thread, counts to the run.
     """
     kept = kernel._counter, kernel._buffer, kernel._diagonal, kernel._matrices  # noqa: SLF001 - the host's own road
-    kernel._counter, kernel._buffer, kernel._matrices = Counter(), None, {}  # noqa: SLF001
+    kernel._counter, kernel._buffer, kernel._matrices = Counter(), None, Matrices()  # noqa: SLF001
     try:
         yield
     finally:
