@@ -23,7 +23,7 @@ from harness.errors import InvalidModel
 from harness.kernels.counter import Counter
 from harness.kernels.distances import Distances
 from harness.kernels.engine import Engine
-from harness.kernels.functions import Exponential, Kernel
+from harness.kernels.functions import Exponential, GivenValues, Kernel
 from harness.kernels.matrices import Matrices, Memory
 from harness.kernels.oracle import KernelOracle
 from harness.kernels.ways import is_mapped, sum_of_words
@@ -241,7 +241,7 @@ class SolutionPath:
     def _kernel(self, cell: Cell, members: Block) -> KernelOracle:
         values = self._values(cell, of_kernel=True)
         if self.cold:
-            points = self.points if cell.fold is None else self._part(members)
+            points = self.points if cell.fold is None else self.rows(members, members)
             kernel = self.kernel(**values)
             return KernelOracle(kernel, points, counter=self.counter, cache_mb=self.cache_mb, threads=self.threads)
         key = (cell.fold, *values.items())
@@ -252,9 +252,10 @@ class SolutionPath:
         found: KernelOracle = self._oracle[1]
         return found
 
-    def _part(self, members: Block) -> Any:
-        given = self.points.shape[0] == self.points.shape[1] and self.kernel.name == "precomputed"
-        return self.points[np.ix_(members, members)] if given else self.points[members]
+    def rows(self, index: Block, members: Block) -> Any:
+        """Return the points ``index`` as new ones to a problem over ``members``: of given kernel values, those with them."""
+        given = isinstance(self.kernel(**self.kernel_parameters).form, GivenValues)
+        return self.points[np.ix_(index, members)] if given else self.points[index]
 
     def _values(self, cell: Cell, *, of_kernel: bool) -> dict[str, Any]:
         own = {name: value for name, value in cell.values.items() if (name in self.grid.widths) == of_kernel}
@@ -298,7 +299,7 @@ class SolutionPath:
         axes = [{name: values[:2] for name, values in each.items()} for each in (self.grid.costs, self.grid.widths)]
         grid = Grid(axes[0], axes[1], folds=2 if self.grid.folds else 0)
         found = SolutionPath(
-            grid, self.formulation, self.kernel, self._part(some), self.targets[some], self.parameters,
+            grid, self.formulation, self.kernel, self.rows(some, some), self.targets[some], self.parameters,
             self.kernel_parameters, self.seed, self.cache_mb, self.threads, self.cold,
         )  # fmt: skip
         return found

@@ -31,7 +31,7 @@ class Memory:
         # of an array over memory that is no array's, every view knows that array: none is left when its reference is dead
         free = [piece for piece, reader in self._pieces if reader() is None]
         fitting = [piece for piece in free if _SPARED * len(piece) <= size <= len(piece)]
-        piece = min(fitting, key=len) if fitting else memoryview(np.empty(max(1, size), dtype=np.uint8))
+        piece = min(fitting, key=len) if fitting else np.empty(max(1, size), dtype=np.uint8).data
         found: Block = np.frombuffer(piece, dtype=dtype, count=shape[0] * shape[1]).reshape(shape)
         others = [each for each in self._pieces if each[0] is not piece]
         held = [each for each in others if each[1]() is not None]

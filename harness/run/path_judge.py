@@ -13,9 +13,11 @@ import numpy as np
 from harness.errors import InvalidModel
 from harness.kernels.oracle import engine_of
 from harness.measure.metrics import accuracy
+from harness.measure.scored import Scored
 from harness.path import Cell
 from harness.run import allowed
 from harness.run.messages import BrokenStream, Certify, Model, Point
+from harness.run.models import without_certificate
 from harness.run.path_run import path_of
 from harness.run.record import Status
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from harness.problems.problem import Problem
     from harness.run.execute import Workbench
     from harness.run.study import RunSpec
+
+_Known = tuple[Any, float] | Scored | str | None
 
 _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
 
@@ -64,32 +68,53 @@ class PathJudge:
     def _judged(self, group: list[tuple[Point, Cell]]) -> list[dict[str, Any]]:
         """Return the figures of cells with the same kernel."""
         coefs = np.zeros((len(group), self.path.n))
-        models: list[tuple[Any, float] | str | None] = []
-        for row, (point, cell) in zip(coefs, group, strict=True):
-            models.append(self._model(point.model, cell))
-            if isinstance(models[-1], tuple):
-                row[self.path.members(cell)] = models[-1][0]
+        models = [self._model(point.model, cell) for point, cell in group]
+        for row, (_, cell), model in zip(coefs, group, models, strict=True):
+            if isinstance(model, tuple):
+                row[self.path.members(cell)] = model[0]
         support = np.flatnonzero(coefs.any(axis=0))
         scores = engine_of(self.path.whole(group[0][1])).expand(support, coefs[:, support].T, None)
-        found = []
-        for (point, cell), model, f in zip(group, models, scores, strict=True):
-            if isinstance(model, tuple):
-                found.append(self._certified(cell, *model, f))
-            else:
-                claimed = point.figures.get("status")
-                refused = {} if claimed == Status.INVALID else {"status": Status.INVALID, "reason": model or "no model"}
-                found.append({"n_train": len(self.path.members(cell)), **refused})
-        return found
+        return [
+            self._figures(point, cell, model, f) for (point, cell), model, f in zip(group, models, scores, strict=True)
+        ]
 
-    def _model(self, model: Model | None, cell: Cell) -> tuple[Any, float] | str | None:
-        """Return coefficients and intercept, or why they are refused; None: there are none to certify."""
-        if model is None or model.dual_coef is None:
-            return None if model is None else "a path's cells are certified: dual coefficients are needed"
+    def _figures(self, point: Point, cell: Cell, model: _Known, plain: Vector) -> dict[str, Any]:
+        """Return the figures of one cell; ``plain`` as of :meth:`_certified`."""
+        found: dict[str, Any] = {"n_train": len(self.path.members(cell))}
+        if isinstance(model, tuple):
+            return found | self._certified(cell, *model, plain)
+        if isinstance(model, str):
+            return found | {
+                "status": Status.INVALID,
+                "reason": f"solver '{self.spec.solver}' returned an invalid model: {model}",
+            }
+        if model is None:
+            claimed = point.figures.get("status") == Status.INVALID  # and says why
+            return found if claimed else found | {"status": Status.INVALID, "reason": "the cell ended without a model"}
+        return found | self._scored(cell, model)
+
+    def _model(self, model: Model | None, cell: Cell) -> _Known:
+        """Return coefficients and intercept, a model that is no dual solution, why it is refused, or None: there is none."""
+        if model is None:
+            return None
         problem = self.path.problem(cell)
         try:
+            if model.dual_coef is None:
+                return without_certificate(problem, model)
             return problem.checked(model.coefficients(problem.n), model.intercept)
         except InvalidModel as error:
-            return f"solver '{self.spec.solver}' returned an invalid model: {error}"
+            return str(error)
+
+    def _scored(self, cell: Cell, stated: Scored) -> dict[str, Any]:
+        """Return what is known of a model that is no dual solution: its error on the fold left out."""
+        found: dict[str, Any] = {}
+        if self.spec.limits.target_gap is not None:
+            found = {"status": Status.MISSED, "reason": "no gap can be certified of a model that is no dual solution"}
+        path, problem, left_out = self.path, self.path.problem(cell), self.path.left_out(cell)
+        if len(left_out):
+            scores = stated.scores(problem.kernel, path.rows(left_out, path.members(cell)))
+            found["validation_error"] = self._error(path.targets[left_out], scores)
+        return found
 
     def _certified(self, cell: Cell, coef: Vector, intercept: float, plain: Vector) -> dict[str, Any]:
         """Return certificate and errors of a cell's model; ``plain`` : sum_j coef_j k(x_j, x_i) for all points of the path."""
@@ -100,9 +125,7 @@ class PathJudge:
             scores = plain[members] + problem.kernel.ridge * coef
         certificate = problem.certify(coef, intercept, scores)
         support = int(np.count_nonzero(coef))
-        found: dict[str, Any] = {
-            **certificate.as_dict(), "support_vectors": support, "core_set_size": support, "n_train": len(members),
-        }  # fmt: skip
+        found = {**certificate.as_dict(), "support_vectors": support, "core_set_size": support}
         target = self.spec.limits.target_gap
         if target is not None and not certificate.meets(target):
             gap = certificate.relative_gap
