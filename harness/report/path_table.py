@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.report import figures, layout
 from harness.report.layout import Cell, Column
-from harness.report.rows import kernel_text, problem_text
+from harness.report.rows import is_path, kernel_text, problem_text
 from harness.run.record import Record, Status
 
 _COLUMNS = [
@@ -18,6 +18,7 @@ _COLUMNS = [
     Column("cells", right=True),
     Column("ok and\ncertified", right=True),
     Column("worst\ngap", right=True),
+    Column("worst\nKKT", right=True),
     Column("chosen", wrap="words"),
     Column("CV error", right=True),
     Column("test\n%", right=True),
@@ -28,11 +29,6 @@ _NOTE = (
     "shared. The chosen cell has the least mean error over the folds (± its standard error), the smallest values of equals; "
     "the test figure is that of its refit on all training points. --cells shows the cells."
 )
-
-
-def is_path(record: Record) -> bool:
-    """Return whether a record is that of a whole path."""
-    return bool(record.get("path")) and "cell" not in record["path"]
 
 
 def without_paths(records: Iterable[Record]) -> list[Record]:
@@ -120,6 +116,7 @@ def _texts(record: Record, reasons: dict[str, int], *, several: bool) -> list[st
         "" if finished is None else f"{finished}" if finished == cells else f"{finished}/{cells}",
         share,
         _known(path.get("worst_gap"), figures.gap),
+        _known(path.get("worst_violation"), figures.gap),
         figures.assignments(path.get("best") or {}),
         "" if error is None else _error(error, spread or 0.0, regression=regression),
         _known(record.get("test_accuracy"), figures.percent),

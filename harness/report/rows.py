@@ -45,7 +45,7 @@ class Row:
     @property
     def name(self) -> str:
         """The label, and behind it what tells the row from its twins: ``smo (iterations <= 1)``."""
-        told = ", ".join(text for text in (_place_text(self.first), self.setting) if text)
+        told = ", ".join(text for text in (place_text(self.first) if is_cell(self.first) else "", self.setting) if text)
         return f"{self.label} ({told})" if told else self.label
 
     @property
@@ -157,13 +157,23 @@ def kernel_text(kernel: str | None, values: Mapping[str, Any] | None) -> str:
     return f"{kernel} {figures.assignments(values or {})}".strip() if kernel else ""
 
 
-def _place_text(record: Record) -> str:
-    """Return which part of a path a row is: ``path``, ``cold path``, ``refit of path``; empty for a run of one problem."""
+def is_path(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is that of a whole path."""
+    return bool(record.get("path")) and "cell" not in record["path"]
+
+
+def is_cell(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is that of a cell of a path."""
+    return "cell" in (record.get("path") or {})
+
+
+def place_text(record: Mapping[str, Any]) -> str:
+    """Return what of a path a record is: ``path``, ``cold path``, ``refit of path``; empty for a run of one problem."""
     path = record.get("path") or {}
-    if "cell" not in path:
+    if not path:
         return ""
     name = "cold path" if path.get("start") == "cold" else "path"
-    return f"refit of {name}" if path["cell"] is None else name
+    return f"refit of {name}" if path.get("cell", 0) is None else name
 
 
 def newest(records: Iterable[Record]) -> tuple[list[Record], int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from harness.problems.problem import Problem
     from harness.registry import Registry
     from harness.run.study import Study
+
+
+MOST_CELLS = 1_000_000  # of a path: what is known of them is held at once
 
 
 def check_path(study: Study, registry: Registry) -> None:
@@ -35,6 +39,13 @@ def check_path(study: Study, registry: Registry) -> None:
         fixed = [name for name in study.path if name in getattr(item, "problem_values", {})]
         if fixed:
             raise UsageError(f"a solver's brackets give {fixed[0]}, and so does --path; leave out one of the two.")
+    if study.core_set_oracle:
+        raise UsageError("--core-set-oracle is about one problem, not about a path; leave out one of the two.")
+    cells = math.prod(map(len, study.path.values())) * max(1, study.folds)
+    if cells > MOST_CELLS:
+        raise UsageError(
+            f"--path: {cells:,} cells in a run; at most {MOST_CELLS:,} are taken: fewer values, or several paths."
+        )
     if study.limits.iterations is not None:
         raise UsageError(
             "--iteration-limit is about one problem; limit a path by --time-limit or --kernel-evaluation-limit."
@@ -54,6 +65,9 @@ def along_path(
     reason = cell["skip_reason"]
     if strange and not reason:
         reason = f"{problem.name} with the kernel {kernel.name} has no {strange[0]}, which the path goes through"
+    for name, other in problem.stand_ins().items():
+        if name in study.path and not reason and cell["problem_parameters"].get(other) is not None:
+            reason = f"{other} is given, and the {name} of the path only stands for {other}"
     reason = reason or _unfit(study, problem, dataset)
     costs = _checked(problem.parameter_class, study, of_problem, f"formulation '{problem.name}'")
     widths = _checked(kernel, study, of_kernel - of_problem, f"kernel '{kernel.name}'")

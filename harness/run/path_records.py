@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,7 @@ _TOLD = (
     "status", "reason", "stopped_by", "fit_seconds", "cpu_seconds", "cache_hits", "iterations", "working_set_size",
     "claimed_done", "info",
 )  # fmt: skip
+_MEASURED = ("fit_seconds", "cpu_seconds", "kernel_evaluations", "iterations")
 
 
 def cell_records(
@@ -45,35 +45,22 @@ def cell_records(
         told["cpu_seconds"] = (told["cpu_seconds"] or 0.0) + shared_cpu
         if run.get("kernel_evaluations") is not None or run.status not in MEASURED:
             told["kernel_evaluations"] = claimed.get("own_evaluations")
-        place = {**spec.path, "cell": cell.index}
+        place, at = {**spec.path, "cell": cell.index}, spec.at(cell.values)
         record, _ = checked(
             {
                 **told, **verdict, "shared_seconds": shared, "path": place, "fold": cell.fold,
                 "measured_at": run.get("measured_at"), "sources": run.get("sources"),
-                **_parameters(spec, cell.values),
+                "problem_parameters": at.problem_parameters, "kernel_parameters": at.kernel_parameters,
             }
         )  # fmt: skip
         found.append(record)
     return found
 
 
-def _parameters(spec: RunSpec, values: Mapping[str, float]) -> dict[str, Any]:
-    """Return the parameters of problem and kernel with a cell's values among them."""
-    costs = {name: value for name, value in values.items() if name in spec.path["costs"]}
-    widths = {name: value for name, value in values.items() if name in spec.path["widths"]}
-    problem, kernel = spec.problem_parameters, spec.kernel_parameters
-    return {"problem_parameters": {**problem, **costs}, "kernel_parameters": {**kernel, **widths}}
-
-
-def refit_spec(spec: RunSpec, best: Mapping[str, float]) -> RunSpec:
-    """Return the run of a path's chosen cell on all training points: one like any other."""
-    return replace(spec, path={}, **_parameters(spec, best))
-
-
 def choice(spec: RunSpec, cells: Sequence[Record]) -> dict[str, Any]:
     """Return ``best``, the values of the cell of least mean validation error, that error and its standard error.
 
-    Empty without folds, and where no cell has a validation error of every fold.
+    Empty without folds, where not all cells were finished, and where none has a validation error of every fold.
     """
     axes, folds = (*spec.path["costs"], *spec.path["widths"]), spec.path["folds"]
     errors: dict[tuple[float, ...], list[float]] = {}
@@ -82,7 +69,7 @@ def choice(spec: RunSpec, cells: Sequence[Record]) -> dict[str, Any]:
         if cell.get("validation_error") is not None:
             errors.setdefault(tuple(given[name] for name in axes), []).append(cell["validation_error"])
     whole = {values: found for values, found in errors.items() if len(found) == folds}
-    if not folds or not whole:
+    if not folds or not whole or len(cells) < Grid.from_dict(spec.path).size:
         return {}
     best = min(whole, key=lambda values: (fmean(whole[values]), values))
     error = stdev(whole[best]) / math.sqrt(folds) if folds > 1 else 0.0
@@ -106,12 +93,14 @@ def summary(
         **chosen,
     }
     found = Record({**run, "path": path, "shared_seconds": sum(cell.get("shared_seconds") or 0.0 for cell in cells)})
+    if found.get("fit_seconds") is None and cells:  # it was killed: what was measured of it
+        found.update({name: sum(cell.get(name) or 0 for cell in cells) for name in _MEASURED})
     every = [*cells, *([] if refit is None else [refit])]
     if refit is not None:
         path["refit_seconds"] = refit.get("fit_seconds")
         for name in ("test_accuracy", "metrics", "support_vectors"):
             found[name] = refit.get(name)
-        for name in ("fit_seconds", "cpu_seconds", "kernel_evaluations", "iterations"):
+        for name in _MEASURED:
             if found.get(name) is not None and refit.get(name) is not None:
                 found[name] += refit[name]
     astray = [cell for cell in every if cell.status is not Status.OK]
@@ -125,4 +114,6 @@ def summary(
 
 def refit_of(record: Record, spec: RunSpec, best: Mapping[str, float]) -> Record:
     """Return the record of the chosen cell on all training points as a row of its path."""
-    return Record({**record, "path": {**spec.path, "cell": None}, "shared_seconds": 0.0, **_parameters(spec, best)})
+    at, path = spec.at(best), {**spec.path, "cell": None}
+    own = {"problem_parameters": at.problem_parameters, "kernel_parameters": at.kernel_parameters}
+    return Record({**record, "path": path, "shared_seconds": 0.0, **own})

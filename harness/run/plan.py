@@ -106,6 +106,7 @@ def factors(study: Study, registry: Registry) -> list[tuple[int, str]]:
         (len(study.datasets), "data sets"),
         (kernels, "kernels"),
         *((len(values), f"values of {name}") for name, values in listed),
+        (2 if study.path and study.cold else 1, "starts"),
         (len(study.seeds), "seeds"),
         (study.repeat, "repetitions"),
     ]

@@ -20,7 +20,7 @@ from harness.measure.machine import now
 from harness.run import allowed
 from harness.run.cleaning import clipped
 from harness.run.messages import METRIC, Certified, Certify, Ended, Run
-from harness.run.path_records import cell_records, choice, refit_of, refit_spec, summary
+from harness.run.path_records import cell_records, choice, refit_of, summary
 from harness.run.process import Late, Process, WorkerDied
 from harness.run.record import CLAIMED, MEASURED, Record, Status, StoppedBy, checked
 from harness.run.study import RunSpec
@@ -86,7 +86,7 @@ class Pool:
         chosen = choice(spec, cells)
         if "best" not in chosen:
             return summary(spec, run, cells, None, chosen)
-        refit = self.run(refit_spec(spec, chosen["best"]), reading_seconds)
+        refit = self.run(spec.at(chosen["best"]), reading_seconds)
         return summary(spec, run, cells, refit_of(refit, spec, chosen["best"]), chosen)
 
     def _ended(self, spec: RunSpec, reading: float) -> Ended:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -97,6 +97,19 @@ class RunSpec:
     def data_key(self) -> str:
         """Which configured data source the run reads."""
         return data_key(self.source, self.source_parameters)
+
+    def at(self, values: Mapping[str, float]) -> RunSpec:
+        """Return the run of one cell of a path, by the values of the path's parameters: a run of one problem."""
+        costs = {name: value for name, value in values.items() if name in self.path["costs"]}
+        widths = {name: value for name, value in values.items() if name in self.path["widths"]}
+        problem, kernel = {**self.problem_parameters, **costs}, {**self.kernel_parameters, **widths}
+        return replace(self, path={}, problem_parameters=problem, kernel_parameters=kernel)
+
+    @property
+    def first(self) -> RunSpec:
+        """The run itself; of a path that of its first values."""
+        axes = {**self.path["costs"], **self.path["widths"]} if self.path else {}
+        return self.at({name: values[0] for name, values in axes.items()}) if self.path else self
 
     @property
     def worker(self) -> str:

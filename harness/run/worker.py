@@ -95,7 +95,7 @@ class Worker:
             if self._read != (read := (spec.data_key, spec.kernel, repr(spec.kernel_parameters))) or spec.sells_labels:
                 self._busy("reading the data", request.reading)
             self._read = read
-            problem = self.bench.problem(spec)
+            problem = self.bench.problem(spec.first)
             seller = Seller(self.bench.labels(spec), problem.labels_left) if spec.sells_labels else None
             self._busy(f"making and running the solver '{spec.solver}'", allowed.phase_seconds(limit))
             solver = self.bench.solver(spec)
