@@ -53,10 +53,12 @@ class PathJudge:
         """Yield neighbours with the same kernel: their scores are one product with the same kernel values."""
         most = max(1, _TOGETHER_VALUES // max(1, self.path.n))
         group: list[tuple[Point, Cell]] = []
+        left = set(range(len(self.path.cells)))
         for point in points:
             index = point.figures.get("cell")
-            if not isinstance(index, int) or not 0 <= index < len(self.path.cells):
-                raise BrokenStream(f"a cell {index!r} of a path that has {len(self.path.cells)}")
+            if index not in left:
+                raise BrokenStream(f"cell {index!r} of a path that has {len(self.path.cells)}, or had it already")
+            left.remove(index)
             cell = self.path.cells[index]
             if group and (len(group) == most or not self.path.same_kernel(cell, group[0][1])):
                 yield group

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.path import Grid
 from harness.run.messages import Point
-from harness.run.record import MEASURED, Record, Status, checked
+from harness.run.record import Record, Status, checked
 
 if TYPE_CHECKING:
     from harness.run.study import RunSpec
@@ -43,8 +43,7 @@ def cell_records(
         told = {name: claimed.get(name) for name in _TOLD}
         told["fit_seconds"] = (told["fit_seconds"] or 0.0) + shared
         told["cpu_seconds"] = (told["cpu_seconds"] or 0.0) + shared_cpu
-        if run.get("kernel_evaluations") is not None or run.status not in MEASURED:
-            told["kernel_evaluations"] = claimed.get("own_evaluations")
+        told["kernel_evaluations"] = claimed.get("own_evaluations")
         place, at = {**spec.path, "cell": cell.index}, spec.at(cell.values)
         record, _ = checked(
             {
@@ -94,7 +93,8 @@ def summary(
     }
     found = Record({**run, "path": path, "shared_seconds": sum(cell.get("shared_seconds") or 0.0 for cell in cells)})
     if found.get("fit_seconds") is None and cells:  # it was killed: what was measured of it
-        found.update({name: sum(cell.get(name) or 0 for cell in cells) for name in _MEASURED})
+        measured = {name: [cell[name] for cell in cells if cell.get(name) is not None] for name in _MEASURED}
+        found.update({name: sum(values) for name, values in measured.items() if values})
     every = [*cells, *([] if refit is None else [refit])]
     if refit is not None:
         path["refit_seconds"] = refit.get("fit_seconds")

@@ -95,7 +95,7 @@ def measure_path(
     emit(Fitting())
     began, compiled = monotonic(), compilation.seconds
     limit = spec.limits.seconds
-    totals = _Totals(path)
+    totals = _Totals(path, observable=bool(solver.observable))
 
     def overtime(seconds: float) -> float:
         wall = monotonic() - began
@@ -118,7 +118,7 @@ def measure_path(
     if path.checksum() != points:
         reason = f"solver '{solver.name}' changed the points of its path"
         claims.update(status=Status.INVALID, reason=reason)
-    claims |= totals.costs(observable=solver.observable)
+    claims |= totals.costs()
     claims["compile_seconds"] = compilation.seconds - compiled
     claims["peak_rss_bytes"] = status_bytes("VmHWM")
     return Fitted({**claims, **now()})
@@ -127,8 +127,8 @@ def measure_path(
 class _Totals:
     """What the cells took together so far."""
 
-    def __init__(self, path: SolutionPath) -> None:
-        self.path = path
+    def __init__(self, path: SolutionPath, *, observable: bool) -> None:
+        self.path, self.observable = path, observable
         self.own = self.own_cpu = 0.0
         self.iterations = self.cells = self.unfinished = 0
 
@@ -153,8 +153,8 @@ class _Totals:
         return {
             "cell": found.cell.index,
             "kernel_evaluations": self.path.counter.evaluations,
-            "own_evaluations": found.evaluations,
-            "cache_hits": found.cache_hits,
+            "own_evaluations": found.evaluations if self.observable else None,
+            "cache_hits": found.cache_hits if self.observable else None,
             "fit_seconds": outcome.seconds,
             "cpu_seconds": outcome.cpu_seconds,
             "shared_seconds": self.path.shared.seconds,
@@ -166,8 +166,9 @@ class _Totals:
             **status,
         }
 
-    def costs(self, *, observable: bool) -> dict[str, Any]:
-        counter, shared = self.path.counter, self.path.shared
+    def costs(self) -> dict[str, Any]:
+        """Return what the path took, as far as it came."""
+        counter, shared, observable = self.path.counter, self.path.shared, self.observable
         return {
             "fit_seconds": self.seconds,
             "cpu_seconds": self.own_cpu + shared.cpu_seconds,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from harness.measure.trace import claims
-from harness.run.execute import fault, tail
 from harness.run.cleaning import bounded
+from harness.run.execute import fault, tail
 from harness.run.record import INFO, Status
 from tests.run.conftest import HARNESS, PLUGINS
 
