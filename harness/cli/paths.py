@@ -64,15 +64,16 @@ def _part(text: str) -> list[float]:
         count = values.whole(match["step"], least=1)
         if count == 1 and last != first:
             raise ValueError(text)
-        factor = (last / first) ** (1.0 / max(1, count - 1))
+        factor = math.exp((math.log(last) - math.log(first)) / max(1, count - 1))
     else:
         factor = _number(match["step"])
         if not factor > 1.0:
             raise ValueError(text)
-        count = 1 + math.floor(math.log(last / first) / math.log(factor) + 1e-9)
+        count = 1 + math.floor((math.log(last) - math.log(first)) / math.log(factor) + 1e-9)
     if count > MOST_VALUES:
         raise UsageError(f"--path: {text} are {count:,} values; at most {MOST_VALUES:,} are taken.")
-    return [first * factor**k for k in range(count)]
+    found = [first * factor**k for k in range(count)]
+    return found if match["how"] == ":" else [*found[:-1], last]
 
 
 def _number(text: str) -> float:

@@ -12,22 +12,21 @@ from harness.run.record import Record, Status
 
 _COLUMNS = [
     Column("solver", wrap="label"),
-    Column("start"),
     Column("seconds", right=True),
     Column("kernel\nevals", right=True),
     Column("cells", right=True),
-    Column("ok and\ncertified", right=True),
+    Column("%\nok", right=True),
     Column("worst\ngap", right=True),
-    Column("worst\nKKT", right=True),
-    Column("chosen", wrap="words"),
+    Column("chosen"),
     Column("CV error", right=True),
     Column("test\n%", right=True),
     Column("status"),
 ]
 _NOTE = (
-    "a path is one run over all cells, in seconds of which each cell has its share; 'cold': each cell from nothing, nothing "
-    "shared. The chosen cell has the least mean error over the folds (± its standard error), the smallest values of equals; "
-    "the test figure is that of its refit on all training points. --cells shows the cells."
+    "a path is one run over all cells, in seconds of which each cell has its share; cold: each cell from nothing, nothing "
+    "shared. % ok: of all cells, those that ended done and are certified. The chosen cell has the least mean error over the "
+    "folds (± its standard error), the smallest values of equals; the test figure is that of its refit on all training "
+    "points, which is part of the seconds. --cells shows the cells."
 )
 
 
@@ -98,26 +97,26 @@ def _rows(records: Sequence[Record]) -> tuple[list[list[Cell]], list[str]]:
 def _texts(record: Record, reasons: dict[str, int], *, several: bool) -> list[str]:
     path: dict[str, Any] = record["path"]
     name = str(record.get("label") or record.get("solver") or record.get("plugin") or "?")
-    if several:
-        name += f" (seed {record.get('seed')}" + (f", rep {record['repetition']})" if record.get("repetition") else ")")
+    told = ["cold"] if path.get("start") == "cold" else []
+    told += [f"seed {record.get('seed')}"] if several else []
+    told += [f"rep {record['repetition']}"] if record.get("repetition") else []
+    name += f" ({', '.join(told)})" if told else ""
     status = str(record.get("status")) + ("†" if record.get("reused") else "")
     if record.status is not Status.OK:
         told = " ".join(f"{name}: {record.get('status')}: {record.get('reason') or 'no reason was given'}".split())
         status += f" [{reasons.setdefault(told, len(reasons) + 1)}]"
     finished, cells = path.get("finished"), path.get("cells")
-    share = _known(path.get("certified"), lambda count: f"{100.0 * count / cells:.4g} %") if cells else ""
+    share = _known(path.get("certified"), lambda count: f"{100.0 * count / cells:.4g}") if cells else ""
     error, spread = path.get("cv_error"), path.get("cv_standard_error")
     regression = record.get("test_accuracy") is None and bool((record.get("metrics") or {}).get("mse"))
     return [
         name,
-        str(path.get("start")),
         _known(record.get("fit_seconds"), figures.seconds),
         _known(record.get("kernel_evaluations"), figures.count),
         "" if finished is None else f"{finished}" if finished == cells else f"{finished}/{cells}",
         share,
         _known(path.get("worst_gap"), figures.gap),
-        _known(path.get("worst_violation"), figures.gap),
-        figures.assignments(path.get("best") or {}),
+        " ".join(f"{axis}={value:.3g}" for axis, value in (path.get("best") or {}).items()),
         "" if error is None else _error(error, spread or 0.0, regression=regression),
         _known(record.get("test_accuracy"), figures.percent),
         status,
