@@ -103,8 +103,8 @@ def _texts(record: Record, reasons: dict[str, int], *, several: bool) -> list[st
     name += f" ({', '.join(told)})" if told else ""
     status = str(record.get("status")) + ("†" if record.get("reused") else "")
     if record.status is not Status.OK:
-        told = " ".join(f"{name}: {record.get('status')}: {record.get('reason') or 'no reason was given'}".split())
-        status += f" [{reasons.setdefault(told, len(reasons) + 1)}]"
+        reason = " ".join(f"{name}: {record.get('status')}: {record.get('reason') or 'no reason was given'}".split())
+        status += f" [{reasons.setdefault(reason, len(reasons) + 1)}]"
     finished, cells = path.get("finished"), path.get("cells")
     share = _known(path.get("certified"), lambda count: f"{100.0 * count / cells:.4g}") if cells else ""
     error, spread = path.get("cv_error"), path.get("cv_standard_error")
