@@ -257,8 +257,8 @@ class Certifier:
             if self._read != (read := (spec.data_key, spec.kernel, repr(spec.kernel_parameters))):
                 self._busy("reading the data", request.reading)
             self._read = read
-            kind: Any = PathJudge if spec.path else Judge
-            found = kind(spec, bench, self._busy).verdict(request)
+            judge: Any = (PathJudge.of if spec.path else Judge)(spec, bench, self._busy)
+            found = judge.verdict(request)
             return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}
         except Exception as error:
             status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR

@@ -14,7 +14,7 @@ from harness.errors import InvalidModel
 from harness.kernels.oracle import engine_of
 from harness.measure.metrics import accuracy
 from harness.measure.scored import Scored
-from harness.path import Cell
+from harness.path import Cell, SolutionPath
 from harness.run import allowed
 from harness.run.messages import BrokenStream, Certify, Model, Point
 from harness.run.models import without_certificate
@@ -23,6 +23,7 @@ from harness.run.record import Status
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
+    from harness.datasets.dataset import Dataset
     from harness.problems.problem import Problem
     from harness.run.execute import Workbench
     from harness.run.study import RunSpec
@@ -35,10 +36,17 @@ _TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at
 class PathJudge:
     """Certifies the cells of one path after another."""
 
-    def __init__(self, spec: RunSpec, bench: Workbench, busy: Callable[[str, float], None] = lambda *_: None) -> None:
-        """``busy`` : called with what is done next, and how many seconds it may take."""
-        self.spec, self._busy, self.dataset = spec, busy, bench.dataset(spec)
-        self.path = path_of(spec, self.dataset, bench.registry, cold=False)
+    def __init__(
+        self, spec: RunSpec, path: SolutionPath, dataset: Dataset, busy: Callable[[str, float], None] = lambda *_: None
+    ) -> None:
+        """``path`` : over the training points of ``dataset``; ``busy`` : called with what is done next, and for how long."""
+        self.spec, self.path, self.dataset, self._busy = spec, path, dataset, busy
+
+    @classmethod
+    def of(cls, spec: RunSpec, bench: Workbench, busy: Callable[[str, float], None]) -> PathJudge:
+        """Return the judge of a run, by its own copy of the data."""
+        dataset = bench.dataset(spec)
+        return cls(spec, path_of(spec, dataset, bench.registry, cold=False), dataset, busy)
 
     def verdict(self, asked: Certify) -> dict[str, Any]:
         """Return ``cells``: for each point fields of a record, ``status`` only where its model is refused."""
