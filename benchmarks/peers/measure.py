@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.suite import PROBES
+from benchmarks.peers.suite import PLUGINS
 from harness.entries import Chosen
 from harness.measure.machine import machine, now, versions
 from harness.parameters import values_of
@@ -22,6 +22,7 @@ from harness.run.record import Limits
 from harness.run.study import RunSpec, Study, data_key
 
 CACHE_MB = 256.0
+_PATHS = [str(path) for path in PLUGINS]
 _PEER_PACKAGES = ("scikit-learn-intelex", "daal", "libsvm-official", "thundersvm-cpu")
 _KEPT = (
     "status", "stopped_by", "reason", "kkt_violation", "relative_gap", "support_vectors", "kernel_evaluations", "iterations",
@@ -74,7 +75,7 @@ class Bench:
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
-        self.registry = load_registry([str(PROBES)])
+        self.registry = load_registry(_PATHS)
         self._pools: dict[str, Pool] = {}
         self._datasets: dict[str, Any] = {}
         self._stop = threading.Event()
@@ -113,19 +114,19 @@ class Bench:
         return row
 
     def _spec(self, selection: str, label: str, threads: int, limit: float, tol: float | None) -> RunSpec:
-        study = Study(
-            [self.chosen(label)],
-            self.registry.select_datasets([selection]),
-            formulations=["c-svc"],
-            limits=Limits(seconds=limit),
-            threads=threads,
-            cache_mb=CACHE_MB,
-            plugin_paths=[str(PROBES)],
-        )
-        source = study.datasets[0]
+        source = self.registry.select_datasets([selection])[0]
         place = data_key(source.name, values_of(source))
         if place not in self._datasets:
             self._datasets = {place: source.load()}
+        study = Study(
+            [self.chosen(label)],
+            [source],
+            formulations=["eps-svr" if self._datasets[place].task == "regression" else "c-svc"],
+            limits=Limits(seconds=limit),
+            threads=threads,
+            cache_mb=CACHE_MB,
+            plugin_paths=_PATHS,
+        )
         spec = plan(study, self.registry, self._datasets)[0]
         # not in the label: a warm worker takes another tolerance without a new start
         return spec if tol is None else replace(spec, parameters={**spec.parameters, "tol": tol})

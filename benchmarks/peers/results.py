@@ -193,13 +193,13 @@ def _cell(label: str, runs: list[Row]) -> Cell | None:
     done = [row for row in runs if row["status"] == Status.OK]
     times = [row[which] for row in done]
     if not times:
-        bound = first["limit"] if _ran_out(first) else None
+        bound = min(first["limit"], first[which] or first["limit"]) if ran_out(first) else None
         return Cell(label, None, math.nan, math.nan, len(runs), bound, first["tol"], None, first)
     wall = median(row["seconds"] for row in done)
     return Cell(label, median(times), min(times), max(times), len(times), None, first["tol"], wall, first)
 
 
-def _ran_out(row: Row) -> bool:
+def ran_out(row: Row) -> bool:
     """Return whether a run was ended by its time limit; an older row does not say what ended it, but how long it took."""
     if row.get("stopped_by") is None:
         return row["status"] == Status.TIMEOUT or (row.get("fit_seconds") or 0.0) >= row["limit"]

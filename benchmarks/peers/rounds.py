@@ -8,8 +8,6 @@ from benchmarks.peers.measure import Bench, Row
 from benchmarks.peers.suite import DEFAULT_TOL, FLOAT32, GAP_TARGET, DataSet, Peer, certifies, next_rung, stalled
 from harness.run.record import Status
 
-OUR_LIMIT = 900.0  # seconds
-
 
 @dataclass(frozen=True)
 class Budget:
@@ -19,6 +17,7 @@ class Budget:
         what the suite says for each peer
     settled : a peer whose run takes more than this many times ours is neither repeated nor tightened
     patience : seconds of one solver on one set after which no run of it is repeated
+    ours : seconds after which a run of ours is stopped
     """
 
     factor: float = 40.0
@@ -26,6 +25,7 @@ class Budget:
     longest: float | None = None
     settled: float = 12.0
     patience: float = 15.0
+    ours: float = 900.0
 
     def limit(self, peer: Peer, ours: float) -> float:
         """Return the seconds one run of ``peer`` may take where ours took ``ours``."""
@@ -44,13 +44,25 @@ class Entry:
 
 
 class Rounds:
-    """Measures one set after another: (ours, peer, peer, ...) again and again, each run in a process of its own."""
+    """Measures one set after another: (ours, peer, peer, ...) again and again, each run in a process of its own.
+
+    both : ours runs by default and to the certified gap; else to the latter only where the default misses it, as a peer
+        goes down the ladder
+    """
 
     def __init__(
-        self, bench: Bench, ours: str, peers: list[Peer], threads: int, budget: Budget, part: str = "peers"
+        self,
+        bench: Bench,
+        ours: str,
+        peers: list[Peer],
+        threads: int,
+        budget: Budget,
+        part: str = "peers",
+        *,
+        both: bool = True,
     ) -> None:
         self.bench, self.ours, self.peers, self.threads, self.budget = bench, ours, peers, threads, budget
-        self.part = part
+        self.part, self.both = part, both
 
     def measure(self, data: DataSet, reps: int) -> None:
         """Measure ``data``: default stopping and the certified quality, ``reps`` rounds where the time allows."""
@@ -64,7 +76,7 @@ class Rounds:
 
     def defaults(self, data: DataSet) -> None:
         """Measure ``data`` once at default stopping."""
-        mine = Entry(self.ours, None, OUR_LIMIT)
+        mine = Entry(self.ours, None, self.budget.ours)
         self._run(data, mine, 0)
         for peer in self.peers:
             self._run(data, Entry(peer.label, None, self.budget.limit(peer, _seconds(mine))), 0)
@@ -84,11 +96,14 @@ class Rounds:
         return row
 
     def _ours(self, data: DataSet) -> tuple[float, list[Entry]]:
-        """Run ours by default and to the certified gap; return the time to the latter and both entries."""
-        entries = [Entry(self.ours, None, OUR_LIMIT), Entry(exactly(self.ours), None, OUR_LIMIT)]
-        for entry in entries:
-            self._run(data, entry, 0)
-        return _seconds(entries[1]), entries
+        """Run ours by default and to the certified gap; return the time to the latter and the entries."""
+        entries = [Entry(self.ours, None, self.budget.ours)]
+        row = self._run(data, entries[0], 0)
+        missed = row["status"] == Status.OK and not certifies(row["kkt_violation"], row["relative_gap"])
+        if self.both or missed:
+            entries.append(Entry(exactly(self.ours), None, self.budget.ours))
+            self._run(data, entries[1], 0)
+        return _seconds(entries[-1]), entries
 
     def _first(self, peer: Peer, data: DataSet, ours: float) -> list[Entry]:
         """Run ``peer`` by default, then down the ladder until it certifies; return what is worth repeating.
@@ -124,4 +139,4 @@ def exactly(ours: str) -> str:
 
 
 def _seconds(entry: Entry) -> float:
-    return min(entry.seconds, default=OUR_LIMIT)
+    return min(entry.seconds, default=entry.limit)

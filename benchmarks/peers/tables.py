@@ -32,14 +32,26 @@ def sections(results: Results) -> dict[str, str]:
     }
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown; all columns but the first are set to the right."""
     head = list(head)
     lines = [head, ["---", *["--:"] * (len(head) - 1)], *[list(row) for row in rows]]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
 def machine(results: Results) -> str:
-    """Say where, when and with what the rows were measured."""
+    """Say where, when and with what the rows were measured, and how."""
+    return (
+        f"{measured(results)}\n\n"
+        "Each run is a process of its own, the solvers take turns on each set, compilation and the conversion to a "
+        "library's own data format are outside the time. **One thread: CPU seconds; more threads: wall seconds.** Medians; "
+        "the spread is in [summary.csv](summary.csv), every run in [results.jsonl](results.jsonl). Cache 256 MB for "
+        "everyone who has one. KKT violation and relative gap are the harness's own, in float64 over all training points."
+    )
+
+
+def measured(results: Results) -> str:
+    """Say on what machine, with what libraries, when and by which commands the rows were measured."""
     first, last = results.headers[0], results.headers[-1]
     found, versions = first["machine"], first["versions"]
     cores = max(row["machine"]["usable_cores"] for row in results.headers)
@@ -60,11 +72,7 @@ def machine(results: Results) -> str:
     return (
         f"{found['processor']}, {cores} cores, {found['memory_bytes'] / 2**30:.0f} GB, {found['system']}, "
         f"BLAS {found['blas']}; {libraries}. Measured {days}, load average {min(cells):.1f} to {max(cells):.1f}, by\n\n"
-        f"{commands}\n\n"
-        "Each run is a process of its own, the solvers take turns on each set, compilation and the conversion to a "
-        "library's own data format are outside the time. **One thread: CPU seconds; more threads: wall seconds.** Medians; "
-        "the spread is in [summary.csv](summary.csv), every run in [results.jsonl](results.jsonl). Cache 256 MB for "
-        "everyone who has one. KKT violation and relative gap are the harness's own, in float64 over all training points."
+        f"{commands}"
     )
 
 
@@ -117,7 +125,7 @@ def certified(results: Results) -> str:
             size = f"{name} ({mine.row['n']:,} x {mine.row['d']:,})"
             rows.append([size, _seconds(mine), *(_ratio(results.headline(name, label, threads)) for label in peers)])
         parts.append(
-            f"**{threads} thread{'s' if threads > 1 else ''}**\n\n" + _table(head, rows + _means(results, threads))
+            f"**{threads} thread{'s' if threads > 1 else ''}**\n\n" + table(head, rows + _means(results, threads))
         )
     return "\n\n".join(parts)
 
@@ -147,7 +155,7 @@ def default(results: Results) -> str:
                 ]
             )
     head = ["set", "solver", "seconds", "KKT", "rel gap", "SV", "test error %", "kernel values", "peak MB"]
-    return f"{threads} thread, tolerance 1e-3. '-': not observable.\n\n" + _table(head, rows)
+    return f"{threads} thread, tolerance 1e-3. '-': not observable.\n\n" + table(head, rows)
 
 
 def limits(results: Results) -> str:
@@ -197,7 +205,7 @@ def limits(results: Results) -> str:
     return (
         "The limit is the time of (free SV + SV) x n kernel values at the rate at which this machine computes them in "
         "float32, measured in the same session. LIBSVM's counts were published for the same C and gamma: on the same "
-        "points, on another draw of them (draw), or on another variant of the set (other).\n\n" + _table(head, rows)
+        "points, on another draw of them (draw), or on another variant of the set (other).\n\n" + table(head, rows)
     )
 
 
@@ -212,7 +220,7 @@ def scaling(results: Results) -> str:
             line.append("" if power is None else f"{power:.2f} (n = {points[0][0]:,} to {points[-1][0]:,})")
         rows.append(line)
     head = ["subsets of", f"{results.ours}: p in time ~ n^p", "scikit-learn SVC"]
-    return "CPU seconds at default stopping, one thread; least squares in logarithms.\n\n" + _table(head, rows)
+    return "CPU seconds at default stopping, one thread; least squares in logarithms.\n\n" + table(head, rows)
 
 
 def probes(results: Results) -> str:

@@ -31,6 +31,9 @@ _LAST = 1 << 60
 _STAYS = np.iinfo(np.int64).max
 _FEW = 8  # places that are looked for one after the other: sorting all would take longer
 _PIECE = 256  # rows completed at a time
+_NEAR_BYTES = 2 << 20  # rows that take no more stay in the core's cache
+# Nanoseconds (Xeon 8488C): a value read far away, one computed in float32, each multiply-add of it, a request
+_READ, _VALUE, _MULTIPLY_ADD, _REQUEST = 10.0, 0.5, 0.025, 5e4
 
 
 class RowBuffer:
@@ -153,6 +156,14 @@ class RowBuffer:
         slots = self.slot_of[points]
         self.last_used[slots[slots >= 0]] = self.clock - _AGED
         self._resting = True
+
+    def cheaper_anew(self, values: int, reads: int) -> bool:
+        """Return whether computing ``values`` takes less time than ``reads`` at random places of the rows held."""
+        if self._taken * self.n * self.kernel.dtype.itemsize <= _NEAR_BYTES or reads * _READ <= _REQUEST:
+            return False
+        work = self.kernel._engine.work  # noqa: SLF001 - a cost, no value
+        value = (_VALUE + _MULTIPLY_ADD * work) * self.kernel.dtype.itemsize / 4
+        return bool(_REQUEST + values * value < reads * _READ)
 
     # -- counts ------------------------------------------------------------------------------------------------
 

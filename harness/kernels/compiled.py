@@ -5,154 +5,17 @@ Numba compiles every function once for float32 and once for float64. Importing t
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir  # type: ignore[import-untyped]
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-from harness.jit import compiled, inner, summing
-from harness.kernels.simd import CHUNK_BYTES, Lanes, data_of, no_value
+from harness.jit import compiled, inlined, inner, summing
+from harness.kernels.chunks import PRODUCTS, rbf, squares, values_of_row, values_of_rows
+from harness.kernels.simd import CHUNK_BYTES, ROWS
 
-PRODUCTS, RBF_PRODUCTS, RBF_DIFFERENCES = 0, 1, 2  # what scan() leaves: <x, z>; or the RBF kernel by either formula
-_FEATURES = 96  # whose lines of a panel, 24 kB, are read by many rows in turn
-_STRIP = 1024  # of sums: they stay in the core's first cache while all rows pass
+_FEATURES = 96  # at most, whose lines of a panel, 24 kB, are read by many rows in turn
+# chunks that a row is scanned with before the next one: writing in short pieces to hundreds of rows costs more than sums
+_RUN, _SHORT_RUN = 16, 4  # of rows scanned together, and alone, whose lines should be in the first cache
+_STRIP = 8192  # of sums: they stay in the core's caches while all rows pass, in pieces long enough to be foreseen
 _GROUP_BYTES = 1 << 18  # of output touched while a block of points is scanned: part of a core's L2
-
-_register: Any = cgutils.alloca_once
-
-
-class _Chunk:
-    """The running sums of one chunk of points, in registers; arrays are reached by element offsets."""
-
-    def __init__(self, context: Any, builder: Any, signature: Any, arguments: Any, panels: int) -> None:
-        self.context, self.builder, self.types, self.arguments = context, builder, signature.args, arguments
-        self.lanes = Lanes(builder, self.types[panels].dtype)
-        self.sums = [_register(builder, self.lanes.vector) for _ in range(self.lanes.per_chunk)]
-        self.index = ir.IntType(64)
-
-    def pointer(self, k: int) -> Any:
-        return data_of(self.context, self.builder, self.types[k], self.arguments[k])
-
-    def offsets(self, base: Any) -> list[Any]:
-        width = self.lanes.width
-        return [self.builder.add(base, self.index(k * width)) for k in range(self.lanes.per_chunk)]
-
-    def read(self, pointer: Any, base: Any) -> None:
-        for total, offset in zip(self.sums, self.offsets(base), strict=True):
-            self.builder.store(self.lanes.load(pointer, offset), total)
-
-    def write(self, pointer: Any, base: Any) -> None:
-        for total, offset in zip(self.sums, self.offsets(base), strict=True):
-            self.lanes.store(self.builder.load(total), pointer, offset)
-
-    def add(self, pointer: Any, base: Any, factor: Any, *, difference: bool = False) -> None:
-        """Add factor * x, or (x - factor)^2, or x^2 where factor is None."""
-        for total, offset in zip(self.sums, self.offsets(base), strict=True):
-            x = self.lanes.load(pointer, offset)
-            a = self.builder.fsub(x, factor) if difference else x
-            b = a if difference or factor is None else factor
-            self.builder.store(self.lanes.fma(a, b, self.builder.load(total)), total)
-
-    def clear(self) -> None:
-        for total in self.sums:
-            self.builder.store(self.lanes.constant(0.0), total)
-
-    def to_rbf(self, difference: Any, norms: Any, column: Any, own: Any, gamma: Any) -> None:
-        """Turn squared distances, or products and the squared norms, into exp(-gamma |x - z|^2)."""
-        lanes, builder, zero = self.lanes, self.builder, self.lanes.constant(0.0)
-        with builder.if_else(difference) as (distances, products):
-            with distances:
-                for total in self.sums:
-                    builder.store(builder.fneg(builder.load(total)), total)
-            with products:
-                mine = lanes.splat(own)
-                for total, offset in zip(self.sums, self.offsets(column), strict=True):
-                    product, norm = builder.load(total), lanes.load(norms, offset)
-                    # exactly 0 for a point with itself; rounding must not give a kernel value above 1
-                    distance = builder.fadd(builder.fsub(product, mine), builder.fsub(product, norm))
-                    above = builder.fcmp_ordered(">", distance, zero)
-                    builder.store(builder.select(above, zero, distance), total)
-        width = lanes.splat(gamma)
-        for total in self.sums:
-            builder.store(lanes.exp(builder.fmul(width, builder.load(total))), total)
-
-
-def _typed_values(
-    _typing: Any, panels: Any, _base: Any, offsets: Any, values: Any, _first: Any, _last: Any, out: Any, _at: Any,
-    _seeded: Any, _mode: Any, sq: Any, _column: Any, own: Any, gamma: Any,
-) -> Any:  # fmt: skip
-    """out[at : at + chunk] = the values of one row with a chunk of points, sums in out counted in if seeded.
-
-    The sums are of values[f] * panels[base + offsets[f] :], or of (panels[...] - values[f])^2, first <= f < last.
-    """
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        chunk = _Chunk(context, builder, signature, arguments, 0)
-        _, base, _, _, first, last, _, at, seeded, mode, _, column, own, gamma = arguments
-        panel = builder.gep(chunk.pointer(0), [base])
-        offset_of, value_of, target, norms = (chunk.pointer(k) for k in (2, 3, 6, 10))
-        with builder.if_else(seeded) as (begun, fresh):
-            with begun:
-                chunk.read(target, at)
-            with fresh:
-                chunk.clear()
-        difference = builder.icmp_signed("==", mode, mode.type(RBF_DIFFERENCES))
-        with builder.if_else(difference) as branches:
-            for branch, differences in zip(branches, (True, False), strict=True):
-                with branch, cgutils.for_range(builder, builder.sub(last, first)) as loop:
-                    f = builder.add(first, loop.index)
-                    offset = builder.sext(builder.load(builder.gep(offset_of, [f])), chunk.index)
-                    factor = chunk.lanes.splat(builder.load(builder.gep(value_of, [f])))
-                    chunk.add(panel, offset, factor, difference=differences)
-        with builder.if_then(builder.icmp_signed("!=", mode, mode.type(PRODUCTS))):
-            chunk.to_rbf(difference, norms, column, own, gamma)
-        chunk.write(target, at)
-        return no_value(context)
-
-    index, flag = types.intp, types.boolean
-    given = (panels, index, offsets, values, index, index, out, index, flag, index, sq, index, own, gamma)
-    return types.void(*given), build
-
-
-def _typed_squares(_typing: Any, panels: Any, _base: Any, _depth: Any, out: Any, _at: Any) -> Any:
-    """Add to out[at : at + chunk] the sum of panels[base + f * chunk :]^2 over f < depth, in the order of accumulate()."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        chunk = _Chunk(context, builder, signature, arguments, 0)
-        _, base, depth, _, at = arguments
-        panel, target = builder.gep(chunk.pointer(0), [base]), chunk.pointer(3)
-        chunk.read(target, at)
-        width = chunk.index(chunk.lanes.per_chunk * chunk.lanes.width)
-        with cgutils.for_range(builder, depth) as loop:
-            chunk.add(panel, builder.mul(loop.index, width), None)
-        chunk.write(target, at)
-        return no_value(context)
-
-    return types.void(panels, types.intp, types.intp, out, types.intp), build
-
-
-def _typed_rbf(
-    _typing: Any, source: Any, _from: Any, out: Any, _at: Any, sq: Any, _column: Any, own: Any, gamma: Any
-) -> Any:
-    """Write exp(-gamma |x - z|^2) of a chunk of products and the squared norms to out[at : at + chunk]."""
-
-    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        chunk = _Chunk(context, builder, signature, arguments, 0)
-        _, begin, _, at, _, column, own, gamma = arguments
-        chunk.read(chunk.pointer(0), begin)
-        chunk.to_rbf(ir.IntType(1)(0), chunk.pointer(4), column, own, gamma)
-        chunk.write(chunk.pointer(2), at)
-        return no_value(context)
-
-    return types.void(source, types.intp, out, types.intp, sq, types.intp, own, gamma), build
-
-
-_values: Any = intrinsic(_typed_values)
-_squares: Any = intrinsic(_typed_squares)
-_rbf: Any = intrinsic(_typed_rbf)
 
 
 @compiled
@@ -168,6 +31,40 @@ def _cut(ptr, offsets, parts, length):  # type: ignore[no-untyped-def]
     return ends
 
 
+@inner
+def _add_rare(points, left, q, part, out):  # type: ignore[no-untyped-def]
+    """Set ``out`` to the products of row q's rare features with a block of points."""
+    _, _, _, _, block_ptr, rare_index, rare_value = points
+    _, _, _, rare_ptr, rare_features, rare_values, _ = left
+    out[:] = 0.0
+    for f in range(rare_ptr[q], rare_ptr[q + 1]):
+        factor, feature = rare_values[f], rare_features[f]
+        for k in range(block_ptr[part, feature], block_ptr[part, feature + 1]):
+            out[rare_index[k]] += factor * rare_value[k]
+
+
+@inlined
+def _together(points, listed, own, q, span, flat, slots, stride, position, begin, end, kind, gamma):  # type: ignore[no-untyped-def]
+    """Scan ROWS rows from ``q`` on, that list all features, with the points [begin, end), chunk by chunk."""
+    panels, depth, sq, _, _, _, _ = points
+    for panel in range(begin, end, CHUNK_BYTES // flat.itemsize):
+        values_of_rows(
+            panels, panel * depth, depth, listed, q, span[0], span[1], flat, slots, stride, position + panel,
+            span[0] > 0, kind, sq, panel, own, gamma,
+        )  # fmt: skip
+
+
+@inlined
+def _alone(points, left, q, span, flat, position, begin, end, seeded, kind, gamma):  # type: ignore[no-untyped-def]
+    """Scan the row ``q`` with the points [begin, end), chunk by chunk."""
+    panels, depth, sq, _, _, _, _ = points
+    for panel in range(begin, end, CHUNK_BYTES // flat.itemsize):
+        values_of_row(
+            panels, panel * depth, left[1], left[2], span[0], span[1], flat, position + panel,
+            seeded, kind, sq, panel, left[6][q], gamma,
+        )  # fmt: skip
+
+
 @compiled
 def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type: ignore[no-untyped-def]
     """Write the values of all left rows with points [start, stop) to ``out[slots[q], position:]``.
@@ -176,15 +73,19 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
     left : (ptr, offsets, values, rare_ptr, rare_features, rare_values, sq) of the rows, from left_rows()
     out : C-ordered; start is a multiple of block, stop too unless it is the number of points
     """
-    panels, depth, sq, block, block_ptr, rare_index, rare_value = points
-    ptr, offsets, values, rare_ptr, rare_features, rare_values, own = left
+    panels, depth, sq, block, _, _, _ = points
+    ptr, offsets, values, rare_ptr, _, _, own = left
     flat = out.reshape(out.size)
     stride, chunk = out.shape[1], CHUNK_BYTES // out.itemsize
     tail = np.zeros(chunk, panels.dtype)
     group = max(1, _GROUP_BYTES // (block * out.itemsize))
     rows = ptr.size - 1
     parts = max(1, -(-depth // _FEATURES))
-    ends = _cut(ptr, offsets, parts, _FEATURES * chunk)
+    length = -(-depth // parts)  # parts are alike: a pass over few features costs nearly what one over many does
+    ends = _cut(ptr, offsets, parts, length * chunk)
+    # whether all rows list all features
+    full = ROWS > 1 and ptr[rows] - ptr[0] == rows * depth and rare_ptr[rows] == rare_ptr[0]
+    listed, run = values[ptr[0] :], chunk * (_RUN if full else _SHORT_RUN)
     for low in range(start, stop, block):
         high = min(low + block, stop)
         for first in range(0, rows, group):
@@ -192,27 +93,27 @@ def scan(points, left, out, slots, position, start, stop, gamma, mode):  # type:
             for q in range(first, last):
                 at = slots[q] * stride + position + low - start
                 if rare_ptr[q] < rare_ptr[q + 1]:
-                    flat[at : at + high - low] = 0.0
-                for f in range(rare_ptr[q], rare_ptr[q + 1]):
-                    factor, feature = rare_values[f], rare_features[f]
-                    for k in range(block_ptr[low // block, feature], block_ptr[low // block, feature + 1]):
-                        flat[at + rare_index[k]] += factor * rare_value[k]
+                    _add_rare(points, left, q, low // block, flat[at : at + high - low])
             whole = high - (high - low) % chunk
-            for panel in range(low, whole, chunk):
-                for b in range(parts):  # of the features: their lines stay in L1 while all rows of the group pass
+            for begin in range(low, whole, run):
+                end = min(begin + run, whole)
+                for b in range(parts):  # of the features: their lines stay at hand while all rows of the group pass
                     kind = mode if b == parts - 1 else PRODUCTS
-                    for q in range(first, last):
-                        at = slots[q] * stride + position + panel - start
+                    span = b * length, min((b + 1) * length, depth)
+                    together = first + (last - first) // ROWS * ROWS if full else first
+                    for q in range(first, together, ROWS):
+                        at = position - start
+                        _together(points, listed, own, q, span, flat, slots, stride, at, begin, end, kind, gamma)
+                    for q in range(together, last):
+                        at = slots[q] * stride + position - start
                         seeded = b > 0 or rare_ptr[q] < rare_ptr[q + 1]
-                        _values(
-                            panels, panel * depth, offsets, values, ends[q, b], ends[q, b + 1], flat, at,
-                            seeded, kind, sq, panel, own[q], gamma,
-                        )  # fmt: skip
+                        span = ends[q, b], ends[q, b + 1]
+                        _alone(points, left, q, span, flat, at, begin, end, seeded, kind, gamma)
             if whole < high:  # vectors are whole: the last points go through an array of their own
                 for q in range(first, last):
                     at = slots[q] * stride + position + whole - start
                     tail[: high - whole] = flat[at : at + high - whole]
-                    _values(
+                    values_of_row(
                         panels, whole * depth, offsets, values, ptr[q], ptr[q + 1], tail, 0,
                         rare_ptr[q] < rare_ptr[q + 1], mode, sq, whole, own[q], gamma,
                     )  # fmt: skip
@@ -232,11 +133,11 @@ def rbf_of_products(products, own, sq, start, gamma, out, slots, position):  # t
     for q in range(products.shape[0]):
         base = slots[q] * out.shape[1] + position
         for k in range(0, width - width % chunk, chunk):
-            _rbf(source, q * width + k, flat, base + k, sq, start + k, own[q], gamma)
+            rbf(source, q * width + k, flat, base + k, sq, start + k, own[q], gamma)
         rest = width % chunk
         if rest:
             tail[:rest] = products[q, width - rest :]
-            _rbf(tail, 0, tail, 0, sq, start + width - rest, own[q], gamma)
+            rbf(tail, 0, tail, 0, sq, start + width - rest, own[q], gamma)
             flat[base + width - rest : base + width] = tail[:rest]
 
 
@@ -333,7 +234,7 @@ def squared_norms(panels, depth, row_ptr, row_value, count):  # type: ignore[no-
         for e in range(row_ptr[i], row_ptr[i + 1]):
             result[i] += row_value[e] * row_value[e]
     for panel in range(0, size, chunk):
-        _squares(panels, panel * depth, depth, result, panel)
+        squares(panels, panel * depth, depth, result, panel)
     return result
 
 
@@ -360,17 +261,29 @@ def split_rows(indptr, indices, values, number, panels, depth, row_ptr, row_feat
 @summing
 def add_rows(total, rows, slots, weights, start, stop):  # type: ignore[no-untyped-def]
     """Add sum_q weights[q] rows[slots[q], start:stop] to total[start:stop], in float64, strip by strip."""
-    whole = slots.size - slots.size % 4  # four rows at a time: ``total`` is read and written once for all of them
+    whole = slots.size - slots.size % 8  # eight rows at a time: ``total`` is read and written once for all of them
     for low in range(start, stop, _STRIP):
         high = min(low + _STRIP, stop)
         part = total[low:high]
-        for q in range(0, whole, 4):
+        for q in range(0, whole, 8):
             a, b = rows[slots[q], low:high], rows[slots[q + 1], low:high]
             c, d = rows[slots[q + 2], low:high], rows[slots[q + 3], low:high]
+            e, f = rows[slots[q + 4], low:high], rows[slots[q + 5], low:high]
+            g, h = rows[slots[q + 6], low:high], rows[slots[q + 7], low:high]
             u, v, s, t = weights[q], weights[q + 1], weights[q + 2], weights[q + 3]
+            w, x, y, z = weights[q + 4], weights[q + 5], weights[q + 6], weights[q + 7]
+            for j in range(part.size):
+                four = (u * a[j] + v * b[j]) + (s * c[j] + t * d[j])
+                part[j] += four + ((w * e[j] + x * f[j]) + (y * g[j] + z * h[j]))
+        rest = whole
+        if slots.size - whole >= 4:
+            a, b = rows[slots[whole], low:high], rows[slots[whole + 1], low:high]
+            c, d = rows[slots[whole + 2], low:high], rows[slots[whole + 3], low:high]
+            u, v, s, t = weights[whole], weights[whole + 1], weights[whole + 2], weights[whole + 3]
+            rest += 4
             for j in range(part.size):
                 part[j] += (u * a[j] + v * b[j]) + (s * c[j] + t * d[j])
-        for q in range(whole, slots.size):
+        for q in range(rest, slots.size):
             row, weight = rows[slots[q], low:high], weights[q]
             for j in range(part.size):
                 part[j] += weight * row[j]

@@ -150,6 +150,12 @@ class Engine:
         way, _ = self._columns(0, None)
         return way.differences
 
+    @property
+    def work(self) -> float:
+        """Multiply-adds that a kernel value takes, about; infinite where that says nothing of its time."""
+        way, _ = self._columns(0, None)
+        return way.work
+
     def _view(self, dtype: Any, index: Block | None, threads: int) -> Engine:
         return Engine(self.kernel, self._whole.source, dtype, whole=self._whole, index=index, threads=threads)
 

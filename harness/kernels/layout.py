@@ -50,7 +50,7 @@ def overwrite(
 
 @compiled
 def left_of_rows(
-    x: Block, dense: Block, points: tuple[Any, ...], rare: tuple[Block, ...], rows: Block
+    given: tuple[Block, ...], points: tuple[Any, ...], rare: tuple[Block, ...], rows: Block, everything: bool
 ) -> tuple[Any, ...]:
     """Return what compiled.left_rows() does, the dense features read from the rows themselves.
 
@@ -58,10 +58,11 @@ def left_of_rows(
 
     Parameters
     ----------
-    x : (n, d) the points as they were given
-    dense : (depth,) the features that stand in the panels
+    given : (n, d) the points as they came, (depth,) their features that stand in the panels, and (d,) what is
+        subtracted there
     points, rare : the way's own
     """
+    x, dense, centre = given
     row_ptr, row_feature, row_value = rare
     panels, sq = points[0], points[2]
     chunk, count, depth = CHUNK_BYTES // panels.itemsize, rows.size, dense.size
@@ -73,9 +74,9 @@ def left_of_rows(
         i = rows[q]
         row = x[i]
         for f in range(depth):
-            value = row[dense[f]]
+            value = row[dense[f]] - centre[dense[f]]
             offsets[found], values[found] = f * chunk, value
-            found += value != 0.0  # a branch would be guessed wrong too often
+            found += everything or value != 0.0  # a branch would be guessed wrong too often
         ptr[q + 1] = found
         rare_ptr[q + 1] = rare_ptr[q] + row_ptr[i + 1] - row_ptr[i]
         own[q] = sq[i]

@@ -51,6 +51,7 @@ class ScanWay(PackingWay):
 
     points : (panels, depth, sq, block, block_ptr, rare_index, rare_value) as compiled.scan() takes them
     rare : (row_ptr, row_feature, row_value), the rare features point by point; None for points that are never rows
+    listed : rows list all features, zero or not: then a few rows read each line of a panel together
     """
 
     def __init__(
@@ -62,15 +63,17 @@ class ScanWay(PackingWay):
         rare_features: int,
         *,
         differences: bool,
+        listed: bool = False,
+        work: float = 0.0,
     ) -> None:
         self.kernel, self.n, self.points, self.rare, self.rare_features = kernel, n, points, rare, rare_features
-        self.form, self.differences = kernel.form, differences
+        self.form, self.differences, self.listed, self.work = kernel.form, differences, listed, work
         self.dtype = np.dtype(points[0].dtype)
         self.grain = int(points[3])
         self._features = np.arange(points[1], dtype=np.int32)
         self._rare_number = np.arange(rare_features, dtype=np.int32)
         self._nothing_rare = (np.zeros((1, 1), np.int64), np.empty(0, np.uint16), np.empty(0, self.dtype))
-        self._given: tuple[Block, Block] | None = None  # the points as they came, and which of their features are dense
+        self._given: tuple[Block, ...] | None = None  # the points as they came, their dense features, the centre
         self._width = n  # points that the rare features are listed of
 
     @classmethod
@@ -84,19 +87,21 @@ class ScanWay(PackingWay):
         differences: bool,
         centre: Any = None,
         held: bool = False,
+        listed: bool = False,
     ) -> ScanWay:
         """Lay the points out.
 
         x : (n, d) dense or CSR
         share : (d,) of points in which each feature is not zero: what is rare
-        differences : sum (x - z)^2 over all features; all are dense then
+        differences : sum (x - z)^2 over all features; all are dense then, and listed
         centre : (d,) subtracted from dense points
         held : ``x`` stays in memory as long as this way, so that rows may be read there
+        listed : see the class; all features are dense then
         """
         from harness.kernels import compiled
 
-        n = x.shape[0]
-        dense = np.ones(len(share), dtype=bool) if differences else share >= _DENSE
+        n, listed = x.shape[0], listed or differences
+        dense = np.ones(len(share), dtype=bool) if listed else share >= _DENSE
         number = np.where(dense, np.cumsum(dense) - 1, -np.cumsum(~dense)).astype(np.int32)
         depth, rare_features = int(dense.sum()), int((~dense).sum())
         panels = aligned_zeros(_panels(n, depth, dtype), dtype)
@@ -117,10 +122,11 @@ class ScanWay(PackingWay):
             row_ptr, row_feature, row_value, np.arange(n if rare_features else 0), own, rare_features, block
         )
         points = (panels, depth, sq, block, *columns)
-        way = cls(kernel, n, points, rare, rare_features, differences=differences)
+        work = float(depth if listed else share.sum())
+        way = cls(kernel, n, points, rare, rare_features, differences=differences, listed=listed, work=work)
         readable = isinstance(x, np.ndarray) and x.flags.c_contiguous and x.dtype in (np.float32, np.float64)
-        if held and readable and not differences:  # those are centred, and few features lie together in the panels too
-            way._given = np.asarray(x), np.flatnonzero(dense)
+        if held and readable and not differences:  # few features lie together in the panels too
+            way._given = np.asarray(x), np.flatnonzero(dense), np.zeros(len(share)) if centre is None else centre
         return way
 
     def left(self, rows: Block, *, gathered: bool = False) -> Left:
@@ -128,14 +134,15 @@ class ScanWay(PackingWay):
         from harness.kernels import compiled
 
         if self._given is None:
-            lists = compiled.left_rows(self.points, *self.rare, rows, self.differences)
+            lists = compiled.left_rows(self.points, *self.rare, rows, self.listed)
         else:
             from harness.kernels.layout import left_of_rows
 
-            lists = left_of_rows(*self._given, self.points, self.rare, rows)
+            lists = left_of_rows(self._given, self.points, self.rare, rows, self.listed)
         if not gathered:
             return Left(lists)
-        if self.points[1] <= _FEW and self.rare_features <= _FEW:  # finding out what is used would cost more
+        # finding out what is used would cost more
+        if self.listed or (self.points[1] <= _FEW and self.rare_features <= _FEW):
             return Left(lists, self._features, self._rare_number, self.rare_features)
         chunk = _CHUNK_BYTES // self.dtype.itemsize
         used, rare_used = np.zeros(self.points[1], dtype=bool), np.zeros(self.rare_features, dtype=bool)
@@ -166,13 +173,13 @@ class ScanWay(PackingWay):
     def _scan(
         self, points: tuple[Any, ...], left: Left, start: int, stop: int, out: Block, slots: Block, position: int
     ) -> None:
-        from harness.kernels import compiled
+        from harness.kernels import chunks, compiled
 
-        own, gamma, mode = left.lists[6], 1.0, compiled.PRODUCTS
+        own, gamma, mode = left.lists[6], 1.0, chunks.PRODUCTS
         if isinstance(self.form, Exponential):
-            gamma, mode = self.form.gamma, compiled.RBF_DIFFERENCES if self.differences else compiled.RBF_PRODUCTS
+            gamma, mode = self.form.gamma, chunks.RBF_DIFFERENCES if self.differences else chunks.RBF_PRODUCTS
         compiled.scan(points, left.lists, out, slots, position, start, stop, self.dtype.type(gamma), mode)
-        if mode == compiled.PRODUCTS:
+        if mode == chunks.PRODUCTS:
             finish(self.kernel, self.form, out, slots, position, own, points[2][start:stop])
 
     def _gathered(self, columns: Block, features: Block, rare_number: Any, rare_count: int) -> tuple[Any, ...]:
@@ -197,7 +204,10 @@ class ScanWay(PackingWay):
     def take(self, index: Block) -> ScanWay:
         """Return the points ``index`` packed, as columns for rows of this way."""
         points = self._gathered(index, self._features, self._rare_number, self.rare_features)
-        return ScanWay(self.kernel, len(index), points, self.rare, self.rare_features, differences=self.differences)
+        return ScanWay(
+            self.kernel, len(index), points, self.rare, self.rare_features,
+            differences=self.differences, listed=self.listed, work=self.work,
+        )  # fmt: skip
 
     def put(self, source: ScanWay, index: Block, places: Block) -> None:
         """Overwrite ``places`` of a way that ``source.take()`` made with the source's points ``index[places]``."""

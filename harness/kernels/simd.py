@@ -1,18 +1,20 @@
 """Vectors of a fixed width for compiled loops: what the loop vectoriser does not find, said outright.
 
-Used inside numba intrinsics only. One AVX2 register a vector: the compiler splits it on smaller machines.
+Used inside numba intrinsics only. One AVX-512 register a vector: the compiler splits it on smaller machines.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 
-VECTOR_BYTES = 32
-CHUNK_BYTES = 256  # 8 vectors: two fused multiply-adds a cycle, each four cycles long, keep 8 sums in flight
+VECTOR_BYTES = 64
+CHUNK_BYTES = 256  # 8 AVX2 registers: two fused multiply-adds a cycle, each four cycles long, keep 8 sums in flight
+# rows that share each line read of a chunk: their sums fill half of the registers of AVX-512, and all of AVX2's for one
+ROWS = 4 if binding.get_host_cpu_features().get("avx512f") else 1
 
 
 class Lanes:

@@ -19,12 +19,14 @@ class Way(Protocol):
     n, dtype : points, and of the values
     grain : a slice of columns begins at a multiple of it
     differences : whether values come from sums of (x - z)^2, which lose nothing to where the points lie
+    work : multiply-adds that a value takes, about; infinite where that says nothing
     """
 
     n: int
     dtype: np.dtype[Any]
     grain: int
     differences: bool
+    work: float
 
     def left(self, rows: Block, *, gathered: bool = False) -> Any:
         """Return what tile() needs of the rows; ``gathered`` if columns will be picked by index."""

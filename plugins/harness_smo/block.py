@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 _SMALLEST, _LARGEST = 256, 1024  # working sets, unless one is given
 _WHOLE = 512  # points up to which all variables make one working set
-_WIDE = 2000  # points up to which a second precision would cost more than it saves
+_WIDE = 500  # points up to which a second precision would cost more than it saves
+_FACES = 2
+_STRICTER = 0.75  # of the target: what float32 rows may be off is left
 _FIRST = 5.0  # times tau: parked points are first looked at when the active ones are this good
 _SAFE = 0.95  # of the gap asked for: its denominator is taken from scores that are not the latest
 
@@ -109,16 +111,26 @@ class SMOBlock(Solver):
         goal.begin(state.a, state.scores)
         while True:
             tau = goal.tau
+            if state.cap < 1.0:
+                if state.level.round(max(tau, state.loose)) == MOVED:
+                    yield self._iterate(state, "", tau)
+                    if not state.exact and state.level.faces >= _FACES:
+                        state.refine(kernel)
+                else:
+                    state.widen()
+                continue
             target = _FIRST * tau if loose and state.parked else tau
             if not state.exact:
-                target = max(target, state.noise)
+                target = max(_STRICTER * target, state.noise)
             outcome = state.level.round(target)
             if outcome == MOVED:
                 if self.max_iterations is not None and state.steps + state.level.steps >= self.max_iterations:
                     yield self._iterate(state, "max_iterations", tau)
                     return
                 yield self._iterate(state, "", tau)
-                if self.shrinking and state.crowded():
+                if not state.exact and state.blurred(tau):
+                    state.sharpen(kernel, goal.tau)
+                elif self.shrinking and state.crowded():
                     state.shrink()
                 continue
             violating = state.look(target)
@@ -132,6 +144,9 @@ class SMOBlock(Solver):
                 # of hulls a first tau may be far too wide: what is left is cheaper in float32
                 if outcome == CONVERGED and form.relative and tau > state.noise and not self._reached(state, goal):
                     state.park_known()
+                elif outcome == CONVERGED and not form.relative and state.clear(tau) and self._reached(state, goal):
+                    yield self._iterate(state, goal.ended, tau)
+                    return
                 else:
                     state.sharpen(kernel, goal.tau)
             elif outcome == STALLED:

@@ -25,7 +25,10 @@ class RowCache(RowBuffer):
         self.last_block: Block = np.empty((0, 0), dtype=kernel.dtype)
 
     def block(self, points: Index) -> Block:
-        """Return K[points, points], (w, w): only what neither the held rows nor the last block have is computed."""
+        """Return K[points, points], (w, w), from the last block, the rows held, and what neither has, computed.
+
+        Values of rows held are computed too, and counted, where reading them one by one would take longer.
+        """
         from harness_smo import block_passes
 
         slots, w = self.slot_of[points], len(points)
@@ -34,12 +37,19 @@ class RowCache(RowBuffer):
         self.place[self.last_points] = -1
         second = np.flatnonzero(slots < 0)
         first = second[place[second] < 0]
+        self.turn = 1 - self.turn
+        block = self._scratch(self.turn, w, w)
+        fresh, kept = np.flatnonzero(place < 0), np.flatnonzero(place >= 0)
+        reads = (w**2 - len(kept) ** 2 - len(second) ** 2 + (len(second) - len(first)) ** 2) // 2
+        if self.cheaper_anew(len(fresh) * w - len(first) * len(second), reads):
+            self.kernel.fill(points[fresh], block, fresh, points)
+            block_passes.complete(block, fresh, kept, place[kept], self.last_block)
+            self.last_points, self.last_block = points, block
+            return block
         values = self._scratch(2, len(first), len(second))
         if len(first):
             self.kernel.fill(points[first], values, None, points[second])
         self.hit(w - len(second))
-        self.turn = 1 - self.turn
-        block = self._scratch(self.turn, w, w)
         known = block_passes.AtHand(self.rows, slots, self.last_block, place, values, first, second)
         block_passes.gather(block, points, known)
         self.last_points, self.last_block = points, block

@@ -8,13 +8,14 @@ are looked at again whose distance from violation is not beyond that bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness_smo.block_cache import RowCache
 from harness_smo.block_level import Level, variables_of
+from harness_smo.whole_level import WholeLevel
 
 if TYPE_CHECKING:
     from harness import DualForm, KernelOracle, Problem
@@ -28,6 +29,11 @@ _SHRINK = 0.6  # park only if at most this share stays active
 _SAMPLE = 64  # points, about, whose scores of both precisions are compared
 _NEAR = 8.0  # times tau: points that close to a violation are looked at in float64
 _GENERATIONS = 6  # of parked points: each keeps the coefficients of its time
+_DISTURBING = 0.25
+import os
+CONT=int(os.environ.get('CONT','1'))
+_LOOSE = float(os.environ.get('LOOSE','.3'))
+_WIDER = float(os.environ.get('WIDER','4'))
 _NOISE = 4.0  # times the largest difference seen between scores of float32 and float64
 
 
@@ -54,7 +60,7 @@ class Descent:
     def __init__(
         self, problem: Problem, form: DualForm, start: Vector, kernel: KernelOracle, cache_mb: float, size: int
     ) -> None:
-        self.problem, self.form, self.size = problem, form, size
+        self.problem, self.form, self.whole_form, self.size = problem, form, form, size
         self.kernel = kernel
         self.n = form.n
         self.a = start
@@ -73,7 +79,55 @@ class Descent:
         self.known: Index = np.empty(0, dtype=np.intp)  # parked points computed at the last look
         self.rounds = self.steps = self.fetched = 0  # of the levels before this one
         self.everyone = np.arange(self.n)
+        self.loose = _LOOSE * float(np.abs(form.linear).mean())
+        self.cap = 1.0
+        widest = float(form.upper.max() - form.lower.min()) * float(self.diagonal.max())
+        if CONT and not self.a.any() and not form.relative and self.n<=4096 and np.isfinite(widest):
+            self.cap = min(1.0, float(np.abs(form.linear).mean()) / widest)
+            self._set_cap(self.cap if self.cap*_WIDER<1 else 1.0)
         self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
+
+    def _set_cap(self, cap: float) -> None:
+        """Let the bounds be ``cap`` times those of the problem."""
+        self.cap = cap
+        whole = self.whole_form
+        self.form = whole if cap == 1.0 else replace(whole, lower=cap * whole.lower, upper=cap * whole.upper)
+
+    def widen(self) -> None:
+        """Go on with wider bounds, from the best point on the ray from 0 through where the variables are."""
+        self.keep()
+        form, a = self.form, self.a
+        at_bound = (a >= form.upper) & (form.upper > 0.0) | (a <= form.lower) & (form.lower < 0.0)
+        wider = min(1.0 / self.cap, _WIDER)
+        size = float(np.sqrt(a @ a)) * 0.25 * float(np.finfo(np.float32).eps) * float(self.diagonal.max())
+        if not at_bound.any() or self.cap * wider > 0.9 or (not self.exact and size * _WIDER > _DISTURBING * self.loose):
+            wider = 1.0 / self.cap
+        coef = form.coef(a)
+        curvature, slope = float(coef @ self.scores), float(form.linear @ a)
+        factor = min(max(1.0, slope / curvature if curvature > 0.0 else 1.0), wider)
+        self._set_cap(1.0 if wider == 1.0 / self.cap else self.cap * wider)
+        form = self.form
+        a *= factor
+        self.scores *= factor
+        if factor == wider:
+            a[at_bound & (a > 0.0)] = form.upper[at_bound & (a > 0.0)]
+            a[at_bound & (a < 0.0)] = form.lower[at_bound & (a < 0.0)]
+        level = self.level
+        level.form = form
+        level.lower, level.upper = form.lower[level.variables], form.upper[level.variables]
+        level.a, level.scores = self.a[level.variables], self.scores[level.where] if len(level.where) < self.n else self.scores
+        if isinstance(level.a, np.ndarray) and level.a.base is not None:
+            level.a = level.a.copy()
+        level.faces = 0
+
+    def refine(self, kernel: KernelOracle) -> None:
+        """Go on in float64 with the same points."""
+        self.keep()
+        coef, where = self.form.coef(self.a), self.level.where
+        self.kernel = kernel
+        self._replace(where)
+        self.level.compute_scores(coef)
+        self.mark = (self.mark[0], self.level.scores.copy())
 
     def _stretch(self, coef: Vector) -> Vector:
         """Go to the best point on the ray from 0 through the start, at no kernel value; return its coefficients.
@@ -102,7 +156,8 @@ class Descent:
     def _make_level(self, where: Index, cache: RowCache) -> Level:
         points: Any = slice(None) if len(where) == self.n else where
         a, scores, diagonal = self.a[variables_of(self.form, where)], self.scores[points], self.diagonal[points]
-        level = Level(self.form, where, a, scores, diagonal, self.kernel, cache, self.size)
+        whole = cache.capacity >= len(where) and len(where) <= 4096
+        level = (WholeLevel if whole else Level)(self.form, where, a, scores, diagonal, self.kernel, cache, self.size)
         self.mark = (self.form.coef(self.a)[where], level.scores.copy())
         return level
 
@@ -281,6 +336,23 @@ class Descent:
         exact = view.expand(coef[both], np.searchsorted(both, sample))
         return _NOISE * float(np.abs(exact - self.scores[sample]).max())
 
+    def blurred(self, tau: float) -> bool:
+        """Whether the rounding of float32 rows may be more than what is left to do: going on in them is of no use."""
+        level = self.level
+        coef = self.form.coef(level.a) if len(level.where) == self.n else level.a.reshape(self.form.copies, level.m).sum(axis=0)
+        size = float(np.sqrt(coef @ coef)) * 0.25 * float(np.finfo(np.float32).eps) * float(self.diagonal.max())
+        return size > max(_DISTURBING * tau, 0.0)
+
+    def clear(self, tau: float) -> bool:
+        """Whether the scores, which come from float32 rows, are known to be good enough for tau."""
+        self.keep()
+        coef = self.form.coef(self.a)
+        support = np.flatnonzero(coef)
+        if len(support) == 0:
+            return True
+        noise = self._rounding(coef, support[:: max(1, len(support) // _SAMPLE)])
+        return self.level.violation + 2.0 * noise <= tau
+
     def sharpen(self, kernel: KernelOracle, tau: float) -> None:
         """Go on in float64 with the points near a violation; the others' scores are off by the rounding seen there."""
         coef, slack = self.form.coef(self.a), self.slack()
@@ -288,6 +360,11 @@ class Descent:
         sample = close[:: max(1, len(close) // _SAMPLE)]
         noise = self._rounding(coef, sample)
         near = slack <= max(_NEAR * tau, 2.0 * noise, float(slack.min()))
+        if self.level.violation > _NEAR * tau:
+            near = np.zeros(self.n, dtype=bool)
+            middle = self._middle_slack()
+            count = max(_LEAST, 3 * int(np.count_nonzero(middle <= 0.0)))
+            near[np.argpartition(middle, count)[:count] if count < self.n else slice(None)] = True
         moved = self._moved()
         for generation in self.parked:
             self.doubt[generation.points] += (generation.path + moved) * self.root_diagonal[generation.points]

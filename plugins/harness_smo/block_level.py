@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +28,7 @@ CONVERGED, MOVED, STALLED = 0, 1, 2
 
 _INNER_SHARE = 0.2  # of the violation that the descent in a working set leaves
 _INNER_STEPS = 100  # at most, times the size of the working set
+_THREAD_VALUES = 1 << 17  # values to add that are worth another thread
 _RESOLUTION = 8.0  # roundings of the largest gradient below which a violation cannot be told from noise
 
 
@@ -63,6 +66,7 @@ class Level:
         self.previous: Index = np.empty(0, dtype=np.intp)
         self.scratch = np.empty_like(a), np.empty_like(a)
         self.rounds = self.steps = 0
+
         self.ends: list[tuple[float, float]] = []
 
     @property
@@ -129,13 +133,15 @@ class Level:
         self._update(chosen[changed], (a - before)[changed])
         return MOVED
 
+    faces = 0
+
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores afresh from the coefficients of all points, (n,), and keep the free variables' rows."""
         where = self.where
         points = np.flatnonzero(self.free_points)[: self.cache.capacity]
         slots = self.cache.reserve(points)
         self.scores[:] = 0.0
-        self._fill(points, slots, slots, coef[where[points]])
+        self._fill(points, slots, coef[where[points]])
         rest = coef.copy()
         rest[where[points]] = 0.0
         others = np.flatnonzero(rest)
@@ -144,13 +150,23 @@ class Level:
             both = np.union1d(where, others)
             self.scores += self.whole.restrict(both).expand(rest[both], np.searchsorted(both, where))
 
-    def _fill(self, points: Index, slots: Index, added: Index, change: Vector) -> None:
-        """Compute the rows of ``points`` into ``slots``, and add the rows in ``added``, times ``change``, to the scores."""
+    def _fill(self, points: Index, slots: Index, change: Vector) -> None:
+        """Compute the rows of ``points`` into ``slots``, and add them, times ``change``, to the scores."""
 
         def add(start: int, stop: int) -> None:
-            self.cache.add_part(self.scores, added, change, start, stop)
+            self.cache.add_part(self.scores, slots, change, start, stop)
 
         self.cache.compute(points, slots, add)
+
+    def _add_held(self, slots: Index, change: Vector) -> None:
+        """Add the rows in ``slots``, times ``change``, to the scores: along whole rows, which lie far away."""
+
+        def add(start: int, stop: int) -> None:
+            self.cache.add_part(self.scores, slots, change, start, stop)
+
+        threads = max(1, min(self.kernel.threads, len(slots) * self.m // _THREAD_VALUES))
+        ends = [k * self.m // threads for k in range(threads + 1)]
+        self.kernel.share([partial(add, *pair) for pair in pairwise(ends)])
 
     def _update(self, variables: Index, change: Vector) -> None:
         """Add the change of the variables to the scores of all active points."""
@@ -169,8 +185,8 @@ class Level:
         worth = np.concatenate([moving, arrived[:roomy]])
         wanted, passing = worth[:spare], np.concatenate([worth[spare:], arrived[roomy:]])
         slots = cache.reserve(points[wanted])
-        added = np.concatenate([cache.slot_of[points[held]], slots])
-        self._fill(points[wanted], slots, added, np.concatenate([change[held], change[wanted]]))
+        self._add_held(cache.slot_of[points[held]], change[held])
+        self._fill(points[wanted], slots, change[wanted])
         cache.at_rest(points[resting])
         if len(passing):
             coef = np.zeros(self.m)

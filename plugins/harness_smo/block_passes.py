@@ -11,6 +11,7 @@ from harness.jit import compiled
 if TYPE_CHECKING:
     from harness.arrays import Block, Index, Vector
 
+_TILE = 16  # rows and columns of a block that are mirrored at a time
 _BINS = 1024  # of the histogram that finds the largest values
 
 
@@ -67,6 +68,29 @@ def gather(block: Block, points: Index, known: AtHand) -> None:
         for t in range(len(known.second)):
             block[known.first[s], known.second[t]] = known.values[s, t]
             block[known.second[t], known.first[s]] = known.values[s, t]
+
+
+@compiled
+def complete(block: Block, fresh: Index, kept: Index, place: Index, last: Block) -> None:
+    """Fill in a working set's kernel block, (w, w), whose rows ``fresh`` are there, from the last one.
+
+    Parameters
+    ----------
+    kept : the other rows, and columns
+    place : where each of them stood in ``last``
+    """
+    for p in range(len(kept)):
+        source, target = last[place[p]], block[kept[p]]
+        for q in range(len(kept)):
+            target[kept[q]] = source[place[q]]
+    for low in range(
+        0, len(kept), _TILE
+    ):  # in tiles: lines read and lines written are used whole while they are at hand
+        for begin in range(0, len(fresh), _TILE):
+            for p in range(low, min(low + _TILE, len(kept))):
+                row = kept[p]
+                for q in range(begin, min(begin + _TILE, len(fresh))):
+                    block[row, fresh[q]] = block[fresh[q], row]
 
 
 @compiled

@@ -117,7 +117,7 @@ def test_a_row_used_after_a_move_outlives_those_carried_and_unused():
 
 
 @PRECISIONS
-@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 11])
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 8, 11, 13])
 @pytest.mark.parametrize(("start", "stop"), [(0, 5000), (17, 2100), (2048, 4096), (4999, 5000), (30, 30)])
 def test_rows_are_added_to_their_range_and_no_further(dtype, count, start, stop):
     rng = np.random.default_rng(count)

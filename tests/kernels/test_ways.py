@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, Linear, Poly
 from harness.kernels import compiled, engine
+from harness.kernels import ways as ways_module
 from harness.kernels.scan import ScanWay
 from harness.kernels.ways import GemmWay, choose
 from tests.kernels import naive_scan
@@ -23,11 +24,14 @@ def points(n: int, d: int, share: float, seed: int = 0) -> np.ndarray:
     return (rng.normal(size=(n, d)) * (rng.random((n, d)) < share)).astype(np.float32).astype(np.float64)
 
 
-def scan_of(kind: str, x: np.ndarray, dtype: str, *, rare: int, sparse: bool = False) -> ScanWay:
+def scan_of(
+    kind: str, x: np.ndarray, dtype: str, *, rare: int, sparse: bool = False, listed: bool = False, held: bool = False
+) -> ScanWay:
     """A scan whose last ``rare`` features are stored as pairs."""
     share = np.where(np.arange(x.shape[1]) < x.shape[1] - rare, 1.0, 0.0)
     data = scipy.sparse.csr_array(x) if sparse else x
-    return ScanWay.of(KINDS[kind], data, np.dtype(dtype), share, differences=kind == "differences")
+    settings = {"differences": kind == "differences", "listed": listed, "held": held}
+    return ScanWay.of(KINDS[kind], data, np.dtype(dtype), share, **settings)
 
 
 def naive(kind: str, x: np.ndarray, rows, columns) -> np.ndarray:
@@ -37,12 +41,12 @@ def naive(kind: str, x: np.ndarray, rows, columns) -> np.ndarray:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kind", KINDS)
 @given(
-    n=st.integers(1, 150), d=st.integers(0, 9), rare=st.integers(0, 9), rows=st.integers(1, 5), sparse=st.booleans(),
-    seed=st.integers(0, 99),
+    n=st.integers(1, 150), d=st.integers(0, 9), rare=st.integers(0, 9), rows=st.integers(1, 9), sparse=st.booleans(),
+    listed=st.booleans(), held=st.booleans(), seed=st.integers(0, 99),
 )  # fmt: skip
-def test_the_scan_equals_its_twin(kind, dtype, n, d, rare, rows, sparse, seed) -> None:
+def test_the_scan_equals_its_twin(kind, dtype, n, d, rare, rows, sparse, listed, held, seed) -> None:
     x = points(n, d, 0.6, seed)
-    way = scan_of(kind, x, dtype, rare=min(rare, d), sparse=sparse)
+    way = scan_of(kind, x, dtype, rare=min(rare, d), sparse=sparse, listed=listed, held=held)
     rng = np.random.default_rng(seed)
     asked, columns = rng.integers(0, n, rows), rng.integers(0, n, 70)
     close = {"rtol": 0.0, "atol": 1e-4 if dtype == "float32" else 1e-12}
@@ -55,6 +59,36 @@ def test_the_scan_equals_its_twin(kind, dtype, n, d, rare, rows, sparse, seed) -
     picked = np.empty((rows, 70), dtype=dtype)
     way.tile(way.left(asked, gathered=True), columns, picked, np.arange(rows), 0)
     np.testing.assert_allclose(picked, naive(kind, x, asked, columns), **close)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("kind", "d"), [("differences", 20), *((kind, d) for kind in ("norms", "products") for d in (96, 97, 230))]
+)
+def test_rows_scanned_together_are_those_scanned_alone(kind, dtype, d) -> None:
+    """Each value is the same sum in the same order; features in one part, or in two or three."""
+    x = points(200, d, 1.0) / 5.0
+    way = scan_of(kind, x, dtype, rare=0, listed=True)
+    together, alone = np.empty((11, 200), dtype=dtype), np.empty((11, 200), dtype=dtype)
+    rows = np.arange(7, 18)
+    left = way.left(rows)
+    way.tile(left, slice(0, 200), together, rows[::-1] - 7, 0)
+    for q in range(11):
+        way.tile(way.part(left, q, q + 1), slice(0, 200), alone, np.array([10 - q]), 0)
+    assert together.tobytes() == alone.tobytes()
+    way.tile(way.part(left, 2, 9), slice(0, 200), together, np.arange(7), 0)
+    assert together[:7].tobytes() == alone[::-1][2:9].tobytes()
+    np.testing.assert_allclose(alone[0], naive(kind, x, rows[-1:], range(200))[0], atol=1e-4, rtol=1e-5)
+
+
+def test_listed_rows_are_centred_as_their_columns_are() -> None:
+    x = points(150, 40, 1.0) + 30.0
+    way = choose(RBF(gamma=0.02), x, np.dtype("float32"), held=True)
+    out = np.empty((150, 150), dtype=np.float32)
+    way.tile(way.left(np.arange(150)), slice(0, 150), out, np.arange(150), 0)
+    exact = KernelOracle(RBF(gamma=0.02), x).block(np.arange(150))
+    np.testing.assert_allclose(out, exact, atol=2e-6)
+    assert (np.diagonal(out) == 1.0).all()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -123,20 +157,24 @@ SETS = {
 }
 
 
-def test_the_way_follows_the_data() -> None:
+@pytest.mark.parametrize("together", [True, False])
+def test_the_way_follows_the_data(together: bool, monkeypatch) -> None:
+    monkeypatch.setattr(ways_module, "_reads_lines_together", lambda: together)
     ways = {name: choose(RBF(gamma=0.1), x, np.dtype("float32")) for name, x in SETS.items()}
     assert ways["few features"].differences
     assert isinstance(ways["many zeros"], ScanWay)
     assert not ways["many zeros"].differences
-    assert isinstance(ways["wide"], GemmWay)
+    assert isinstance(ways["wide"], ScanWay if together else GemmWay)
+    assert not together or (ways["wide"].listed and not ways["many zeros"].listed)
     assert isinstance(ways["rare"], ScanWay)
     assert ways["rare"].points[1] == 0  # no feature is dense
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", SETS)
-def test_a_value_is_the_same_whoever_asks(name: str, dtype: str, monkeypatch) -> None:
+@pytest.mark.parametrize(("name", "together"), [*((name, True) for name in SETS), ("wide", False)])
+def test_a_value_is_the_same_whoever_asks(name: str, together: bool, dtype: str, monkeypatch) -> None:
     monkeypatch.setattr(engine, "_THREAD_VALUES", 1)
+    monkeypatch.setattr(ways_module, "_reads_lines_together", lambda: together)
     oracle = KernelOracle(RBF(gamma=0.02), SETS[name], dtype=dtype)
     rows = np.arange(0, 900, 31)
     block = oracle.block(rows)
@@ -147,7 +185,7 @@ def test_a_value_is_the_same_whoever_asks(name: str, dtype: str, monkeypatch) ->
     seldom = view.block(view_rows[:1])
     packed = [view.block(view_rows), view.block(view_rows)][1]
     # matrix products of other shapes round differently; the scans are equal to the bit
-    unit = 0.0 if name != "wide" else 20 * np.finfo(dtype).eps
+    unit = 0.0 if together else 20 * np.finfo(dtype).eps
     np.testing.assert_allclose(one_by_one, block, atol=unit, rtol=0)
     np.testing.assert_allclose(oracle.block(rows, part), block[:, part], atol=unit, rtol=0)
     np.testing.assert_allclose(oracle.with_threads(2).block(rows), block, atol=unit, rtol=0)

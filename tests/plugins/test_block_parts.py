@@ -1,13 +1,17 @@
 """The parts of block SMO by themselves: compiled loops against their slow twins, row cache, choice of the working set."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
+import scipy.sparse
 from harness_smo import block_loops, block_passes
 from harness_smo.block_cache import RowCache
 from harness_smo.working_set import choose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness import RBF, Kernel, KernelOracle
 from tests.kernels.oracles import oracle, whole
 from tests.plugins.naive_block import naive_box, naive_directions, naive_joint, naive_pairs, naive_violation
 
@@ -223,6 +227,59 @@ def test_a_block_is_the_kernel_and_computes_only_what_is_not_at_hand(dtype, seed
         new = out - last
         assert kernel.counter.evaluations - before == len(new) * len(out), "each value is computed and counted once"
         last = set(points.tolist())
+
+
+@PRECISIONS
+@given(st.integers(0, 10_000))
+@settings(max_examples=40)
+def test_a_block_computed_anew_is_the_kernel_and_is_counted(dtype, seed):
+    rng = np.random.default_rng(seed)
+    kernel = oracle(40, dtype)
+    cache, truth = RowCache(kernel, np.empty(40 * 12)), whole(kernel)
+    asked = []
+    cache.cheaper_anew = lambda values, reads: asked.append(bool(rng.random() < 0.7)) or asked[-1]
+    last = set()
+    for _ in range(5):
+        cache.used(np.empty(0, dtype=np.intp))
+        hold(cache, np.setdiff1d(rng.permutation(40)[:5], sorted(held(cache))))
+        points = rng.integers(0, 40, rng.integers(1, 45))
+        asked.clear()
+        before = kernel.counter.evaluations
+        block = cache.block(points)
+        assert block == pytest.approx(truth[np.ix_(points, points)], abs=1e-6)
+        out, new = [p for p in points if cache.slot_of[p] < 0], [p for p in points if p not in last]
+        missing = len([p for p in new if cache.slot_of[p] < 0]) * len(out)
+        assert kernel.counter.evaluations - before == (len(new) * len(points) if asked[0] else missing)
+        last = set(points.tolist())
+
+
+def test_reading_rows_far_away_costs_more_than_computing_what_is_cheap():
+    @dataclass(frozen=True)
+    class Wide(Kernel):
+        """No form that the engine knows: no telling what a value costs."""
+
+        name = "wide"
+
+        def block(self, x, z):
+            return np.ones((len(x), len(z)))
+
+        def diagonal(self, x):
+            return np.ones(len(x))
+
+    def anew(kernel, x, rows, values, reads):
+        cache = RowCache(KernelOracle(kernel, x).astype(np.float32), np.empty(600_000))
+        cache.reserve(np.arange(rows))
+        return cache.cheaper_anew(values, reads)
+
+    x = np.random.default_rng(0).normal(size=(4000, 20))
+    wide = np.random.default_rng(0).normal(size=(4000, 2000))
+    assert anew(RBF(0.1), x, 200, 100_000, 50_000)
+    assert not anew(RBF(0.1), x, 100, 100_000, 50_000), "1.6 MB are at hand"
+    assert not anew(RBF(0.1), x, 200, 1000, 500), "asking takes its time"
+    assert not anew(RBF(0.1), x, 200, 2_000_000, 50_000)
+    assert not anew(RBF(0.1), wide, 200, 100_000, 50_000), "of 2,000 multiply-adds each"
+    assert anew(RBF(0.1), scipy.sparse.csr_array(wide * (np.arange(2000) < 20)), 200, 100_000, 50_000)
+    assert not anew(Wide(), x, 200, 100_000, 50_000)
 
 
 def test_a_block_takes_a_point_twice():
