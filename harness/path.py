@@ -24,7 +24,7 @@ from harness.kernels.counter import Counter
 from harness.kernels.distances import Distances
 from harness.kernels.engine import Engine
 from harness.kernels.functions import Exponential, GivenValues, Kernel
-from harness.kernels.matrices import Matrices, Memory
+from harness.kernels.matrices import HeldRows, Memory
 from harness.kernels.oracle import KernelOracle
 from harness.kernels.ways import is_mapped, sum_of_words
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from harness.problems.problem import Problem
 
 _OF_DISTANCES = 0.5  # of the cache: what distances may take; the rest is for kernel rows
+_OF_ROWS = 0.5  # of that: rows that problems with the same kernel share; the other half is the solver's own
 
 
 @dataclass(frozen=True)
@@ -216,17 +217,16 @@ class SolutionPath:
 
     def whole(self, cell: Cell) -> KernelOracle:
         """Return the oracle of a cell's kernel over all points of the path, which every fold of it is a part of."""
+        return KernelOracle(self.kernel(**self._values(cell, of_kernel=True)), None, engine=self._engine_of(cell))
+
+    def _engine_of(self, cell: Cell) -> Engine:
         values = self._values(cell, of_kernel=True)
         key = tuple(values.items())
         if self._engine[0] != key:
             kernel = self.kernel(**values)
             self._engine = key, Engine(kernel, self.points, threads=self.threads, distances=self.distances)
-        engine = self._engine[1]
-        spared = self.distances.bytes / 2**20
-        matrices, cache_mb = Matrices(self._memory), self.cache_mb - spared
-        return KernelOracle(
-            engine.kernel, None, engine=engine, counter=self.counter, cache_mb=cache_mb, matrices=matrices
-        )
+        found: Engine = self._engine[1]
+        return found
 
     def problem(self, cell: Cell) -> Problem:
         """Return a cell's problem; its kernel shares what the last cell's had in common with it."""
@@ -247,8 +247,12 @@ class SolutionPath:
         key = (cell.fold, *values.items())
         if self._oracle[0] != key:
             self._oracle = None, None  # its rows, before there are others
-            whole = self.whole(cell)
-            self._oracle = key, whole if cell.fold is None else whole.restrict(members)
+            engine = self._engine_of(cell)
+            part = engine if cell.fold is None else engine.subset(members)
+            cache_mb = self.cache_mb - self.distances.bytes / 2**20
+            held = HeldRows(self._memory, _OF_ROWS * cache_mb * 2**20)
+            kept = KernelOracle(engine.kernel, None, engine=part, counter=self.counter, cache_mb=cache_mb, held=held)
+            self._oracle = key, kept
         found: KernelOracle = self._oracle[1]
         return found
 

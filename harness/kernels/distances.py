@@ -101,8 +101,7 @@ class Distances:
 class DistanceWay:
     """Values of one RBF kernel as exponentials of stored squared distances."""
 
-    grain = 1
-    streams = True
+    grain, work = 1, 1.0
 
     def __init__(self, distances: Distances, form: Exponential, dtype: np.dtype[Any]) -> None:
         self._distances, self.dtype = distances, dtype

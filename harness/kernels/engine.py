@@ -115,6 +115,11 @@ class Engine:
         self._source: Any = None
 
     @property
+    def index(self) -> Block | None:
+        """Which points of the whole these are, the same object for every view of them; None if all."""
+        return self._index
+
+    @property
     def crew(self) -> Crew:
         """The threads that share a request, those of every view."""
         return self._whole.crew

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,8 @@ from harness.kernels.engine import Engine
 from harness.kernels.extra import joined, reason_against
 from harness.kernels.features import Features, combination, expanded_at, products_with
 from harness.kernels.functions import Kernel, Power
-from harness.kernels.matrices import Matrices
+from harness.kernels.matrices import HeldRows, Matrices
+from harness.kernels.uncounted import engine_of, uncounted
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from harness.kernels.engine import After
 
     Points = Block | scipy.sparse.csr_array
+
+
+__all__ = ["KernelOracle", "engine_of", "uncounted"]
 
 
 class KernelOracle:
@@ -59,6 +62,7 @@ class KernelOracle:
         engine: Engine | None = None,
         threads: int | None = None,
         matrices: Matrices | None = None,
+        held: HeldRows | None = None,
     ) -> None:
         self.kernel = kernel
         self.ridge = float(ridge)
@@ -80,6 +84,7 @@ class KernelOracle:
         self._buffer: RowBuffer | None = None  # of row() and rows()
         self._diagonal: Block | None = None
         self._matrices = matrices or Matrices()  # of all views of the same values
+        self._held = held  # rows that whoever has these points shares, along a path
 
     def __len__(self) -> int:
         return self.n
@@ -194,6 +199,8 @@ class KernelOracle:
         """
         if self.n * self.n * self.dtype.itemsize > self.cache_mb * 2**20:
             return None
+        if self._held is not None and self.z is None and not self.ridge and self._held.take(self._engine):
+            return self._held.whole(self._engine, self._counter)
         return self._matrices.of(self)
 
     def fill(
@@ -234,6 +241,10 @@ class KernelOracle:
             if after is not None:
                 after(start, stop)
 
+        if columns is None and self._held is not None and self._held.take(self._engine):
+            self._held.fill(self._engine, rows, out, slots, self._counter)
+            finished(0, self.n)
+            return
         # first: ``after`` may raise, and ``out`` has values by then
         self._counter.evaluations += len(rows) * (self.n if columns is None else len(columns))
         plain = after is None and self.z is None and not self.ridge
@@ -292,6 +303,9 @@ class KernelOracle:
         if self.kernel.form == Power():
             points = self._engine.source
             scores = products_with(points, combination(points, coef, support), None if rows is None else index)
+        elif rows is None and self._held is not None and self._held.take(self._engine):
+            scores = self._held.expand(self._engine, support, coef[support], self._counter)
+            support = support[:0]  # counted
         else:
             scores = self._engine.expand(support, coef[support], None if rows is None else index)
         self._counter.evaluations += len(index) * len(support)
@@ -311,8 +325,9 @@ class KernelOracle:
         return expanded_at(self.kernel, self._engine.source, coef, points)
 
     def _view(self, engine: Engine, **changed: Any) -> KernelOracle:
-        matrices = self._matrices.of_view(same_values=changed.keys().isdisjoint(("ridge", "z")))
-        settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, "z": self.z, "matrices": matrices, **changed}
+        matrices = self._matrices if changed.keys().isdisjoint(("ridge", "z")) else None
+        kept = {"matrices": matrices, "held": self._held if engine.index is self._engine.index else None}
+        settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, "z": self.z, **kept, **changed}
         return KernelOracle(self.kernel, None, counter=self._counter, engine=engine, **settings)
 
     def astype(self, dtype: Any) -> KernelOracle:
@@ -369,27 +384,7 @@ class KernelOracle:
             raise UsageError(f"the kernel cannot be extended: {refused}")
         engine = Engine(self.kernel, joined(self._engine.source, points), self.dtype, threads=self.threads)
         z = None if self.z is None else np.concatenate([self.z, np.zeros(engine.n - self.n)])
-        return self._view(engine, z=z)
-
-
-@contextmanager
-def uncounted(kernel: KernelOracle) -> Iterator[None]:
-    """Let the host work with a solver's kernel (certificates, metrics): neither counted nor cached for the solver.
-
-    Everything made from ``kernel`` meanwhile counts to a counter of its own as well, for good. What the solver made of
-    it before, and works with in another thread, counts to the run.
-    """
-    kept = kernel._counter, kernel._buffer, kernel._diagonal, kernel._matrices  # noqa: SLF001 - the host's own road
-    kernel._counter, kernel._buffer, kernel._matrices = Counter(), None, Matrices()  # noqa: SLF001
-    try:
-        yield
-    finally:
-        kernel._counter, kernel._buffer, kernel._diagonal, kernel._matrices = kept  # noqa: SLF001
-
-
-def engine_of(kernel: KernelOracle) -> Engine:
-    """Return ``kernel.engine`` to the host, which computes nothing for a solver: the counter takes no note of it."""
-    return kernel._engine  # noqa: SLF001 - the host's own road, no solver's
+        return self._view(engine, z=z, held=None)
 
 
 def _read_only(values: Block) -> Block:
