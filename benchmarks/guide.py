@@ -73,7 +73,7 @@ def drawn(n: int, seed: int) -> Dataset:
     centres = rng.normal(size=(20, 10))
     kind = rng.integers(0, 20, 2 * n)
     x, y = centres[kind] + rng.normal(size=(2 * n, 10)), np.where(kind < 10, 1.0, -1.0)
-    return Dataset("mixtures", x[:n], y[:n], x[n:], y[n:])
+    return Dataset("mixtures", x[:n], y[:n], x[n:], y[n:], sha256="")
 
 
 def svc(problem: Problem) -> tuple[Any, float]:

@@ -219,7 +219,7 @@ def measure(
     if buyer is not None:
         clock, cpu_clock = _without_purchases(buyer, compilation)
     faults: list[str] = []
-    refused = _refusal(solver, problem, faults)
+    refused = refusal(solver, problem, faults)
     if refused is not None:
         return Fitted({"status": Status.SKIPPED, "reason": refused, **now()})
     claims: dict[str, Any] = {"load_average": load_average(), "faults": faults}
@@ -274,7 +274,7 @@ def _without_purchases(buyer: Buyer, compilation: CompilationWatch) -> tuple[Cal
     return lambda: compilation.clock() - buyer.seconds, lambda: compilation.cpu_clock() - buyer.cpu_seconds
 
 
-def _refusal(solver: Solver, problem: Problem, faults: list[str]) -> str | None:
+def refusal(solver: Solver, problem: Problem, faults: list[str]) -> str | None:
     """Return a sentence why the solver does not take the problem; a ``skip()`` that fails costs its own answer alone."""
     try:
         reason = solver.skip(problem)

@@ -17,7 +17,7 @@ from harness.measure.path_drive import CellOutcome, drive_path
 from harness.path import Grid, SolutionPath
 from harness.problems.problem import Problem
 from harness.run import allowed
-from harness.run.execute import WARM_UP_SECONDS, fault, model_of
+from harness.run.execute import WARM_UP_SECONDS, fault, model_of, refusal
 from harness.run.messages import Fitted, Fitting, Message, Point, Stopped
 from harness.run.record import Limits, Status, StoppedBy
 
@@ -86,10 +86,11 @@ def measure_path(
 
     emit : called with `Fitting`, and with a `Point` for each cell when it is finished, outside the clock
     """
-    refused = solver.skip(path.problem(path.cells[0]))
+    faults: list[str] = []
+    refused = refusal(solver, path.problem(path.cells[0]), faults)
     if refused is not None:
         return Fitted({"status": Status.SKIPPED, "reason": refused, **now()})
-    claims: dict[str, Any] = {"load_average": load_average(), "faults": []}
+    claims: dict[str, Any] = {"load_average": load_average(), "faults": faults}
     points = path.checksum()
     reset_peak_memory()
     emit(Fitting())
@@ -109,8 +110,8 @@ def measure_path(
                 stopped = found
                 break
             totals.add(found)
-            model, refused = _model(found.outcome, path.problem(found.cell))
-            emit(Point(totals.figures(found, refused), monotonic() - began - totals.seconds, model))
+            model, wrong = _model(found.outcome, path.problem(found.cell))
+            emit(Point(totals.figures(found, wrong), monotonic() - began - totals.seconds, model))
         emit(Stopped())
         claims.update(_ended(stopped, totals, len(path.cells), spec))
     except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
