@@ -49,7 +49,7 @@ def text_lines(records: Sequence[Record], width: int, *, styled: bool = False) -
         for note in notes:
             result += layout.paragraph(note, width)
         result.append("")
-    if result:
+    if any(is_path(record) and record["path"].get("finished") for record in records):
         result += [*layout.paragraph(_NOTE, width), ""]
     return result
 
@@ -82,7 +82,7 @@ def _heading(record: Record) -> str:
         kernel_text(record.get("kernel"), record.get("kernel_parameters")),
         f"{n_test} test points" if n_test else "",
         problem_text(record.get("formulation"), record.get("problem_parameters")),
-        f"path of {grid}" + (f", {path['folds']} folds" if path.get("folds") else ""),
+        (f"path of {grid}" if grid else "path") + (f", {path['folds']} folds" if path.get("folds") else ""),
     ]
     return f"{record.get('dataset')}: {', '.join(part for part in parts if part)}"
 

@@ -15,6 +15,7 @@ from harness.kernels.oracle import engine_of
 from harness.measure.metrics import accuracy
 from harness.measure.scored import Scored
 from harness.path import Cell, SolutionPath
+from harness.problems.problem import Problem
 from harness.run import allowed
 from harness.run.messages import BrokenStream, Certify, Model, Point
 from harness.run.models import without_certificate
@@ -24,7 +25,6 @@ from harness.run.record import Status
 if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.datasets.dataset import Dataset
-    from harness.problems.problem import Problem
     from harness.run.execute import Workbench
     from harness.run.study import RunSpec
 
@@ -148,7 +148,10 @@ class PathJudge:
         if self.dataset.task == "classification":
             found["train_accuracy"] = accuracy(path.targets[members], plain[members] + intercept)
         if len(left_out):
-            found["validation_error"] = self._error(path.targets[left_out], plain[left_out] + intercept)
+            own = type(problem).scores_new is not Problem.scores_new  # its model is no plain sum of kernel values
+            rows = path.rows(left_out, members) if own else None
+            scores = problem.scores_new(coef, intercept, rows) if own else plain[left_out] + intercept
+            found["validation_error"] = self._error(path.targets[left_out], scores)
         return found | ({} if len(left_out) else self._tested(problem, coef, intercept))
 
     def _error(self, targets: Vector, scores: Vector) -> float:

@@ -1,6 +1,7 @@
 """Paths as runs: rows and their shares, the choice, reuse, and what is kept of a path that comes to no end."""
 
 import json
+import sqlite3
 from statistics import fmean
 
 import numpy as np
@@ -104,6 +105,17 @@ def test_a_complete_path_is_reused_with_its_cells_and_no_other_is_taken_for_it(s
     frame = read_results(request.store)
     assert len(frame) == 14 + 14 + 1 + 10
     assert frame["fold"].notna().sum() == 12 + 12 + 8
+
+
+def test_a_path_whose_cells_are_not_all_in_the_store_is_measured_again(study):
+    request, registry = study("nothing")
+    (first,) = compare(request, registry)
+    with sqlite3.connect(request.store) as connection:
+        connection.execute("DELETE FROM records WHERE key = ?", (first.cells[5]["key"],))
+    connection.close()
+    (again,) = compare(request, registry)
+    assert not again["reused"]
+    assert len(again.cells) == 13
 
 
 def test_without_folds_nothing_is_chosen_and_each_cell_is_tested(study):
