@@ -14,7 +14,6 @@ import argparse
 import csv
 import io
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from harness import CSVC, RBF, Dataset, Grid, SolutionPath
+from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import drive
 from harness.measure.path_drive import CellOutcome, drive_path
 from harness.path import Cell
@@ -39,6 +39,7 @@ COSTS = [2.0**k for k in range(-5, 16, 2)]
 WIDTHS = [2.0**k for k in range(-15, 4, 2)]
 TOLERANCE = 1e-3  # of a violation, what SVC and smo-block stop at unless they are told otherwise
 PEER = "svc"
+CLOCK = CompilationWatch()  # stands still while numba compiles
 Train = Callable[[Problem], tuple[Any, float]]
 
 
@@ -94,13 +95,13 @@ def _bounds(problem: Any) -> tuple[Any, Any]:
 
 def ours(way: Way, solver: Any, path: SolutionPath, block: int) -> Iterator[None]:
     """Solve cell after cell; yield after each block of them."""
-    found = drive_path(solver, path, path.seed, Limits())
+    found = drive_path(solver, path, path.seed, Limits(), clock=CLOCK.clock, cpu_clock=CLOCK.cpu_clock)
     while True:
-        began, own = time.process_time(), list[CellOutcome]()
+        began, own = CLOCK.cpu_clock(), list[CellOutcome]()
         for each in itertools.islice(found, block):
             assert isinstance(each, CellOutcome)
             own.append(each)
-        way.seconds += time.process_time() - began
+        way.seconds += CLOCK.cpu_clock() - began
         if not own:
             return
         way.cells += [(o.cell, o.outcome.cpu_seconds, o.outcome.dual_coef, o.outcome.intercept) for o in own]
@@ -111,9 +112,9 @@ def theirs(way: Way, train: Train, path: SolutionPath, block: int) -> Iterator[N
     """Train cell after cell, each from nothing; yield after each block."""
     for number, cell in enumerate(path.cells, start=1):
         problem = path.problem(cell)
-        began = time.process_time()
+        began = CLOCK.cpu_clock()
         coef, intercept = train(problem)
-        spent = time.process_time() - began
+        spent = CLOCK.cpu_clock() - began
         way.seconds += spent
         way.cells.append((cell, spent, coef, intercept))
         if number % block == 0:
@@ -265,6 +266,7 @@ def main() -> None:
     parser.add_argument("--no-cold", action="store_true", help="leave our own cold cells out")
     parser.add_argument("--output", type=Path)
     given = parser.parse_args()
+    CLOCK.install()
     if given.task == "guide":
         registry = load_registry()
         sets = [scaled(registry.source_class(name)().load()) for name in given.sets.split(",")]

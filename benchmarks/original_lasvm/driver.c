@@ -1,8 +1,9 @@
 /* LASVM's own program on one set, with its kernel replaced by one over contiguous float32 rows.
 
-   driver FILE CACHE_MB TAU SEED
+   driver FILE CACHE_MB TAU SEED [MODEL]
    FILE: int32 n, int32 d, float64 C, float64 gamma, float32 x[n * d], float32 y[n]
-   One epoch in random order and the finishing step; prints CPU seconds, kernel values, members and delta. */
+   One epoch in random order and the finishing step; prints CPU seconds, kernel values, members and delta.
+   MODEL, written after the clock has stopped: float64 dual_coef[n], intercept */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,11 +41,24 @@ static unsigned drawn(unsigned long long *state, unsigned below)
     return (unsigned)((*state >> 33) % below);
 }
 
+static int written(lasvm_t *machine, const char *path)
+{
+    int members = lasvm_get_l(machine), *which = malloc(4L * n);
+    double *alpha = malloc(8L * n), *coef = calloc(n + 1, 8);
+    lasvm_get_alpha(machine, alpha);
+    lasvm_get_sv(machine, which);
+    for (int i = 0; i < members; i++)
+        coef[which[i]] = alpha[i];
+    coef[n] = -lasvm_get_b(machine);
+    FILE *file = fopen(path, "wb");
+    return !file || fwrite(coef, 8, n + 1, file) != (size_t)n + 1 || fclose(file);
+}
+
 int main(int argc, char **argv)
 {
     double C, gamma;
     int head[2], left = 0, seeded[2] = {0, 0};
-    FILE *file = argc == 5 ? fopen(argv[1], "rb") : NULL;
+    FILE *file = argc == 5 || argc == 6 ? fopen(argv[1], "rb") : NULL;
     if (!file || fread(head, 4, 2, file) != 2 || fread(&C, 8, 1, file) != 1 || fread(&gamma, 8, 1, file) != 1)
         return 1;
     n = head[0], d = head[1], width = (float)gamma;
@@ -80,5 +94,5 @@ int main(int argc, char **argv)
         lasvm_finish(machine, tau);
     while (lasvm_get_delta(machine) > tau);
     printf("%.6f %ld %d %.3e\n", cpu_seconds() - began, values, lasvm_get_l(machine), lasvm_get_delta(machine));
-    return 0;
+    return argc == 6 ? written(machine, argv[5]) : 0;
 }

@@ -222,17 +222,16 @@ class RowBuffer:
         place : (m,) where each new point stood among the old ones, -1 for those that are new; m <= n
         keep : old points whose rows are worth carrying, all of them among the new ones
         """
+        from harness.kernels.layout import carry
+
         new = type(self)(kernel, self.memory)
         new.clock = self.clock
         position = np.full(self.n, -1, dtype=np.intp)
         old = place >= 0
         position[place[old]] = np.flatnonzero(old)
         slots = np.sort(self.slot_of[keep[self.slot_of[keep] >= 0]])[: new.capacity]
-        source, wanted = self.rows, np.maximum(place, 0)
         owners = position[self.owner[slots]]
-        # place t of the new rows ends before place t + 1 of the old ones begins: in this order none is overwritten unread
-        for target, slot in enumerate(slots):
-            new.rows[target] = source[slot].take(wanted)
+        carry(self.rows, slots, np.maximum(place, 0).astype(np.int32), new.rows)
         count = len(slots)
         added = np.flatnonzero(~old)
         for start in range(0, count if len(added) else 0, _PIECE):
@@ -251,7 +250,12 @@ def _oldest(age: Index, count: int) -> Index:
     ``age`` changes at these places, which are about to be used.
     """
     if count > _FEW:
-        slots = np.argsort(age, kind="stable")[:count]
+        slots: Index = np.arange(len(age))
+        if count < len(age):  # a part is sorted, not all
+            last = np.partition(age, count - 1)[count - 1]
+            older, equal = np.flatnonzero(age < last), np.flatnonzero(age == last)
+            slots = np.concatenate([older, equal[: count - len(older)]])
+        slots = slots[np.argsort(age[slots], kind="stable")]
         return slots[age[slots] < _STAYS]
     found: list[int] = []
     while len(found) < count and age[slot := int(age.argmin())] < _STAYS:

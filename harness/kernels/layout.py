@@ -49,6 +49,18 @@ def overwrite(
 
 
 @compiled
+def set_where_same(out: Block, slots: Block, position: int, rows: Block, columns: Block, value: float) -> None:
+    """Set out[slots[q], position + k] to ``value`` wherever rows[q] and columns[k] are the same point."""
+    order = np.argsort(rows)
+    ranked = rows[order]
+    for k in range(columns.size):
+        at = np.searchsorted(ranked, columns[k])
+        while at < ranked.size and ranked[at] == columns[k]:
+            out[slots[order[at]], position + k] = value
+            at += 1
+
+
+@compiled
 def left_of_rows(
     given: tuple[Block, ...], points: tuple[Any, ...], rare: tuple[Block, ...], rows: Block, everything: bool
 ) -> tuple[Any, ...]:
@@ -82,6 +94,39 @@ def left_of_rows(
         own[q] = sq[i]
     rare_features, rare_values = rare_of(row_ptr, row_feature, row_value, rows, rare_ptr)
     return ptr, offsets[:found].copy(), values[:found].copy(), rare_ptr, rare_features, rare_values, own
+
+
+@compiled
+def gather_given(given: tuple[Block, ...], sq: Block, columns: Block, result: Block, norms: Block) -> None:
+    """Do what compiled.gather() does for all features of listed points, read from the rows themselves.
+
+    Parameters
+    ----------
+    given : see :func:`left_of_rows`
+    sq : (n,) squared norms
+    """
+    x, dense, centre = given
+    chunk, depth = CHUNK_BYTES // result.itemsize, dense.size
+    for k in range(columns.size):
+        row = x[columns[k]]
+        target = (k // chunk) * chunk * depth + k % chunk
+        for f in range(depth):
+            result[target + f * chunk] = row[dense[f]] - centre[dense[f]]
+        norms[k] = sq[columns[k]]
+
+
+@compiled
+def carry(rows: Block, slots: Block, columns: Block, target: Block) -> None:
+    """Write the chosen columns of ``rows[slots]``, slots ascending, to the first rows of ``target`` in the same memory.
+
+    Row t of ``target``, no longer than the others, ends before row t + 1 of ``rows`` begins: none is overwritten unread.
+    """
+    kept = np.empty(columns.size, rows.dtype)
+    for t in range(slots.size):
+        source = rows[slots[t]]
+        for j in range(columns.size):
+            kept[j] = source[columns[j]]
+        target[t, : columns.size] = kept
 
 
 @compiled

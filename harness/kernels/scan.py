@@ -189,7 +189,12 @@ class ScanWay(PackingWay):
         shape = _panels(len(columns), len(features), self.dtype)
         picked = np.zeros(shape, self.dtype) if len(columns) < _BLOCK else aligned_zeros(shape, self.dtype)
         norms = np.zeros(picked.shape[0] * picked.shape[2], dtype=self.dtype)
-        compiled.gather(panels, depth, sq, columns, features, picked.reshape(-1), norms)
+        if self.listed and self._given is not None:
+            from harness.kernels.layout import gather_given
+
+            gather_given(self._given, sq, columns, picked.reshape(-1), norms)
+        else:
+            compiled.gather(panels, depth, sq, columns, features, picked.reshape(-1), norms)
         rare: tuple[Any, ...] = self._nothing_rare
         if rare_count:
             row_ptr, row_feature, row_value = self.rare

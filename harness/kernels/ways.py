@@ -185,6 +185,7 @@ class GemmWay(PackingWay):
         self, gamma: float, products: Block, left: _DenseRows, columns: Columns, out: Block, slots: Block, position: int
     ) -> None:
         from harness.kernels import compiled
+        from harness.kernels.layout import set_where_same
         from harness.kernels.simd import CHUNK_BYTES
 
         width = products.shape[1]
@@ -197,8 +198,7 @@ class GemmWay(PackingWay):
             out[slots[inside], position + left.rows[inside] - columns.start] = 1.0
         else:
             points: Any = columns if self._rows is None else self._rows[columns]
-            row, column = np.nonzero(left.rows[:, None] == points[None, :])
-            out[slots[row], position + column] = 1.0
+            set_where_same(out, slots, position, left.rows, points, out.dtype.type(1.0))
 
     def bytes_of(self, count: int) -> int:
         return count * self.dtype.itemsize * (int(self._x.shape[1]) + 1)

@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from harness import CSVC, CSVCNoBias, PoolSVC
     from harness.arrays import Array
 
-_LEAST_WIDTH = 512  # slots a stored row has at first: close together, rows share pages of memory
+_LEAST_WIDTH = 1024  # slots a stored row has at first: close together, rows share pages of memory
 GROWTH = 1.25
 _TIGHT_GROWTH = 1.04
 _FREE_GROWTH = 1.6  # where there is room for all rows
+_AMPLE_GROWTH = 2.5  # where there is room for the rows of all examples
 _SMALL_POOL = 64 << 20  # bytes of rows that are moved in a few milliseconds
 _HOLES = 16  # are left open, or one slot in so many: kernel values are computed for them too
 _TOGETHER = 16  # new members whose values are worth being written to all rows at once
@@ -189,6 +190,10 @@ class Expansion:
             work = Candidates(entering, np.arange(len(entering)), *fetched)
             loops.admit(self.members, work, alphas[part], grads[part])
 
+    def catch_up(self) -> None:
+        """Bring the rows that are held up to date."""
+        rows.catch_up(self.members)
+
     # -- room ---------------------------------------------------------------------------------------
 
     def _relayout(self, keep: Array, width: int) -> None:
@@ -259,6 +264,8 @@ class Expansion:
     def _growth(self, needed: int) -> float:
         """Return by how much the rows shall be wider than now."""
         pool = self.members.pool
+        if pool.size >= (self.n + 2) * _aligned(self.n):
+            return _AMPLE_GROWTH
         if needed**2 > pool.size and pool.nbytes <= _SMALL_POOL:
             return _TIGHT_GROWTH  # where rows must be dropped for lack of memory, wide ones cost more than moving them
         return GROWTH if (_FREE_GROWTH * needed) ** 2 > pool.size else _FREE_GROWTH

@@ -2,7 +2,8 @@
 
 Candidates among themselves cost values that a row at a time would not. As few are fetched that this adds less than a
 tenth to the values against S, or costs less than fetching once more would. Where many enter nothing is to be foreseen;
-else only those likely to enter count: the others' columns are computed if they enter after all.
+else only those likely to enter count: the others' columns are computed if they enter after all. Of points with few features
+all are computed at once.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 _FEWEST = 48
 _AMONG = 0.07  # of the kernel values may be between candidates, rather than with S
-_AMONG_VALUES = 8192  # between candidates cost less than fetching once more
+_AMONG_VALUES = 32768  # between candidates cost less than fetching once more: measured, 8192 and 131072 take longer
+_FEW_FEATURES = 100  # with so many, values cost less than finding out which are wanted
 _FORESEEN = 0.03  # of S: fewer are computed among themselves without looking who will enter
 _LEAST_SHARE = 0.02  # of the candidates is taken to enter
 _NEAR = 0.15  # a gradient is expected to move before a candidate's turn, at first
@@ -51,7 +53,7 @@ class Foresight:
         values = expansion.values(fresh)
         self._distances = np.full(count, -np.inf)
         entering = np.arange(count)
-        if foresee and count > _FORESEEN * expansion.size:
+        if foresee and self.kernel.n_features > _FEW_FEATURES and count > _FORESEEN * expansion.size:
             loops.foresee(x, fresh, values, self._distances)
             entering = np.flatnonzero(self._distances < self.near)
             self.share = len(entering) / count

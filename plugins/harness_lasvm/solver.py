@@ -20,12 +20,12 @@ section 3.2. Differs in:
 * the seeds are the first five examples of each class in the first epoch's order.
 * K_ii + K_jj - 2 K_ij is taken to be at least 1e-12, for equal points.
 * the finishing step's active members are packed, not flagged; inactive members come back by their own gradients.
-* in the finishing step, and online while S has ``second_order_from`` members, the partner of PROCESS's k, and of one
-  of REPROCESS's pair, is the member with which the objective gains most to second order (Fan, Chen, Lin, JMLR 6,
-  2005), as in the LIBSVM that the paper compares with. With one most violating pair an example and large C, the model
-  lags far behind its optimum and S fills with examples that the finishing step drops again: on the paper's banana set
-  it grows to four times as many members as there are support vectors. While S is small this costs nothing, and the
-  finishing step profits by more examples.
+* online while S has ``second_order_from`` members, and in the finishing step where that gains more for the time it takes,
+  the partner of PROCESS's k, and of one of REPROCESS's pair, is the member with which the objective gains most to second
+  order (Fan, Chen, Lin, JMLR 6, 2005), as in the LIBSVM that the paper compares with. With one most violating pair an
+  example and large C, the model lags far behind its optimum and S fills with examples that the finishing step drops
+  again: on the paper's banana set it grows to four times as many members as there are support vectors. While S is small
+  this costs nothing, and the finishing step profits by more examples.
 * where memory does not hold the rows of all members, a pair whose rows are held is taken instead of the most violating
   one if it violates at least 0.3 times as much, online and in the finishing step, and missing rows are computed
   several together (:mod:`harness_lasvm.compiled.steps`). It ends at the same tau.
@@ -181,6 +181,7 @@ class LASVM(Solver):
         from harness_lasvm.compiled.steps import finish
 
         expansion.now["sweep"] = not self.shrinking
+        expansion.catch_up()
         while True:
             until, code = expansion.operations + _PAUSE, NEED_ROW
             while code == NEED_ROW:

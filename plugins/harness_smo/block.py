@@ -1,14 +1,18 @@
-"""Block SMO: large working sets, kernel rows by matrix product in float32, the last phase in float64.
+"""Block SMO: whole kernel matrices or large working sets, Newton steps, rows in float32 as long as they serve.
 
-A round takes a working set of a few hundred variables, descends inside it by second-order SMO on its kernel
-block, and adds the kernel rows of the variables that moved, and of no others, to the scores of all active points.
-When no pair violates by tau in float32, the points near a violation are taken up in float64 and finished there.
+Of some thousand points the kernel matrix is computed whole, and SMO runs over all of it, or over the part that matters
+now (:mod:`harness_smo.whole_loops`). Of more, a round takes a working set of some hundred variables, descends inside it by
+second-order SMO on its kernel block, and adds the kernel rows of the variables that moved, and of no others, to the
+scores of all active points; when few points are left that matter, their matrix is computed (:mod:`harness_smo.block_descent`).
+Where steps do not pay, the free variables move to their common optimum (:mod:`harness_smo.face`), and a large C is
+reached through smaller ones (:mod:`harness_smo.narrowed`). What float32 cannot decide is finished in float64
+(:mod:`harness_smo.block_precision`).
 
 Source: Joachims 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 6 (2005), WSS 2 inside the working set;
 Steinwart, Hush, Scovel, JMLR 12 (2011), two variables a step where no sum is fixed;
 the working-set scheme of Catanzaro, Sundaram, Keutzer 2008 and of oneDAL's and ThunderSVM's solvers. Differs in:
-rows only of variables that moved, the bound that tells which parked points must be looked at again
-(:mod:`harness_smo.block_descent`), the float64 phase.
+rows only of variables that moved, the bound that tells which parked points must be looked at again, the two phases of
+second order and of narrow bounds, the float64 phase.
 """
 
 from __future__ import annotations
@@ -29,20 +33,21 @@ from harness import (
 )
 from harness_smo.block_descent import Descent
 from harness_smo.block_level import CONVERGED, MOVED, STALLED
+from harness_smo.block_precision import blur, blurred, clear, refine, sharpen
 from harness_smo.smo import GAP, TAU
 from harness_smo.stopping import Goal, why_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness import DualForm, Problem
+    from harness import DualForm, KernelOracle, Problem
     from harness.arrays import Vector
 
-_SMALLEST, _LARGEST = 256, 1024  # working sets, unless one is given
-_WHOLE = 512  # points up to which all variables make one working set
 _WIDE = 500  # points up to which a second precision would cost more than it saves
-_FACES = 2
-_STRICTER = 0.75  # of the target: what float32 rows may be off is left
+_FEW = 16  # variables of a working set, in a warm-up
+_NEWTON = {"auto": 1.0, "always": 0.0, "never": np.inf}  # times what a Newton step costs
+_FACES = 2  # at loose bounds, that float32 rows are tried for
+_STRICTER, _BLURS = 0.75, 2.0  # of the target in float32, at least, and what is left for rounding
 _FIRST = 5.0  # times tau: parked points are first looked at when the active ones are this good
 _SAFE = 0.95  # of the gap asked for: its denominator is taken from scores that are not the latest
 
@@ -59,7 +64,14 @@ class SMOBlock(Solver):
 
     tau: float = parameter(DEFAULT_RELATIVE_GAP, TAU, gt=0)
     gap: float | None = parameter(None, GAP, gt=0)
-    working_set: int | None = parameter(None, "variables of a working set; none: n / 32, from 256 to 1024", ge=4)
+    working_set: int | None = parameter(
+        None,
+        "variables of a working set, and no more at once; none: n / 12, from 256 to 1024, or all of some thousand",
+        ge=4,
+    )
+    newton: Literal["auto", "always", "never"] = parameter(
+        "auto", "Newton steps over the free variables; auto: when the steps of SMO since the last one cost as much"
+    )
     dtype: Literal["auto", "float32", "float64"] = parameter(
         "auto", "of the kernel rows before the last phase, which is float64; auto: float32 beyond 2,000 points"
     )
@@ -73,8 +85,12 @@ class SMOBlock(Solver):
         return self.replaced(gap=gap)
 
     def warm_ups(self) -> tuple[SMOBlock, ...]:
-        """Return both precisions: few points are solved in float64 alone."""
-        return (self, self.replaced(dtype="float32")) if self.dtype == "auto" else (self,)
+        """Return both precisions, over whole matrices and in working sets: few points take one road only."""
+        both = (self, self.replaced(dtype="float32")) if self.dtype == "auto" else (self,)
+        if self.working_set:
+            return both
+        in_parts = [each.replaced(working_set=_FEW) for each in both]
+        return (*(each.replaced(newton="always") for each in both), *in_parts)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Start from the form's own feasible point."""
@@ -104,59 +120,70 @@ class SMOBlock(Solver):
         rows = kernel.astype(np.float32 if narrow else np.float64)
         goal, loose = Goal(problem, form, self.tau, self.gap), True
         cache_mb = self.cache_mb or problem.kernel.cache_mb
-        size = self.working_set or min(_LARGEST, max(_SMALLEST, problem.n // 32))
-        if self.working_set is None and problem.n <= _WHOLE:
-            size = len(form.linear)
-        state = Descent(problem, form, start, rows, cache_mb, size)
+        state = Descent(problem, form, start, rows, cache_mb, self.working_set, _NEWTON[self.newton])
         goal.begin(state.a, state.scores)
+        warm = state.noise > 0.0
         while True:
-            tau = goal.tau
-            if state.cap < 1.0:
-                if state.level.round(max(tau, state.loose)) == MOVED:
-                    yield self._iterate(state, "", tau)
-                    if not state.exact and state.level.faces >= _FACES:
-                        state.refine(kernel)
-                else:
-                    state.widen()
-                continue
-            target = _FIRST * tau if loose and state.parked else tau
-            if not state.exact:
-                target = max(_STRICTER * target, state.noise)
+            tau, narrowed = goal.tau, state.narrowed.cap < 1.0
+            target = max(tau, state.narrowed.loose) if narrowed else _FIRST * tau if loose and state.parked else tau
+            if not state.exact and not narrowed:
+                # a start that is good enough is left as it is
+                target = max(target, state.noise) if warm else max(_STRICTER * target, target - _BLURS * blur(state))
             outcome = state.level.round(target)
             if outcome == MOVED:
                 if self.max_iterations is not None and state.steps + state.level.steps >= self.max_iterations:
                     yield self._iterate(state, "max_iterations", tau)
                     return
                 yield self._iterate(state, "", tau)
-                if not state.exact and state.blurred(tau):
-                    state.sharpen(kernel, goal.tau)
-                elif self.shrinking and state.crowded():
-                    state.shrink()
+                self._choose_points(state, kernel, tau)
                 continue
-            violating = state.look(target)
-            if len(violating) or target > max(tau, 0.0 if state.exact else state.noise):
-                loose = False
-                state.activate(
-                    state.nearest(violating) if not state.exact else np.union1d(state.level.where, violating)
-                )
-            elif not state.exact:
-                loose = False
-                # of hulls a first tau may be far too wide: what is left is cheaper in float32
-                if outcome == CONVERGED and form.relative and tau > state.noise and not self._reached(state, goal):
-                    state.park_known()
-                elif outcome == CONVERGED and not form.relative and state.clear(tau) and self._reached(state, goal):
-                    yield self._iterate(state, goal.ended, tau)
-                    return
-                else:
-                    state.sharpen(kernel, goal.tau)
-            elif outcome == STALLED:
-                yield self._iterate(state, "stalled", tau)
+            if narrowed:
+                self._widen(state, target)
+                continue
+            loose = loose and not state.parked
+            reason = self._settle(state, kernel, goal, target, outcome)
+            if reason:
+                yield self._iterate(state, reason, tau)
                 return
-            elif self._reached(state, goal):
-                yield self._iterate(state, goal.ended, tau)
-                return
-            else:
-                state.park_known()
+
+    def _choose_points(self, state: Descent, kernel: KernelOracle, tau: float) -> None:
+        """After a round that moved something: go on in float64, or with fewer points, where that pays."""
+        if state.narrowed.cap < 1.0 and not state.exact and state.level.faces >= _FACES:
+            refine(state, kernel)
+        elif state.narrowed.cap == 1.0 and not state.exact and blurred(state, tau):
+            sharpen(state, kernel, tau)
+        elif self.shrinking and not state.focus() and state.crowded():
+            state.shrink()
+
+    def _widen(self, state: Descent, target: float) -> None:
+        """Between narrowed bounds: take in the parked points that violate, or go on between wider ones."""
+        violating = state.look(target)
+        if len(violating):
+            state.activate(state.nearest(violating))
+        else:
+            state.park_known()
+            state.widen()
+
+    def _settle(self, state: Descent, kernel: KernelOracle, goal: Goal, target: float, outcome: int) -> str:
+        """After a round that moved nothing: look at the parked points, or go on in float64, or return why to end."""
+        form, tau = state.form, goal.tau
+        violating = state.look(target)
+        if len(violating) or target > max(tau, 0.0 if state.exact else state.noise):
+            state.activate(state.nearest(violating) if not state.exact else np.union1d(state.level.where, violating))
+        elif state.exact:
+            if outcome == STALLED:
+                return "stalled"
+            if self._reached(state, goal):
+                return goal.ended
+            state.park_known()
+        # of hulls a first tau may be far too wide: what is left is cheaper in float32
+        elif outcome == CONVERGED and form.relative and tau > state.noise and not self._reached(state, goal):
+            state.park_known()
+        elif outcome == CONVERGED and not form.relative and clear(state, tau) and self._reached(state, goal):
+            return goal.ended
+        else:
+            sharpen(state, kernel, goal.tau)
+        return ""
 
     def _reached(self, state: Descent, goal: Goal) -> bool:
         """Whether the model is good enough; if it is not, the goal's tau is tighter now."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -9,8 +11,19 @@ import numpy as np
 from harness import RowBuffer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from harness import KernelOracle
     from harness.arrays import Block, Index
+
+_THREAD_VALUES = 1 << 17  # values that are worth another thread
+
+
+def shared(kernel: KernelOracle, count: int, values: int, job: Callable[[int, int], None]) -> None:
+    """Do ``job(start, stop)`` for 0 to ``count``, ``values`` of a block or of rows each, among the kernel's threads."""
+    threads = max(1, min(kernel.threads, count * values // _THREAD_VALUES))
+    ends = [k * count // threads for k in range(threads + 1)]
+    kernel.share([partial(job, *pair) for pair in pairwise(ends)])
 
 
 class RowCache(RowBuffer):
@@ -43,7 +56,8 @@ class RowCache(RowBuffer):
         reads = (w**2 - len(kept) ** 2 - len(second) ** 2 + (len(second) - len(first)) ** 2) // 2
         if self.cheaper_anew(len(fresh) * w - len(first) * len(second), reads):
             self.kernel.fill(points[fresh], block, fresh, points)
-            block_passes.complete(block, fresh, kept, place[kept], self.last_block)
+            parts = block, fresh, kept, place[kept], self.last_block
+            shared(self.kernel, len(kept), w, partial(block_passes.complete, *parts))
             self.last_points, self.last_block = points, block
             return block
         values = self._scratch(2, len(first), len(second))

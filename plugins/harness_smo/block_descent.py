@@ -8,33 +8,36 @@ are looked at again whose distance from violation is not beyond that bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness_smo.block_cache import RowCache
 from harness_smo.block_level import Level, variables_of
+from harness_smo.block_precision import blurred, rounding
+from harness_smo.narrowed import WIDER, Narrowed
 from harness_smo.whole_level import WholeLevel
 
 if TYPE_CHECKING:
     from harness import DualForm, KernelOracle, Problem
     from harness.arrays import Index, Vector
 
+_SMALLEST, _LARGEST = 256, 1024  # working sets, unless one is given
 _STRETCH = 1.01  # of the start along its ray: less is not worth disturbing a good start
 _TOUCHING = 1e-12  # relative: this close to its bound a variable is at it
 _LEAST = 512  # points: fewer are never parked
 _CROWDED = 0.8  # of the slots: more free variables than that are too many
 _SHRINK = 0.6  # park only if at most this share stays active
-_SAMPLE = 64  # points, about, whose scores of both precisions are compared
-_NEAR = 8.0  # times tau: points that close to a violation are looked at in float64
+_PATIENCE = 4  # doublings, at most, of the rounds until parking is tried again
 _GENERATIONS = 6  # of parked points: each keeps the coefficients of its time
-_DISTURBING = 0.25
-import os
-CONT=int(os.environ.get('CONT','1'))
-_LOOSE = float(os.environ.get('LOOSE','.3'))
-_WIDER = float(os.environ.get('WIDER','4'))
-_NOISE = 4.0  # times the largest difference seen between scores of float32 and float64
+_WHOLE = 2500  # points up to which the whole kernel matrix is computed at once
+_ROUND = 1e6  # what a round costs beside its steps, in steps times variables
+_WORTH = 3.0  # times its entries: what rounds must have cost before the whole matrix of the nearest points is computed
+_ROOM = 2.0  # times the points that are free or violate: those that are gone on with
+_SLACK = 1.1  # the same at least
+_FAR = 0.5  # of the loose violation: with less left, no other points are gone on with
+_MANY = 0.1  # of the points: if more violate after all have had their turn, SMO is lost
 
 
 @dataclass
@@ -54,15 +57,26 @@ class Descent:
     a : (V,) variables, always current
     scores : (n,) K coef: of active points current (in the level), of the others within ``doubt``
     doubt : (n,), in units of f(x); 0 where nothing but rounding can be off
+    fixed : the size of the working sets was given: no kernel matrix is computed whole
     noise : what rounding of the rows does to the scores of a warm start; below it float32 would only disturb
     """
 
     def __init__(
-        self, problem: Problem, form: DualForm, start: Vector, kernel: KernelOracle, cache_mb: float, size: int
+        self,
+        problem: Problem,
+        form: DualForm,
+        start: Vector,
+        kernel: KernelOracle,
+        cache_mb: float,
+        size: int | None,
+        patience: float = 1.0,
     ) -> None:
-        self.problem, self.form, self.whole_form, self.size = problem, form, form, size
+        self.problem, self.form = problem, form
+        self.fixed, self.patience = size is not None, patience
+        self.size = size or min(_LARGEST, max(_SMALLEST, form.n // 12))
         self.kernel = kernel
         self.n = form.n
+        self.mark: tuple[Vector, Vector]  # coefficients and scores of the level when its way was last asked for
         self.a = start
         coef = form.coef(start)
         self.scores = kernel.expand(coef) if coef.any() else np.zeros(self.n)
@@ -70,7 +84,7 @@ class Descent:
             coef = self._stretch(coef)
         self.doubt = np.zeros(self.n)
         support = np.flatnonzero(coef)
-        self.noise = self._rounding(coef, support[:: max(1, len(support) // _SAMPLE)]) if len(support) else 0.0
+        self.noise = rounding(problem.kernel, self.scores, coef, support, kernel.dtype)
         self.diagonal = problem.kernel.diagonal()
         self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
         # at least two rows of all points in float64
@@ -78,56 +92,24 @@ class Descent:
         self.parked: list[_Parked] = []
         self.known: Index = np.empty(0, dtype=np.intp)  # parked points computed at the last look
         self.rounds = self.steps = self.fetched = 0  # of the levels before this one
+        self.vain, self.again = 0, 0  # tries to park points that found too few, and the level's round of the next one
         self.everyone = np.arange(self.n)
-        self.loose = _LOOSE * float(np.abs(form.linear).mean())
-        self.cap = 1.0
-        widest = float(form.upper.max() - form.lower.min()) * float(self.diagonal.max())
-        if CONT and not self.a.any() and not form.relative and self.n<=4096 and np.isfinite(widest):
-            self.cap = min(1.0, float(np.abs(form.linear).mean()) / widest)
-            self._set_cap(self.cap if self.cap*_WIDER<1 else 1.0)
+        self.narrowed = Narrowed(form, float(self.diagonal.max()))
+        if self.n <= _WHOLE and not coef.any():
+            self.form = self.narrowed.begin() or form
         self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
 
-    def _set_cap(self, cap: float) -> None:
-        """Let the bounds be ``cap`` times those of the problem."""
-        self.cap = cap
-        whole = self.whole_form
-        self.form = whole if cap == 1.0 else replace(whole, lower=cap * whole.lower, upper=cap * whole.upper)
-
     def widen(self) -> None:
-        """Go on with wider bounds, from the best point on the ray from 0 through where the variables are."""
+        """Go on with wider bounds: see :class:`Narrowed`."""
         self.keep()
-        form, a = self.form, self.a
-        at_bound = (a >= form.upper) & (form.upper > 0.0) | (a <= form.lower) & (form.lower < 0.0)
-        wider = min(1.0 / self.cap, _WIDER)
-        size = float(np.sqrt(a @ a)) * 0.25 * float(np.finfo(np.float32).eps) * float(self.diagonal.max())
-        if not at_bound.any() or self.cap * wider > 0.9 or (not self.exact and size * _WIDER > _DISTURBING * self.loose):
-            wider = 1.0 / self.cap
-        coef = form.coef(a)
-        curvature, slope = float(coef @ self.scores), float(form.linear @ a)
-        factor = min(max(1.0, slope / curvature if curvature > 0.0 else 1.0), wider)
-        self._set_cap(1.0 if wider == 1.0 / self.cap else self.cap * wider)
-        form = self.form
-        a *= factor
+        at_once = not self.exact and blurred(self, self.narrowed.loose / WIDER)
+        self.form, factor = self.narrowed.widen(self.form, self.a, self.scores, at_once)
         self.scores *= factor
-        if factor == wider:
-            a[at_bound & (a > 0.0)] = form.upper[at_bound & (a > 0.0)]
-            a[at_bound & (a < 0.0)] = form.lower[at_bound & (a < 0.0)]
-        level = self.level
-        level.form = form
-        level.lower, level.upper = form.lower[level.variables], form.upper[level.variables]
-        level.a, level.scores = self.a[level.variables], self.scores[level.where] if len(level.where) < self.n else self.scores
-        if isinstance(level.a, np.ndarray) and level.a.base is not None:
-            level.a = level.a.copy()
-        level.faces = 0
-
-    def refine(self, kernel: KernelOracle) -> None:
-        """Go on in float64 with the same points."""
-        self.keep()
-        coef, where = self.form.coef(self.a), self.level.where
-        self.kernel = kernel
-        self._replace(where)
-        self.level.compute_scores(coef)
-        self.mark = (self.mark[0], self.level.scores.copy())
+        self.doubt *= factor
+        self.mark = (factor * self.mark[0], factor * self.mark[1])
+        for generation in self.parked:
+            generation.coef, generation.path = factor * generation.coef, factor * generation.path
+        self.level.rebound(self.form, self.a[self.level.variables], self.scores[self.level.where])
 
     def _stretch(self, coef: Vector) -> Vector:
         """Go to the best point on the ray from 0 through the start, at no kernel value; return its coefficients.
@@ -156,8 +138,10 @@ class Descent:
     def _make_level(self, where: Index, cache: RowCache) -> Level:
         points: Any = slice(None) if len(where) == self.n else where
         a, scores, diagonal = self.a[variables_of(self.form, where)], self.scores[points], self.diagonal[points]
-        whole = cache.capacity >= len(where) and len(where) <= 4096
-        level = (WholeLevel if whole else Level)(self.form, where, a, scores, diagonal, self.kernel, cache, self.size)
+        whole = not self.fixed and cache.capacity >= len(where) and (len(where) < self.n or self.n <= _WHOLE)
+        level = (WholeLevel if whole else Level)(
+            self.form, where, a, scores, diagonal, self.kernel, cache, self.size, self.patience
+        )
         self.mark = (self.form.coef(self.a)[where], level.scores.copy())
         return level
 
@@ -169,7 +153,7 @@ class Descent:
         self.a[level.variables] = level.a
         self.scores[level.where] = level.scores
 
-    def _moved(self) -> float:
+    def moved(self) -> float:
         """Return how far w moved since this was last asked, |w - w_mark|."""
         coef, scores = self.mark
         now = self.form.coef(self.a)[self.level.where]
@@ -179,6 +163,8 @@ class Descent:
     def crowded(self) -> bool:
         """Whether the rows of the free variables, which keep moving, hardly find room: then shorter rows pay."""
         level = self.level
+        if level.rounds < self.again:
+            return False
         capacity = level.cache.capacity
         return capacity < level.m and level.m > _LEAST and int(np.count_nonzero(level.free)) > _CROWDED * capacity
 
@@ -200,12 +186,60 @@ class Descent:
         least: Vector = distance.reshape(form.copies, self.n).min(axis=0)
         return least
 
+    def focus(self) -> bool:
+        """Go on with the points nearest to a violation, if their whole kernel matrix is worth its cost by now.
+
+        Where SMO is lost after every point has had its turn, it begins again, between narrow bounds.
+        """
+        level, narrowed = self.level, self.narrowed
+        if level.has_matrix or self.fixed or level.violation < _FAR * narrowed.loose:
+            return False
+        spent = _ROUND * level.rounds + level.work
+        free, most = int(np.count_nonzero(level.free)), int(np.sqrt(self.memory.nbytes // self.kernel.dtype.itemsize))
+        least = max(_LEAST, int(_ROOM * free))
+        lost = level.m == self.n and level.rounds == self.n // self.size and level.violation > narrowed.lost
+        if not lost and (least > _ROOM * most or spent < _WORTH * least * least):
+            return False
+        self.keep()
+        slack = self.middle_slack()[level.where]
+        near = int(np.count_nonzero(slack <= 0.0))
+        if lost and near - free > _MANY * self.n and self._restart():
+            return True
+        count = min(most, max(_LEAST, int(_ROOM * near)))
+        if count < _SLACK * near or spent < _WORTH * count * count or count >= level.m:
+            return False
+        self.activate(level.where[np.sort(np.argpartition(slack, count)[:count])])
+        return True
+
+    def _restart(self) -> bool:
+        """Begin again at 0 between narrow bounds, if there are any; the rows held stay."""
+        form = self.narrowed.begin()
+        if form is None:
+            return False
+        level = self.level
+        self.form, self.parked, self.known = form, [], self.known[:0]
+        self.a[:], self.scores[:], self.doubt[:] = 0.0, 0.0, 0.0
+        self._account()
+        level.cache.fetched = 0
+        self.level = self._make_level(self.everyone, level.cache)
+        return True
+
+    def _account(self) -> None:
+        """Add what the level has done to the sums over all before it."""
+        level = self.level
+        self.rounds += level.rounds
+        self.fetched += level.cache.fetched
+        self.steps += level.steps
+
     def shrink(self) -> bool:
         """Park the points farthest from violation; False if too few would be."""
         self.keep()
         level = self.level
-        where = level.where[self._nearest(self._middle_slack()[level.where])]
+        where = level.where[self._nearest(self.middle_slack()[level.where])]
         if len(where) > _SHRINK * level.m:
+            # ranking all points costs as much as a part of a round: the more often in vain, the longer it can wait
+            self.vain = min(self.vain + 1, _PATIENCE)
+            self.again = level.rounds + 2**self.vain
             return False
         self.activate(where)
         return True
@@ -218,13 +252,16 @@ class Descent:
         """
         near = max(1, int(np.count_nonzero(slack <= 0.0)))
         words = self.memory.nbytes // self.kernel.dtype.itemsize
+        whole = min(int(np.sqrt(words)), max(_LEAST, int(_ROOM * near)))
+        if not self.fixed and _SLACK * near <= whole < len(slack):
+            return np.sort(np.argpartition(slack, whole)[:whole])
         # no more than now unless need be: the rows held can be carried over
         count = max(_LEAST, 2 * near, min(self.level.m, words // (2 * near)))
         if count >= len(slack):
             return np.arange(len(slack))
         return np.sort(np.argpartition(slack, count)[:count])
 
-    def _middle_slack(self) -> Vector:
+    def middle_slack(self) -> Vector:
         """Slack against the middle of the ends, at most 0 for what is on its wrong side and for free points."""
         form, level = self.form, self.level
         free, middles = level.free, np.zeros(max(1, form.groups))
@@ -236,15 +273,19 @@ class Descent:
             middles[k] = np.median(active[own]) if own.any() else 0.5 * (up + low) if np.isfinite(up - low) else 0.0
         return self._distance(gradient, middles, middles)
 
-    def _replace(self, where: Index) -> None:
+    def replace(self, where: Index) -> None:
         level = self.level
-        self.rounds += level.rounds
-        self.fetched += level.cache.fetched
-        self.steps += level.steps
+        self._account()
+        self.vain, self.again = 0, 0
+        same = bool(level.cache.kernel.dtype == self.kernel.dtype)
+        position = np.full(self.n, -1, dtype=np.intp)
+        position[level.where] = np.arange(level.m)
+        held = same and level.has_matrix and len(where) < self.n
+        if held:  # those that stay come first, in their order: their part of the matrix is carried over as it lies
+            stay = np.sort(position[where][position[where] >= 0])
+            where = np.concatenate([level.where[stay], where[position[where] < 0]])
         kernel = self.kernel if len(where) == self.n else self.kernel.restrict(where)
-        if len(where) <= level.m and level.cache.kernel.dtype == kernel.dtype:
-            position = np.full(self.n, -1, dtype=np.intp)
-            position[level.where] = np.arange(level.m)
+        if not held and same and len(where) <= level.m:
             place = position[where]
             staying = np.zeros(level.m, dtype=bool)
             staying[place[place >= 0]] = True
@@ -252,6 +293,8 @@ class Descent:
         else:
             cache = RowCache(kernel, self.memory)
         self.level = self._make_level(where, cache)
+        if held and isinstance(level, WholeLevel) and isinstance(self.level, WholeLevel):
+            self.level.carry(level, stay)
 
     def look(self, tau: float) -> Index:
         """Look at the parked points that may violate; return those that do.
@@ -259,7 +302,7 @@ class Descent:
         All points neither returned nor parked any more are known not to violate, up to rounding.
         """
         self.keep()
-        moved, slack, coef = self._moved(), self.slack(), self.form.coef(self.a)
+        moved, slack, coef = self.moved(), self.slack(), self.form.coef(self.a)
         looked = [self.known]
         for generation in self.parked:
             generation.path += moved
@@ -297,12 +340,12 @@ class Descent:
 
     def activate(self, where: Index) -> None:
         """Go on with ``where``, points whose scores are known now; the others known now are parked as of now."""
-        moved = self._moved()
+        moved = self.moved()
         for generation in self.parked:
             generation.path += moved
         known = np.concatenate([self.level.where, self.known])
         self.known = known[~np.isin(known, where)]
-        self._replace(where)
+        self.replace(where)
         self.park_known()
 
     def park_known(self) -> None:
@@ -323,55 +366,6 @@ class Descent:
     def nearest(self, violating: Index) -> Index:
         """Return who should be active next, among the points whose scores are known now."""
         candidates = np.concatenate([self.level.where, self.known])
-        slack = self._middle_slack()
+        slack = self.middle_slack()
         slack[violating] = -np.inf
         return np.sort(candidates[self._nearest(slack[candidates])])
-
-    def _rounding(self, coef: Vector, sample: Index) -> float:
-        """Return a bound, from the points ``sample``, on how far scores in the rows' dtype are off; 0 for float64."""
-        if self.exact:
-            return 0.0
-        both = np.union1d(sample, np.flatnonzero(coef))
-        view = self.problem.kernel.restrict(both)
-        exact = view.expand(coef[both], np.searchsorted(both, sample))
-        return _NOISE * float(np.abs(exact - self.scores[sample]).max())
-
-    def blurred(self, tau: float) -> bool:
-        """Whether the rounding of float32 rows may be more than what is left to do: going on in them is of no use."""
-        level = self.level
-        coef = self.form.coef(level.a) if len(level.where) == self.n else level.a.reshape(self.form.copies, level.m).sum(axis=0)
-        size = float(np.sqrt(coef @ coef)) * 0.25 * float(np.finfo(np.float32).eps) * float(self.diagonal.max())
-        return size > max(_DISTURBING * tau, 0.0)
-
-    def clear(self, tau: float) -> bool:
-        """Whether the scores, which come from float32 rows, are known to be good enough for tau."""
-        self.keep()
-        coef = self.form.coef(self.a)
-        support = np.flatnonzero(coef)
-        if len(support) == 0:
-            return True
-        noise = self._rounding(coef, support[:: max(1, len(support) // _SAMPLE)])
-        return self.level.violation + 2.0 * noise <= tau
-
-    def sharpen(self, kernel: KernelOracle, tau: float) -> None:
-        """Go on in float64 with the points near a violation; the others' scores are off by the rounding seen there."""
-        coef, slack = self.form.coef(self.a), self.slack()
-        close = np.flatnonzero(slack <= max(tau, float(slack.min())))
-        sample = close[:: max(1, len(close) // _SAMPLE)]
-        noise = self._rounding(coef, sample)
-        near = slack <= max(_NEAR * tau, 2.0 * noise, float(slack.min()))
-        if self.level.violation > _NEAR * tau:
-            near = np.zeros(self.n, dtype=bool)
-            middle = self._middle_slack()
-            count = max(_LEAST, 3 * int(np.count_nonzero(middle <= 0.0)))
-            near[np.argpartition(middle, count)[:count] if count < self.n else slice(None)] = True
-        moved = self._moved()
-        for generation in self.parked:
-            self.doubt[generation.points] += (generation.path + moved) * self.root_diagonal[generation.points]
-        self.doubt += noise
-        self.doubt[near] = 0.0
-        self.kernel, self.parked = kernel, []
-        self.known = np.setdiff1d(self.everyone, self.level.where)
-        self.activate(np.flatnonzero(near))
-        self.level.compute_scores(coef)
-        self.mark = (self.mark[0], self.level.scores.copy())

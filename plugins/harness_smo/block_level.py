@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_smo.block_cache import RowCache
-from harness_smo.working_set import choose
+from harness_smo.block_cache import RowCache, shared
 
 if TYPE_CHECKING:
     from harness import DualForm, KernelOracle
@@ -27,8 +24,7 @@ def variables_of(form: DualForm, where: Index) -> Any:
 CONVERGED, MOVED, STALLED = 0, 1, 2
 
 _INNER_SHARE = 0.2  # of the violation that the descent in a working set leaves
-_INNER_STEPS = 100  # at most, times the size of the working set
-_THREAD_VALUES = 1 << 17  # values to add that are worth another thread
+_INNER_STEPS = 20  # at most, times the size of the working set
 _RESOLUTION = 8.0  # roundings of the largest gradient below which a violation cannot be told from noise
 
 
@@ -53,8 +49,9 @@ class Level:
         whole: KernelOracle,
         cache: RowCache,
         size: int,
+        patience: float = 1.0,
     ) -> None:
-        self.form, self.where, self.size = form, where, size
+        self.form, self.where, self.size, self.patience = form, where, size, patience
         self.whole, self.kernel, self.cache = whole, cache.kernel, cache
         self.m = len(where)
         self.variables: Any = variables_of(form, where)
@@ -65,9 +62,17 @@ class Level:
         self.diagonal = diagonal.astype(self.kernel.dtype)
         self.previous: Index = np.empty(0, dtype=np.intp)
         self.scratch = np.empty_like(a), np.empty_like(a)
-        self.rounds = self.steps = 0
-
+        self.rounds = self.steps = self.faces = 0
+        self.work = 0.0  # steps times variables, and half of the values that were added to scores
         self.ends: list[tuple[float, float]] = []
+
+    has_matrix: bool = False  # whether the rows of all points are at hand
+
+    def rebound(self, form: DualForm, a: Vector, scores: Vector) -> None:
+        """Go on between the bounds of ``form``, from these variables and scores."""
+        self.form, self.faces = form, 0
+        self.lower, self.upper = form.lower[self.variables], form.upper[self.variables]
+        self.a[:], self.scores[:] = a, scores
 
     @property
     def free(self) -> Any:
@@ -103,11 +108,16 @@ class Level:
     def round(self, tau: float) -> int:
         """Work on one working set; return CONVERGED, MOVED or STALLED."""
         from harness_smo import block_loops
+        from harness_smo.working_set import choose, kept
 
         rise, fall = self.directions()
         if self.violation <= tau:
             return CONVERGED
-        chosen, cut = choose(rise, fall, self.ends, self.group, self.groups, self.previous, self.free_among, self.size)
+        ends = np.array(self.ends)
+        stay = np.sort(
+            kept(self.previous, rise, fall, ends, self.group, self.size // 2)
+        )  # rows are read in their order
+        chosen, cut = choose(rise, fall, ends, self.group, self.groups, stay, self.size)
         points = chosen % self.m if self.copies > 1 else chosen
         block = self.cache.block(points)
         before, gradient = self.a[chosen], self.linear[chosen] - self.scores[points]
@@ -119,11 +129,13 @@ class Level:
         share = _INNER_SHARE * self.violation if len(chosen) < len(self.a) else 0.0
         inner, limit = max(0.5 * tau, share, noise), _INNER_STEPS * len(chosen)
         joint = not self.groups
-        self.steps += (
+        steps = (
             block_loops.joint_descent(work, inner, limit)
             if joint
             else block_loops.pair_descent(work, cut, inner, limit)
         )
+        self.steps += steps
+        self.work += steps * len(chosen)
         self.rounds += 1
         self.previous = chosen
         changed = np.flatnonzero(a != before)
@@ -131,9 +143,8 @@ class Level:
             return STALLED
         self.a[chosen] = a
         self._update(chosen[changed], (a - before)[changed])
+        self.work += 0.5 * len(changed) * self.m
         return MOVED
-
-    faces = 0
 
     def compute_scores(self, coef: Vector) -> None:
         """Compute the scores afresh from the coefficients of all points, (n,), and keep the free variables' rows."""
@@ -142,13 +153,17 @@ class Level:
         slots = self.cache.reserve(points)
         self.scores[:] = 0.0
         self._fill(points, slots, coef[where[points]])
+        self._add_others(coef, where[points])
+
+    def _add_others(self, coef: Vector, known: Index) -> None:
+        """Add to the scores what points other than ``known`` contribute."""
         rest = coef.copy()
-        rest[where[points]] = 0.0
+        rest[known] = 0.0
         others = np.flatnonzero(rest)
         if len(others):
             # over the points concerned alone: the whole need not be laid out in float64
-            both = np.union1d(where, others)
-            self.scores += self.whole.restrict(both).expand(rest[both], np.searchsorted(both, where))
+            both = np.union1d(self.where, others)
+            self.scores += self.whole.restrict(both).expand(rest[both], np.searchsorted(both, self.where))
 
     def _fill(self, points: Index, slots: Index, change: Vector) -> None:
         """Compute the rows of ``points`` into ``slots``, and add them, times ``change``, to the scores."""
@@ -164,9 +179,7 @@ class Level:
         def add(start: int, stop: int) -> None:
             self.cache.add_part(self.scores, slots, change, start, stop)
 
-        threads = max(1, min(self.kernel.threads, len(slots) * self.m // _THREAD_VALUES))
-        ends = [k * self.m // threads for k in range(threads + 1)]
-        self.kernel.share([partial(add, *pair) for pair in pairwise(ends)])
+        shared(self.kernel, self.m, len(slots), add)
 
     def _update(self, variables: Index, change: Vector) -> None:
         """Add the change of the variables to the scores of all active points."""

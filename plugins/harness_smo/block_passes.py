@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from harness.jit import compiled
+from harness.jit import compiled, fast, larger, smaller
 
 if TYPE_CHECKING:
     from harness.arrays import Block, Index, Vector
 
 _TILE = 16  # rows and columns of a block that are mirrored at a time
-_BINS = 1024  # of the histogram that finds the largest values
 
 
 class AtHand(NamedTuple):
@@ -71,26 +70,43 @@ def gather(block: Block, points: Index, known: AtHand) -> None:
 
 
 @compiled
-def complete(block: Block, fresh: Index, kept: Index, place: Index, last: Block) -> None:
+def complete(block: Block, fresh: Index, kept: Index, place: Index, last: Block, first: int, stop: int) -> None:
     """Fill in a working set's kernel block, (w, w), whose rows ``fresh`` are there, from the last one.
 
     Parameters
     ----------
-    kept : the other rows, and columns
+    kept : the other rows, and columns; the rows ``kept[first:stop]`` are filled in
     place : where each of them stood in ``last``
     """
-    for p in range(len(kept)):
+    for p in range(first, stop):
         source, target = last[place[p]], block[kept[p]]
         for q in range(len(kept)):
             target[kept[q]] = source[place[q]]
-    for low in range(
-        0, len(kept), _TILE
-    ):  # in tiles: lines read and lines written are used whole while they are at hand
+    # in tiles: lines read and lines written are used whole while they are at hand
+    for low in range(first, stop, _TILE):
         for begin in range(0, len(fresh), _TILE):
-            for p in range(low, min(low + _TILE, len(kept))):
+            for p in range(low, min(low + _TILE, stop)):
                 row = kept[p]
                 for q in range(begin, min(begin + _TILE, len(fresh))):
                     block[row, fresh[q]] = block[fresh[q], row]
+
+
+@fast
+def _directed(
+    a: Vector, lower: Vector, upper: Vector, linear: Vector, scores: Vector, rise: Vector, fall: Vector
+) -> None:
+    """Do what :func:`directions` does for one copy of the points, but for the ends."""
+    for v in range(len(a)):
+        g = linear[v] - scores[v]
+        rise[v] = g if a[v] < upper[v] else -np.inf
+        fall[v] = g if a[v] > lower[v] else np.inf
+
+
+@fast
+def _ends(rise: Vector, fall: Vector, up: float, low: float) -> tuple[float, float]:
+    for v in range(len(rise)):
+        up, low = larger(up, rise[v]), smaller(low, fall[v])
+    return up, low
 
 
 @compiled
@@ -104,47 +120,12 @@ def directions(x: Variables, scores: Vector, ends: Vector, rise: Vector, fall: V
     rise, fall : (copies * m,); filled
     """
     m = len(scores)
-    for v in range(len(x.a)):
-        g = x.linear[v] - scores[v % m]
-        k = x.group[v]
-        rise[v], fall[v] = -np.inf, np.inf
-        if x.a[v] < x.upper[v]:
-            rise[v] = g
-            ends[k, 0] = max(ends[k, 0], g)
-        if x.a[v] > x.lower[v]:
-            fall[v] = g
-            ends[k, 1] = min(ends[k, 1], g)
-
-
-@compiled
-def largest(values: Vector, floor: float, count: int) -> Index:
-    """Return the positions of the ``count`` largest values above ``floor``, or of all of them, in no special order.
-
-    By a histogram, two passes: the values in the bin where the count is reached are taken as they come.
-    """
-    top, above = -np.inf, 0
-    for value in values:
-        if value > floor:
-            above += 1
-            top = max(top, value)
-    chosen = np.empty(min(count, above), np.intp)
-    bins = np.zeros(_BINS, np.int64)
-    scale = _BINS / (top - floor) if 0.0 < top - floor < np.inf else 0.0
-    if above > count:
-        for value in values:
-            if value > floor:
-                bins[min(_BINS - 1, int((value - floor) * scale))] += 1
-    last, more = _BINS, 0
-    while above > count and last > 0 and more + bins[last - 1] <= count:
-        last -= 1
-        more += bins[last]
-    # bins from `last` on are taken whole; of the bin below, what is left of the count
-    rest, found = count - more, 0
-    for k in range(len(values)):
-        if values[k] > floor:
-            place = min(_BINS - 1, int((values[k] - floor) * scale)) if above > count else _BINS
-            if place >= last or (place == last - 1 and rest > 0):
-                rest -= place < last
-                chosen[found] = k
-                found += 1
-    return chosen[:found]
+    for s in range(0, len(x.a), m):
+        e = s + m
+        _directed(x.a[s:e], x.lower[s:e], x.upper[s:e], x.linear[s:e], scores, rise[s:e], fall[s:e])
+    if len(ends) == 1:
+        ends[0, 0], ends[0, 1] = _ends(rise, fall, ends[0, 0], ends[0, 1])
+    else:
+        for v in range(len(x.a)):
+            k = x.group[v]
+            ends[k, 0], ends[k, 1] = max(ends[k, 0], rise[v]), min(ends[k, 1], fall[v])

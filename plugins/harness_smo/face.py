@@ -21,52 +21,118 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from harness.jit import compiled
+from harness.jit import compiled, inlined
 
 if TYPE_CHECKING:
-    from harness.arrays import Index, Matrix, Vector
+    from harness.arrays import Block, Index, Matrix, Vector
 
-_RIDGE = {4: 3e-6, 8: 1e-11}  # of the largest K_ii, by the itemsize of the rows
+_RIDGE = {
+    4: 3e-6,
+    8: 1e-11,
+}  # of the largest K_ii, by bytes of a value: the least that has a factor in spite of rounding
 _MORE = 1e3  # times that, where rounding leaves none
 _LEVEL = 0.2
-_NEAR = 3.0
-_INVERTED = 1000
-_FACTORS = 3
+_NEAR = 3.0  # times the step: variables that may meet their bounds within it
+_INVERTED = 1000  # variables up to which the whole inverse is computed
+_DIRECT = 600  # variables beyond which conjugate gradients come first
+_GAIN = 0.01  # of the gradient, that they must leave at most
+_TURNS = 30  # of conjugate gradients at most
+_FLAT = 1e-10  # of its entry in the inverse: a pivot below is rounding
+_FEW = 64  # variables up to which the way is walked whether it meets a bound or not
+_FACTORS = 3  # at most in a call
 
 
 class Face(NamedTuple):
     """The free variables, f of them.
 
-    kernel : (f, f) float64, their kernel block
+    kernel : (f, f) float32 or float64, their kernel block
     a, lower, upper, gradient : (f,); ``a`` and ``gradient`` change
     sums : (f, q) a column for each sum that is fixed, 1 where a variable takes part
     """
 
-    kernel: Matrix
+    kernel: Block
     a: Vector
     lower: Vector
     upper: Vector
     gradient: Vector
     sums: Matrix
-    itemsize: int = 8
 
 
 def descend(face: Face, tau: float) -> int:
-    """Move the variables to the best point of their face; return how often a factor was computed.
+    """Move the variables to the best point of their face; return how often its equations were solved.
 
     Ends when the gradient is level to ``_LEVEL`` tau over the variables still free, with none of them left, or when
     rounding decides.
     """
-    for factors in range(_FACTORS):
+    for solved in range(_FACTORS):
         inside = np.flatnonzero((face.a > face.lower) & (face.a < face.upper))
         if len(inside) <= face.sums.shape[1] or _uneven(face, inside) <= _LEVEL * tau:
-            return factors
+            return solved
         before = face.a[inside]
-        complete = _newton(face, inside)
-        face.gradient[:] -= face.kernel[:, inside] @ (face.a[inside] - before)
-        if complete:
-            return factors + 1
+        if len(inside) > _DIRECT and _conjugate(face, inside, tau):
+            return solved + 1
+        if _newton(face, inside):
+            return solved + 1
+        face.gradient[:] -= face.kernel[:, inside] @ (face.a[inside] - before).astype(face.kernel.dtype)
     return _FACTORS
+
+
+def _conjugate(face: Face, inside: Index, tau: float) -> bool:
+    """Go toward the optimum over ``inside`` by conjugate gradients, and stay inside the bounds; False if it is far still.
+
+    For many variables: what makes their equations badly conditioned is mostly what the fixed sums take out.
+    """
+    block = face.kernel if len(inside) == len(face.a) else face.kernel[np.ix_(inside, inside)]
+    sums = face.sums[inside]
+    counts = np.maximum(sums.sum(axis=0), 1.0)
+
+    def kept(x: Vector) -> Vector:
+        return np.asarray(x - sums @ (sums.T @ x / counts))
+
+    left = kept(face.gradient[inside])
+    step, way, size = np.zeros(len(inside)), left.copy(), float(left @ left)
+    enough = max(_LEVEL * tau, _GAIN * float(np.abs(left).max()))
+    for _ in range(_TURNS):
+        if float(np.abs(left).max()) <= enough:
+            break
+        curved = kept((block @ way.astype(block.dtype)).astype(np.float64))
+        bent = float(way @ curved)
+        if not bent > 0.0:
+            break
+        share = size / bent
+        step += share * way
+        left -= share * curved
+        before, size = size, float(left @ left)
+        way = left + (size / before) * way
+    else:
+        return False
+    a, lower, upper = face.a[inside], face.lower[inside], face.upper[inside]
+    gradient = face.gradient[inside]
+    change = step
+    if ((a + step >= upper) | (a + step <= lower)).any():
+        change = _inside(a, step, lower, upper, sums) - a
+        slope = float(gradient @ change)
+        bent = float(change @ (block @ change.astype(block.dtype)))
+        if slope <= 0.0 or bent <= 0.0:
+            return True
+        change *= min(1.0, slope / bent)
+    face.a[inside] = np.clip(a + change, lower, upper)
+    return True
+
+
+def _inside(a: Vector, step: Vector, lower: Vector, upper: Vector, sums: Matrix) -> Vector:
+    """Return a + step inside the bounds, with the sums of ``a``: what is cut off is taken from the others by their room."""
+    new = np.clip(a + step, lower, upper)
+    for _ in range(8):
+        off = sums.T @ (new - a)
+        if not off.any():
+            break
+        for k, own in enumerate(sums.T > 0.0):
+            room = np.where(own, new - lower if off[k] > 0.0 else upper - new, 0.0)
+            total = float(room.sum())
+            if total > 0.0:
+                new = np.clip(new - off[k] * (room / total), lower, upper)
+    return new
 
 
 def _uneven(face: Face, inside: Index) -> float:
@@ -92,7 +158,7 @@ def _newton(face: Face, inside: Index) -> bool:
     shares = np.linalg.inv(sums.T @ across) if sums.shape[1] else np.empty((0, 0))
     step = step - across @ (shares @ (sums.T @ step))
     new = a + step
-    if not ((new >= upper) | (new <= lower)).any():
+    if len(a) > _FEW and not ((new >= upper) | (new <= lower)).any():
         face.a[inside] = new
         return True
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -118,9 +184,9 @@ def _factor(face: Face, inside: Index) -> Any:
     from scipy.linalg.lapack import dpotrf
 
     block = face.kernel if len(inside) == len(face.a) else face.kernel[np.ix_(inside, inside)]
-    ridge = _RIDGE[face.itemsize] * float(block.diagonal().max())
+    ridge = _RIDGE[face.kernel.itemsize] * float(block.diagonal().max())
     for _ in range(3):
-        matrix = np.array(block, order="F")
+        matrix = np.array(block, dtype=np.float64, order="F")
         matrix.T.flat[:: len(inside) + 1] += ridge
         factor, failed = dpotrf(matrix, lower=1, clean=0, overwrite_a=1)
         if not failed:
@@ -152,21 +218,10 @@ def walk(
     """
     f = len(a)
     held = np.empty((16, f))  # the columns taken from P, each divided by the root of its pivot
-    column = np.empty(f)
-    out = np.zeros(f, np.bool_)
-    met, whole = 0, len(columns) == f
+    column, out = np.empty(f), np.zeros(f, np.bool_)
+    met = 0
     while True:
-        length, first = 1.0, -1
-        for i in range(f):
-            if step[i] > 0.0:
-                room = (upper[i] - a[i]) / step[i]
-            elif step[i] < 0.0:
-                room = (lower[i] - a[i]) / step[i]
-            else:
-                continue
-            if room < length:
-                length, first = room, i
-        length = max(length, 0.0)
+        length, first = _room(step, a, lower, upper)
         for i in range(f):
             if not out[i]:
                 a[i] = min(max(a[i] + length * step[i], lower[i]), upper[i])
@@ -176,25 +231,11 @@ def walk(
         out[first] = True
         if place[first] < 0:
             return False
-        known = columns[place[first]]
-        for i in range(f):
-            # of a whole inverse there is one triangle only: row p from p on
-            column[i] = columns[i, first] if whole and i < first else known[i]
-        for k in range(len(shares)):
-            weight = shares[k, first]
-            row = across[k]
-            for i in range(f):
-                column[i] -= weight * row[i]
-        for k in range(met):
-            weight = held[k, first]
-            row = held[k]
-            for i in range(f):
-                column[i] -= weight * row[i]
+        _column(columns, place[first], first, shares, across, held[:met], column)
         pivot = column[first]
-        if not pivot > 1e-10 * known[first]:
+        if not pivot > _FLAT * columns[place[first], first]:
             return False
-        share = (1.0 - length) * step[first] / pivot
-        root = 1.0 / np.sqrt(pivot)
+        share, root = (1.0 - length) * step[first] / pivot, 1.0 / np.sqrt(pivot)
         if met == len(held):
             grown = np.empty((2 * met, f))
             grown[:met] = held
@@ -203,3 +244,37 @@ def walk(
             step[i] = 0.0 if out[i] else (1.0 - length) * step[i] - share * column[i]
             held[met, i] = root * column[i]
         met += 1
+
+
+@inlined
+def _room(step: Vector, a: Vector, lower: Vector, upper: Vector) -> tuple[float, int]:
+    """Return how far the step can be taken, at most 1, and which variable meets its bound there, -1 if none does."""
+    length, first = 1.0, -1
+    for i in range(len(a)):
+        room = 1.0
+        if step[i] > 0.0:
+            room = (upper[i] - a[i]) / step[i]
+        elif step[i] < 0.0:
+            room = (lower[i] - a[i]) / step[i]
+        if room < length:
+            length, first = room, i
+    return max(length, 0.0), first
+
+
+@inlined
+def _column(
+    columns: Matrix, place: int, first: int, shares: Matrix, across: Matrix, held: Matrix, column: Vector
+) -> None:
+    """Write the column of P that belongs to the variable ``first``, less what those before it took."""
+    whole = len(columns) == len(column)
+    for i in range(len(column)):
+        # of a whole inverse there is one triangle only: row p from p on
+        column[i] = columns[i, first] if whole and i < first else columns[place, i]
+    for k in range(len(shares)):
+        weight, row = shares[k, first], across[k]
+        for i in range(len(column)):
+            column[i] -= weight * row[i]
+    for k in range(len(held)):
+        weight, row = held[k, first], held[k]
+        for i in range(len(column)):
+            column[i] -= weight * row[i]

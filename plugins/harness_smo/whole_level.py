@@ -1,4 +1,4 @@
-"""The level of some thousand points: their kernel matrix is computed once, and SMO and Newton steps take turns over it."""
+"""The level of some thousand points: their kernel matrix is computed once; SMO and Newton steps take turns over it."""
 
 from __future__ import annotations
 
@@ -9,30 +9,50 @@ import numpy as np
 from harness_smo.block_level import CONVERGED, MOVED, STALLED, Level
 
 if TYPE_CHECKING:
-    from harness.arrays import Block, Vector
+    from harness.arrays import Block, Index, Vector
 
 _PAUSE = 20_000_000  # steps times variables between two iterates: some milliseconds
+_PARTS = 0.5  # of the variables squared: room for the blocks of parts
 
 
 class WholeLevel(Level):
-    """The active points with their whole kernel matrix; see :class:`Level`."""
+    """The active points with their whole kernel matrix; see :class:`Level`.
 
-    matrix: Block | None = None
-    faces = 0
+    Attributes
+    ----------
+    matrix : (m, m), in the cache's memory; there when ``has_matrix``
+    faces : times that the free variables' face was minimised over since the bounds are as they are
+    """
 
-    def begin(self) -> None:
-        """Take note that the bounds have changed."""
-        self.told[0] = self.told[0] and 1
+    matrix: Block
 
-    def _prepare(self) -> None:
-        """Have all rows in the cache, each at the place of its point."""
+    def carry(self, before: WholeLevel, stay: Index) -> None:
+        """Take over what the matrix of other points in the same memory has: the first of these points are those of ``stay``.
+
+        before : its matrix is overwritten
+        stay : (k,) where the points stood in it, ascending
+        """
+        old, rows, k = before.matrix, self.cache.rows, len(stay)
+        packed = rows.reshape(-1)[: k * k].reshape(k, k)
+        for t in range(k):  # place t of the packed rows ends before place t + 1 of the old ones begins
+            packed[t] = old[stay[t]].take(stay)
+        for t in range(k - 1, -1, -1):
+            rows[t, :k] = packed[t].copy()
+        everyone = np.arange(self.m)
+        if k < self.m:
+            rows[:k, k:] = self.cache.kernel.block(everyone[:k], everyone[k:])
+        self._prepare(k)
+
+    def _prepare(self, known: int = 0) -> None:
+        """Have all rows in the cache, each at the place of its point; the first ``known`` lie there."""
         everyone, fetched = np.arange(self.m), self.cache.fetched
         self.cache = type(self.cache)(self.cache.kernel, self.cache.memory)
-        self.cache.compute(everyone, self.cache.reserve(everyone))
+        slots = self.cache.reserve(everyone)
+        self.cache.compute(everyone[known:], slots[known:])
         self.cache.fetched += fetched
-        self.matrix = self.cache.rows[: self.m]
-        self.told, self.spent = np.zeros(2, dtype=np.int64), np.zeros(1)
-        self.block_scratch = np.empty(int(0.5 * len(self.a) ** 2), dtype=self.matrix.dtype)
+        self.matrix, self.has_matrix = self.cache.rows[: self.m], True
+        self.begun, self.spent = np.zeros(1, dtype=np.bool_), np.zeros(1)
+        self.parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
 
     def round(self, tau: float) -> int:
         """Work until no pair violates by tau, or for some milliseconds; return CONVERGED, MOVED or STALLED."""
@@ -41,57 +61,49 @@ class WholeLevel(Level):
         self.directions()
         if self.violation <= tau:
             return CONVERGED
-        if self.matrix is None:
+        if not self.has_matrix:
             self._prepare()
-        x = whole_loops.Whole(
+        whole = whole_loops.Whole(
             self.matrix, self.diagonal, self.a, self.scores, self.lower, self.upper, self.linear, self.group
         )
         limit = max(100, _PAUSE // len(self.a))
-        why, steps, rounds, violation = whole_loops.descend_whole(
-            x, self.groups, tau, self.told, self.spent, self.block_scratch, limit
-        )
+        turn = whole_loops.Turn(self.begun, self.spent, self.parts)
+        outcome, steps, rounds = whole_loops.descend_whole(whole, turn, self.groups, tau, self.patience, limit)
         self.steps += steps
         self.rounds += rounds
-        if TRACE: print(f'   m {self.m} steps {steps} rounds {rounds} why {why} viol {violation:.3g} tau {tau:.2g}', flush=True)
-        if why in (whole_loops.UNEVEN, whole_loops.STUCK):
-            moved = self._face(tau)
-            if why == whole_loops.STUCK and rounds == 1 and not moved:
-                return STALLED
-        return MOVED
+        stuck = outcome == whole_loops.STUCK
+        moved = rounds > int(stuck)
+        if outcome == whole_loops.DEAR or (stuck and np.isfinite(self.patience)):
+            moved = self._face(tau) or moved
+        return MOVED if moved or not stuck else STALLED
 
     def compute_scores(self, coef: Vector) -> None:
+        """Compute the scores afresh from the coefficients of all points, (n,), and the whole matrix."""
         self._prepare()
-        where = self.where
-        self.scores[:] = self.matrix @ coef[where]
-        rest = coef.copy()
-        rest[where] = 0.0
-        others = np.flatnonzero(rest)
-        if len(others):
-            both = np.union1d(where, others)
-            self.scores += self.whole.restrict(both).expand(rest[both], np.searchsorted(both, where))
+        self.scores[:] = self.matrix @ coef[self.where]
+        self._add_others(coef, self.where)
 
     def _face(self, tau: float) -> bool:
-        """Minimise over the face of all free variables, and update the scores."""
+        """Minimise over the face of all free variables, and update the scores; return whether anything moved."""
         from harness.kernels.compiled import add_rows
-        from harness_smo.face import Face, descend
+        from harness_smo import face, whole_loops
 
         self.spent[:] = 0.0
         self.faces += 1
         free = np.flatnonzero(self.free)
         points = free % self.m
-        kernel = self.matrix[np.ix_(points, points)].astype(np.float64)
-        sums = (self.group[free][:, None] == np.arange(self.groups)).astype(np.float64)
-        before = self.a[free]
-        gradient = self.linear[free] - self.scores[points]
-        face = Face(
-            kernel, before.copy(), self.lower[free], self.upper[free], gradient, sums, self.matrix.itemsize
+        before: Any = self.a[free]
+        system = face.Face(
+            whole_loops.picked(self.matrix, points),
+            before.copy(),
+            self.lower[free],
+            self.upper[free],
+            self.linear[free] - self.scores[points],
+            (self.group[free][:, None] == np.arange(self.groups)).astype(np.float64),
         )
-        t0=time.perf_counter()
-        k = descend(face, tau)
-        if TRACE: print('    face',len(free),'factors',k,'ms',(time.perf_counter()-t0)*1e3)
-        changed = np.flatnonzero(face.a != before)
-        self.a[free] = face.a
-        add_rows(self.scores, self.matrix, points[changed], (face.a - before)[changed], 0, self.m)
+        face.descend(system, tau)
+        changed = np.flatnonzero(system.a != before)
+        self.a[free] = system.a
+        add_rows(self.scores, self.matrix, points[changed], (system.a - before)[changed], 0, self.m)
+        self.cache.hit(len(changed))
         return len(changed) > 0
-import os,time
-TRACE=int(os.environ.get('TRACE','0'))

@@ -9,21 +9,21 @@ import numpy as np
 from harness.jit import compiled, inlined
 from harness.kernels.compiled import add_rows
 from harness_smo.block_loops import WorkingSet, joint_descent, pair_descent
-from harness_smo.block_passes import largest
+from harness_smo.working_set import largest
 
 if TYPE_CHECKING:
     from harness.arrays import Block, Index, Vector
 
 # why the loop came back
-DONE, STUCK, UNEVEN, PAUSED = 0, 1, 2, 3
+DONE, STUCK, DEAR, PAUSED = 0, 1, 2, 3
 
 _LEAST = 256  # variables of a part: fewer save nothing
 _WIDTH = 1.5  # times the variables that are free or violate, the nearest to that: the part that is descended in
 _PART = 0.7  # of all variables; a larger part is not put apart
 _SHARE = 0.1  # of the violation, left to the next round by the descent in a part
 _LONG = 3  # steps of a descent at most, times its variables
-_DEAR = 0.03  # steps times variables that cost as much as f^3 of a face
-_FIXED = 1e6
+# what minimising over the face of f free variables costs, in steps times variables: by factors, or conjugate gradients
+_FACE, _FACTOR, _TURNS = 1e6, 0.03, 18.0
 
 
 class Whole(NamedTuple):
@@ -42,6 +42,19 @@ class Whole(NamedTuple):
     upper: Vector
     linear: Vector
     group: Any
+
+
+class Turn(NamedTuple):
+    """What is kept from one call to the next, and changes.
+
+    begun : (1,) whether a round was made before: the first one takes all variables
+    spent : (1,) steps times variables since the last face
+    parts : for the blocks of parts, half of the variables squared at least
+    """
+
+    begun: Any
+    spent: Vector
+    parts: Block
 
 
 @inlined
@@ -95,7 +108,8 @@ def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector) -> Index:
     size = max(_LEAST, int(_WIDTH * count))
     if size >= _PART * len(x.a):
         return np.arange(len(x.a))
-    return largest(beyond, furthest - 1.0, size)
+    nearest: Index = largest(beyond, 1.0, np.zeros(len(beyond), np.int8), 0, furthest - 1.0, size)
+    return nearest
 
 
 @inlined
@@ -116,63 +130,78 @@ def _in_groups(chosen: Index, group: Any, groups: int) -> tuple[Index, int]:
     return sorted_, cut
 
 
+@inlined
+def _pick(matrix: Block, points: Index, block: Block) -> None:
+    for p in range(len(points)):
+        source, target = matrix[points[p]], block[p]
+        for q in range(len(points)):
+            target[q] = source[points[q]]
+
+
 @compiled
-def descend_whole(
-    x: Whole, groups: int, tau: float, told: Any, spent: Vector, scratch: Block, limit: int
-) -> tuple[int, int, int, float]:
+def picked(matrix: Block, points: Index) -> Block:
+    """Return matrix[points][:, points]; several times as fast as numpy."""
+    block = np.empty((len(points), len(points)), matrix.dtype)
+    _pick(matrix, points, block)
+    return block
+
+
+@compiled
+def descend_whole(x: Whole, turn: Turn, groups: int, tau: float, patience: float, limit: int) -> tuple[int, int, int]:
     """Rounds of SMO, each over the variables that matter now, until no pair violates by tau.
 
     Parameters
     ----------
-    told : (2,) whether a round was made before, and rounds so far; changes
-    spent : (1,) steps times variables since the last face; changes
-    scratch : (at least V * V * _PART^2,) for the blocks of parts
+    patience : come back when the steps since the last face have cost this many times as much as another one
     limit : steps at most
 
     Returns
     -------
-    (why it came back, steps, rounds, violation).
+    (why it came back, steps, rounds).
     """
     variables, m = len(x.a), len(x.scores)
     gradient, beyond = np.empty(variables), np.empty(variables)
     ends, middle = np.empty((2, 2)), np.empty(2)
-    steps = rounds = last = 0
-    most = 1
+    steps = rounds = 0
     while True:
         violation, free = _survey(x, gradient, ends, middle, groups)
         if violation <= tau:
-            return DONE, steps, rounds, violation
-        if spent[0] >= _FIXED + _DEAR * float(free) ** 3:
-            return UNEVEN, steps, rounds, violation
+            return DONE, steps, rounds
+        dear = patience * (_FACE + min(_FACTOR * float(free) ** 3, _TURNS * float(free) ** 2))
+        if turn.spent[0] > 0.0 and turn.spent[0] >= dear:
+            return DEAR, steps, rounds
         if steps >= limit:
-            return PAUSED, steps, rounds, violation
-        chosen = _part(x, gradient, middle, beyond) if told[0] else np.arange(variables)
+            return PAUSED, steps, rounds
+        chosen = _part(x, gradient, middle, beyond) if turn.begun[0] else np.arange(variables)
         chosen, cut = _in_groups(chosen, x.group, groups)
         w = len(chosen)
-        whole = w == variables and variables == m and groups < 2
         a, g = np.empty(w), np.empty(w)
         lower, upper, diagonal = np.empty(w), np.empty(w), np.empty(w, x.matrix.dtype)
         points = np.empty(w, np.intp)
         for p in range(w):
             v = chosen[p]
             points[p] = v if v < m else v - m
-            a[p], g[p], lower[p], upper[p], diagonal[p] = x.a[v], gradient[v], x.lower[v], x.upper[v], x.diagonal[points[p]]
-        if whole:
+            a[p], g[p], lower[p], upper[p] = x.a[v], gradient[v], x.lower[v], x.upper[v]
+            diagonal[p] = x.diagonal[points[p]]
+        if w == m and w == variables and groups < 2:
             block = x.matrix
+        elif w * w <= len(turn.parts):
+            block = turn.parts[: w * w].reshape(w, w)
+            _pick(x.matrix, points, block)
         else:
-            block = scratch[: w * w].reshape(w, w)
-            for p in range(w):
-                source, target = x.matrix[points[p]], block[p]
-                for q in range(w):
-                    target[q] = source[points[q]]
-        most = min(_LONG * w, limit - steps) if told[0] else min(w, limit - steps)
+            block = np.empty((w, w), x.matrix.dtype)
+            _pick(x.matrix, points, block)
+        most = w
+        if turn.begun[0]:
+            most = int(min(float(_LONG * w), max(float(w // 2), (dear - turn.spent[0]) / w + 1.0)))
+        most = min(most, limit - steps)
         inner = 0.5 * tau if w == variables else max(0.5 * tau, _SHARE * violation)
         work = WorkingSet(block, diagonal, a, lower, upper, g)
-        last = pair_descent(work, cut, inner, most) if groups else joint_descent(work, inner, most)
-        told[0] = 1
-        steps += last
+        taken = pair_descent(work, cut, inner, most) if groups else joint_descent(work, inner, most)
+        turn.begun[0] = True
+        turn.spent[0] += float(taken) * w
+        steps += taken
         rounds += 1
-        spent[0] += float(last) * w
         slots, change, moved = np.empty(w, np.intp), np.empty(w), 0
         for p in range(w):
             v = chosen[p]
@@ -181,5 +210,5 @@ def descend_whole(
                 x.a[v] = a[p]
                 moved += 1
         if moved == 0:
-            return STUCK, steps, rounds, violation
+            return STUCK, steps, rounds
         add_rows(x.scores, x.matrix, slots[:moved], change[:moved], 0, m)

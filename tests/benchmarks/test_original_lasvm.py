@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks.original_lasvm import compare
+from benchmarks.original_lasvm.drawn import draw
 from harness.registry import load_registry
 
 
@@ -40,10 +41,26 @@ def test_the_driver_reads_the_points_as_they_are_written(tmp_path):
 
 def test_ours_is_one_epoch_of_lasvm_counted():
     problem = compare.stated(checkerboard(), 16.0)
-    seconds, values, members = compare.ours(problem, 1e-3, seed=0)
-    assert seconds > 0.0
-    assert 0 < members < 300
-    assert members**2 / 2 < values < 300 * 300
+    run, model = compare.ours(problem, 1e-3, seed=0)
+    assert run.seconds > 0.0
+    assert 0 < run.members < 300
+    assert run.members**2 / 2 < run.values < 300 * 300
+    assert compare.gap_of(problem, *model) < 0.5
     few = compare.stated(checkerboard(), 16.0).restrict(np.arange(20))
-    assert compare.ours(few, 1e-3, seed=0)[1] < values
-    assert compare.ours(few, 1e-3, seed=0)[2] <= 20
+    assert compare.ours(few, 1e-3, seed=0)[0].values < run.values
+    assert compare.ours(few, 1e-3, seed=0)[0].members <= 20
+
+
+def test_drawn_sets_are_what_was_asked_for_and_the_same_each_time():
+    sets, again, others = draw(5), draw(5), draw(6)
+    assert len({one.label for one in sets + others}) == 20
+    for one, same in zip(sets, again, strict=True):
+        np.testing.assert_array_equal(one.x_train, same.x_train)
+        np.testing.assert_array_equal(one.y_train, same.y_train)
+        n, d = one.x_train.shape
+        assert 2_000 <= n <= 10_000
+        assert 2 <= d <= 100
+        assert 1.0 <= one.defaults["C"] <= 1000.0
+        assert 0.2 <= one.defaults["gamma"] * d <= 2.0
+        assert abs(one.y_train.mean()) < 0.2
+        assert set(one.y_train.tolist()) == {-1.0, 1.0}

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, RowBuffer
+from harness.kernels import buffer as buffer_module
 from harness.kernels import compiled
 from harness.kernels.oracle import uncounted
 from tests.kernels.oracles import oracle, whole
@@ -130,6 +131,15 @@ def test_rows_are_added_to_their_range_and_no_further(dtype, count, start, stop)
     assert added == pytest.approx(wanted, rel=1e-12, abs=1e-9)  # the sums are in float64 whatever the rows are
     assert added[:start].tobytes() == scores[:start].tobytes()
     assert added[stop:].tobytes() == scores[stop:].tobytes()
+
+
+@given(st.integers(0, 10_000), st.integers(0, 60))
+def test_the_oldest_are_the_first_of_all_in_order(seed, count):
+    rng = np.random.default_rng(seed)
+    age = rng.integers(0, 8, int(rng.integers(1, 60))).astype(np.int64)
+    age[rng.random(len(age)) < 0.2] = buffer_module._STAYS
+    wanted = [k for k in sorted(range(len(age)), key=lambda k: age[k]) if age[k] < buffer_module._STAYS][:count]
+    assert buffer_module._oldest(age.copy(), count).tolist() == wanted
 
 
 # -- fetching ----------------------------------------------------------------------------------------------

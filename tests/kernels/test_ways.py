@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from harness import RBF, KernelOracle, Linear, Poly
 from harness.kernels import compiled, engine
 from harness.kernels import ways as ways_module
+from harness.kernels.layout import set_where_same
 from harness.kernels.scan import ScanWay
 from harness.kernels.ways import GemmWay, choose
 from tests.kernels import naive_scan
@@ -89,6 +90,9 @@ def test_listed_rows_are_centred_as_their_columns_are() -> None:
     exact = KernelOracle(RBF(gamma=0.02), x).block(np.arange(150))
     np.testing.assert_allclose(out, exact, atol=2e-6)
     assert (np.diagonal(out) == 1.0).all()
+    columns, picked = np.random.default_rng(0).integers(0, 150, 70), np.empty((150, 70), dtype=np.float32)
+    way.tile(way.left(np.arange(150), gathered=True), columns, picked, np.arange(150), 0)
+    assert picked.tobytes() == out[:, columns].tobytes()
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -135,6 +139,20 @@ def test_matrix_products_equal_the_twin(kernel, dtype: str) -> None:
         np.testing.assert_allclose(out[[3, 0, 1], 1 : 1 + width], wanted, rtol=2e-5, atol=2e-5)
         out[[3, 0, 1], 1 : 1 + width] = np.nan
         assert np.isnan(out).all()
+
+
+@given(st.integers(0, 2**32), st.integers(0, 12), st.integers(0, 40))
+def test_where_row_and_column_are_one_point_a_value_is_set(seed: int, rows: int, columns: int) -> None:
+    rng = np.random.default_rng(seed)
+    left, right = rng.integers(8, size=rows), rng.integers(8, size=columns)  # some more than once
+    slots, out = rng.permutation(15)[:rows], np.zeros((15, columns + 3))
+    expected = out.copy()
+    for q in range(rows):
+        for k in range(columns):
+            if left[q] == right[k]:
+                expected[slots[q], 2 + k] = 5.0
+    set_where_same(out, slots, 2, left, right, 5.0)
+    np.testing.assert_array_equal(out, expected)
 
 
 @given(st.integers(0, 9), st.integers(0, 40), st.sampled_from(DTYPES))

@@ -88,10 +88,10 @@ problems = st.builds(
 )
 
 
-def partway(seed, blocks, **parameters):
+def partway(seed, blocks, C=5.0, **parameters):
     """An expansion in the middle of its first epoch, and its full kernel matrix."""
     x, y = noisy(300, noise=1.5, seed=seed)
-    problem, values = precomputed(stated(x, y, C=5.0))
+    problem, values = precomputed(stated(x, y, C=C))
     given_ = {"cache_mb": 100.0, "block": 64, "dtype": "float64", **parameters}
     found = expansion.Expansion(problem, **given_)
     rng = np.random.default_rng(seed)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_smo import block_loops, block_passes
+from harness_smo import block_cache, block_loops, block_passes, working_set
 from harness_smo.block_cache import RowCache
-from harness_smo.working_set import choose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -184,12 +183,14 @@ def test_largest_takes_as_many_as_it_should_from_the_top(seed, count, floor, spr
     rng = np.random.default_rng(seed)
     values = rng.normal(size=int(rng.integers(1, 100))) * rng.choice([1.0, spread], 1)
     values[rng.random(len(values)) < 0.2] = -np.inf
-    chosen = block_passes.largest(values, floor, count)
-    above = np.sort(values[values > floor])[::-1]
+    group, sign = (rng.random(len(values)) < 0.5).astype(np.int8) * (count % 2), rng.choice([1.0, -1.0])
+    chosen = working_set.largest(sign * values, sign, group, 0, floor, count)
+    above = np.sort(values[(values > floor) & (group == 0)])[::-1]
+    assert (group[chosen] == 0).all()
     assert len(chosen) == min(count, len(above)) == len(set(chosen.tolist()))
     assert (values[chosen] > floor).all()
     if len(above) > count:
-        resolution = (above[0] - floor) / block_passes._BINS
+        resolution = (above[0] - floor) / working_set._BINS
         assert values[chosen].min() >= above[count - 1] - 1.01 * resolution
 
 
@@ -234,7 +235,7 @@ def test_a_block_is_the_kernel_and_computes_only_what_is_not_at_hand(dtype, seed
 @settings(max_examples=40)
 def test_a_block_computed_anew_is_the_kernel_and_is_counted(dtype, seed):
     rng = np.random.default_rng(seed)
-    kernel = oracle(40, dtype)
+    kernel = oracle(40, dtype).with_threads(1 + seed % 3)
     cache, truth = RowCache(kernel, np.empty(40 * 12)), whole(kernel)
     asked = []
     cache.cheaper_anew = lambda values, reads: asked.append(bool(rng.random() < 0.7)) or asked[-1]
@@ -245,12 +246,24 @@ def test_a_block_computed_anew_is_the_kernel_and_is_counted(dtype, seed):
         points = rng.integers(0, 40, rng.integers(1, 45))
         asked.clear()
         before = kernel.counter.evaluations
-        block = cache.block(points)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(block_cache, "_THREAD_VALUES", 100)
+            block = cache.block(points)
         assert block == pytest.approx(truth[np.ix_(points, points)], abs=1e-6)
         out, new = [p for p in points if cache.slot_of[p] < 0], [p for p in points if p not in last]
         missing = len([p for p in new if cache.slot_of[p] < 0]) * len(out)
         assert kernel.counter.evaluations - before == (len(new) * len(points) if asked[0] else missing)
         last = set(points.tolist())
+
+
+@given(st.integers(1, 5), st.integers(0, 50), st.integers(0, 30))
+def test_what_is_shared_is_done_once_each(threads, count, values):
+    kernel, done = oracle(4).with_threads(threads), []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(block_cache, "_THREAD_VALUES", 100)
+        block_cache.shared(kernel, count, values, lambda start, stop: done.append((start, stop)))
+    assert sorted(k for start, stop in done for k in range(start, stop)) == list(range(count))
+    assert len(done) == max(1, min(threads, count * values // 100))
 
 
 def test_reading_rows_far_away_costs_more_than_computing_what_is_cheap():
@@ -290,6 +303,11 @@ def test_a_block_takes_a_point_twice():
         assert cache.block(np.array(points)) == pytest.approx(truth[np.ix_(points, points)], abs=1e-12)
 
 
+def chosen_from(rise, fall, ends, group, groups, previous, size):
+    stay = working_set.kept(previous, rise, fall, ends, group, size // 2)
+    return working_set.choose(rise, fall, ends, group, groups, stay, size)
+
+
 # -- the working set -------------------------------------------------------------------------------------------------
 
 
@@ -304,7 +322,7 @@ def test_a_working_set_has_the_violating_and_half_of_the_last_one(seed, groups, 
     rise, fall = np.array(rise), np.array(fall)
     free = (a > lower) & (a < upper)
     previous = rng.permutation(w)[: rng.integers(0, size + 1)]
-    chosen, cut = choose(rise.copy(), fall.copy(), ends, group, groups, previous, lambda v: free[v], size)
+    chosen, cut = chosen_from(rise.copy(), fall.copy(), np.array(ends), group, groups, previous, size)
     assert len(chosen) <= size
     assert len(set(chosen.tolist())) == len(chosen)
     assert cut == (int((group[chosen] == 0).sum()) if groups == 2 else len(chosen))

@@ -204,7 +204,7 @@ def test_prefetching_computes_hardly_more_than_a_row_at_a_time():
         before = problem.kernel.counter.evaluations
         iterates(problem, block=block)
         counts[block] = problem.kernel.counter.evaluations - before
-    assert counts[256] <= 1.1 * counts[1]
+    assert counts[256] <= 1.2 * counts[1]  # coming back more often would take longer than the values do
 
 
 @pytest.mark.parametrize("name", EDGES)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from harness_lasvm.compiled import rows as pool
-from harness_lasvm.compiled import scans
+from harness_lasvm.compiled import scans, state, steps
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -48,6 +48,63 @@ def test_rows_gradients_and_extremes_are_what_they_should_be(seed, blocks, cache
             complete += 1
             np.testing.assert_array_equal(x.pool[row * width + slots], K[k, members])
     assert complete == len(slots) if cache_mb == 100.0 else complete >= 1
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 999), st.integers(1, 12), st.sampled_from(["float32", "float64"]))
+def test_rows_that_catch_up_hold_what_each_would_find_for_itself(seed, blocks, dtype):
+    found, K = partway(seed, blocks, dtype=dtype)
+    x, now, slots = found.members, found.now, found.live()
+    pool.catch_up(x)
+    members, width, log = x.slots["member"][slots], int(now["width"]), x.log[: now["clock"]]
+    rows = x.slots["row"][slots]
+    rng, now["caught"] = np.random.default_rng(seed), len(log)
+    for s, row in zip(slots, rows, strict=True):  # as if it had seen only some of those who entered after it
+        seen = rng.integers(np.flatnonzero(log == s)[-1] + 1, len(log) + 1)
+        unseen = log[seen:]
+        x.pool[row * width + unseen[unseen >= 0]] = np.nan
+        x.rows["seen"][row] = seen
+        now["caught"] = min(now["caught"], seen)
+    pool.catch_up(x)
+    assert (x.rows["seen"][rows] == len(log)).all()
+    for row, k in zip(rows, members, strict=True):
+        np.testing.assert_array_equal(x.pool[row * width + slots], K[k, members].astype(dtype))
+
+
+def most_violating_pairs(K, y, alpha, lower, upper, tau):
+    """How many steps along the most violating pair it takes until none violates by more than tau."""
+    alpha, steps = alpha.copy(), 0
+    g = y - K @ alpha
+    while True:
+        up, down = np.where(alpha < upper, g, -np.inf), np.where(alpha > lower, g, np.inf)
+        i, j = up.argmax(), down.argmin()
+        if up[i] - down[j] <= tau:
+            return steps
+        step = min((up[i] - down[j]) / (K[i, i] + K[j, j] - 2 * K[i, j]), upper[i] - alpha[i], alpha[j] - lower[j])
+        alpha[i] += step
+        alpha[j] -= step
+        g -= step * (K[i] - K[j])
+        steps += 1
+
+
+def test_partners_are_looked_for_where_most_violating_pairs_take_long():
+    found, K = partway(2, 30, C=1000.0)
+    x, now, slots = found.members, found.now, found.live()
+    members, within = x.slots["member"][slots], x.slots[slots]
+    known = K[np.ix_(members, members)], found.targets[members], x.alpha[slots], within["lower"], within["upper"]
+    plain, before = most_violating_pairs(*known, 1e-2), int(now["operations"])
+    now["pause"], now["sweep"] = 10**9, 0
+    assert steps.finish(x, 1e-2) == state.DONE
+    assert 1000 < int(now["operations"]) - before < 0.5 * plain
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(0, 999), st.integers(1, 30))
+def test_what_was_gained_is_the_dual(seed, blocks):
+    found, K = partway(seed, blocks)
+    coef = found.write()
+    dual = found.targets @ coef - 0.5 * coef @ K @ coef
+    assert found.now["gained"] == pytest.approx(dual, rel=1e-9, abs=1e-9)
 
 
 @settings(deadline=None, max_examples=30)

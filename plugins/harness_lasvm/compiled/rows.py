@@ -9,6 +9,7 @@ import numpy as np
 from harness.jit import compiled, inner
 from harness_lasvm.compiled.scans import copy
 from harness_lasvm.compiled.state import Members, borrowed
+from harness_lasvm.compiled.transpose import SIDE, turn
 
 
 @compiled
@@ -92,6 +93,7 @@ def catch_up(x: Members) -> None:
 
     A row at a time, as :func:`ready` does it, each value read lies in another row; here lines of memory are shared.
     """
+    x = borrowed(x)
     now = x.now[0]
     now.caught = min(now.caught, now.clock)  # the log may have been shortened
     pending = now.clock - now.caught
@@ -107,14 +109,23 @@ def catch_up(x: Members) -> None:
             entered[n], sources[n] = s, x.slots[s].row * now.width
             n += 1
     since[pending] = n
-    for s in range(now.top):
-        row = x.slots[s].row
-        if row < 0 or x.rows[row].seen < now.caught:
-            continue
-        base = row * now.width
-        for q in range(since[x.rows[row].seen - now.caught], n):
-            x.pool[base + entered[q]] = x.pool[sources[q] + s]
-        x.rows[row].seen = now.clock
+    width = -(-n // SIDE) * SIDE
+    columns = np.empty(SIDE * width, x.pool.dtype)  # of SIDE slots, the values they lack
+    for low in range(0, now.top, SIDE):
+        whole = n - n % SIDE if low + SIDE <= now.width else 0
+        for q in range(0, whole, SIDE):
+            turn(x.pool, sources, q, low, columns, q, width)
+        for q in range(whole, n):
+            for k in range(min(SIDE, now.width - low)):
+                columns[k * width + q] = x.pool[sources[q] + low + k]
+        for s in range(low, min(low + SIDE, now.top)):
+            row = x.slots[s].row
+            if row < 0 or x.rows[row].seen < now.caught:
+                continue
+            base, lacked = row * now.width, (s - low) * width
+            for q in range(since[x.rows[row].seen - now.caught], n):
+                x.pool[base + entered[q]] = columns[lacked + q]
+            x.rows[row].seen = now.clock
     now.caught = now.clock
 
 
@@ -159,6 +170,7 @@ def stale(x: Members, since: int, known: Any, places: Any, points: Any) -> int:
 
     since : length of the log when they were compared last; -1 if the slots have moved since then
     """
+    x = borrowed(x)
     count = 0
     for t in range(since if since >= 0 else 0, x.now[0].clock if since >= 0 else x.now[0].top):
         s = x.log[t] if since >= 0 else t

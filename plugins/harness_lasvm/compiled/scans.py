@@ -171,7 +171,9 @@ def search(x: Members, i: int, j: int) -> None:
     curvature = max(x.diagonal[i] + x.diagonal[j] - 2.0 * np.float64(x.pool[base_i + j]), _CURVATURE)
     upper, lower = x.slots[i].upper, x.slots[j].lower
     room_i, room_j = upper - x.alpha[i], x.alpha[j] - lower
-    step = min((x.grad[i] - x.grad[j]) / curvature, room_i, room_j)
+    apart = x.grad[i] - x.grad[j]
+    step = min(apart / curvature, room_i, room_j)
+    x.now[0].gained += step * (apart - 0.5 * step * curvature)
     # onto the bound itself where the bound limits the step: alpha = 0 and alpha = C are tested for equality
     x.alpha[i] = upper if step == room_i else min(x.alpha[i] + step, upper)
     x.alpha[j] = lower if step == room_j else max(x.alpha[j] - step, lower)

@@ -35,7 +35,7 @@ BORN = record("slot place")
 NOW = record(
     "top holes free_rows zeros gaps born clock caught tick width rows spare"
     " i_max i_min wanted at stage operations pause sweep",
-    "g_max g_min",
+    "g_max g_min gained",
 )
 
 
@@ -60,7 +60,7 @@ class Members(NamedTuple):
         alpha < upper, the smallest over alpha > lower, their slots, -1 where nothing is eligible); wanted (slot whose row
         is needed, or -1 - place of the candidate whose column is); at (candidate in work), stage (1 if it was
         PROCESSed), operations (PROCESS and REPROCESS so far), pause (after how many a loop comes back), sweep (whether
-        REPROCESS removes blatant non support vectors)
+        REPROCESS removes blatant non support vectors), gained (what the steps added to the dual so far)
     """
 
     slots: Any
