@@ -36,6 +36,9 @@ from harness.oracle import OracleFailure as OracleFailure
 from harness.oracle import is_observable as is_observable
 from harness.oracle import oracle_refusal as oracle_refusal
 from harness.parameters import parameter as parameter
+from harness.path import Cell as Cell
+from harness.path import Grid as Grid
+from harness.path import SolutionPath as SolutionPath
 from harness.problems.conversion import to_c_svc as to_c_svc
 from harness.problems.conversion import to_reduced_hull as to_reduced_hull
 from harness.problems.csvc import CSVC as CSVC

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     import numpy as np
 
     from harness.arrays import Array
+    from harness.path import Cell, SolutionPath
     from harness.problems.problem import Problem
 
 
+NOT_DONE = "its iterates ended and it did not say that it is done"
 DEFAULT_RELATIVE_GAP = 1e-3  # at which every solver of a hull formulation stops, unless it is told otherwise
 
 
@@ -104,6 +106,30 @@ class Solver(ABC):
 
         Randomness comes from ``rng`` alone: the same seed gives the same iterates.
         """
+
+    def solve_path(self, path: SolutionPath, rng: np.random.Generator) -> Iterator[tuple[Cell, Iterate]]:
+        """Solve every cell of ``path``; yield ``(cell, model)`` as :meth:`iterates` yields models; each cell ends ``done``.
+
+        A cell that is given up ends with an iterate whose ``info["stopped"]`` says why. The default goes through
+        ``path.cells`` in their order: each starts from the solution before it where the solver declares a method
+        ``iterates_from``, else from nothing. Override it to share more than the kernel values of ``path.problem(cell)``.
+        """
+        warm: Any = getattr(self, "iterates_from", None)
+        for cell in path.cells:
+            problem = path.problem(cell)
+            start = None if warm is None else path.start(cell)
+            last: Iterate | None = None
+            iterates = self.iterates(problem, rng) if start is None else warm(problem, rng, start)
+            for last in iterates:
+                yield cell, last
+                if last.done or "stopped" in last.info:
+                    break
+            if last is None:
+                raise PluginError(f"solver '{self.name}' yielded no model of a cell of the path: {dict(cell.values)}.")
+            if not last.done and "stopped" not in last.info:
+                yield cell, dataclasses.replace(last, info={**last.info, "stopped": NOT_DONE})
+            if warm is not None and last.dual_coef is not None:
+                path.keep(cell, last.dual_coef)
 
     @classmethod
     def takes(cls, formulation: type[Problem]) -> bool:

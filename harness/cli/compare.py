@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli import names, options, values
+from harness.cli import names, options, paths, values
 from harness.cli.options import Option
 from harness.cli.say import say
 from harness.errors import HarnessError, NotKept, UsageError
@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from harness.run.record import Record
     from harness.run.study import RunSpec, Study
 
-_WHAT, _PROBLEM, _LIMITS, _HOW, _RESULT = (
+_WHAT, _PROBLEM, _PATH, _LIMITS, _HOW, _RESULT = (
     "What to compare",
     "The problem",
+    "A path of problems",
     "Limits of a run",
     "How to measure",
     "The result",
@@ -46,6 +47,11 @@ _PARAMETERS = [
     Option(["--gamma"], type=values.GAMMAS, section=_PROBLEM, help="Kernel width, or 'scale': 1 / (d var(x))."),
     Option(["--degree"], type=values.DEGREES, section=_PROBLEM, help="Degree of the polynomial kernel."),
     Option(["--coef0"], type=values.CONSTANTS, section=_PROBLEM, help="Constant of the polynomial kernel."),
+    Option(["--path"], type=paths.PATH, section=_PATH,
+           help="Go through a grid in one run: C,gamma  'C=2^-5..2^15:2^2,gamma=[0.1,1]'. C and gamma have usual values."),
+    Option(["--folds"], type=paths.FOLDS, section=_PATH, help="Choose among the cells by so many folds of the training points."),
+    Option(["--cold"], is_flag=True, section=_PATH, help="Beside each path the same cells one by one, each from nothing."),
+    Option(["--cells"], is_flag=True, section=_PATH, help="Show a row for each cell too; files other than tables have them all."),
     Option(["--target-gap"], type=values.POSITIVE, section=_LIMITS,
            help="Relative gap that every solver shall reach; costs are ranked only with it."),
     Option(["--time-limit"], type=values.DURATION, section=_LIMITS, default="10m", show_default=True,
@@ -136,6 +142,8 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(130)
 
     def deliver(records: Sequence[Record]) -> None:
+        if given["cells"] or form not in formats.OF_RUNS:
+            records = with_cells(records)
         styled = target is None and output.styled()
         content = formats.render(form, records, added=registry.report_formats, width=output.width(), styled=styled)
         output.deliver(content, target, quiet=given["quiet"])
@@ -208,6 +216,9 @@ def study_of(given: dict[str, Any], registry: Registry) -> Study:
         plugin_paths=list(given["plugin_path"]),
         metrics=given["metrics"] or [],
         core_set_oracle=given["core_set_oracle"] or "",
+        path=given["path"] or {},
+        folds=given["folds"] or 0,
+        cold=given["cold"],
     )
     check_names(study, registry)  # here already: before data are loaded, and where broken plugins are told of
     check_size(count(study, registry), factors(study, registry), many=study.many)
@@ -238,6 +249,11 @@ def _meant(source: DataSource, formulations: Sequence[str] | None, registry: Reg
 def exit_code(records: Sequence[Record]) -> int:
     """Return 1 if a run failed, did not do what was asked, or nothing ran at all, else 0."""
     return int(any(record.failed for record in records) or all(record.status is Status.SKIPPED for record in records))
+
+
+def with_cells(records: Sequence[Record]) -> list[Record]:
+    """Return the records, behind each path the rows of its cells."""
+    return [each for record in records for each in (record, *record.cells)]
 
 
 def _say_what_is_kept(done: int, total: int, study: Study) -> None:

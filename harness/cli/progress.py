@@ -145,5 +145,6 @@ def line(record: Record, *, reused: bool = False) -> str:
 def _run(label: str, run: Mapping[str, Any]) -> str:
     problem = rows.problem_text(run.get("formulation"), run.get("problem_parameters"))
     kernel = rows.kernel_text(run.get("kernel"), run.get("kernel_parameters"))
-    named = [label, problem, kernel, run.get("dataset"), f"seed {run.get('seed')}", f"rep {run.get('repetition')}"]
+    which = [f"seed {run.get('seed')}", f"rep {run.get('repetition')}"]
+    named = [label, rows.place_text(run), problem, kernel, run.get("dataset"), *which]
     return plain_line(" ".join(str(part) for part in named if part))

@@ -23,6 +23,7 @@ _OLDER = "each run as it was measured last; {} older measurement{} of the same r
 )
 @click.option("--datasets", type=values.LABELS, shell_complete=names.listed("datasets"), help="Only these data sets.")
 @click.option("--status", type=values.NAMES, help=f"Only these: {', '.join(Status)}.")
+@click.option("--cells", is_flag=True, help="The cells of paths too; files other than tables have them all.")
 @click.option("--limit", type=values.COUNT, help="At most so many runs, the newest.")
 @click.option("--format", "format_", **options.FORMAT)
 @click.option("--output", **options.OUTPUT)
@@ -35,7 +36,7 @@ def command(**given: Any) -> None:
     """
     from harness.cli import loading, output
     from harness.report import formats
-    from harness.report.rows import newest
+    from harness.report.rows import is_cell, newest
     from harness.run.store import existing
 
     target = output.checked_output(given["output"])
@@ -49,6 +50,8 @@ def command(**given: Any) -> None:
         everything = list(store.records())[::-1]
     for sentence in store.damaged.values():
         say(f"note: {sentence}")
+    if not given["cells"] and form in formats.OF_RUNS:
+        everything = [record for record in everything if not is_cell(record)]
     last, older = newest(chosen(everything, given["plugins"], given["datasets"]))
     records = [record for record in last if _fits(given["status"], str(record.get("status")))][: given["limit"]]
     if not records:

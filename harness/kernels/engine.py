@@ -15,6 +15,7 @@ import numpy as np
 
 from harness.kernels.columns import Columns
 from harness.kernels.crew import Crew
+from harness.kernels.distances import Distances, DistanceWay
 from harness.kernels.features import width_of
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, squared_norms
 from harness.kernels.way import PackingWay, Way
@@ -44,13 +45,21 @@ _SAMPLE = 4096  # mapped points whose norms are looked at
 class _Whole:
     """What all views of one training set share: the points, laid out once a dtype, and the threads."""
 
-    def __init__(self, kernel: Kernel, source: Points) -> None:
+    def __init__(self, kernel: Kernel, source: Points, distances: Distances | None = None) -> None:
         self.kernel, self.source = kernel, source
         self.crew = Crew()
+        self._distances = distances
         self._ways: dict[np.dtype[Any], Way] = {}
 
     def is_laid_out(self, dtype: np.dtype[Any]) -> bool:
-        return dtype in self._ways
+        return dtype in self._ways or self._shares(dtype)
+
+    def _shares(self, dtype: np.dtype[Any]) -> bool:
+        """Take the way over stored distances, if there is one; return whether there is."""
+        shared = None if self._distances is None else self._distances.way(self.kernel, dtype)
+        if shared is not None:
+            self._ways[dtype] = shared
+        return shared is not None
 
     @cached_property
     def largest(self) -> float:
@@ -67,7 +76,7 @@ class _Whole:
             return float(max(apart, power))
 
     def way(self, dtype: np.dtype[Any]) -> Way:
-        if dtype not in self._ways:
+        if not self.is_laid_out(dtype):
             self._ways[dtype] = choose(self.kernel, self.source, dtype, held=True)
         return self._ways[dtype]
 
@@ -80,6 +89,7 @@ class Engine:
     x : (n, d) dense, memory-mapped or CSR; for ``precomputed`` (n, n) kernel values
     dtype : of the blocks, float64 or float32; the points are laid out when the first values are asked for
     threads : that share the columns of a request
+    distances : between the points, from which the values of an RBF kernel are computed where they are kept
     """
 
     def __init__(
@@ -91,10 +101,11 @@ class Engine:
         whole: _Whole | None = None,
         index: Block | None = None,
         threads: int = 1,
+        distances: Distances | None = None,
     ) -> None:
         self.kernel, self.dtype, self.threads = kernel, np.dtype(dtype), threads
         self._given = isinstance(kernel.form, GivenValues)
-        self._whole = whole if whole is not None else _Whole(kernel, x)
+        self._whole = whole if whole is not None else _Whole(kernel, x, distances)
         self._index = index  # which points of the whole these are; None if all
         self.n = int(x.shape[0]) if index is None else len(index)
         self._packed: Way | None = None
@@ -102,6 +113,11 @@ class Engine:
         self._asked = 0
         self._prepared: tuple[Block, bool, Any] = (np.empty(0, dtype=np.intp), False, None)
         self._source: Any = None
+
+    @property
+    def index(self) -> Block | None:
+        """Which points of the whole these are, the same object for every view of them; None if all."""
+        return self._index
 
     @property
     def crew(self) -> Crew:
@@ -186,6 +202,8 @@ class Engine:
                 after(start, stop)
 
         wide = _TILE_BYTES // (self.dtype.itemsize * max(1, len(rows)))
+        if after is None and isinstance(way, DistanceWay):  # it reads what it needs once: tiles would only cut rows
+            wide = width
         worth = width * max(len(rows), 1 if after is None else _CALLBACK_ROWS)
         grain = 1 if picked is not None else way.grain
         self._tiles(tile, width, max(_NARROWEST, wide), grain, _sharing(self.threads, worth))
@@ -248,9 +266,12 @@ class Engine:
             self._whole.crew.run([partial(run, first, min(first + share, width)) for first in range(0, width, share)])
 
     def expand(self, support: Block, coef: Block, columns: Block | None) -> Block:
-        """Return sum_j coef_j K[support_j, columns], float64, the values of a tile weighted while they are in the cache."""
+        """Return sum_j coef_j K[support_j, columns], float64, the values of a tile weighted while they are in the cache.
+
+        coef : as many as ``support``; of float64 values also (support, m), m models at once: then (m, columns)
+        """
         width = self.n if columns is None else len(columns)
-        scores = np.zeros(width)
+        scores = np.zeros((*coef.shape[1:], width))
         way, picked = self._columns(len(support), columns)
         # picked columns are gathered once a tile, not for each part
         packing = way if picked is not None and isinstance(way, PackingWay) else None
@@ -268,7 +289,7 @@ class Engine:
                 values = scratch("values", EXPAND_ROWS, stop - start, self.dtype)
                 for part, weights in parts:
                     source.tile(part, columns, values, np.arange(len(weights)), 0)
-                    scores[start:stop] += _weighted(weights, values)
+                    scores[..., start:stop] += _weighted(weights, values)
 
             wide = _TILE_BYTES // (self.dtype.itemsize * EXPAND_ROWS)
             grain = 1 if picked is not None else way.grain
@@ -294,7 +315,7 @@ def _sharing(threads: int, values: int) -> int:
 def _weighted(weights: Block, values: Block) -> Block:
     """Return sum_q weights_q values[q] in float64, over the first rows of ``values``."""
     if values.dtype == np.float64:
-        return weights @ values[: len(weights)]
+        return weights.T @ values[: len(weights)]
     from harness.kernels.compiled import add_rows
 
     result = np.zeros(values.shape[1])

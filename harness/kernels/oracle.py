@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +14,10 @@ from harness.kernels.columns import Columns
 from harness.kernels.counter import Counter
 from harness.kernels.engine import Engine
 from harness.kernels.extra import joined, reason_against
-from harness.kernels.features import Features, combination, pieces, products_with, width_of
-from harness.kernels.functions import GivenValues, Kernel, Power
+from harness.kernels.features import Features, combination, expanded_at, products_with
+from harness.kernels.functions import Kernel, Power
+from harness.kernels.matrices import HeldRows, Matrices
+from harness.kernels.uncounted import engine_of, uncounted
 
 if TYPE_CHECKING:
     import scipy.sparse
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from harness.kernels.engine import After
 
     Points = Block | scipy.sparse.csr_array
+
+
+__all__ = ["KernelOracle", "engine_of", "uncounted"]
 
 
 class KernelOracle:
@@ -57,6 +61,8 @@ class KernelOracle:
         counter: Counter | None = None,
         engine: Engine | None = None,
         threads: int | None = None,
+        matrices: Matrices | None = None,
+        held: HeldRows | None = None,
     ) -> None:
         self.kernel = kernel
         self.ridge = float(ridge)
@@ -77,6 +83,8 @@ class KernelOracle:
         self.threads = self._engine.threads
         self._buffer: RowBuffer | None = None  # of row() and rows()
         self._diagonal: Block | None = None
+        self._matrices = matrices or Matrices()  # of all views of the same values
+        self._held = held  # rows that whoever has these points shares, along a path
 
     def __len__(self) -> int:
         return self.n
@@ -184,6 +192,17 @@ class KernelOracle:
             self._fill(rows, values, np.arange(len(rows)), columns, None)
         return _read_only(values)
 
+    def matrix(self) -> Block | None:
+        """Return K, (n, n), kept with this oracle and its views of other dtypes; None if it takes more than ``cache_mb``.
+
+        n x n evaluations the first time, n cache hits later: problems of one path share it; read-only.
+        """
+        if self.n * self.n * self.dtype.itemsize > self.cache_mb * 2**20:
+            return None
+        if self._held is not None and self.z is None and not self.ridge and self._held.take(self._engine):
+            return self._held.whole(self._engine, self._counter)
+        return self._matrices.of(self)
+
     def fill(
         self,
         rows: Block,
@@ -222,6 +241,10 @@ class KernelOracle:
             if after is not None:
                 after(start, stop)
 
+        if columns is None and self._held is not None and self._held.take(self._engine):
+            self._held.fill(self._engine, rows, out, slots, self._counter)
+            finished(0, self.n)
+            return
         # first: ``after`` may raise, and ``out`` has values by then
         self._counter.evaluations += len(rows) * (self.n if columns is None else len(columns))
         plain = after is None and self.z is None and not self.ridge
@@ -280,6 +303,9 @@ class KernelOracle:
         if self.kernel.form == Power():
             points = self._engine.source
             scores = products_with(points, combination(points, coef, support), None if rows is None else index)
+        elif rows is None and self._held is not None and self._held.take(self._engine):
+            scores = self._held.expand(self._engine, support, coef[support], self._counter)
+            support = support[:0]  # counted
         else:
             scores = self._engine.expand(support, coef[support], None if rows is None else index)
         self._counter.evaluations += len(index) * len(support)
@@ -295,25 +321,13 @@ class KernelOracle:
         For ``precomputed``, ``points`` holds k(x, x_j) for every training point j.
         """
         coef = np.asarray(dual_coef, dtype=np.float64)
-        support = np.flatnonzero(coef)
-        n_new = points.shape[0]
-        self._counter.evaluations += n_new * len(support)
-        if len(support) == 0 or n_new == 0:
-            return np.zeros(n_new)
-        if isinstance(self.kernel.form, GivenValues):
-            return np.asarray(points[:, support] @ coef[support], dtype=np.float64)
-        if self.kernel.form == Power():
-            return products_with(points, combination(self._engine.source, coef, support))
-        scores = np.empty(n_new)
-        chosen = self._engine.source[support]
-        vectors = chosen.astype(np.float64)  # float32 would lose what the engine saves by centring
-        for part in pieces(n_new, len(support) + width_of(points)):
-            values = self.kernel.block(points[part].astype(np.float64, copy=False), vectors)
-            scores[part] = values @ coef[support]
-        return scores
+        self._counter.evaluations += points.shape[0] * int(np.count_nonzero(coef))
+        return expanded_at(self.kernel, self._engine.source, coef, points)
 
     def _view(self, engine: Engine, **changed: Any) -> KernelOracle:
-        settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, "z": self.z, **changed}
+        matrices = self._matrices if changed.keys().isdisjoint(("ridge", "z")) else None
+        kept = {"matrices": matrices, "held": self._held if engine.index is self._engine.index else None}
+        settings = {"cache_mb": self.cache_mb, "ridge": self.ridge, "z": self.z, **kept, **changed}
         return KernelOracle(self.kernel, None, counter=self._counter, engine=engine, **settings)
 
     def astype(self, dtype: Any) -> KernelOracle:
@@ -370,27 +384,7 @@ class KernelOracle:
             raise UsageError(f"the kernel cannot be extended: {refused}")
         engine = Engine(self.kernel, joined(self._engine.source, points), self.dtype, threads=self.threads)
         z = None if self.z is None else np.concatenate([self.z, np.zeros(engine.n - self.n)])
-        return self._view(engine, z=z)
-
-
-@contextmanager
-def uncounted(kernel: KernelOracle) -> Iterator[None]:
-    """Let the host work with a solver's kernel (certificates, metrics): neither counted nor cached for the solver.
-
-    Everything made from ``kernel`` meanwhile counts to a counter of its own as well, for good. What the solver made of
-    it before, and works with in another thread, counts to the run.
-    """
-    kept = kernel._counter, kernel._buffer, kernel._diagonal  # noqa: SLF001 - the host's own road, no solver's
-    kernel._counter, kernel._buffer = Counter(), None  # noqa: SLF001
-    try:
-        yield
-    finally:
-        kernel._counter, kernel._buffer, kernel._diagonal = kept  # noqa: SLF001
-
-
-def engine_of(kernel: KernelOracle) -> Engine:
-    """Return ``kernel.engine`` to the host, which computes nothing for a solver: the counter takes no note of it."""
-    return kernel._engine  # noqa: SLF001 - the host's own road, no solver's
+        return self._view(engine, z=z, held=None)
 
 
 def _read_only(values: Block) -> Block:

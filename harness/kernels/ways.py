@@ -33,7 +33,7 @@ _COPY_BYTES = 128 << 20  # a float64 copy for the scan beside float64 data is no
 _SCAN_A_FEATURE = 0.036
 _SCAN_A_FAR_FEATURE = 0.055  # where a panel is larger than the core's first cache
 _GEMM_A_FEATURE = 0.028
-_DIFFERENCES = 32  # features up to which an RBF kernel sums (x - z)^2: nothing is lost, and the scan wins anyway
+DIFFERENCES = 32  # features up to which an RBF kernel sums (x - z)^2: nothing is lost, and the scan wins anyway
 _FIRST_CACHE_BYTES = 32 << 10
 # With AVX-512 (Xeon 8488C, the same benchmark, 50 to 784 features) the scan of listed features is no slower than a
 # matrix product of 256 rows, which leaves the kernel function to another pass, and takes half its time for 16 rows.
@@ -61,6 +61,14 @@ def is_mapped(x: Any) -> bool:
     return isinstance(x, np.memmap) or isinstance(getattr(x, "base", None), np.memmap)
 
 
+def sum_of_words(x: Any) -> str:
+    """Return a sum of the words of dense or sparse points: fast, and enough to see a slip."""
+    arrays = [x] if isinstance(x, np.ndarray) else [x.data, x.indices, x.indptr]
+    flat = [np.ascontiguousarray(array).reshape(-1) for array in arrays]
+    words = [each.view(np.uint64 if each.nbytes % 8 == 0 else np.uint8) for each in flat]
+    return " ".join(f"{int(each.sum(dtype=np.uint64)):x}" for each in words)
+
+
 def choose(kernel: Kernel, x: Any, dtype: np.dtype[Any], *, held: bool = False) -> Way:
     """Return the fastest way for these points; see the module's constants for the rates.
 
@@ -76,12 +84,12 @@ def choose(kernel: Kernel, x: Any, dtype: np.dtype[Any], *, held: bool = False) 
         return GemmWay.of(kernel, x, dtype)
     share = _share_of_non_zeros(x)
     if dense:
-        if isinstance(form, Exponential) and len(share) <= _DIFFERENCES:
-            return ScanWay.of(kernel, x, dtype, share, differences=True, centre=_centre(form, x, dtype))
+        if isinstance(form, Exponential) and len(share) <= DIFFERENCES:
+            return ScanWay.of(kernel, x, dtype, share, differences=True, centre=centre_of(x, dtype))
         copied = dtype == x.dtype and x.size * dtype.itemsize > _COPY_BYTES and share.mean() > 0.25
         if not copied and _reads_lines_together():
             listed = bool(share.sum() > _LISTED * len(share))
-            centre = _centre(form, x, dtype) if listed else None
+            centre = centre_of(x, dtype) if listed and form.centred else None
             return ScanWay.of(kernel, x, dtype, share, differences=False, centre=centre, held=held, listed=listed)
         panel = len(share) * 256
         cost = _SCAN_A_FEATURE if panel <= _FIRST_CACHE_BYTES else _SCAN_A_FAR_FEATURE
@@ -106,9 +114,10 @@ def _share_of_non_zeros(x: Any) -> Block:
     return np.asarray(np.count_nonzero(sample, axis=0) / max(1, len(sample)))
 
 
-def _centre(form: Any, x: Block, dtype: np.dtype[Any]) -> Any:
+def centre_of(x: Block, dtype: np.dtype[Any]) -> Any:
+    """Return what dense points are centred about for values of a dtype, (d,) float64; None: they stay where they are."""
     # float32 products of far-away points cancel, and their coordinates are coarse: centring keeps their size down
-    if form.centred and dtype.itemsize < 8 and len(x):
+    if dtype.itemsize < 8 and len(x):
         return np.asarray(x.mean(axis=0, dtype=np.float64))
     return None
 
@@ -134,7 +143,8 @@ class GemmWay(PackingWay):
     @classmethod
     def of(cls, kernel: Kernel, x: Block, dtype: np.dtype[Any]) -> GemmWay:
         """Convert the points to ``dtype``; large ones that are mapped from a file are converted piece by piece."""
-        centre = _centre(kernel.form, x, dtype)
+        form: Any = kernel.form
+        centre = centre_of(x, dtype) if form.centred else None
         stays = is_mapped(x) and x.size * dtype.itemsize > _LOADED_BYTES
         points = x if stays else _converted(np.asarray(x), dtype, centre)
         if not stays or centre is None:

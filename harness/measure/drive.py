@@ -13,8 +13,9 @@ from harness.errors import InvalidModel, PluginError
 from harness.measure.scored import FreeExpansion
 from harness.measure.trace import TracePlan, claims, trace_point
 from harness.problems.problem import Problem
-from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint, clean
-from harness.solver import Iterate, Solver
+from harness.run.cleaning import clean
+from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint
+from harness.solver import NOT_DONE, Iterate, Solver
 
 if TYPE_CHECKING:
     from harness.measure.trace import Metric
@@ -95,6 +96,15 @@ def drive(
     )
 
 
+def outcome_of(
+    solver: Solver, problem: Problem, last: Iterate, seconds: float, cpu_seconds: float, yields: int
+) -> Outcome:
+    """Return what a solver that somebody else drove to its ``last`` iterate ended with; raises as :func:`drive` does."""
+    state = _Drive(solver, problem, Limits(), None, None, None, perf_counter, process_time, lambda _: 0.0)
+    stopped = StoppedBy.SOLVER if last.done else StoppedBy.EXHAUSTED
+    return state.outcome(last, stopped, seconds, cpu_seconds, yields)
+
+
 @dataclass
 class _Drive:
     """The state of one drive: when something is next due, and what was seen.
@@ -171,7 +181,7 @@ class _Drive:
                 )
             # copied before the generator is closed: its arrays are its own, and it may clear them
             assert stopped is not None
-            outcome = self._outcome(last, stopped, seconds, cpu_seconds, yields)
+            outcome = self.outcome(last, stopped, seconds, cpu_seconds, yields)
             at_end()
             return outcome
         finally:
@@ -274,7 +284,7 @@ class _Drive:
         if stopped is StoppedBy.SOLVER:
             return Status.OK, stopped, ""
         if stopped is StoppedBy.EXHAUSTED:
-            evidence = dict(last.info).get("stopped", "its iterates ended and it did not say that it is done")
+            evidence = dict(last.info).get("stopped", NOT_DONE)
             return Status.UNFINISHED, stopped, str(clean(evidence))
         if stopped is StoppedBy.TARGET:
             return Status.OK, stopped, f"stopped by the host at the target gap of {limits.target_gap:g}"
@@ -305,7 +315,8 @@ class _Drive:
             )
         return FreeExpansion.checked(self.problem.kernel, last.free_coef, last.extra_points, last.intercept)
 
-    def _outcome(self, last: Iterate, stopped: StoppedBy, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
+    def outcome(self, last: Iterate, stopped: StoppedBy, seconds: float, cpu_seconds: float, yields: int) -> Outcome:
+        """Return what the solver ended with, its last model copied."""
         self._check(last)
         status, stopped, reason = self._judged(last, stopped, seconds)
         coef = None if last.dual_coef is None else np.array(last.dual_coef)

@@ -12,7 +12,8 @@ import numpy as np
 
 from harness.kernels.oracle import uncounted
 from harness.problems.problem import FEASIBLE, Certificate, Problem
-from harness.run.record import TracePoint, bounded
+from harness.run.cleaning import bounded
+from harness.run.record import TracePoint
 
 if TYPE_CHECKING:
     from harness.arrays import Vector

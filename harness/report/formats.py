@@ -12,12 +12,14 @@ from typing import Any
 from harness.errors import PluginError, UsageError
 from harness.parameters import did_you_mean
 from harness.plain import plain
-from harness.report import footnotes, measures, table
+from harness.report import footnotes, measures, path_table, table
 from harness.report.layout import PIPE_WIDTH
 from harness.report.rows import grouped
-from harness.run.record import COLUMNS, Record, clean
+from harness.run.cleaning import clean
+from harness.run.record import COLUMNS, Record
 
 BUILTIN = ("table", "json", "csv", "markdown", "parquet")
+OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are asked for
 _SUFFIXES = {
     ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".parquet": "parquet"
 }  # fmt: skip
@@ -142,11 +144,19 @@ def _flat(records: Sequence[Record]) -> tuple[list[str], list[list[Any]]]:
 
 def markdown_text(records: Sequence[Record], *, dated: bool = False, remarks: Sequence[str] = ()) -> str:
     """Return GitHub tables, one a data set, with the terminal table's rows and all its columns."""
-    groups = grouped(records)
+    result = []
+    for heading, titles, lines, own in path_table.tables(records):
+        result += [
+            f"### {_escaped(heading)}",
+            "",
+            _markdown_row(titles),
+            _markdown_row(["---"] * len(titles), escape=False),
+        ]
+        result += [*map(_markdown_row, lines), "", *(f"- {_escaped(note)}" for note in own), ""]
+    groups = grouped(path_table.without_paths(records))
     rows = [row for group in groups for row in group.rows]
     further = [*measures.metrics(rows), *(m for optional in table.known(measures.WIDER, rows) for m in optional)]
     sheet = table.sheet(groups, [*measures.core(rows), *further], dated=dated)
-    result = []
     for group, cells in sheet.groups:
         result += [f"### {_escaped(group.heading)}", ""]
         result.append(_markdown_row([column.title.replace("\n", " ") for column in sheet.columns]))

@@ -45,7 +45,8 @@ class Row:
     @property
     def name(self) -> str:
         """The label, and behind it what tells the row from its twins: ``smo (iterations <= 1)``."""
-        return f"{self.label} ({self.setting})" if self.setting else self.label
+        told = ", ".join(text for text in (place_text(self.first) if is_cell(self.first) else "", self.setting) if text)
+        return f"{self.label} ({told})" if told else self.label
 
     @property
     def formulation(self) -> str:
@@ -156,16 +157,35 @@ def kernel_text(kernel: str | None, values: Mapping[str, Any] | None) -> str:
     return f"{kernel} {figures.assignments(values or {})}".strip() if kernel else ""
 
 
+def is_path(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is that of a whole path."""
+    return bool(record.get("path")) and "cell" not in record["path"]
+
+
+def is_cell(record: Mapping[str, Any]) -> bool:
+    """Return whether a record is that of a cell of a path."""
+    return "cell" in (record.get("path") or {})
+
+
+def place_text(record: Mapping[str, Any]) -> str:
+    """Return what of a path a record is: ``path``, ``cold path``, ``refit of path``; empty for a run of one problem."""
+    path = record.get("path") or {}
+    if not path:
+        return ""
+    name = "cold path" if path.get("start") == "cold" else "path"
+    return f"refit of {name}" if path.get("cell", 0) is None else name
+
+
 def newest(records: Iterable[Record]) -> tuple[list[Record], int]:
     """Return each run as it was measured last, in the order given, and the number of older measurements left out.
 
     Two records are of the same run if they belong to the same row and have the same seed and repetition.
     """
-    last: dict[tuple[str, Any, Any], Record] = {}
+    last: dict[tuple[str, Any, Any, Any], Record] = {}
     total = 0
     for record in records:
         total += 1
-        run = (_row_key(record), record.get("seed"), record.get("repetition"))
+        run = (_row_key(record), record.get("seed"), record.get("repetition"), record.get("fold"))
         if run not in last or str(record.get("measured_at")) > str(last[run].get("measured_at")):
             last[run] = record
     return list(last.values()), total - len(last)
@@ -237,5 +257,7 @@ def _row_key(record: Record) -> str:
         "plugin", "solver", "label", "parameters", "dataset", "formulation", "problem_parameters", "kernel",
         "kernel_parameters", "code_sha256", "versions", "data_sha256", *SETTINGS,
     )  # fmt: skip
-    machine = (record.get("machine") or {}).get("id")
-    return json.dumps([machine, *(record.get(name) for name in names)], sort_keys=True, default=str)
+    machine, path = (record.get("machine") or {}).get("id"), record.get("path") or {}
+    of_path = [path.get(name) for name in ("costs", "widths", "folds", "start")]
+    what = ["refit" if path["cell"] is None else "cell"] if "cell" in path else []  # its folds are runs of one row
+    return json.dumps([machine, of_path, what, *(record.get(name) for name in names)], sort_keys=True, default=str)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from harness.report import footnotes, layout, measures
+from harness.report import footnotes, layout, measures, path_table
 from harness.report.layout import PIPE_WIDTH, Cell, Column
 from harness.report.measures import Measure
 from harness.report.rows import Group, Row, grouped
@@ -43,10 +43,14 @@ def render(
     """
     if not records:
         return "no records.\n"
+    result = path_table.text_lines(records, width, styled=styled)
+    records = path_table.without_paths(records)
+    if not records:
+        notes = [line for remark in remarks for line in layout.paragraph(remark, width)]
+        return "\n".join([*result, *notes]).rstrip("\n") + "\n"
     sheet = fitted(records, width, dated=dated)
     everything = [row for _, rows in sheet.groups for row in rows]
     widths = layout.fitted_widths(sheet.columns, everything, width)
-    result: list[str] = []
     for group, rows in sheet.groups:
         result.extend(layout.bold(line, styled=styled) for line in layout.paragraph(group.heading, width))
         result.extend(layout.lines(sheet.columns, rows, widths, styled=styled))

@@ -19,14 +19,17 @@ from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.inlier_margin import InlierMargin, inlier_margin
 from harness.measure.learning_curve import areas
 from harness.measure.metrics import accuracy
-from harness.measure.scored import FreeExpansion, Scored, Weights
+from harness.measure.scored import FreeExpansion
 from harness.measure.trace import FIGURES, TracePlan, certified_figures
 from harness.problems.problem import Problem
 from harness.registry import Registry, load_registry, share_registry
 from harness.run import allowed
+from harness.run.cleaning import clean, clipped
 from harness.run.execute import Workbench, is_environment, sentence
 from harness.run.messages import METRIC, Busy, Certified, Certify, Model, Point, Reader, send
-from harness.run.record import Status, clean, clipped
+from harness.run.models import without_certificate
+from harness.run.path_judge import PathJudge
+from harness.run.record import Status
 from harness.run.study import RunSpec
 
 if TYPE_CHECKING:
@@ -196,7 +199,7 @@ class Judge:
                 "without dual coefficients" if model.free_coef is None else "that is no dual solution of the problem"
             )
             found |= {"status": Status.MISSED, "reason": f"no gap can be certified of a model {which}"}
-        stated = self._without_certificate(model)
+        stated = without_certificate(self.problem, model)
         if isinstance(stated, FreeExpansion):
             found |= {"core_set_size": stated.support, **self._counts(stated.coef, stated.own_coef)}
         if dataset.task == "classification":
@@ -205,17 +208,6 @@ class Judge:
             found.update(self._scores(stated.scores(kernel, dataset.x_test)))
         end = {name: found[name] for name in ("support_vectors", "test_accuracy") if name in found}
         return {**found, "trace": [*trace, {"reason": "end", **end}]}
-
-    def _without_certificate(self, model: Model) -> Scored:
-        """Return the model, looked at once more: the solver's process may have sent anything."""
-        kernel = self.problem.kernel
-        if model.free_coef is None:
-            return Weights.checked(kernel, model.weights, model.intercept)
-        coef: Any = model.coefficients(self.problem.n)
-        if model.own is None:
-            return FreeExpansion.checked(kernel, coef, None, model.intercept)
-        coef = np.concatenate([coef, model.own.coef])
-        return FreeExpansion.checked(kernel, coef, model.own.points(kernel.n_features), model.intercept)
 
 
 class Certifier:
@@ -265,7 +257,8 @@ class Certifier:
             if self._read != (read := (spec.data_key, spec.kernel, repr(spec.kernel_parameters))):
                 self._busy("reading the data", request.reading)
             self._read = read
-            found = Judge(spec, bench, self._busy).verdict(request)
+            judge: Any = (PathJudge.of if spec.path else Judge)(spec, bench, self._busy)
+            found = judge.verdict(request)
             return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}
         except Exception as error:
             status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR

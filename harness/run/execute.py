@@ -18,7 +18,7 @@ from harness.errors import DataError, InvalidModel, UsageError
 from harness.kernels.checks import check_finite
 from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle, engine_of, uncounted
-from harness.kernels.ways import is_mapped
+from harness.kernels.ways import is_mapped, sum_of_words
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
 from harness.measure.machine import load_average, now, reset_peak_memory, status_bytes
@@ -26,8 +26,9 @@ from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem
 from harness.run import allowed
+from harness.run.cleaning import clean, clipped
 from harness.run.messages import Fitted, Fitting, Message, Model, Point, Stopped
-from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint, clean, clipped
+from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint
 from harness.run.seller import Buyer
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 _READ_INTO_MEMORY_BYTES = 2 << 30
 _WARM_UP_POINTS = 32
 _WARM_UP_YIELDS = 50
-_WARM_UP_SECONDS = 5.0  # of all warm-ups of a solver together, compilation not counted
+WARM_UP_SECONDS = 5.0  # of all warm-ups of a solver together, compilation not counted
 _TRACEBACK_CHARACTERS = 2000
 _ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE})
 
@@ -159,7 +160,7 @@ def warm_up(
     ``limit`` seconds are over by the ``clock``.
     """
     began, clock_began = perf_counter(), clock()
-    most = min(_WARM_UP_SECONDS, limit or _WARM_UP_SECONDS)
+    most = min(WARM_UP_SECONDS, limit or WARM_UP_SECONDS)
     try:
         with uncounted(problem.kernel):
             small = _few_points(problem)
@@ -218,7 +219,7 @@ def measure(
     if buyer is not None:
         clock, cpu_clock = _without_purchases(buyer, compilation)
     faults: list[str] = []
-    refused = _refusal(solver, problem, faults)
+    refused = refusal(solver, problem, faults)
     if refused is not None:
         return Fitted({"status": Status.SKIPPED, "reason": refused, **now()})
     claims: dict[str, Any] = {"load_average": load_average(), "faults": faults}
@@ -254,7 +255,7 @@ def measure(
         if outcome.info_cut:
             faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
         claims.update(_costs(outcome, problem, solver))
-        model = _model(outcome, problem)
+        model = model_of(outcome, problem)
     except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
         claims.update(fault(error))
     after = _contents(problem)
@@ -273,7 +274,7 @@ def _without_purchases(buyer: Buyer, compilation: CompilationWatch) -> tuple[Cal
     return lambda: compilation.clock() - buyer.seconds, lambda: compilation.cpu_clock() - buyer.cpu_seconds
 
 
-def _refusal(solver: Solver, problem: Problem, faults: list[str]) -> str | None:
+def refusal(solver: Solver, problem: Problem, faults: list[str]) -> str | None:
     """Return a sentence why the solver does not take the problem; a ``skip()`` that fails costs its own answer alone."""
     try:
         reason = solver.skip(problem)
@@ -324,14 +325,8 @@ def _contents(problem: Problem) -> dict[str, str]:
     points = engine_of(problem.kernel).source
     found = problem.contents()
     if not is_mapped(points):
-        arrays = [points] if isinstance(points, np.ndarray) else [points.data, points.indices, points.indptr]
-        found["points"] = " ".join(f"{int(_words(array).sum(dtype=np.uint64)):x}" for array in arrays)
+        found["points"] = sum_of_words(points)
     return found
-
-
-def _words(array: Any) -> Any:
-    flat = np.ascontiguousarray(array).reshape(-1)
-    return flat.view(np.uint64) if flat.nbytes % 8 == 0 else flat.view(np.uint8)
 
 
 def _costs(outcome: Outcome, problem: Problem, solver: Solver) -> dict[str, Any]:
@@ -355,7 +350,7 @@ def _costs(outcome: Outcome, problem: Problem, solver: Solver) -> dict[str, Any]
     }
 
 
-def _model(outcome: Outcome, problem: Problem) -> Model:
+def model_of(outcome: Outcome, problem: Problem) -> Model:
     """Return the model as numbers; the certifier looks at it again.
 
     Raises

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from statistics import median
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from harness.registry import Registry
     from harness.run.study import RunSpec, Study
 
-_Like = tuple[str, str, str]  # plugin, solver, data set: runs that take about as long
+_Like = tuple[str, str, str, str]  # plugin, solver, data set, path: runs that take about as long
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def _with(cost: Forecast, spec: RunSpec, *, held: bool, usual: Mapping[_Like, fl
         return replace(cost, runs=runs, held=cost.held + 1)
     if spec.skip_reason or spec.broken_reason:
         return replace(cost, runs=runs, rows=cost.rows + 1)
-    like = (spec.plugin, spec.solver, spec.dataset)
+    like = (spec.plugin, spec.solver, spec.dataset, _grid(spec.path))
     if like in usual:
         taken = usual[like] if limit is None else min(usual[like], limit)
         return replace(cost, runs=runs, seconds=cost.seconds + taken)
@@ -80,12 +81,18 @@ def _with(cost: Forecast, spec: RunSpec, *, held: bool, usual: Mapping[_Like, fl
     return replace(cost, runs=runs, unknown=cost.unknown + 1, most=most)
 
 
+def _grid(path: Mapping[str, Any]) -> str:
+    """Return what a path goes through as text; empty for a run of one problem."""
+    return json.dumps([path.get(name) for name in ("costs", "widths", "folds", "start")]) if path else ""
+
+
 def _medians(records: Iterable[Mapping[str, Any]]) -> dict[_Like, float]:
     """Return how many seconds runs of a solver on a data set took in the median; those without a clock are left out."""
     taken: dict[_Like, list[float]] = {}
     for record in records:
         seconds = record.get("fit_seconds")
-        if is_number(seconds):
-            like = (str(record.get("plugin")), str(record.get("solver")), str(record.get("dataset")))
+        path = record.get("path") or {}
+        if is_number(seconds) and "cell" not in path:
+            like = (str(record.get("plugin")), str(record.get("solver")), str(record.get("dataset")), _grid(path))
             taken.setdefault(like, []).append(seconds)
     return {like: median(seconds) for like, seconds in taken.items()}

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, get_args
 
 from harness.errors import HarnessError
-from harness.run.record import clean, clipped
+from harness.run.cleaning import clean, clipped
 
 if TYPE_CHECKING:
     from harness.arrays import Array

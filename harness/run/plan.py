@@ -16,6 +16,7 @@ from harness.kernels.functions import Precomputed
 from harness.measure.machine import machine
 from harness.measure.metrics import applicable
 from harness.registry import Registry
+from harness.run.path_plan import along_path, check_path
 from harness.run.study import RunSpec, Study, data_key
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def check_names(study: Study, registry: Registry) -> None:
         parameters.check_known("metric", name, registry.metrics)
     if study.core_set_oracle:
         registry.solver(study.core_set_oracle)
+    check_path(study, registry)
 
 
 def check_size(runs: int, asked: Sequence[tuple[int, str]], *, many: bool) -> None:
@@ -104,6 +106,7 @@ def factors(study: Study, registry: Registry) -> list[tuple[int, str]]:
         (len(study.datasets), "data sets"),
         (kernels, "kernels"),
         *((len(values), f"values of {name}") for name, values in listed),
+        (2 if study.path and study.cold else 1, "starts"),
         (len(study.seeds), "seeds"),
         (study.repeat, "repetitions"),
     ]
@@ -124,7 +127,8 @@ def count(study: Study, registry: Registry, datasets: Mapping[str, Dataset] | No
         kind: sum(_count_cells(study, registry, item, *kind) for item in study.solvers)
         for kind in dict.fromkeys(itertools.chain.from_iterable(known))
     }
-    return sum(min(cells[kind] for kind in possible) for possible in known) * len(study.seeds) * study.repeat
+    starts = 2 if study.path and study.cold else 1
+    return starts * sum(min(cells[kind] for kind in possible) for possible in known) * len(study.seeds) * study.repeat
 
 
 def _count_cells(study: Study, registry: Registry, item: Chosen | Broken, task: str, default_kernel: str) -> int:
@@ -226,18 +230,24 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
                     fits = dataset.task == problem.task
                     metrics = applicable((*problem.metrics, *study.metrics), dataset.task)
                     oracle = study.core_set_oracle if problem.has_core_set or problem.gives_up_points() else ""
-                    yield {
-                        **own,
-                        "formulation": problem.name,
-                        "problem_parameters": problem_values,
-                        "kernel": kernel_name,
-                        "kernel_parameters": kernel_values,
-                        "metrics": metrics,
-                        "core_set_oracle": oracle,
-                        "sells_labels": problem.sells_labels,
-                        "trusted": registry.owners(problem.name, kernel_name, source.name, metrics, oracle),
-                        "skip_reason": "" if fits else mismatch(problem, source, dataset.task, registry),
-                    }
+                    yield from along_path(
+                        study,
+                        registry.kernel_class(kernel_name),
+                        problem,
+                        dataset,
+                        {
+                            **own,
+                            "formulation": problem.name,
+                            "problem_parameters": problem_values,
+                            "kernel": kernel_name,
+                            "kernel_parameters": kernel_values,
+                            "metrics": metrics,
+                            "core_set_oracle": oracle,
+                            "sells_labels": problem.sells_labels,
+                            "trusted": registry.owners(problem.name, kernel_name, source.name, metrics, oracle),
+                            "skip_reason": "" if fits else mismatch(problem, source, dataset.task, registry),
+                        },
+                    )
 
 
 def _problem_grid(study: Study, item: Chosen, problem: type[Problem], dataset: Dataset) -> list[dict[str, Any]]:

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from harness import guard
 from harness.errors import UsageError
@@ -17,9 +18,11 @@ from harness.files import user_cache
 from harness.guard import Phase
 from harness.measure.machine import now
 from harness.run import allowed
+from harness.run.cleaning import clipped
 from harness.run.messages import METRIC, Certified, Certify, Ended, Run
+from harness.run.path_records import cell_records, choice, refit_of, summary
 from harness.run.process import Late, Process, WorkerDied
-from harness.run.record import CLAIMED, MEASURED, Record, Status, StoppedBy, checked, clipped
+from harness.run.record import CLAIMED, MEASURED, Record, Status, StoppedBy, checked
 from harness.run.study import RunSpec
 
 _LIVE_WORKERS = 6  # idle ones hold their data: the least recently used is closed
@@ -58,16 +61,33 @@ class Pool:
         record, wrong = checked({name: value for name, value in ended.claims.items() if name in CLAIMED})
         if record.status is None:
             wrong.append(f"status is {clipped(str(record.get('status')), 80)}, which is none")
-        if record.status in MEASURED and (ended.model is None or record.get("fit_seconds") is None):
+        without = ended.model is None and not spec.path
+        if record.status in MEASURED and (without or record.get("fit_seconds") is None):
             wrong.append("it says that it has a result, without a model or a time")
         if (record.get("fit_seconds") or 0.0) > monotonic() - began:
             wrong.append(f"its clock says {record['fit_seconds']:g} s, more than passed")
         if wrong:
             reason = f"the solver's process gave figures that cannot be: {'; '.join(wrong)}"
             record.update(status=Status.INVALID, reason=reason)
+        if spec.path:
+            return self._path(spec, record, ended, reading, reading_seconds)
         if ended.model is not None or ended.points:
-            judge(record, self._certified(spec, ended, reading))
+            judge(record, checked(self._certified(spec, ended, reading))[0])
         return record
+
+    def _path(self, spec: RunSpec, run: Record, ended: Ended, reading: float, reading_seconds: float) -> Record:
+        """Return a path's summary with the rows of its cells, and that of the chosen one on all training points."""
+        verdict = self._certified(spec, ended, reading) if ended.points else {}
+        judged = verdict.pop("cells", None)
+        judge(run, checked(verdict)[0])
+        if judged is None:
+            return summary(spec, run, [], None, {})
+        cells = cell_records(spec, run, ended.points, judged)
+        chosen = choice(spec, cells)
+        if "best" not in chosen:
+            return summary(spec, run, cells, None, chosen)
+        refit = self.run(spec.at(chosen["best"]), reading_seconds)
+        return summary(spec, run, cells, refit_of(refit, spec, chosen["best"]), chosen)
 
     def _ended(self, spec: RunSpec, reading: float) -> Ended:
         limit, attempts = spec.limits.seconds, 0
@@ -115,7 +135,7 @@ class Pool:
             certifier.tell(Certify(spec.as_dict(), ended.model, ended.points, ended.bought, reading))
             self._certifying = certifier
 
-    def _certified(self, spec: RunSpec, ended: Ended, reading: float) -> Record:
+    def _certified(self, spec: RunSpec, ended: Ended, reading: float) -> dict[str, Any]:
         """Return the certifier's figures. Where it dies of them, or of a metric, those without a plugin's metrics, and why."""
         faults: list[str] = []
         asked = spec.as_dict()
@@ -128,8 +148,7 @@ class Pool:
                 self._certifying = None
                 answer = certifier.answer(self.stop, allowed.request(spec.limits.seconds, reading))
                 if isinstance(answer, Certified):
-                    found, _ = checked(answer.figures)
-                    return Record({**found, "faults": [*faults, *(found.get("faults") or [])]})
+                    return {**answer.figures, "faults": [*faults, *(answer.figures.get("faults") or [])]}
                 raise WorkerDied(f"it answered with {type(answer).__name__}")
             except WorkerDied as error:
                 self._close_certifier()
@@ -143,7 +162,7 @@ class Pool:
                     break
                 asked = {**asked, "metrics": ()}
         reason = f"the host could not certify the model: {faults[-1]}"
-        return Record(status=Status.ERROR, stopped_by=StoppedBy.KILLED, reason=reason, faults=faults)
+        return {"status": Status.ERROR, "stopped_by": StoppedBy.KILLED, "reason": reason, "faults": faults}
 
     def _worker(self, spec: RunSpec) -> tuple[Process, bool]:
         """Return the worker of a run, and whether it was started just now."""

@@ -22,7 +22,8 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from harness.errors import UsageError
-from harness.run.record import COLUMNS, Record, checked, clipped
+from harness.run.cleaning import clipped
+from harness.run.record import COLUMNS, Record, checked
 
 SCHEMA_VERSION = 2  # 2: with checksums
 APPLICATION_ID = 0x53564D48  # "SVMH"; a store of an older harness has none, and is known by the shape of its table

@@ -13,14 +13,9 @@ from enum import StrEnum
 from types import UnionType
 from typing import Any, TypedDict, get_args, get_type_hints
 
-from harness.plain import plain
+from harness.run.cleaning import LARGEST, clean, clipped, shown
 
-TEXT_CHARACTERS = 4000  # of a text in a record
 INFO = (1000, 100_000)  # entries and characters of what a solver says of itself
-ENTRIES = 100_000  # of the lists and mappings of one field
-_CHARACTERS = 2_000_000  # of all texts and names of one field
-_DEPTH = 8
-_LARGEST = 2**63 - 1
 
 
 class Status(StrEnum):
@@ -161,11 +156,14 @@ class Fields(TypedDict):
     kernel_parameters: dict[str, Any]
     seed: int
     repetition: int
+    path: dict[str, Any]  # of a path and of its cells, see `harness.run.path_records`; None: a run of one problem
+    fold: int  # left out of the training points of a cell; None: it has all
     status: str
     stopped_by: str
     reason: str
     fit_seconds: float
     cpu_seconds: float
+    shared_seconds: float  # of fit_seconds: a cell's part of what all cells of its path share
     compile_seconds: float
     peak_rss_bytes: int
     kernel_evaluations: int
@@ -194,6 +192,7 @@ class Fields(TypedDict):
     given_up: int
     inlier_margin: dict[str, Any]
     train_accuracy: float
+    validation_error: float  # on the fold that is left out: share of wrong labels, in regression the mean squared error
     test_accuracy: float
     metrics: dict[str, Any]
     aubc: dict[str, Any]  # metric -> area under its curve over the labels bought, see `harness.measure.learning_curve`
@@ -247,7 +246,12 @@ CLAIMED = frozenset({
 
 
 class Record(dict[str, Any]):
-    """One run as names and JSON-ready values; see `Fields`. A row of an older harness may lack some."""
+    """One run as names and JSON-ready values; see `Fields`. A row of an older harness may lack some.
+
+    cells : of a path, the rows of its cells
+    """
+
+    cells: tuple[Record, ...] = ()
 
     @property
     def status(self) -> Status | None:
@@ -296,9 +300,9 @@ def checked(given: Mapping[str, Any]) -> tuple[Record, list[str]]:
         if name == "trace" and kept is not None:
             kept = [point for each in kept if (point := _point(each))]
         elif kind is list and kept is not None:
-            kept = [_shown(each) for each in kept]
+            kept = [shown(each) for each in kept]
         if kept is None and not (kind is float and _is_number(value)):  # NaN and infinity are unknown, not wrong
-            wrong.append(f"{name} is {clipped(_shown(value), 80)}; it must be {_KINDS[kind]}")
+            wrong.append(f"{name} is {clipped(shown(value), 80)}; it must be {_KINDS[kind]}")
         found[name] = kept
     return found, wrong
 
@@ -320,7 +324,7 @@ def _fitting(value: Any, kind: type) -> Any:
     if kind in (int, float):
         if not _is_number(value) or not math.isfinite(value):
             return None
-        whole = kind is float or (value == int(value) and 0 <= value <= _LARGEST)
+        whole = kind is float or (value == int(value) and 0 <= value <= LARGEST)
         return kind(value) if whole else None
     return clean(value) if isinstance(value, kind) else None
 
@@ -328,71 +332,4 @@ def _fitting(value: Any, kind: type) -> Any:
 def _is_number(value: Any) -> bool:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return isinstance(value, float) or abs(value) <= _LARGEST
-
-
-def clean(value: Any, entries: int = ENTRIES, characters: int = _CHARACTERS) -> Any:
-    """Return ``value`` as strict JSON data of bounded size.
-
-    No NaN, no infinity, no numpy scalars or arrays, no tuples; at most so many entries and characters in all, eight
-    levels, no text longer than 4,000 characters or with control characters.
-    """
-    return bounded(value, entries, characters)[0]
-
-
-def bounded(value: Any, entries: int, characters: int) -> tuple[Any, bool]:
-    """Return what :func:`clean` does, and whether anything was cut."""
-    room = _Room(entries, characters)
-    return _cleaned(value, _DEPTH, room), room.cut
-
-
-@dataclass
-class _Room:
-    """How many entries and characters there may still be, counted down; whether something did not fit."""
-
-    entries: int
-    characters: int
-    cut: bool = False
-
-    def text(self, value: Any, length: int = TEXT_CHARACTERS) -> str:
-        given = _shown(value)
-        self.cut |= len(given) > length
-        text = clipped(given, length)
-        self.characters -= len(text)
-        return text
-
-
-def _cleaned(value: Any, depth: int, room: _Room) -> Any:
-    if value is None or isinstance(value, bool):
-        return value
-    if hasattr(value, "dtype") and hasattr(value, "reshape"):  # a numpy scalar or array, without importing numpy
-        value = value.reshape(-1)[0].item() if value.ndim == 0 else value[: room.entries + 1].tolist()
-    if isinstance(value, int):
-        return int(value) if abs(value) <= _LARGEST else f"a whole number of {value.bit_length()} bits"
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else None
-    if depth == 0 or not isinstance(value, (Mapping, list, tuple)):
-        return room.text(value)
-    kept: list[tuple[str, Any]] = []
-    entries = value.items() if isinstance(value, Mapping) else (("", item) for item in value)
-    for name, item in entries:
-        if min(room.entries, room.characters) <= 0:
-            room.cut = True
-            kept.append(("...", f"... {len(value)} entries"))
-            break
-        room.entries -= 1
-        kept.append((room.text(name, 200), _cleaned(item, depth - 1, room)))
-    return dict(kept) if isinstance(value, Mapping) else [item for _, item in kept]
-
-
-def _shown(value: Any) -> str:
-    try:
-        return value if isinstance(value, str) else str(value)
-    except BaseException as error:  # a plugin's object may raise anything
-        return f"<{type(value).__name__} whose text raised {type(error).__name__}>"
-
-
-def clipped(text: str, length: int = TEXT_CHARACTERS) -> str:
-    """Return text that any terminal, page or file can take: valid UTF-8, no control characters, bounded length."""
-    short = text if len(text) <= length else f"{text[:length]} ... ({len(text)} characters)"
-    return plain(short)
+    return isinstance(value, float) or abs(value) <= LARGEST

@@ -24,7 +24,7 @@ from harness.run.reading import RUN, StoreReader
 from harness.run.record import Record, Status, StoppedBy
 from harness.run.store import Store, StoreGone, default_store
 from harness.run.study import RunSpec, Study, data_key
-from harness.run.surroundings import completed, host_sha256
+from harness.run.surroundings import cell_key, completed, host_sha256
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -173,8 +173,7 @@ class _Session:
             return None
         for record in store.of(self.keys[index]):
             if record.reusable and self._is_current(record.get("sources")):
-                # the same content may have been measured from a file of another name
-                return Record({**record, "dataset": spec.dataset, "reused": True})
+                return self._reused(store, index, record)
         return None
 
     def _of_another(self, store: StoreReader, index: int) -> Record | None:
@@ -183,8 +182,20 @@ class _Session:
             return None
         for record in store.of(self.keys[index], self.last_before):
             if not record.get("sources") or self._is_current(record["sources"]):
-                return Record({**record, "dataset": self.specs[index].dataset, "reused": True})
+                return self._reused(store, index, record)
         return None
+
+    def _reused(self, store: StoreReader, index: int, record: Record) -> Record | None:
+        """Return a record of the store with the rows of its cells; None if it does not hold them all."""
+        # the same content may have been measured from a file of another name
+        told = {"dataset": self.specs[index].dataset, "reused": True}
+        found = Record({**record, **told})
+        keys = [cell_key(self.keys[index], number) for number in range((record.get("path") or {}).get("rows") or 0)]
+        rows = [next(iter(store.of(key)), None) for key in keys]
+        if None in rows:
+            return None
+        found.cells = tuple(Record({**row, **told}) for row in rows if row is not None)
+        return found
 
     def _is_current(self, sources: Mapping[str, str] | None) -> bool:
         known = self.registry.plugins

@@ -151,18 +151,21 @@ class Store(StoreReader):
             raise StoreGone(f"the result store {self.path} was deleted, moved or replaced since it was opened")
 
     def append(self, record: Record, driver: Driver | None = None) -> None:
-        """Commit one record, and with it end the claim that ``driver`` has of its run; it is on disk when this returns.
+        """Commit one record, the rows of its cells with it, and end the claim that ``driver`` has of its run.
+
+        It is on disk when this returns.
 
         Raises
         ------
         NotKept : it could not be written.
         """
-        content = (str(record["key"]), str(record["status"]), str(record["measured_at"]), record.text())
         insert = "INSERT INTO records (key, status, measured_at, record, checksum) VALUES (?, ?, ?, ?, ?)"
         with self._written(durable=True):
-            self._connection.execute(insert, (*content, checksum(*content)))
+            for each in (*record.cells, record):
+                content = (str(each["key"]), str(each["status"]), str(each["measured_at"]), each.text())
+                self._connection.execute(insert, (*content, checksum(*content)))
             if driver is not None:
-                self._claims.release(driver, content[0])
+                self._claims.release(driver, str(record["key"]))
 
     def claim(self, key: str, driver: Driver) -> Driver | None:
         """Claim a run for a driver; return who else has claimed it, None if it is now this driver's.

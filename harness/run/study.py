@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +30,9 @@ class Study:
     fresh : measure again what the store already holds
     many : carry it out even if it is more than a million runs
     core_set_oracle : solver of the core-set certificate of the hull formulations, by name; empty: no such certificate
+    path : parameter -> its values: each run goes through all of them, see `harness.path`; empty: a run is one problem
+    folds : of the cross-validation along a path; 0: none
+    cold : beside each path a run that solves its cells one by one, each from nothing
     """
 
     solvers: list[Chosen | Broken]
@@ -51,6 +54,9 @@ class Study:
     plugin_paths: list[str] = field(default_factory=list)
     metrics: list[str] = field(default_factory=list)
     core_set_oracle: str = ""
+    path: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    folds: int = 0
+    cold: bool = False
 
 
 def data_key(source: str, source_parameters: Mapping[str, Any]) -> str:
@@ -81,6 +87,7 @@ class RunSpec:
     metrics: tuple[str, ...] = ()
     core_set_oracle: str = ""
     sells_labels: bool = False  # its formulation does
+    path: dict[str, Any] = field(default_factory=dict)  # axes, folds, start ("warm" or "cold"); empty: one problem
     trusted: tuple[str, ...] = ()  # plugins that own its formulation, kernel, data, metrics and oracle: the certifier's
     data_sha256: str = ""  # of the data the comparison was planned with
     skip_reason: str = ""  # not empty: the run is a row without being carried out
@@ -90,6 +97,19 @@ class RunSpec:
     def data_key(self) -> str:
         """Which configured data source the run reads."""
         return data_key(self.source, self.source_parameters)
+
+    def at(self, values: Mapping[str, float]) -> RunSpec:
+        """Return the run of one cell of a path, by the values of the path's parameters: a run of one problem."""
+        costs = {name: value for name, value in values.items() if name in self.path["costs"]}
+        widths = {name: value for name, value in values.items() if name in self.path["widths"]}
+        problem, kernel = {**self.problem_parameters, **costs}, {**self.kernel_parameters, **widths}
+        return replace(self, path={}, problem_parameters=problem, kernel_parameters=kernel)
+
+    @property
+    def first(self) -> RunSpec:
+        """The run itself; of a path that of its first values."""
+        axes = {**self.path["costs"], **self.path["widths"]} if self.path else {}
+        return self.at({name: values[0] for name, values in axes.items()}) if self.path else self
 
     @property
     def worker(self) -> str:

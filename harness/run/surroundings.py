@@ -23,7 +23,7 @@ def completed(outcome: Record, spec: RunSpec, key: str, dataset: Dataset, regist
     plugin = registry.plugins.get(spec.plugin)
     own_version = {plugin.distribution or plugin.name: plugin.version} if plugin is not None and plugin.version else {}
     asked = {name: value for name, value in spec.as_dict().items() if name in COLUMNS and name != "metrics"}
-    asked |= spec.limits.as_columns()
+    asked |= {**spec.limits.as_columns(), "path": spec.path or None}
     facts = {
         "label": _label(spec, registry),
         "n_train": int(dataset.x_train.shape[0]),
@@ -38,7 +38,17 @@ def completed(outcome: Record, spec: RunSpec, key: str, dataset: Dataset, regist
         "key": key,
         "reused": False,
     }
-    return Record({**dict.fromkeys(COLUMNS), **asked, **facts, **outcome})
+    every = [Record({**dict.fromkeys(COLUMNS), **asked, **facts, **each}) for each in (outcome, *outcome.cells)]
+    found = every[0]
+    found.cells = tuple(every[1:])
+    for number, cell in enumerate(found.cells):
+        cell["key"] = cell_key(key, number)
+    return found
+
+
+def cell_key(key: str, number: int) -> str:
+    """Return the key of a cell's row from that of its path."""
+    return f"{key}/{number}"
 
 
 def _label(spec: RunSpec, registry: Registry) -> str:
@@ -56,14 +66,19 @@ def host_sha256() -> str:
     """Return the fingerprint of the host code that results depend on."""
     import harness.kernels
     import harness.measure
+    import harness.path
     import harness.problems
     import harness.run.certify
     import harness.run.execute
+    import harness.run.path_judge
+    import harness.run.path_records
+    import harness.run.path_run
     import harness.run.record
     import harness.solver
 
     run = (harness.run.certify, harness.run.execute, harness.run.record)
-    modules = (harness.kernels, harness.measure, harness.problems, *run, harness.solver)
+    paths = (harness.run.path_judge, harness.run.path_records, harness.run.path_run, harness.path)
+    modules = (harness.kernels, harness.measure, harness.problems, *run, *paths, harness.solver)
     return "".join(source_sha256(module)[:16] for module in modules)
 
 

@@ -95,7 +95,7 @@ class Worker:
             if self._read != (read := (spec.data_key, spec.kernel, repr(spec.kernel_parameters))) or spec.sells_labels:
                 self._busy("reading the data", request.reading)
             self._read = read
-            problem = self.bench.problem(spec)
+            problem = self.bench.problem(spec.first)
             seller = Seller(self.bench.labels(spec), problem.labels_left) if spec.sells_labels else None
             self._busy(f"making and running the solver '{spec.solver}'", allowed.phase_seconds(limit))
             solver = self.bench.solver(spec)
@@ -112,7 +112,7 @@ class Worker:
         seen, ended = self._run(spec, solver, problem, kind, seller)
         warmed = None if seen.killed_for or ended.claims["status"] not in _WENT_WELL else seen.warm_up_seconds
         known = kind in self.warm or kind in self.cold
-        adopts = warmed is not None and not known and alone and request.adopt
+        adopts = warmed is not None and not known and alone and request.adopt and not spec.path
         occupied = allowed.adopting(limit, warmed or 0.0) if adopts else allowed.ending(limit)
         ended = replace(ended, occupied=occupied)
         send(self.control, replace(ended, model=None, points=[], bought=None) if self._sent_ahead else ended)
@@ -170,6 +170,7 @@ class Worker:
         """Fork a child that carries the run out, and return what was seen of it."""
         from harness.measure.scored import room_for_own_points
         from harness.run.execute import measure, warm_up
+        from harness.run.path_run import measure_path, path_of, warm_up_path
 
         buyer: Buyer | None = None if seller is None else self.bench.buyer
         limit = spec.limits.seconds
@@ -182,13 +183,24 @@ class Worker:
             # a time limit counts no compilation
             self.compilation.on_change = lambda on: emit(Compiling(on))
             # also in a child of a warm parent: its first touch of inherited pages is no work of the solver's
-            warmed = 0.0 if cold else warm_up(solver, problem, limit, self.compilation.clock)
-            emit(Warm(warmed, self.bench.registry.sources()))
-            fitted = measure(spec, solver, problem, emit, compilation=self.compilation, buyer=buyer)
+            watch = self.compilation
+            if path is None:
+                warmed = 0.0 if cold else warm_up(solver, problem, limit, watch.clock)
+                emit(Warm(warmed, self.bench.registry.sources()))
+                fitted = measure(spec, solver, problem, emit, compilation=watch, buyer=buyer)
+            else:
+                warmed = 0.0 if cold else warm_up_path(solver, path, limit, watch.clock)
+                emit(Warm(warmed, self.bench.registry.sources()))
+                fitted = measure_path(spec, solver, path, emit, compilation=watch)
             limit_memory(None)  # what is left is the host's own work
             fitted.claims["sources"] = self.bench.registry.sources()
             emit(fitted)
 
+        path: Any = None
+        if spec.path:
+            clocks = (self.compilation.clock, self.compilation.cpu_clock)
+            cold_start = spec.path["start"] == "cold"
+            path = path_of(spec, self.bench.dataset(spec), self.bench.registry, clocks, cold=cold_start)
         gc.collect()
         gc.freeze()  # keeps the collector from touching, and so copying, the parent's pages
         forked = fork(body, self.place, hidden=(self.control,))

@@ -21,7 +21,7 @@ from harness.measure.scored import FreeExpansion
 from harness.run.record import Limits
 from harness.solver import Iterate
 from harness.testing import exact
-from harness.testing.problems import Case, csr
+from harness.testing.problems import Case, csr, path_over
 from harness.testing.running import Snapshot, bought_of, bytes_of, observed, snapshots
 from harness.testing.suite import (
     PATIENT_SECONDS,
@@ -49,6 +49,10 @@ def _has_a_law_of_doubling(case: Case) -> bool:
 def _has_a_law_of_scaling(case: Case) -> bool:
     linear = isinstance(case.kernel, Linear) and case.formulation.laws.objective is not None
     return linear or isinstance(case.kernel, RBF)
+
+
+def _has_a_path(case: Case) -> bool:
+    return path_over(case, cold=False) is not None and not case.formulation.sells_labels
 
 
 def _sells_labels(case: Case) -> bool:
@@ -270,6 +274,30 @@ class SolverConformance(Suite):
             f"{cls.__name__}: no documentation for {', '.join(silent)}; use harness.parameter(default, doc)."
         )
         assert type(self.solver.with_target_gap(1e-3)) is cls, "with_target_gap must return a solver of the same class"
+
+    # -- a path ----------------------------------------------------------------------------------------
+
+    @check(since="0.1", on="protocol", fits=_has_a_path)
+    def test_a_path_solves_every_cell(self, case: Case) -> None:
+        """Along a path each cell ends like a run of its own: feasible, certified to the claimed gap, the same objective."""
+        found, alone = (self._along(case, cold=cold) for cold in (False, True))
+        assert found.keys() == alone.keys(), (
+            f"{case}: cells {sorted(alone.keys() - found.keys())} of its path were not solved; solve_path ends each cell of "
+            "path.cells with a done iterate."
+        )
+        for index, one in found.items():
+            assert (one is None) == (alone[index] is None), (
+                f"{case}: cell {index} of its path has another kind of model."
+            )
+            if one is None or self.gap is None or "meets" in case.tags:
+                continue
+            assert one.relative_gap is not None, f"{case}: the host could not certify cell {index} of its path: {one}."
+            assert one.relative_gap <= self.gap * (1.0 + 1e-6) + ROUNDING, (
+                f"{case}: cell {index} of its path is certified to a relative gap of {one.relative_gap:.3g}; "
+                f"the suite claims {self.gap:g}."
+            )
+            if self.solver.exact:
+                self._same_objective(f"{case}: cell {index} of its path", one, alone[index])
 
     # -- the answer does not depend on what does not matter ------------------------------------------
 

@@ -14,6 +14,8 @@ import numpy as np
 
 from harness.kernels.functions import RBF, Kernel, Linear
 from harness.kernels.oracle import KernelOracle
+from harness.parameters import values_of
+from harness.path import Grid, SolutionPath
 from harness.registry import shared_registry
 
 if TYPE_CHECKING:
@@ -211,6 +213,25 @@ def overlapping(n: int, seed: int = 5) -> tuple[Vector, Vector]:
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     return rng.normal(size=(n, 3)) + 0.6 * y[:, None], y
+
+
+def path_over(case: Case, *, cold: bool) -> SolutionPath | None:
+    """Return a path over a case: a quarter of its price of a violation and all of it, for two widths of an RBF kernel.
+
+    None where it has neither.
+    """
+    costs = {
+        name: (0.25 * case.values[name], float(case.values[name])) for name in ("C", "chi") if case.values.get(name)
+    }
+    values = {name: value for name, value in case.values.items() if name not in costs}
+    gamma = getattr(case.kernel, "gamma", None) if isinstance(case.kernel, RBF) else None
+    widths = {} if gamma is None else {"gamma": (float(gamma), 2.0 * gamma)}
+    if not costs and not widths:
+        return None
+    kernel, own = type(case.kernel), {} if widths else values_of(case.kernel)
+    grid = Grid(dict([*costs.items()][:1]), widths)
+    others = {**dict([*costs.items()][1:]), **values}
+    return SolutionPath(grid, case.formulation, kernel, case.x.copy(), case.y, others, own, cache_mb=1.0, cold=cold)
 
 
 def csr(x: Any) -> Any:

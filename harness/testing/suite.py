@@ -6,8 +6,9 @@ import functools
 import unittest
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from harness.run.record import Status
-from harness.testing.problems import Case, zoo_of
+from harness.measure.path_drive import drive_path
+from harness.run.record import Limits, Status, StoppedBy
+from harness.testing.problems import Case, path_over, zoo_of
 from harness.testing.running import Run, observed
 
 if TYPE_CHECKING:
@@ -204,6 +205,31 @@ class Suite:
             return found.dual or 0.0, _NO_MARGIN
         assert found.dual is not None, f"{case}: the host could not certify the model: {found}."
         return found.dual, (self.gap or 0.0) * _scale(found) + ROUNDING
+
+    def _along(self, case: Case, *, cold: bool) -> dict[int, Certificate | None]:
+        """Return the certificate of each cell of a path over a case; None of a model that has no dual coefficients."""
+        path = path_over(case, cold=cold)
+        assert path is not None
+        refused = self.solver.skip(path.problem(path.cells[0]))
+        if refused is not None:
+            raise unittest.SkipTest(refused)
+        found: dict[int, Certificate | None] = {}
+        limit = PATIENT_SECONDS * len(path.cells)
+        for each in drive_path(self.solver, path, self.seed, Limits(seconds=limit)):
+            assert not isinstance(each, StoppedBy), f"{case}: its path was not at its end after {limit:g} s."
+            outcome, problem = each.outcome, path.problem(each.cell)
+            ended = outcome.status is Status.OK or "meets" in case.tags
+            assert ended, f"{case}: cell {each.cell.index} of its path is {outcome.status}: {outcome.reason}."
+            model = None if outcome.dual_coef is None else problem.checked(outcome.dual_coef, outcome.intercept)
+            found[each.cell.index] = None if model is None else problem.certify(*model)
+        return found
+
+    def _same_objective(self, what: str, one: Certificate, other: Certificate | None) -> None:
+        """Assert that two certified models of one problem have the same dual objective, within the claimed gap of each."""
+        assert other is not None
+        allowed = (self.gap or 0.0) * (_scale(one) + _scale(other)) + ROUNDING
+        apart = abs((one.dual or 0.0) - (other.dual or 0.0))
+        assert apart <= allowed, f"{what}: objective {one.dual}, and {other.dual} as a run of its own."
 
     def _agrees(self, first: Case, second: Case, factor: float = 1.0) -> None:
         """Assert that two cases have the same optimal objective, up to a factor and both gaps."""

@@ -35,6 +35,7 @@ class Summary:
     changed : runs that were measured with changed files in the tree
     older : measurements of cells that were measured anew at the same commit
     homeless : runs without a commit, or of one that the repository does not have
+    of_paths : rows of paths and their cells, which are no runs of one problem
     off_branch : runs at commits that none of the dashboard's branches has
     unread : a sentence for each row of a store that cannot be read
     """
@@ -48,6 +49,7 @@ class Summary:
     changed: int = 0
     older: int = 0
     homeless: int = 0
+    of_paths: int = 0
     off_branch: int = 0
     unread: list[str] = field(default_factory=list)
 
@@ -58,6 +60,7 @@ class Summary:
             "were measured in a changed tree; they stand at the commit it came from": self.changed,
             "name no commit of the repository and were left out; --commit REV says where they belong": self.homeless,
             "were measured anew later at the same commit and were left out": self.older,
+            "are of paths and were left out; `harness results` shows them": self.of_paths,
             "are of commits that are not on the dashboard's branches: no graph shows them": self.off_branch,
         }
         return [
@@ -243,6 +246,9 @@ def _collected(stores: Sequence[Path], commit_of: Callable[[Record], Commit | No
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(StoreReader(path)) for path in stores]
         for record in heapq.merge(*(each.records() for each in opened), key=lambda record: str(record["measured_at"])):
+            if record.get("path"):
+                summary.of_paths += 1
+                continue
             commit = commit_of(record)
             if commit is None:
                 summary.homeless += 1

@@ -52,12 +52,21 @@ class Descent(ABC):
     touching : |w| over the largest |phi(x)| at which the hulls count as intersecting
     cache_mb : memory for rows; at least four are kept
     refresh : iterations after which the scores are recomputed from scratch
+    start : (n,) feasible signed coefficients to begin with; None: as the paper begins
     """
 
     keeps_parts: ClassVar[bool] = True
 
     def __init__(
-        self, problem: Problem, *, rule: int, epsilon: float, touching: float, cache_mb: float, refresh: int
+        self,
+        problem: Problem,
+        *,
+        rule: int,
+        epsilon: float,
+        touching: float,
+        cache_mb: float,
+        refresh: int,
+        start: Vector | None = None,
     ) -> None:
         self.kernel, self.rule, self.epsilon, self.refresh_every = problem.kernel, rule, epsilon, refresh
         self.level = epsilon  # where the loop comes back: later than epsilon where the loop knows but a bound of it
@@ -77,6 +86,7 @@ class Descent(ABC):
         begin = np.array([start for start, _ in self.hulls] + [n])
         self.state = names.new_state(diagonal, begin, self._buffer, parts=parts, capped=self.capped)
         self._signs = signs
+        self._start = None if start is None else signs * start[self.order]
         self.source = self._source()
         self.floor = touching**2 * float(diagonal.max())
         self.drift = 0.0
@@ -101,10 +111,14 @@ class Descent(ABC):
         """Lines 1-11 of Algorithm 1; in polytope-distance the point nearest to the origin (Gilbert's step 1).
 
         q is the point nearest to p^1, then p the nearest to that q; with caps q and p are made of as many nearest
-        points as they need.
+        points as they need. Or at the start that was given.
         """
         state = self.state
-        if len(self.hulls) == 1:
+        if self._start is not None:
+            for g, (begin, end) in enumerate(self.hulls):
+                points = begin + np.flatnonzero(self._start[begin:end] > 0.0)
+                self._put(g, points, self._start[points] / self._start[points].sum())
+        elif len(self.hulls) == 1:
             self._put(0, np.array([int(state.diagonal.argmin())]), np.ones(1))
         else:
             # |p - q|^2 = |p|^2 + |q|^2 - 2 <p, q>, and the signed row holds -<p, q>

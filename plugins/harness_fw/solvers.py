@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from harness import Problem
+    from harness.arrays import Vector
     from harness_fw.descent import Descent
 
 _CHUNK_VALUES = 4_000_000  # scores updated between two yields, about: some milliseconds
@@ -78,7 +79,14 @@ class HullDescent(HullSolver):
 
         Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
         """
-        descent = self._descent(problem)
+        yield from self._run(problem, self._descent(problem))
+
+    def iterates_from(self, problem: Problem, rng: np.random.Generator, start: Vector) -> Iterator[Iterate]:
+        """Start from the feasible coefficients ``start``, (n,); costs n x support kernel evaluations."""
+        coef, _ = problem.checked(start, 0.0)
+        yield from self._run(problem, self._descent(problem, coef))
+
+    def _run(self, problem: Problem, descent: Descent) -> Iterator[Iterate]:
         limit = sys.maxsize if self.max_iterations is None else self.max_iterations
         longest = max(64, min(4096, _CHUNK_VALUES // problem.n)) if self.stride is None else self.stride
         until = 0
@@ -104,7 +112,7 @@ class HullDescent(HullSolver):
                 return
             until = taken + min(max(1, taken), longest)
 
-    def _descent(self, problem: Problem) -> Descent:
+    def _descent(self, problem: Problem, start: Vector | None = None) -> Descent:
         from harness_fw import state
         from harness_fw.composed import ComposedDescent
         from harness_fw.descent import RowDescent
@@ -123,6 +131,7 @@ class HullDescent(HullSolver):
             touching=_MEETING if problem.kernel.ridge > 0.0 else self.touching,
             cache_mb=cache_mb,
             refresh=self.refresh,
+            start=start,
         )
 
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.errors import HarnessError
-from harness.run.record import COLUMNS, Record, Status, StoppedBy, checked, clean
+from harness.run.cleaning import clean
+from harness.run.record import COLUMNS, Record, Status, StoppedBy, checked
 from harness.run.store import Store, read_results
 
 WRONG = {

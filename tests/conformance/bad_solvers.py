@@ -319,3 +319,22 @@ class Slow(Sound):
 
         time.sleep(0.02)
         return super().start(problem, rng)
+
+
+class LosesACell(Sound):
+    """Leaves the last cell of a path out."""
+
+    def solve_path(self, path, rng):
+        last = path.cells[-1]
+        yield from (found for found in super().solve_path(path, rng) if found[0] is not last)
+
+
+class KeepsTheFirst(Sound):
+    """Hands the model of the first cell out for all cells."""
+
+    def solve_path(self, path, rng):
+        first = None
+        for cell, iterate in super().solve_path(path, rng):
+            if iterate.done:
+                first = first or replace(iterate, dual_coef=iterate.dual_coef.copy())
+                yield cell, first

@@ -42,6 +42,8 @@ class TestFreeModel(SolverConformance):
         (bad.FirstPointMatters, "test_certified_to_the_claimed_gap"),
         (bad.AbsoluteTolerance, "test_certified_to_the_claimed_gap"),
         (bad.Silent, "test_says_what_it_is"),
+        (bad.LosesACell, "test_a_path_solves_every_cell"),
+        (bad.KeepsTheFirst, "test_a_path_solves_every_cell"),
         (bad.Slow, "test_yields_before_the_end_of_a_budget"),
     ],
 )

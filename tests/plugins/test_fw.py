@@ -357,3 +357,21 @@ def test_the_registry_finds_both_solvers():
 def test_importing_the_plugin_does_not_load_the_compiler():
     code = "import harness_fw, sys; assert 'numba' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("name", ["fw", "gilbert", "fw-pairwise", "mdm", "nearest-point"])
+@pytest.mark.parametrize("kernel", [RBF(gamma=0.5), Linear()])
+def test_a_run_that_starts_at_a_solution_is_done_at_once(name, kernel):
+    """Its first model is the start; of a neighbouring problem's solution fewer iterations are left."""
+    solver = get_solver(name).replaced(epsilon=1e-2)
+    before, problem = (l2(*clouds(0, 30, 40, 3, 1.5), kernel, chi=chi) for chi in (5.0, 10.0))
+    cold = drive(solver, problem, rng0())
+    again = list(solver.iterates_from(l2(*clouds(0, 30, 40, 3, 1.5), kernel, chi=10.0), rng0(), cold.dual_coef))
+    assert again[-1].done
+    assert len(again) == 1
+    np.testing.assert_allclose(again[0].dual_coef, cold.dual_coef, atol=1e-12)
+    start = drive(solver, before, rng0()).dual_coef
+    *_, last = solver.iterates_from(problem, rng0(), start)
+    problem.checked(last.dual_coef, last.intercept)
+    assert problem.certify(last.dual_coef, last.intercept).relative_gap <= 2.5e-2
+    assert last.step <= cold.iterations

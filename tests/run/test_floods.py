@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from harness.measure.trace import claims
+from harness.run.cleaning import bounded
 from harness.run.execute import fault, tail
-from harness.run.record import INFO, Status, bounded
+from harness.run.record import INFO, Status
 from tests.run.conftest import HARNESS, PLUGINS
 
 LARGE = {"many-names": 1_000_000, "long-text": 50_000_000}

@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 
 from harness.errors import UsageError
-from harness.run.record import COLUMNS, Record, clean
+from harness.run.cleaning import clean
+from harness.run.record import COLUMNS, Record
 from harness.run.store import SCHEMA_VERSION, Store, read_results
 
 

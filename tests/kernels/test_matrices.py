@@ -1,0 +1,148 @@
+"""Whole kernel matrices: computed once for all views of the same values, never in memory that somebody still reads."""
+
+import numpy as np
+
+from harness import RBF, KernelOracle
+from harness.kernels.matrices import HeldRows, Memory
+from harness.kernels.oracle import uncounted
+from tests.kernels.oracles import oracle, whole
+
+EVERYTHING = 1e9
+
+
+def test_the_matrix_is_counted_once_and_shared_by_views_of_the_same_values() -> None:
+    kernel = oracle(n=30)
+    expected = whole(kernel)
+    found = kernel.matrix()
+    assert np.array_equal(found, expected)
+    assert not found.flags.writeable
+    assert (kernel.counter.evaluations, kernel.counter.cache_hits) == (900, 0)
+    assert kernel.with_cache(10.0).matrix() is found
+    assert kernel.with_threads(1).matrix() is found
+    single = kernel.astype(np.float32)
+    assert single.matrix().dtype == np.float32
+    assert kernel.astype(np.float32).matrix() is single.matrix()
+    assert (kernel.counter.evaluations, kernel.counter.cache_hits) == (1800, 30 * 4)
+
+
+def test_an_oracle_of_other_values_has_its_own() -> None:
+    kernel = oracle(n=20)
+    everything = np.array(kernel.matrix())
+    assert np.array_equal(kernel.with_ridge(0.5).matrix(), everything + 0.5 * np.eye(20))
+    z = np.arange(20.0)
+    assert np.allclose(kernel.with_product(z).matrix(), everything + np.outer(z, z))
+    assert np.array_equal(kernel.restrict(np.arange(5)).matrix(), everything[:5, :5])
+    assert np.array_equal(kernel.matrix(), everything)
+
+
+def test_what_does_not_fit_the_cache_is_not_computed() -> None:
+    kernel = oracle(n=100).with_cache(8 * 100 * 100 / 2**20 - 1e-6)
+    assert kernel.matrix() is None
+    assert kernel.counter.evaluations == 0
+    assert kernel.astype(np.float32).matrix() is not None
+
+
+def test_what_the_host_computes_is_not_the_solver_s() -> None:
+    kernel = oracle(n=10)
+    with uncounted(kernel):
+        kernel.matrix()
+    assert kernel.counter.evaluations == 0
+    kernel.matrix()
+    assert kernel.counter.evaluations == 100
+
+
+def test_memory_is_taken_over_when_nobody_reads_it_and_not_before() -> None:
+    memory, dtype = Memory(), np.dtype("float32")
+    first = memory.empty((100, 100), dtype)
+    at, view = first.ctypes.data, first[3:, ::2]
+    del first
+    second = memory.empty((100, 100), dtype)
+    assert second.ctypes.data != at
+    del view
+    third = memory.empty((90, 90), dtype)
+    assert third.ctypes.data == at
+    assert third.shape == (90, 90)
+
+
+def test_a_matrix_that_is_held_stays_as_it_is() -> None:
+    x, memory = np.random.default_rng(0).normal(size=(30, 2)), Memory()
+    held = KernelOracle(RBF(gamma=1.0), x, held=HeldRows(memory, EVERYTHING)).matrix()
+    before, rows = held.copy(), held[4:]
+    del held
+    KernelOracle(RBF(gamma=5.0), x, held=HeldRows(memory, EVERYTHING)).matrix()
+    assert np.array_equal(rows, before[4:])
+
+
+def holding(n=30, most=EVERYTHING, **settings):
+    x = np.random.default_rng(0).normal(size=(n, 2))
+    return KernelOracle(RBF(gamma=0.5), x, held=HeldRows(Memory(), most), **settings), KernelOracle(
+        RBF(gamma=0.5), x, **settings
+    )
+
+
+def test_rows_that_are_held_are_computed_and_counted_once_for_all_who_ask() -> None:
+    kernel, usual = holding()
+    expected = usual.block(np.arange(30))
+    out = np.full((5, 33), np.nan)
+    kernel.fill(np.array([3, 7, 3]), out, np.array([4, 0, 2]))
+    assert np.array_equal(out[[4, 0, 2], :30], expected[[3, 7, 3]])
+    assert np.isnan(out[[1, 3]]).all()
+    assert np.isnan(out[:, 30:]).all()
+    assert (kernel.counter.evaluations, kernel.counter.cache_hits) == (2 * 30, 1)
+    other = kernel.with_cache(10.0).with_threads(1)
+    assert np.array_equal(other.block(np.array([7, 8])), expected[[7, 8]])
+    assert (kernel.counter.evaluations, kernel.counter.cache_hits) == (3 * 30, 2)
+    coef = np.where(np.arange(30) % 2, 0.7, 0.0)
+    np.testing.assert_allclose(kernel.expand(coef), expected @ coef, rtol=1e-13, atol=1e-13)
+    assert kernel.counter.evaluations == 3 * 30 + 30 * 13  # of fifteen two were there
+    assert np.array_equal(kernel.matrix(), expected)
+    assert kernel.counter.evaluations == 30 * 30
+    kernel.astype(np.float32).row(4)
+    assert kernel.counter.evaluations == 31 * 30
+
+
+def test_a_ridge_and_a_product_are_added_to_what_is_held() -> None:
+    kernel, usual = holding()
+    z, everyone, coef = np.linspace(-1.0, 1.0, 30), np.arange(30), np.sin(np.arange(30.0))
+    kernel.block(everyone)
+    for view in (
+        lambda k: k.with_ridge(0.25),
+        lambda k: k.with_product(z),
+        lambda k: k.with_ridge(0.5).with_product(z),
+    ):
+        np.testing.assert_allclose(view(kernel).block(everyone), view(usual).block(everyone), rtol=1e-14)
+        np.testing.assert_allclose(view(kernel).matrix(), view(usual).matrix(), rtol=1e-14)
+        np.testing.assert_allclose(view(kernel).expand(coef), view(usual).expand(coef), rtol=1e-12, atol=1e-12)
+    assert kernel.counter.evaluations == 30 * 30  # all of them are the same rows
+    tiles = []
+    out = np.empty((2, 30))
+    kernel.with_ridge(0.25).fill(
+        np.array([1, 2]), out, after=lambda start, stop: tiles.append((start, stop, out[0, 1]))
+    )
+    assert tiles == [(0, 30, 1.25)]
+
+
+def test_other_points_are_not_taken_for_those_that_are_held() -> None:
+    kernel, usual = holding()
+    kernel.matrix()
+    part = np.array([4, 9, 2])
+    assert np.array_equal(kernel.restrict(part).block(np.arange(3)), usual.block(part, part))
+    added = np.zeros((1, 2))
+    assert np.array_equal(kernel.extended(added).block(np.array([30])), usual.extended(added).block(np.array([30])))
+    assert np.array_equal(kernel.block(part, part), usual.block(part, part))
+
+
+def test_no_more_rows_are_held_than_fit() -> None:
+    kernel, usual = holding(most=30 * 30 * 8)
+    kernel.row(1)
+    kernel.block(np.array([1]))
+    assert kernel.counter.evaluations == 30
+    single = kernel.astype(np.float32)
+    single.block(np.array([1]))
+    single.block(np.array([1]))
+    assert kernel.counter.evaluations == 3 * 30  # for float32 there is no room
+    none, _ = holding(most=30 * 30 * 8 - 1)
+    none.block(np.array([1]))
+    none.block(np.array([1]))
+    assert none.counter.evaluations == 2 * 30
+    assert np.array_equal(none.matrix(), usual.block(np.arange(30)))

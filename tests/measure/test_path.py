@@ -1,0 +1,289 @@
+"""Paths: cells and folds, starts, what is shared and who pays for it, and solvers that break the protocol."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import CSVC, L2SVC, RBF, EpsSVR, Grid, Iterate, Linear, PluginError, Precomputed, SolutionPath, Solver
+from harness.measure.drive import drive
+from harness.measure.path_drive import CellOutcome, drive_path
+from harness.path import fold_of
+from harness.registry import get_solver
+from harness.run.record import Limits, Status, StoppedBy
+
+COSTS, WIDTHS = {"C": (0.5, 2.0, 8.0)}, {"gamma": (0.1, 1.0)}
+
+
+def data(n=60, d=3, seed=0, task="classification"):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    f = np.sin(x).sum(axis=1) + 0.3 * rng.normal(size=n)
+    return x, f if task == "regression" else np.where(f > 0.0, 1.0, -1.0)
+
+
+def path_of(grid=None, formulation=CSVC, kernel=RBF, x=None, y=None, **settings):
+    points, targets = data(task=formulation.task)
+    grid = Grid(COSTS, WIDTHS, 3) if grid is None else grid
+    return SolutionPath(grid, formulation, kernel, points if x is None else x, targets if y is None else y, **settings)
+
+
+def solved(solver, path, limits=None, seed=0, **clocks):
+    return list(
+        drive_path(get_solver(solver) if isinstance(solver, str) else solver, path, seed, limits or Limits(), **clocks)
+    )
+
+
+# -- cells ---------------------------------------------------------------------------------------------
+
+
+def test_cells_with_the_same_kernel_and_fold_stand_together_and_costs_rise():
+    cells = Grid(COSTS, WIDTHS, 3).cells()
+    assert len(cells) == Grid(COSTS, WIDTHS, 3).size == 18
+    assert [cell.index for cell in cells] == list(range(18))
+    told = [(cell.values["gamma"], cell.fold, cell.values["C"]) for cell in cells]
+    assert told == sorted(told)
+    for cell in cells:
+        if cell.values["C"] == 0.5:
+            assert cell.before is None
+            continue
+        before = cells[cell.before]
+        assert (before.fold, before.values["gamma"]) == (cell.fold, cell.values["gamma"])
+        assert before.values["C"] == cell.values["C"] / 4.0
+
+
+def test_the_first_axis_is_the_one_that_is_followed():
+    cells = Grid({"C": (1.0, 2.0), "epsilon": (0.1, 0.2)}).cells()
+    assert [(cell.values["C"], cell.values["epsilon"], cell.before, cell.fold) for cell in cells] == [
+        (1.0, 0.1, None, None), (2.0, 0.1, 0, None), (1.0, 0.2, None, None), (2.0, 0.2, 2, None)
+    ]  # fmt: skip
+    assert [cell.before for cell in Grid(widths={"gamma": (1.0, 2.0, 4.0)}).cells()] == [None, 0, 1]
+
+
+@given(counts=st.tuples(st.integers(0, 30), st.integers(0, 30)), folds=st.integers(2, 7), seed=st.integers(0, 9))
+def test_folds_are_even_in_each_class_and_in_all(counts, folds, seed):
+    targets = np.repeat([-1.0, 1.0], counts)
+    found = fold_of(targets, folds, seed, stratified=True)
+    assert np.array_equal(found, fold_of(targets, folds, seed, stratified=True))
+    for members in (targets < 0, targets > 0, targets != 0):
+        sizes = [int((found[members] == fold).sum()) for fold in range(folds)]
+        assert max(sizes) - min(sizes) <= 1
+    assert len(targets) < 20 or not np.array_equal(found, fold_of(targets, folds, seed + 1, stratified=True))
+
+
+@pytest.mark.parametrize("kernel", [RBF, Linear, Precomputed])
+def test_every_point_is_left_out_once_and_each_cell_is_the_problem_it_says(kernel):
+    x, y = data()
+    given = RBF(gamma=0.5).block(x, x) if kernel is Precomputed else x
+    grid = Grid(COSTS, WIDTHS if kernel is RBF else {}, 3)
+    path = path_of(grid, kernel=kernel, x=given, y=y)
+    left_out = Counter()
+    for cell in path.cells[:: len(COSTS["C"])]:
+        members, rest = path.order[path.members(cell)], path.order[path.left_out(cell)]
+        assert sorted([*members, *rest]) == list(range(60))
+        left_out.update(rest.tolist())
+        problem = path.problem(cell)
+        assert cell.values["C"] == problem.C
+        assert np.array_equal(problem.targets, y[members])
+        expected = (
+            kernel(**{k: v for k, v in cell.values.items() if k == "gamma"}) if kernel is not Precomputed else None
+        )
+        values = given[np.ix_(members, members)] if expected is None else expected.block(x[members], x[members])
+        np.testing.assert_allclose(problem.kernel.block(np.arange(problem.n)), values, atol=1e-12)
+    assert set(left_out.values()) == {len(grid.widths.get("gamma", [0]))}
+
+
+def test_sparse_points_and_both_starts_have_the_same_problems():
+    x, y = data()
+    for points in (x, scipy.sparse.csr_array(x)):
+        warm, cold = (path_of(x=points, y=y, cold=cold) for cold in (False, True))
+        for cell, twin in zip(warm.cells, cold.cells, strict=True):
+            one, other = warm.problem(cell), cold.problem(twin)
+            assert np.array_equal(warm.order, cold.order)
+            assert np.array_equal(one.targets, other.targets)
+            everyone = np.arange(one.n)
+            np.testing.assert_allclose(one.kernel.block(everyone), other.kernel.block(everyone), atol=1e-12)
+
+
+# -- starts --------------------------------------------------------------------------------------------
+
+
+def test_a_start_has_what_was_at_a_bound_at_the_new_bound():
+    path = path_of(Grid({"C": (1.0, 4.0)}))
+    first, second = path.cells
+    assert path.start(first) is None
+    assert path.start(second) is None  # nothing is kept yet
+    coef = drive(get_solver("smo-block"), path.problem(first), np.random.default_rng(0)).dual_coef
+    path.keep(first, coef)
+    start, problem = path.start(second), path.problem(second)
+    problem.checked(start, 0.0)
+    bound, free = np.abs(coef) == 1.0, (coef != 0.0) & (np.abs(coef) < 1.0)
+    assert bound.sum() > 3
+    assert free.sum() > 3
+    moved = np.abs(start[bound]) == 4.0
+    assert moved.mean() > 0.5  # as many as the sum lets
+    assert not start[(coef == 0.0)].any() or not free.any()
+
+
+@pytest.mark.parametrize("formulation", [CSVC, L2SVC, EpsSVR])
+def test_starts_are_feasible(formulation):
+    path = path_of(formulation=formulation)
+    for cell in path.cells:
+        problem, start = path.problem(cell), path.start(cell)
+        assert (start is None) == (cell.before is None)
+        if start is not None:
+            problem.checked(start, 0.0)
+        path.keep(cell, drive(get_solver("smo-block"), problem, np.random.default_rng(0)).dual_coef)
+
+
+# -- driving -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["smo-block", "smo", "lasvm"])
+def test_a_path_reaches_what_its_cells_reach_alone(solver):
+    found, alone = (solved(get_solver(solver).with_target_gap(1e-4), path_of(cold=cold)) for cold in (False, True))
+    path = path_of()
+    assert len(found) == len(alone) == len(path.cells)
+    for one, other, cell in zip(found, alone, path.cells, strict=True):
+        assert one.cell.index == other.cell.index == cell.index
+        assert one.outcome.status is Status.OK
+        problem = path.problem(cell)
+        first, second = (problem.certify(each.outcome.dual_coef, each.outcome.intercept) for each in (one, other))
+        if solver != "lasvm":  # one pass, and no promise
+            assert max(first.relative_gap, second.relative_gap) <= 1e-4
+            assert first.dual == pytest.approx(second.dual, rel=2e-4)
+
+
+def test_a_cold_cell_is_a_usual_run_bit_for_bit():
+    x, y = data()
+    path = path_of(Grid({"C": (1.0, 4.0)}), x=x, y=y, kernel_parameters={"gamma": 0.5}, cold=True)
+    from harness import KernelOracle
+
+    for found in solved("smo-block", path, seed=3):
+        problem = CSVC.build(KernelOracle(RBF(gamma=0.5), x), y, dict(found.cell.values))
+        usual = drive(get_solver("smo-block"), problem, np.random.default_rng(3))
+        assert np.array_equal(usual.dual_coef, found.outcome.dual_coef)
+        assert problem.kernel.counter.evaluations == found.evaluations
+
+
+def test_evaluations_add_up_and_seconds_without_what_is_shared():
+    path = path_of()
+    found = solved("smo-block", path)
+    assert sum(each.evaluations for each in found) == path.counter.evaluations
+    assert path.shared.seconds > 0.0
+    assert all(each.outcome.seconds > 0.0 for each in found)
+
+
+@dataclass(frozen=True)
+class Scripted(Solver):
+    """Yields what its class is told, on every problem."""
+
+    name = "scripted"
+    solves = (CSVC,)
+    ends = (True,)
+
+    def iterates(self, problem, rng):
+        for done in self.ends:
+            problem.kernel.matrix()
+            yield Iterate(np.zeros(problem.n), done=done, step=7)
+
+
+def ticking(step=1.0):
+    """A clock that is a second later each time it is asked."""
+    now = [0.0]
+
+    def clock():
+        now[0] += step
+        return now[0]
+
+    return clock
+
+
+def test_what_cells_share_is_no_cell_s_own():
+    """The first cell computes the distances: two looks at the clock there, which are not its own seconds."""
+    clock = ticking()
+    path = path_of(clocks=(clock, lambda: 0.0))
+    found = solved(Scripted(), path, clock=clock, cpu_clock=lambda: 0.0)
+    assert path.shared.seconds == 1.0
+    first, *others = (each.outcome.seconds for each in found)
+    assert set(others) == {1.0}  # began, and ended
+    assert first == 2.0  # four looks: one more before the distances and one after
+
+
+@pytest.mark.parametrize("cold", [False, True])
+def test_a_time_limit_is_that_of_the_whole_path(cold):
+    *found, last = solved(Scripted(), path_of(cold=cold), Limits(seconds=5.5), clock=ticking(), cpu_clock=lambda: 0.0)
+    assert last is StoppedBy.TIME
+    assert 3 <= len(found) <= 6
+    assert all(isinstance(each, CellOutcome) for each in found)
+
+
+def test_a_limit_of_kernel_evaluations_too():
+    *found, last = solved(Scripted(), path_of(), Limits(kernel_evaluations=4000))
+    assert last is StoppedBy.KERNEL_EVALUATIONS
+    assert len(found) == 7  # the third fold's matrix, the first of a cell, is the first beyond it
+
+
+def test_a_cell_that_is_not_done_is_unfinished_and_the_others_go_on():
+    class Endless(Scripted):
+        ends = (False, False)
+
+    found = solved(Endless(), path_of())
+    assert len(found) == 18
+    assert {each.outcome.status for each in found} == {Status.UNFINISHED}
+    assert "did not say that it is done" in found[0].outcome.reason
+
+
+def broken(told):
+    class Broken(Scripted):
+        def solve_path(self, path, rng):
+            yield from told(path)
+
+    return Broken()
+
+
+MODEL = Iterate(np.zeros(40), done=True)
+
+
+@pytest.mark.parametrize(
+    ("told", "reason"),
+    [
+        (lambda path: [MODEL], "yielded Iterate from solve_path"),
+        (lambda path: [(path.cells[0], MODEL)] * 2, "again after its end"),
+        (lambda path: [(Grid(COSTS, WIDTHS, 3).cells()[0], MODEL)], "none of path.cells"),
+        (lambda path: [(path.cells[0], None)], "yielded tuple"),
+    ],
+)
+def test_a_breach_of_the_protocol_is_named(told, reason):
+    with pytest.raises(PluginError, match=reason):
+        solved(broken(told), path_of())
+
+
+def test_cells_may_come_in_any_order_and_some_not_at_all():
+    found = solved(broken(lambda path: [(path.cells[k], MODEL) for k in (4, 1)]), path_of())
+    assert [each.cell.index for each in found] == [4, 1]
+
+
+def test_the_small_path_of_a_warm_up_has_few_cells_of_both_classes():
+    small = path_of().small(10)
+    assert small.n == 10
+    assert len(small.cells) == 8
+    assert set(small.targets) == {-1.0, 1.0}
+    assert len(solved("smo-block", small)) == 8
+
+
+def test_memory_is_that_of_the_run():
+    """Half of it for distances at most, and what they take is not there for rows."""
+    path = path_of(cache_mb=60 * 60 * 8 * 2 / 2**20)
+    kernel = path.problem(path.cells[0]).kernel
+    kernel.row(0)
+    assert path.distances.bytes == 60 * 60 * 8
+    later = path.problem(path.cells[-1]).kernel
+    assert later.cache_mb == pytest.approx(60 * 60 * 8 / 2**20)
+    tight = path_of(cache_mb=60 * 60 * 8 * 1.9 / 2**20)
+    tight.problem(tight.cells[0]).kernel.row(0)
+    assert tight.distances.bytes == 0

@@ -1,0 +1,120 @@
+"""The verdict on a path's cells against the same figures computed one by one, from points and coefficients alone."""
+
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+
+from harness import CSVC, L2SVC, RBF, Dataset, EpsSVR, Grid, KernelOracle, SolutionPath
+from harness.errors import HarnessError
+from harness.measure.path_drive import drive_path
+from harness.registry import get_solver, load_registry
+from harness.run.messages import Certify, Model, OwnPoints, Point
+from harness.run.path_judge import PathJudge
+from harness.run.record import Limits, Status
+from harness.run.study import RunSpec
+
+GRID = Grid({"C": (0.5, 4.0)}, {"gamma": (0.2, 1.0)}, 3)
+
+
+def data(task="classification", n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n + 20, 2))
+    f = np.sin(2.0 * x).sum(axis=1) + 0.3 * rng.normal(size=n + 20)
+    y = f if task == "regression" else np.where(f > 0.3, 1.0, -1.0)
+    return Dataset("d", x[:n], y[:n], x[n:], y[n:], task=task, sha256="")
+
+
+def judge_of(formulation, dataset, grid=GRID, **limits):
+    path = SolutionPath(grid, formulation, RBF, dataset.x_train, dataset.y_train)
+    plan = {"costs": dict(grid.costs), "widths": dict(grid.widths), "folds": grid.folds, "start": "warm"}
+    spec = RunSpec("p", "s", {}, "d", "d", {}, formulation.name, {}, "rbf", {}, 0, 0, Limits(**limits), path=plan)
+    return PathJudge(spec, path, dataset), path
+
+
+def verdict(judge, points):
+    return judge.verdict(Certify({}, None, points))["cells"]
+
+
+@pytest.mark.parametrize(
+    ("formulation", "solver"), [(CSVC, "qp"), (L2SVC, "fw"), (EpsSVR, "qp"), ("tube-svr", "qp")], ids=str
+)
+def test_figures_are_those_of_each_cell_alone(formulation, solver):
+    formulation = load_registry().formulation(formulation) if isinstance(formulation, str) else formulation
+    dataset = data(formulation.task)
+    judge, path = judge_of(formulation, dataset)
+    solved = [found.outcome for found in drive_path(get_solver(solver), path, 0, Limits())]
+    points = [
+        Point({"cell": cell.index, "status": "ok"}, 0.0, Model.of(outcome.dual_coef, outcome.intercept))
+        for cell, outcome in zip(path.cells, solved, strict=True)
+    ]
+    for cell, outcome, figures in zip(path.cells, solved, verdict(judge, points), strict=True):
+        members, rest = path.order[path.members(cell)], path.order[path.left_out(cell)]
+        kernel = KernelOracle(RBF(gamma=cell.values["gamma"]), dataset.x_train[members])
+        problem = formulation.build(kernel, dataset.y_train[members], {"C": cell.values["C"]})
+        expected = asdict(problem.certify(outcome.dual_coef, outcome.intercept))
+        for name in ("primal", "dual", "relative_gap", "kkt_violation"):
+            assert figures.get(name) == pytest.approx(expected[name], rel=1e-9, abs=1e-10), name
+        scores = problem.scores_new(outcome.dual_coef, outcome.intercept, dataset.x_train[rest])
+        wrong = np.mean((scores - dataset.y_train[rest]) ** 2)
+        if formulation.task == "classification":
+            wrong = np.mean(np.where(scores >= 0.0, 1.0, -1.0) != dataset.y_train[rest])
+        assert figures["validation_error"] == pytest.approx(wrong, rel=1e-9)
+        assert figures["support_vectors"] == np.count_nonzero(outcome.dual_coef)
+        assert figures["n_train"] == len(members)
+        assert "test_accuracy" not in figures
+
+
+def test_an_intercept_that_decides_is_taken_in():
+    """All points are on one side by the intercept alone: as many errors as the fold has points of the other class."""
+    judge, path = judge_of(CSVC, data())
+    points = [Point({"cell": cell.index}, 0.0, Model.of(np.zeros(40), 1.0)) for cell in path.cells]
+    for cell, figures in zip(path.cells, verdict(judge, points), strict=True):
+        assert figures["validation_error"] == pytest.approx(np.mean(path.targets[path.left_out(cell)] < 0))
+
+
+def test_models_that_are_none_are_refused_by_their_cell_and_the_others_stand():
+    judge, _ = judge_of(CSVC, data())
+    good = Model.of(np.zeros(40), 0.0)
+    told = [good, None, Model.of(np.full(40, 1e6), 0.0), Model(0.0, np.array([50]), np.array([0.1]))]
+    with pytest.raises(HarnessError, match="not among the 40"):
+        verdict(judge, [Point({"cell": k}, 0.0, model) for k, model in enumerate(told)])
+    found = verdict(judge, [Point({"cell": k}, 0.0, model) for k, model in enumerate(told[:3])])
+    assert "status" not in found[0]
+    assert found[1] == {"n_train": 40, "status": Status.INVALID, "reason": "the cell ended without a model"}
+    assert found[2]["status"] is Status.INVALID
+    assert "violates the constraints" in found[2]["reason"]
+
+
+def test_a_model_that_is_no_dual_solution_is_scored():
+    dataset = data()
+    judge, path = judge_of(CSVC, dataset, target_gap=1e-3)
+    support, coef = np.array([3, 9]), np.array([1.0, -2.0])
+    own = OwnPoints(np.array([0.5]), np.array([0.1, 0.2]))
+    (found,) = verdict(judge, [Point({"cell": 0}, 0.0, Model(0.25, support, free_coef=coef, own=own))])
+    cell = path.cells[0]
+    points = np.vstack([dataset.x_train[path.order[path.members(cell)][support]], [[0.1, 0.2]]])
+    rest = path.order[path.left_out(cell)]
+    scores = RBF(gamma=0.2).block(dataset.x_train[rest], points) @ np.array([1.0, -2.0, 0.5]) + 0.25
+    wrong = np.mean(np.where(scores >= 0.0, 1.0, -1.0) != dataset.y_train[rest])
+    assert found["validation_error"] == pytest.approx(wrong)
+    assert found["status"] is Status.MISSED
+    assert "relative_gap" not in found
+
+
+@pytest.mark.parametrize("cells", [[12], [-1], [None], ["0"], [0, 0], [True, 1]])
+def test_cells_that_the_path_does_not_have_are_no_message(cells):
+    judge, _ = judge_of(CSVC, data())
+    with pytest.raises(HarnessError, match="of a path that has 12"):
+        verdict(judge, [Point({"cell": cell}, 0.0, Model.of(np.zeros(40), 0.0)) for cell in cells])
+
+
+def test_cells_without_folds_are_tested():
+    dataset = data()
+    judge, path = judge_of(CSVC, dataset, Grid({"C": (0.5, 4.0)}))
+    (outcome, *_) = [found.outcome for found in drive_path(get_solver("qp"), path, 0, Limits())]
+    (found,) = verdict(judge, [Point({"cell": 0}, 0.0, Model.of(outcome.dual_coef, outcome.intercept))])
+    problem = path.problem(path.cells[0])
+    scores = problem.scores_new(outcome.dual_coef, outcome.intercept, dataset.x_test)
+    assert found["test_accuracy"] == pytest.approx(np.mean(np.where(scores >= 0, 1.0, -1.0) == dataset.y_test))
+    assert "validation_error" not in found

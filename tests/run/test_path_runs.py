@@ -1,0 +1,249 @@
+"""Paths as runs: rows and their shares, the choice, reuse, and what is kept of a path that comes to no end."""
+
+import json
+import sqlite3
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from harness.errors import UsageError
+from harness.registry import load_registry
+from harness.run.path_records import choice
+from harness.run.plan import plan
+from harness.run.record import Limits, Record, Status, StoppedBy
+from harness.run.session import compare
+from harness.run.store import read_results
+from harness.run.study import RunSpec, Study, data_key
+from tests.run.conftest import PLUGINS
+
+DATA = "checkerboard[n=120,n_test=50]"
+GRID = {"C": [1.0, 10.0], "gamma": [0.5, 2.0]}
+
+
+@pytest.fixture
+def study(tmp_path):
+    registry = load_registry([PLUGINS / "paths.py"])
+
+    def build(selection, datasets=DATA, **options):
+        asked = {"path": GRID, "folds": 3, "plugin_paths": [str(PLUGINS / "paths.py")], **options}
+        solvers, sources = registry.select_solvers(selection), registry.select_datasets(datasets)
+        return Study(solvers, sources, store=tmp_path / "s.sqlite", **asked), registry
+
+    return build
+
+
+pytestmark = pytest.mark.usefixtures("warm_sessions")
+
+
+def test_a_path_is_a_row_for_each_cell_and_one_for_all(study):
+    warm, cold = compare(*study("smo-block", cold=True, limits=Limits(target_gap=1e-3)))
+    for record, start in ((warm, "warm"), (cold, "cold")):
+        path = record["path"]
+        assert record.status is Status.OK
+        assert (path["start"], path["cells"], path["finished"], path["certified"], path["rows"]) == (
+            start,
+            12,
+            12,
+            12,
+            13,
+        )
+        assert path["worst_gap"] <= 1e-3
+        cells, refit = record.cells[:-1], record.cells[-1]
+        assert [cell["path"]["cell"] for cell in cells] == list(range(12))
+        assert [cell["fold"] for cell in cells] == [0, 0, 1, 1, 2, 2] * 2
+        assert {cell["n_train"] for cell in cells} == {80}
+        assert {cell["path"]["start"] for cell in record.cells} == {start}
+        for cell in cells:
+            assert cell.status is Status.OK
+            assert cell["relative_gap"] <= 1e-3
+            assert 0.0 <= cell["validation_error"] <= 1.0
+            assert cell["kernel_evaluations"] + cell["cache_hits"] > 0
+        # the shares are the run
+        for name in ("fit_seconds", "cpu_seconds", "kernel_evaluations"):
+            assert sum(cell[name] for cell in record.cells) == pytest.approx(record[name], rel=1e-9, abs=1e-9), name
+        assert sum(cell["shared_seconds"] for cell in record.cells) == pytest.approx(record["shared_seconds"])
+        assert (record["shared_seconds"] > 0.0) == (start == "warm")
+        # the choice
+        errors = {}
+        for cell in cells:
+            key = cell["problem_parameters"]["C"], cell["kernel_parameters"]["gamma"]
+            errors.setdefault(key, []).append(cell["validation_error"])
+        best = min(errors, key=lambda values: (fmean(errors[values]), values))
+        assert path["best"] == {"C": best[0], "gamma": best[1]}
+        assert path["cv_error"] == pytest.approx(fmean(errors[best]))
+        assert path["cv_standard_error"] == pytest.approx(np.std(errors[best], ddof=1) / np.sqrt(3))
+        assert refit["path"]["cell"] is None
+        assert (refit["problem_parameters"]["C"], refit["kernel_parameters"]["gamma"]) == best
+        assert (refit["n_train"], refit["fold"]) == (120, None)
+        assert refit["test_accuracy"] == record["test_accuracy"]
+        assert refit["relative_gap"] <= 1e-3
+    assert warm["path"]["best"] == cold["path"]["best"]
+    assert [a["validation_error"] for a in warm.cells[:-1]] == pytest.approx(
+        [b["validation_error"] for b in cold.cells[:-1]], abs=0.03
+    )
+
+
+def test_a_complete_path_is_reused_with_its_cells_and_no_other_is_taken_for_it(study):
+    (first,) = compare(*study("nothing"))
+    heard = []
+    request, registry = study("nothing", cold=True)
+    again, cold = compare(request, registry, on_finished=lambda record, reused: heard.append(reused))
+    assert heard == [True, False]
+    assert [cell["key"] for cell in again.cells] == [cell["key"] for cell in first.cells]
+    assert [cell["measured_at"] for cell in again.cells] == [cell["measured_at"] for cell in first.cells]
+    assert all(cell["reused"] for cell in again.cells)
+    keys = [record["key"] for each in (again, cold) for record in (each, *each.cells)]
+    assert len(set(keys)) == len(keys) == 28
+    single, *_ = compare(
+        *study("nothing", path={}, folds=0, problem_values={"C": [1.0]}, kernel_values={"gamma": [0.5]})
+    )
+    assert not single["reused"]
+    assert single["path"] is None
+    other_folds, *_ = compare(*study("nothing", folds=2))
+    assert not other_folds["reused"]
+    frame = read_results(request.store)
+    assert len(frame) == 14 + 14 + 1 + 10
+    assert frame["fold"].notna().sum() == 12 + 12 + 8
+
+
+def test_a_path_whose_cells_are_not_all_in_the_store_is_measured_again(study):
+    request, registry = study("nothing")
+    (first,) = compare(request, registry)
+    with sqlite3.connect(request.store) as connection:
+        connection.execute("DELETE FROM records WHERE key = ?", (first.cells[5]["key"],))
+    connection.close()
+    (again,) = compare(request, registry)
+    assert not again["reused"]
+    assert len(again.cells) == 13
+
+
+def test_without_folds_nothing_is_chosen_and_each_cell_is_tested(study):
+    (record,) = compare(*study("libsvm", folds=0, path={"C": [10.0, 1.0]}))
+    assert record["path"]["finished"] == len(record.cells) == 2
+    assert "best" not in record["path"]
+    assert [cell["problem_parameters"]["C"] for cell in record.cells] == [1.0, 10.0]
+    for cell in record.cells:
+        assert cell["test_accuracy"] > 0.4
+        assert cell["validation_error"] is None
+        assert cell["kernel_evaluations"] is None  # not observable
+
+
+def test_a_path_that_is_killed_keeps_the_cells_it_finished(study):
+    (record,) = compare(*study("sleepy", limits=Limits(seconds=1.0)))
+    assert record.status is Status.TIMEOUT
+    assert record["stopped_by"] == StoppedBy.TIME
+    assert (record["path"]["finished"], record["path"]["cells"], record["path"]["rows"]) == (3, 12, 3)
+    assert [cell["path"]["cell"] for cell in record.cells] == [0, 1, 2]
+    assert all(cell["relative_gap"] is not None for cell in record.cells)
+    assert "best" not in record["path"]
+    assert record["fit_seconds"] == pytest.approx(sum(cell["fit_seconds"] for cell in record.cells))
+
+
+def test_each_cell_has_its_own_verdict(study):
+    (record,) = compare(*study("patchy"))
+    assert record.status is Status.ERROR
+    assert "the fifth cell" in record["reason"]
+    assert [cell.status for cell in record.cells] == [Status.OK, Status.UNFINISHED, Status.INVALID, Status.OK]
+    assert record.cells[1]["reason"] == "tired"
+    assert "violates the constraints" in record.cells[2]["reason"]
+    assert record.cells[2]["relative_gap"] is None
+
+
+def test_a_target_is_certified_for_each_cell(study):
+    (record,) = compare(*study("nothing", limits=Limits(target_gap=1e-3)))
+    assert record.status is Status.MISSED
+    assert {cell.status for cell in record.cells} == {Status.MISSED}
+    assert record["path"]["certified"] == 0
+    assert "12 of 13 cells are not ok" in record["reason"] or "13 of 13 cells" in record["reason"]
+
+
+def test_regression_has_squared_errors(study):
+    (record,) = compare(*study("smo-block", "diabetes", formulations=["eps-svr"], path={"C": [1.0, 10.0]}, folds=2))
+    assert record.status is Status.OK
+    best = [cell for cell in record.cells[:-1] if cell["problem_parameters"]["C"] == record["path"]["best"]["C"]]
+    assert record["path"]["cv_error"] == pytest.approx(fmean(cell["validation_error"] for cell in best))
+    assert record["metrics"]["mse"] > 0.0
+
+
+# -- the choice ----------------------------------------------------------------------------------------
+
+
+def spec_of(costs, widths, folds):
+    path = {"costs": costs, "widths": widths, "folds": folds, "start": "warm"}
+    return RunSpec("p", "s", {}, "d", "d", {}, "c-svc", {}, "rbf", {}, 0, 0, path=path)
+
+
+def cell_of(error, C, gamma=1.0):
+    return Record(validation_error=error, problem_parameters={"C": C}, kernel_parameters={"gamma": gamma})
+
+
+def test_of_equal_errors_the_smallest_c_is_chosen_and_then_the_smallest_gamma():
+    spec = spec_of({"C": [1.0, 2.0]}, {"gamma": [1.0, 4.0]}, 1)
+    cells = [cell_of(0.1, 2.0, 1.0), cell_of(0.1, 1.0, 4.0), cell_of(0.1, 1.0, 1.0), cell_of(0.2, 2.0, 4.0)]
+    assert choice(spec, cells) == {"best": {"C": 1.0, "gamma": 1.0}, "cv_error": 0.1, "cv_standard_error": 0.0}
+
+
+def test_a_cell_without_all_folds_is_not_chosen():
+    spec = spec_of({"C": [1.0, 2.0]}, {}, 2)
+    cells = [cell_of(0.0, 1.0), cell_of(None, 1.0), cell_of(0.4, 2.0), cell_of(0.2, 2.0)]
+    found = choice(spec, cells)
+    assert found["best"] == {"C": 2.0}
+    assert found["cv_error"] == pytest.approx(0.3)
+    assert found["cv_standard_error"] == pytest.approx(0.1)
+    assert choice(spec, cells[:3]) == {}
+    assert choice(spec_of({"C": [1.0, 2.0]}, {}, 0), [cell_of(None, 1.0), cell_of(None, 2.0)]) == {}
+
+
+# -- the plan ------------------------------------------------------------------------------------------
+
+
+def planned(request, registry):
+    return plan(request, registry, {data_key(s.name, vars(s)): s.load() for s in request.datasets})
+
+
+def test_a_path_is_one_run_of_the_plan_and_its_cold_twin_another(study):
+    request, registry = study("smo-block,fw", cold=True)
+    specs = planned(request, registry)
+    assert [(spec.solver, spec.formulation, spec.path["start"]) for spec in specs] == [
+        ("smo-block", "l2-svc", "warm"), ("smo-block", "l2-svc", "cold"), ("fw", "l2-svc", "warm"), ("fw", "l2-svc", "cold")
+    ]  # fmt: skip
+    assert specs[0].path == {"costs": {"C": [1.0, 10.0]}, "widths": {"gamma": [0.5, 2.0]}, "folds": 3, "start": "warm"}
+    assert "C" not in specs[0].problem_parameters
+    assert "gamma" not in specs[0].kernel_parameters
+    assert RunSpec.from_dict(json.loads(json.dumps(specs[0].as_dict(), default=str))) == specs[0]
+    assert specs[0].first.problem_parameters["C"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"kernel": "linear"}, "c-svc with the kernel linear has no gamma"),
+        ({"formulations": ["nu-svc"]}, "nu-svc with the kernel rbf has no C"),
+        ({"folds": 100}, "100 folds of a class that has"),
+        ({"formulations": ["l2-svc"], "problem_values": {"chi": [3.0]}}, "chi is given"),
+    ],
+)
+def test_a_path_that_cannot_be_gone_through_is_skipped_with_its_reason(study, options, reason):
+    request, registry = study("smo-block", **options)
+    assert all(reason in spec.skip_reason for spec in planned(request, registry))
+
+
+@pytest.mark.parametrize(
+    ("selection", "options", "reason"),
+    [
+        ("smo-block", {"path": {}}, "--folds is about a path"),
+        ("smo-block", {"path": {}, "folds": 0, "cold": True}, "--cold is about a path"),
+        ("smo-block", {"path": {"c": [1.0]}}, "did you mean"),
+        ("smo-block", {"path": {"C": [-1.0]}}, "parameter C=-1.0 is not valid"),
+        ("smo-block", {"problem_values": {"C": [3.0]}}, "--C and --path C"),
+        ("smo-block[C=3]", {}, "brackets give C"),
+        ("smo-block", {"limits": Limits(iterations=3)}, "--iteration-limit is about one problem"),
+        ("smo-block", {"core_set_oracle": "qp"}, "--core-set-oracle is about one problem"),
+        ("smo-block", {"path": {"C": list(range(1, 2000)), "gamma": list(range(1, 2000))}}, "11,988,003 cells|11,988"),
+    ],
+)
+def test_what_no_path_can_be_is_refused_in_a_sentence(study, selection, options, reason):
+    request, registry = study(selection, **options)
+    with pytest.raises(UsageError, match=reason):
+        planned(request, registry)
