@@ -24,7 +24,7 @@ _PART = 0.7  # of all variables; a larger part is not put apart
 _SHARE = 0.1  # of the violation, left to the next round by the descent in a part
 _LONG = 3  # steps of a descent at most, times its variables
 # what minimising over the face of f free variables costs, in steps times variables: by factors, or conjugate gradients
-_FACE, _FACTOR, _TURNS = 1e6, 0.03, 18.0
+_FACE, _FACTOR, _TURNS = 3e5, 0.03, 18.0
 
 
 class Whole(NamedTuple):
