@@ -31,7 +31,7 @@ from harness import (
     Solver,
     parameter,
 )
-from harness_smo.block_descent import Descent
+from harness_smo.block_descent import Descent, Settings
 from harness_smo.block_level import CONVERGED, MOVED, STALLED
 from harness_smo.block_precision import blur, blurred, clear, refine, sharpen
 from harness_smo.smo import GAP, TAU
@@ -40,12 +40,13 @@ from harness_smo.stopping import Goal, why_stopped
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness import DualForm, KernelOracle, Problem
+    from harness import Cell, DualForm, KernelOracle, Problem, SolutionPath
     from harness.arrays import Vector
 
 _HULLS = 2000  # the same for hulls, whose violation is small beside their scores
 _WIDE = 500  # points up to which a second precision would cost more than it saves
 _FEW = 16  # variables of a working set, in a warm-up
+_WHOLE, _WHOLE_OF_PATH = 2500, 5000  # points up to which the whole kernel matrix is computed at once
 _NEWTON = {"auto": 1.0, "always": 0.0, "never": np.inf}  # times what a Newton step costs
 _FACES = 2  # at loose bounds, that float32 rows are tried for
 _STRICTER, _BLURS = 0.75, 2.0  # of the target in float32, at least, and what is left for rounding
@@ -116,13 +117,45 @@ class SMOBlock(Solver):
         limits: AbstractContextManager[Any] = threadpool_limits(1, user_api="blas")
         return limits
 
+    def solve_path(self, path: SolutionPath, rng: np.random.Generator) -> Iterator[tuple[Cell, Iterate]]:
+        """Go from C to C with the kernel matrix, variables and scores of the cell before, where its points are few enough."""
+        if path.cold or self.working_set:
+            yield from super().solve_path(path, rng)
+            return
+        state: Descent | None = None
+        last: Cell | None = None
+        for cell in path.cells:
+            problem, goes_on = path.problem(cell), last is not None and cell.before == last.index
+            form = problem.dual_form()
+            with self._threads(problem):
+                if not (goes_on and state and state.restate(problem, form)):
+                    start = path.start(cell)
+                    first = form.start.copy() if start is None else form.variables(problem.checked(start, 0.0)[0])
+                    state = self._begin(problem, form, first, _WHOLE_OF_PATH)
+                for each in self._work(problem, form, state):
+                    yield cell, each
+                    coef = each.dual_coef
+            if coef is not None:
+                path.keep(cell, coef)
+            last = cell
+
     def _run(self, problem: Problem, form: DualForm, start: Vector) -> Iterator[Iterate]:
-        kernel = problem.kernel.with_threads(self.threads or problem.kernel.threads)
+        yield from self._work(problem, form, self._begin(problem, form, start, _WHOLE))
+
+    def _begin(self, problem: Problem, form: DualForm, start: Vector, whole: int) -> Descent:
+        """Return the state at ``start``, (V,); of up to ``whole`` points the kernel matrix is computed at once."""
         narrow = problem.n > (_HULLS if form.relative else _WIDE) if self.dtype == "auto" else self.dtype == "float32"
-        rows = kernel.astype(np.float32 if narrow else np.float64)
-        goal, loose = Goal(problem, form, self.tau, self.gap), True
+        rows = self._kernel(problem).astype(np.float32 if narrow else np.float64)
         cache_mb = self.cache_mb or problem.kernel.cache_mb
-        state = Descent(problem, form, start, rows, cache_mb, self.working_set, _NEWTON[self.newton])
+        settings = Settings(cache_mb, self.working_set, _NEWTON[self.newton], whole)
+        return Descent(problem, form, start, rows, settings)
+
+    def _kernel(self, problem: Problem) -> KernelOracle:
+        return problem.kernel.with_threads(self.threads or problem.kernel.threads)
+
+    def _work(self, problem: Problem, form: DualForm, state: Descent) -> Iterator[Iterate]:
+        """Go on until the goal is reached; yield the models."""
+        kernel, goal, loose = self._kernel(problem), Goal(problem, form, self.tau, self.gap), True
         goal.begin(state.a, state.scores)
         while True:
             tau, narrowed = goal.tau, state.narrowed.cap < 1.0

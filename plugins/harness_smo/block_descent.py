@@ -9,7 +9,7 @@ are looked at again whose distance from violation is not beyond that bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,6 @@ _CROWDED = 0.8  # of the slots: more free variables than that are too many
 _SHRINK = 0.6  # park only if at most this share stays active
 _PATIENCE = 4  # doublings, at most, of the rounds until parking is tried again
 _GENERATIONS = 6  # of parked points: each keeps the coefficients of its time
-_WHOLE = 2500  # points up to which the whole kernel matrix is computed at once
 _ROUND = 1e6  # what a round costs beside its steps, in steps times variables
 _WORTH = 3.0  # times its entries: what rounds must have cost before the whole matrix of the nearest points is computed
 _ROOM = 2.0  # times the points that are free or violate: those that are gone on with
@@ -49,6 +48,21 @@ class _Parked:
     path: float = 0.0
 
 
+class Settings(NamedTuple):
+    """How a descent is carried out.
+
+    cache_mb : memory for kernel rows, MB
+    size : variables of a working set; None: as many as suit the points, or all of them over a whole matrix
+    patience : how many times the cost of a Newton step SMO's own may come to before one is taken
+    whole : points up to which the whole kernel matrix is computed at once
+    """
+
+    cache_mb: float
+    size: int | None = None
+    patience: float = 1.0
+    whole: int = 2500
+
+
 class Descent:
     """Variables, scores and the active level.
 
@@ -62,18 +76,14 @@ class Descent:
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        form: DualForm,
-        start: Vector,
-        kernel: KernelOracle,
-        cache_mb: float,
-        size: int | None,
-        patience: float = 1.0,
+        self, problem: Problem, form: DualForm, start: Vector, kernel: KernelOracle, settings: Settings
     ) -> None:
-        self.problem, self.form = problem, form
-        self.fixed, self.patience = size is not None, patience
-        self.size = size or min(_LARGEST, max(_SMALLEST, form.n // 12))
+        self.problem, self.form, self.settings = problem, form, settings
+        self.fixed = settings.size is not None
+        self.size = settings.size or min(_LARGEST, max(_SMALLEST, form.n // 12))
+        self.grain: float | None = (
+            None  # what rounding does to scores, in what is expected of it; None: not measured yet
+        )
         self.kernel = kernel
         self.n = form.n
         self.mark: tuple[Vector, Vector]  # coefficients and scores of the level when its way was last asked for
@@ -88,16 +98,35 @@ class Descent:
         self.diagonal = problem.kernel.diagonal()
         self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
         # at least two rows of all points in float64
-        self.memory: Any = np.empty(max(int(cache_mb * 2**20) // 8, 2 * self.n), dtype=np.float64)
+        self.memory: Any = np.empty(max(int(settings.cache_mb * 2**20) // 8, 2 * self.n), dtype=np.float64)
         self.parked: list[_Parked] = []
         self.known: Index = np.empty(0, dtype=np.intp)  # parked points computed at the last look
         self.rounds = self.steps = self.fetched = 0  # of the levels before this one
         self.vain, self.again = 0, 0  # tries to park points that found too few, and the level's round of the next one
         self.everyone = np.arange(self.n)
         self.narrowed = Narrowed(form, float(self.diagonal.max()))
-        if self.n <= _WHOLE and not coef.any():
+        if self.n <= settings.whole and not coef.any():
             self.form = self.narrowed.begin() or form
         self.level = self._make_level(self.everyone, RowCache(kernel, self.memory))
+
+    def restate(self, problem: Problem, form: DualForm) -> bool:
+        """Go on with another problem of the same points and kernel values, whose bounds are wider; False if it is no such one.
+
+        Only over the whole matrix: what is known of parked points would have to be told anew.
+        """
+        old, level = self.form, self.level
+        if level.m < self.n or not level.has_matrix or form.relative or form.start.any() or self.narrowed.cap < 1.0:
+            return False
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = float(form.upper.max() / old.upper.max())
+        same = np.array_equal(form.linear, old.linear) and 1.0 <= ratio < np.inf
+        if not same or not np.allclose((form.upper, form.lower), (ratio * old.upper, ratio * old.lower), rtol=1e-12):
+            return False
+        self.problem, self.noise = problem, 0.0
+        self.rounds, self.steps, self.fetched = -level.rounds, -level.steps, -level.cache.fetched
+        self.narrowed = Narrowed(form, float(self.diagonal.max()), 1.0 / ratio)
+        self.widen()
+        return True
 
     def widen(self) -> None:
         """Go on with wider bounds: see :class:`Narrowed`."""
@@ -138,9 +167,11 @@ class Descent:
     def _make_level(self, where: Index, cache: RowCache) -> Level:
         points: Any = slice(None) if len(where) == self.n else where
         a, scores, diagonal = self.a[variables_of(self.form, where)], self.scores[points], self.diagonal[points]
-        whole = not self.fixed and cache.capacity >= len(where) and (len(where) < self.n or self.n <= _WHOLE)
+        whole = (
+            not self.fixed and cache.capacity >= len(where) and (len(where) < self.n or self.n <= self.settings.whole)
+        )
         level = (WholeLevel if whole else Level)(
-            self.form, where, a, scores, diagonal, self.kernel, cache, self.size, self.patience
+            self.form, where, a, scores, diagonal, self.kernel, cache, self.size, self.settings.patience
         )
         self.mark = (self.form.coef(self.a)[where], level.scores.copy())
         return level
@@ -302,6 +333,8 @@ class Descent:
         All points neither returned nor parked any more are known not to violate, up to rounding.
         """
         self.keep()
+        if not self.parked and not len(self.known):
+            return self.known
         moved, slack, coef = self.moved(), self.slack(), self.form.coef(self.a)
         looked = [self.known]
         for generation in self.parked:

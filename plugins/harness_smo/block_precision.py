@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _SAMPLE = 64  # points, about, whose scores of both precisions are compared
 _NOISE = 4.0  # times the largest difference seen between scores of float32 and float64
 _TYPICAL = 0.25 * float(np.finfo(np.float32).eps)  # relative rounding of a float32 value, about
+_SURE = 2.0  # times the rounding that was measured
 _BLUR = 0.25  # of a violation: float32 rows that blur the scores by more are of no use
 _NEAR = 8.0  # times tau: points that close to a violation are looked at in float64
 _LEAST = 512  # points, at least, gone on with in float64 before the end is near
@@ -49,11 +50,17 @@ def blurred(state: Descent, violation: float) -> bool:
 
 
 def clear(state: Descent, tau: float) -> bool:
-    """Whether the level's scores, which come from float32 rows, are known to be good enough for tau."""
-    state.keep()
-    coef = state.form.coef(state.a)
-    noise = rounding(state.problem.kernel, state.scores, coef, np.flatnonzero(coef), state.kernel.dtype)
-    return state.level.violation + 2.0 * noise <= tau
+    """Whether the level's scores, which come from float32 rows, are known to be good enough for tau.
+
+    The rounding is measured once, and from then on goes with what is expected of it.
+    """
+    expected = blur(state)
+    if state.grain is None and expected > 0.0:
+        state.keep()
+        coef = state.form.coef(state.a)
+        noise = rounding(state.problem.kernel, state.scores, coef, np.flatnonzero(coef), state.kernel.dtype)
+        state.grain = noise / expected
+    return state.level.violation + _SURE * (state.grain or 0.0) * expected <= tau
 
 
 def sharpen(state: Descent, kernel: KernelOracle, tau: float) -> None:

@@ -42,9 +42,9 @@ class Narrowed:
     loose : the violation that is good enough while ``cap`` is below 1
     """
 
-    def __init__(self, form: DualForm, largest: float) -> None:
-        """``largest`` is the largest K_ii."""
-        self.whole, self.cap = form, 1.0
+    def __init__(self, form: DualForm, largest: float, cap: float = 1.0) -> None:
+        """``largest`` is the largest K_ii, and ``cap`` says how wide the bounds are that the variables come from."""
+        self.whole, self.cap = form, cap
         size = float(np.abs(form.linear).mean())
         self.loose, self.lost = _LOOSE * size, _LOST * _LOOSE * size
         widest = float(form.upper.max() - form.lower.min()) * largest
