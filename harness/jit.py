@@ -1,4 +1,4 @@
-"""What compiled loops share, host's and plugins' alike: how they are compiled, and the extremes that vectorise.
+"""What compiled loops share, host's and plugins' alike: how they are compiled, extremes that vectorise, and sums of rows.
 
 Public: ``from harness.jit import compiled``. Importing this imports numba, so do it in the modules of the loops, and
 import those where they are first called.
@@ -15,6 +15,7 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 _njit: Any = partial(njit, cache=True, nogil=True, error_model="numpy")
+_STRIP = 8192  # of sums: they stay in the core's caches while all rows pass, in pieces long enough to be foreseen
 _SUMS = {"nsz", "reassoc", "contract"}
 
 
@@ -66,3 +67,34 @@ def _binary(name: str) -> Any:
 # of two numbers of one float type, neither of them NaN: a reduction over Python's max is a branch, and not vectorised
 larger: Any = _binary("llvm.maxnum")
 smaller: Any = _binary("llvm.minnum")
+
+
+@summing
+def add_rows(total: Any, rows: Any, slots: Any, weights: Any, start: int, stop: int) -> None:
+    """Add sum_q weights[q] rows[slots[q], start:stop] to total[start:stop], in float64, strip by strip."""
+    whole = slots.size - slots.size % 8  # eight rows at a time: ``total`` is read and written once for all of them
+    for low in range(start, stop, _STRIP):
+        high = min(low + _STRIP, stop)
+        part = total[low:high]
+        for q in range(0, whole, 8):
+            a, b = rows[slots[q], low:high], rows[slots[q + 1], low:high]
+            c, d = rows[slots[q + 2], low:high], rows[slots[q + 3], low:high]
+            e, f = rows[slots[q + 4], low:high], rows[slots[q + 5], low:high]
+            g, h = rows[slots[q + 6], low:high], rows[slots[q + 7], low:high]
+            u, v, s, t = weights[q], weights[q + 1], weights[q + 2], weights[q + 3]
+            w, x, y, z = weights[q + 4], weights[q + 5], weights[q + 6], weights[q + 7]
+            for j in range(part.size):
+                four = (u * a[j] + v * b[j]) + (s * c[j] + t * d[j])
+                part[j] += four + ((w * e[j] + x * f[j]) + (y * g[j] + z * h[j]))
+        rest = whole
+        if slots.size - whole >= 4:
+            a, b = rows[slots[whole], low:high], rows[slots[whole + 1], low:high]
+            c, d = rows[slots[whole + 2], low:high], rows[slots[whole + 3], low:high]
+            u, v, s, t = weights[whole], weights[whole + 1], weights[whole + 2], weights[whole + 3]
+            rest += 4
+            for j in range(part.size):
+                part[j] += (u * a[j] + v * b[j]) + (s * c[j] + t * d[j])
+        for q in range(rest, slots.size):
+            row, weight = rows[slots[q], low:high], weights[q]
+            for j in range(part.size):
+                part[j] += weight * row[j]

@@ -196,7 +196,7 @@ class RowBuffer:
 
     def add_part(self, total: Vector, slots: Index, weights: Vector, start: int, stop: int) -> None:
         """Add sum_p weights_p rows[slots_p, start:stop] to total[start:stop], float64, in place; counts nothing."""
-        from harness.kernels.compiled import add_rows
+        from harness.jit import add_rows
 
         add_rows(total, self.rows, slots, weights, start, stop)
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness.jit import compiled, inlined, inner, summing
+from harness.jit import compiled, inlined, inner
 from harness.kernels.chunks import PRODUCTS, rbf, squares, values_of_row, values_of_rows
 from harness.kernels.simd import CHUNK_BYTES, ROWS
 
 _FEATURES = 96  # at most, whose lines of a panel, 24 kB, are read by many rows in turn
 # chunks that a row is scanned with before the next one: writing in short pieces to hundreds of rows costs more than sums
 _RUN, _SHORT_RUN = 16, 4  # of rows scanned together, and alone, whose lines should be in the first cache
-_STRIP = 8192  # of sums: they stay in the core's caches while all rows pass, in pieces long enough to be foreseen
 _GROUP_BYTES = 1 << 18  # of output touched while a block of points is scanned: part of a core's L2
 
 
@@ -256,37 +255,6 @@ def split_rows(indptr, indices, values, number, panels, depth, row_ptr, row_feat
                 row_feature[found], row_value[found] = -1 - place, values[e]
                 found += 1
         row_ptr[i + 1] = found
-
-
-@summing
-def add_rows(total, rows, slots, weights, start, stop):  # type: ignore[no-untyped-def]
-    """Add sum_q weights[q] rows[slots[q], start:stop] to total[start:stop], in float64, strip by strip."""
-    whole = slots.size - slots.size % 8  # eight rows at a time: ``total`` is read and written once for all of them
-    for low in range(start, stop, _STRIP):
-        high = min(low + _STRIP, stop)
-        part = total[low:high]
-        for q in range(0, whole, 8):
-            a, b = rows[slots[q], low:high], rows[slots[q + 1], low:high]
-            c, d = rows[slots[q + 2], low:high], rows[slots[q + 3], low:high]
-            e, f = rows[slots[q + 4], low:high], rows[slots[q + 5], low:high]
-            g, h = rows[slots[q + 6], low:high], rows[slots[q + 7], low:high]
-            u, v, s, t = weights[q], weights[q + 1], weights[q + 2], weights[q + 3]
-            w, x, y, z = weights[q + 4], weights[q + 5], weights[q + 6], weights[q + 7]
-            for j in range(part.size):
-                four = (u * a[j] + v * b[j]) + (s * c[j] + t * d[j])
-                part[j] += four + ((w * e[j] + x * f[j]) + (y * g[j] + z * h[j]))
-        rest = whole
-        if slots.size - whole >= 4:
-            a, b = rows[slots[whole], low:high], rows[slots[whole + 1], low:high]
-            c, d = rows[slots[whole + 2], low:high], rows[slots[whole + 3], low:high]
-            u, v, s, t = weights[whole], weights[whole + 1], weights[whole + 2], weights[whole + 3]
-            rest += 4
-            for j in range(part.size):
-                part[j] += (u * a[j] + v * b[j]) + (s * c[j] + t * d[j])
-        for q in range(rest, slots.size):
-            row, weight = rows[slots[q], low:high], weights[q]
-            for j in range(part.size):
-                part[j] += weight * row[j]
 
 
 @compiled

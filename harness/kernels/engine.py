@@ -316,7 +316,7 @@ def _weighted(weights: Block, values: Block) -> Block:
     """Return sum_q weights_q values[q] in float64, over the first rows of ``values``."""
     if values.dtype == np.float64:
         return weights.T @ values[: len(weights)]
-    from harness.kernels.compiled import add_rows
+    from harness.jit import add_rows
 
     result = np.zeros(values.shape[1])
     add_rows(result, values, np.arange(len(weights)), weights, 0, values.shape[1])

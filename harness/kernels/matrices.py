@@ -94,7 +94,7 @@ class HeldRows:
 
     def expand(self, engine: Engine, support: Block, coef: Block, counter: Counter) -> Block:
         """Return sum_j coef_j K[support_j, :], (n,) float64."""
-        from harness.kernels.compiled import add_rows
+        from harness.jit import add_rows
 
         scores = np.zeros(engine.n)
         add_rows(scores, self.rows(engine, support, counter), support, coef, 0, engine.n)

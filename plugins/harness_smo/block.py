@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from harness import Cell, DualForm, KernelOracle, Problem, SolutionPath
     from harness.arrays import Vector
 
-_HULLS = 2000  # the same for hulls, whose violation is small beside their scores
+_HULLS = 2500  # the same for hulls, whose violation is small beside their scores, and along a path
 _WIDE = 500  # points up to which a second precision would cost more than it saves
 _FEW = 16  # variables of a working set, in a warm-up
 _WHOLE, _WHOLE_OF_PATH = 2500, 5000  # points up to which the whole kernel matrix is computed at once
@@ -76,7 +76,7 @@ class SMOBlock(Solver):
     )
     dtype: Literal["auto", "float32", "float64"] = parameter(
         "auto",
-        "of the kernel rows before the last phase, which is float64; auto: float32 beyond 500 points, of hulls 2,000",
+        "of the kernel rows before the last phase, in float64; auto: float32 beyond 500 points, of hulls or along a path 2,500",
     )
     shrinking: bool = parameter(True, "park points that rest at a bound when their rows do not fit in the cache")
     cache_mb: float | None = parameter(None, "memory for kernel rows in MB; none: the run's", gt=0)
@@ -144,7 +144,9 @@ class SMOBlock(Solver):
 
     def _begin(self, problem: Problem, form: DualForm, start: Vector, whole: int) -> Descent:
         """Return the state at ``start``, (V,); of up to ``whole`` points the kernel matrix is computed at once."""
-        narrow = problem.n > (_HULLS if form.relative else _WIDE) if self.dtype == "auto" else self.dtype == "float32"
+        # along a path the matrix serves every C, and what float32 blurs would have to be done anew at each
+        wide = _HULLS if form.relative or whole == _WHOLE_OF_PATH else _WIDE
+        narrow = problem.n > wide if self.dtype == "auto" else self.dtype == "float32"
         rows = self._kernel(problem).astype(np.float32 if narrow else np.float64)
         cache_mb = self.cache_mb or problem.kernel.cache_mb
         settings = Settings(cache_mb, self.working_set, _NEWTON[self.newton], whole)

@@ -112,7 +112,7 @@ class WholeLevel(Level):
 
     def _face(self, tau: float) -> bool:
         """Minimise over the face of all free variables, and update the scores; return whether anything moved."""
-        from harness.kernels.compiled import add_rows
+        from harness.jit import add_rows
         from harness_smo import face, whole_loops
 
         self.spent[:] = 0.0

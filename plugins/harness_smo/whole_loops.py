@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from harness.jit import compiled, inlined
-from harness.kernels.compiled import add_rows
+from harness.jit import add_rows, compiled, inlined
 from harness_smo.block_loops import RESOLUTION, WorkingSet, joint_descent, pair_descent
 from harness_smo.working_set import largest
 

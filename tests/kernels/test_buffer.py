@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, RowBuffer
+from harness.jit import add_rows
 from harness.kernels import buffer as buffer_module
-from harness.kernels import compiled
 from harness.kernels.oracle import uncounted
 from tests.kernels.oracles import oracle, whole
 
@@ -125,7 +125,7 @@ def test_rows_are_added_to_their_range_and_no_further(dtype, count, start, stop)
     rows, scores = rng.normal(size=(15, 5000)).astype(dtype), rng.normal(size=5000)
     slots, coef = rng.permutation(15)[:count], rng.normal(size=count) * 100.0
     added, wanted = scores.copy(), scores.copy()
-    compiled.add_rows(added, rows, slots, coef, start, stop)
+    add_rows(added, rows, slots, coef, start, stop)
     for slot, c in zip(slots, coef, strict=True):
         wanted[start:stop] += c * rows[slot, start:stop].astype(float)
     assert added == pytest.approx(wanted, rel=1e-12, abs=1e-9)  # the sums are in float64 whatever the rows are
