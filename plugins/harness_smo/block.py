@@ -117,7 +117,7 @@ class SMOBlock(Solver):
         goal, loose = Goal(problem, form, self.tau, self.gap), True
         cache_mb = self.cache_mb or problem.kernel.cache_mb
         state = Descent(problem, form, start, rows, cache_mb, self.working_set, _NEWTON[self.newton])
-        goal.begin(state.a, state.scores)
+        goal.begin(state.a, state.scores, state.noise)
         while True:
             tau, narrowed = goal.tau, state.narrowed.cap < 1.0
             target = max(tau, state.narrowed.loose) if narrowed else _FIRST * tau if loose and state.parked else tau
