@@ -69,8 +69,8 @@ class Watched:
         self.parked = max(self.parked, state.n - len(active))
 
     def slack(self, state, exact):
-        """Distance of each point from violating with the ends of the active points, by the definition."""
-        form, least = self.form, np.full(state.n, np.inf)
+        """Distance of each point from violating with the ends of the active points, between the bounds of this time."""
+        form, least = state.form, np.full(state.n, np.inf)
         for v in range(len(state.a)):
             up, low = state.level.ends[form.group[v]]
             g = form.linear[v] - exact[v % state.n]
