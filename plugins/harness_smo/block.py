@@ -31,8 +31,8 @@ from harness import (
     Solver,
     parameter,
 )
-from harness_smo.block_descent import Descent, Settings
-from harness_smo.block_level import CONVERGED, MOVED, STALLED
+from harness_smo.block_descent import Descent
+from harness_smo.block_level import CONVERGED, MOVED, STALLED, Settings
 from harness_smo.block_precision import blur, blurred, clear, refine, sharpen
 from harness_smo.smo import GAP, TAU
 from harness_smo.stopping import Goal, why_stopped
@@ -158,7 +158,7 @@ class SMOBlock(Solver):
     def _work(self, problem: Problem, form: DualForm, state: Descent) -> Iterator[Iterate]:
         """Go on until the goal is reached; yield the models."""
         kernel, goal, loose = self._kernel(problem), Goal(problem, form, self.tau, self.gap), True
-        goal.begin(state.a, state.scores)
+        goal.begin(state.a, state.scores, state.noise)
         while True:
             tau, narrowed = goal.tau, state.narrowed.cap < 1.0
             target = max(tau, state.narrowed.loose) if narrowed else _FIRST * tau if loose and state.parked else tau

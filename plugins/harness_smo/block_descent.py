@@ -9,7 +9,7 @@ are looked at again whose distance from violation is not beyond that bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from harness_smo.whole_level import WholeLevel
 if TYPE_CHECKING:
     from harness import DualForm, KernelOracle, Problem
     from harness.arrays import Index, Vector
+    from harness_smo.block_level import Settings
 
 _SMALLEST, _LARGEST = 256, 1024  # working sets, unless one is given
 _STRETCH = 1.01  # of the start along its ray: less is not worth disturbing a good start
@@ -46,21 +47,6 @@ class _Parked:
     points: Index
     coef: Vector
     path: float = 0.0
-
-
-class Settings(NamedTuple):
-    """How a descent is carried out.
-
-    cache_mb : memory for kernel rows, MB
-    size : variables of a working set; None: as many as suit the points, or all of them over a whole matrix
-    patience : how many times the cost of a Newton step SMO's own may come to before one is taken
-    whole : points up to which the whole kernel matrix is computed at once
-    """
-
-    cache_mb: float
-    size: int | None = None
-    patience: float = 1.0
-    whole: int = 2500
 
 
 class Descent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,21 @@ CONVERGED, MOVED, STALLED = 0, 1, 2
 
 _INNER_SHARE = 0.2  # of the violation that the descent in a working set leaves
 _INNER_STEPS = 20  # at most, times the size of the working set
+
+
+class Settings(NamedTuple):
+    """How a descent is carried out.
+
+    cache_mb : memory for kernel rows, MB
+    size : variables of a working set; None: as many as suit the points, or all of them over a whole matrix
+    patience : how many times the cost of a Newton step SMO's own may come to before one is taken
+    whole : points up to which the whole kernel matrix is computed at once
+    """
+
+    cache_mb: float
+    size: int | None = None
+    patience: float = 1.0
+    whole: int = 2500
 
 
 class Level:

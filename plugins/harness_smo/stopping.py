@@ -39,10 +39,10 @@ class Goal:
         self.ended = "done"
         self.least = 0.0  # 1/2 |w|^2 below which the hulls meet
 
-    def begin(self, a: Vector, scores: Vector) -> None:
+    def begin(self, a: Vector, scores: Vector, noise: float = 0.0) -> None:
         """Set tau where it is relative: by the length of the first w, or so that a start that is good enough ends at once.
 
-        a : (V,) variables, scores : (n,) K coef
+        a : (V,) variables, scores : (n,) K coef, each off by up to ``noise``
         """
         if not self.form.relative or self.gap is None:
             return
@@ -51,7 +51,7 @@ class Goal:
             extent = float(np.ptp(scores)) / float(np.sqrt(2.0 * found.dual))
             self.least = 0.5 * (_MEET * extent) ** 2
         if found.relative_gap is not None and found.relative_gap <= _START * self.gap:
-            self.tau = _ABOVE * self.form.violation(self.form.ends(a, self.form.gradient(scores)))
+            self.tau = _ABOVE * self.form.violation(self.form.ends(a, self.form.gradient(scores))) + 2.0 * noise
         elif found.dual:
             self.tau = 2.0 * max(self.gap, _FIRST) * found.dual
 

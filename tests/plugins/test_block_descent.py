@@ -69,8 +69,8 @@ class Watched:
         self.parked = max(self.parked, state.n - len(active))
 
     def slack(self, state, exact):
-        """Distance of each point from violating with the ends of the active points, by the definition."""
-        form, least = self.form, np.full(state.n, np.inf)
+        """Distance of each point from violating with the ends of the active points, between the bounds of this time."""
+        form, least = state.form, np.full(state.n, np.inf)
         for v in range(len(state.a)):
             up, low = state.level.ends[form.group[v]]
             g = form.linear[v] - exact[v % state.n]
@@ -111,13 +111,13 @@ def test_parked_points_do_not_violate_and_scores_are_within_their_bounds(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("kernel", [RBF(3.0), Poly(2, 0.5, 1.0)], ids=lambda kernel: kernel.name)
+@pytest.mark.parametrize("kernel", [RBF(0.2), Poly(2, 0.5, 1.0)], ids=lambda kernel: kernel.name)
 def test_the_bounds_hold_for_other_kernels_and_larger_costs(monkeypatch, seed, kernel):
-    problem = build(CSVC, {"C": 1000.0 if kernel.name == "rbf" else 0.1}, seed, n=1400, kernel=kernel)
+    wide = kernel.name == "rbf"
+    problem = build(CSVC, {"C": 300.0 if wide else 0.1}, seed, n=1400, kernel=kernel)
     watched = Watched(monkeypatch, problem)
-    last = list(SMOBlock(cache_mb=0.2, working_set=128, dtype="float32").iterates(problem, np.random.default_rng(0)))[
-        -1
-    ]
+    solver = SMOBlock(cache_mb=0.1, working_set=64, dtype="float32" if wide else "float64")
+    last = list(solver.iterates(problem, np.random.default_rng(0)))[-1]
     assert last.done
     assert watched.parked > 300
     assert problem.certify(last.dual_coef, last.intercept).kkt_violation <= 1.01e-3

@@ -1,0 +1,265 @@
+"""Block SMO over whole kernel matrices: the compiled loop against its slow twin, and matrices that are carried over."""
+
+import numpy as np
+import pytest
+from harness_smo import whole_loops
+from harness_smo.block_descent import Descent
+from harness_smo.whole_level import WholeLevel
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from harness import CSVC, RBF, KernelOracle
+from tests.plugins.block_problems import FORMULATIONS, stated
+from tests.plugins.naive_block import naive_directions
+from tests.plugins.naive_whole import naive_beyond, naive_descent
+from tests.plugins.points import overlapping
+
+PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+KINDS = ("rbf", "narrow", "duplicates")
+
+
+def drawn_whole(seed, m, copies, groups, kind="rbf", dtype=np.float64, cost=3.0):
+    """Points with their whole kernel matrix, some variables at their bounds, and scores to match."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(m, 3))
+    if kind == "duplicates":
+        x = x[rng.integers(0, max(1, m // 3), m)]
+    kernel = np.exp(-(5.0 if kind == "narrow" else 0.3) * ((x[:, None] - x[None]) ** 2).sum(-1)).astype(dtype)
+    y = np.where(rng.random(copies * m) < 0.5, 1.0, -1.0)
+    lower, upper = np.minimum(0.0, cost * y), np.maximum(0.0, cost * y)
+    a = lower + rng.choice([0.0, 0.4, 1.0], copies * m) * (upper - lower)
+    group = rng.integers(0, 2, copies * m).astype(np.int8) if groups == 2 else np.zeros(copies * m, np.int8)
+    scores = kernel.astype(np.float64) @ a.reshape(copies, m).sum(axis=0)
+    return whole_loops.Whole(kernel, np.diagonal(kernel).copy(), a, scores, lower, upper, y, group)
+
+
+def turn(x):
+    room = np.empty(len(x.a) ** 2 // 2, x.matrix.dtype)
+    return whole_loops.Turn(np.zeros(1, np.bool_), np.zeros(1), room)
+
+
+def gradient_of(x):
+    m, copies = len(x.scores), len(x.a) // len(x.scores)
+    return x.linear - np.tile(x.matrix.astype(np.float64) @ x.a.reshape(copies, m).sum(axis=0), copies)
+
+
+def violation(x, groups):
+    m = len(x.scores)
+    scores = (x.linear - gradient_of(x))[:m]
+    ends = naive_directions(x.a, x.lower, x.upper, x.linear, scores, x.group, groups)[2]
+    return max(ends[0][0], -ends[0][1]) if groups == 0 else max(up - low for up, low in ends)
+
+
+def descended(x, groups, tau):
+    """Descend to the end, and check what must hold of any descent."""
+    before, own = x.a.copy(), x.group[None] == np.arange(groups)[:, None]
+    outcome, steps, rounds = whole_loops.descend_whole(x, turn(x), groups, tau, np.inf, 100_000)
+    assert ((x.a >= x.lower) & (x.a <= x.upper)).all()
+    assert own @ x.a == pytest.approx(own @ before, abs=1e-12 * len(x.a) * np.abs(x.a).max())
+    scores = (x.linear - gradient_of(x))[: len(x.scores)]
+    assert x.scores == pytest.approx(scores, abs=1e-10 * (1.0 + np.abs(x.a).sum()))
+    return outcome, steps, rounds
+
+
+# -- the descent against its twin ------------------------------------------------------------------------------------
+
+
+@PRECISIONS
+@given(
+    st.integers(0, 10_000), st.integers(2, 60), st.sampled_from([1, 2]), st.sampled_from([0, 1, 2]),
+    st.sampled_from(KINDS), st.sampled_from([0.1, 3.0, 100.0]),
+)  # fmt: skip
+@settings(max_examples=30)
+def test_the_descent_ends_where_the_twin_does(dtype, seed, m, copies, groups, kind, cost):
+    x = drawn_whole(seed, m, copies, groups, kind, dtype, cost)
+    tau, start = 1e-2, x._replace(a=x.a.copy(), scores=x.scores.copy())
+    outcome, _, _ = descended(x, groups, tau)
+    # rounding of float32 values may decide earlier
+    assert outcome == whole_loops.DONE or (dtype is np.float32 and outcome == whole_loops.STUCK)
+    noise = 1e-6 * np.abs(x.a).sum() if dtype is np.float32 else 1e-9
+    assert violation(x, groups) <= 1.001 * tau + noise
+    wanted, _ = naive_descent(start, groups, tau)
+    change, other, g = x.a - start.a, wanted - start.a, gradient_of(start)
+    kernel = np.tile(start.matrix.astype(np.float64), (copies, copies))
+    reached, best = (g @ d - 0.5 * d @ kernel @ d for d in (change, other))
+    # the objective is concave: no feasible point is better by more than the violation times half the way there
+    assert abs(reached - best) <= (0.51 * tau + noise) * np.abs(change - other).sum() + 1e-9
+
+
+@PRECISIONS
+@pytest.mark.parametrize("groups", [0, 1, 2])
+@pytest.mark.parametrize("copies", [1, 2])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_descent_in_parts_ends_where_no_variable_violates(dtype, groups, copies, kind):
+    x = drawn_whole(1, 700 // copies, copies, groups, kind, dtype)
+    x.a[:] = 0.0
+    x.scores[:] = 0.0
+    outcome, _, rounds = descended(x, groups, 1e-3)
+    assert outcome == whole_loops.DONE
+    assert rounds > 1
+    assert violation(x, groups) <= 1.001e-3 + (1e-7 * np.abs(x.a).sum() if dtype is np.float32 else 0.0)
+
+
+def test_a_descent_stops_at_its_limit_and_goes_on_from_there():
+    x, whole = (drawn_whole(2, 90, 1, 1) for _ in range(2))
+    wanted = descended(whole, 1, 1e-6)
+    kept, steps, calls = turn(x), 0, 0
+    while True:
+        outcome, taken, _ = whole_loops.descend_whole(x, kept, 1, 1e-6, np.inf, 7)
+        steps, calls = steps + taken, calls + 1
+        assert taken <= 7
+        if outcome != whole_loops.PAUSED:
+            break
+    assert outcome == wanted[0] == whole_loops.DONE
+    assert calls >= steps / 7
+    assert x.a == pytest.approx(whole.a, abs=1e-3)
+    assert violation(x, 1) <= 1.001e-6
+
+
+def test_a_descent_comes_back_when_a_face_costs_less():
+    x = drawn_whole(3, 300, 1, 1, "rbf", cost=1e6)
+    kept = turn(x)
+    outcome, steps, rounds = whole_loops.descend_whole(x, kept, 1, 1e-6, 0.0, 100_000)
+    assert (outcome, rounds) == (whole_loops.DEAR, 1)
+    assert kept.spent[0] == 300.0 * steps > 0.0
+    assert whole_loops.descend_whole(x, kept, 1, 1e-6, 0.0, 100_000) == (whole_loops.DEAR, 0, 0), "a face is due"
+    kept.spent[0] = 0.0
+    assert whole_loops.descend_whole(x, kept, 1, 1e-6, np.inf, 1)[1] == 1, "it goes on"
+
+
+def test_without_violation_nothing_moves():
+    x = drawn_whole(4, 50, 1, 1)
+    descended(x, 1, 1e-3)
+    before = x.a.tobytes(), x.scores.tobytes()
+    assert whole_loops.descend_whole(x, turn(x), 1, 1e-3, 0.0, 100) == (whole_loops.DONE, 0, 0)
+    assert (x.a.tobytes(), x.scores.tobytes()) == before
+
+
+# -- who takes part --------------------------------------------------------------------------------------------------
+
+
+@njit
+def part_of(x, groups):
+    """Compile what only compiled loops can call: gradient, ends, middles, violation, free variables, and the part."""
+    gradient, beyond = np.empty(len(x.a)), np.empty(len(x.a))
+    ends, middle = np.empty((2, 2)), np.empty(2)
+    worst, free = whole_loops._survey(x, gradient, ends, middle, groups)
+    return gradient, ends, middle, worst, free, whole_loops._part(x, gradient, middle, beyond)
+
+
+@given(
+    st.integers(0, 10_000), st.sampled_from([30, 400, 900]), st.sampled_from([1, 2]), st.sampled_from([0, 1, 2]),
+    st.sampled_from([0.0, 0.02, 0.3]), st.sampled_from([1e-6, 1.0, 1e6]),
+)  # fmt: skip
+@settings(max_examples=60)
+def test_the_part_is_who_is_free_or_violates_and_the_nearest(seed, variables, copies, groups, free, scale):
+    rng = np.random.default_rng(seed)
+    x = drawn_whole(seed, variables // copies, copies, groups)
+    inside = rng.random(len(x.a)) < free
+    x.a[:] = np.where(inside, 0.5 * (x.lower + x.upper), np.where(rng.random(len(x.a)) < 0.2, x.upper, x.lower))
+    # one far away, as of a point alone: a histogram over all of them tells those near a violation apart no more
+    x.scores[:] = x.linear[: len(x.scores)] + scale * rng.normal(size=len(x.scores))
+    x.scores[0] = 1e4 * scale
+    gradient, ends, middle, worst, count, part = part_of(x, groups)
+    assert gradient == pytest.approx(x.linear - np.tile(x.scores, copies), abs=0.0)
+    wanted = naive_directions(x.a, x.lower, x.upper, x.linear, x.scores, x.group, groups)[2]
+    assert [tuple(end) for end in ends[: max(1, groups)]] == wanted
+    assert worst == (max(wanted[0][0], -wanted[0][1]) if groups == 0 else max(0.0, *(up - low for up, low in wanted)))
+    assert count == inside.sum()
+    far, middles = naive_beyond(x.a, x.lower, x.upper, gradient, x.group, groups)
+    assert middle[: max(1, groups)] == pytest.approx(middles, rel=1e-9, abs=1e-12 * scale)
+    near = np.flatnonzero(far >= 1e-9 * scale)
+    assert np.isin(near, part).all(), "who violates is never left out"
+    assert np.isin(np.flatnonzero(inside), part).all()
+    assert len(np.unique(part)) == len(part)
+    size = max(256, int(1.5 * (far >= 0.0).sum()))
+    if size < 0.7 * len(x.a) - 2:
+        assert len(part) == pytest.approx(min(size, (far > -np.inf).sum()), abs=2)
+        last, width = np.sort(far)[::-1][len(part) - 1], 2.0 * np.abs(far[far > -np.inf]).max() / 1024
+        assert far[part].min() >= last - width, "the nearest, as far as a histogram tells"
+    elif size > 0.7 * len(x.a) + 2:
+        assert part.tolist() == list(range(len(x.a)))
+
+
+@PRECISIONS
+def test_a_block_is_picked_from_the_matrix(dtype):
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(50, 50)).astype(dtype)
+    for count in (0, 1, 7, 50):
+        points = rng.permutation(50)[:count]
+        block = whole_loops.picked(matrix, points)
+        assert block.dtype == dtype
+        assert block.tobytes() == matrix[np.ix_(points, points)].tobytes()
+
+
+# -- matrices that are carried over ----------------------------------------------------------------------------------
+
+
+def state_over(dtype, n=500, n_rows=500):
+    x, y = overlapping(0, n, d=3)
+    problem = CSVC.build(KernelOracle(RBF(0.5), x), y, {"C": 10.0})
+    form = problem.dual_form()
+    kernel = problem.kernel.astype(dtype)
+    mb = n_rows * n * np.dtype(dtype).itemsize / 2**20
+    return problem, Descent(problem, form, form.start.copy(), kernel, mb, None)
+
+
+def fits(state, truth, dtype):
+    where = state.level.where
+    assert isinstance(state.level, WholeLevel)
+    assert state.level.matrix.dtype == dtype
+    assert state.level.matrix == pytest.approx(truth[np.ix_(where, where)], abs=1e-5 if dtype is np.float32 else 1e-12)
+
+
+@PRECISIONS
+def test_the_matrix_goes_along_when_points_leave_and_come(dtype):
+    problem, state = state_over(dtype)
+    truth = RBF(0.5).block(problem.kernel.points, problem.kernel.points)
+    state.level._prepare()
+    fits(state, truth, dtype)
+    rng, counter = np.random.default_rng(1), problem.kernel.counter
+    for size in (300, 299, 40, 180, 470, 469, 2, 260):  # shrinks, grows, and both at once
+        before, counted = state.level.where, counter.evaluations
+        where = np.sort(rng.choice(500, size, replace=False))
+        state.replace(where)
+        fits(state, truth, dtype)
+        assert sorted(state.level.where.tolist()) == where.tolist()
+        stay = len(np.intersect1d(before, where))
+        assert counter.evaluations - counted <= size**2 - stay**2, "what was there is not computed again"
+
+
+def test_a_matrix_that_is_there_in_part_is_not_carried_over():
+    problem, state = state_over(np.float64)
+    truth = RBF(0.5).block(problem.kernel.points, problem.kernel.points)
+    coef = np.where(np.arange(500) % 7 == 0, 0.5, 0.0)
+    state.level.compute_scores(coef)
+    assert state.level.scores == pytest.approx(truth @ coef, abs=1e-9)
+    assert not state.level.has_matrix
+    counted = problem.kernel.counter.evaluations
+    state.level._prepare()
+    assert problem.kernel.counter.evaluations - counted == 500 * (500 - np.count_nonzero(coef)), "the other rows alone"
+    fits(state, truth, np.float64)
+    for size in (200, 500):
+        _, state = state_over(np.float64)
+        state.level.compute_scores(coef)
+        state.replace(np.arange(size))
+        state.level._prepare()
+        fits(state, truth, np.float64)
+
+
+@pytest.mark.parametrize("name", ["c-svc", "c-svc-nobias", "eps-svr", "one-class", "reduced-hull"])
+def test_scores_of_a_whole_level_stay_those_of_its_coefficients(name):
+    formulation, values = FORMULATIONS[name]
+    problem = stated(formulation, values, n=300)
+    form = problem.dual_form()
+    state = Descent(problem, form, form.start.copy(), problem.kernel, 10.0, None, 0.0)
+    truth = problem.kernel.block(np.arange(300), np.arange(300))
+    for _ in range(30):
+        outcome = state.level.round(1e-8)
+        state.keep()
+        assert state.scores == pytest.approx(truth @ state.form.coef(state.a), abs=1e-9 * (1.0 + np.abs(state.a).sum()))
+        if outcome != 1:
+            break
+    assert outcome == 0
+    assert state.level.faces >= 1
