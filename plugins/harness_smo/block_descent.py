@@ -109,6 +109,7 @@ class Descent:
         if not same or not np.allclose((form.upper, form.lower), (ratio * old.upper, ratio * old.lower), rtol=1e-12):
             return False
         self.problem, self.noise = problem, 0.0
+        level.cache.hit(self.n)  # the rows that another start would have computed
         self.rounds, self.steps, self.fetched = -level.rounds, -level.steps, -level.cache.fetched
         self.narrowed = Narrowed(form, float(self.diagonal.max()), 1.0 / ratio)
         self.widen()

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from harness_smo import whole_loops
 from harness_smo.block_descent import Descent
+from harness_smo.block_level import Settings
 from harness_smo.whole_level import WholeLevel
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -144,7 +145,7 @@ def part_of(x, groups):
     """Compile what only compiled loops can call: gradient, ends, middles, violation, free variables, and the part."""
     gradient, beyond = np.empty(len(x.a)), np.empty(len(x.a))
     ends, middle = np.empty((2, 2)), np.empty(2)
-    worst, free = whole_loops._survey(x, gradient, ends, middle, groups)
+    worst, free, _ = whole_loops._survey(x, gradient, ends, middle, groups)
     return gradient, ends, middle, worst, free, whole_loops._part(x, gradient, middle, beyond)
 
 
@@ -202,7 +203,7 @@ def state_over(dtype, n=500, n_rows=500):
     form = problem.dual_form()
     kernel = problem.kernel.astype(dtype)
     mb = n_rows * n * np.dtype(dtype).itemsize / 2**20
-    return problem, Descent(problem, form, form.start.copy(), kernel, mb, None)
+    return problem, Descent(problem, form, form.start.copy(), kernel, Settings(mb))
 
 
 def fits(state, truth, dtype):
@@ -253,7 +254,7 @@ def test_scores_of_a_whole_level_stay_those_of_its_coefficients(name):
     formulation, values = FORMULATIONS[name]
     problem = stated(formulation, values, n=300)
     form = problem.dual_form()
-    state = Descent(problem, form, form.start.copy(), problem.kernel, 10.0, None, 0.0)
+    state = Descent(problem, form, form.start.copy(), problem.kernel, Settings(10.0, None, 0.0))
     truth = problem.kernel.block(np.arange(300), np.arange(300))
     for _ in range(30):
         outcome = state.level.round(1e-8)
