@@ -41,10 +41,12 @@ def hard_points(rng, n, d=3, *, noise=0.0, share=0.5, twins=0.0, near=0.0):
 def hard_problem(name, seed, n, cost, width):
     """Return a problem of the formulation ``name``; costs of those that have none become shares."""
     rng = np.random.default_rng(seed)
-    kinds = dict(
-        noise=float(rng.choice([0.0, 0.1, 0.3])), share=float(rng.choice([0.5, 0.1])), twins=float(rng.choice([0, 0.3])),
-        near=float(rng.choice([0, 0.2])),
-    )  # fmt: skip
+    kinds = {
+        "noise": float(rng.choice([0.0, 0.1, 0.3])),
+        "share": float(rng.choice([0.5, 0.1])),
+        "twins": float(rng.choice([0.0, 0.3])),
+        "near": float(rng.choice([0.0, 0.2])),
+    }
     x, y = hard_points(rng, n, **kinds)
     values = {
         "eps-svr": {"C": cost, "epsilon": float(rng.choice([0.0, 0.1]))},
