@@ -147,7 +147,7 @@ def _uneven(face: Face, inside: Index) -> float:
 
 def _newton(face: Face, inside: Index) -> bool:
     """Take the step to the optimum over ``inside``, as far as the bounds allow; False if the way ended before it."""
-    from scipy.linalg.lapack import dpotri, dpotrs
+    from scipy.linalg.lapack import dpotrs
 
     factor = _factor(face, inside)
     if factor is None:
@@ -161,8 +161,24 @@ def _newton(face: Face, inside: Index) -> bool:
     step = step - across @ (shares @ (sums.T @ step))
     new = a + step
     if len(a) > _FEW and not ((new >= upper) | (new <= lower)).any():
-        face.a[inside] = new
+        a, complete = new, True
+    else:
+        complete = _walk(factor, across, shares, step, a, lower, upper)
+    before = face.a[inside]
+    if not _mend(a, before, lower, upper, sums):
         return True
+    slope, bent = _along(face, inside, a - before)
+    if slope > 0.0:
+        face.a[inside] = a if slope > _OVERSHOT * bent else np.clip(before + slope / bent * (a - before), lower, upper)
+    return complete
+
+
+def _walk(
+    factor: Matrix, across: Matrix, shares: Matrix, step: Vector, a: Vector, lower: Vector, upper: Vector
+) -> bool:
+    """Compute the columns of the inverse that the way may need, and walk it; ``a`` and ``step`` change. See :func:`walk`."""
+    from scipy.linalg.lapack import dpotri, dpotrs
+
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(step > 0.0, (upper - a) / step, np.where(step < 0.0, (lower - a) / step, np.inf))
     if len(a) <= _INVERTED:
@@ -176,14 +192,7 @@ def _newton(face: Face, inside: Index) -> bool:
     place = np.full(len(a), -1)
     place[near] = np.arange(len(near))
     shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
-    complete = walk(columns.T, place, *shared, step, a, lower, upper)
-    before = face.a[inside]
-    if not _mend(a, before, lower, upper, sums):
-        return True
-    slope, bent = _along(face, inside, a - before)
-    if slope > 0.0:
-        face.a[inside] = a if slope > _OVERSHOT * bent else np.clip(before + slope / bent * (a - before), lower, upper)
-    return bool(complete)
+    return bool(walk(columns.T, place, *shared, step, a, lower, upper))
 
 
 def _along(face: Face, inside: Index, change: Vector) -> tuple[float, float]:

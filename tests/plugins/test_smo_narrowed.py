@@ -101,3 +101,13 @@ def test_on_the_way_to_a_large_cost_every_widening_keeps_the_sums_and_gains(monk
     assert len(caps) >= 2
     assert caps[-1] == 1.0
     assert certified(problem, solution).kkt_violation <= 1.01e-3
+
+
+def test_what_goes_all_the_way_is_at_its_bound_to_the_last_bit():
+    for cost in np.linspace(20.0, 900.0, 40):
+        whole = stated(CSVC, {"C": float(cost)}, n=40).dual_form()
+        narrowed = Narrowed(whole, 1.0)
+        form = narrowed.begin()
+        a = np.where(whole.upper > 0.0, form.upper, form.lower)
+        new, _ = narrowed.widen(form, a, 1e-9 * whole.linear, True)  # as of points that hardly know of each other
+        assert (a == np.where(whole.upper > 0.0, new.upper, new.lower)).all()
