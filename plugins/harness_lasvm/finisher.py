@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from harness import Problem, Solver
     from harness.arrays import Vector
 
-LONG = 30  # REPROCESS operations a member of S: measured, 10 and 100 take longer
+LONG = 30  # REPROCESS operations for each member that S began with: measured, 10 and 100 take longer
+_MANY = 2500  # members: exact solvers do not compute the matrix of more at once, and take longer for it
+_LONGER = 2  # times as many operations with more
 _BYTES = 16  # of memory for each pair of members: the oracle's kernel matrix in float64, and what it works in
 _SURE = 0.9  # of tau: scores that are computed anew round otherwise
 
@@ -46,6 +48,11 @@ def refusal(owner: str, name: str) -> str | None:
         return None if oracle.exact else "is not exact: it may end above tau; name smo-block, or none."
 
     return oracle_refusal(owner, name, judged)
+
+
+def is_due(operations: int, began: int, members: int) -> bool:
+    """Return whether so many operations, on S that ``began`` with as many members, are more than an exact solver costs."""
+    return operations >= LONG * began * (1 if members <= _MANY else _LONGER)
 
 
 def fits(members: int, cache_mb: float) -> bool:

@@ -35,7 +35,6 @@ section 3.2. Differs in:
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
@@ -43,7 +42,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 import numpy as np
 
 from harness import CSVC, Iterate, PoolSVC, Problem, Solver, UsageError, is_observable, parameter
-from harness_lasvm.finisher import LONG, Finisher, fits, named, refusal
+from harness_lasvm.finisher import Finisher, fits, is_due, named, refusal
 
 if TYPE_CHECKING:
     from harness import Learner
@@ -175,15 +174,16 @@ class LASVM(Solver):
         if not self.finishing:
             return
         closing: dict[str, Any] = {"epoch": epoch, "phase": "finishing", "visited": online.visited, **ended}
-        patience: float = expansion.operations + LONG * expansion.all_members
+        began, before_finishing, asking = expansion.all_members, expansion.operations, self.finisher is not None
         for _ in self.finish(expansion):
             yield iterate_of(expansion, **closing)
-            if self.finisher is not None and expansion.operations >= patience and fits(expansion.all_members, cache_mb):
+            members, taken = expansion.all_members, expansion.operations - before_finishing
+            if asking and is_due(taken, began, members) and fits(members, cache_mb):
                 found = yield from self._hand_over(problem, expansion, closing)
                 if found is not None:
                     yield found
                     return
-                patience = math.inf
+                asking = False
         yield iterate_of(expansion, done=True, **closing)
 
     def _hand_over(

@@ -20,7 +20,7 @@ def hard():
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch):
-    monkeypatch.setattr(solver, "LONG", 5)
+    monkeypatch.setattr(finisher, "LONG", 5)
 
 
 def violation(problem, coef, members):
@@ -83,10 +83,18 @@ def test_kernel_values_that_it_computes_are_counted(hard):
     ("given", "long"), [({}, 10**6), ({"cache_mb": 0.05}, 5), ({"finishing": False}, 5), ({"tau": 1.0}, 5)]
 )
 def test_what_is_short_or_does_not_fit_is_not_handed_over(hard, monkeypatch, given, long):
-    monkeypatch.setattr(solver, "LONG", long)
+    monkeypatch.setattr(finisher, "LONG", long)
     phases = {iterate.info["phase"] for iterate in iterates(hard, **given)}
     assert "finisher" not in phases
     assert hard.kernel.counter.oracle_calls == 0
+
+
+def test_with_many_members_it_is_due_later():
+    assert not finisher.is_due(4999, began=1000, members=900)
+    assert finisher.is_due(5000, began=1000, members=900)
+    assert not finisher.is_due(15_000, began=3000, members=2600)
+    assert finisher.is_due(30_000, began=3000, members=2600)
+    assert finisher.is_due(15_000, began=3000, members=2400)
 
 
 def test_memory_for_so_many_members():
