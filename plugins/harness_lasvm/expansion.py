@@ -134,6 +134,10 @@ class Expansion:
         members: Array = self.members.slots["member"][: self.now["top"]]
         return members[members >= 0]
 
+    def every_member(self) -> Array:
+        """Return the members, those set aside included, ascending."""
+        return np.sort(np.concatenate([self.examples(), *[group.members for group in self.aside]]))
+
     def write(self) -> Array:
         """Return dual_coef as it is now, (n,): an array that the next call changes."""
         loops.write(self.members)

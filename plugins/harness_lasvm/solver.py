@@ -29,17 +29,20 @@ section 3.2. Differs in:
 * where memory does not hold the rows of all members, a pair whose rows are held is taken instead of the most violating
   one if it violates at least 0.3 times as much, online and in the finishing step, and missing rows are computed
   several together (:mod:`harness_lasvm.compiled.steps`). It ends at the same tau.
+* a finishing step that is long is handed to an exact solver, over S and from the coefficients of then
+  (:mod:`harness_lasvm.finisher`). It ends at the same tau; ``finisher=none`` is the paper's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from harness import CSVC, Iterate, PoolSVC, Problem, Solver, UsageError, parameter
+from harness import CSVC, Iterate, PoolSVC, Problem, Solver, UsageError, is_observable, parameter
+from harness_lasvm.finisher import Finisher, fits, is_due, named, refusal
 
 if TYPE_CHECKING:
     from harness import Learner
@@ -55,8 +58,9 @@ class LASVM(Solver):
     """Online LASVM: a number of epochs over random or selected examples, then the finishing step.
 
     A step is one PROCESS or REPROCESS, those that bail out included. ``info`` holds delta (of the most violating
-    pair of the active members of S), members (|S|), epoch, phase ('online' or 'finishing'), visited (examples given
-    to PROCESS) and rows_recomputed (kernel rows of members that memory did not hold). The last iterate of phase
+    pair of the active members of S; of the finisher's models, of the last one, over all S), members (|S|), epoch, phase
+    ('online', 'finishing', or 'finisher' once that is at work), visited (examples given to PROCESS), rows_recomputed (kernel
+    rows of members that memory did not hold) and finisher_steps, which are no steps of LASVM. The last iterate of phase
     'online' is the model before the finishing step; it and all later ones say what the online iterations ended
     with: online_support, online_members, online_delta, online_steps, online_kernel_evaluations, and stopped_by:
     '' after the last epoch, 'max_support' or 'margin'.
@@ -69,6 +73,9 @@ class LASVM(Solver):
     epochs: int = parameter(1, "passes over the examples, each in a fresh random order", ge=1)
     tau: float = parameter(1e-3, "a pair violates if its gradients differ by more; also ends the finishing step", gt=0)
     finishing: bool = parameter(True, "after the epochs, REPROCESS until delta <= tau")
+    finisher: str | None = parameter(
+        "smo-block", "exact solver, by name, that a long finishing step is handed to; none: REPROCESS to the end"
+    )
     shrinking: bool = parameter(True, "set members at their bounds aside during the finishing step")
     delta_max: float | None = parameter(None, "repeat REPROCESS until delta < delta_max; none: once per example", gt=0)
     second_order_from: int | None = parameter(
@@ -121,6 +128,21 @@ class LASVM(Solver):
         """
         return self.replaced(tau=min(self.tau, gap))
 
+    @property
+    def observable(self) -> bool:  # type: ignore[override]
+        """False over a black box: what it evaluates is part of the run and cannot be counted."""
+        return self.finisher is None or is_observable(self.finisher)
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse a finisher that is not there or does not solve c-svc."""
+        return None if self.finisher is None or not self.finishing else refusal(self.name, self.finisher)
+
+    def warm_ups(self) -> tuple[Solver, ...]:
+        """Return this solver, and the finisher's: few points never take that long."""
+        if self.finisher is None or not self.finishing:
+            return (self,)
+        return (self, *named(self.finisher, self.tau).warm_ups())
+
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         from harness_lasvm.expansion import Expansion
         from harness_lasvm.online import Online
@@ -152,9 +174,46 @@ class LASVM(Solver):
         if not self.finishing:
             return
         closing: dict[str, Any] = {"epoch": epoch, "phase": "finishing", "visited": online.visited, **ended}
+        began, before_finishing, asking = expansion.all_members, expansion.operations, self.finisher is not None
         for _ in self.finish(expansion):
             yield iterate_of(expansion, **closing)
+            members, taken = expansion.all_members, expansion.operations - before_finishing
+            if asking and is_due(taken, began, members) and fits(members, cache_mb):
+                found = yield from self._hand_over(problem, expansion, closing)
+                if found is not None:
+                    yield found
+                    return
+                asking = False
         yield iterate_of(expansion, done=True, **closing)
+
+    def _hand_over(
+        self, problem: Problem, expansion: Expansion, closing: dict[str, Any]
+    ) -> Generator[Iterate, None, Iterate | None]:
+        """Let the finisher work on S; return its last model, None if a pair of S violates by more than tau still."""
+        assert self.finisher is not None
+        members = expansion.every_member()
+        closing = {
+            **closing,
+            "phase": "finisher",
+            "rows_recomputed": expansion.rows_recomputed,
+            "members": len(members),
+        }
+        finisher = Finisher(named(self.finisher, self.tau), problem, members, expansion.write())
+
+        def iterate(done: bool, **claims: float) -> Iterate:
+            info = {**closing, "finisher_steps": finisher.steps, **claims}
+            return Iterate(
+                dual_coef=finisher.coef,
+                intercept=finisher.intercept,
+                done=done,
+                step=expansion.operations,
+                working_set=len(members),
+                info=info,
+            )
+
+        for _ in finisher.run():
+            yield iterate(done=False)
+        return iterate(done=True, delta=finisher.delta) if finisher.delta <= self.tau else None
 
     def learner(self, problem: Problem, rng: np.random.Generator) -> Learner:
         """Return it as what another solver teaches, on c-svc or pool-svc; see :mod:`harness_lasvm.learner`.

@@ -1,0 +1,164 @@
+"""The finisher of lasvm: when it is asked, what it is asked for, and what becomes of its answer."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from harness_lasvm import LASVM, finisher, solver
+
+from harness import RBF, OracleFailure, get_solver
+from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, precomputed, stated
+
+
+@pytest.fixture
+def hard():
+    """A problem whose finishing step takes some tens of REPROCESS a member."""
+    return stated(*noisy(400, d=2, noise=0.5), C=300.0, kernel=RBF(gamma=1.0))
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch):
+    monkeypatch.setattr(finisher, "LONG", 5)
+
+
+def violation(problem, coef, members):
+    """Over S, member by member, from the whole kernel matrix."""
+    _, values = precomputed(problem)
+    up, down = -np.inf, np.inf
+    for s in members:
+        g = problem.targets[s] - values[s] @ coef
+        if coef[s] < problem.upper_bounds[s]:
+            up = max(up, g)
+        if coef[s] > problem.lower_bounds[s]:
+            down = min(down, g)
+    return up - down
+
+
+@pytest.mark.parametrize("name", ["smo-block", "smo", "qp", "smo-block[tau=1e-6]"])
+def test_a_long_finishing_step_ends_at_the_optimum_of_S_at_tau(hard, monkeypatch, name):
+    asked = []
+    begin = finisher.Finisher.__init__
+
+    def noting(self, oracle, problem, members, start):
+        asked.append((members, start.copy()))
+        begin(self, oracle, problem, members, start)
+
+    monkeypatch.setattr(finisher.Finisher, "__init__", noting)
+    found = iterates(hard, finisher=name)
+    last, plain = found[-1], iterates(hard, finisher=None)[-1]
+    assert [iterate.done for iterate in found] == [False] * (len(found) - 1) + [True]
+    [(members, start)] = asked
+    assert last.info["phase"] == "finisher"
+    assert not np.setdiff1d(np.flatnonzero(last.dual_coef), members).size
+    assert not np.setdiff1d(np.flatnonzero(start), members).size
+    assert last.info["members"] == last.working_set == len(members)
+    exact = violation(hard, last.dual_coef, members)
+    assert exact <= 1e-3
+    assert last.info["delta"] == pytest.approx(exact, abs=1e-8)
+    for iterate in found:
+        assert_feasible(hard, np.clip(iterate.dual_coef, hard.lower_bounds, hard.upper_bounds))
+    # S was larger when it was handed over than at the end of the paper's step: the optimum over it is no lower
+    ours, theirs = (hard.certify(each.dual_coef, each.intercept).dual for each in (last, plain))
+    assert ours >= theirs * (1.0 - 1e-4)
+    assert last.info["online_support"] == plain.info["online_support"]
+
+
+def test_kernel_values_that_it_computes_are_counted(hard):
+    counter = hard.kernel.counter
+    plain = iterates(hard, finisher=None)
+    without = counter.evaluations
+    assert plain[-1].info["phase"] == "finishing"
+    assert counter.oracle_calls == 0
+    last = iterates(hard)[-1]
+    assert counter.oracle_calls == 1
+    # the whole matrix once at least, and once more to see where the solver has ended
+    assert counter.oracle_evaluations >= last.working_set**2
+    support = np.count_nonzero(last.dual_coef)
+    assert counter.evaluations - without >= counter.oracle_evaluations + support * last.working_set
+
+
+@pytest.mark.parametrize(
+    ("given", "long"), [({}, 10**6), ({"cache_mb": 0.05}, 5), ({"finishing": False}, 5), ({"tau": 1.0}, 5)]
+)
+def test_what_is_short_or_does_not_fit_is_not_handed_over(hard, monkeypatch, given, long):
+    monkeypatch.setattr(finisher, "LONG", long)
+    phases = {iterate.info["phase"] for iterate in iterates(hard, **given)}
+    assert "finisher" not in phases
+    assert hard.kernel.counter.oracle_calls == 0
+
+
+def test_with_many_members_it_is_due_later():
+    assert not finisher.is_due(4999, began=1000, members=900)
+    assert finisher.is_due(5000, began=1000, members=900)
+    assert not finisher.is_due(15_000, began=3000, members=2600)
+    assert finisher.is_due(30_000, began=3000, members=2600)
+    assert finisher.is_due(15_000, began=3000, members=2400)
+
+
+def test_memory_for_so_many_members():
+    assert finisher.fits(1000, 16.0)
+    assert not finisher.fits(1100, 16.0)
+
+
+def test_reprocess_goes_on_where_the_finisher_gives_up(hard):
+    found = iterates(hard, finisher="smo-block[max_iterations=3]")
+    plain = iterates(hard, finisher=None)[-1]
+    assert "finisher" in {iterate.info["phase"] for iterate in found}
+    assert hard.kernel.counter.oracle_calls == 1
+    assert found[-1].done
+    assert found[-1].info["phase"] == "finishing"
+    np.testing.assert_array_equal(found[-1].dual_coef, plain.dual_coef)
+
+
+def test_a_finisher_that_claims_too_much_is_not_believed(hard, monkeypatch):
+    careless = get_solver("smo-block", tau=0.5)
+    monkeypatch.setattr(solver, "named", lambda name, tau: careless)
+    last = iterates(hard)[-1]
+    assert hard.kernel.counter.oracle_calls == 1
+    assert last.info["phase"] == "finishing"
+    assert last.info["delta"] <= 1e-3
+
+
+def test_a_finisher_that_raises_is_named(hard, monkeypatch):
+    def failing(self, problem, rng, start):
+        raise ZeroDivisionError("by nothing")
+        yield
+
+    monkeypatch.setattr(type(get_solver("smo-block")), "iterates_from", failing)
+    with pytest.raises(
+        OracleFailure, match="finishing step of lasvm: the oracle 'smo-block' failed: ZeroDivisionError"
+    ):
+        iterates(hard)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("smo-blok", "no solver"),
+        ("fw", "solves .*, not c-svc; name smo-block, or none"),
+        ("lasvm", "is not exact: it may end above tau"),
+    ],
+)
+def test_who_cannot_finish_is_refused_with_a_sentence(hard, name, sentence):
+    reason = LASVM(finisher=name).skip(hard)
+    assert reason is not None
+    assert name in reason
+    assert re.search(sentence, reason)
+    assert LASVM(finisher=name, finishing=False).skip(hard) is None
+
+
+def test_it_is_asked_for_tau_or_less():
+    assert finisher.named("smo-block", 1e-4).tau == pytest.approx(9e-5)
+    assert finisher.named("smo-block[tau=1e-6]", 1e-2).tau == 1e-6
+    assert finisher.named("libsvm", 1e-2).tol < 1e-2
+
+
+def test_it_is_warm_when_the_clock_starts():
+    block = finisher.named("smo-block", 1e-3)
+    assert LASVM().warm_ups() == (LASVM(), *block.warm_ups())
+    for alone in (LASVM(finisher=None), LASVM(finishing=False)):
+        assert alone.warm_ups() == (alone,)
+    assert LASVM().observable
+    assert not LASVM(finisher="libsvm").observable
