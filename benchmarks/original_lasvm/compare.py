@@ -185,7 +185,6 @@ def main() -> None:
     ratios = sorted(line["ratio"] for line in lines)
     better = sum(line["gap"] <= line["original_gap"] for line in lines)
     mean = geometric_mean(ratios)
-    mean = geometric_mean(ratios)
     print(
         f"{len(ratios)} sets, ours the smaller gap on {better}: least ratio {ratios[0]:.2f}, geometric mean {mean:.2f}"
     )

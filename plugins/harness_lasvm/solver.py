@@ -74,7 +74,8 @@ class LASVM(Solver):
     tau: float = parameter(1e-3, "a pair violates if its gradients differ by more; also ends the finishing step", gt=0)
     finishing: bool = parameter(True, "after the epochs, REPROCESS until delta <= tau")
     finisher: str | None = parameter(
-        "smo-block", "exact solver, by name, that a long finishing step is handed to; none: REPROCESS to the end"
+        "smo-block",
+        "exact solver, by name, that a long finishing step is handed to; none, and where it learns for others: REPROCESS",
     )
     shrinking: bool = parameter(True, "set members at their bounds aside during the finishing step")
     delta_max: float | None = parameter(None, "repeat REPROCESS until delta < delta_max; none: once per example", gt=0)

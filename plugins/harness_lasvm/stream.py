@@ -65,7 +65,8 @@ class LASVMStream:
     C : upper bound of the coefficients, > 0
     class_weight : factors of C, e.g. {-1: 1.0, 1: 10.0}; 1 where nothing is said
     options : parameters of the solver; ``epochs`` and ``max_support`` have no meaning here. With selection other than
-        'random' the examples of a chunk are its pool, and an exhausted margin ends the chunk
+        'random' the examples of a chunk are its pool, and an exhausted margin ends the chunk. REPROCESS finishes here,
+        whatever ``finisher`` says: more chunks may follow, and they need the gradients
     seed : of the samples of ``options.selection``; without selection examples are visited in their order
 
     Raises

@@ -237,7 +237,7 @@ rng = np.random.default_rng(0)
 y = np.where(np.arange(60) % 2, 1.0, -1.0)
 solver = Smote()
 small = [each.name for each in solver.warm_ups()]
-assert small == ["smote", "lasvm"], small
+assert small[:2] == ["smote", "lasvm"], small  # and those of the finisher of lasvm
 assert "sklearn" not in sys.modules
 warm_up(solver, CSVC.build(KernelOracle(RBF(), rng.normal(size=(60, 2))), y, {"C": 1.0}))
 assert "imblearn.over_sampling" in sys.modules

@@ -54,7 +54,7 @@ def scores(model, x):
 @pytest.mark.parametrize("cache_mb", [None, 0.02])
 def test_one_chunk_is_the_batch_solver(dtype, kernel, cache_mb):
     x, y = noisy(500, noise=1.0)
-    options = {"dtype": dtype, "cache_mb": cache_mb}
+    options = {"dtype": dtype, "cache_mb": cache_mb, "finisher": None}
     problem, last = batch(x, y, kernel=kernel, **options)
     stream = streamed(x, y, [500], kernel=kernel, **options)
     model = stream.model()
