@@ -64,7 +64,7 @@ class WholeLevel(Level):
             self._lay_out()
         self._fetch(np.flatnonzero(self.missing))
         self.matrix, self.has_matrix = self.cache.rows[: self.m], True
-        self.begun, self.spent = np.zeros(1, dtype=np.bool_), np.zeros(1)
+        self.begun, self.spent = np.zeros(1, dtype=np.bool_), np.zeros(2)
         self.parts = np.empty(int(_PARTS * len(self.a) ** 2), dtype=self.matrix.dtype)
 
     def round(self, tau: float) -> int:
@@ -84,6 +84,8 @@ class WholeLevel(Level):
         outcome, steps, rounds = whole_loops.descend_whole(whole, turn, self.groups, tau, self.patience, limit)
         self.steps += steps
         self.rounds += rounds
+        self.cache.hit(int(self.spent[1]))
+        self.spent[1] = 0.0
         if outcome == whole_loops.DEAR:
             self._face(tau)
         elif outcome == whole_loops.STUCK and rounds <= 1:
@@ -115,7 +117,7 @@ class WholeLevel(Level):
         from harness.jit import add_rows
         from harness_smo import face, whole_loops
 
-        self.spent[:] = 0.0
+        self.spent[0] = 0.0
         self.faces += 1
         free = np.flatnonzero(self.free)
         points = free % self.m

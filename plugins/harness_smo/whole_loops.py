@@ -48,7 +48,7 @@ class Turn(NamedTuple):
     """What is kept from one call to the next, and changes.
 
     begun : (1,) whether a round was made before: the first one takes all variables
-    spent : (1,) steps times variables since the last face
+    spent : (2,) steps times variables since the last face; kernel rows that were added to the scores
     parts : for the blocks of parts, half of the variables squared at least
     """
 
@@ -198,7 +198,9 @@ def descend_whole(x: Whole, turn: Turn, groups: int, tau: float, patience: float
         turn.spent[0] += float(taken) * w
         steps += taken
         rounds += 1
-        if _moved(x, chosen, points, work.a) == 0:
+        moved = _moved(x, chosen, points, work.a)
+        turn.spent[1] += moved
+        if moved == 0:
             return STUCK, steps, rounds
 
 
