@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from harness import Cell, DualForm, KernelOracle, Problem, SolutionPath
     from harness.arrays import Vector
 
-_HULLS = 2500  # the same for hulls, whose violation is small beside their scores, and along a path
 _WIDE = 500  # points up to which a second precision would cost more than it saves
+_HULLS = 2500  # the same for hulls, whose violation is small beside their scores, and along a path
 _FEW = 16  # variables of a working set, in a warm-up
 _WHOLE, _WHOLE_OF_PATH = 2500, 5000  # points up to which the whole kernel matrix is computed at once
 _NEWTON = {"auto": 1.0, "always": 0.0, "never": np.inf}  # times what a Newton step costs
@@ -56,7 +56,7 @@ _SAFE = 0.95  # of the gap asked for: its denominator is taken from scores that 
 
 @dataclass(frozen=True)
 class SMOBlock(Solver):
-    """SMO on working sets of hundreds of variables, kernel rows by matrix product: the fast solver for large sets."""
+    """SMO over whole kernel matrices or working sets of hundreds of variables, and Newton steps: the fast solver."""
 
     name = "smo-block"
     solves = (CSVC,)
@@ -187,7 +187,7 @@ class SMOBlock(Solver):
         """After a round that moved something: go on in float64, or with fewer points, where that pays."""
         if state.narrowed.cap < 1.0 and not state.exact and state.level.faces >= _FACES:
             refine(state, kernel)
-        elif state.narrowed.cap == 1.0 and not state.exact and blurred(state, tau):
+        elif state.narrowed.cap == 1.0 and not state.exact and (blurred(state, tau) or state.stale()):
             sharpen(state, kernel, tau)
         elif self.shrinking and not state.focus() and state.crowded():
             state.shrink()

@@ -37,6 +37,7 @@ _WORTH = 3.0  # times its entries: what rounds must have cost before the whole m
 _ROOM = 2.0  # times the points that are free or violate: those that are gone on with
 _SLACK = 1.1  # the same at least
 _FAR = 0.5  # of the loose violation: with less left, no other points are gone on with
+_SMALL, _WAIT = 0.1, 60  # of the loose violation, and rounds
 _MANY = 0.1  # of the points: if more violate after all have had their turn, SMO is lost
 
 
@@ -88,6 +89,7 @@ class Descent:
         self.parked: list[_Parked] = []
         self.known: Index = np.empty(0, dtype=np.intp)  # parked points computed at the last look
         self.rounds = self.steps = self.fetched = 0  # of the levels before this one
+        self.best, self.since = np.inf, 0  # violation that was halved last, and the round when it was
         self.vain, self.again = 0, 0  # tries to park points that found too few, and the level's round of the next one
         self.everyone = np.arange(self.n)
         self.narrowed = Narrowed(form, float(self.diagonal.max()))
@@ -177,6 +179,13 @@ class Descent:
         now = self.form.coef(self.a)[self.level.where]
         self.mark = (now, self.level.scores.copy())
         return float(np.sqrt(max(0.0, float((now - coef) @ (self.level.scores - scores)))))
+
+    def stale(self) -> bool:
+        """Whether a small violation has not been halved for many rounds: they chase the rounding of their rows."""
+        violation, rounds = self.level.violation, self.rounds + self.level.rounds
+        if violation < 0.5 * self.best or violation > _SMALL * self.narrowed.loose:
+            self.best, self.since = violation, rounds
+        return rounds - self.since > _WAIT
 
     def crowded(self) -> bool:
         """Whether the rows of the free variables, which keep moving, hardly find room: then shorter rows pay."""

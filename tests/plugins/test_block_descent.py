@@ -1,5 +1,7 @@
 """What block SMO knows of the points it has parked, checked against the kernel itself after every look."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from harness_smo import SMOBlock
@@ -168,3 +170,14 @@ def test_without_shrinking_no_point_is_parked():
     assert active == {1200}
     solver = solver.replaced(shrinking=True)
     assert min(iterate.info["active"] for iterate in solver.iterates(problem, np.random.default_rng(0))) < 1200
+
+
+def test_a_small_violation_that_is_not_halved_for_many_rounds_is_stale():
+    level = SimpleNamespace(violation=0.02, rounds=0)
+    state = SimpleNamespace(level=level, rounds=0, narrowed=SimpleNamespace(loose=0.3), best=np.inf, since=0)
+    told = []
+    for level.rounds, level.violation in ((1, 0.02), (60, 0.012), (61, 0.009), (120, 0.006), (122, 0.006)):
+        told.append(Descent.stale(state))
+    assert told == [False, False, False, False, True]
+    level.rounds, level.violation = 500, 0.5  # a large violation swings for its own reasons
+    assert not Descent.stale(state)
