@@ -50,6 +50,7 @@ _WHOLE, _WHOLE_OF_PATH = 2500, 5000  # points up to which the whole kernel matri
 _NEWTON = {"auto": 1.0, "always": 0.0, "never": np.inf}  # times what a Newton step costs
 _FACES = 4  # at loose bounds, that float32 rows are tried for
 _STRICTER, _BLURS = 0.75, 2.0  # of the target in float32, at least, and what is left for rounding
+_LEFT = 0.05  # of the violation: rounding of float32 rows that blurs no more does no harm yet
 _FIRST = 5.0  # times tau: parked points are first looked at when the active ones are this good
 _SAFE = 0.95  # of the gap asked for: its denominator is taken from scores that are not the latest
 
@@ -68,7 +69,7 @@ class SMOBlock(Solver):
     gap: float | None = parameter(None, GAP, gt=0)
     working_set: int | None = parameter(
         None,
-        "variables of a working set, and no more at once; none: n / 12, from 256 to 1024, or all of some thousand",
+        "variables of a working set, and no more at once; none: n / 12 from 256 to 832, n / 32 up to 1024, or all of some thousand",
         ge=4,
     )
     newton: Literal["auto", "always", "never"] = parameter(
@@ -187,7 +188,11 @@ class SMOBlock(Solver):
         """After a round that moved something: go on in float64, or with fewer points, where that pays."""
         if state.narrowed.cap < 1.0 and not state.exact and state.level.faces >= _FACES:
             refine(state, kernel)
-        elif state.narrowed.cap == 1.0 and not state.exact and (blurred(state, tau) or state.stale()):
+        elif (
+            state.narrowed.cap == 1.0
+            and not state.exact
+            and (blurred(state, max(tau, _LEFT * state.level.violation)) or state.stale())
+        ):
             sharpen(state, kernel, tau)
         elif self.shrinking and not state.focus() and state.crowded():
             state.shrink()

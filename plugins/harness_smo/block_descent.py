@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from harness.arrays import Index, Vector
     from harness_smo.block_level import Settings
 
-_SMALLEST, _LARGEST = 256, 1024  # working sets, unless one is given
+_SMALLEST, _MIDDLE, _LARGEST = 256, 832, 1024  # working sets, unless one is given
 _STRETCH = 1.01  # of the start along its ray: less is not worth disturbing a good start
 _TOUCHING = 1e-12  # relative: this close to its bound a variable is at it
 _LEAST = 512  # points: fewer are never parked
@@ -38,6 +38,7 @@ _ROOM = 2.0  # times the points that are free or violate: those that are gone on
 _SLACK = 1.1  # the same at least
 _FAR = 0.5  # of the loose violation: with less left, no other points are gone on with
 _SMALL, _WAIT = 0.1, 60  # of the loose violation, and rounds
+_FEW = 16384  # points: of more, too many matter for their matrix
 _MANY = 0.1  # of the points: if more violate after all have had their turn, SMO is lost
 
 
@@ -67,7 +68,7 @@ class Descent:
     ) -> None:
         self.problem, self.form, self.settings = problem, form, settings
         self.fixed = settings.size is not None
-        self.size = settings.size or min(_LARGEST, max(_SMALLEST, form.n // 12))
+        self.size = settings.size or max(_SMALLEST, min(_MIDDLE, form.n // 12), min(_LARGEST, form.n // 32))
         self.grain: float | None = (
             None  # what rounding does to scores, in what is expected of it; None: not measured yet
         )
@@ -219,7 +220,7 @@ class Descent:
         Where SMO is lost after every point has had its turn, it begins again, between narrow bounds.
         """
         level, narrowed = self.level, self.narrowed
-        if level.has_matrix or self.fixed or level.violation < _FAR * narrowed.loose:
+        if level.has_matrix or self.fixed or self.n > _FEW or level.violation < _FAR * narrowed.loose:
             return False
         spent = _ROUND * level.rounds + level.work
         free, most = int(np.count_nonzero(level.free)), int(np.sqrt(self.memory.nbytes // self.kernel.dtype.itemsize))
