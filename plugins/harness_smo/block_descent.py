@@ -85,7 +85,6 @@ class Descent:
         self.noise = rounding(problem.kernel, self.scores, coef, support, kernel.dtype)
         self.diagonal = problem.kernel.diagonal()
         self.root_diagonal = np.sqrt(np.maximum(self.diagonal, 0.0))
-        # at least two rows of all points in float64
         self.memory: Any = np.empty(max(int(settings.cache_mb * 2**20) // 8, 2 * self.n), dtype=np.float64)
         self.parked: list[_Parked] = []
         self.known: Index = np.empty(0, dtype=np.intp)  # parked points computed at the last look
@@ -304,7 +303,7 @@ class Descent:
     def replace(self, where: Index) -> None:
         level = self.level
         self._account()
-        self.vain, self.again = 0, 0
+        self.vain = self.again = 0
         same = bool(level.cache.kernel.dtype == self.kernel.dtype)
         position = np.full(self.n, -1, dtype=np.intp)
         position[level.where] = np.arange(level.m)

@@ -111,7 +111,7 @@ def _part(x: Whole, gradient: Vector, middle: Vector, beyond: Vector) -> Index:
         count += near[v]
         if far > -np.inf:
             furthest = min(furthest, far)
-    size = max(_LEAST, int(_WIDTH * count))
+    size = max(_LEAST, int((_WIDTH if len(x.a) == len(x.scores) else 1.0) * count))
     if size >= _PART * len(x.a):
         return np.arange(len(x.a))
     # of those that are free or violate none may be missing, and the histogram cannot tell a small violation from none
@@ -184,7 +184,8 @@ def descend_whole(x: Whole, turn: Turn, groups: int, tau: float, patience: float
             return DEAR, steps, rounds
         if steps >= limit:
             return PAUSED, steps, rounds
-        chosen = _part(x, gradient, middle, beyond) if turn.begun[0] else np.arange(variables)
+        # of two variables at a point one rests: all of them would make a block of four times the matrix
+        chosen = _part(x, gradient, middle, beyond) if turn.begun[0] or variables > m else np.arange(variables)
         chosen, cut = _in_groups(chosen, x.group, groups)
         w = len(chosen)
         work, points = _working_set(x, turn, chosen, gradient, w == m and w == variables and groups < 2)
