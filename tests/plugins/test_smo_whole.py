@@ -174,7 +174,7 @@ def test_the_part_is_who_is_free_or_violates_and_the_nearest(seed, variables, co
     assert np.isin(near, part).all(), "who violates is never left out"
     assert np.isin(np.flatnonzero(inside), part).all()
     assert len(np.unique(part)) == len(part)
-    size = max(256, int(1.5 * (far >= 0.0).sum()))
+    size = max(256, int((1.5 if copies == 1 else 1.0) * (far >= 0.0).sum()))
     if size < 0.7 * len(x.a) - 2:
         assert len(part) == pytest.approx(min(size, (far > -np.inf).sum()), abs=2)
         last, width = np.sort(far)[::-1][len(part) - 1], 2.0 * np.abs(far[far > -np.inf]).max() / 1024
