@@ -27,7 +27,7 @@ from harness.run import allowed
 from harness.run.cleaning import clean, clipped
 from harness.run.execute import Workbench, is_environment, sentence
 from harness.run.messages import METRIC, Busy, Certified, Certify, Model, Point, Reader, send
-from harness.run.models import without_certificate
+from harness.run.models import missed, without_certificate
 from harness.run.path_judge import PathJudge
 from harness.run.record import Status
 from harness.run.study import RunSpec
@@ -120,18 +120,10 @@ class Judge:
         coef, intercept = problem.checked(model.coefficients(problem.n), model.intercept)
         scores = problem.kernel.expand(coef)
         certificate = problem.certify(coef, intercept, scores)
-        target = self.spec.limits.target_gap
         counts = self._counts(coef)
         support = counts["support_vectors"]
         found: dict[str, Any] = {**certificate.as_dict(), **counts, "core_set_size": support}
-        if target is not None and not certificate.meets(target):
-            gap = certificate.relative_gap
-            told = (
-                "no gap can be certified"
-                if gap is None
-                else f"the certified relative gap is {gap:.2g}, above {target:g}"
-            )
-            found |= {"status": Status.MISSED, "reason": certificate.undecidable or told}
+        found |= missed(certificate, self.spec.limits.target_gap)
         if dataset.task == "classification":
             plain_scores = scores - problem.kernel.ridge * coef  # the model's f has no ridge
             found["train_accuracy"] = accuracy(dataset.y_train, plain_scores + intercept)

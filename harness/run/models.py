@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.measure.scored import FreeExpansion, Scored, Weights
+from harness.run.record import Status
 
 if TYPE_CHECKING:
+    from harness.problems.certificate import Certificate
     from harness.problems.problem import Problem
     from harness.run.messages import Model
 
@@ -28,3 +30,14 @@ def without_certificate(problem: Problem, model: Model) -> Scored:
         return FreeExpansion.checked(kernel, coef, None, model.intercept)
     coef = np.concatenate([coef, model.own.coef])
     return FreeExpansion.checked(kernel, coef, model.own.points(kernel.n_features), model.intercept)
+
+
+def missed(certificate: Certificate, target_gap: float | None) -> dict[str, Any]:
+    """Return status and reason of a model whose certificate does not meet the gap that was asked for; nothing if it does."""
+    if target_gap is None or certificate.meets(target_gap):
+        return {}
+    gap = certificate.relative_gap
+    told = (
+        "no gap can be certified" if gap is None else f"the certified relative gap is {gap:.2g}, above {target_gap:g}"
+    )
+    return {"status": Status.MISSED, "reason": certificate.undecidable or told}

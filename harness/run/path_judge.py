@@ -18,7 +18,7 @@ from harness.path import Cell, SolutionPath
 from harness.problems.problem import Problem
 from harness.run import allowed
 from harness.run.messages import BrokenStream, Certify, Model, Point
-from harness.run.models import without_certificate
+from harness.run.models import missed, without_certificate
 from harness.run.path_run import path_of
 from harness.run.record import Status
 
@@ -136,15 +136,7 @@ class PathJudge:
         certificate = problem.certify(coef, intercept, scores)
         support = int(np.count_nonzero(coef))
         found = {**certificate.as_dict(), "support_vectors": support, "core_set_size": support}
-        target = self.spec.limits.target_gap
-        if target is not None and not certificate.meets(target):
-            gap = certificate.relative_gap
-            told = (
-                "no gap can be certified"
-                if gap is None
-                else f"the certified relative gap is {gap:.2g}, above {target:g}"
-            )
-            found |= {"status": Status.MISSED, "reason": certificate.undecidable or told}
+        found |= missed(certificate, self.spec.limits.target_gap)
         if self.dataset.task == "classification":
             found["train_accuracy"] = accuracy(path.targets[members], plain[members] + intercept)
         if len(left_out):
