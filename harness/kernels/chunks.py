@@ -75,6 +75,17 @@ class _Chunk:
             builder.store(lanes.exp(builder.fmul(width, builder.load(total))), total)
 
 
+def _begin(builder: Any, seeded: Any, target: Any, chunks: list[_Chunk], places: list[Any]) -> None:
+    """Let the sums begin with what lies at their places of ``target`` if ``seeded``, else with zeros."""
+    with builder.if_else(seeded) as (begun, fresh):
+        with begun:
+            for chunk, place in zip(chunks, places, strict=True):
+                chunk.read(target, place)
+        with fresh:
+            for chunk in chunks:
+                chunk.clear()
+
+
 def _typed_row(
     _typing: Any, panels: Any, _base: Any, offsets: Any, values: Any, _first: Any, _last: Any, out: Any, _at: Any,
     _seeded: Any, _mode: Any, sq: Any, _column: Any, own: Any, gamma: Any,
@@ -89,11 +100,7 @@ def _typed_row(
         _, base, _, _, first, last, _, at, seeded, mode, _, column, own, gamma = arguments
         panel = builder.gep(chunk.pointer(0), [base])
         offset_of, value_of, target, norms = (chunk.pointer(k) for k in (2, 3, 6, 10))
-        with builder.if_else(seeded) as (begun, fresh):
-            with begun:
-                chunk.read(target, at)
-            with fresh:
-                chunk.clear()
+        _begin(builder, seeded, target, [chunk], [at])
         difference = builder.icmp_signed("==", mode, mode.type(RBF_DIFFERENCES))
         with builder.if_else(difference) as branches:
             for branch, differences in zip(branches, (True, False), strict=True):
@@ -130,13 +137,7 @@ def _typed_rows(
         numbers = [builder.add(row, index(r)) for r in range(ROWS)]
         places = [builder.add(at, builder.mul(stride, builder.load(builder.gep(slot_of, [q])))) for q in numbers]
         begins = [builder.gep(value_of, [builder.mul(depth, q)]) for q in numbers]
-        with builder.if_else(seeded) as (begun, fresh):
-            with begun:
-                for chunk, place in zip(chunks, places, strict=True):
-                    chunk.read(target, place)
-            with fresh:
-                for chunk in chunks:
-                    chunk.clear()
+        _begin(builder, seeded, target, chunks, places)
         difference = builder.icmp_signed("==", mode, mode.type(RBF_DIFFERENCES))
         with builder.if_else(difference) as branches:
             for branch, differences in zip(branches, (True, False), strict=True):
