@@ -42,7 +42,8 @@ def naive_beyond(a, lower, upper, gradient, group, groups):
         own = group == k
         ups, lows = gradient[own & (a < upper)], gradient[own & (a > lower)]
         if (own & free).any():
-            middles[k] = gradient[own & free].mean()
+            mine = gradient[own & free].tolist()
+            middles[k] = sum(mine) / len(mine)  # in their order, as the loop adds them: the sum may cancel
         elif len(ups) and len(lows):
             middles[k] = 0.5 * (ups.max() + lows.min())
     off = gradient - middles[group]
