@@ -32,7 +32,7 @@ from harness import (
     parameter,
 )
 from harness_smo.block_descent import Descent
-from harness_smo.block_level import CONVERGED, MOVED, STALLED, Settings
+from harness_smo.block_level import CONVERGED, MOVED, STALLED, WHOLE, Settings
 from harness_smo.block_precision import blur, blurred, clear, refine, sharpen
 from harness_smo.smo import GAP, TAU
 from harness_smo.stopping import Goal, why_stopped
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _WIDE = 500  # points up to which a second precision would cost more than it saves
 _HULLS = 2500  # the same for hulls, whose violation is small beside their scores, and along a path
 _FEW = 16  # variables of a working set, in a warm-up
-_WHOLE, _WHOLE_OF_PATH = 2500, 5000  # points up to which the whole kernel matrix is computed at once
+_WHOLE_OF_PATH = 5000  # points up to which the kernel matrix is computed whole along a path, where it serves every C
 _NEWTON = {"auto": 1.0, "always": 0.0, "never": np.inf}  # times what a Newton step costs
 _FACES = 4  # at loose bounds, that float32 rows are tried for
 _STRICTER, _BLURS = 0.75, 2.0  # of the target in float32, at least, and what is left for rounding
@@ -133,15 +133,15 @@ class SMOBlock(Solver):
                     start = path.start(cell)
                     first = form.start.copy() if start is None else form.variables(problem.checked(start, 0.0)[0])
                     state = self._begin(problem, form, first, _WHOLE_OF_PATH)
+                each: Iterate | None = None
                 for each in self._work(problem, form, state):
                     yield cell, each
-                    coef = each.dual_coef
-            if coef is not None:
-                path.keep(cell, coef)
+            if each is not None and each.dual_coef is not None:
+                path.keep(cell, each.dual_coef)
             last = cell
 
     def _run(self, problem: Problem, form: DualForm, start: Vector) -> Iterator[Iterate]:
-        yield from self._work(problem, form, self._begin(problem, form, start, _WHOLE))
+        yield from self._work(problem, form, self._begin(problem, form, start, WHOLE))
 
     def _begin(self, problem: Problem, form: DualForm, start: Vector, whole: int) -> Descent:
         """Return the state at ``start``, (V,); of up to ``whole`` points the kernel matrix is computed at once."""

@@ -27,6 +27,9 @@ _INNER_SHARE = 0.2  # of the violation that the descent in a working set leaves
 _INNER_STEPS = 20  # at most, times the size of the working set
 
 
+WHOLE = 2500  # points up to which the whole kernel matrix is computed at once
+
+
 class Settings(NamedTuple):
     """How a descent is carried out.
 
@@ -39,7 +42,7 @@ class Settings(NamedTuple):
     cache_mb: float
     size: int | None = None
     patience: float = 1.0
-    whole: int = 2500
+    whole: int = WHOLE
 
 
 class Level:

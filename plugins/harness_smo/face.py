@@ -84,7 +84,7 @@ def _conjugate(face: Face, inside: Index, tau: float) -> bool:
 
     For many variables: what makes their equations badly conditioned is mostly what the fixed sums take out.
     """
-    block = face.kernel if len(inside) == len(face.a) else face.kernel[np.ix_(inside, inside)]
+    block = _block(face, inside)
     sums = face.sums[inside]
     counts = np.maximum(sums.sum(axis=0), 1.0)
 
@@ -135,6 +135,11 @@ def _inside(a: Vector, step: Vector, lower: Vector, upper: Vector, sums: Matrix)
                 new = np.clip(new - off[k] * (room / total), lower, upper)
     _mend(new, a, lower, upper, sums)
     return new
+
+
+def _block(face: Face, inside: Index) -> Block:
+    """Return the kernel block of the variables ``inside``; a copy unless they are all."""
+    return face.kernel if len(inside) == len(face.a) else face.kernel[np.ix_(inside, inside)]
 
 
 def _uneven(face: Face, inside: Index) -> float:
@@ -197,7 +202,7 @@ def _walk(
 
 def _along(face: Face, inside: Index, change: Vector) -> tuple[float, float]:
     """Return slope and curvature of the dual along a change of the variables ``inside``."""
-    block = face.kernel if len(inside) == len(face.a) else face.kernel[np.ix_(inside, inside)]
+    block = _block(face, inside)
     return float(face.gradient[inside] @ change), float(change @ (block @ change.astype(block.dtype)))
 
 
@@ -222,7 +227,7 @@ def _factor(face: Face, inside: Index) -> Any:
     """Return the Cholesky factor of the block of ``inside``, lower, in Fortran's order; None if rounding leaves none."""
     from scipy.linalg.lapack import dpotrf
 
-    block = face.kernel if len(inside) == len(face.a) else face.kernel[np.ix_(inside, inside)]
+    block = _block(face, inside)
     ridge = _RIDGE[face.kernel.itemsize] * float(block.diagonal().max())
     for _ in range(3):
         matrix = np.array(block, dtype=np.float64, order="F")
