@@ -74,7 +74,7 @@ def test_a_tiny_run_and_its_page(tmp_path, monkeypatch):
     runs = [each for each in read_rows(out / "results.jsonl") if "status" in each]
     assert [each["status"] for each in runs] == ["ok"] * 6
     assert {each["solver"] for each in runs} == {*parts.OURS, parts.LIBSVM, parts.LIBSVR}
-    page.make(STUDY, ["--out", str(out)])
+    page.make(STUDY, out)
     text = (out / "README.md").read_text()
     assert f"| checkerboard-1e5 | {SMO} |" in text
     assert "(93.70)" in text
