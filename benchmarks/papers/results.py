@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
+from benchmarks.papers.libsvm_counted import COUNT
 from benchmarks.papers.running import IDENTITY, Row
 from harness.run.record import Status
 
@@ -94,9 +95,19 @@ class Results:
 
 
 def inside(row: Row, quantity: str) -> Any:
-    """Return ``row``'s quantity; ``metrics.prbep`` looks into the dict ``metrics``."""
+    """Return ``row``'s quantity; ``metrics.prbep`` looks into the dict ``metrics``.
+
+    Kernel evaluations that the harness could not count are those that the solver counted itself, if it did.
+    """
+    if quantity == "kernel_evaluations" and row.get(quantity) is None:
+        quantity = f"info.{COUNT}"
     outer, _, inner = quantity.partition(".")
     return (row.get(outer) or {}).get(inner) if inner else row.get(outer)
+
+
+def comparable(*rows: Row) -> bool:
+    """Return whether figures of these rows may be divided: one machine, one commit."""
+    return len({(row.get("machine"), row.get("git_commit")) for row in rows}) <= 1
 
 
 def ratio(above: float | None, below: float | None) -> float | None:

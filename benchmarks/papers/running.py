@@ -19,7 +19,9 @@ from harness.run.study import Study
 
 Row = dict[str, Any]
 
-_PLUGINS = ("solvers.py", "sources.py", "drawn.py", "border_2007/imbalanced_plugin.py", "border_2007/anchor_plugin.py")
+_PLUGINS = (
+    "solvers.py", "libsvm_counted.py", "sources.py", "drawn.py", "border_2007/imbalanced_plugin.py", "border_2007/anchor_plugin.py",
+)  # fmt: skip
 PLUGINS = tuple(str(Path(__file__).parent / name) for name in _PLUGINS)
 IDENTITY = ("set", "dataset", "solver", "seed", "formulation", "cache_mb", "C", "gamma")
 """What tells one run of a study from another; the newest row of each counts."""
