@@ -10,13 +10,14 @@ import platformdirs
 import pytest
 from harness_peers import LibSVM
 
-from benchmarks.papers import libsvm_counted, running
-from benchmarks.papers.libsvm_counted import COUNT, LibSVMCounted
-from benchmarks.papers.results import inside
 from harness import CSVC, RBF, KernelOracle
 from harness.datasets.generators import Checkerboard
 from harness.errors import UsageError
 from harness.registry import load_registry
+from reports.kit import libsvm_counted
+from reports.kit.libsvm_counted import COUNT, LibSVMCounted
+from reports.kit.results import inside
+from reports.kit.study import PLUGINS
 from tests.plugins.naive_smo import naive_smo
 
 SOURCE = Path(platformdirs.user_cache_dir("svm-harness-tests")) / "libsvm-source"
@@ -118,13 +119,11 @@ def test_the_count_stands_in_the_info_and_is_read_from_there():
 
 
 def test_it_is_a_solver_of_the_studies_that_says_how_it_is_built(monkeypatch, tmp_path):
-    (chosen,) = load_registry(list(running.PLUGINS)).select_solvers("libsvm-counted[shrinking=False]")
+    (chosen,) = load_registry(list(PLUGINS)).select_solvers("libsvm-counted[shrinking=False]")
     assert chosen.solver.name == "libsvm-counted"
     monkeypatch.setattr(libsvm_counted, "folder", lambda: tmp_path / "none")
     monkeypatch.delitem(sys.modules, LibSVMCounted.package, raising=False)
-    assert "libsvm-counted is not built; run: python -m benchmarks.papers.libsvm_counted" in LibSVMCounted().skip(
-        problem()
-    )
+    assert "libsvm-counted is not built; run: python -m reports.kit.libsvm_counted" in LibSVMCounted().skip(problem())
 
 
 def test_another_source_is_refused(tmp_path, monkeypatch):
