@@ -238,10 +238,10 @@ _POINT = {name: kind for name, kind in _kinds(TracePoint).items() if name not in
 COLUMNS = tuple(_TYPES)
 WHOLE = tuple(name for name, kind in _TYPES.items() if kind is int)
 CLAIMED = frozenset({
-    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "killed_cpu_seconds", "compile_seconds", "peak_rss_bytes", "iterations",
-    "kernel_evaluations", "evaluations_at_least", "cache_hits", "labels_used", "working_set_size", "claimed_done",
-    "oracle_calls", "oracle_kernel_evaluations", "load_average", "involuntary_switches", "output", "faults", "measured_at",
-    "sources", "info",
+    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "killed_cpu_seconds", "compile_seconds",
+    "peak_rss_bytes", "iterations", "kernel_evaluations", "evaluations_at_least", "cache_hits", "labels_used",
+    "working_set_size", "claimed_done", "oracle_calls", "oracle_kernel_evaluations", "load_average",
+    "involuntary_switches", "output", "faults", "measured_at", "sources", "info",
 })  # fmt: skip
 """The fields that only the solver's process can know. What else it says of a run is not listened to."""
 

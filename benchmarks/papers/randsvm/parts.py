@@ -47,11 +47,20 @@ GOALS = ("checkerboard-1e6", "twonorm-1e6")
 
 @dataclass(frozen=True)
 class Table2:
-    """A set of Table 2, ``paper`` its number there; our C."""
+    """A set of Table 2, ``paper`` its number there; our C.
+
+    delta : of k, where it is not the 0.1 that section 5.2 has for regression
+    """
 
     name: str
     selection: str
     paper: str = ""
+    delta: float | None = None
+
+    @property
+    def ours(self) -> tuple[str, ...]:
+        """RandSVM-1 over both oracles, with the set's delta."""
+        return OURS if self.delta is None else tuple(f"{each[:-1]},delta={self.delta:g}]" for each in OURS)
 
 
 REGRESSION = {
@@ -60,7 +69,7 @@ REGRESSION = {
         Table2("friedman-1e4", "friedman[n=10000]", "1.(a)"),
         Table2("friedman-1e5", "friedman[n=100000]", "1.(b)"),
         Table2("covtype-signs", "covtype[regression=yes]", "2.(b)"),
-        Table2("mnist-digits", "mnist[regression=yes]", "3."),
+        Table2("mnist-digits", "mnist[regression=yes]", "3.", delta=0.9),
         Table2("abalone-rings", "abalone[regression=yes]"),
     )
 }
@@ -82,7 +91,7 @@ def table2(options: Options) -> list[Grid]:
             Grid(
                 each.name,
                 (each.selection,),
-                (*OURS, LIBSVR),
+                (*each.ours, LIBSVR),
                 formulations=("eps-svr",),
                 limit=LIMIT,
                 metrics=("same-sign",),
