@@ -16,13 +16,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.faults.mutated_files import fault_of, mutated, valid_files
 from harness.datasets import FileSource
 from harness.datasets.bounds import available_memory, bound, reading_within
 from harness.datasets.chunks import ChunkedFile
 from harness.errors import DataError, UsageError
 from harness.registry import load_registry
 from harness.selection import parse, quoted
+from reports.robustness.trials.mutated_files import fault_of, mutated, valid_files
 
 LIMIT = 1 << 20
 COMPRESS = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}

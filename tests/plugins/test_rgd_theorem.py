@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.rgd_theorem import MU, OUTLIERS, SETTINGS, planted, widest
+from reports.rgd_tree_2015.theorem import MU, OUTLIERS, SETTINGS, planted, widest
 
 SEEDS = range(20)
 

@@ -2,7 +2,7 @@
 
 import re
 
-from benchmarks.papers.markdown import NOT_MEASURED
+from reports.kit.markdown import NOT_MEASURED
 
 HEADER = {
     "part": "header",

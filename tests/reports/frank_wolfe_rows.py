@@ -1,7 +1,7 @@
-"""Runs of the ladder of reports/frank-wolfe-2009, made up."""
+"""Runs of the ladder of reports/frank_wolfe_2009, made up."""
 
-from benchmarks.papers.frank_wolfe_2009 import parts
-from benchmarks.papers.results import Published, Results
+from reports.frank_wolfe_2009 import parts
+from reports.kit.results import Published, Results
 from tests.reports.fabricated import row
 
 

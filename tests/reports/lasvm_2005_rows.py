@@ -1,10 +1,10 @@
-"""reports/lasvm-2005, its published numbers, and results with rows made up."""
+"""reports/lasvm_2005, its published numbers, and results with rows made up."""
 
 from pathlib import Path
 
-from benchmarks.papers.results import Published, Results
+from reports.kit.results import Published, Results
 
-FOLDER = Path(__file__).resolve().parents[2] / "reports" / "lasvm-2005"
+FOLDER = Path(__file__).resolve().parents[2] / "reports" / "lasvm_2005"
 PUBLISHED = Published.read(FOLDER / "published.csv")
 
 

@@ -1,4 +1,4 @@
-"""reports/border-2007: what the tables and pictures make of rows, and what its plugin gives."""
+"""reports/border_2007: what the tables and pictures make of rows, and what its plugin gives."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from benchmarks.papers.border_2007 import courses, curves, figures, parts, tables, tuning, verdict, visits, whole
-from benchmarks.papers.border_2007 import imbalanced_plugin as imbalanced
-from benchmarks.papers.grids import Options, PaperSet
-from benchmarks.papers.results import Published, Results
-from benchmarks.papers.running import slim
-from benchmarks.peers.measure import Journal, read_rows
+from reports.border_2007 import courses, curves, figures, parts, tables, tuning, verdict, visits, whole
+from reports.border_2007 import imbalanced_plugin as imbalanced
+from reports.kit.grids import Options, PaperSet
+from reports.kit.journal import Journal, read_rows
+from reports.kit.results import Published, Results
+from reports.kit.running import slim
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 
-FOLDER = Path(__file__).resolve().parents[2] / "reports" / "border-2007"
+FOLDER = Path(__file__).resolve().parents[2] / "reports" / "border_2007"
 PUBLISHED = Published.read(FOLDER / "published.csv")
 
 

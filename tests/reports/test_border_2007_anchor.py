@@ -1,13 +1,13 @@
-"""reports/border-2007, the anchor and Figure 16: the draws, the area, the benchmark's own strategy, the tables."""
+"""reports/border_2007, the anchor and Figure 16: the draws, the area, the benchmark's own strategy, the tables."""
 
 import numpy as np
 import pytest
 
-from benchmarks.papers.border_2007 import anchor, anchor_plots, anchor_plugin, anchor_tables, figure16
-from benchmarks.papers.grids import Options
-from benchmarks.papers.markdown import NOT_MEASURED
-from benchmarks.papers.results import Published, Results
 from harness import RBF, KernelOracle, PoolSVC
+from reports.border_2007 import anchor, anchor_plots, anchor_plugin, anchor_tables, figure16
+from reports.kit.grids import Options
+from reports.kit.markdown import NOT_MEASURED
+from reports.kit.results import Published, Results
 from tests.reports.fabricated import HEADER, cells, row
 
 RING = "ringnorm"  # needs no raw file

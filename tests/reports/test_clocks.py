@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.papers.clocks import MixedClocks, Ratio, Time, axis, cpu_time
+from reports.kit.clocks import MixedClocks, Ratio, Time, axis, cpu_time
 from tests.reports.fabricated import row
 
 

@@ -1,15 +1,17 @@
-"""reports/frank-wolfe-2009: a tiny run through the real sessions, its page, and a whole study made up."""
+"""reports/frank_wolfe_2009: a tiny run through the real sessions, its page, and a whole study made up."""
 
 from pathlib import Path
 
 import pytest
 
-from benchmarks.papers import command, page, running
-from benchmarks.papers.frank_wolfe_2009 import figures, parts, plots, rivals, tables, theorems
-from benchmarks.papers.grids import Options
-from benchmarks.papers.running import slim
-from benchmarks.peers.measure import read_rows
 from harness.registry import load_registry
+from reports.frank_wolfe_2009 import figures, parts, plots, rivals, tables, theorems
+from reports.frank_wolfe_2009.study import STUDY
+from reports.kit import command, page
+from reports.kit.grids import Options
+from reports.kit.journal import read_rows
+from reports.kit.running import slim
+from reports.kit.study import PLUGINS
 from tests.reports.fabricated import HEADER, assert_whole, row
 from tests.reports.frank_wolfe_rows import LINEAR, lemma_row, level, on_ladder, results
 
@@ -17,7 +19,7 @@ pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.usefixtures("warm_sessions"),
 ]  # sessions start a process for each solver, and compile
-FOLDER = Path(__file__).resolve().parents[2] / "reports" / "frank-wolfe-2009"
+FOLDER = Path(__file__).resolve().parents[2] / "reports" / "frank_wolfe_2009"
 
 
 def test_a_run_that_was_killed_keeps_what_its_trace_has():
@@ -38,14 +40,14 @@ def test_a_ladder_and_its_page(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "LARGE", ())
     out = tmp_path / "out"
     given = ["--out", str(out), "--store", str(tmp_path / "store.sqlite"), "--limit", "60"]
-    command.main(FOLDER, parts.PARTS, tuple(parts.SETS), "", arguments=given)
+    command.run(STUDY, given)
     runs = [each for each in read_rows(out / "results.jsonl") if "status" in each]
     assert [each["status"] for each in runs] == ["ok"] * 7
     first = next(each for each in runs if each["solver"].startswith("ladder[oracle=fw,"))
     assert [level["epsilon"] for level in first["info"]["levels"]] == pytest.approx([1e-1, 1e-2, 1e-3])
     assert {each["formulation"] for each in runs} == {"l2-svc"}
     assert all(each["relative_gap"] <= parts.GAP for each in runs if each["set"] == parts.peers_of("wdbc"))
-    page.make(FOLDER, tables.sections, plots.PICTURES, "", arguments=["--out", str(out)])
+    page.make(STUDY, ["--out", str(out)])
     text = (out / "README.md").read_text()
     assert f"| wdbc | fw | {first['info']['levels'][1]['iterations']:,} |" in text
     assert (out / "rates.png").read_bytes().startswith(b"\x89PNG")
@@ -53,7 +55,7 @@ def test_a_ladder_and_its_page(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("part", parts.PARTS)
 def test_every_solver_and_set_of_a_part_is_there(part):
-    registry = load_registry(list(running.PLUGINS))
+    registry = load_registry(list(PLUGINS))
     for grid in parts.PARTS[part](Options()):
         assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
         assert len(registry.select_datasets(grid.datasets)) == 1

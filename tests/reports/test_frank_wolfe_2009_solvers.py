@@ -1,4 +1,4 @@
-"""reports/frank-wolfe-2009: the ladder, the generated sets, the peers and the gains of single iterations."""
+"""reports/frank_wolfe_2009: the ladder, the generated sets, the peers and the gains of single iterations."""
 
 import math
 from itertools import combinations
@@ -6,8 +6,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from benchmarks.papers import solvers, sources
 from harness import L2SVC, RBF, HardMargin, Iterate, KernelOracle, Linear, get_solver
+from reports.kit import solvers, sources
 from tests.plugins.points import overlapping
 
 # -- the ladder --------------------------------------------------------------------------------------------

@@ -1,11 +1,11 @@
-"""reports/frank-wolfe-2009: what the tables make of rows."""
+"""reports/frank_wolfe_2009: what the tables make of rows."""
 
 import math
 
 import pytest
 
-from benchmarks.papers.frank_wolfe_2009 import figures, parts, rivals, tables, theorems
-from benchmarks.papers.markdown import NOT_MEASURED
+from reports.frank_wolfe_2009 import figures, parts, rivals, tables, theorems
+from reports.kit.markdown import NOT_MEASURED
 from tests.reports.fabricated import row
 from tests.reports.frank_wolfe_rows import HYPERBOLIC, LINEAR, STOOD, lemma_row, level, on_ladder, results
 

@@ -1,14 +1,14 @@
-"""reports/lasvm-2005: its grids and command line, its sets, the ten classifiers, the published numbers."""
+"""reports/lasvm_2005: its grids and command line, its sets, the ten classifiers, the published numbers."""
 
 import numpy as np
 import pytest
 
-from benchmarks.papers import running
-from benchmarks.papers.grids import Grid, Options, PaperSet, read
-from benchmarks.papers.lasvm_2005 import multiclass, parts
-from benchmarks.papers.sources import AdultSplit, MnistNoise, listed
 from harness.registry import load_registry
 from harness.run.record import checked
+from reports.kit.grids import Grid, Options, PaperSet, read
+from reports.kit.sources import AdultSplit, MnistNoise, listed
+from reports.kit.study import PLUGINS
+from reports.lasvm_2005 import multiclass, parts
 from tests.reports.lasvm_2005_rows import FOLDER, PUBLISHED
 
 # -- grids and the command line ----------------------------------------------------------------------------
@@ -49,7 +49,7 @@ def test_the_paper_s_settings():
 
 @pytest.mark.parametrize("part", parts.PARTS)
 def test_every_solver_and_set_of_a_part_is_there(part):
-    registry = load_registry(list(running.PLUGINS))
+    registry = load_registry(list(PLUGINS))
     for grid in parts.PARTS[part](Options(repetitions=2)):
         assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
         assert len(registry.select_datasets(grid.datasets)) == len(grid.datasets)

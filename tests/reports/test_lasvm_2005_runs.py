@@ -1,14 +1,17 @@
-"""reports/lasvm-2005: every part at a tiny size through the real sessions, and the page that they fill."""
+"""reports/lasvm_2005: every part at a tiny size through the real sessions, and the page that they fill."""
+
+from dataclasses import replace
 
 import pytest
 
-from benchmarks.papers import command, page
-from benchmarks.papers.grids import Grid, PaperSet
-from benchmarks.papers.lasvm_2005 import growth, multiclass, parts, plots, selection, tables
-from benchmarks.papers.results import Results
-from benchmarks.peers.measure import read_rows
+from reports.kit import command, page
+from reports.kit.grids import Grid, PaperSet
+from reports.kit.journal import read_rows
+from reports.kit.results import Results
+from reports.lasvm_2005 import growth, parts, plots, selection, tables
+from reports.lasvm_2005.study import STUDY
 from tests.reports.fabricated import row
-from tests.reports.lasvm_2005_rows import FOLDER, PUBLISHED, results
+from tests.reports.lasvm_2005_rows import PUBLISHED, results
 
 pytestmark = [
     pytest.mark.timeout(900),
@@ -20,15 +23,12 @@ def measured(tmp_path, *arguments):
     """Run the study's command; return the rows that it added."""
     out = tmp_path / "out"
     before = len(read_rows(out / "results.jsonl"))
-    command.main(
-        FOLDER, parts.PARTS, tuple(parts.SETS), "", finish={"figure4": multiclass.finish},
-        arguments=[*arguments, "--out", str(out), "--store", str(tmp_path / "store.sqlite")],
-    )  # fmt: skip
+    command.run(STUDY, [*arguments, "--out", str(out), "--store", str(tmp_path / "store.sqlite")])
     return read_rows(out / "results.jsonl")[before:]
 
 
 def reported(tmp_path):
-    page.make(FOLDER, tables.sections, plots.PICTURES, "", arguments=["--out", str(tmp_path / "out")])
+    page.make(STUDY, ["--out", str(tmp_path / "out")])
     return (tmp_path / "out" / "README.md").read_text()
 
 
@@ -155,10 +155,8 @@ def test_the_selection_parts(tmp_path, raw_data, part, name):
 def test_what_is_missing_is_named_and_the_rest_goes_on(tmp_path):
     grid = Grid("a", ("checkerboard[n=60,n_test=50]",), ("no-such-solver", "smo"))
     elsewhere = Grid("b", ("no-such-set",), ("smo",))
-    command.main(
-        tmp_path, {"x": lambda _: [grid, elsewhere]}, ("a",), "",
-        arguments=["--store", str(tmp_path / "store.sqlite")],
-    )  # fmt: skip
+    study = replace(STUDY, parts=lambda plan: {"x": lambda _: [grid, elsewhere]}, sets=lambda plan: ("a",))
+    command.run(study, ["--out", str(tmp_path), "--store", str(tmp_path / "store.sqlite")])
     rows = read_rows(tmp_path / "results.jsonl")
     assert [each["solver"] for each in rows if "status" in each] == ["smo"]
     text = tables.missing(results(*rows))

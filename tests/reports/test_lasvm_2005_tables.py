@@ -1,10 +1,10 @@
-"""reports/lasvm-2005: what the tables and pictures make of rows."""
+"""reports/lasvm_2005: what the tables and pictures make of rows."""
 
 import pytest
 
-from benchmarks.papers.grids import Options
-from benchmarks.papers.lasvm_2005 import growth, parts, plots, selection, tables
-from benchmarks.papers.markdown import NOT_MEASURED
+from reports.kit.grids import Options
+from reports.kit.markdown import NOT_MEASURED
+from reports.lasvm_2005 import growth, parts, plots, selection, tables
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 from tests.reports.lasvm_2005_rows import FOLDER, results
 

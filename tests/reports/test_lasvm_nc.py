@@ -1,4 +1,4 @@
-"""reports/lasvm-nc: every part at a tiny size through the real sessions, and what the tables make of rows."""
+"""reports/lasvm_nc: every part at a tiny size through the real sessions, and what the tables make of rows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,14 +6,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.papers import command, page, running, solvers
-from benchmarks.papers.grids import Options, PaperSet
-from benchmarks.papers.lasvm_nc import parts, plots, tables
-from benchmarks.papers.results import Published, Results
-from benchmarks.peers.measure import read_rows
 from harness import RBF, CSVCNoBias, Iterate, KernelOracle, Solver, parameter
 from harness.errors import UsageError
 from harness.registry import load_registry
+from reports.kit import command, page, solvers
+from reports.kit.grids import Options, PaperSet
+from reports.kit.journal import read_rows
+from reports.kit.results import Published, Results
+from reports.kit.study import PLUGINS
+from reports.lasvm_nc import parts, plots, tables
+from reports.lasvm_nc.study import STUDY
 from tests.plugins.points import overlapping
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 
@@ -21,7 +23,7 @@ pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.usefixtures("warm_sessions"),
 ]  # sessions start a process for each solver, and compile
-FOLDER = Path(__file__).resolve().parents[2] / "reports" / "lasvm-nc"
+FOLDER = Path(__file__).resolve().parents[2] / "reports" / "lasvm_nc"
 PUBLISHED = Published.read(FOLDER / "published.csv")
 
 
@@ -33,12 +35,12 @@ def measured(tmp_path, *arguments):
     out = tmp_path / "out"
     before = len(read_rows(out / "results.jsonl"))
     given = [*arguments, "--out", str(out), "--store", str(tmp_path / "store.sqlite")]
-    command.main(FOLDER, parts.PARTS, tuple(parts.SETS), "", arguments=given)
+    command.run(STUDY, given)
     return [each for each in read_rows(out / "results.jsonl")[before:] if "status" in each]
 
 
 def reported(tmp_path):
-    page.make(FOLDER, tables.sections, plots.PICTURES, "", arguments=["--out", str(tmp_path / "out")])
+    page.make(STUDY, ["--out", str(tmp_path / "out")])
     return (tmp_path / "out" / "README.md").read_text()
 
 
@@ -163,7 +165,7 @@ def test_the_paper_s_settings():
 
 @pytest.mark.parametrize("part", parts.PARTS)
 def test_every_solver_and_set_of_a_part_is_there(part):
-    registry = load_registry(list(running.PLUGINS))
+    registry = load_registry(list(PLUGINS))
     for grid in parts.PARTS[part](Options(repetitions=2)):
         assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
         assert len(registry.select_datasets(grid.datasets)) == len(grid.datasets)

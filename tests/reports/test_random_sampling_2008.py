@@ -1,4 +1,4 @@
-"""reports/random-sampling-2008: the clouds, a tiny run through the real sessions, and every table of made-up rows."""
+"""reports/random_sampling_2008: the clouds, a tiny run through the real sessions, and every table of made-up rows."""
 
 import math
 from pathlib import Path
@@ -6,23 +6,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.papers import command, page
-from benchmarks.papers.drawn import GapClouds, same_sign
-from benchmarks.papers.grids import Options
-from benchmarks.papers.markdown import NOT_MEASURED
-from benchmarks.papers.random_sampling_2008 import parts, plots, tables
-from benchmarks.papers.random_sampling_2008.parts import Clouds
-from benchmarks.papers.results import Published, Results
-from benchmarks.papers.running import PLUGINS, slim
-from benchmarks.peers.measure import read_rows
 from harness.registry import load_registry
+from reports.kit import command, page
+from reports.kit.drawn import GapClouds, same_sign
+from reports.kit.grids import Options
+from reports.kit.journal import read_rows
+from reports.kit.markdown import NOT_MEASURED
+from reports.kit.results import Published, Results
+from reports.kit.running import slim
+from reports.kit.study import PLUGINS
+from reports.random_sampling_2008 import parts, plots, tables
+from reports.random_sampling_2008.parts import Clouds
+from reports.random_sampling_2008.study import STUDY
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 
 pytestmark = [
     pytest.mark.timeout(900),
     pytest.mark.usefixtures("warm_sessions"),
 ]  # sessions start a process for each solver, and compile
-FOLDER = Path(__file__).resolve().parents[2] / "reports" / "random-sampling-2008"
+FOLDER = Path(__file__).resolve().parents[2] / "reports" / "random_sampling_2008"
 
 
 def results(*rows):
@@ -93,13 +95,13 @@ def test_a_tiny_run_and_its_page(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "SHARES", (1.0, 6.0))
     out = tmp_path / "out"
     given = ["--out", str(out), "--store", str(tmp_path / "store.sqlite"), "--limit", "60", "--seeds", "2"]
-    command.main(FOLDER, parts.PARTS, (), "", arguments=given)
+    command.run(STUDY, given)
     runs = [each for each in read_rows(out / "results.jsonl") if "status" in each]
     assert {each["solver"].partition("[")[0] for each in runs} == {"optmargin", "optsoftmargin", "smo-block"}
     theorem = [each for each in runs if each["solver"] == parts.theorem(tiny)]
     assert [each["info"]["r"] for each in theorem] == [54, 54]
     assert all(each["info"]["rounds"] <= tiny.rounds_bound() for each in theorem)
-    page.make(FOLDER, tables.sections, plots.PICTURES, "", arguments=["--out", str(out)])
+    page.make(STUDY, ["--out", str(out)])
     text = (out / "README.md").read_text()
     assert "| 600 | 2 | 1 | 3 | 54 | 115 |" in text
     assert f"k = {soft.k}" not in tables.smallest(results(*runs))

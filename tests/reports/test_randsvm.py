@@ -5,14 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.papers import command, page
-from benchmarks.papers.grids import Options
-from benchmarks.papers.markdown import NOT_MEASURED
-from benchmarks.papers.randsvm import parts, plots, tables
-from benchmarks.papers.results import Published, Results
-from benchmarks.papers.running import PLUGINS
-from benchmarks.peers.measure import read_rows
 from harness.registry import load_registry
+from reports.kit import command, page
+from reports.kit.grids import Options
+from reports.kit.journal import read_rows
+from reports.kit.markdown import NOT_MEASURED
+from reports.kit.results import Published, Results
+from reports.kit.study import PLUGINS
+from reports.randsvm import parts, plots, tables
+from reports.randsvm.study import STUDY
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 
 pytestmark = [
@@ -78,11 +79,11 @@ def test_a_tiny_run_and_its_page(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "REGRESSION", {regression.name: regression})
     out = tmp_path / "out"
     given = ["--out", str(out), "--store", str(tmp_path / "store.sqlite"), "--limit", "60"]
-    command.main(FOLDER, parts.PARTS, (), "", arguments=given)
+    command.run(STUDY, given)
     runs = [each for each in read_rows(out / "results.jsonl") if "status" in each]
     assert [each["status"] for each in runs] == ["ok"] * 6
     assert {each["solver"] for each in runs} == {*parts.OURS, parts.LIBSVM, parts.LIBSVR}
-    page.make(FOLDER, tables.sections, plots.PICTURES, "", arguments=["--out", str(out)])
+    page.make(STUDY, ["--out", str(out)])
     text = (out / "README.md").read_text()
     assert f"| checkerboard-1e5 | {SMO} |" in text
     assert "(93.70)" in text

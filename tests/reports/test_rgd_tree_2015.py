@@ -1,4 +1,4 @@
-"""reports/rgd-tree-2015: its split of the data, its tests of chance, and a real drive."""
+"""reports/rgd_tree_2015: its split of the data, its tests of chance, and a real drive."""
 
 import itertools
 from dataclasses import replace
@@ -7,15 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.papers import command, page, running, signed_ranks, solvers, sources
-from benchmarks.papers.grids import Options
-from benchmarks.papers.results import Published, Results
-from benchmarks.papers.rgd_tree_2015 import parts, plots, selection, tables
-from benchmarks.peers.measure import read_rows
 from harness import DataError, KernelOracle, Linear, RampSVC
 from harness.registry import load_registry
+from reports.kit import command, page, running, signed_ranks, solvers, sources
+from reports.kit.grids import Options
+from reports.kit.journal import read_rows
+from reports.kit.results import Published, Results
+from reports.kit.study import PLUGINS
+from reports.rgd_tree_2015 import parts, selection
+from reports.rgd_tree_2015.study import STUDY
 
-FOLDER = Path(__file__).resolve().parents[2] / "reports" / "rgd-tree-2015"
+FOLDER = Path(__file__).resolve().parents[2] / "reports" / "rgd_tree_2015"
 PUBLISHED = Published.read(FOLDER / "published.csv")
 
 
@@ -236,7 +238,7 @@ def test_the_theorem_s_height():
 
 @pytest.mark.parametrize("part", parts.PARTS)
 def test_every_solver_and_set_of_a_part_is_there(part):
-    registry = load_registry(list(running.PLUGINS))
+    registry = load_registry(list(PLUGINS))
     for grid in parts.PARTS[part](Options(repetitions=2)):
         assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
         assert len(registry.select_datasets(grid.datasets)) == len(grid.datasets)
@@ -257,7 +259,7 @@ def test_table_1_of_a_small_set(tmp_path, monkeypatch):
     monkeypatch.setattr(selection, "METHODS", few)
     out = tmp_path / "out"
     given = ["--part", "table1", "--seeds", "2", "--out", str(out), "--store", str(tmp_path / "store.sqlite")]
-    command.main(FOLDER, parts.PARTS, tuple(parts.SETS), "", arguments=given)
+    command.run(STUDY, given)
     runs = [each for each in read_rows(out / "results.jsonl") if "status" in each]
     assert len(runs) == 2 * len({solver for method in few for solver in method.candidates})
     assert {each["status"] for each in runs} <= {"ok", "unfinished"}
@@ -265,7 +267,7 @@ def test_table_1_of_a_small_set(tmp_path, monkeypatch):
     # the two halves are the test part of the record
     for each in runs:
         assert sum(each["metrics"][name] for name in parts.METRICS) / 2.0 == pytest.approx(each["error"])
-    page.make(FOLDER, tables.sections, plots.PICTURES, "", arguments=["--out", str(out)])
+    page.make(STUDY, ["--out", str(out)])
     text = (out / "README.md").read_text()
     assert "| BreastCancer | 569 x 30 | 2.2 | " in text
     assert (out / "figure4d.png").read_bytes().startswith(b"\x89PNG")

@@ -1,15 +1,15 @@
-"""reports/rgd-tree-2015: what the tables make of rows."""
+"""reports/rgd_tree_2015: what the tables make of rows."""
 
 from pathlib import Path
 
 import pytest
 
-from benchmarks.papers.grids import Options
-from benchmarks.papers.results import Published, Results
-from benchmarks.papers.rgd_tree_2015 import parts, plots, selection, tables
+from reports.kit.grids import Options
+from reports.kit.results import Published, Results
+from reports.rgd_tree_2015 import parts, plots, selection, tables
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 
-FOLDER = Path(__file__).resolve().parents[2] / "reports" / "rgd-tree-2015"
+FOLDER = Path(__file__).resolve().parents[2] / "reports" / "rgd_tree_2015"
 PUBLISHED = Published.read(FOLDER / "published.csv")
 
 

@@ -7,12 +7,11 @@ from dataclasses import asdict
 
 import pytest
 
-from benchmarks.papers.markdown import NOT_MEASURED
-from benchmarks.peers.report import filled
-from benchmarks.robustness import report
-from benchmarks.robustness.faults import FAULTS, Fault
-from benchmarks.robustness.other_tools import ROOT, Outcome, Trial
-from benchmarks.robustness.tools import MEASURED, NAMES, TOOLS
+from reports.kit.markdown import NOT_MEASURED, filled
+from reports.robustness import report
+from reports.robustness.faults import FAULTS, Fault
+from reports.robustness.other_tools import ROOT, Outcome, Trial
+from reports.robustness.tools import MEASURED, NAMES, TOOLS
 
 KNOWN = {fault.name: fault for fault in FAULTS}
 FACTS = {"patience": 60.0, "no_option": ["memory"]}
@@ -126,7 +125,7 @@ class Script(TOOLS["harness"]):
     ],
 )  # fmt: skip
 def test_a_trial_notes_what_became_of_a_fault(tmp_path, monkeypatch, work, noted):
-    monkeypatch.setattr("benchmarks.robustness.other_tools._SETTLED", 0.1)
+    monkeypatch.setattr("reports.robustness.other_tools._SETTLED", 0.1)
     patience = 1.5 if "ended" in noted else 60.0
     trial = Trial(Script, Fault("tried", "is tried", work, says="no luck"), tmp_path, ROOT, patience)
     found = asdict(trial.run())
@@ -141,7 +140,7 @@ def test_a_trial_notes_what_became_of_a_fault(tmp_path, monkeypatch, work, noted
 @pytest.mark.slow
 def test_the_program_tries_the_harness(tmp_path):
     target = tmp_path / "results.json"
-    command = [sys.executable, "benchmarks/robustness/other_tools.py", "--tools", "harness", "--faults", "raise"]
+    command = [sys.executable, "reports/robustness/other_tools.py", "--tools", "harness", "--faults", "raise"]
     subprocess.run([*command, "--output", str(target)], cwd=ROOT, check=True, timeout=280, capture_output=True)
     (found,) = json.loads(target.read_text())["outcomes"]
     assert report.complaints(KNOWN["raise"], found, FACTS) == []

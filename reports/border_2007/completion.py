@@ -1,0 +1,12 @@
+"""What is known of the sets when the runs are in the journal: what they are, and the courses of Figure 9."""
+
+from __future__ import annotations
+
+from reports.border_2007 import description, parts, visits
+from reports.kit.journal import Journal
+
+
+def complete(journal: Journal) -> None:
+    """Add it to the journal."""
+    description.complete(journal, parts.EVERY.values())
+    visits.complete(journal)

@@ -1,0 +1,102 @@
+"""The parts of a report's page: tables, the machine, what is missing, and text between markers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from harness.run.record import Status
+from reports.kit.results import Results
+
+NOT_MEASURED = "Not measured yet."
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a table, the first column to the left and the others to the right; a sentence where it has no rows."""
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    if not lines:
+        return NOT_MEASURED
+    marks = "|".join([":--"] + ["--:"] * (len(head) - 1))
+    return "\n".join(["| " + " | ".join(head) + " |", f"|{marks}|", *lines])
+
+
+def number(value: float | None, form: str = "") -> str:
+    """Return a number as text, empty where there is none; without ``form`` to three digits, from 1,000 on to the unit."""
+    if value is None:
+        return ""
+    return f"{value:{form or (',.0f' if abs(value) >= 999.5 else '.3g')}}"
+
+
+def beside(ours: float | None, theirs: float | None, form: str = "") -> str:
+    """Return our number with the published one in parentheses."""
+    return number(ours, form) + ("" if theirs is None else f" ({number(theirs, form)})")
+
+
+def millions(value: float | None) -> float | None:
+    """Return a count in millions."""
+    return None if value is None else value / 1e6
+
+
+def met(holds: bool) -> str:
+    """Return whether what is asked for holds, as a mark behind a number."""
+    return "(met)" if holds else "(**missed**)"
+
+
+def machine(results: Results) -> str:
+    """Return where and when the rows were measured."""
+    if not results.headers:
+        return NOT_MEASURED
+    last = results.headers[-1]
+    found = last["machine"]
+    days = sorted({row["measured_at"][:10] for row in results.runs})
+    when = "" if not days else f", {days[0]}" + ("" if len(days) == 1 else f" to {days[-1]}")
+    wanted = ("python", "numpy", "numba", "scikit-learn")
+    versions = ", ".join(f"{name} {last['versions'][name]}" for name in wanted if name in last["versions"])
+    return (
+        f"{found['processor']}, {found['cores']} cores, {found['memory_bytes'] / 2**30:.0f} GB{when}; "
+        f"one thread; {versions}. Times are CPU seconds inside the solver, without compilation."
+    )
+
+
+def missing(results: Results) -> str:
+    """Return what could not be measured, and what was stopped, a line each."""
+    lines = []
+    for row in results.missing:
+        what = row.get("solver") or ", ".join(row.get("datasets") or [])
+        measured = [run for run in results.runs if run["set"] == row["set"]]
+        if not any(
+            run["solver"] == row.get("solver") or run["dataset"] in (row.get("datasets") or []) for run in measured
+        ):
+            lines.append(f"* {row['set']}, {what}: {row['missing']}")
+    stopped: dict[tuple[str, str, str], list[str]] = {}
+    for row in results.runs:
+        if row["status"] != Status.OK:
+            key = (row["set"], row["solver"], row["reason"])
+            stopped.setdefault(key, []).append(f"{row['dataset']}, seed {row['seed']}")
+    for (name, solver, reason), runs in stopped.items():
+        lines.append(f"* {name}, {solver}, {runs[0] if len(runs) == 1 else f'{len(runs)} runs'}: {reason}")
+    return "\n".join(dict.fromkeys(lines)) or "Nothing."
+
+
+def filled(page: str, sections: dict[str, str]) -> str:
+    """Return ``page`` with each section's text between its markers.
+
+    Raises
+    ------
+    SystemExit : a marker is missing.
+    """
+    for name, text in sections.items():
+        marker = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+        if not marker.search(page):
+            raise SystemExit(
+                f"README.md has no markers '<!-- begin {name} -->' and '<!-- end {name} -->'; put them where the "
+                f"{name} table belongs, or delete the file for a new frame."
+            )
+        page = marker.sub(lambda found, text=text: f"{found[1]}{text}\n{found[2]}", page)
+    return page
+
+
+def write(page: Path, sections: dict[str, str]) -> None:
+    """Put the sections into the page; the prose between them stays."""
+    page.write_text(filled(page.read_text(), sections))

@@ -1,0 +1,132 @@
+"""What the rows of a study say: the newest run of each kind, means and medians over repetitions, published numbers."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean, median, stdev
+from typing import Any
+
+from harness.run.record import Status
+from reports.kit.journal import Row
+from reports.kit.running import IDENTITY
+
+
+@dataclass(frozen=True)
+class Published:
+    """The numbers of a paper, from a CSV with the columns figure, set, solver, quantity, value and source."""
+
+    values: dict[tuple[str, str, str, str], float]
+
+    @classmethod
+    def read(cls, path: Path) -> Published:
+        """Read the file; lines that start with # are remarks."""
+        with path.open() as file:
+            rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+        return cls({(r["figure"], r["set"], r["solver"], r["quantity"]): float(r["value"]) for r in rows})
+
+    def get(self, figure: str, name: str, solver: str, quantity: str) -> float | None:
+        """Return a number, None where the paper has none."""
+        return self.values.get((figure, name, solver, quantity))
+
+
+class Results:
+    """The rows of a journal, looked at by set and solver, with the published numbers.
+
+    Each run has the ``machine`` of the header before it, see :func:`comparable`.
+
+    plan : of the study, for what reads the rows
+    """
+
+    def __init__(self, rows: Iterable[Row], published: Published, plan: Any = None) -> None:
+        everything = located(rows)
+        self.published, self.plan = published, plan
+        self.headers = [row for row in everything if row.get("part") == "header"]
+        self.missing = [row for row in everything if "missing" in row]
+        self.derived = [row for row in everything if "derived" in row]
+        runs = [row for row in everything if "status" in row]
+        newest: dict[tuple[Any, ...], Row] = {}
+        for row in runs:
+            key = tuple(row[name] for name in IDENTITY)
+            newest.pop(key, None)  # the later row replaces the earlier one, and is the later one in the order too
+            newest[key] = row
+        self.runs = [row for row in newest.values() if row["status"] != Status.SKIPPED]
+        self.skipped = [row for row in newest.values() if row["status"] == Status.SKIPPED]
+
+    @property
+    def sets(self) -> list[str]:
+        """The sets with runs, in the order they were measured."""
+        return list(dict.fromkeys(row["set"] for row in self.runs))
+
+    def of(self, name: str, solver: str, **fixed: Any) -> list[Row]:
+        """Return the finished runs of a solver on a set, one for each repetition.
+
+        fixed : columns with the values they must have; ``cache_mb=None``: those of the cache measured last
+        """
+        found = [row for row in self.runs if (row["set"], row["solver"]) == (name, solver)]
+        if "cache_mb" not in fixed and found:
+            fixed = {**fixed, "cache_mb": found[-1]["cache_mb"]}
+        found = [row for row in found if all(row[column] == value for column, value in fixed.items())]
+        return [row for row in found if row["status"] == Status.OK]
+
+    def stopped(self, name: str, solver: str) -> list[Row]:
+        """Return the runs that did not finish: stopped at the limit, or failed."""
+        return [
+            row for row in self.runs if (row["set"], row["solver"]) == (name, solver) and row["status"] != Status.OK
+        ]  # fmt: skip
+
+    def values(self, name: str, solver: str, quantity: str, **fixed: Any) -> list[float]:
+        """Return a quantity of each finished run that has it; ``metrics.prbep`` and ``info.delta`` look inside."""
+        return [
+            float(value) for row in self.of(name, solver, **fixed) if (value := inside(row, quantity)) is not None
+        ]  # fmt: skip
+
+    def mean(self, name: str, solver: str, quantity: str, **fixed: Any) -> float | None:
+        """Return the mean over repetitions, None where nothing was measured."""
+        values = self.values(name, solver, quantity, **fixed)
+        return mean(values) if values else None
+
+    def median(self, name: str, solver: str, quantity: str, **fixed: Any) -> float | None:
+        """Return the median over repetitions, None where nothing was measured."""
+        values = self.values(name, solver, quantity, **fixed)
+        return median(values) if values else None
+
+    def spread(self, name: str, solver: str, quantity: str) -> float | None:
+        """Return the standard deviation over repetitions, None for fewer than two."""
+        values = self.values(name, solver, quantity)
+        return stdev(values) if len(values) > 1 else None
+
+
+def located(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows, each run with the ``machine`` it was measured on, that of the last header before it."""
+    found: list[Row] = []
+    here: str | None = None
+    for row in rows:
+        if row.get("part") == "header":
+            of = row["machine"]
+            here = f"{of['processor']}, {of['cores']} cores, {of['memory_bytes'] / 2**30:.0f} GB"
+        found.append({**row, "machine": here} if "status" in row else row)
+    return found
+
+
+def comparable(*rows: Row) -> bool:
+    """Return whether the times and counts of these runs may be divided: one machine, one commit, one day in turns."""
+    return len({(row.get("machine"), row.get("git_commit")) for row in rows}) <= 1
+
+
+def inside(row: Row, quantity: str) -> Any:
+    """Return ``row``'s quantity; ``metrics.prbep`` looks into the dict ``metrics``."""
+    outer, _, inner = quantity.partition(".")
+    return (row.get(outer) or {}).get(inner) if inner else row.get(outer)
+
+
+def ratio(above: float | None, below: float | None) -> float | None:
+    """Return above / below, None where one is missing or below is zero."""
+    return None if above is None or not below else above / below
+
+
+def change(before: float | None, after: float | None) -> float | None:
+    """Return the relative variation (after - before) / before in percent, None where it has no meaning."""
+    return None if before is None or after is None or before == 0.0 else 100.0 * (after - before) / before

@@ -1,0 +1,228 @@
+"""What the rows say: medians and spreads, the runs that certify, ratios to ours, slopes, the published counts."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import Any
+
+from harness.run.record import Status, StoppedBy
+from reports.peers.suite import FLOAT32, HERE, PEERS, SCALING, SETS, certifies
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One solver on one set: the median run, the spread, and what it left.
+
+    seconds : median of the time that is compared, CPU for one thread and wall for more; None: it never finished
+    low, high : the spread over repetitions
+    bound : where the quality was not reached or the run was stopped, seconds that it takes at least, or None
+    reached : the certificate of the first run, at the tolerance of this cell; None where there is none
+    """
+
+    label: str
+    seconds: float | None
+    low: float
+    high: float
+    runs: int
+    bound: float | None
+    tol: float | None
+    wall: float | None
+    row: Row
+
+
+class Results:
+    """The rows of a journal, looked at by set, solver and threads."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.rows = [row for row in rows if row["part"] != "header"]
+        self.headers = [row for row in rows if row["part"] == "header"]
+
+    @cached_property
+    def ours(self) -> str:
+        """The name of this project's solver: the first one measured."""
+        return str(self._of("peers")[0]["label"]).partition("[")[0]
+
+    @cached_property
+    def threads(self) -> list[int]:
+        """The numbers of threads measured."""
+        return sorted({row["threads"] for row in self._of("peers")})
+
+    @cached_property
+    def sets(self) -> list[str]:
+        """The sets with peers, in the suite's order."""
+        found = {row["set"] for row in self._of("peers")}
+        return [name for name in SETS if name in found]
+
+    def peers(self, threads: int) -> list[str]:
+        """Return the labels of the peers measured with ``threads`` threads."""
+        found = {row["label"] for row in self._of("peers") if row["threads"] == threads}
+        return [peer.label for peer in PEERS if peer.label in found]
+
+    def _of(self, part: str) -> list[Row]:
+        return [row for row in self.rows if row["part"] == part]
+
+    def runs(self, name: str, label: str, threads: int, part: str = "peers") -> list[Row]:
+        """Return the runs of one solver on one set, in the order they were made."""
+        wanted = (name, label, threads)
+        return [row for row in self._of(part) if (row["set"], row["label"], row["threads"]) == wanted]
+
+    def default(self, name: str, label: str, threads: int) -> Cell | None:
+        """Return the solver at its default stopping, None if it was not measured."""
+        return _cell(label, [row for row in self.runs(name, label, threads) if row["tol"] is None])
+
+    def certified(self, name: str, label: str, threads: int) -> Cell | None:
+        """Return the solver at the first tolerance that certifies; else its last run, as a bound."""
+        runs = self.runs(name, label, threads)
+        if not runs:
+            return None
+        if label == self.ours:  # a parameter of its own for the gap, where the default does not do
+            exact = {row["label"] for row in self._of("peers") if row["label"].startswith(f"{self.ours}[")}
+            runs = [row for each in sorted(exact) for row in self.runs(name, each, threads)] or runs
+        by_tol: dict[float | None, list[Row]] = {}
+        for row in runs:
+            by_tol.setdefault(row["tol"], []).append(row)
+        for tried in by_tol.values():
+            first = tried[0]
+            if first["status"] == Status.OK and certifies(first["kkt_violation"], first["relative_gap"]):
+                return _cell(label, tried)
+        last = list(by_tol.values())[-1]
+        cell = _cell(label, last)
+        assert cell is not None
+        spent = cell.bound if cell.seconds is None else cell.seconds
+        return Cell(label, None, cell.low, cell.high, cell.runs, spent, cell.tol, cell.wall, cell.row)
+
+    def ratio(self, name: str, label: str, threads: int, *, quality: bool) -> tuple[float, bool] | None:
+        """Return time(peer) / time(ours), and True if that is only a lower bound.
+
+        quality : both to the certified quality; else both at default stopping
+        """
+        of = self.certified if quality else self.default
+        mine, theirs = of(name, self.ours, threads), of(name, label, threads)
+        if mine is None or theirs is None or mine.seconds is None:
+            return None
+        if theirs.seconds is not None:
+            return theirs.seconds / mine.seconds, False
+        return None if theirs.bound is None else (theirs.bound / mine.seconds, True)
+
+    def headline(self, name: str, label: str, threads: int) -> tuple[float, bool] | None:
+        """Return the ratio that the main table has: to the certified quality; oneDAL float32 at any quality."""
+        if label == FLOAT32:
+            return self.any_quality(name, label, threads)
+        return self.ratio(name, label, threads, quality=True)
+
+    def any_quality(self, name: str, label: str, threads: int) -> tuple[float, bool] | None:
+        """Return time(peer at default stopping, whatever it reaches) / time(ours to the certified quality)."""
+        mine, theirs = self.certified(name, self.ours, threads), self.default(name, label, threads)
+        if mine is None or theirs is None or mine.seconds is None:
+            return None
+        if theirs.seconds is None:
+            return None if theirs.bound is None else (theirs.bound / mine.seconds, True)
+        return theirs.seconds / mine.seconds, False
+
+    def probe(self, part: str, name: str) -> list[Row]:
+        """Return the finished runs of a probe on a set."""
+        return [row for row in self._of(part) if row["set"] == name and row["status"] == Status.OK]
+
+    def over_limit(self, name: str) -> float | None:
+        """Return our certified one-thread time over the time that the needed kernel values take."""
+        probes, mine = self.probe("limits", name), self.certified(name, self.ours, 1)
+        if not probes or mine is None or mine.seconds is None:
+            return None
+        return mine.seconds / float(probes[-1]["info"]["limit_seconds"])
+
+    def scaling_points(self, family: str, label: str) -> list[tuple[int, float]]:
+        """Return (n, CPU seconds at default stopping, one thread) of the subsets of ``family``, ascending."""
+        selections = {SCALING[family][0].format(n=n) for n in SCALING[family][1]} | {family}
+        found: dict[int, list[float]] = {}
+        for row in self.rows:
+            wanted = (row.get("selection") in selections, row["label"], row["threads"], row["tol"], row["status"])
+            if wanted == (True, label, 1, None, Status.OK) and row["part"] in ("peers", "scaling"):
+                found.setdefault(row["n"], []).append(row["cpu"])
+        return [(n, median(times)) for n, times in sorted(found.items())]
+
+    def summary(self) -> Any:
+        """Return one row for each solver, set and number of threads, as a data frame."""
+        import pandas as pd
+
+        rows = []
+        for threads in self.threads:
+            for name in self.sets:
+                for label in (self.ours, *self.peers(threads)):
+                    for kind, cell in (
+                        ("default", self.default(name, label, threads)),
+                        ("certified", self.certified(name, label, threads)),
+                    ):
+                        if cell is not None:
+                            rows.append(_flat(kind, name, threads, cell))
+        return pd.DataFrame(rows)
+
+
+def _flat(kind: str, name: str, threads: int, cell: Cell) -> Row:
+    row = cell.row
+    kept = ("n", "d", "C", "gamma", "status", "kkt_violation", "relative_gap", "support_vectors", "test_error")
+    return {
+        "kind": kind,
+        "set": name,
+        "threads": threads,
+        "solver": cell.label,
+        "tol": cell.tol,
+        "seconds": cell.seconds,
+        "at_least": cell.bound,
+        "low": cell.low,
+        "high": cell.high,
+        "runs": cell.runs,
+        "wall_seconds": cell.wall,
+        **{each: row[each] for each in kept},
+        "kernel_evaluations": row["kernel_evaluations"],
+        "peak_mb": None if row["peak_rss_bytes"] is None else row["peak_rss_bytes"] / 2**20,
+    }
+
+
+def _cell(label: str, runs: list[Row]) -> Cell | None:
+    if not runs:
+        return None
+    first = runs[0]
+    which = "cpu" if first["threads"] == 1 else "seconds"
+    done = [row for row in runs if row["status"] == Status.OK]
+    times = [row[which] for row in done]
+    if not times:
+        bound = min(first["limit"], first[which] or first["limit"]) if ran_out(first) else None
+        return Cell(label, None, math.nan, math.nan, len(runs), bound, first["tol"], None, first)
+    wall = median(row["seconds"] for row in done)
+    return Cell(label, median(times), min(times), max(times), len(times), None, first["tol"], wall, first)
+
+
+def ran_out(row: Row) -> bool:
+    """Return whether a run was ended by its time limit; an older row does not say what ended it, but how long it took."""
+    if row.get("stopped_by") is None:
+        return row["status"] == Status.TIMEOUT or (row.get("fit_seconds") or 0.0) >= row["limit"]
+    return bool(row["stopped_by"] == StoppedBy.TIME)
+
+
+def geometric_mean(values: Iterable[float]) -> float | None:
+    """Return the geometric mean of positive values, None of none."""
+    logs = [math.log(value) for value in values]
+    return math.exp(sum(logs) / len(logs)) if logs else None
+
+
+def slope(points: list[tuple[int, float]]) -> float | None:
+    """Return the exponent p of time ~ n^p, least squares in logarithms; None for fewer than two sizes."""
+    if len(points) < 2:
+        return None
+    x, y = [math.log(n) for n, _ in points], [math.log(seconds) for _, seconds in points]
+    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+    return sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y, strict=True)) / sum((a - mean_x) ** 2 for a in x)
+
+
+def published_counts() -> dict[str, Row]:
+    """Return LIBSVM's published kernel evaluations by set."""
+    with (HERE / "libsvm_counts.csv").open() as file:
+        lines = [line for line in file if not line.startswith("#")]
+    return {row["set"]: row for row in csv.DictReader(lines)}

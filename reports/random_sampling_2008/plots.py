@@ -1,0 +1,119 @@
+"""The pictures of reports/random_sampling_2008."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import mean
+
+import matplotlib.pyplot as plt
+
+from reports.kit.pictures import save
+from reports.kit.results import Results
+from reports.random_sampling_2008.parts import (
+    HARD,
+    SIZED,
+    SOFT,
+    SWEPT,
+    Clouds,
+    swept,
+)
+from reports.random_sampling_2008.tables import extremes, support, theorem_runs
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444")
+
+
+def _families(sets: tuple[Clouds, ...]) -> list[tuple[Clouds, ...]]:
+    """Return the sets that differ in m alone, together."""
+    kinds = dict.fromkeys((each.d, each.outliers, each.k) for each in sets)
+    return [tuple(each for each in sets if (each.d, each.outliers, each.k) == kind) for kind in kinds]
+
+
+def rounds(results: Results, path: Path) -> bool:
+    """Draw the mean rounds over m, and the theorems' bounds."""
+    figure, axes = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
+    drawn = False
+    for colour, family in zip(COLOURS, _families((*HARD, *SOFT)), strict=False):
+        found = [
+            (each, runs) for each in family if (runs := theorem_runs(results, each)) and runs[0]["info"]["r"] < each.m
+        ]
+        if not found:
+            continue
+        drawn = True
+        m = [each.m for each, _ in found]
+        kind = f"n = {family[0].d}, k = {family[0].k}"
+        axes.plot(m, [mean(r["info"]["rounds"] for r in runs) for _, runs in found], "o-", color=colour, label=kind)
+        axes.plot(m, [each.rounds_bound() for each, _ in found], "--", color=colour, linewidth=1.0)
+        axes.plot(m, [each.rounds_bound() for each, _ in found], "_", color=colour, markersize=12)
+    axes.plot([], [], "_--", color="#222222", label="6 delta ln m")
+    axes.set(xscale="log", yscale="log", xlabel="m, points", ylabel="rounds")
+    axes.grid(alpha=0.25)
+    axes.legend(frameon=False, ncols=2)
+    return save(figure, path, drawn=drawn)
+
+
+def small(results: Results, path: Path) -> bool:
+    """Draw rounds and CPU time over r, of the sizes that every run ended with."""
+    figure, panels = plt.subplots(1, 2, figsize=(9.0, 3.8), layout="constrained")
+    drawn = False
+    for colour, each in zip(COLOURS, SWEPT, strict=False):
+        found = {r: results.of(each.name, label) for r, label in swept(each).items()}
+        ended = {r: runs for r, runs in found.items() if runs and all(row["info"]["status"] == "done" for row in runs)}
+        if not ended:
+            continue
+        drawn = True
+        x = [r / each.bound**2 for r in ended]
+        label = f"n = {each.d}, k = {each.k}, delta = {each.bound}"
+        panels[0].plot(
+            x, [mean(r["info"]["rounds"] for r in runs) for runs in ended.values()], "o-", color=colour, label=label
+        )
+        panels[0].axhline(each.rounds_bound(), color=colour, linestyle="--", linewidth=1.0)
+        panels[1].plot(x, [mean(r["cpu"] for r in runs) for runs in ended.values()], "o-", color=colour, label=label)
+    for axes, title in zip(panels, ("rounds (dashed: 6 delta ln m)", "CPU time, s"), strict=True):
+        axes.set(xscale="log", yscale="log", xlabel="r / delta^2", ylabel=title)
+        axes.axvline(6.0, color="#888888", linestyle=":", linewidth=1.0)
+        ticks = sorted({r / each.bound**2 for each in SWEPT for r in swept(each) if r >= 0.15 * each.bound**2})
+        axes.set_xticks(_apart(ticks), [f"{tick:.2g}" for tick in _apart(ticks)])
+        axes.minorticks_off()
+        axes.grid(alpha=0.25)
+    if drawn:
+        panels[1].legend(frameon=False)
+    return save(figure, path, drawn=drawn)
+
+
+def _apart(ticks: list[float]) -> list[float]:
+    """Return those of the ascending ``ticks`` that are at least a quarter larger than the one before."""
+    kept: list[float] = []
+    for tick in ticks:
+        if not kept or tick >= 1.25 * kept[-1]:
+            kept.append(tick)
+    return kept
+
+
+def dimension(results: Results, path: Path) -> bool:
+    """Draw the support of the optimum and the mean extremes over n, beside k (n + 1)."""
+    found: dict[tuple[int, int], list[tuple[Clouds, float, float]]] = {}
+    for each in SIZED:
+        held, mean_extremes = support(results, each), extremes(results, each)
+        if held is not None and mean_extremes is not None:
+            found.setdefault((each.outliers, each.k), []).append((each, held, mean_extremes))
+    if not found:
+        return False
+    figure, panels = plt.subplots(
+        1, len(found), figsize=(3.5 * len(found), 3.8), layout="constrained", squeeze=False
+    )  # fmt: skip
+    for axes, ((outliers, k), points) in zip(panels[0], found.items(), strict=True):
+        d = [each.d for each, *_ in points]
+        axes.plot(d, [held for _, held, _ in points], "o-", color=COLOURS[0], label="support of the optimum")
+        axes.plot(d, [mean for *_, mean in points], "s-", color=COLOURS[1], label="mean extremes, r = m / 2")
+        axes.plot(d, [each.bound for each, *_ in points], "--", color="#222222", label="k (n + 1)")
+        title = f"{outliers} outliers, k = {k}" if outliers else "no outliers, k = 1"
+        axes.set(xscale="log", yscale="log", xlabel="n, attributes", title=title)
+        axes.set_xticks(d, [str(each) for each in d])
+        axes.minorticks_off()
+        axes.grid(alpha=0.25)
+    panels[0, 0].set_ylabel("points")
+    panels[0, 0].legend(frameon=False, fontsize=8)
+    return save(figure, path)
+
+
+PICTURES = {"rounds": rounds, "small": small, "dimension": dimension}

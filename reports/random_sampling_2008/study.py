@@ -1,0 +1,15 @@
+"""Balcazar and others: the study as a value."""
+
+from __future__ import annotations
+
+from reports.kit.study import Study
+from reports.random_sampling_2008 import parts, plots, tables
+
+STUDY = Study(
+    name="random-sampling-2008",
+    title="Balcazar, Dai, Tanaka, Watanabe, Provably Fast Training Algorithms for Support Vector Machines (2008)",
+    plan=None,
+    parts=lambda plan: parts.PARTS,
+    sections=tables.sections,
+    pictures=plots.PICTURES,
+)

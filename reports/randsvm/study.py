@@ -1,0 +1,16 @@
+"""Kumar and others: the study as a value."""
+
+from __future__ import annotations
+
+from reports.kit.study import Study
+from reports.randsvm import parts, plots, tables
+
+STUDY = Study(
+    name="randsvm",
+    title="Kumar, Bhattacharyya, Hariharan, A Randomized Algorithm for Large Scale Support Vector Learning (2007)",
+    plan=None,
+    parts=lambda plan: parts.PARTS,
+    sections=tables.sections,
+    pictures=plots.PICTURES,
+    sets=lambda plan: (*parts.SETS, *parts.REGRESSION),
+)
