@@ -1,4 +1,7 @@
-"""Times of runs, each with the clock it was read from: only those of one clock are divided, or drawn on one axis."""
+"""Times of runs, each with the clock it was read from: only those of one clock are divided, or drawn on one axis.
+
+Two runs' times are divided only where they were measured in turns, too: on one machine, at one commit.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Literal
 
 from harness.run.record import Status
 from reports.kit.journal import Row
+from reports.kit.results import comparable
 
 Clock = Literal["CPU", "wall"]
 
@@ -55,6 +59,17 @@ def cpu_time(row: Row) -> Time | None:
     """Return the CPU time of a run, or what it had when it was stopped; None where nobody kept that."""
     spent = row["cpu"] if row.get("cpu") is not None else row.get("killed_cpu_seconds")
     return None if spent is None else Time(spent, "CPU", row["status"] != Status.OK)
+
+
+def quotient(above: Row, below: Row) -> tuple[Ratio | None, str]:
+    """Return how many times as long ``above`` took as ``below``, or None and why that is not told."""
+    if not comparable(above, below):
+        return None, "not in turns"
+    times = [cpu_time(row) for row in (above, below)]
+    if times[0] is None or times[1] is None:
+        return None, "CPU time not kept"
+    found = times[0].over(times[1])
+    return found, "" if found is not None else "stopped"
 
 
 def axis(times: Iterable[Time]) -> str:

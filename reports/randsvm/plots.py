@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 from reports.kit.clocks import Time, axis, cpu_time
 from reports.kit.pictures import save
 from reports.kit.results import Results
-from reports.randsvm.parts import LIBSVM, OURS, REGRESSION, SETS
+from reports.randsvm.plan import LIBSVM, OURS, plan_of
 from reports.randsvm.tables import run_of
 
 COLOURS = dict(zip((*OURS, LIBSVM), ("#0072B2", "#56B4E9", "#D55E00"), strict=True))
@@ -19,7 +19,7 @@ SHADES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444", "#E69F00", "#56
 
 def seconds(results: Results, path: Path) -> bool:
     """Draw the CPU time of every solver on the sets of Table 1; a run that was stopped has an open bar, of the time it had."""
-    names = [name for name in SETS if name in results.sets]
+    names = [each.name for each in plan_of(results).table1 if each.name in results.sets]
     if not names:
         return False
     figure, axes = plt.subplots(figsize=(9.0, 3.8), layout="constrained")
@@ -48,13 +48,12 @@ def seconds(results: Results, path: Path) -> bool:
 def violators(results: Results, path: Path) -> bool:
     """Draw the share of violators in each round of the runs that took more than one."""
     found = []
-    solvers = {**dict.fromkeys(SETS, OURS), **{name: each.ours for name, each in REGRESSION.items()}}
-    for name, ours in solvers.items():
-        row = run_of(results, name, ours[1])
+    for each in (*plan_of(results).table1, *plan_of(results).table2):
+        row = run_of(results, each.name, each.ours[1])
         # a run that ended with k support vectors did not look for violators in its last round
-        shares = [] if row is None else [each for each in row["info"].get("log_share", ()) if each is not None]
+        shares = [] if row is None else [share for share in row["info"].get("log_share", ()) if share is not None]
         if len(shares) > 1:
-            found.append((name, shares))
+            found.append((each.name, shares))
     if not found:
         return False
     figure, axes = plt.subplots(figsize=(7.0, 3.8), layout="constrained")

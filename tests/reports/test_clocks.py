@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.kit.clocks import MixedClocks, Ratio, Time, axis, cpu_time
+from reports.kit.clocks import MixedClocks, Ratio, Time, axis, cpu_time, quotient
 from tests.reports.fabricated import row
 
 
@@ -29,3 +29,15 @@ def test_a_stopped_run_has_the_cpu_time_it_had():
     assert cpu_time(killed) == Time(151.0, at_least=True)
     assert cpu_time(row("a", "smo", cpu=4.0, status="budget")) == Time(4.0, at_least=True)
     assert cpu_time(row("a", "libsvm", cpu=None, status="timeout")) is None
+
+
+def test_only_runs_in_turns_are_divided():
+    here = {"machine": "a processor", "git_commit": "a"}
+    ours, theirs = row("a", "smo", cpu=2.0, **here), row("a", "libsvm", cpu=8.0, **here)
+    assert quotient(theirs, ours) == (Ratio(4.0), "")
+    assert quotient({**theirs, "git_commit": "b"}, ours) == (None, "not in turns")
+    assert quotient({**theirs, "machine": "another"}, ours) == (None, "not in turns")
+    killed = {**theirs, "cpu": None, "status": "timeout", "killed_cpu_seconds": 6.0}
+    assert quotient(killed, ours) == (Ratio(3.0, at_least=True), "")
+    assert quotient(ours, killed) == (None, "stopped")
+    assert quotient({**killed, "killed_cpu_seconds": None}, ours) == (None, "CPU time not kept")
