@@ -74,20 +74,20 @@ PLAN = Plan(
     (
         PaperSet("waveform", "waveform[split_seed={k}]"),
         PaperSet("banana", "banana[split_seed={k}]"),
-        PaperSet("usps, 10 % of the labels wrong", "usps[split_seed={k},noise=0.1,noise_seed={k}]"),
-        PaperSet("twonorm, 10 % of the labels wrong", "twonorm[n=10000,n_test=5000,noise=0.1,noise_seed={k},seed={k}]"),
-        PaperSet("adult, 10,000", "adult-split[n=10000,seed={k}]"),
-        PaperSet("mnist-8, 10,000", "mnist[digit=8,n=10000]"),
-        PaperSet("covtype, 20,000", "covtype[n=20000,n_test=20000]"),
-        PaperSet("checkerboard, 50,000", "checkerboard[n=50000,n_test=10000,seed={k}]"),
+        PaperSet("usps-n", "usps[split_seed={k},noise=0.1,noise_seed={k}]"),
+        PaperSet("twonorm-n", "twonorm[n=10000,n_test=5000,noise=0.1,noise_seed={k},seed={k}]"),
+        PaperSet("adult-10k", "adult-split[n=10000,seed={k}]"),
+        PaperSet("mnist-8-10k", "mnist[digit=8,n=10000]"),
+        PaperSet("covtype-20k", "covtype[n=20000,n_test=20000]"),
+        PaperSet("checkerboard-50k", "checkerboard[n=50000,n_test=10000,seed={k}]"),
     ),
     caps=(0.0022, 0.0023, 0.0012, 0.00066, 0.00059, 0.27, 0.00021, 0.0015),
 )
 
 QUICK = Plan(
     (
-        PaperSet("twonorm, 1,000", "twonorm[n=1000,n_test=2000,seed={k}]"),
-        PaperSet("checkerboard, 1,000", "checkerboard[n=1000,n_test=2000,seed={k}]"),
+        PaperSet("twonorm-1k", "twonorm[n=1000,n_test=2000,seed={k}]"),
+        PaperSet("checkerboard-1k", "checkerboard[n=1000,n_test=2000,seed={k}]"),
         PaperSet("breast-cancer", "breast-cancer"),
     ),
     caps=(0.014, 0.033, 0.086),
