@@ -15,6 +15,7 @@ levels of every factor are about equally often in any first part of a map, so th
 from __future__ import annotations
 
 import argparse
+import sys
 import itertools
 import time
 from collections.abc import Sequence
@@ -137,7 +138,7 @@ def main() -> None:
         return
     if not given.page:
         journal = Journal(given.out / "results.jsonl", resume=given.resume)
-        journal.append(header())
+        journal.append(header(" ".join(sys.argv)))
         bench = Bench(journal)
         try:
             measure(bench, given)
