@@ -31,12 +31,12 @@ SETS = {
         PaperSet("waveform-raetsch", "waveform[realisation={k1}]", 40.0, seeds=10),
         PaperSet("banana-raetsch", "banana[realisation={k1}]", 40.0, seeds=10),
         PaperSet("reuters", "reuters", 40.0),
-        PaperSet("usps", "usps[split_seed={k}]", 40.0),
-        PaperSet("usps-n", "usps[split_seed={k},noise=0.1,noise_seed={k}]", 40.0),
+        PaperSet("usps", "usps[split_seed={k},smooth=0.75]", 40.0),
+        PaperSet("usps-n", "usps[split_seed={k},smooth=0.75,noise=0.1,noise_seed={k}]", 40.0),
         PaperSet("adult", "adult", 40.0),
         PaperSet("mnist-8", "mnist[digit=8]", 256.0),
-        PaperSet("forest-100k", "covtype[n=100000]", 512.0),
-        PaperSet("forest-521k", "covtype[n=521012]", 1250.0, default=False),
+        PaperSet("forest-100k", "covtype[n=100000,scale=standard]", 512.0),
+        PaperSet("forest-521k", "covtype[n=521012,scale=standard]", 1250.0, default=False),
     )
 }
 LARGE = ("forest-100k", "forest-521k")
