@@ -22,7 +22,7 @@ def run(study: Study, arguments: Sequence[str] | None = None) -> Journal:
     journal = Journal(asked.out / "results.jsonl", resume=True)
     journal.append({**header(), "parts": list(asked.parts)})
     runner = Runner(journal, plugins=study.plugins, store=asked.store, keep=asked.keep, fresh=asked.fresh)
-    options = replace(asked.options, measured=journal.rows)
+    options = replace(asked.options, measured=journal.rows, plan=study.plan)
     for name in asked.parts:
         print(f"-- {name}", flush=True)
         rows: list[Row] = []
@@ -38,4 +38,5 @@ def run(study: Study, arguments: Sequence[str] | None = None) -> Journal:
 
 
 def _told(row: dict[str, Any]) -> str:
-    return f"{row['set']:32} {row['solver']:44} seed {row['seed']} {row['cpu']:9.3f} CPU s  error {row['error']:.2f} %"
+    error = "" if row.get("error") is None else f"  error {row['error']:.2f} %"
+    return f"{row['set']:32} {row['solver']:44} seed {row['seed']} {row['cpu']:9.3f} CPU s{error}"

@@ -89,6 +89,8 @@ class Options:
     """What the command line changes of a study; None: as the study has it.
 
     measured : rows of the journal as it is while a part's grids are made, for a part that goes on from what another found
+    source : folder of a program that is not part of this repository
+    plan : of the study, for what finishes a part
     """
 
     sets: tuple[str, ...] | None = None
@@ -98,6 +100,8 @@ class Options:
     cache_mb: float | None = None
     limit: float | None = None
     measured: Sequence[Mapping[str, Any]] = ()
+    source: Path | None = None
+    plan: Any = None
 
     def adjusted(self, grid: Grid) -> Grid:
         """Return ``grid`` with the limit and the cache that were asked for."""
@@ -132,6 +136,7 @@ def read(
     parser.add_argument("--n", type=int, help="MNIST, adult-split: only N training points; scaling: at most N")
     parser.add_argument("--cache-mb", type=float, help="memory for kernel rows, instead of the paper's")
     parser.add_argument("--limit", type=float, help="seconds inside a solver after which a run is stopped")
+    parser.add_argument("--source", type=Path, help="folder of the source of a program that a part compares with")
     parser.add_argument("--out", type=Path, default=out, help="folder of results.jsonl")
     parser.add_argument("--store", type=Path, help="the harness's result store; default: the user's")
     parser.add_argument(
@@ -153,5 +158,5 @@ def read(
         digits = (-1,)
     if not all(0 <= digit <= 9 for digit in digits):
         parser.error(f"--digits takes digits separated by commas, not {given.digits!r}.")
-    options = Options(named, given.seeds, digits, given.n, given.cache_mb, given.limit)
+    options = Options(named, given.seeds, digits, given.n, given.cache_mb, given.limit, source=given.source)
     return Request(chosen, options, given.out, given.store, given.keep, given.fresh)
