@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.run.record import Status
 from reports.kit.journal import Row
+from reports.kit.libsvm_counted import COUNT
 from reports.kit.running import IDENTITY
 
 
@@ -117,7 +118,12 @@ def comparable(*rows: Row) -> bool:
 
 
 def inside(row: Row, quantity: str) -> Any:
-    """Return ``row``'s quantity; ``metrics.prbep`` looks into the dict ``metrics``."""
+    """Return ``row``'s quantity; ``metrics.prbep`` looks into the dict ``metrics``.
+
+    Kernel evaluations that the harness could not count are those that the solver counted itself, if it did.
+    """
+    if quantity == "kernel_evaluations" and row.get(quantity) is None:
+        quantity = f"info.{COUNT}"
     outer, _, inner = quantity.partition(".")
     return (row.get(outer) or {}).get(inner) if inner else row.get(outer)
 

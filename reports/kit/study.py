@@ -13,7 +13,7 @@ from reports.kit.journal import Journal, Row
 from reports.kit.results import Results
 
 ROOT = Path(__file__).resolve().parents[1]
-PLUGINS = tuple(str(ROOT / "kit" / f"{name}.py") for name in ("solvers", "sources", "drawn"))
+PLUGINS = tuple(str(ROOT / "kit" / f"{name}.py") for name in ("solvers", "libsvm_counted", "sources", "drawn"))
 """Solvers, data sources and metrics that only studies use."""
 
 Finish = Callable[[list[Row], Options], list[Row]]

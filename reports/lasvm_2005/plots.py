@@ -14,7 +14,6 @@ from reports.kit.pictures import save
 from reports.kit.results import Results, ratio
 from reports.lasvm_2005.growth import exponents, measured
 from reports.lasvm_2005.parts import (
-    COUNTED,
     CRITERIA,
     DELTAS,
     LIBSVM,
@@ -26,7 +25,16 @@ from reports.lasvm_2005.parts import (
     with_delta_max,
 )
 from reports.lasvm_2005.selection import Curves, figures
-from reports.lasvm_2005.tables import NAMES, cache_images, cache_times, digits_of, measured_sets
+from reports.lasvm_2005.tables import (
+    NAMES,
+    cache_images,
+    cache_times,
+    digits_of,
+    in_turns,
+    libsvm_of,
+    measured_sets,
+    time_share,
+)
 
 COLOURS = {LIBSVM: "#444444", ONE: "#0072B2", TWO: "#56B4E9"}
 WAY_COLOURS = dict(zip(WAYS, ("#D55E00", "#0072B2", "#56B4E9"), strict=True))
@@ -41,15 +49,19 @@ def figure8(results: Results, path: Path) -> bool:
     if not names:
         return False
     panels = (
-        ("support vectors", "support_vectors", "support_vectors", LIBSVM),
-        ("kernel values (ours: over SMO's)", "kernel_evaluations", "kernel_values", COUNTED),
-        ("training time", "cpu", "seconds", LIBSVM),
+        ("support vectors", "support_vectors"),
+        ("kernel values", "kernel_values"),
+        ("training time", "seconds"),
     )
     height = 0.36 * len(names) + 1.6
     figure, axes = plt.subplots(1, 3, figsize=(11, height), layout="constrained", sharey=True)
-    for panel, (title, quantity, column, below) in zip(axes, panels, strict=True):
+    for panel, (title, column) in zip(axes, panels, strict=True):
+        quantity = column.replace("kernel_values", "kernel_evaluations")
         for row, name in enumerate(names):
-            ours = ratio(*(results.median(name, tau_of(name, solver), quantity) for solver in (ONE, below)))
+            lasvm, libsvm = tau_of(name, ONE), libsvm_of(results, name)
+            ours = (
+                time_share(results, name) if column == "seconds" else in_turns(results, name, lasvm, libsvm, quantity)
+            )
             theirs = ratio(*(results.published.get("figure8", name, solver, column) for solver in (ONE, LIBSVM)))
             for value, marker, colour, size in ((theirs, "D", "#BBBBBB", 9), (ours, "o", COLOURS[ONE], 6)):
                 if value is not None:

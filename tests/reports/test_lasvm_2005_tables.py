@@ -3,24 +3,53 @@
 import pytest
 
 from reports.kit.grids import Options
+from reports.kit.libsvm_counted import COUNT
 from reports.kit.markdown import NOT_MEASURED
 from reports.lasvm_2005 import growth, parts, plots, selection, tables
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 from tests.reports.lasvm_2005_rows import FOLDER, results
 
 
+def compared(name, counted, cpu=10.0, **changed):
+    """LIBSVM with a counter, scikit-learn's, and SMO on a set."""
+    return [
+        row(name, parts.COUNTED, kernel_evaluations=None, info={COUNT: counted}, cpu=2.0 * cpu, **changed),
+        row(name, parts.LIBSVM, kernel_evaluations=None, cpu=cpu, **changed),
+        row(name, parts.SMO, kernel_evaluations=4 * counted, cpu=30.0, **changed),
+    ]
+
+
 def test_the_verdict_tells_what_is_met_and_what_is_missed():
     rows = [
         row("adult", "lasvm", error=15.0, cpu=4.0, kernel_evaluations=3e8),
-        row("adult", "libsvm", error=14.8, cpu=10.0, kernel_evaluations=None),
-        row("adult", "smo", error=14.8, cpu=30.0, kernel_evaluations=6e8),
+        *compared("adult", 6e8, error=14.8),
         row("usps", "lasvm", error=1.0, cpu=6.0, kernel_evaluations=1e6),
-        row("usps", "libsvm", error=0.5, cpu=10.0, kernel_evaluations=None),
-        row("usps", "smo", error=0.5, cpu=1.0, kernel_evaluations=2e6),
+        *compared("usps", 2e6, error=0.5),
     ]
     text = tables.verdict(results(*rows))
-    assert "| adult | +0.20 (met) | 0.50 (**missed**) | 0.52 | 0.36 | 0.40 (met) | 0.75 |" in text
-    assert "| usps | +0.50 (**missed**) | 0.50 (met) | 0.29 | 0.55 | 0.60 (**missed**) | 1.18 |" in text
+    assert "| adult | +0.20 (met) | 0.50 (**missed**) | 0.36 | 0.12 | 0.40 (met) | 0.75 |" in text
+    assert "| usps | +0.50 (**missed**) | 0.50 (met) | 0.55 | 0.12 | 0.60 (**missed**) | 1.18 |" in text
+    text = tables.figure8(results(*rows))
+    assert "| adult | LIBSVM | 14.80 (14.90) |  | 100 (11327) | 600 (1,760) | 20 | 1079 |" in text
+    assert "| adult | LIBSVM, scikit-learn's | 14.80 |  | 100 | - | 10 |  |" in text
+
+
+def test_nothing_is_divided_that_was_not_measured_in_turns():
+    for other in ({"git_commit": "b"}, {"machine": "another"}):
+        rows = [row("adult", "lasvm", error=15.0), *compared("adult", 6e8, error=14.8, **other)]
+        assert "| adult | +0.20 (met) |  | 0.36 |  |  | 0.75 |" in tables.verdict(results(*rows))
+    mixed = [
+        row("adult", "lasvm", error=15.0),
+        *compared("adult", 6e8, error=14.8),
+        row("adult", "lasvm", error=15.0, seed=1, git_commit="b"),
+    ]
+    assert "+0.20 (met) |  | 0.36 |  |  | 0.75 |" in tables.verdict(results(*mixed)), "one of several runs"
+
+
+def test_without_a_counter_scikit_learn_s_libsvm_stands_for_it():
+    rows = [row("adult", "lasvm", error=15.0), row("adult", "libsvm", kernel_evaluations=None, error=14.8)]
+    assert "| adult | LIBSVM | 14.80 (14.90) |  | 100 (11327) | - (1,760) |" in tables.figure8(results(*rows))
+    assert "| adult | +0.20 (met) |  | 0.36 |" in tables.verdict(results(*rows))
 
 
 def test_the_newest_run_counts_and_stopped_ones_do_not():
