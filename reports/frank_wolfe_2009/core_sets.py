@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from reports.frank_wolfe_2009.figures import at, geometry, levels, measured_sets
@@ -72,14 +73,14 @@ def ratios(results: Results) -> str:
     """margin(all) / margin(core set), a line for each problem and accuracy, with the size and Theorem 3.3's bound."""
     rows = []
     for name in results.plan.sets:
-        known = {
-            solver: {f"{each['epsilon']:.0e}": each for each in lost(results, name, solver)} for solver in CORE_SETS
-        }
+        known = [lost(results, name, solver) for solver in CORE_SETS]
         bound = geometry(results, name)
-        for epsilon in dict.fromkeys(level for found in known.values() for level in found):
-            here = [found.get(epsilon) for found in known.values()]
+        for epsilon in (*ACCURACIES, 1e-4) if any(known) else ():
+            here = [next((each for each in found if math.isclose(each["epsilon"], epsilon)), None) for found in known]
+            if not any(here):
+                continue
             cells = [f"{1.0 - each['most']:.6f} ({each['core_set']:,})" if each else "" for each in here]
             holds = all(each["most"] <= each["epsilon"] for each in here if each)
-            upper = "" if bound is None else f"{bound.upper_bound(float(epsilon)):.2g}"
-            rows.append([name, epsilon, f"{1.0 - float(epsilon):g}", *cells, upper, met(holds)])
+            upper = "" if bound is None else f"{bound.upper_bound(epsilon):.2g}"
+            rows.append([name, f"{epsilon:.0e}", f"{1.0 - epsilon:g}", *cells, upper, met(holds)])
     return table(["problem", "epsilon", "1 - epsilon", *CORE_SETS, "Theorem 3.3", "at least 1 - epsilon"], rows)

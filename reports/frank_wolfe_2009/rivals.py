@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from reports.frank_wolfe_2009.plan import LINEAR_PEERS, NEWTON, SMO
+from reports.kit.clocks import quotient
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, met, number, table
-from reports.kit.results import Results, comparable
+from reports.kit.results import Results
 
 SPARSE = 0.1  # of the points: a small core set
 SLOWER = 5.0  # times as long as LinearSVC takes, at most
@@ -21,7 +22,8 @@ def certified(results: Results, name: str, solver: str) -> Row | None:
 
 def times(slow: Row | None, fast: Row | None) -> float | None:
     """Return the CPU time of one run over that of another, None where one is missing or they were not made in turns."""
-    return slow["cpu"] / fast["cpu"] if slow and fast and comparable(slow, fast) else None
+    found = quotient(slow, fast)[0] if slow and fast else None
+    return found.value if found else None
 
 
 def _named(results: Results, kernel: bool) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from reports.frank_wolfe_2009.core_sets import ACCURACIES, lost
 from reports.frank_wolfe_2009.figures import LINEAR, MODERATE, at, course, geometry, last_factor, measured_sets
 from reports.frank_wolfe_2009.plan import CORE_SETS, LEMMA, LINEAR_RATE, lemma_of
+from reports.kit.clocks import Time
 from reports.kit.markdown import NOT_MEASURED, met, number
 from reports.kit.results import Results, comparable
 
@@ -126,9 +127,9 @@ def fastest(results: Results) -> str:
         if len(spent) < 2 or BEST not in spent:
             continue
         other = min((each for each in spent if each != BEST), key=lambda each: spent[each])
-        times = spent[other] / spent[BEST]
-        text = f"{name} ({at(results, name, BEST, MODERATE)['core_set']:,} points, {other} {number(times)})"  # type: ignore[index]
-        (first if times > 1.0 else later).append(text)
+        times = Time(spent[other]).over(Time(spent[BEST]))
+        text = f"{name} ({at(results, name, BEST, MODERATE)['core_set']:,} points, {other} {number(times.value if times else None)})"  # type: ignore[index]
+        (first if times and times.value > 1.0 else later).append(text)
     if not first and not later:
         return ""
     return (

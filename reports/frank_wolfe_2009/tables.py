@@ -33,9 +33,6 @@ def given(results: Results) -> str:
     """What each run was given: the accuracies, time and memory."""
     plan: Plan = results.plan
     ladders = [each for each in plan.problems if each.seconds]
-    stand_ins = [
-        f"{each.name} is {each.selection} in place of {each.stands_for}" for each in ladders if each.stands_for
-    ]
     return (
         f"A ladder ends with its CPU time, {between([each.seconds for each in ladders])} s for all its accuracies; the later ones "
         f"are then missing. The peers are asked for a relative gap of {plan.gap:g}, the checkerboards for epsilon = "
@@ -43,7 +40,7 @@ def given(results: Results) -> str:
         f"beside SMO, {plan.vertex_limit:g} s of the seven on linear problems, {plan.limit:g} s of fw-newton and LinearSVC there, "
         f"{plan.large_limit:g} s on checkerboards. A run that was stopped has an empty cell, and a line in the last section with "
         f"its wall time. The memory for kernel rows is {between([each.cache_mb for each in ladders])} MB, so that the rows of the "
-        f"core set fit.{' ' if stand_ins else ''}{'; '.join(stand_ins)}{'.' if stand_ins else ''}"
+        "core set fit."
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.run.record import Status
 from reports.kit.journal import Row
+from reports.kit.libsvm_counted import COUNT
 from reports.kit.running import IDENTITY
 
 
@@ -93,6 +94,10 @@ class Results:
         values = self.values(name, solver, quantity, **fixed)
         return median(values) if values else None
 
+    def in_turns(self, *places: tuple[str, str], **fixed: Any) -> bool:
+        """Return whether figures of the finished runs of these (set, solver) may be divided, see :func:`comparable`."""
+        return comparable(*(row for place in places for row in self.of(*place, **fixed)))
+
     def spread(self, name: str, solver: str, quantity: str) -> float | None:
         """Return the standard deviation over repetitions, None for fewer than two."""
         values = self.values(name, solver, quantity)
@@ -100,14 +105,14 @@ class Results:
 
 
 def located(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows, each run with the ``machine`` it was measured on, that of the last header before it."""
+    """Return the rows; runs, and what several gave together, with the ``machine`` of the last header before them."""
     found: list[Row] = []
     here: str | None = None
     for row in rows:
         if row.get("part") == "header":
             of = row["machine"]
             here = f"{of['processor']}, {of['cores']} cores, {of['memory_bytes'] / 2**30:.0f} GB"
-        found.append({**row, "machine": here} if "status" in row else row)
+        found.append({**row, "machine": here} if "status" in row or "derived" in row else row)
     return found
 
 
@@ -117,7 +122,12 @@ def comparable(*rows: Row) -> bool:
 
 
 def inside(row: Row, quantity: str) -> Any:
-    """Return ``row``'s quantity; ``metrics.prbep`` looks into the dict ``metrics``."""
+    """Return ``row``'s quantity; ``metrics.prbep`` looks into the dict ``metrics``.
+
+    Kernel evaluations that the harness could not count are those that the solver counted itself, if it did.
+    """
+    if quantity == "kernel_evaluations" and row.get(quantity) is None:
+        quantity = f"info.{COUNT}"
     outer, _, inner = quantity.partition(".")
     return (row.get(outer) or {}).get(inner) if inner else row.get(outer)
 

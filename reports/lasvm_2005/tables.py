@@ -2,72 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from reports.kit.markdown import NOT_MEASURED, beside, machine, met, millions, missing, number, table
 from reports.kit.results import Results, change, ratio
-from reports.lasvm_2005 import selection
+from reports.lasvm_2005 import digits, selection, streaming
 from reports.lasvm_2005.growth import scaling
-from reports.lasvm_2005.parts import (
-    CACHED,
+from reports.lasvm_2005.original import compare
+from reports.lasvm_2005.plan import (
     COUNTED,
-    DELTAS,
     FIVE,
     LIBSVM,
+    NAMES,
     ONE,
     ONLINE,
     PRINTED,
-    SETS,
+    SECOND,
+    SMO,
     TWO,
     WAYS,
     tau_of,
     with_delta_max,
 )
-from reports.peers.results import published_counts
-
-NAMES = {ONE: "LASVM x1", TWO: "LASVM x2", FIVE: "LASVM x5", LIBSVM: "LIBSVM", COUNTED: "SMO (counted)"}
 
 # what the issue of this study asks for
 ERROR_POINTS = 0.3
 TIME_SHARE = 0.5
 TIMED = ("mnist-8", "adult", "usps", "forest-100k")
-CACHE_GROWTH = 30.0  # percent
 OBJECTIVE = {TWO: 1e-2, FIVE: 1e-3}
 
 
 def measured_sets(results: Results) -> list[str]:
     """Return the sets of figure 7 that have runs, in the paper's order."""
-    return [name for name in SETS if name in results.sets]
+    return [name for name in results.plan.sets if name in results.sets]
+
+
+def libsvm_of(results: Results, name: str) -> str:
+    """Return the LIBSVM whose figures stand for it on a set: the one with a counter, else scikit-learn's."""
+    counted = tau_of(name, COUNTED)
+    return counted if results.of(name, counted) else tau_of(name, LIBSVM)
+
+
+def in_turns(results: Results, name: str, above: str, below: str, quantity: str) -> float | None:
+    """Return a ratio of two solvers on a set, of median times or mean counts; None where they are not comparable."""
+    if not results.in_turns((name, above), (name, below)):
+        return None
+    typical = results.median if quantity == "cpu" else results.mean
+    return ratio(*(typical(name, each, quantity) for each in (above, below)))
 
 
 def figure8(results: Results) -> str:
     """Figure 8, a line a set and solver."""
     rows = []
     for name in measured_sets(results):
-        for solver in (LIBSVM, COUNTED, ONE, TWO):
-            label = tau_of(name, solver)
-            paper = {
-                q: results.published.get("figure8", name, solver, q)
-                for q in ("error", "support_vectors", "kernel_values")
-            }
-            runs = results.of(name, label)
+        libsvm = libsvm_of(results, name)
+        others = [(tau_of(name, LIBSVM), "LIBSVM, scikit-learn's", "")] if libsvm != tau_of(name, LIBSVM) else []
+        named = [(tau_of(name, each), NAMES[each], each) for each in (SMO, ONE, TWO)]
+        for solver, title, published in [(libsvm, "LIBSVM", LIBSVM), *others, *named]:
+            runs = results.of(name, solver)
             if not runs:
                 continue
-            spread = results.spread(name, label, "error")
-            error = beside(results.mean(name, label, "error"), paper["error"], ".2f")
-            counted = millions(results.mean(name, label, "kernel_evaluations"))
-            kernel = ("-" if counted is None else "") + beside(counted, paper["kernel_values"])  # "-": a black box
+            paper = {
+                quantity: results.published.get("figure8", name, published, quantity)
+                for quantity in ("error", "support_vectors", "kernel_values", "seconds")
+            }
+            counted = millions(results.mean(name, solver, "kernel_evaluations"))
             rows.append(
                 [
                     name,
-                    NAMES[solver],
-                    error,
-                    number(spread, ".2f"),
-                    beside(results.mean(name, label, "support_vectors"), paper["support_vectors"], ".0f"),
-                    kernel,
-                    number(results.median(name, label, "cpu")),
-                    number(results.published.get("figure8", name, solver, "seconds"), "g"),
-                    number(results.median(name, label, "relative_gap"), ".1e"),
+                    title,
+                    beside(results.mean(name, solver, "error"), paper["error"], ".2f"),
+                    number(results.spread(name, solver, "error"), ".2f"),
+                    beside(results.mean(name, solver, "support_vectors"), paper["support_vectors"], ".0f"),
+                    ("-" if counted is None else "") + beside(counted, paper["kernel_values"]),  # "-": a black box
+                    number(results.median(name, solver, "cpu")),
+                    number(paper["seconds"], "g"),
+                    number(results.median(name, solver, "relative_gap"), ".1e"),
                     str(len(runs)),
                 ]
             )
@@ -75,45 +83,47 @@ def figure8(results: Results) -> str:
     return table(head, rows)
 
 
+def time_share(results: Results, name: str) -> float | None:
+    """Return LASVM's time over that of the faster LIBSVM which was run in turns with it."""
+    shares = [in_turns(results, name, tau_of(name, ONE), tau_of(name, each), "cpu") for each in (COUNTED, LIBSVM)]
+    return max((share for share in shares if share is not None), default=None)
+
+
+def _marked(value: float | None, limit: float | None) -> str:
+    return "" if value is None else f"{value:.2f} {'' if limit is None else met(value <= limit)}".strip()
+
+
 def verdict(results: Results) -> str:
     """LASVM x1 against LIBSVM in the same runs, with what is asked of it."""
     rows = []
-    counter = {name: float(each["kernel_evaluations"]) for name, each in published_counts().items()}
     for name in measured_sets(results):
-        lasvm, libsvm, smo = tau_of(name, ONE), tau_of(name, LIBSVM), tau_of(name, COUNTED)
+        lasvm, libsvm = tau_of(name, ONE), libsvm_of(results, name)
         ours, theirs = results.mean(name, lasvm, "error"), results.mean(name, libsvm, "error")
         if ours is None or theirs is None:
             continue
         difference = ours - theirs
-        share = ratio(results.mean(name, lasvm, "kernel_evaluations"), results.mean(name, smo, "kernel_evaluations"))
-        paper = ratio(
-            results.published.get("figure8", name, ONE, "kernel_values"),
-            results.published.get("figure8", name, LIBSVM, "kernel_values"),
-        )
-        time = ratio(results.median(name, lasvm, "cpu"), results.median(name, libsvm, "cpu"))
+        paper = {
+            quantity: ratio(*(results.published.get("figure8", name, each, quantity) for each in (ONE, LIBSVM)))
+            for quantity in ("kernel_values", "seconds")
+        }
+        values = in_turns(results, name, lasvm, libsvm, "kernel_evaluations")
         rows.append(
             [
                 name,
                 f"{difference:+z.2f} {met(abs(difference) <= ERROR_POINTS)}",
-                "" if share is None else f"{share:.2f} {'' if paper is None else met(share <= paper)}".strip(),
-                number(ratio(results.mean(name, lasvm, "kernel_evaluations"), counter.get(name)), ".2f"),
-                number(paper, ".2f"),
-                "" if time is None else f"{time:.2f} {met(time <= TIME_SHARE) if name in TIMED else ''}".strip(),
-                number(
-                    ratio(
-                        results.published.get("figure8", name, ONE, "seconds"),
-                        results.published.get("figure8", name, LIBSVM, "seconds"),
-                    ),
-                    ".2f",
-                ),
+                _marked(values, paper["kernel_values"]),
+                number(paper["kernel_values"], ".2f"),
+                number(in_turns(results, name, lasvm, tau_of(name, SMO), "kernel_evaluations"), ".2f"),
+                _marked(time_share(results, name), TIME_SHARE if name in TIMED else None),
+                number(paper["seconds"], ".2f"),
             ]
         )
     head = [
         "set",
         "error - LIBSVM's, points",
-        "kernel values / SMO's",
         "kernel values / LIBSVM's",
         "paper: kernel values / LIBSVM's",
+        "kernel values / SMO's",
         "time / LIBSVM's",
         "paper: time / LIBSVM's",
     ]
@@ -130,6 +140,7 @@ def figure9(results: Results) -> str:
         cells = [name]
         for quantity, column in (("error", "error"), ("support_vectors", "support_vectors"), ("cpu", "seconds")):
             found = change(results.mean(name, before, quantity), results.mean(name, after, quantity))
+            found = found if results.in_turns((name, before), (name, after)) else None
             cells.append(beside(found, results.published.get("figure9", name, ONE, f"{column}_change"), "+z.0f"))
         rows.append(
             [
@@ -140,115 +151,6 @@ def figure9(results: Results) -> str:
         )
     head = ["set", "error, change in %", "SV, change in %", "time, change in %", "error % before", "error % after"]
     return table(head, rows)
-
-
-def figure4(results: Results) -> str:
-    """Figure 4: the multiclass error, and the time of the ten classifiers together."""
-    rows = []
-    for solver in (LIBSVM, ONE, TWO):
-        for name in dict.fromkeys(row["set"] for row in results.derived):
-            found = [row for row in results.derived if (row["set"], row["solver"]) == (name, solver)]
-            if not found:
-                continue
-            last = found[-1]
-            rows.append(
-                [
-                    NAMES[solver],
-                    f"{name}, {len(last['digits'])} digits",
-                    beside(last["error"], results.published.get("figure4", name, solver, "error"), ".2f"),
-                    number(last["cpu"]),
-                    number(results.published.get("figure4", name, solver, "seconds"), "g"),
-                ]
-            )
-    return table(["solver", "data", "error %", "seconds", "paper's seconds"], rows)
-
-
-def digits_of(results: Results) -> list[str]:
-    """Return the sets of one digit against the rest, clean labels, by digit, where LASVM has seen every example.
-
-    Of sets of several sizes those of the size at which LIBSVM, then LASVM, has been measured on the most digits.
-    """
-    sizes: dict[str, list[str]] = {}
-    for name in sorted(results.sets):
-        if name.startswith("mnist-") and "noise" not in name and results.mean(name, ONE, "error") is not None:
-            sizes.setdefault(name[len("mnist-8") :], []).append(name)
-    beside_libsvm = {
-        size: sum(results.mean(name, LIBSVM, "error") is not None for name in sizes[size]) for size in sizes
-    }
-    best = max(sizes, key=lambda size: (beside_libsvm[size], len(sizes[size])), default=None)
-    return [] if best is None else sizes[best]
-
-
-def by_digit(results: Results) -> str:
-    """Figures 1, 2 and 5, which the paper has as curves: the binary classifiers one by one."""
-    rows = []
-    for name in digits_of(results):
-        cells = [name]
-        for quantity, form in (("error", ".2f"), ("support_vectors", ".0f"), ("cpu", "")):
-            found = [results.mean(name, solver, quantity) for solver in (LIBSVM, ONE, TWO)]
-            cells.append(" / ".join(number(value, form) or "-" for value in found))
-        rows.append(cells)
-    order = "LIBSVM / x1 / x2"
-    return table(["digit against the rest", *(f"{title}: {order}" for title in ("error %", "SV", "seconds"))], rows)
-
-
-def cache_images(results: Results) -> list[str]:
-    """Return the numbers of images that figure 6 was measured with, '' for all of them."""
-    return list(dict.fromkeys(_cached(results).values()))
-
-
-def _cached(results: Results) -> dict[str, str]:
-    """Return the sets of figure 6 and the number of images of each."""
-    return {name: name.partition("-of-")[2] for name in results.sets if name.startswith(CACHED)}
-
-
-def cache_times(results: Results, solver: str, images: str) -> dict[float, list[float]]:
-    """Return for each cache size the changes of time in percent, one a digit, against LIBSVM with the largest cache."""
-    found: dict[float, list[float]] = {}
-    for name in (name for name, of in _cached(results).items() if of == images):
-        sizes = sorted({row["cache_mb"] for row in results.runs if row["set"] == name})
-        if len(sizes) < 2:
-            continue
-        base = results.median(name, LIBSVM, "cpu", cache_mb=sizes[-1])
-        for size in sizes:
-            relative = change(base, results.median(name, solver, "cpu", cache_mb=size))
-            if relative is not None:
-                found.setdefault(size, []).append(relative)
-    return dict(sorted(found.items()))
-
-
-def figure6(results: Results) -> str:
-    """Figure 6: change of time against LIBSVM with the largest cache, and of LASVM against itself."""
-    rows, verdicts = [], []
-    for images in cache_images(results):
-        lasvm, libsvm = cache_times(results, ONE, images), cache_times(results, LIBSVM, images)
-        names = [name for name, of in _cached(results).items() if of == images]
-        grown = {}
-        for size in sorted({*lasvm, *libsvm}):
-            grown[size] = [own for own in (_growth(results, name, size) for name in names) if own is not None]
-            cells = [number(_mean(each), "+z.0f") for each in (libsvm.get(size, []), lasvm.get(size, []), grown[size])]
-            rows.append([images or "all", f"{size:g}", *cells, str(len(lasvm.get(size, [])))])
-        smallest = min(grown, default=0.0)
-        if own := grown.get(smallest):
-            verdicts.append(
-                f"* {f'{images} images' if images else 'All images'}: with {smallest:g} MB LASVM's time grows by {max(own):.0f} % on "
-                f"the worst digit; asked for: less than {CACHE_GROWTH:.0f} % {met(max(own) < CACHE_GROWTH)}."
-            )
-    headings = ["images", "cache, MB", "LIBSVM, %", "LASVM x1, %", "LASVM x1 against its own largest, %", "digits"]
-    return "\n\n".join([table(headings, rows), "\n".join(verdicts)]).strip()
-
-
-def _growth(results: Results, name: str, size: float) -> float | None:
-    sizes = sorted({row["cache_mb"] for row in results.runs if row["set"] == name and row["solver"] == ONE})
-    if len(sizes) < 2 or size not in sizes:
-        return None
-    best, here = (results.median(name, ONE, "cpu", cache_mb=each) for each in (sizes[-1], size))
-    return change(best, here)
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return sum(found) / len(found) if found else None
 
 
 def objective(results: Results) -> str:
@@ -281,10 +183,10 @@ def differences(results: Results) -> str:
     """Name every number that is far from the published one: error by 0.3 points, counts by a tenth."""
     lines = []
     for name in measured_sets(results):
-        for solver in (LIBSVM, ONE):
+        for solver, label in ((LIBSVM, libsvm_of(results, name)), (ONE, tau_of(name, ONE))):
             for quantity, column in (("error", "error"), ("support_vectors", "SV"), ("kernel_values", "kernel values")):
                 theirs = results.published.get("figure8", name, solver, quantity)
-                ours = results.mean(name, tau_of(name, solver), quantity.replace("kernel_values", "kernel_evaluations"))
+                ours = results.mean(name, label, quantity.replace("kernel_values", "kernel_evaluations"))
                 if ours is None or theirs is None:
                     continue
                 if quantity == "error" and abs(ours - theirs) > ERROR_POINTS:
@@ -303,7 +205,7 @@ def figure10(results: Results) -> str:
     """Figure 10 as numbers: error, time, support vectors for each delta_max, and LIBSVM's."""
     quantities = (("error", ".2f"), ("cpu", ""), ("support_vectors", ".0f"))
     rows = []
-    for delta_max in DELTAS:
+    for delta_max in results.plan.deltas:
         solvers = [with_delta_max(way, delta_max) for way in WAYS]
         if any(results.of("banana", solver) for solver in solvers):
             cells = [
@@ -319,20 +221,58 @@ def figure10(results: Results) -> str:
     return table(["delta_max", *(f"{title}: {way}" for title in titles for way in WAYS.values())], rows)
 
 
+def pairs(results: Results) -> str:
+    """The rules by which online iterations choose their pairs."""
+    rules = {PRINTED: "the paper's", ONE: "to second order from 1,000 members on", SECOND: "to second order always"}
+    rows = [
+        [
+            name,
+            rule,
+            number(results.mean(name, solver, "error"), ".2f"),
+            number(results.spread(name, solver, "error"), ".2f"),
+            number(results.mean(name, solver, "info.online_members"), ",.0f"),
+            number(millions(results.mean(name, solver, "kernel_evaluations"))),
+            number(results.median(name, solver, "cpu")),
+            str(len(results.of(name, solver))),
+        ]
+        for name in results.plan.paired
+        if results.of(name, SECOND)
+        for solver, rule in rules.items()
+    ]
+    head = ["set", "pairs", "error %", "sd", r"\|S\| at the end", "kernel values, M", "seconds", "runs"]
+    return table(head, rows)
+
+
+def stand_ins(results: Results) -> str:
+    """Say which sets are not the paper's; nothing where all are."""
+    if not results.plan.stands_for:
+        return ""
+    named = "; ".join(f"{what} for {name}" for name, what in results.plan.stands_for.items())
+    return (
+        f"**A small run.** These sets stand in for the paper's: {named}. Numbers in parentheses are those published for the "
+        "paper's own sets."
+    )
+
+
 def sections(results: Results) -> dict[str, str]:
     """Return every section of the page by the name of its markers."""
     return {
+        "stand-ins": stand_ins(results),
         "machine": machine(results),
         "verdict": verdict(results),
         "figure8": figure8(results),
         "differences": differences(results),
+        "pairs": pairs(results),
         "objective": objective(results),
+        "original": compare.section(results),
+        "untuned": compare.untuned(results),
+        "stream": streaming.section(results),
         "scaling": scaling(results),
         "figure9": figure9(results),
         "figure10": figure10(results),
-        "figure4": figure4(results),
-        "digits": by_digit(results),
-        "figure6": figure6(results),
+        "figure4": digits.figure4(results),
+        "digits": digits.by_digit(results),
+        "figure6": digits.figure6(results),
         **selection.sections(results),
         "missing": missing(results),
     }

@@ -38,6 +38,8 @@ def row(name, solver, **changed):
         "trace": [],
         "n_train": 1000,
         "measured_at": "2026-01-02",
+        "git_commit": "a",
+        "machine": "one",
     }
     return {**found, **changed}
 

@@ -51,7 +51,7 @@ def test_a_ladder_and_its_page(tmp_path):
     assert [level["epsilon"] for level in first["info"]["levels"]] == pytest.approx([1e-1, 1e-2, 1e-3])
     assert {each["formulation"] for each in runs} == {"l2-svc"}
     assert all(each["relative_gap"] <= TINY.gap for each in runs if each["set"] == TINY.peers_of("wdbc"))
-    page.make(study, ["--out", str(out)])
+    page.make(study, out)
     text = (out / "README.md").read_text()
     assert f"| wdbc | fw | {first['info']['levels'][1]['iterations']:,} |" in text
     assert text.count("| generated, 20,000 x 50 |") == 5
