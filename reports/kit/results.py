@@ -94,6 +94,10 @@ class Results:
         values = self.values(name, solver, quantity, **fixed)
         return median(values) if values else None
 
+    def in_turns(self, *places: tuple[str, str], **fixed: Any) -> bool:
+        """Return whether figures of the finished runs of these (set, solver) may be divided, see :func:`comparable`."""
+        return comparable(*(row for place in places for row in self.of(*place, **fixed)))
+
     def spread(self, name: str, solver: str, quantity: str) -> float | None:
         """Return the standard deviation over repetitions, None for fewer than two."""
         values = self.values(name, solver, quantity)
@@ -101,14 +105,14 @@ class Results:
 
 
 def located(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows, each run with the ``machine`` it was measured on, that of the last header before it."""
+    """Return the rows; runs, and what several gave together, with the ``machine`` of the last header before them."""
     found: list[Row] = []
     here: str | None = None
     for row in rows:
         if row.get("part") == "header":
             of = row["machine"]
             here = f"{of['processor']}, {of['cores']} cores, {of['memory_bytes'] / 2**30:.0f} GB"
-        found.append({**row, "machine": here} if "status" in row else row)
+        found.append({**row, "machine": here} if "status" in row or "derived" in row else row)
     return found
 
 

@@ -1,6 +1,7 @@
 """A plugin for the studies of papers alone: draws of data that only they use, and scores as a metric.
 
 ``adult-split``  both parts of adult together, divided anew
+``digits-in-order``  the embedded digits, the same test images whichever digit is asked for
 ``mnist-noise``  MNIST with some of the training labels flipped
 ``mushrooms-like``  one-hot attributes of mushrooms that a line divides, made up
 ``simplices``    two regular simplices that face each other: the least core set of every accuracy is known
@@ -51,6 +52,26 @@ class AdultSplit(DataSource):
         train, test = np.sort(order[: self.n]), np.sort(order[self.n :])
         parts = (x[train], y[train], x[test], y[test])
         return Dataset(self.label, *parts, content_sha256(*parts), defaults=whole.defaults)
+
+
+@dataclass(frozen=True)
+class DigitsInOrder(DataSource):
+    """The embedded ``digits``, the first 1,198 images for training: several classifiers can decide together on the others."""
+
+    name = "digits-in-order"
+    description = "Digits of 8 x 8 pixels (scikit-learn), in the file's order; stands in for MNIST."
+    digit: int = parameter(8, "the digit that is +1", ge=0, le=9)
+    noise: float = parameter(0.0, "share of the training labels that are flipped", ge=0, lt=0.5)
+    noise_seed: int = parameter(0, "seed of the choice of flipped labels", ge=0)
+
+    def load(self) -> Dataset:
+        from sklearn.datasets import load_digits
+
+        images, digits = load_digits(return_X_y=True)
+        x, y, n = images / 16.0, np.where(digits == self.digit, 1.0, -1.0), 1198
+        parts = (x[:n], flipped(y[:n], self.noise, self.noise_seed), x[n:], y[n:])
+        defaults = {"kernel": "rbf", "gamma": 0.05, "C": 10.0}
+        return Dataset(self.label, *parts, content_sha256(*parts), defaults=defaults)
 
 
 @dataclass(frozen=True)
@@ -225,7 +246,7 @@ def listed(targets: Any, scores: Any) -> list[float]:  # noqa: ARG001  a metric 
 @hookimpl
 def harness_datasets() -> list[type[DataSource]]:
     """Return the data sources of the studies."""
-    return [AdultSplit, MnistNoise, MushroomsLike, NoisySplit, Simplices, WithConstant]
+    return [AdultSplit, DigitsInOrder, MnistNoise, MushroomsLike, NoisySplit, Simplices, WithConstant]
 
 
 @hookimpl
