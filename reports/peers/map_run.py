@@ -15,8 +15,8 @@ levels of every factor are about equally often in any first part of a map, so th
 from __future__ import annotations
 
 import argparse
-import sys
 import itertools
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
