@@ -1,20 +1,25 @@
 """What does not stand on a page of reports: text its rows do not give, numbers and marks nobody computed, ratios that may not be.
 
-A number in prose is filled in by the page's code (``<!-- n key -->4.07<!-- /n -->``), or it is one of:
+A number in prose is filled in by the page's code (``<!-- n key -->4.07<!-- /n -->``), or listed in ``prose.csv`` beside the page with
+the words before it and its source: a generated section of the page, ``published``, ``plan``, or else the reason why it may stand
+there. Each is looked up in its source. Not listed are numbers
 
 * in backticks or a code block, a link, a date, a year, a power, an interval in brackets, an equation's number in parentheses;
-* behind the word that it belongs to: section, figure, table, theorem, lemma, step, JMLR, ...; or behind ``C =`` and the like;
-* a whole number up to ten without a unit: "5 epochs", but not "5 times" or "5 %";
-* one of the generated sections of the page, of published.csv or of the plan;
-* part of a phrase that the page states, with the reason why it may.
+* behind the word that they belong to: section, figure, table, theorem, lemma, step, JMLR, ...; or behind ``C =`` and the like;
+* whole and up to ten without a unit: "5 epochs", but not "5 times" or "5 %".
+
+    python -m reports.kit.check [PAGE ...]           # what does not stand
+    python -m reports.kit.check [PAGE ...] --list    # write prose.csv anew: reasons stay, new numbers get the source that has them
 """
 
 from __future__ import annotations
 
 import ast
+import csv
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import fields, is_dataclass
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,10 +70,7 @@ def violations(page: Page) -> list[str]:
     found += [
         f"section {name} has markers, and no code makes it" for name, _ in sorted(generated) if name not in sections
     ]
-    found += [
-        f"'{number}' in the text is no number of the rows: … {around} …"
-        for number, around in unfounded(page, text, sections)
-    ]
+    found += unfounded(page, text, sections)
     found += [f"the mark {mark[0]} is not computed: … {_around(text, mark)} …" for mark in _MARK.finditer(_bare(text))]
     with watched() as noted:
         try:
@@ -80,21 +82,90 @@ def violations(page: Page) -> list[str]:
     return found
 
 
-def unfounded(page: Page, text: str, sections: dict[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the numbers in prose that are neither filled in, nor of a known kind, nor of the page's own, with what is around."""
-    known = {_value(each) for part in (*sections.values(), *page.sources()) for each in _all(part)}
-    prose = " ".join(_bare(text).split())
-    for phrase, reason in page.stated.items():
-        if " ".join(phrase.split()) not in prose:
-            yield phrase, f"stated, '{reason}', and not there"
-        prose = prose.replace(" ".join(phrase.split()), " ¦ ")
-    for pattern in _KNOWN[2:]:
-        prose = pattern.sub(" ¦ ", prose)
-    for number in _NUMBERS.finditer(prose):
-        value, unit = _value(number[1]), (number[2] or "").strip()
-        counting = value in range(11) and "." not in number[1] and not _UNITS.fullmatch(unit)
-        if not counting and value not in known and -value not in known:
-            yield number[1], _around(prose, number)
+@dataclass(frozen=True)
+class Stated:
+    """A number in prose: the words before it, and where it is from."""
+
+    before: str
+    number: str
+    source: str = ""
+
+
+def unfounded(page: Page, text: str, sections: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is amiss with the numbers in prose: not listed, listed and gone, or not in their source."""
+    listed = {(each.before, each.number): each.source for each in _listed(page)}
+    there = {(each.before, each.number): each for each, _ in in_prose(text)}
+    for key, each in there.items():
+        if key not in listed:
+            yield f"'{each.number}' behind '… {each.before}' is not listed in prose.csv"
+    for (before, number), source in listed.items():
+        texts = _sources(page, sections)
+        if (before, number) not in there:
+            yield f"prose.csv lists '{number}' behind '… {before}', which the text has not"
+        elif not source:
+            yield f"'{number}' behind '… {before}' has no source: no section, published number or plan has it"
+        elif source in texts and not _holds(texts[source], number):
+            yield f"'{number}' behind '… {before}' is no number of its source, {source}"
+
+
+def _sources(page: Page, sections: Mapping[str, str]) -> dict[str, str]:
+    return {**sections, **page.sources()}
+
+
+def _holds(text: str, number: str) -> bool:
+    value = _value(number)
+    return any(abs(_value(each)) == abs(value) for each in _all(text))
+
+
+def _listed(page: Page) -> list[Stated]:
+    path = page.folder / "prose.csv"
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return [Stated(**each) for each in csv.DictReader(file)]
+
+
+def listed_anew(page: Page) -> list[Stated]:
+    """Return the numbers in prose with their sources: those given before while they hold, else a section of
+    the chapter that has the number, or any source if it has three digits or more."""
+    text, sections = (page.folder / "README.md").read_text(), page.sections()
+    texts, known = _sources(page, sections), {(each.before, each.number): each.source for each in _listed(page)}
+    found = {}
+    for each, chapter in in_prose(text):
+        key, source = (each.before, each.number), known.get((each.before, each.number), "")
+        if not source or (source in texts and not _holds(texts[source], each.number)):
+            near = [name for name, _ in SECTION_MARK.findall(chapter)]
+            far = texts if len(re.sub(r"e.*|\D", "", each.number).lstrip("0")) > 2 else ()  # two digits are anywhere
+            source = next((name for name in (*near, *far) if name in texts and _holds(texts[name], each.number)), "")
+        found[key] = Stated(each.before, each.number, source)
+    return list(found.values())
+
+
+def write_list(page: Page) -> int:
+    """Write prose.csv anew; return how many numbers have no source."""
+    rows = listed_anew(page)
+    path = page.folder / "prose.csv"
+    path.unlink(missing_ok=True)
+    if rows:
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, ["before", "number", "source"], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(asdict(each) for each in rows)
+    return sum(not each.source for each in rows)
+
+
+def in_prose(text: str) -> Iterator[tuple[Stated, str]]:
+    """Yield the numbers in prose that are to be listed, each with the chapter it stands in."""
+    for chapter in re.split(r"(?m)^(?=## )", text):
+        prose = " ".join(_bare(chapter).split())
+        for pattern in _KNOWN[2:]:
+            prose = pattern.sub(" ¦ ", prose)
+        for found in _NUMBERS.finditer(prose):
+            value, unit = _value(found[1]), (found[2] or "").strip()
+            if value in range(11) and "." not in found[1] and not _UNITS.fullmatch(unit):
+                continue
+            words = re.findall(r"\w[\w'-]*", prose[: found.start()])[-3:]
+            yield Stated(" ".join(words), found[1]), chapter
 
 
 def _bare(text: str) -> str:
@@ -164,3 +235,23 @@ def _reads(node: ast.AST, names: Iterable[str]) -> bool:
         or (isinstance(each, ast.Subscript) and isinstance(each.slice, ast.Constant) and each.slice.value in names)
         for each in ast.walk(node)
     )
+
+
+def main(words: Sequence[str]) -> int:
+    """Say what does not stand, or write the lists anew; return 1 if anything does not stand."""
+    from reports.kit.page import every_page
+
+    pages, amiss = every_page(), 0
+    for name in [each for each in words if each != "--list"] or pages:
+        page = pages[name.replace("-", "_")]
+        if "--list" in words:
+            print(f"{name}: {write_list(page)} numbers without a source")
+            continue
+        found = violations(page)
+        amiss += len(found)
+        print("\n".join([f"{name}: {len(found)}", *(f"  {each}" for each in found)]))
+    return int(amiss > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

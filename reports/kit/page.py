@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -26,25 +26,24 @@ class Page:
     """A page of reports and all that may stand on it.
 
     sections, numbers : what the code gives for the markers, and for the numbers of the prose
-    sources : texts whose numbers may stand in the prose beside those of the sections
+    sources : name -> text whose numbers may stand in the prose beside those of the sections
     apart : makes the sections and pictures of rows no two of which may be compared, for whoever watches
-    stated : phrases of the prose -> why their numbers may stand there
     """
 
     folder: Path
     sections: Callable[[], dict[str, str]]
     numbers: Callable[[], Mapping[str, str]] = dict
-    sources: Callable[[], Sequence[str]] = tuple
+    sources: Callable[[], Mapping[str, str]] = dict
     apart: Callable[[], None] = lambda: None
-    stated: Mapping[str, str] = field(default_factory=dict)
 
 
 def page_of(study: Study) -> Page:
     """Return the page of a study in the repository."""
     from reports.kit.check import numbers_in
 
-    def sources() -> list[str]:
-        return [numbers_in(study.plan), *(path.read_text() for path in study.folder.glob("published*.csv"))]
+    def sources() -> dict[str, str]:
+        published = "\n".join(path.read_text() for path in sorted(study.folder.glob("published*.csv")))
+        return {"published": published, "plan": numbers_in(study.plan)}
 
     def apart() -> None:
         results = results_of(study, apart=True)
@@ -59,7 +58,6 @@ def page_of(study: Study) -> Page:
         lambda: study.numbers(results_of(study)),
         sources,
         apart,
-        study.stated,
     )
 
 

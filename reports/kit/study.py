@@ -42,7 +42,6 @@ class Study:
     quick : a small plan on data that need no download, minutes of work
     quick_minutes : part -> minutes that its quick plan took, measured on two cores
     numbers : those that the prose of the page has
-    stated : phrases of the prose with numbers that are none of the rows -> why they may stand there; see kit/check.py
     own_plugins : files of solvers and data sources that this study alone has, in its folder
     """
 
@@ -58,7 +57,6 @@ class Study:
     quick: Any = None
     quick_minutes: Mapping[str, float] = field(default_factory=dict)
     numbers: Numbers = lambda results: {}
-    stated: Mapping[str, str] = field(default_factory=dict)
     own_plugins: tuple[str, ...] = ()
 
     @property

@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import pytest
 
 from reports.kit import measured
-from reports.kit.check import divisions, violations
+from reports.kit.check import divisions, violations, write_list
 from reports.kit.markdown import filled, met, number, table
 from reports.kit.measured import change, quotient, ratio, watched
 from reports.kit.page import ROOT, every_page, page_of
@@ -34,7 +34,10 @@ Section 4.1 of the paper: LASVM takes <!-- n times -->0.50<!-- /n --> times as l
 | a | 0.50 (met) | 4.07 |
 <!-- end verdict -->
 """
-STATED = {"1,234 examples": "the paper's, section 4.1"}
+LISTED = """before,number,source
+in and has,4.07,verdict
+kernel values of,"1,234","the paper's, section 4.1"
+"""
 
 
 def verdict(results):
@@ -63,7 +66,7 @@ class Here(Study):
 def made(tmp_path):
     """Make the page of a small study: what is given differs from what is right."""
 
-    def make(text=TEXT, sections=None, picture=times, commits=("one", "one"), numbers=None, **row_of):
+    def make(text=TEXT, listed=LISTED, sections=None, picture=times, commits=("one", "one"), numbers=None, **row_of):
         solvers = {"lasvm": {"cpu": 1.0, "kernel_evaluations": 4_070_000}, "smo": {"cpu": 2.0}}
         rows = [
             row("a", solver, git_commit=commit, **{"seconds": 3.0, **given, **row_of})
@@ -71,9 +74,10 @@ def made(tmp_path):
         ]
         (tmp_path / "results.jsonl").write_text("".join(json.dumps(each) + "\n" for each in (HEADER, *rows)))
         (tmp_path / "README.md").write_text(text)
+        (tmp_path / "prose.csv").write_text(listed)
         study = Here(
             name="a-study", title="A study", plan=None, parts=lambda plan: {}, pictures={"times": picture}, at=tmp_path,
-            sections=sections or (lambda results: {"verdict": verdict(results)}), stated=STATED,
+            sections=sections or (lambda results: {"verdict": verdict(results)}),
             numbers=lambda results: {"times": results.quotient("a", "lasvm", "smo", "cpu").told(), **(numbers or {})},
         )  # fmt: skip
         return violations(page_of(study))
@@ -88,15 +92,15 @@ def test_a_page_that_stands(made):
 @pytest.mark.parametrize(
     ("right", "wrong", "told"),
     [
-        ("has 4.07 million", "has 4.08 million", "'4.08' in the text is no number of the rows"),
-        ("has 4.07 million", "has 5 million", "'5' in the text is no number of the rows"),
+        ("has 4.07 million", "has 4.08 million", "'4.08' behind '… in and has' is not listed"),
+        ("has 4.07 million", "has 5 million", "prose.csv lists '4.07' behind '… in and has', which the text has not"),
         ("-->0.50<!--", "-->0.51<!--", "the rows give another text: a number in the text"),
         ("| 4.07 |", "| 4.17 |", "the rows give another text: verdict"),
         ("0.50 (met)", "0.50 (**missed**)", "the rows give another text: verdict"),
         ("examples.", "examples (met).", "the mark (met) is not computed"),
         ("examples.", "examples: **missed**.", "the mark **missed** is not computed"),
-        ("1,234 examples", "1,235 examples", "stated, 'the paper's, section 4.1', and not there"),
-        ("in 2005", "in 2005, 12 seeds", "'12' in the text is no number of the rows"),
+        ("1,234 examples", "1,235 examples", "'1,235' behind '… kernel values of' is not listed"),
+        ("in 2005", "of 12 seeds", "'12' behind '… 3 sets of' is not listed"),
         (
             "# A study",
             "# A study\n<!-- begin old -->\n<!-- end old -->",
@@ -107,6 +111,30 @@ def test_a_page_that_stands(made):
 def test_a_text_that_the_rows_do_not_give_is_found(made, right, wrong, told):
     assert right in TEXT
     assert any(told in each for each in made(TEXT.replace(right, wrong)))
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "told"),
+    [
+        ("4.07,verdict", "4.07,", "'4.07' behind '… in and has' has no source"),
+        ("4.07", "4.08", "'4.07' behind '… in and has' is not listed"),
+        (
+            """"the paper's, section 4.1\"""",
+            "verdict",
+            "'1,234' behind '… kernel values of' is no number of its source, verdict",
+        ),
+    ],
+)
+def test_a_list_that_does_not_hold_is_found(made, right, wrong, told):
+    assert right in LISTED
+    assert any(told in each for each in made(listed=LISTED.replace(right, wrong)))
+
+
+def test_a_list_is_written_anew(made, tmp_path):
+    made(listed=LISTED.replace("verdict", ""))
+    study = Here("a", "A", None, lambda plan: {}, lambda results: {"verdict": verdict(results)}, {}, at=tmp_path)
+    assert write_list(page_of(study)) == 0, "what had no source is found in the table, the reason stays"
+    assert (tmp_path / "prose.csv").read_text() == LISTED
 
 
 def test_a_row_from_another_commit_is_not_divided(made):
