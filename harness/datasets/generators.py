@@ -116,7 +116,8 @@ class Ringnorm(Generator):
 
     +1 (his class 1): mean 0, covariance 4 I. -1 (his class 2): mean (a, ..., a), a = 2/sqrt(20), unit covariance.
     The error of the best rule is 1.24 % (likelihood ratio on 10^6 draws; Breiman gives 1.3 %). With
-    a = 1/sqrt(20), also in use, it would be 1.51 %.
+    a = 1/sqrt(20), also in use, it would be 1.51 %. The paper of RandSVM, section 5.1.1, has "mean 1" for the wide class:
+    ``mean=1``.
     """
 
     name = "ringnorm"
@@ -125,11 +126,12 @@ class Ringnorm(Generator):
     )
     defaults = rbf(gamma=0.05, c=1.0)
     features = 20
+    mean: float = parameter(0.0, "mean of each feature of the wide class; Breiman: 0")
 
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         y = _balanced_labels(n, rng)
         z = rng.standard_normal((n, 20))
-        return np.where(y[:, None] > 0, 2.0 * z, z + 2.0 / np.sqrt(20.0)), y
+        return np.where(y[:, None] > 0, 2.0 * z + self.mean, z + 2.0 / np.sqrt(20.0)), y
 
 
 @dataclass(frozen=True)

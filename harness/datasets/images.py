@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from harness.datasets.dataset import Task
-from harness.datasets.raw import Parsed, Published, RawSource, rbf
+from harness.datasets.raw import Parsed, Published, RawSource, divided, rbf
+from harness.datasets.splitting import random_split
 from harness.errors import DataError
 from harness.parameters import parameter
 
@@ -110,52 +111,44 @@ def read_idx(path: Path) -> np.ndarray[Any, Any]:
 
 @dataclass(frozen=True)
 class Usps(Published):
-    """7,291 and 2,007 images of 16 x 16 pixels in [-1, 1] (LeCun et al. 1990; the ESL edition).
+    """7,291 and 2,007 images of 16 x 16 pixels in [-1, 1] (LeCun et al. 1990; the ESL edition), or the LASVM papers' set.
 
-    The LASVM paper (Bordes et al. 2005, Figure 7) has C = 1000, gamma = 2 for features divided by 16; for these
-    features that is gamma = 2/256. It has 7,329 images for training, of which 1,232 are zeros (Ertekin et al. 2007,
-    Table 2), and 1,969 for testing: just the 38 more and fewer that ``usps[moved=38]`` has, as many others. Which zeros
-    they are is not published. Its USPS+N is ``usps[noise=0.1]``, with its C = 10.
+    With ``split_seed`` all 9,298 images are divided at random into the LASVM papers' 7,329 for training and 1,969 for
+    testing (Bordes et al. 2005, Figure 7; Ertekin et al. 2007, Table 2); their own draw is not published. C = 1000 and
+    gamma = 2 are theirs, for pixels in [0, 1] divided by 16: 2/1024 for pixels in [-1, 1]. That reading gives the errors
+    and the support vectors of their USPS+N, which is ``usps[split_seed=0,noise=0.1]`` with its C = 10.
+
+    The published division keeps gamma = 2/256, chosen here: it errs there on 0.45 % of the test images, the papers' on 1.0 %.
     """
 
     name = "usps"
     description = (
-        "USPS digits, 16 x 16 pixels in [-1, 1]; +1 is the digit 0. usps[noise=0.1] is the LASVM paper's USPS+N."
+        "USPS digits, 16 x 16 pixels in [-1, 1]; +1 is the digit 0. The LASVM papers' USPS is usps[split_seed=0], their "
+        "USPS+N usps[split_seed=0,noise=0.1]."
     )
     files = {
         "usps/zip.train.gz": "66ebf231ab51f2cf6ac1a892d0f98ccffee1079d7a5db638c1f11f366046ca16",
         "usps/zip.test.gz": "8dacc3c6e136af6c3488de9e5113a7daf140c8c2f1f0b61c54ee02f03f1a962f",
     }
     defaults = rbf(gamma=2 / 256, c=1000.0)
+    papers_defaults: ClassVar[Mapping[str, Any]] = rbf(gamma=2 / 1024, c=1000.0)
     noisy_defaults: ClassVar[Mapping[str, Any]] = {"C": 10.0}
     digit: int = parameter(0, "the digit that is +1", ge=0, le=9)
-    moved: int = parameter(
-        0, "so many images of the digit, drawn at random, are for training instead of testing", ge=0, le=2007
+    split_seed: int | None = parameter(
+        None,
+        "seed of the draw of 7,329 training images, as many as the LASVM papers have; none: the published division",
+        ge=0,
     )
-    split_seed: int = parameter(0, "seed of that draw", ge=0)
 
     def parse(self, *paths: Path) -> Parsed:
-        """Return (7291 + moved, 256) and (2007 - moved, 256), what is moved after the rest.
-
-        Raises
-        ------
-        DataError : the test part does not have so many images of the digit.
-        """
+        """Return (7291, 256) and (2007, 256), or (7329, 256) and (1969, 256)."""
         published = super().parse(*paths)
-        x_train, x_test, y_test = published.x_train, published.x_test, published.y_test
-        there = np.flatnonzero(y_test > 0)
-        if self.moved > len(there):
-            raise DataError(
-                f"data set 'usps': moved={self.moved} is more than the {len(there)} images of the digit {self.digit} that "
-                f"are for testing; expected at most {len(there)}. Choose a smaller number."
-            )
-        if self.moved == 0:
+        if self.split_seed is None:
             return published
-        rows = np.random.default_rng(self.split_seed).permutation(there)[: self.moved]
-        parts: list[Any] = [x_train, x_test[rows]]
-        stays = np.setdiff1d(np.arange(len(y_test)), rows)
-        y_train = np.concatenate([published.y_train, y_test[rows]])
-        return Parsed(np.vstack(parts), y_train, x_test[stays], y_test[stays])
+        both: list[Any] = [published.x_train, published.x_test]
+        y = np.concatenate([published.y_train, published.y_test])
+        drawn = divided(np.vstack(both), y, random_split(len(y), 7329, self.split_seed))
+        return dataclasses.replace(drawn, defaults=self.papers_defaults)
 
     def read(self, path: Path) -> tuple[Points, Vector]:
         table = np.loadtxt(path)

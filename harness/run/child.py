@@ -134,6 +134,8 @@ def watch(
                 told(seen)
                 seen.killed_for = allowed.excess(seen, limits) or _beyond_memory(seen, child, limits)
     os.close(handle)
+    if seen.phase == "fit" and seen.fitted is None:  # of a process that has ended the system tells nothing more
+        seen.fit_cpu_seconds += thread_cpu_seconds(pid) - seen.compile_spent
     ending(seen)
     _finish(seen, child, reader)
     return seen

@@ -163,6 +163,7 @@ class Fields(TypedDict):
     reason: str
     fit_seconds: float
     cpu_seconds: float
+    killed_cpu_seconds: float  # of a run that ended inside the solver without a result: its main thread's, until then
     shared_seconds: float  # of fit_seconds: a cell's part of what all cells of its path share
     compile_seconds: float
     peak_rss_bytes: int
@@ -237,10 +238,10 @@ _POINT = {name: kind for name, kind in _kinds(TracePoint).items() if name not in
 COLUMNS = tuple(_TYPES)
 WHOLE = tuple(name for name, kind in _TYPES.items() if kind is int)
 CLAIMED = frozenset({
-    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "iterations",
-    "kernel_evaluations", "evaluations_at_least", "cache_hits", "labels_used", "working_set_size", "claimed_done",
-    "oracle_calls", "oracle_kernel_evaluations", "load_average", "involuntary_switches", "output", "faults", "measured_at",
-    "sources", "info",
+    "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "killed_cpu_seconds", "compile_seconds",
+    "peak_rss_bytes", "iterations", "kernel_evaluations", "evaluations_at_least", "cache_hits", "labels_used",
+    "working_set_size", "claimed_done", "oracle_calls", "oracle_kernel_evaluations", "load_average",
+    "involuntary_switches", "output", "faults", "measured_at", "sources", "info",
 })  # fmt: skip
 """The fields that only the solver's process can know. What else it says of a run is not listened to."""
 

@@ -60,6 +60,8 @@ def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
         claims["faults"] = [*_sentences(claims.get("faults")), *seen.left_elsewhere]
     if claims.get("peak_rss_bytes") is None and seen.peak_rss:
         claims["peak_rss_bytes"] = seen.peak_rss
+    killed = seen.fitted is None and seen.phase == "fit"
+    claims["killed_cpu_seconds"] = max(0.0, seen.fit_cpu_seconds - seen.host_seconds) if killed else None
     bought = bought_points(seen)
     claims["labels_used"] = None if bought is None else len(bought)
     return Ended(claims, None if seen.fitted is None else seen.fitted.model, seen.points, bought)

@@ -25,13 +25,16 @@ from harness_sampling.solvers import Wrapper
 if TYPE_CHECKING:
     from harness.arrays import Index, Mask
 
+DELTA, DELTA_REGRESSION = 0.9, 0.1
+"""delta of the paper's k: 5.1.2 for classification, 5.2 for regression (but for MNIST, 5.2.3: 0.9)."""
+
 _IDLE = 3  # rounds that do not better the objective: the oracle is not exact enough to see the violators
 _COARSE = 1e-4  # accuracy from which on float32 may do for the scores
 _EXACTEST = 1e-12  # relative gap at which it gives up on that
 
 
-def support_bound(n: int, eps: float = 0.2, delta: float = 0.9, *, separable: bool = False) -> int:
-    """Return k = 32 ln(4 n / delta) / eps^2, or 16 for a separable set, rounded up (RandSVM, 5.1.2; (7) and (8)).
+def support_bound(n: int, eps: float = 0.2, delta: float = DELTA, *, separable: bool = False) -> int:
+    """Return k = 32 ln(4 n / delta) / eps^2, or 16 for a separable set, rounded up (RandSVM, 5.1.2 and 5.2; (7) and (8)).
 
     Parameters
     ----------
@@ -62,7 +65,9 @@ class RandSVM1(Wrapper):
     )
     k: int | None = parameter(None, "support vectors at which it stops; none: from eps and delta", ge=1)
     eps: float = parameter(0.2, "distortion of the margin, for k", gt=0, lt=1)
-    delta: float = parameter(0.9, "probability of a larger distortion, for k", gt=0, lt=1)
+    delta: float | None = parameter(
+        None, "probability of a larger distortion, for k; none: the paper's, 0.9, in regression 0.1", gt=0, lt=1
+    )
     separable: bool = parameter(False, "the set is separable: k is half as large")
     c: float = parameter(2.0, "sample size r over k", ge=1)
     max_rounds: int | None = parameter(None, "give up after so many rounds; none: never", ge=1)
@@ -70,6 +75,12 @@ class RandSVM1(Wrapper):
     def with_target_gap(self, gap: float) -> Self:
         """Return this solver with this gap, and points violating where it would not hold for all."""
         return self.replaced(gap=min(gap, 0.5), tau=None)
+
+    def distortion_risk(self, problem: Problem) -> float:
+        """Return delta, the paper's for the task where none is given."""
+        if self.delta is not None:
+            return self.delta
+        return DELTA_REGRESSION if problem.task == "regression" else DELTA
 
     def _small(self) -> dict[str, Any]:
         return {"k": 4, "c": 1.0, "max_rounds": 3}
@@ -90,7 +101,9 @@ class _Run(Run):
         assert isinstance(rule, LossRule)
         super().__init__(solver, problem, rng, rule)
         self.solver, self.losses = solver, rule
-        self.k = solver.k or support_bound(self.n, solver.eps, solver.delta, separable=solver.separable)
+        self.k = solver.k or support_bound(
+            self.n, solver.eps, solver.distortion_risk(problem), separable=solver.separable
+        )
         self.r = min(self.n, math.ceil(solver.c * self.k))
         # up to half of what is asked for may be rounding: who violates is then told for between half and one and a half tau
         asked = min(solver.gap, solver.tau or solver.gap)

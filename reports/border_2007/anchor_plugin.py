@@ -105,7 +105,7 @@ class Redrawn(DataSource):
     description = (
         "A set whose parts are put together and drawn anew (Bordes et al. 2005, figure 16); +1 as in that set."
     )
-    of: str = parameter("usps", "the set, as ``harness compare`` takes it")
+    of: str = parameter("reuters", "the set, as ``harness compare`` takes it")
     seed: int = parameter(0, "seed of the division", ge=0)
 
     def load(self) -> Dataset:

@@ -23,7 +23,7 @@ IDENTITY = ("set", "dataset", "solver", "seed", "formulation", "cache_mb", "C", 
 _KEPT = (
     "seed", "formulation", "cache_mb", "status", "stopped_by", "reason", "iterations", "support_vectors", "core_set_size",
     "working_set_size", "kernel_evaluations", "primal", "dual", "relative_gap", "kkt_violation", "margin_lower", "margin_upper",
-    "metrics", "labels_used", "positive_support_vectors", "aubc", "load_average", "peak_rss_bytes",
+    "metrics", "killed_cpu_seconds", "labels_used", "positive_support_vectors", "aubc", "load_average", "peak_rss_bytes",
     "n_train", "n_features", "n_test", "measured_at", "git_commit", "code_sha256",
 )  # fmt: skip
 _LONGEST = 100  # entries of a list that a journal keeps

@@ -100,6 +100,9 @@ def test_ringnorm_is_a_wide_normal_around_a_shifted_unit_normal():
     x = data.x_train
     log_ratio = -20 * np.log(2) - (x**2).sum(axis=1) / 8 + ((x - 2 / np.sqrt(20)) ** 2).sum(axis=1) / 2
     assert (np.where(log_ratio > 0, 1, -1) != data.y_train).mean() == pytest.approx(0.0124, abs=0.002)
+    off_centre = Ringnorm(n=1000, mean=1.0).load()
+    moved = off_centre.x_train - Ringnorm(n=1000).load().x_train
+    np.testing.assert_allclose(moved, np.repeat(off_centre.y_train > 0, 20).reshape(-1, 20), atol=1e-12)
 
 
 @pytest.mark.parametrize("cells", [2, 3, 4, 7])

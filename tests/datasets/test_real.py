@@ -149,23 +149,33 @@ def test_letter_in_another_size_is_drawn_from_all_rows():
     assert one == two
 
 
-def test_usps_with_the_papers_counts_has_zeros_moved_from_the_test_part():
+def test_usps_of_the_lasvm_papers_is_drawn_from_all_images_and_has_their_kernel():
     usps = SOURCES["usps"]
-    data, other, published = (usps(**of).load() for of in ({"moved": 38}, {"moved": 38, "split_seed": 1}, {}))
+    data, again, other, published = (usps(**of).load() for of in ({"split_seed": 0},) * 2 + ({"split_seed": 1}, {}))
     validate(data)
-    assert ((data.y_train > 0).sum(), (data.y_train < 0).sum(), len(data.y_test)) == (1232, 6097, 1969)
-    np.testing.assert_array_equal(data.x_train[:7291], published.x_train)
-    np.testing.assert_array_equal(data.y_train[:7291], published.y_train)
-    tested = list(map(bytes, published.x_test))
-    moved = {tested.index(bytes(row)) for row in data.x_train[7291:]}
-    assert all(published.y_test[k] == 1 for k in moved)
-    assert len(moved) == 38
-    assert list(map(bytes, data.x_test)) == [row for k, row in enumerate(tested) if k not in moved]
-    assert data.sha256 != other.sha256
-    with pytest.raises(
-        DataError, match=r"moved=167 is more than the 166 images of the digit 3 .* at most 166\. Choose"
-    ):
-        usps(digit=3, moved=167).load()
+    assert (data.x_train.shape, data.x_test.shape) == ((7329, 256), (1969, 256))
+    assert (data.y_train > 0).sum() + (
+        data.y_test > 0
+    ).sum() == 1553  # Ertekin et al. 2007: 1,232 in their training part
+    assert data.sha256 == again.sha256 != other.sha256
+    one, two = (sorted(map(bytes, np.vstack([some.x_train, some.x_test]))) for some in (data, published))
+    assert one == two
+    assert data.defaults == {"kernel": "rbf", "gamma": 2 / 1024, "C": 1000.0}
+    assert usps(split_seed=0, noise=0.1).load().defaults == {"kernel": "rbf", "gamma": 2 / 1024, "C": 10.0}
+
+
+@pytest.mark.parametrize(
+    ("given", "support"),
+    [({}, (250, 320)), pytest.param({"noise": 0.1}, (2613, 2888), marks=pytest.mark.slow)],
+)
+def test_usps_has_the_error_and_the_support_vectors_of_its_paper(given, support):
+    from sklearn.svm import SVC
+
+    data = SOURCES["usps"](split_seed=0, **given).load()
+    model = SVC(C=data.defaults["C"], gamma=data.defaults["gamma"]).fit(data.x_train, data.y_train)
+    # Bordes et al. 2005, Figure 8: 0.41 % and 236 support vectors; with noise 0.41 % and 2,750, met to 5 %
+    assert support[0] <= len(model.support_) <= support[1]
+    assert 100.0 * (1.0 - model.score(data.x_test, data.y_test)) < 0.41 + 0.2
 
 
 def test_abalone_as_regression_keeps_the_rings():

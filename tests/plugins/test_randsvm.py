@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from harness_sampling import RandSVM1, support_bound
 from harness_sampling import randsvm as module
+from harness_sampling.randsvm import DELTA, DELTA_REGRESSION
 from harness_sampling.scoring import RunningScores
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -92,6 +93,10 @@ def test_k_is_the_papers():
     assert support_bound(10**6) == math.ceil(32.0 * math.log(4e6 / 0.9) / 0.04) == 12246
     assert support_bound(10**6, separable=True) == 6123
     assert support_bound(10**5, 0.2, 0.1) == math.ceil(32.0 * math.log(4e6) / 0.04)
+    # 5.2: delta = 0.1 in regression, which is the solver's default there
+    assert support_bound(10**4, delta=DELTA_REGRESSION) == 10320
+    assert RandSVM1().distortion_risk(svr(*wave(8))) == DELTA_REGRESSION == 0.1
+    assert RandSVM1(delta=0.9).distortion_risk(svr(*wave(8))) == DELTA == 0.9
     last, _ = finished(RandSVM1(oracle="qp"), PROBLEMS["overlapping"]())
     assert last.info["k"] == support_bound(300)
     assert last.info["solved_at_once"]

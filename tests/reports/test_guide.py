@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reports.peers import guide
 from harness import Dataset, Grid
 from harness.registry import get_solver
+from reports.peers import guide
 
 ROOT = Path(__file__).resolve().parents[2]
 GRID = Grid({"C": (0.5, 8.0)}, {"gamma": (0.05, 0.5)}, 3)

@@ -107,6 +107,15 @@ def test_a_sleeper_is_killed_within_its_limit_plus_two_seconds(grid):
         assert killed_after <= LIMIT_SECONDS + 2.0
 
 
+def test_of_a_run_without_a_result_the_host_keeps_the_cpu_time_inside_the_solver(grid):
+    records = grid[1]
+    assert records["sleeps"]["killed_cpu_seconds"] < 0.3
+    assert 0.0 < records["never-yields"]["killed_cpu_seconds"] < LIMIT_SECONDS + 2.0
+    for record in records.values():
+        assert (record["killed_cpu_seconds"] is None) or record["fit_seconds"] is None
+    assert records["smo"]["killed_cpu_seconds"] is None
+
+
 @pytest.mark.parametrize(("time_limit", "said"), [(600.0, "60 s"), (2.0, "2 s"), (None, "60 s")])
 def test_a_warm_up_that_hangs_names_the_limit_it_ran_into(time_limit, said):
     seen = child.Watch(killed_for=StoppedBy.TIME, phase="warm-up")
