@@ -1,8 +1,7 @@
-"""What a study of a paper asks for: grids of runs, and the command line that all studies share."""
+"""What a study of a paper asks for: grids of runs."""
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -36,6 +35,14 @@ class Grid:
     kernel: str | None = None
     target_gap: float | None = None
 
+    @property
+    def runs(self) -> tuple[tuple[str, str, str, int, float], ...]:
+        """What tells a run from another: set, solver, data set, seed, cache; a solver of two formulations has two such runs."""
+        places = [(dataset, seed) for dataset in self.datasets for seed in self.seeds]
+        return tuple(
+            (self.set, solver, dataset, seed, self.cache_mb) for solver in self.solvers for dataset, seed in places
+        )
+
     def __post_init__(self) -> None:
         if len(self.datasets) > 1 and len(self.seeds) > 1:
             raise ValueError(f"{self.set}: draws of the data and seeds together make more runs than a study has.")
@@ -50,6 +57,7 @@ class PaperSet:
     cache_mb : memory for kernel rows that the paper gives each solver
     default : part of a study unless sets are named
     seeds : of the solver on each repetition's own data; small sets need several, one epoch on them depends on its order
+    stands_for : the paper's set that this one stands for in a quick plan
     """
 
     name: str
@@ -59,6 +67,7 @@ class PaperSet:
     gamma: float | None = None
     default: bool = True
     seeds: int = 1
+    stands_for: str = ""
 
     @property
     def drawn(self) -> bool:
@@ -110,53 +119,3 @@ class Options:
 
 
 Part = Callable[[Options], Iterable[Grid]]
-
-
-@dataclass(frozen=True)
-class Request:
-    """A command line, read."""
-
-    parts: tuple[str, ...]
-    options: Options
-    out: Path
-    store: Path | None
-    keep: bool
-    fresh: bool
-
-
-def read(
-    arguments: Sequence[str] | None, parts: Mapping[str, Part], sets: Sequence[str], out: Path, doc: str | None
-) -> Request:
-    """Read the command line of a study; a mistake ends the program with a sentence."""
-    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", default="all", help=f"separated by commas: {', '.join(parts)}; or all")
-    parser.add_argument("--sets", help=f"separated by commas: {', '.join(sets)}; default: those of each part")
-    parser.add_argument("--seeds", type=int, help="repetitions of what depends on chance; default: as the part has it")
-    parser.add_argument("--digits", default="0,1,2,3,4,5,6,7,8,9", help="of the MNIST parts over all digits")
-    parser.add_argument("--n", type=int, help="MNIST, adult-split: only N training points; scaling: at most N")
-    parser.add_argument("--cache-mb", type=float, help="memory for kernel rows, instead of the paper's")
-    parser.add_argument("--limit", type=float, help="seconds inside a solver after which a run is stopped")
-    parser.add_argument("--source", type=Path, help="folder of the source of a program that a part compares with")
-    parser.add_argument("--out", type=Path, default=out, help="folder of results.jsonl")
-    parser.add_argument("--store", type=Path, help="the harness's result store; default: the user's")
-    parser.add_argument(
-        "--keep", action="store_true", help="keep every run in OUT/results.jsonl, whatever code made it"
-    )
-    parser.add_argument("--fresh", action="store_true", help="measure again what the store holds")
-    given = parser.parse_args(arguments)
-    chosen = tuple(parts) if given.part == "all" else tuple(given.part.split(","))
-    named = None if given.sets is None else tuple(given.sets.split(","))
-    for kind, names, known in (("part", chosen, parts), ("set", named or (), sets)):
-        unknown = [name for name in names if name not in known]
-        if unknown:
-            parser.error(f"there is no {kind} {', '.join(unknown)}; there are {', '.join(known)}.")
-    if given.seeds is not None and given.seeds < 1:
-        parser.error(f"--seeds takes a number of repetitions from 1 on, not {given.seeds}.")
-    try:
-        digits = tuple(int(text) for text in given.digits.split(","))
-    except ValueError:
-        digits = (-1,)
-    if not all(0 <= digit <= 9 for digit in digits):
-        parser.error(f"--digits takes digits separated by commas, not {given.digits!r}.")
-    options = Options(named, given.seeds, digits, given.n, given.cache_mb, given.limit, source=given.source)
-    return Request(chosen, options, given.out, given.store, given.keep, given.fresh)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +52,8 @@ def read_rows(path: Path) -> list[Row]:
     return rows
 
 
-def header() -> Row:
-    """Return the row that says where and with what the others were measured."""
+def header(command: str) -> Row:
+    """Return the row that says where, with what and by which command the others were measured."""
     from importlib.metadata import PackageNotFoundError, version
 
     found = dict(versions())
@@ -63,4 +62,4 @@ def header() -> Row:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
-    return {"part": "header", "machine": machine(), "versions": found, "command": " ".join(sys.argv), **now()}
+    return {"part": "header", "machine": machine(), "versions": found, "command": command, **now()}

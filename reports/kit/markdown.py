@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
+from harness.errors import UsageError
 from harness.run.record import Status
 from reports.kit.results import Results
 
@@ -84,19 +84,14 @@ def filled(page: str, sections: dict[str, str]) -> str:
 
     Raises
     ------
-    SystemExit : a marker is missing.
+    UsageError : a marker is missing.
     """
     for name, text in sections.items():
         marker = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
         if not marker.search(page):
-            raise SystemExit(
+            raise UsageError(
                 f"README.md has no markers '<!-- begin {name} -->' and '<!-- end {name} -->'; put them where the "
-                f"{name} table belongs, or delete the file for a new frame."
+                f"{name} table belongs."
             )
         page = marker.sub(lambda found, text=text: f"{found[1]}{text}\n{found[2]}", page)
     return page
-
-
-def write(page: Path, sections: dict[str, str]) -> None:
-    """Put the sections into the page; the prose between them stays."""
-    page.write_text(filled(page.read_text(), sections))

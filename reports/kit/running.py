@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.entries import Chosen
-from harness.errors import HarnessError
+from harness.errors import HarnessError, NotKept
 from harness.registry import Registry, load_registry
-from harness.run.record import Limits, Status
+from harness.run.record import Limits, Record, Status
 from harness.run.session import compare
 from harness.run.store import default_store
 from harness.run.study import Study
+from reports.kit.course import Course, Quiet
 from reports.kit.grids import Grid
 from reports.kit.journal import Journal, Row
 
@@ -42,6 +43,7 @@ class Runner:
 
     keep : nor is any run that the journal holds, whatever code made it; but for runs whose scores are wanted, which the
         journal does not hold
+    course : is told of each run that ended
     """
 
     def __init__(
@@ -52,8 +54,10 @@ class Runner:
         store: Path | None = None,
         keep: bool = False,
         fresh: bool = False,
+        course: Course | None = None,
     ) -> None:
         self.journal, self.plugins, self.keep, self.fresh = journal, list(plugins), keep, fresh
+        self.course, self.amiss = course or Quiet((), {}), 0
         self.store = store or studies_store()
         self.registry: Registry = load_registry(self.plugins)
 
@@ -61,7 +65,11 @@ class Runner:
         """Carry out the runs of ``grid``; return the rows of those that a session measured, or took from its store.
 
         Each row has the whole ``record`` beside what the journal keeps. A solver or data set that is not there becomes
-        a row with ``missing``, the reason, and the rest goes on.
+        a row with ``missing``, the reason, and the rest goes on. ``amiss`` counts them, and the runs that failed.
+
+        Raises
+        ------
+        NotKept : the store could not be written; what was measured is in the journal.
         """
         chosen = self._solvers(grid)
         found: list[Row] = []
@@ -69,8 +77,11 @@ class Runner:
             part = replace(grid, datasets=datasets, seeds=seeds)
             try:
                 found += self._compared(part, {label: chosen[label] for label in labels})
+            except NotKept:
+                raise
             except HarnessError as error:
                 self._missing(grid, str(error), datasets=list(datasets))
+        self.course.skipped(grid)
         return found
 
     def _solvers(self, grid: Grid) -> dict[str, Chosen]:
@@ -126,28 +137,38 @@ class Runner:
         )
         rows: list[Row] = []
 
-        def finished(record: Row, reused: bool) -> None:
+        def finished(record: Record, reused: bool) -> None:
             row = slim(record, set=grid.set, solver=_meant(record, chosen), dataset=sources[record["dataset"]])
             if not grid.traced:
                 del row["trace"]
             rows.append({**row, "record": record})
-            self._note(row, reused)
+            self._note(row)
+            self.amiss += record.failed
+            told = line(row) + ("  (measured earlier)" if reused else "")
+            self.course.finished(row, reused=reused, failed=record.failed, text=told)
 
-        compare(study, self.registry, on_finished=finished)
+        try:
+            compare(study, self.registry, on_finished=finished, on_note=self.course.say)
+        except NotKept as error:
+            for record in error.records:
+                self._note(
+                    slim(record, set=grid.set, solver=_meant(record, chosen), dataset=sources[record["dataset"]])
+                )
+            raise
         return rows
 
-    def _note(self, row: Row, reused: bool) -> None:
+    def _note(self, row: Row) -> None:
         """Write a row down unless the journal holds this very measurement."""
         key = {name: row[name] for name in (*IDENTITY, "measured_at")}
         if self.journal.find(key) is None:
             self.journal.append(row)
-        _say(line(row) + ("  (measured earlier)" if reused else ""))
 
     def _missing(self, grid: Grid, reason: str, **what: Any) -> None:
         row = {"set": grid.set, "missing": reason, **what}
         if self.journal.find(row) is None:
             self.journal.append(row)
-        _say(f"{grid.set}: not measured: {reason}")
+        self.amiss += 1
+        self.course.say(f"{grid.set}: not measured: {reason}")
 
 
 def _meant(record: Row, chosen: Mapping[str, Chosen]) -> str:
@@ -160,10 +181,6 @@ def _meant(record: Row, chosen: Mapping[str, Chosen]) -> str:
         and all(values.get(name) == value for name, value in each.problem_values.items())
     ]
     return max(fitting, key=lambda label: len(chosen[label].problem_values))
-
-
-def _say(text: str) -> None:
-    print(text, flush=True)  # a line as it happens, into a file too
 
 
 def _asked(row: Row, grid: Grid) -> bool:

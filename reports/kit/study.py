@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from harness.errors import UsageError
 from reports.kit.grids import Options, Part
 from reports.kit.journal import Journal, Row
 from reports.kit.results import Results
@@ -37,6 +38,7 @@ class Study:
     finish : part -> what its runs give together (the multiclass error of ten classifiers)
     complete : adds to the journal what is known when all runs are in it
     quick : a small plan on data that need no download, minutes of work
+    quick_minutes : part -> minutes that its quick plan took, measured on two cores
     own_plugins : files of solvers and data sources that this study alone has, in its folder
     """
 
@@ -50,6 +52,7 @@ class Study:
     finish: Mapping[str, Finish] = field(default_factory=dict)
     complete: Callable[[Journal], None] = lambda journal: None
     quick: Any = None
+    quick_minutes: Mapping[str, float] = field(default_factory=dict)
     own_plugins: tuple[str, ...] = ()
 
     @property
@@ -75,10 +78,10 @@ def study_named(name: str) -> Study:
 
     Raises
     ------
-    SystemExit : there is none of that name; a sentence lists those that there are.
+    UsageError : there is none of that name.
     """
     if name not in study_names():
-        raise SystemExit(f"There is no study '{name}'; there are {', '.join(study_names())}.")
+        raise UsageError(f"there is no study '{name}'; there are {', '.join(study_names())}.")
     found = importlib.import_module(f"reports.{name.replace('-', '_')}.study").STUDY
     assert isinstance(found, Study)
     return found

@@ -12,6 +12,7 @@ never take more than 3 times as long as the best of its own variants.
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
@@ -164,7 +165,7 @@ def main() -> None:
     """Measure what the command line asks for, and write OUT/hole.md."""
     given = arguments()
     journal = Journal(given.out / "hole.jsonl", resume=given.resume)
-    journal.append(header())
+    journal.append(header(" ".join(sys.argv)))
     bench = Bench(journal)
     try:
         labels = variants(bench, given)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -137,7 +138,7 @@ def main() -> None:
         return
     if not given.page:
         journal = Journal(given.out / "results.jsonl", resume=given.resume)
-        journal.append(header())
+        journal.append(header(" ".join(sys.argv)))
         bench = Bench(journal)
         try:
             measure(bench, given)

@@ -132,7 +132,7 @@ def main() -> None:
     """Measure what the command line asks for."""
     given = arguments()
     journal = Journal(given.out / "results.jsonl", resume=given.resume)
-    journal.append(header())
+    journal.append(header(" ".join(sys.argv)))
     bench = Bench(journal)
     ours = given.ours or our_solver(bench.registry.solver_names())
     budget = Budget(given.factor, given.least, given.longest, given.settled, given.patience)

@@ -47,7 +47,7 @@ def test_a_ladder_and_its_page(tmp_path, monkeypatch):
     assert [level["epsilon"] for level in first["info"]["levels"]] == pytest.approx([1e-1, 1e-2, 1e-3])
     assert {each["formulation"] for each in runs} == {"l2-svc"}
     assert all(each["relative_gap"] <= parts.GAP for each in runs if each["set"] == parts.peers_of("wdbc"))
-    page.make(STUDY, ["--out", str(out)])
+    page.make(STUDY, out)
     text = (out / "README.md").read_text()
     assert f"| wdbc | fw | {first['info']['levels'][1]['iterations']:,} |" in text
     assert (out / "rates.png").read_bytes().startswith(b"\x89PNG")

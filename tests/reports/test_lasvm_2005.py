@@ -5,14 +5,14 @@ import pytest
 
 from harness.registry import load_registry
 from harness.run.record import checked
-from reports.kit.grids import Grid, Options, PaperSet, read
+from reports.kit.grids import Grid, Options, PaperSet
 from reports.kit.sources import AdultSplit, DigitsInOrder, MnistNoise, listed
 from reports.kit.study import PLUGINS
 from reports.lasvm_2005 import multiclass, parts
 from reports.lasvm_2005.plan import LIBSVM, PLAN, QUICK
-from tests.reports.lasvm_2005_rows import FOLDER, PUBLISHED
+from tests.reports.lasvm_2005_rows import PUBLISHED
 
-# -- grids and the command line ----------------------------------------------------------------------------
+# -- grids ----------------------------------------------------------------------------
 
 
 def test_repetitions_are_draws_where_the_data_are_drawn_and_seeds_elsewhere():
@@ -58,22 +58,6 @@ def test_every_solver_and_set_of_a_part_is_there(part, plan):
         assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
         assert len(registry.select_datasets(grid.datasets)) == len(grid.datasets)
         assert set(grid.metrics) <= set(registry.metrics)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["--part", "figure99"], "there is no part figure99; there are figure8"),
-        (["--sets", "iris"], "there is no set iris; there are waveform"),
-        (["--digits", "3,x"], "--digits takes digits separated by commas, not '3,x'"),
-        (["--digits", "12"], "--digits takes digits separated by commas, not '12'"),
-        (["--seeds", "0"], "--seeds takes a number of repetitions from 1 on, not 0"),
-    ],
-)
-def test_mistakes_of_the_command_line(arguments, sentence, capsys):
-    with pytest.raises(SystemExit):
-        read(arguments, parts.parts(PLAN), tuple(PLAN.sets), FOLDER, "")
-    assert sentence in capsys.readouterr().err
 
 
 # -- sources and the ten classifiers -----------------------------------------------------------------------

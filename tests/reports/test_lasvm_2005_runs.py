@@ -64,7 +64,7 @@ def measured(tmp_path, *arguments):
 
 
 def reported(tmp_path):
-    page.make(replace(STUDY, plan=TINY), ["--out", str(tmp_path / "out")])
+    page.make(replace(STUDY, plan=TINY), tmp_path / "out")
     return (tmp_path / "out" / "README.md").read_text()
 
 

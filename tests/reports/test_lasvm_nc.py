@@ -40,7 +40,7 @@ def measured(tmp_path, *arguments):
 
 
 def reported(tmp_path):
-    page.make(STUDY, ["--out", str(tmp_path / "out")])
+    page.make(STUDY, tmp_path / "out")
     return (tmp_path / "out" / "README.md").read_text()
 
 

@@ -101,7 +101,7 @@ def test_a_tiny_run_and_its_page(tmp_path, monkeypatch):
     theorem = [each for each in runs if each["solver"] == parts.theorem(tiny)]
     assert [each["info"]["r"] for each in theorem] == [54, 54]
     assert all(each["info"]["rounds"] <= tiny.rounds_bound() for each in theorem)
-    page.make(STUDY, ["--out", str(out)])
+    page.make(STUDY, out)
     text = (out / "README.md").read_text()
     assert "| 600 | 2 | 1 | 3 | 54 | 115 |" in text
     assert f"k = {soft.k}" not in tables.smallest(results(*runs))

@@ -81,7 +81,7 @@ def test_a_tiny_run_and_its_page(tmp_path):
     runs = [each for each in read_rows(out / "results.jsonl") if "status" in each]
     assert [each["status"] for each in runs] == ["ok"] * 8
     assert {each["solver"] for each in runs} == {*OURS, LIBSVM, LIBSVR}
-    page.make(study, ["--out", str(out)])
+    page.make(study, out)
     text = (out / "README.md").read_text()
     assert f"| checkerboard-1e5 | {SMO} |" in text
     assert "(93.70)" in text

@@ -267,7 +267,7 @@ def test_table_1_of_a_small_set(tmp_path, monkeypatch):
     # the two halves are the test part of the record
     for each in runs:
         assert sum(each["metrics"][name] for name in parts.METRICS) / 2.0 == pytest.approx(each["error"])
-    page.make(STUDY, ["--out", str(out)])
+    page.make(STUDY, out)
     text = (out / "README.md").read_text()
     assert "| BreastCancer | 569 x 30 | 2.2 | " in text
     assert (out / "figure4d.png").read_bytes().startswith(b"\x89PNG")
