@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reports.kit.markdown import NOT_MEASURED, beside, machine, met, millions, missing, number, table
 from reports.kit.results import Results, change, ratio
-from reports.lasvm_2005 import digits, selection, streaming
+from reports.lasvm_2005 import digits, selection, settings, streaming
 from reports.lasvm_2005.growth import scaling
 from reports.lasvm_2005.original import compare
 from reports.lasvm_2005.plan import (
@@ -250,6 +250,7 @@ def sections(results: Results) -> dict[str, str]:
         "verdict": verdict(results),
         "figure8": figure8(results),
         "differences": differences(results),
+        "settings": settings.section(results),
         "pairs": pairs(results),
         "objective": objective(results),
         "original": compare.section(results),
