@@ -64,7 +64,14 @@ def small(results: Results, path: Path) -> bool:
     for axes, title in zip(panels, ("rounds (dashed: 6 delta ln m)", "CPU time, s"), strict=True):
         axes.set(xscale="log", yscale="log", xlabel="r / delta^2", ylabel=title)
         axes.axvline(6.0, color="#888888", linestyle=":", linewidth=1.0)
-        ticks = sorted({r / each.bound**2 for each in plan_of(results).swept for r in plan_of(results).sweep(each) if r >= 0.15 * each.bound**2})
+        ticks = sorted(
+            {
+                r / each.bound**2
+                for each in plan_of(results).swept
+                for r in plan_of(results).sweep(each)
+                if r >= 0.15 * each.bound**2
+            }
+        )
         axes.set_xticks(_apart(ticks), [f"{tick:.2g}" for tick in _apart(ticks)])
         axes.minorticks_off()
         axes.grid(alpha=0.25)

@@ -7,7 +7,7 @@ from statistics import mean
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, machine, met, missing, number, table
 from reports.kit.results import Results
-from reports.random_sampling_2008.plan import Clouds, Plan, plan_of
+from reports.random_sampling_2008.plan import Clouds, plan_of
 
 ALL_POINTS = "all points"
 
