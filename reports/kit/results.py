@@ -98,10 +98,6 @@ class Results:
         values = self.values(name, solver, quantity, **fixed)
         return median(values) if values else None
 
-    def in_turns(self, *places: tuple[str, str], **fixed: Any) -> bool:
-        """Return whether figures of the finished runs of these (set, solver) may be divided, see :func:`comparable`."""
-        return comparable(*(row for place in places for row in self.of(*place, **fixed)))
-
     def quotient(
         self, name: str, above: str, below: str, quantity: str, over: Literal["mean", "median"] = "mean", **fixed: Any
     ) -> Quotient:
