@@ -85,7 +85,7 @@ class Results:
     def values(self, name: str, solver: str, quantity: str, **fixed: Any) -> list[float]:
         """Return a quantity of each finished run that has it; ``metrics.prbep`` and ``info.delta`` look inside."""
         return [
-            1.0 * value for row in self.of(name, solver, **fixed) if (value := inside(row, quantity)) is not None
+            value * 1.0 for row in self.of(name, solver, **fixed) if (value := inside(row, quantity)) is not None
         ]  # fmt: skip
 
     def mean(self, name: str, solver: str, quantity: str, **fixed: Any) -> float | None:

@@ -37,12 +37,10 @@ def test_the_verdict_tells_what_is_met_and_what_is_missed():
 
 
 def test_nothing_is_divided_that_was_not_measured_in_turns():
-    elsewhere = {**HEADER, "machine": {**HEADER["machine"], "processor": "another"}}
-    for between, other in ((HEADER, {"git_commit": "b"}), (elsewhere, {})):
-        rows = [HEADER, row("adult", "lasvm", error=15.0), between, *compared("adult", 6e8, error=14.8, **other)]
-        assert "| adult | +0.20 (met) | not in turns | 0.36 | not in turns | not in turns | 0.75 |" in tables.verdict(
-            results(*rows)
-        )
+    for other in ({"git_commit": "b"}, {"machine": "another"}):
+        rows = [row("adult", "lasvm", error=15.0), *compared("adult", 600_000_000, error=14.8, **other)]
+        cells = "not in turns | 0.36 | not in turns | not in turns | 0.75 |"
+        assert f"| adult | +0.20 (met) | {cells}" in tables.verdict(results(*rows))
     mixed = [
         row("adult", "lasvm", error=15.0),
         *compared("adult", 6e8, error=14.8),
