@@ -85,7 +85,7 @@ class Results:
     def values(self, name: str, solver: str, quantity: str, **fixed: Any) -> list[float]:
         """Return a quantity of each finished run that has it; ``metrics.prbep`` and ``info.delta`` look inside."""
         return [
-            1.0 * value for row in self.of(name, solver, **fixed) if (value := inside(row, quantity)) is not None
+            value * 1.0 for row in self.of(name, solver, **fixed) if (value := inside(row, quantity)) is not None
         ]  # fmt: skip
 
     def mean(self, name: str, solver: str, quantity: str, **fixed: Any) -> float | None:
@@ -97,10 +97,6 @@ class Results:
         """Return the median over repetitions, None where nothing was measured."""
         values = self.values(name, solver, quantity, **fixed)
         return median(values) if values else None
-
-    def in_turns(self, *places: tuple[str, str], **fixed: Any) -> bool:
-        """Return whether figures of the finished runs of these (set, solver) may be divided, see :func:`comparable`."""
-        return comparable(*(row for place in places for row in self.of(*place, **fixed)))
 
     def quotient(
         self, name: str, above: str, below: str, quantity: str, over: Literal["mean", "median"] = "mean", **fixed: Any

@@ -98,7 +98,6 @@ class Plan:
     paired : those on which the rules for pairs are compared
     image, noisy, split : one digit against the rest, the same with flipped labels, adult's parts divided anew; ``{digit}`` is
         the digit, ``{k}`` the repetition, ``{n}`` a number of training points or nothing
-    image_gamma : of the images; None: the set's own
     few : training images of the smaller run of figure 6, with which LIBSVM is run with every cache; None: of none
     caches : MB for kernel rows, figure 6
     scaled : set -> its selection, and its numbers of training points
