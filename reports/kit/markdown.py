@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from harness.errors import UsageError
 from harness.run.record import Status
+from reports.kit.journal import Row
 from reports.kit.results import Results
 
 NOT_MEASURED = "Not measured yet."
@@ -59,8 +60,11 @@ def machine(results: Results) -> str:
     )
 
 
-def missing(results: Results) -> str:
-    """Return what could not be measured, and what was stopped, a line each."""
+def missing(results: Results, expected: Callable[[Row], bool] = lambda row: False) -> str:
+    """Return what could not be measured, and what was stopped, a line each.
+
+    expected : whether a run ended as it was meant to, though it was not done
+    """
     lines = []
     for row in results.missing:
         what = row.get("solver") or ", ".join(row.get("datasets") or [])
@@ -71,7 +75,7 @@ def missing(results: Results) -> str:
             lines.append(f"* {row['set']}, {what}: {row['missing']}")
     stopped: dict[tuple[str, str, str], list[str]] = {}
     for row in results.runs:
-        if row["status"] != Status.OK:
+        if row["status"] != Status.OK and not expected(row):
             key = (row["set"], row["solver"], row["reason"])
             stopped.setdefault(key, []).append(f"{row['dataset']}, seed {row['seed']}")
     for (name, solver, reason), runs in stopped.items():
