@@ -82,7 +82,7 @@ def sized(n: int | None) -> tuple[str, str]:
 def digit_set(plan: Plan, n: int | None, digit: int) -> PaperSet:
     """Return MNIST, one digit against the rest; a part of the images has a name of its own."""
     suffix, part = sized(n)
-    return PaperSet(f"mnist-{digit}{suffix}", plan.image.format(digit=digit, n=part))
+    return PaperSet(f"mnist-{digit}{suffix}", plan.image.format(digit=digit, n=part), gamma=plan.image_gamma)
 
 
 def digits(plan: Plan, options: Options) -> list[int]:
@@ -149,7 +149,9 @@ def figure13(plan: Plan, options: Options) -> list[Grid]:
 def figure14(plan: Plan, options: Options) -> list[Grid]:
     """The same with 10 % of the training labels flipped (figures 14 and 15)."""
     suffix, part = sized(options.n)
-    return _criteria_on(plan, options, PaperSet(f"mnist-8-noise{suffix}", plan.noisy.format(n=part)))
+    return _criteria_on(
+        plan, options, PaperSet(f"mnist-8-noise{suffix}", plan.noisy.format(n=part), gamma=plan.image_gamma)
+    )
 
 
 def of_size(plan: Plan, name: str, n: int) -> PaperSet:
