@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from statistics import mean
-
 from harness.run.record import Status
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, met, number, table
+from reports.kit.measured import mean, quotient, ratio
 from reports.kit.results import Results
 from reports.random_sampling_2008.parts import BISECTION, DOUBLING
 from reports.random_sampling_2008.plan import Choosing, KernelSet, Small, Tube, plan_of
@@ -135,10 +134,7 @@ def tubes_seen(results: Results) -> str:
     lucky = sum(row["info"]["successful_rounds"] for _, rows in found for row in rows)
     every = sum(row["info"]["rounds"] for _, rows in found for row in rows)
     drawn = [rows for each, rows in found if rows[0]["info"]["r"] < 2 * each.m]
-    weights = [
-        mean(row["info"]["lemma_share"] for row in rows) / mean(row["info"]["lemma_bound"] for row in rows)
-        for rows in drawn
-    ]
+    weights = [mean(row["info"]["lemma_share"] / row["info"]["lemma_bound"] for row in rows) for rows in drawn]
     worst = 100.0 * max(shares)
     told = f"* Mean rounds within 6 delta ln m on all {len(found)} tubes {met(max(shares) <= 1.0)}; the most is {worst:.0f} % of it."
     lines = [
@@ -258,7 +254,7 @@ def kernels(results: Results) -> str:
             adaptive = ["", "", ""] if not last or not ended else [
                 range_of([float(row["info"]["rounds"]) for row in ended]),
                 f"{100.0 * min(1.0, mean(row['info']['r'] for row in ended) / m):.0f} %",
-                number(mean(row["kernel_evaluations"] for row in ended) / whole["kernel_evaluations"]),
+                quotient(mean(row["kernel_evaluations"] for row in ended), whole["kernel_evaluations"]).told(".3g"),
             ]  # fmt: skip
             lines.append(
                 [
@@ -279,14 +275,18 @@ def kernels_seen(results: Results) -> str:
     if not found:
         return NOT_MEASURED
     pairs = [
-        mean(extremes_of(row) for row in rows) / mean(row["support_vectors"] for row in rows)
+        mean(extremes_of(row) / row["support_vectors"] for row in rows)
         for _, rounds, _ in found
         for rows in rounds.values()
     ]
     beyond = sum(6.0 * whole["support_vectors"] ** 2 >= whole["n_train"] for whole, *_ in found)
     ended = [(whole, rows) for whole, _, rows in found if rows]
     everything = sum(mean(row["info"]["r"] for row in rows) >= whole["n_train"] for whole, rows in ended)
-    costs = [mean(r["kernel_evaluations"] for r in rows) / whole["kernel_evaluations"] for whole, rows in ended]
+    costs = [
+        cost
+        for whole, rows in ended
+        if (cost := ratio(mean(row["kernel_evaluations"] for row in rows), whole["kernel_evaluations"])) is not None
+    ]
     told = f"* With delta the support of the optimum, r = 6 delta^2 is all points or more on {beyond} of {len(found)} problems"
     lines = [f"{told}: the theorems then say that one round on everything is enough."]
     if pairs:
@@ -296,9 +296,10 @@ def kernels_seen(results: Results) -> str:
             "the support are extremes, and about as many points violate: k counts points, and a sample carries as many at the cap "
             "as all points do."
         )
-    if costs:
+    if ended:
+        after = f", after {number(min(costs))} to {number(max(costs))} times the kernel values of one solution of all points"
         lines.append(
-            f"* The adaptive scheme ends with all points as the sample on {everything} of {len(ended)} problems, after "
-            f"{number(min(costs))} to {number(max(costs))} times the kernel values of one solution of all points."
+            f"* The adaptive scheme ends with all points as the sample on {everything} of {len(ended)} problems"
+            f"{after if costs else ''}."
         )
     return "\n".join(lines)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from itertools import combinations
 from pathlib import Path
-from statistics import mean
 
 import matplotlib.pyplot as plt
 import numpy as np
 
+from reports.kit.measured import mean
 from reports.kit.pictures import grid, save
 from reports.kit.results import Results
 from reports.random_sampling_2008.claims import basis_runs, chosen, errors, extremes_of, kernel_rows

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from statistics import mean
-
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, machine, met, missing, number, table
+from reports.kit.measured import mean, ratio
 from reports.kit.results import Results
 from reports.random_sampling_2008 import claims
 from reports.random_sampling_2008.claims import asked_to_stop, range_of, sampled
@@ -155,14 +154,17 @@ def dimension(results: Results) -> str:
 
 def seen(results: Results) -> str:
     """What the adaptive scheme saves, and how near the support of the optimum is to the bounds."""
-    pairs = []
+    pairs: list[tuple[float, float]] = []
     for each in (*plan_of(results).hard, *plan_of(results).soft):
         fixed, again = theorem_runs(results, each), results.of(each.name, each.adaptive)
         if fixed and again and fixed[0]["info"]["r"] < each.m:
             means = [
-                (mean(r["info"]["r"] for r in rows), mean(r["info"]["rounds"] for r in rows)) for rows in (fixed, again)
+                (mean(row["info"]["r"] for row in rows), mean(row["info"]["rounds"] for row in rows))
+                for rows in (fixed, again)
             ]
-            pairs.append((means[0][0] / means[1][0], means[1][1] / means[0][1]))
+            both = ratio(means[0][0], means[1][0]), ratio(means[1][1], means[0][1])
+            if both[0] is not None and both[1] is not None:
+                pairs.append(both)
     sized = [(each, held) for each in plan_of(results).sized if (held := support(results, each)) is not None]
     lines = []
     if pairs:
