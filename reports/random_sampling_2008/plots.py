@@ -152,6 +152,7 @@ def counterexample(results: Results, path: Path) -> bool:
     for at, told in ((size, "n + 1 + k"), (each.counted, "n + 2 k - 1")):
         panels[1].axvline(at, color="#888888", linestyle=":", linewidth=1.0)
         panels[1].annotate(told, (at, max(distance)), rotation=90, ha="right", va="top", fontsize=8)
+    panels[1].set_xticks(sizes)
     panels[1].set(xlabel="examples", ylabel="least distance of the hulls of so many")
     panels[1].grid(alpha=0.25)
     figure.legend(loc="outside upper left", frameon=False, fontsize=8, ncols=3)

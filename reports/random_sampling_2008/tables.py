@@ -194,6 +194,8 @@ def sections(results: Results) -> dict[str, str]:
         "dimension": dimension(results),
         "bases-seen": claims.bases_seen(results),
         "bases": claims.bases(results),
+        "counted-seen": claims.counted_seen(results),
+        "counted": claims.counted(results),
         "tubes-seen": claims.tubes_seen(results),
         "tubes": claims.tubes(results),
         "choosing-seen": claims.choosing_seen(results),

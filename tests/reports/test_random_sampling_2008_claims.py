@@ -101,6 +101,19 @@ def test_bases_are_judged_by_the_bounds():
     assert claims.bases_seen(results(run(6, distance=0.0))) == claims.NOT_MEASURED  # not separable
 
 
+def test_rounds_with_the_smaller_delta():
+    each = PLAN.soft[1]  # m = 10,000, n = 2, k = 10
+    info = {"rounds": 12, "successful_rounds": 12, "r": 2646, "lemma_share": 0.002, "lemma_bound": 0.005}
+    rows = [row(each.name, each.smaller, info=info), row(each.name, each.theorem, info={**info, "rounds": 9})]
+    line = claims.counted(results(*rows)).splitlines()[-1]
+    assert line.startswith(
+        "| 10,000 | 2 | 10 | 30 | 5,400 | 9.0 (9 - 9) | 21 | 2,646 | 12.0 (12 - 12) | 1,161 | 100 % |"
+    )
+    assert claims.counted_seen(results(*rows)).count("(met)") == 2
+    rows[0]["info"] = {**info, "rounds": 1200, "lemma_share": 0.006}
+    assert claims.counted_seen(results(*rows)).count("(**missed**)") == 2
+
+
 # -- tubes -------------------------------------------------------------------------------------------------
 
 
