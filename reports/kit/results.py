@@ -121,7 +121,8 @@ class Results:
 def located(rows: Iterable[Row]) -> list[Row]:
     """Return the rows, each run with its ``machine``, that of the last header before it, its numbers with where it was measured.
 
-    What several runs gave together has the machine alone. A run whose commit nobody kept was measured by the command of that header, and may be compared with the others of it.
+    What several runs gave together has the machine alone. A run whose commit nobody kept was measured by the command of that
+    header, and may be compared with the others of it.
     """
     found: list[Row] = []
     here, command = None, None
