@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from harness.errors import UsageError
 from harness.run.record import Status
 from reports.kit.journal import Row
-from reports.kit.results import Results
+from reports.kit.results import Results, place
 
 NOT_MEASURED = "Not measured yet."
 
@@ -45,18 +45,19 @@ def met(holds: bool) -> str:
 
 
 def machine(results: Results) -> str:
-    """Return where and when the rows were measured."""
+    """Return where and when the rows were measured, each machine with its days; the last one's versions."""
     if not results.headers:
         return NOT_MEASURED
     last = results.headers[-1]
-    found = last["machine"]
-    days = sorted({row["measured_at"][:10] for row in results.runs})
-    when = "" if not days else f", {days[0]}" + ("" if len(days) == 1 else f" to {days[-1]}")
+    places: dict[str, set[str]] = {}
+    for row in results.runs:
+        places.setdefault(row.get("machine") or place(last["machine"]), set()).add(row["measured_at"][:10])
+    told = [f"{name}, {min(days)}{'' if len(days) == 1 else f' to {max(days)}'}" for name, days in places.items()]
     wanted = ("python", "numpy", "numba", "scikit-learn")
     versions = ", ".join(f"{name} {last['versions'][name]}" for name in wanted if name in last["versions"])
     return (
-        f"{found['processor']}, {found['cores']} cores, {found['memory_bytes'] / 2**30:.0f} GB{when}; "
-        f"one thread; {versions}. Times are CPU seconds inside the solver, without compilation."
+        f"{' and '.join(told) or place(last['machine'])}; one thread; {versions}. Times are CPU seconds inside the solver, without "
+        "compilation."
     )
 
 
