@@ -114,6 +114,11 @@ class Results:
         return stdev(values) if len(values) > 1 else None
 
 
+def place(machine: Row) -> str:
+    """Return the name of a machine, of a header row."""
+    return f"{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GB"
+
+
 def located(rows: Iterable[Row]) -> list[Row]:
     """Return the rows, each run with its ``machine``, that of the last header before it, its numbers with where it was measured.
 
@@ -124,8 +129,7 @@ def located(rows: Iterable[Row]) -> list[Row]:
     here, command = None, None
     for row in rows:
         if row.get("part") == "header":
-            of, command = row["machine"], row.get("measured_at")
-            here = f"{of['processor']}, {of['cores']} cores, {of['memory_bytes'] / 2**30:.0f} GB"
+            here, command = place(row["machine"]), row.get("measured_at")
         if "status" in row:
             where = (row.get("machine", here), row.get("git_commit") or command)
             row = {**numbers_at(row, where), "machine": where[0]}
