@@ -43,8 +43,8 @@ def met(holds: bool) -> str:
     return "(met)" if holds else "(**missed**)"
 
 
-def machine(results: Results) -> str:
-    """Return where and when the rows were measured."""
+def machine(results: Results, clock: str = "CPU") -> str:
+    """Return where and when the rows were measured, and by which clock the page's times are."""
     if not results.headers:
         return NOT_MEASURED
     last = results.headers[-1]
@@ -55,7 +55,7 @@ def machine(results: Results) -> str:
     versions = ", ".join(f"{name} {last['versions'][name]}" for name in wanted if name in last["versions"])
     return (
         f"{found['processor']}, {found['cores']} cores, {found['memory_bytes'] / 2**30:.0f} GB{when}; "
-        f"one thread; {versions}. Times are CPU seconds inside the solver, without compilation."
+        f"one thread; {versions}. Times are {clock} seconds inside the solver, without compilation."
     )
 
 
