@@ -46,7 +46,7 @@ def test_the_axis_is_wall_time_and_a_black_box_is_no_lone_dot(monkeypatch, tmp_p
     assert study.picture(Results([HEADER, *rows], Published({}), PLAN), tmp_path / "x.png")
     above, below = drawn[0].axes
     assert above.lines[0].get_xydata().tolist() == [[1.0, 0.1]], "no point at zero seconds, none without a certificate"
-    assert below.lines[0].get_xydata() == pytest.approx([[1.0, 10.0], [2.0, 1.0]])
+    assert below.lines[0].get_xydata().ravel() == pytest.approx([1.0, 10.0, 2.0, 1.0])
     assert [list(line.get_xdata()) for line in below.lines if line.get_linestyle() == "--"] == [[3.0, 3.0], [0, 1]]
     assert below.get_xlabel() == "wall seconds in the solver"
     plt.close(drawn[0])
