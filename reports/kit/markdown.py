@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from harness.errors import UsageError
 from harness.run.record import Status
@@ -79,12 +79,16 @@ def missing(results: Results) -> str:
     return "\n".join(dict.fromkeys(lines)) or "Nothing."
 
 
-def filled(page: str, sections: dict[str, str]) -> str:
-    """Return ``page`` with each section's text between its markers.
+SECTION_MARK = re.compile(r"<!-- begin (\S+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
+NUMBER_MARK = re.compile(r"<!-- n (\S+) -->(.*?)<!-- /n -->")
+
+
+def filled(page: str, sections: Mapping[str, str], numbers: Mapping[str, str] | None = None) -> str:
+    """Return ``page`` with each section's text between its markers, and each number in its place in the prose.
 
     Raises
     ------
-    UsageError : a marker is missing.
+    UsageError : a section's markers are missing, or the prose asks for a number that there is not.
     """
     for name, text in sections.items():
         marker = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
@@ -94,4 +98,11 @@ def filled(page: str, sections: dict[str, str]) -> str:
                 f"{name} table belongs."
             )
         page = marker.sub(lambda found, text=text: f"{found[1]}{text}\n{found[2]}", page)
-    return page
+    if numbers is None:
+        return page
+    unknown = sorted({found[1] for found in NUMBER_MARK.finditer(page)} - set(numbers))
+    if unknown:
+        raise UsageError(
+            f"README.md asks for the numbers {', '.join(unknown)}, which no code gives; there are {', '.join(numbers)}."
+        )
+    return NUMBER_MARK.sub(lambda found: f"<!-- n {found[1]} -->{numbers[found[1]]}<!-- /n -->", page)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import re
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -10,19 +14,82 @@ from typing import Any
 from harness.errors import UsageError
 from reports.kit.journal import read_rows
 from reports.kit.listing import stand_ins
-from reports.kit.markdown import NOT_MEASURED, filled
+from reports.kit.markdown import NOT_MEASURED, SECTION_MARK, filled
 from reports.kit.results import Published, Results
-from reports.kit.study import ROOT, Study
+from reports.kit.study import ROOT, Study, study_named
 
-_SECTION = re.compile(r"<!-- begin (\S+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
 _PICTURE = re.compile(r"!\[[^\]]*\]\(([^)]+)\.png\)")
 
 
-def results_of(study: Study, out: Path | None = None, plan: Any = None) -> Results:
-    """Return the rows of a folder, the study's own by default, with the published numbers."""
+@dataclass(frozen=True)
+class Page:
+    """A page of reports and all that may stand on it.
+
+    sections, numbers : what the code gives for the markers, and for the numbers of the prose
+    sources : name -> text whose numbers may stand in the prose beside those of the sections
+    apart : makes the sections and pictures of rows no two of which may be compared, for whoever watches
+    """
+
+    folder: Path
+    sections: Callable[[], dict[str, str]]
+    numbers: Callable[[], Mapping[str, str]] = dict
+    sources: Callable[[], Mapping[str, str]] = dict
+    apart: Callable[[], None] = lambda: None
+
+
+def page_of(study: Study) -> Page:
+    """Return the page of a study in the repository."""
+    from reports.kit.check import numbers_in
+
+    def sources() -> dict[str, str]:
+        published = "\n".join(path.read_text() for path in sorted(study.folder.glob("published*.csv")))
+        return {"published": published, "plan": numbers_in(study.plan)}
+
+    def apart() -> None:
+        results = results_of(study, apart=True)
+        study.sections(results)
+        with tempfile.TemporaryDirectory() as folder:
+            for name, draw in study.pictures.items():
+                draw(results, Path(folder) / f"{name}.png")
+
+    return Page(
+        study.folder,
+        lambda: study.sections(results_of(study)),
+        lambda: study.numbers(results_of(study)),
+        sources,
+        apart,
+    )
+
+
+def every_page() -> dict[str, Page]:
+    """Return each page of reports by the name of its folder.
+
+    Raises
+    ------
+    UsageError : a folder has a page, and neither a study nor a ``page.py`` with ``PAGE``.
+    """
+    found = {}
+    for path in sorted(ROOT.glob("*/README.md")):
+        name = path.parent.name
+        if (path.parent / "study.py").exists():
+            found[name] = page_of(study_named(name.replace("_", "-")))
+        elif (path.parent / "page.py").exists():
+            found[name] = importlib.import_module(f"reports.{name}.page").PAGE
+        else:
+            raise UsageError(f"{path} has no code that makes it: neither a study.py nor a page.py.")
+    return found
+
+
+def results_of(study: Study, out: Path | None = None, plan: Any = None, *, apart: bool = False) -> Results:
+    """Return the rows of a folder, the study's own by default, with the published numbers.
+
+    apart : as if each solver had been measured on each set at a commit of its own
+    """
     published = study.folder / "published.csv"
     known = Published.read(published) if published.exists() else Published({})
     rows = read_rows((study.folder if out is None else out) / "results.jsonl")
+    if apart:
+        rows = [{**row, "git_commit": f"{row['set']} {row['solver']}"} if "status" in row else row for row in rows]
     return Results(rows, known, study.plan if plan is None else plan)
 
 
@@ -42,7 +109,7 @@ def make(study: Study, out: Path, plan: Any = None, *, quick: bool = False) -> P
             f"{out / 'results.jsonl'} holds no measurement; measure first: harness reproduce {study.name} --full."
         )
     own = study.folder / "README.md"
-    text = filled(own.read_text(), study.sections(results))
+    text = filled(own.read_text(), study.sections(results), study.numbers(results))
     drawn = {name for name, draw in study.pictures.items() if draw(results, out / f"{name}.png")}
     for name in set(study.pictures) - drawn:
         (out / f"{name}.png").unlink(missing_ok=True)  # nothing of it was measured
@@ -75,7 +142,7 @@ def bare(text: str, drawn: set[str], note: str) -> str:
     """
     kept: list[tuple[int, str]] = []  # the level of a heading, 0 of a text
     at = 0
-    for section in _SECTION.finditer(text):
+    for section in SECTION_MARK.finditer(text):
         kept += _between(text[at : section.start()], drawn)
         if section[2].strip() not in ("", NOT_MEASURED):
             kept.append((0, section[0]))

@@ -6,13 +6,16 @@ import csv
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import mean, median, stdev
-from typing import Any
+from typing import Any, Literal
 
 from harness.run.record import Status
 from reports.kit.journal import Row
 from reports.kit.libsvm_counted import COUNT
+from reports.kit.measured import Quotient, change, mean, median, quotient, ratio, stdev
+from reports.kit.measured import located as numbers_at
 from reports.kit.running import IDENTITY
+
+__all__ = ["Published", "Results", "change", "comparable", "inside", "ratio"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,9 @@ class Results:
             newest[key] = row
         self.runs = [row for row in newest.values() if row["status"] != Status.SKIPPED]
         self.skipped = [row for row in newest.values() if row["status"] == Status.SKIPPED]
+        self._of: dict[tuple[str, str], list[Row]] = {}
+        for row in self.runs:
+            self._of.setdefault((row["set"], row["solver"]), []).append(row)
 
     @property
     def sets(self) -> list[str]:
@@ -66,7 +72,7 @@ class Results:
 
         fixed : columns with the values they must have; ``cache_mb=None``: those of the cache measured last
         """
-        found = [row for row in self.runs if (row["set"], row["solver"]) == (name, solver)]
+        found = self._of.get((name, solver), [])
         if "cache_mb" not in fixed and found:
             fixed = {**fixed, "cache_mb": found[-1]["cache_mb"]}
         found = [row for row in found if all(row[column] == value for column, value in fixed.items())]
@@ -74,14 +80,12 @@ class Results:
 
     def stopped(self, name: str, solver: str) -> list[Row]:
         """Return the runs that did not finish: stopped at the limit, or failed."""
-        return [
-            row for row in self.runs if (row["set"], row["solver"]) == (name, solver) and row["status"] != Status.OK
-        ]  # fmt: skip
+        return [row for row in self._of.get((name, solver), []) if row["status"] != Status.OK]
 
     def values(self, name: str, solver: str, quantity: str, **fixed: Any) -> list[float]:
         """Return a quantity of each finished run that has it; ``metrics.prbep`` and ``info.delta`` look inside."""
         return [
-            float(value) for row in self.of(name, solver, **fixed) if (value := inside(row, quantity)) is not None
+            1.0 * value for row in self.of(name, solver, **fixed) if (value := inside(row, quantity)) is not None
         ]  # fmt: skip
 
     def mean(self, name: str, solver: str, quantity: str, **fixed: Any) -> float | None:
@@ -98,6 +102,16 @@ class Results:
         """Return whether figures of the finished runs of these (set, solver) may be divided, see :func:`comparable`."""
         return comparable(*(row for place in places for row in self.of(*place, **fixed)))
 
+    def quotient(
+        self, name: str, above: str, below: str, quantity: str, over: Literal["mean", "median"] = "mean", **fixed: Any
+    ) -> Quotient:
+        """Return how many times as much of a quantity one solver has as another on a set, if they were measured in turns.
+
+        over : what makes one number of those of the repetitions; of times the median is meant
+        """
+        average = self.mean if over == "mean" else self.median
+        return quotient(*(average(name, solver, quantity, **fixed) for solver in (above, below)))
+
     def spread(self, name: str, solver: str, quantity: str) -> float | None:
         """Return the standard deviation over repetitions, None for fewer than two."""
         values = self.values(name, solver, quantity)
@@ -105,19 +119,28 @@ class Results:
 
 
 def located(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows; runs, and what several gave together, with the ``machine`` of the last header before them."""
+    """Return the rows, each run with its ``machine``, that of the last header before it, its numbers with where it was measured.
+
+    What several runs gave together has the machine alone. A run whose commit nobody kept was measured by the command of that
+    header, and may be compared with the others of it.
+    """
     found: list[Row] = []
-    here: str | None = None
+    here, command = None, None
     for row in rows:
         if row.get("part") == "header":
-            of = row["machine"]
+            of, command = row["machine"], row.get("measured_at")
             here = f"{of['processor']}, {of['cores']} cores, {of['memory_bytes'] / 2**30:.0f} GB"
-        found.append({**row, "machine": here} if "status" in row or "derived" in row else row)
+        if "status" in row:
+            where = (row.get("machine", here), row.get("git_commit") or command)
+            row = {**numbers_at(row, where), "machine": where[0]}
+        elif "derived" in row:
+            row = {**row, "machine": here}
+        found.append(row)
     return found
 
 
 def comparable(*rows: Row) -> bool:
-    """Return whether the times and counts of these runs may be divided: one machine, one commit, one day in turns."""
+    """Return whether the times and counts of these runs may be divided: one machine, one commit, in turns."""
     return len({(row.get("machine"), row.get("git_commit")) for row in rows}) <= 1
 
 
@@ -130,13 +153,3 @@ def inside(row: Row, quantity: str) -> Any:
         quantity = f"info.{COUNT}"
     outer, _, inner = quantity.partition(".")
     return (row.get(outer) or {}).get(inner) if inner else row.get(outer)
-
-
-def ratio(above: float | None, below: float | None) -> float | None:
-    """Return above / below, None where one is missing or below is zero."""
-    return None if above is None or not below else above / below
-
-
-def change(before: float | None, after: float | None) -> float | None:
-    """Return the relative variation (after - before) / before in percent, None where it has no meaning."""
-    return None if before is None or after is None or before == 0.0 else 100.0 * (after - before) / before

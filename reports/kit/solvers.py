@@ -166,7 +166,7 @@ class Ladder(Solver):
             if not done:
                 return
 
-    def beside(self, problem: Problem, dual_coef: Any) -> dict[str, Any]:  # noqa: ARG002  for those that have more
+    def beside(self, problem: Problem, dual_coef: Any) -> dict[str, Any]:
         """Return what a level says beside its costs."""
         return {}
 

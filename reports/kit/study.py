@@ -21,6 +21,8 @@ Finish = Callable[[list[Row], Options], Iterable[Row]]
 """Takes a part's rows, each with its record, and yields what they give together, or what it measures itself."""
 Sections = Callable[[Results], dict[str, str]]
 """Returns the text between each pair of markers of the page."""
+Numbers = Callable[[Results], Mapping[str, str]]
+"""Returns the numbers of the prose by their keys: ``<!-- n key -->4.07<!-- /n -->``."""
 Picture = Callable[[Results, Path], bool]
 """Draws to a path and returns whether there was anything to draw."""
 
@@ -39,6 +41,7 @@ class Study:
     complete : adds to the journal what is known when all runs are in it
     quick : a small plan on data that need no download, minutes of work
     quick_minutes : part -> minutes that its quick plan took, measured on two cores
+    numbers : those that the prose of the page has
     own_plugins : files of solvers and data sources that this study alone has, in its folder
     """
 
@@ -53,6 +56,7 @@ class Study:
     complete: Callable[[Journal], None] = lambda journal: None
     quick: Any = None
     quick_minutes: Mapping[str, float] = field(default_factory=dict)
+    numbers: Numbers = lambda results: {}
     own_plugins: tuple[str, ...] = ()
 
     @property

@@ -69,6 +69,6 @@ def test_a_tiny_run_and_its_page(tmp_path):
         (EXACT, "c-svc", "ok"),
         ("optsoftmargin[D=0.1]", "reduced-hull", "ok"),
     }
-    page.make(study, ["--out", str(tmp_path)])
+    page.make(study, tmp_path)
     assert "| a | today | `smo-block` | c-svc |" in (tmp_path / "README.md").read_text()
     assert (tmp_path / "errors.png").read_bytes().startswith(b"\x89PNG")
