@@ -217,7 +217,8 @@ def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
         primal=5.0,
         info={"objective": 6.0},
     )
-    costs = [level(kind, n, 100, 1e-5 * n) for kind in ("n", "n, probe n / 14", "d") for n in (1000, 2000)]
+    costs = [level(kind, n, 100, 1e-5 * n) for kind in ("n", "n, probe n / 14") for n in (1000, 2000)]
+    costs += [level("d", 5000, d, 1e-5 * d) for d in (10, 100)]
     whole = results(HEADER, *rows, *costs)
     assert_whole(STUDY, plots, whole, results(HEADER), FOLDER, tmp_path)
 
