@@ -71,7 +71,8 @@ def violations(page: Page) -> list[str]:
         f"section {name} has markers, and no code makes it" for name, _ in sorted(generated) if name not in sections
     ]
     found += unfounded(page, text, sections)
-    found += [f"the mark {mark[0]} is not computed: … {_around(text, mark)} …" for mark in _MARK.finditer(_bare(text))]
+    prose = _bare(text)
+    found += [f"the mark {mark[0]} is not computed: … {_around(prose, mark)} …" for mark in _MARK.finditer(prose)]
     with watched() as noted:
         try:
             page.apart()
