@@ -22,7 +22,7 @@ FASTER = 10.0  # than training anew over all, on reuters
 EQUAL = 0.5  # percent of test error
 ALPHA = 0.05
 
-SETS = {"reuters": "redrawn[of=reuters,seed={k}]", "usps": "usps[split_seed={k}]"}
+SETS = {"reuters": "redrawn[of=reuters,seed={k}]", "usps": "usps[split_seed={k},smooth=0.75]"}
 
 _BUDGET = f"budget={LABELS}"
 METHODS = {

@@ -25,7 +25,7 @@ SETS = {
         PaperSet("abalone-7", "abalone[split_seed={k}]"),
         PaperSet("letter-a", "letter[n=18000,split_seed={k}]"),
         PaperSet("satimage", "satimage"),
-        PaperSet("usps", "usps[split_seed={k}]"),
+        PaperSet("usps", "usps[split_seed={k},smooth=0.75]"),
         PaperSet("mnist-8", "mnist", C=1000.0, gamma=0.02, default=False),
     )
 }

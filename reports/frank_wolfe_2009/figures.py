@@ -9,21 +9,22 @@ from typing import Any
 from harness_fw import core_set_bound, iteration_bound
 
 from harness.run.record import Status
-from reports.frank_wolfe_2009.parts import SETS, on_the_ladder
 from reports.kit.journal import Row
 from reports.kit.results import Results
 
 Level = dict[str, Any]
+LINEAR = 2.0  # times as many iterations for a factor of ten: a linear rate has less, one of 1 / epsilon ten
+MODERATE = 1e-3  # "for which a moderately small accuracy suffices"
 
 
 def measured_sets(results: Results) -> list[str]:
     """Return the problems with runs on the ladder, in the study's order."""
-    return [name for name in SETS if name in results.sets]
+    return [name for name in results.plan.sets if name in results.sets]
 
 
 def course(results: Results, name: str, solver: str) -> Row | None:
     """Return the run that brought ``solver`` down the ladder as far as it came; None where there is none."""
-    label = on_the_ladder(solver, SETS[name])
+    label = results.plan.ladder_of(solver, name)
     found = [row for row in results.runs if (row["set"], row["solver"]) == (name, label) and row["info"].get("levels")]
     return found[-1] if found else None
 
@@ -45,6 +46,13 @@ def at(results: Results, name: str, solver: str, epsilon: float) -> Level | None
         if math.isclose(level["epsilon"], epsilon, rel_tol=1e-6):
             return level
     return None
+
+
+def last_factor(results: Results, name: str, solver: str) -> float | None:
+    """Return the iterations to the smallest epsilon reached over those to ten times that; None for fewer levels."""
+    reached = levels(results, name, solver)
+    before = at(results, name, solver, 10.0 * reached[-1]["epsilon"]) if reached else None
+    return reached[-1]["iterations"] / before["iterations"] if before and before["iterations"] else None
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
-from reports.frank_wolfe_2009.figures import course, finished, geometry, levels, measured_sets
-from reports.frank_wolfe_2009.parts import SETS, SOLVERS
-from reports.frank_wolfe_2009.tables import SHOWN
+from reports.frank_wolfe_2009.core_sets import lost
+from reports.frank_wolfe_2009.figures import Level, course, finished, geometry, levels, measured_sets
+from reports.frank_wolfe_2009.plan import CORE_SETS, SOLVERS
 from reports.kit.pictures import grid, save
 from reports.kit.results import Results
 from reports.kit.sources import Simplices, least_core_set
@@ -22,6 +22,7 @@ COLOURS = dict(
     zip(SOLVERS, ("#0072B2", "#D55E00", "#56B4E9", "#009E73", "#CC79A7", "#444444", "#E69F00"), strict=True)
 )  # fmt: skip
 SUBLINEAR = "gilbert"
+CERTIFIED = 1e-8  # a loss of margin below is no more than what the two certificates leave open
 
 
 def _finish(figure: Any, panels: Any, path: Path) -> None:
@@ -32,9 +33,15 @@ def _finish(figure: Any, panels: Any, path: Path) -> None:
     save(figure, path)
 
 
+def _line(results: Results, name: str, solver: str) -> list[Level]:
+    """Return the levels that make a line: two or more, a single one is in the tables."""
+    reached = levels(results, name, solver)
+    return reached if len(reached) > 1 else []
+
+
 def rates(results: Results, path: Path) -> bool:
     """Draw epsilon against iterations, linear and logarithmic: a straight line on the left is a linear rate."""
-    names = [name for name in measured_sets(results) if SETS[name].rates]
+    names = [name for name in measured_sets(results) if results.plan.sets[name].rates]
     if not names:
         return False
     figure, panels = plt.subplots(
@@ -43,7 +50,7 @@ def rates(results: Results, path: Path) -> bool:
     for (left, right), name in zip(panels, names, strict=True):
         longest = 1.0
         for solver in SOLVERS:
-            reached = levels(results, name, solver)
+            reached = _line(results, name, solver)
             x, y = ([level[column] for level in reached] for column in ("iterations", "epsilon"))
             if solver != SUBLINEAR and x:
                 longest = max(longest, *x)
@@ -85,16 +92,17 @@ def _panels(names: Sequence[str], draw: Callable[[Any, str], None], title: str, 
 def _growth(results: Results, quantity: str, title: str, path: Path) -> bool:
     def draw(axes: Any, name: str) -> None:
         for solver in SOLVERS:
-            reached = levels(results, name, solver)
+            reached = _line(results, name, solver)
             x = [1.0 / level["epsilon"] for level in reached]
             y = [level[quantity] for level in reached]
-            axes.plot(x, y, "o-", color=COLOURS[solver], markersize=3, linewidth=1.2, label=solver)
+            if reached:
+                axes.plot(x, y, "o-", color=COLOURS[solver], markersize=3, linewidth=1.2, label=solver)
         if quantity == "core_set":  # it hardly grows: a logarithm would blow up what is little
             axes.set_yscale("linear")
             axes.set_ylim(0.0, 1.08 * max([1.0, *(limit for line in axes.lines for limit in line.get_ydata())]))
-        axes.set_xlim(7.0, 1.4 / SETS[name].least)
+        axes.set_xlim(7.0, 1.4 / results.plan.sets[name].least)
 
-    names = [name for name in measured_sets(results) if any(levels(results, name, solver) for solver in SOLVERS)]
+    names = [name for name in measured_sets(results) if any(_line(results, name, solver) for solver in SOLVERS)]
     return _panels(names, draw, title, path)
 
 
@@ -122,8 +130,8 @@ def bounds(results: Results, path: Path) -> bool:
     """Draw core sets beside the bounds, the number of points, and for the simplices the least core set."""
 
     def draw(axes: Any, name: str) -> None:
-        for solver in SHOWN:
-            reached = levels(results, name, solver)
+        for solver in CORE_SETS:
+            reached = _line(results, name, solver)
             x = [1.0 / level["epsilon"] for level in reached]
             y = [level["core_set"] for level in reached]
             axes.plot(x, y, "o-", color=COLOURS[solver], markersize=3, linewidth=1.2, label=solver)
@@ -143,7 +151,29 @@ def bounds(results: Results, path: Path) -> bool:
             axes.plot(1.0 / epsilon, least, color="#8B0000", linewidth=2.0, label="least core set")
         axes.set_xlim(8.0, 1.25e4)
 
-    return _panels(measured_sets(results), draw, "core set, points", path)
+    names = [name for name in measured_sets(results) if any(_line(results, name, solver) for solver in CORE_SETS)]
+    return _panels(names, draw, "core set, points", path)
+
+
+def margins(results: Results, path: Path) -> bool:
+    """Draw what core sets lose of the margin against 1 / epsilon; at its foot those that lose nothing."""
+    whole = {solver: {name: lost(results, name, solver) for name in results.plan.sets} for solver in CORE_SETS}
+
+    def draw(axes: Any, name: str) -> None:
+        for place, solver in enumerate(CORE_SETS):
+            found = whole[solver][name]
+            some = [each for each in found if each["most"] > CERTIFIED]
+            x, y = ([each[key] for each in some] for key in ("epsilon", "most"))
+            style = {"color": COLOURS[solver], "markersize": 4, "linewidth": 1.2}
+            axes.plot(1.0 / np.array(x), y, "o-", label=solver, **style)
+            none = [1.0 / each["epsilon"] for each in found if each["most"] <= CERTIFIED]
+            axes.plot(none, [0.03 + 0.05 * place] * len(none), "v", transform=axes.get_xaxis_transform(), **style)
+        ends = np.array([8.0, 1.25e4])
+        axes.plot(ends, 1.0 / ends, "--", color="#222222", linewidth=1.0, label="epsilon: what is allowed")
+        axes.set(xlim=ends, ylim=(CERTIFIED, 1.0))
+
+    names = [name for name in results.plan.sets if any(whole[solver][name] for solver in CORE_SETS)]
+    return _panels(names, draw, "1 - margin(all) / margin(core set)", path)
 
 
 PICTURES = {
@@ -153,4 +183,5 @@ PICTURES = {
     "core_set": core_set,
     "seconds": seconds,
     "bounds": bounds,
+    "margins": margins,
 }

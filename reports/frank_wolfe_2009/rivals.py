@@ -1,37 +1,55 @@
-"""Hull solvers beside SMO and LinearSVC, to the same certified gap."""
+"""Hull solvers beside SMO and LinearSVC, to the same certified gap; only times that were measured in turns are divided."""
 
 from __future__ import annotations
 
-from reports.frank_wolfe_2009.parts import GAP, LINEAR_PEERS, NEWTON, PEERS, SETS, SOLVERS, peers_of
+from reports.frank_wolfe_2009.plan import LINEAR_PEERS, NEWTON, SMO
+from reports.kit.clocks import quotient
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, met, number, table
 from reports.kit.results import Results
 
 SPARSE = 0.1  # of the points: a small core set
-SMO, BLOCK = PEERS
 SLOWER = 5.0  # times as long as LinearSVC takes, at most
+APART = "not in turns"
 
 
 def certified(results: Results, name: str, solver: str) -> Row | None:
-    """Return the run of a solver to the peers' gap if it has that gap."""
-    runs = results.of(peers_of(name), solver)
-    return runs[0] if runs and runs[0]["relative_gap"] is not None and runs[0]["relative_gap"] <= GAP else None
+    """Return the run of a solver to the peers' gap if it has that gap; of several the one of median time."""
+    runs = sorted(results.of(results.plan.peers_of(name), solver), key=lambda run: run["cpu"])
+    row = runs[len(runs) // 2] if runs else None
+    return row if row and row["relative_gap"] is not None and row["relative_gap"] <= results.plan.gap else None
+
+
+def times(slow: Row | None, fast: Row | None) -> float | None:
+    """Return the CPU time of one run over that of another, None where one is missing or they were not made in turns."""
+    found = quotient(slow, fast)[0] if slow and fast else None
+    return found.value if found else None
+
+
+def _named(results: Results, kernel: bool) -> list[str]:
+    return [each.name for each in results.plan.problems if each.peers and (each.kernel != "linear") == kernel]
 
 
 def peers(results: Results) -> str:
     """CPU seconds to the same certified gap on kernel problems; bold: faster than smo."""
     rows = []
-    for name in [each for each in SETS if SETS[each].kernel != "linear"]:
-        found = {solver: certified(results, name, solver) for solver in (*SOLVERS, *PEERS)}
+    for name in _named(results, kernel=True):
+        found = {solver: certified(results, name, solver) for solver in (*results.plan.solvers, *results.plan.peers)}
         if not any(found.values()):
             continue
-        other = found[SMO]
         cells = []
         for solver, run in found.items():
             text = number(run["cpu"]) if run else ""
-            cells.append(f"**{text}**" if run and other and solver != SMO and run["cpu"] < other["cpu"] else text)
+            faster = solver != SMO and (times(found[SMO], run) or 0.0) > 1.0
+            cells.append(f"**{text}**" if faster else text)
         rows.append([name, share(results, name), *cells])
-    return table(["problem", "core set / n", *SOLVERS, "smo", BLOCK], rows)
+    return table(
+        ["problem", "core set / n", *results.plan.solvers, *(_called(peer) for peer in results.plan.peers)], rows
+    )
+
+
+def _called(peer: str) -> str:
+    return "smo" if peer == SMO else peer
 
 
 def share(results: Results, name: str) -> str:
@@ -43,24 +61,28 @@ def share(results: Results, name: str) -> str:
 def against_smo(results: Results) -> str:
     """Whether the hull solvers are faster than SMO where the core set is small."""
     lines = []
-    for name in [each for each in SETS if SETS[each].kernel != "linear"]:
+    for name in _named(results, kernel=True):
         core = certified(results, name, "fw-fully-corrective")
         if core is None or core["support_vectors"] > SPARSE * core["n_train"]:
             continue
-        known = {solver: run["cpu"] for solver in SOLVERS if (run := certified(results, name, solver))}
-        best = min(known, key=lambda solver: known[solver])
+        known = {solver: run for solver in results.plan.solvers if (run := certified(results, name, solver))}
+        best = min(known, key=lambda solver: known[solver]["cpu"])
         told = []
-        for label, peer in (("smo", SMO), (BLOCK, BLOCK)):
-            run = certified(results, name, peer)
+        for peer in results.plan.peers:
+            label, run = _called(peer), certified(results, name, peer)
             if run is None:
                 continue
-            slower = ", ".join(solver for solver in known if known[solver] >= run["cpu"])
-            mark = met(known[best] < run["cpu"])
-            text = f"{run['cpu'] / known[best]:.1f} times as fast as {label} {mark}"
+            factor = times(run, known[best])
+            if factor is None:
+                told.append(f"{APART} with {label}")
+                continue
+            slower = ", ".join(solver for solver in known if (times(known[solver], run) or 0.0) >= 1.0)
+            text = f"{factor:.1f} times as fast as {label} {met(factor > 1.0)}"
             told.append(f"{text}{f'; slower than {label}: {slower}' if slower else ''}")
         if told:
             lines.append(f"* {name}: the fastest, {best}, is {'; '.join(told)}.")
-    return "\n".join(lines) or NOT_MEASURED
+    measured = any(certified(results, name, SMO) for name in _named(results, kernel=True))
+    return "\n".join(lines) or ("No core set here is so small." if measured else NOT_MEASURED)
 
 
 def linear_svc(results: Results, name: str) -> Row | None:
@@ -72,53 +94,62 @@ def linear_svc(results: Results, name: str) -> Row | None:
 def linear_peers(results: Results) -> str:
     """CPU seconds to the same certified gap on linear problems."""
     rows = []
-    for name in [each for each in SETS if SETS[each].kernel == "linear"]:
-        found = {solver: certified(results, name, solver) for solver in (NEWTON, *SOLVERS)}
-        theirs = linear_svc(results, name)
+    for name in _named(results, kernel=False):
+        found = {solver: certified(results, name, solver) for solver in (NEWTON, *results.plan.solvers)}
+        theirs, ours = linear_svc(results, name), found[NEWTON]
         if theirs is None and not any(found.values()):
             continue
-        ours = found[NEWTON]
-        times = "" if theirs is None or ours is None else f"{ours['cpu'] / theirs['cpu']:.2f}"
-        first = next(run for run in results.runs if run["set"] == peers_of(name))
-        core = "" if ours is None else f"{100.0 * ours['support_vectors'] / ours['n_train']:.0f} %"
-        library_cells = [
-            number(theirs["cpu"]) if theirs else "",
-            theirs["solver"].removeprefix("linear-svc") if theirs else "",
-        ]
-        seconds = {solver: number(run["cpu"]) if run else "" for solver, run in found.items()}
-        size = f"{first['n_train']:,} x {first['n_features']}"
+        factor = times(ours, theirs)
+        first = next(run for run in results.runs if run["set"] == results.plan.peers_of(name))
         rows.append(
-            [name, size, core, *library_cells, seconds[NEWTON], times, *(seconds[solver] for solver in SOLVERS)]
+            [
+                name,
+                f"{first['n_train']:,} x {first['n_features']}",
+                "" if ours is None else f"{100.0 * ours['support_vectors'] / ours['n_train']:.0f} %",
+                number(theirs["cpu"]) if theirs else "",
+                theirs["solver"].removeprefix("linear-svc") if theirs else "",
+                number(ours["cpu"]) if ours else "",
+                (APART if ours and theirs else "") if factor is None else f"{factor:.2f}",
+                *(number(run["cpu"]) if run else "" for solver, run in found.items() if solver != NEWTON),
+            ]
         )
-    head = ["problem", "n x d", "core set / n", "LinearSVC", "with", NEWTON, "times LinearSVC", *SOLVERS]
+    head = ["problem", "n x d", "core set / n", "LinearSVC", "with", NEWTON, "times LinearSVC", *results.plan.solvers]
     return table(head, rows)
 
 
 def against_library(results: Results) -> str:
-    """Whether a hull solver takes at most so many times as long as LinearSVC, and which do not."""
+    """Whether a solver of a paper takes at most so many times as long as LinearSVC; and apart fw-newton, which is of none."""
     lines = []
-    for name in [each for each in SETS if SETS[each].kernel == "linear"]:
-        theirs = linear_svc(results, name)
-        known = {solver: run["cpu"] for solver in (NEWTON, *SOLVERS) if (run := certified(results, name, solver))}
-        if not known:
+    for name in _named(results, kernel=False):
+        theirs, newton = linear_svc(results, name), certified(results, name, NEWTON)
+        known = [run for solver in results.plan.solvers if (run := certified(results, name, solver))]
+        best = min(known, key=lambda run: run["cpu"], default=None)
+        if theirs is None and newton is None and best is None:
             continue
-        best = min(known, key=lambda solver: known[solver])
-        if theirs is None:
-            gaps = [
-                (run["relative_gap"], run["cpu"])
-                for solver in LINEAR_PEERS
-                for run in results.of(peers_of(name), solver)
-                if run["relative_gap"] is not None
-            ]
-            if gaps:
-                gap, spent = min(gaps)
-                lines.append(
-                    f"* {name}: no model of LinearSVC has the gap; the least is {gap:.2g}, after {number(spent)} s. "
-                    f"{best} takes {number(known[best])} s."
-                )
-            continue
-        holds = met(known[best] <= SLOWER * theirs["cpu"])
-        late = [solver for solver in SOLVERS if known.get(solver, float("inf")) > SLOWER * theirs["cpu"]]
-        text = f"* {name}: {best} takes {known[best] / theirs['cpu']:.2f} times as long as LinearSVC {holds}"
-        lines.append(f"{text}{f'; more than {SLOWER:g} times: ' + ', '.join(late) if late else ''}.")
+        own, first = f"{NEWTON}, which is of no paper", f"the fastest, {best['solver']}" if best else ""
+        lines.append(
+            f"* {name}: {_lacking(results, name) if theirs is None else ''}of the papers' solvers "
+            f"{_beside(best, theirs, first)}; {_beside(newton, theirs, own)}."
+        )
     return "\n".join(lines) or NOT_MEASURED
+
+
+def _beside(run: Row | None, theirs: Row | None, who: str) -> str:
+    """Return how long a solver takes beside LinearSVC, as text with its mark."""
+    if run is None:
+        return f"{f'{who}, lacks' if who else 'none has'} the gap after its time {met(False)}"
+    if theirs is None:
+        return f"{who}, has it after {number(run['cpu'])} s"
+    factor = times(run, theirs)
+    if factor is None:
+        return f"{who}: {APART}"
+    return f"{who}, takes {factor:.2f} times as long as LinearSVC {met(factor <= SLOWER)}"
+
+
+def _lacking(results: Results, name: str) -> str:
+    """Return that no model of LinearSVC has the gap, and which is the nearest."""
+    tried = [run for solver in LINEAR_PEERS for run in results.of(results.plan.peers_of(name), solver)]
+    gaps = [(run["relative_gap"], run["cpu"]) for run in tried if run["relative_gap"] is not None]
+    if not gaps:
+        return "no model of LinearSVC is there; "
+    return f"no model of LinearSVC has the gap, the least is {min(gaps)[0]:.2g} after {number(min(gaps)[1])} s; "

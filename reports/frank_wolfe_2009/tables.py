@@ -6,52 +6,58 @@ import math
 from typing import Any
 
 from harness.run.record import Status
-from reports.frank_wolfe_2009.figures import at, course, finished, geometry, levels, measured_sets
-from reports.frank_wolfe_2009.parts import (
-    EPSILON,
-    GAP,
-    LARGE,
-    LINEAR_PEERS,
-    SETS,
-    SOLVERS,
-    Hulls,
-    large_of,
-    on_the_ladder,
-    peers_of,
+from reports.frank_wolfe_2009.core_sets import ratios, simplices, sizes
+from reports.frank_wolfe_2009.figures import (
+    LINEAR,
+    MODERATE,
+    at,
+    course,
+    finished,
+    geometry,
+    last_factor,
+    levels,
+    measured_sets,
 )
+from reports.frank_wolfe_2009.plan import LINEAR_PEERS, VERTEX, Hulls, Plan, large_of, product_of
 from reports.frank_wolfe_2009.rivals import against_library, against_smo, linear_peers, peers
+from reports.frank_wolfe_2009.seen import between, seen
 from reports.frank_wolfe_2009.theorems import bounds, large, lemma
 from reports.kit.markdown import NOT_MEASURED, machine, met, number, table
 from reports.kit.results import Results
-from reports.kit.sources import Simplices, least_core_set
 
 RATES = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)
-MODERATE = 1e-3  # "for which a moderately small accuracy suffices"
-MUST = ("wdbc", "usps")  # fw is to reach GOAL, gilbert is not
 GOAL = 1e-8
-LINEAR = 2.0  # times as many iterations for a factor of ten: a linear rate has less, one of 1 / epsilon ten
-SHOWN = ("fw", "gilbert", "fw-fully-corrective", "cvm")
 
 
-def kind(problem: Hulls) -> str:
-    """Return formulation and kernel as text."""
-    return f"{problem.formulation}, {problem.kernel}"
+def given(results: Results) -> str:
+    """What each run was given: the accuracies, time and memory."""
+    plan: Plan = results.plan
+    ladders = [each for each in plan.problems if each.seconds]
+    return (
+        f"A ladder ends with its CPU time, {between([each.seconds for each in ladders])} s for all its accuracies; the later ones "
+        f"are then missing. The peers are asked for a relative gap of {plan.gap:g}, the checkerboards for epsilon = "
+        f"{plan.large_epsilon:g}; each run of these is a process of its own and is stopped by wall time: {plan.peers_limit:g} s "
+        f"beside SMO, {plan.vertex_limit:g} s of the seven on linear problems, {plan.limit:g} s of fw-newton and LinearSVC there, "
+        f"{plan.large_limit:g} s on checkerboards. A run that was stopped has an empty cell, and a line in the last section with "
+        f"its wall time. The memory for kernel rows is {between([each.cache_mb for each in ladders])} MB, so that the rows of the "
+        "core set fit."
+    )
 
 
 def problems(results: Results) -> str:
     """The problems: their size, and what the bounds depend on."""
     rows = []
     for name in measured_sets(results):
+        each: Hulls = results.plan.sets[name]
         found = geometry(results, name)
-        row = next(each for each in results.runs if each["set"] == name)
+        row = next(run for run in results.runs if run["set"] == name)
         size = f"{row['n_train']:,} x {row['n_features']}"
         cells = ["", "", ""]
         if found is not None:
             low, high = found.sigma
             cells = [number(found.zeta), f"{number(low)} - {number(high)}", number(math.sqrt(2.0 * found.psi_lower))]
-        rows.append(
-            [name, SETS[name].selection, kind(SETS[name]), number(row["C"]), number(row["gamma"]), size, *cells]
-        )
+        kind = f"{each.formulation}, {each.kernel}"
+        rows.append([name, each.selection, kind, number(row["C"]), number(row["gamma"]), size, *cells])
     head = ["problem", "data", "formulation, kernel", "C (chi)", "gamma", "n x d", "zeta", "sigma", "margin"]
     return table(head, rows)
 
@@ -60,7 +66,7 @@ def rates(results: Results) -> str:
     """Iterations to one accuracy after another, and what the last factor of ten took."""
     rows = []
     for name in measured_sets(results):
-        for solver in SOLVERS if SETS[name].rates else ():
+        for solver in results.plan.solvers if results.plan.sets[name].rates else ():
             reached = levels(results, name, solver)
             if not reached:
                 continue
@@ -73,17 +79,10 @@ def rates(results: Results) -> str:
     return table(head, rows)
 
 
-def last_factor(results: Results, name: str, solver: str) -> float | None:
-    """Return the iterations to the smallest epsilon reached over those to ten times that; None for fewer levels."""
-    reached = levels(results, name, solver)
-    before = at(results, name, solver, 10.0 * reached[-1]["epsilon"]) if reached else None
-    return reached[-1]["iterations"] / before["iterations"] if before and before["iterations"] else None
-
-
 def verdict(results: Results) -> str:
     """Whether fw reaches epsilon = 1e-8 at a linear rate, and gilbert does not."""
     lines = []
-    for name in [each for each in MUST if each in measured_sets(results)]:
+    for name in [each for each in results.plan.must if each in measured_sets(results)]:
         ours, other = (course(results, name, solver) for solver in ("fw", "gilbert"))
         if ours is None or other is None:
             continue
@@ -117,7 +116,7 @@ def moderate(results: Results, quantity: str) -> str:
     rows = []
     for name in measured_sets(results):
         cells = []
-        for solver in SOLVERS:
+        for solver in results.plan.solvers:
             level, row = at(results, name, solver, MODERATE), course(results, name, solver)
             if level is None or row is None:
                 cells.append("")
@@ -125,65 +124,47 @@ def moderate(results: Results, quantity: str) -> str:
                 cells.append(number(level[quantity] / row["n_train"]))
             else:
                 cells.append(number(level[quantity]))
-        rows.append([name, *cells])
-    return table(["problem", *SOLVERS], rows)
+        if any(cells):
+            rows.append([name, *cells])
+    return table(["problem", *results.plan.solvers], rows)
 
 
-def core_sets(results: Results) -> str:
-    """Sizes of core sets between the lower bound and that of Theorem 3.3."""
+def products(results: Results) -> str:
+    """An iteration on a linear kernel beside one product X @ w, timed in turns."""
     rows = []
-    for name in measured_sets(results):
-        found = geometry(results, name)
-        if found is None:
-            continue
-        n = next(each for each in results.runs if each["set"] == name)["n_train"]
-        for epsilon in (1e-1, 1e-2, 1e-3):
-            reached = [at(results, name, solver, epsilon) for solver in SHOWN]
-            sizes = ["" if each is None else f"{each['core_set']:,}" for each in reached]
-            low, high = found.lower_bound(epsilon)
-            bound = f"{found.upper_bound(epsilon):.2g}"
-            rows.append([name, f"{n:,}", f"{epsilon:.0e}", *sizes, f"{number(low)} - {number(high)}", bound])
-    head = ["problem", "n", "epsilon", *SHOWN, "sigma / (2 epsilon) + 2", "Theorem 3.3"]
-    return table(head, rows)
-
-
-def simplices(results: Results) -> str:
-    """The two simplices, whose least core set is known."""
-    name, data = "simplices", Simplices()
-    found = geometry(results, name)
-    rows = []
-    for level in levels(results, name, "fw") if found else ():
-        epsilon = level["epsilon"]
-        reached = [at(results, name, solver, epsilon) for solver in SOLVERS]
-        sizes = ["" if each is None else f"{each['core_set']:,}" for each in reached]
-        low, high = found.lower_bound(epsilon) if found else (0.0, 0.0)
-        least = least_core_set(data.m, data.height, epsilon)
-        rows.append([f"{epsilon:.1e}", f"{least:,}", f"{number(low)} - {number(high)}", *sizes])
-    return table(["epsilon", "least core set", "sigma / (2 epsilon) + 2", *SOLVERS], rows)
+    for name, _ in results.plan.products:
+        for solver in VERTEX:
+            for row in results.of(product_of(name), results.plan.turns_of(solver)):
+                info, size = row["info"], f"{row['n_train']:,} x {row['n_features']}"
+                low, middle, high = info["ratio"]
+                times = [f"{1e3 * info[each]:.3g}" for each in ("product", "iteration")]
+                rows.append([f"{name}, {size}", solver, *times, f"{middle:.2f}", f"{low:.2f} - {high:.2f}"])
+    return table(["points", "solver", "X @ w, ms", "iteration, ms", "ratio", "quartiles"], rows)
 
 
 def stopped(results: Results) -> str:
     """The runs that did not come to the end of their ladder or to their gap, a line each."""
+    plan: Plan = results.plan
     lines = []
     for name in measured_sets(results):
-        for solver in SOLVERS:
-            label = on_the_ladder(solver, SETS[name])
+        for solver in plan.solvers:
+            label = plan.ladder_of(solver, name)
             for row in [each for each in results.runs if (each["set"], each["solver"]) == (name, label)][-1:]:
                 if finished(row):
                     continue
-                ended = row["info"].get("ended")
                 reached = levels(results, name, solver)
                 far = f"reached {reached[-1]['epsilon']:.0e}" if reached else "reached nothing"
                 standing = stood(row["info"])
-                lines.append(
-                    f"* {name}, {solver}: {far}; {standing + '; ' if standing else ''}{ended or row['reason']}"
-                )
-    others = {*map(peers_of, SETS), *map(large_of, LARGE)}
-    for row in [each for each in results.runs if each["set"] in others and each["solver"] not in LINEAR_PEERS]:
-        wanted = GAP if row["set"] in map(peers_of, SETS) else 2.0 * EPSILON
-        if row["status"] != Status.OK or not (row["relative_gap"] or 0.0) <= wanted:
+                ended = row["info"].get("ended") or row["reason"]
+                lines.append(f"* {name}, {solver}: {far}; {standing + '; ' if standing else ''}{ended}")
+    sought = dict.fromkeys(map(plan.peers_of, plan.sets), plan.gap)
+    sought |= dict.fromkeys(map(large_of, plan.large), 2.0 * plan.large_epsilon)
+    for row in [each for each in results.runs if each["set"] in sought and each["solver"] not in LINEAR_PEERS]:
+        if row["status"] != Status.OK or not (row["relative_gap"] or 0.0) <= sought[row["set"]]:
             gap = "" if row["relative_gap"] is None else f"relative gap {row['relative_gap']:.2g}; "
-            lines.append(f"* {row['set']}, {row['solver']}: {gap}{row['reason'] or row['info'].get('status', '')}")
+            why = row["reason"] or row["info"].get("status", "")
+            wall = "" if row["seconds"] is None else f" (wall time inside the solver: {number(row['seconds'])} s)"
+            lines.append(f"* {row['set']}, {row['solver']}: {gap}{why}{wall}")
     lines += [f"* {row['set']}: {row['missing']}" for row in results.missing]
     return "\n".join(dict.fromkeys(lines)) or "Nothing."
 
@@ -192,6 +173,8 @@ def sections(results: Results) -> dict[str, str]:
     """Return every section of the page by the name of its markers."""
     return {
         "machine": machine(results),
+        "given": given(results),
+        "seen": seen(results),
         "problems": problems(results),
         "verdict": verdict(results),
         "rates": rates(results),
@@ -199,7 +182,8 @@ def sections(results: Results) -> dict[str, str]:
         "evaluations": moderate(results, "evaluations"),
         "core-set": moderate(results, "core_set"),
         "seconds": moderate(results, "seconds"),
-        "core-sets": core_sets(results),
+        "core-sets": sizes(results),
+        "margins": ratios(results),
         "simplices": simplices(results),
         "bounds": bounds(results),
         "lemma": lemma(results),
@@ -207,6 +191,7 @@ def sections(results: Results) -> dict[str, str]:
         "against-peer": against_smo(results),
         "linear-peers": linear_peers(results),
         "against-library": against_library(results),
+        "products": products(results),
         "large": large(results),
         "missing": stopped(results),
     }

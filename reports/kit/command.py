@@ -166,7 +166,7 @@ def carry_out(study: Study, asked: Request) -> tuple[Journal, int]:
     journal = Journal(asked.out / "results.jsonl", resume=True)
     command = f"harness reproduce {study.name} {asked.given}".rstrip()
     journal.append({**header(command), "parts": list(asked.parts), "plan": "quick" if asked.quick else "full"})
-    options = replace(asked.options, measured=journal.rows)
+    options = replace(asked.options, measured=journal.rows, plan=asked.plan)
     known = {**earlier(read_rows(study.folder / "results.jsonl")), **earlier(journal.rows)}
     with course(runs_of(parts, asked.parts, options), known, quiet=asked.quiet) as shown:
         runner = Runner(
@@ -189,4 +189,5 @@ def carry_out(study: Study, asked: Request) -> tuple[Journal, int]:
 
 
 def _told(row: Row) -> str:
-    return f"{row['set']:32} {row['solver']:44} seed {row['seed']} {row['cpu']:9.3f} CPU s  error {row['error']:.2f} %"
+    error = "" if row.get("error") is None else f"  error {row['error']:.2f} %"
+    return f"{row['set']:32} {row['solver']:44} seed {row['seed']} {row['cpu']:9.3f} CPU s{error}"

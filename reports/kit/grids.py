@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 
@@ -97,6 +98,8 @@ class Options:
     """What the command line changes of a study; None: as the study has it.
 
     measured : rows of the journal as it is while a part's grids are made, for a part that goes on from what another found
+    source : folder of a program that is not part of this repository
+    plan : of the study, for what finishes a part
     """
 
     sets: tuple[str, ...] | None = None
@@ -106,6 +109,8 @@ class Options:
     cache_mb: float | None = None
     limit: float | None = None
     measured: Sequence[Mapping[str, Any]] = ()
+    source: Path | None = None
+    plan: Any = None
 
     def adjusted(self, grid: Grid) -> Grid:
         """Return ``grid`` with the limit and the cache that were asked for."""

@@ -98,6 +98,10 @@ class Results:
         values = self.values(name, solver, quantity, **fixed)
         return median(values) if values else None
 
+    def in_turns(self, *places: tuple[str, str], **fixed: Any) -> bool:
+        """Return whether figures of the finished runs of these (set, solver) may be divided, see :func:`comparable`."""
+        return comparable(*(row for place in places for row in self.of(*place, **fixed)))
+
     def quotient(
         self, name: str, above: str, below: str, quantity: str, over: Literal["mean", "median"] = "mean", **fixed: Any
     ) -> Quotient:
@@ -117,7 +121,7 @@ class Results:
 def located(rows: Iterable[Row]) -> list[Row]:
     """Return the rows, each run with its ``machine``, that of the last header before it, its numbers with where it was measured.
 
-    A run whose commit nobody kept was measured by the command of that header, and may be compared with the others of it.
+    What several runs gave together has the machine alone. A run whose commit nobody kept was measured by the command of that header, and may be compared with the others of it.
     """
     found: list[Row] = []
     here, command = None, None
@@ -128,6 +132,8 @@ def located(rows: Iterable[Row]) -> list[Row]:
         if "status" in row:
             where = (row.get("machine", here), row.get("git_commit") or command)
             row = {**numbers_at(row, where), "machine": where[0]}
+        elif "derived" in row:
+            row = {**row, "machine": here}
         found.append(row)
     return found
 

@@ -2,6 +2,7 @@
 
 ``admissions``   an online solver with a record of where on the ramp each example lay when its turn came
 ``ladder``       a solver from scratch to one accuracy after another, each with what it took
+``core-sets``    the same, with the optimal margin of each core set alone
 ``decrease``     fw, and how much each of its iterations gains beside what Lemma 3.1 promises
 ``smo-uncapped``  smo on problems of hulls
 ``linear-svc``   scikit-learn's LinearSVC with the squared hinge
@@ -152,6 +153,7 @@ class Ladder(Solver):
                     costs = {"evaluations": kernel.counter.evaluations - before, "seconds": seconds}
                     core = int(np.count_nonzero(last.dual_coef))
                     level = {"epsilon": epsilon, "iterations": last.step, "core_set": core, **costs}
+                    level |= self.beside(problem, last.dual_coef)
                     info["levels"] = [*info["levels"], level]
                 elif last.info.get("status"):
                     info["ended"] = str(last.info["status"])
@@ -163,6 +165,42 @@ class Ladder(Solver):
                     return
             if not done:
                 return
+
+    def beside(self, problem: Problem, dual_coef: Any) -> dict[str, Any]:
+        """Return what a level says beside its costs."""
+        return {}
+
+
+@dataclass(frozen=True)
+class CoreSets(Ladder):
+    """The ladder, and of each level's core set the margin that is optimal for it alone, off the clock and not counted.
+
+    X is an epsilon-core set where (1 - epsilon) margin(X) <= margin(all) (Kumar & Yildirim, section 1 and Theorem 3.3).
+
+    info : beside that of the ladder ``margin`` of all points, and in each level that of its core set: the bounds
+        [lower, upper] that a model of gap 1e-9 certifies
+    """
+
+    name = "core-sets"
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield as the ladder does."""
+        whole = optimal_margin(problem)
+        for found in super().iterates(problem, rng):
+            yield replace(found, info={**found.info, "margin": whole})
+
+    def beside(self, problem: Problem, dual_coef: Any) -> dict[str, Any]:
+        """Return the margin of the core set."""
+        return {"margin": optimal_margin(problem.restrict(np.flatnonzero(dual_coef)))}
+
+
+def optimal_margin(problem: Problem) -> list[float]:
+    """Return bounds of the optimal margin, [lower, upper], no more than 1e-9 of it apart or as near as a model comes."""
+    with uncounted(problem.kernel):
+        exact = get_solver("fw-fully-corrective").with_target_gap(1e-9)
+        *_, last = exact.iterates(problem, np.random.default_rng(0))
+        found = problem.certify(last.dual_coef, last.intercept)
+    return [float(found.margin_lower), float(found.margin_upper)]
 
 
 @dataclass(frozen=True)
@@ -358,4 +396,4 @@ def best_scale(problem: Problem, z: Any, squared: float) -> tuple[float, float]:
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of the studies."""
-    return [Admissions, Decrease, Ladder, LinearSVCPeer, Rescaled, UncappedSMO]
+    return [Admissions, CoreSets, Decrease, Ladder, LinearSVCPeer, Rescaled, UncappedSMO]

@@ -1,10 +1,12 @@
 """A plugin for the studies of papers alone: draws of data that only they use, and scores as a metric.
 
 ``adult-split``  both parts of adult together, divided anew
+``digits-in-order``  the embedded digits, the same test images whichever digit is asked for
 ``mnist-noise``  MNIST with some of the training labels flipped
 ``mushrooms-like``  one-hot attributes of mushrooms that a line divides, made up
 ``simplices``    two regular simplices that face each other: the least core set of every accuracy is known
 ``noisy-split``  a set divided into training, validation and test points, labels of the first two flipped
+``rescaled``     a set whose features are scaled in another way
 ``with-constant``  a set with a constant column, which is the bias of a kernel machine without one
 ``validation-error``, ``held-out-error``  of such a split's validation points, and of its test points, as metrics
 ``test-scores``  the scores of the test points themselves, for what several classifiers decide together
@@ -51,6 +53,26 @@ class AdultSplit(DataSource):
         train, test = np.sort(order[: self.n]), np.sort(order[self.n :])
         parts = (x[train], y[train], x[test], y[test])
         return Dataset(self.label, *parts, content_sha256(*parts), defaults=whole.defaults)
+
+
+@dataclass(frozen=True)
+class DigitsInOrder(DataSource):
+    """The embedded ``digits``, the first 1,198 images for training: several classifiers can decide together on the others."""
+
+    name = "digits-in-order"
+    description = "Digits of 8 x 8 pixels (scikit-learn), in the file's order; stands in for MNIST."
+    digit: int = parameter(8, "the digit that is +1", ge=0, le=9)
+    noise: float = parameter(0.0, "share of the training labels that are flipped", ge=0, lt=0.5)
+    noise_seed: int = parameter(0, "seed of the choice of flipped labels", ge=0)
+
+    def load(self) -> Dataset:
+        from sklearn.datasets import load_digits
+
+        images, digits = load_digits(return_X_y=True)
+        x, y, n = images / 16.0, np.where(digits == self.digit, 1.0, -1.0), 1198
+        parts = (x[:n], flipped(y[:n], self.noise, self.noise_seed), x[n:], y[n:])
+        defaults = {"kernel": "rbf", "gamma": 0.05, "C": 10.0}
+        return Dataset(self.label, *parts, content_sha256(*parts), defaults=defaults)
 
 
 @dataclass(frozen=True)
@@ -197,7 +219,36 @@ class WithConstant(DataSource):
         return replace(whole, name=self.label, x_train=x_train, x_test=x_test, sha256=sha256)
 
 
-def _refuse_sparse(source: NoisySplit | WithConstant, whole: Dataset) -> None:
+@dataclass(frozen=True)
+class Rescaled(DataSource):
+    """A set of dense points whose features are scaled in another way, by what the training part shows.
+
+    ``standard``: each column has mean 0 and standard deviation 1. ``numeric``: so do those with more than two values, the
+    others stay 0 and 1. ``unit``: each point is divided by its length, a point at the origin stays there.
+    """
+
+    name = "rescaled"
+    description = "A set of dense points with its features scaled in another way; +1 is as in that set."
+    of: str = parameter("wdbc", "the set, as ``harness compare`` takes it")
+    how: Literal["standard", "numeric", "unit"] = parameter("standard", "what becomes of the features")
+
+    def load(self) -> Dataset:
+        whole = _loaded(self.of)
+        _refuse_sparse(self, whole)
+        x_train, x_test = np.asarray(whole.x_train), np.asarray(whole.x_test)
+        if self.how == "unit":
+            x_train, x_test = (
+                x / np.maximum(np.linalg.norm(x, axis=1, keepdims=True), 1e-300) for x in (x_train, x_test)
+            )
+        else:
+            scaled = rescaled(x_train, x_test, "standard")
+            two = np.array([self.how == "numeric" and len(np.unique(column)) <= 2 for column in x_train.T])
+            x_train, x_test = np.where(two, x_train, scaled[0]), np.where(two, x_test, scaled[1])
+        sha256 = content_sha256(x_train, whole.y_train, x_test, whole.y_test)
+        return replace(whole, name=self.label, x_train=x_train, x_test=x_test, sha256=sha256)
+
+
+def _refuse_sparse(source: NoisySplit | Rescaled | WithConstant, whole: Dataset) -> None:
     if is_csr(whole.x_train):
         raise DataError(
             f"data set '{source.label}': the points of {source.of} are sparse, and would be filled; expected a set of "
@@ -225,7 +276,7 @@ def listed(targets: Any, scores: Any) -> list[float]:  # noqa: ARG001  a metric 
 @hookimpl
 def harness_datasets() -> list[type[DataSource]]:
     """Return the data sources of the studies."""
-    return [AdultSplit, MnistNoise, MushroomsLike, NoisySplit, Simplices, WithConstant]
+    return [AdultSplit, DigitsInOrder, MnistNoise, MushroomsLike, NoisySplit, Rescaled, Simplices, WithConstant]
 
 
 @hookimpl

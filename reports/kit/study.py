@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PLUGINS = tuple(str(ROOT / "kit" / f"{name}.py") for name in ("solvers", "libsvm_counted", "sources", "drawn"))
 """Solvers, data sources and metrics that only studies use."""
 
-Finish = Callable[[list[Row], Options], list[Row]]
-"""Takes a part's rows, each with its record, and returns what they give together."""
+Finish = Callable[[list[Row], Options], Iterable[Row]]
+"""Takes a part's rows, each with its record, and yields what they give together, or what it measures itself."""
 Sections = Callable[[Results], dict[str, str]]
 """Returns the text between each pair of markers of the page."""
 Numbers = Callable[[Results], Mapping[str, str]]

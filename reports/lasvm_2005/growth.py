@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import median
 
+from reports.kit.journal import Row
 from reports.kit.markdown import met, number, table
-from reports.kit.results import Results
-from reports.lasvm_2005.parts import ONE, SCALED, of_size
+from reports.kit.results import Results, comparable
+from reports.lasvm_2005.parts import of_size
+from reports.lasvm_2005.plan import ONE
 from reports.peers.results import slope
 
 # so much does a time 1.3 times too long at the largest of adult's sizes add to its exponent (1.7 times for checkerboard's)
@@ -25,6 +27,7 @@ class Size:
     n: int
     members: float
     seconds: tuple[float, ...]
+    runs: list[Row] = field(default_factory=list)
 
     @property
     def time(self) -> float:
@@ -40,11 +43,11 @@ class Size:
 def measured(results: Results, name: str) -> list[Size]:
     """Return the sizes of a set that have finished runs, the smallest first."""
     found = []
-    for n in SCALED[name][1]:
-        at = of_size(name, n).name
+    for n in results.plan.scaled[name][1]:
+        at = of_size(results.plan, name, n).name
         members, seconds = (results.values(at, ONE, quantity) for quantity in ("info.online_members", "cpu"))
         if members:
-            found.append(Size(n, median(members), tuple(seconds)))
+            found.append(Size(n, median(members), tuple(seconds), results.of(at, ONE)))
     return found
 
 
@@ -54,7 +57,12 @@ def largest(sizes: list[Size]) -> list[Size]:
 
 
 def exponents(sizes: list[Size]) -> tuple[float, float] | None:
-    """Return p and q of time ~ n^p and n |S| ~ n^q, least squares in logarithms; None for fewer than two sizes."""
+    """Return p and q of time ~ n^p and n |S| ~ n^q, least squares in logarithms.
+
+    None for fewer than two sizes, and for times that are not comparable.
+    """
+    if not comparable(*(run for each in sizes for run in each.runs)):
+        return None
     time, product = slope([(each.n, each.time) for each in sizes]), slope([(each.n, each.product) for each in sizes])
     return None if time is None or product is None else (time, product)
 
@@ -62,7 +70,7 @@ def exponents(sizes: list[Size]) -> tuple[float, float] | None:
 def scaling(results: Results) -> str:
     """Time and n |S| for each size, and whether time grows faster."""
     rows, lines = [], []
-    for name in SCALED:
+    for name in results.plan.scaled:
         sizes = measured(results, name)
         for each in sizes:
             spread = "" if len(each.seconds) < 2 else f" ({min(each.seconds):.3g}-{max(each.seconds):.3g})"

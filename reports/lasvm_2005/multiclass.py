@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from harness.run.record import Status
 from reports.kit.grids import Options
 from reports.kit.journal import Row
 from reports.kit.running import SCORES
+from reports.kit.study import PLUGINS
 
 
 def finish(rows: list[Row], options: Options) -> list[Row]:
@@ -23,10 +25,11 @@ def finish(rows: list[Row], options: Options) -> list[Row]:
     for row in rows:
         if row["status"] == Status.OK and SCORES in (row["record"]["metrics"] or {}):
             groups.setdefault((row["solver"], row["seed"]), {})[_digit(row)] = row
-    complete = {key: found for key, found in groups.items() if set(found) >= set(options.digits)}
+    digits = tuple(digit for digit in options.plan.digits if digit in options.digits)
+    complete = {key: found for key, found in groups.items() if set(found) >= set(digits)}
     if not complete:
         return []
-    truth = _labels(options.digits)
+    truth = _labels([next(iter(complete.values()))[digit]["dataset"] for digit in digits], digits)
     name = "mnist" if options.n is None else f"mnist-of-{options.n}"
     return [
         {
@@ -34,9 +37,10 @@ def finish(rows: list[Row], options: Options) -> list[Row]:
             "set": name,
             "solver": solver,
             "seed": seed,
-            "digits": list(options.digits),
-            "error": error(truth, [_scores(found[digit]) for digit in options.digits], options.digits),
-            **{column: sum(found[digit][column] for digit in options.digits) for column in ("cpu", "seconds")},
+            "digits": list(digits),
+            "error": error(truth, [_scores(found[digit]) for digit in digits], digits),
+            **{column: sum(found[digit][column] for digit in digits) for column in ("cpu", "seconds")},
+            **_shared(found.values()),
             **now(),
         }
         for (solver, seed), found in complete.items()
@@ -54,6 +58,12 @@ def error(truth: Any, scores: list[Any], digits: tuple[int, ...]) -> float:
     return float(100.0 * np.mean(decided[known] != truth[known]))
 
 
+def _shared(rows: Iterable[Row]) -> dict[str, str | None]:
+    """Return the commit of all runs, none where they have several."""
+    commits = {row["git_commit"] for row in rows}
+    return {"git_commit": commits.pop() if len(commits) == 1 else None}
+
+
 def _digit(row: Row) -> int:
     return int(row["dataset"].partition("digit=")[2][0])
 
@@ -62,11 +72,11 @@ def _scores(row: Row) -> Any:
     return np.asarray(row["record"]["metrics"][SCORES])
 
 
-def _labels(digits: tuple[int, ...]) -> Any:
-    registry = load_registry()
+def _labels(selections: list[str], digits: tuple[int, ...]) -> Any:
+    registry = load_registry(list(PLUGINS))
     truth: Any = None
-    for digit in digits:
-        y = registry.select_datasets(f"mnist[digit={digit}]")[0].load().y_test
+    for selection, digit in zip(selections, digits, strict=True):
+        y = registry.select_datasets(selection)[0].load().y_test
         truth = np.full(len(y), -1) if truth is None else truth
         truth[np.asarray(y) > 0] = digit
     return truth

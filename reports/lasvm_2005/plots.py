@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,35 +13,29 @@ import matplotlib.pyplot as plt
 
 from reports.kit.pictures import save
 from reports.kit.results import Results, ratio
+from reports.lasvm_2005.digits import SOLVERS, cache_images, cache_times, digits_of
 from reports.lasvm_2005.growth import exponents, measured
-from reports.lasvm_2005.parts import (
+from reports.lasvm_2005.plan import (
+    AVERAGED,
+    AVERAGED_TEN,
     CRITERIA,
-    DELTAS,
     LIBSVM,
+    NAMES,
     ONE,
-    SCALED,
     TWO,
     WAYS,
     tau_of,
     with_delta_max,
 )
 from reports.lasvm_2005.selection import Curves, figures
-from reports.lasvm_2005.tables import (
-    NAMES,
-    cache_images,
-    cache_times,
-    digits_of,
-    in_turns,
-    libsvm_of,
-    measured_sets,
-    time_share,
-)
+from reports.lasvm_2005.tables import in_turns, libsvm_of, measured_sets, time_share
 
-COLOURS = {LIBSVM: "#444444", ONE: "#0072B2", TWO: "#56B4E9"}
+COLOURS = {LIBSVM: "#444444", ONE: "#0072B2", TWO: "#56B4E9", AVERAGED: "#E69F00", AVERAGED_TEN: "#D55E00"}
 WAY_COLOURS = dict(zip(WAYS, ("#D55E00", "#0072B2", "#56B4E9"), strict=True))
 CRITERION_COLOURS = dict(zip(CRITERIA, ("#0072B2", "#D55E00", "#009E73", "#CC79A7"), strict=True))
 PERCENT = "test error, %"
 SUPPORT = "support vectors"
+SECONDS = "training time, CPU s"
 
 
 def figure8(results: Results, path: Path) -> bool:
@@ -89,30 +84,33 @@ def _ticks(axis: Any, locator: Any) -> None:
 
 
 def figure6(results: Results, path: Path) -> bool:
-    """Draw the change of training time with the cache size."""
-    figure, axes = plt.subplots(figsize=(5.6, 3.8), layout="constrained")
+    """Draw training time against the cache, over LIBSVM's with the largest."""
+    figure, axes = plt.subplots(figsize=(6.2, 4.2), layout="constrained")
     drawn = False
     for images, line in zip(cache_images(results), ("o-", "s--"), strict=False):
         for solver in (LIBSVM, ONE):
             times = cache_times(results, solver, images)
-            if times:
+            if len(times) > 1:  # LIBSVM with one cache alone is what the others are divided by
                 drawn = True
-                means = [sum(each) / len(each) for each in times.values()]
-                label = f"{NAMES[solver]}, {images or 'all'} images"
+                means = [1.0 + 0.01 * sum(each) / len(each) for each in times.values()]
+                label = f"{NAMES[solver]}, {f'{int(images):,}' if images else 'all'} images"
                 axes.plot(list(times), means, line, color=COLOURS[solver], label=label)
-    axes.axhline(0.0, color="#222222", linewidth=0.8)
+    axes.axhline(1.0, color="#222222", linewidth=0.8)
     axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
     axes.xaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
-    axes.set(xlabel="cache, MB", ylabel="training time, change in %", title="against LIBSVM with the largest cache")
+    _ticks(axes.yaxis, mpl.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.set(xlabel="cache, MB", ylabel="CPU time over LIBSVM's with the largest cache")
+    axes.grid(alpha=0.25)
     if drawn:
-        axes.legend(frameon=False)
+        figure.legend(loc="outside lower center", ncols=2, frameon=False)
     save(figure, path)
     return drawn
 
 
 def scaling(results: Results, path: Path) -> bool:
     """Draw time and n |S| against n, with the exponents of both."""
-    found = {name: sizes for name in SCALED if len(sizes := measured(results, name)) > 1}
+    found = {name: sizes for name in results.plan.scaled if len(sizes := measured(results, name)) > 1}
     figure, panels = plt.subplots(1, max(1, len(found)), figsize=(9.0, 4.0), layout="constrained", squeeze=False)
     for axes, (name, sizes) in zip(panels.flat, found.items(), strict=False):
         time, product = exponents(sizes) or (math.nan, math.nan)
@@ -123,7 +121,7 @@ def scaling(results: Results, path: Path) -> bool:
         axes.plot(n, [each.time for each in sizes], "o-", color=COLOURS[ONE], label=f"time: n^{time:.2f}")
         for each in sizes:
             axes.vlines(each.n, min(each.seconds), max(each.seconds), color=COLOURS[ONE], linewidth=1.0)
-        axes.set(xscale="log", yscale="log", title=name, xlabel="training points n", ylabel="seconds")
+        axes.set(xscale="log", yscale="log", title=name, xlabel="training points n", ylabel=SECONDS)
         axes.grid(alpha=0.25)
         axes.legend(frameon=False, loc="upper left")
     save(figure, path)
@@ -131,21 +129,20 @@ def scaling(results: Results, path: Path) -> bool:
 
 
 def figure10(results: Results, path: Path) -> bool:
-    """Draw error, time and support vectors against delta_max, LIBSVM as a triangle on the right."""
+    """Draw error, time and support vectors against delta_max, LIBSVM's as a line across."""
     figure, panels = plt.subplots(1, 3, figsize=(11, 3.6), layout="constrained")
     drawn = False
-    for axes, (quantity, title) in zip(
-        panels, (("error", PERCENT), ("cpu", "seconds"), ("support_vectors", SUPPORT)), strict=True
-    ):
+    quantities = (("error", PERCENT), ("cpu", SECONDS), ("support_vectors", SUPPORT))
+    for axes, (quantity, title) in zip(panels, quantities, strict=True):
         for way, name in WAYS.items():
-            points = [(d, results.mean("banana", with_delta_max(way, d), quantity)) for d in DELTAS]
+            points = [(d, results.mean("banana", with_delta_max(way, d), quantity)) for d in results.plan.deltas]
             points = [(d, value) for d, value in points if value is not None]
             drawn = drawn or bool(points)
             if points:
                 axes.plot(*zip(*points, strict=True), "o-", color=WAY_COLOURS[way], markersize=4, label=name)
         level = results.mean("banana", LIBSVM, quantity)
         if level is not None:
-            axes.plot(2.5 * max(DELTAS), level, "<", color=COLOURS[LIBSVM], markersize=10, label="LIBSVM")
+            axes.axhline(level, color=COLOURS[LIBSVM], linestyle="--", label="LIBSVM")
         axes.set(xscale="log", xlabel="delta_max", title=title)
         axes.grid(alpha=0.25)
     panels[1].set_yscale("log")
@@ -157,44 +154,67 @@ def figure10(results: Results, path: Path) -> bool:
     return drawn
 
 
-def digits(results: Results, path: Path) -> bool:
-    """Draw error, time and support vectors of the ten binary classifiers (figures 1, 2, 5), and time against size (3)."""
+def _by_digit(results: Results, axes: Any, quantity: str) -> None:
+    """Draw a quantity of each classifier: a bar a solver, for times, whose axis is logarithmic, a point."""
     names = digits_of(results)
-    figure, panels = plt.subplots(2, 2, figsize=(9.5, 6.4), layout="constrained")
-    quantities = (("error", PERCENT), ("cpu", "seconds"), ("support_vectors", SUPPORT))
-    for axes, (quantity, title) in zip(panels.flat, quantities, strict=False):
-        for shift, (solver, colour) in enumerate(COLOURS.items()):
-            found = [(row, results.mean(name, solver, quantity)) for row, name in enumerate(names)]
-            found = [(row + 0.25 * (shift - 1), value) for row, value in found if value is not None]
-            if found:
-                axes.bar(*zip(*found, strict=True), width=0.25, color=colour, label=NAMES[solver])
-        axes.set_xticks(range(len(names)), [name[len("mnist-") :][0] for name in names])
-        axes.set(title=title, xlabel="digit against the rest")
-    for solver, colour in COLOURS.items():
-        points = [
-            (
-                results.mean(name, solver, "support_vectors"),
-                results.mean(name, solver, "cpu"),
-            )
-            for name in names
-        ]
+    solvers = [solver for solver in SOLVERS if any(results.of(name, solver) for name in names)]
+    width = 0.8 / max(1, len(solvers))
+    for shift, solver in enumerate(solvers):
+        found = [(row, results.mean(name, solver, quantity)) for row, name in enumerate(names)]
+        at = [(row + width * (shift - 0.5 * (len(solvers) - 1)), value) for row, value in found if value is not None]
+        if quantity == "cpu":
+            axes.plot(*zip(*at, strict=True), "o", color=COLOURS[solver], label=NAMES[solver])
+        else:
+            axes.bar(*zip(*at, strict=True), width=width, color=COLOURS[solver], label=NAMES[solver])
+    if names and quantity == "cpu":
+        axes.set_yscale("log")
+        _ticks(axes.yaxis, mpl.ticker.LogLocator())
+    axes.set_xticks(range(len(names)), [name[len("mnist-") :][0] for name in names])
+    axes.set_xlabel("digit against the rest")
+    axes.grid(axis="y", alpha=0.25)
+
+
+def _legend_below(figure: Any, axes: Any) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+
+
+def figure1(results: Results, path: Path) -> bool:
+    """Draw error (figure 1) and time (figure 2) of the binary classifiers of all digits."""
+    figure, panels = plt.subplots(2, 1, figsize=(9.5, 6.4), layout="constrained")
+    for axes, (quantity, title) in zip(panels, (("error", PERCENT), ("cpu", SECONDS)), strict=True):
+        _by_digit(results, axes, quantity)
+        axes.set_ylabel(title)
+    _legend_below(figure, panels[0])
+    save(figure, path)
+    return bool(digits_of(results))
+
+
+def figure3(results: Results, path: Path) -> bool:
+    """Draw time against the number of support vectors (figure 3), and these for each digit (figure 5)."""
+    names = digits_of(results)
+    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    for solver in SOLVERS:
+        points = [[results.mean(name, solver, quantity) for quantity in ("support_vectors", "cpu")] for name in names]
         known = [point for point in points if None not in point]
         if known:
-            panels[1, 1].plot(*zip(*known, strict=True), "o", color=colour)
-    panels[1, 1].set(xlabel=SUPPORT, title="seconds against support vectors")
+            left.plot(*zip(*known, strict=True), "o", color=COLOURS[solver])
+    left.set(xlabel=f"{SUPPORT}, a point a digit", ylabel=SECONDS)
+    _by_digit(results, right, "support_vectors")
+    right.set_ylabel(SUPPORT)
     if names:
-        for axes in (panels[0, 1], panels[1, 1]):  # LIBSVM takes a hundred times as long
-            axes.set_yscale("log")
-            axes.yaxis.set_major_formatter("{x:g}")
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    if handles:
-        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+        left.set(xscale="log", yscale="log")
+        _ticks(left.xaxis, mpl.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+        _ticks(left.yaxis, mpl.ticker.LogLocator())
+    left.grid(alpha=0.25)
+    _legend_below(figure, right)
     save(figure, path)
     return bool(names)
 
 
-def _curves(results: Results, curves: Curves, across: str, axes: Any) -> bool:
-    """Draw the error of each criterion against a quantity of its runs; return whether there was anything."""
+def _curves(results: Results, curves: Curves, across: str, axes: Any, *, line: str = "-", said: str = "") -> bool:
+    """Draw the error of each criterion against a quantity of its runs, and LIBSVM's across; return whether there was any."""
     name = curves.measured(results)
     drawn = False
     for criterion in curves.criteria:
@@ -202,54 +222,82 @@ def _curves(results: Results, curves: Curves, across: str, axes: Any) -> bool:
             (results.mean(name, solver, across), results.mean(name, solver, "error"))
             for solver in curves.solvers(criterion)
         ]
-        known = sorted(point for point in points if None not in point)
+        known = [point for point in points if None not in point]
         if known:
             drawn = True
-            axes.plot(
-                *zip(*known, strict=True),
-                "o-",
-                color=CRITERION_COLOURS[criterion],
-                markersize=4,
-                label=criterion.upper(),
-            )
+            colour = CRITERION_COLOURS[criterion]
+            label = criterion.upper() + said
+            axes.plot(*zip(*known, strict=True), f"o{line}", color=colour, markersize=4, label=label)
     level = results.mean(name, LIBSVM, "error")
     if level is not None:
-        axes.axhline(level, color=COLOURS[LIBSVM], linestyle="--", label="LIBSVM")
-        axes.set_ylim(top=min(axes.get_ylim()[1], CUT * level))
+        axes.axhline(level, color=COLOURS[LIBSVM], linestyle="--" if line == "-" else ":", label=f"LIBSVM{said}")
     axes.set_xscale("log")
     _ticks(axes.xaxis, mpl.ticker.LogLocator(subs=(1.0, 3.0)))
     axes.grid(alpha=0.25)
     return drawn
 
 
-ACROSS = {"info.visited": "examples processed", "cpu": "seconds, finishing included", "support_vectors": SUPPORT}
-CUT = 2.0  # errors above twice LIBSVM's are outside the picture: it is about the way down to LIBSVM's
+def _errors(results: Results, axes: Any, shown: Sequence[Curves]) -> None:
+    """Cut the errors where they stop telling criteria apart: a share above LIBSVM's, else a logarithmic axis."""
+    cuts = [curves.cut for curves in shown if curves.cut is not None]
+    levels = [results.mean(curves.measured(results), LIBSVM, "error") for curves in shown]
+    if cuts and levels[0] is not None:
+        below = min(min(line.get_ydata()) for line in axes.lines)
+        axes.set_ylim(below - 0.1 * (cuts[0] - 1.0) * levels[0], cuts[0] * levels[0])
+    elif axes.lines:
+        axes.set_yscale("log")
+        _ticks(axes.yaxis, mpl.ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+
+
+ACROSS = {"info.visited": "examples processed", "cpu": "CPU s, finishing included", "support_vectors": SUPPORT}
 
 
 def _selection(figure_name: str) -> Callable[[Results, Path], bool]:
     """Return what draws the error against examples, time and support vectors."""
 
     def draw(results: Results, path: Path) -> bool:
-        curves = figures()[figure_name]
+        curves = figures(results.plan)[figure_name]
         figure, panels = plt.subplots(1, 3, figsize=(11.5, 3.8), layout="constrained", sharey=True)
         found = [_curves(results, curves, across, axes) for axes, across in zip(panels, ACROSS, strict=True)]
         for axes, label in zip(panels, ACROSS.values(), strict=True):
             axes.set_xlabel(label)
         panels[0].set_ylabel(PERCENT)
-        handles, labels = panels[0].get_legend_handles_labels()
-        if handles:
-            figure.legend(handles, labels, loc="outside lower center", ncols=5, frameon=False)
+        _errors(results, panels[0], [curves])
+        _legend_below(figure, panels[0])
         save(figure, path)
         return any(found)
 
     return draw
 
 
+def figure15(results: Results, path: Path) -> bool:
+    """Draw the error on MNIST-8 against support vectors, clean and with noise, the criteria side by side."""
+    both = [figures(results.plan)[name] for name in ("figure13", "figure14")]
+    figure, panels = plt.subplots(1, 3, figsize=(11.5, 3.8), layout="constrained", sharey=True)
+    found = []
+    for axes, criterion in zip(panels, CRITERIA, strict=False):
+        for curves, line, said in zip(both, ("-", "--"), (", clean labels", ", 10 % flipped"), strict=True):
+            found.append(
+                _curves(results, replace(curves, criteria=(criterion,)), "support_vectors", axes, line=line, said=said)
+            )
+        axes.set(xlabel=SUPPORT, title=criterion.upper())
+        _errors(results, axes, both)
+    panels[0].set_ylabel(PERCENT)
+    solid, dashed = (mpl.lines.Line2D([], [], color="#222222", linestyle=line) for line in ("-", "--"))
+    level = mpl.lines.Line2D([], [], color=COLOURS[LIBSVM], linestyle="--")
+    names = ["clean labels", "10 % of the training labels flipped", "LIBSVM, clean labels"]
+    figure.legend([solid, dashed, level], names, loc="outside lower center", ncols=3, frameon=False)
+    save(figure, path)
+    return all(any(found[k::2]) for k in (0, 1))
+
+
 PICTURES = {
     "figure8": figure8,
     "scaling": scaling,
     "figure10": figure10,
-    "digits": digits,
+    "figure1": figure1,
+    "figure3": figure3,
     "figure6": figure6,
-    **{name: _selection(name) for name in figures()},
+    **{name: _selection(name) for name in ("figure11", "figure13", "figure14")},
+    "figure15": figure15,
 }

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from reports.kit.markdown import NOT_MEASURED, beside, machine, met, millions, missing, number, table
-from reports.kit.results import Results, change, comparable, ratio
-from reports.lasvm_2005 import selection
+from reports.kit.results import Results, change, ratio
+from reports.lasvm_2005 import digits, selection, streaming
 from reports.lasvm_2005.growth import scaling
-from reports.lasvm_2005.parts import (
-    CACHED,
+from reports.lasvm_2005.original import compare
+from reports.lasvm_2005.plan import (
     COUNTED,
-    DELTAS,
     FIVE,
     LIBSVM,
+    NAMES,
     ONE,
     ONLINE,
     PRINTED,
-    SETS,
+    SECOND,
     SMO,
     TWO,
     WAYS,
@@ -25,19 +23,16 @@ from reports.lasvm_2005.parts import (
     with_delta_max,
 )
 
-NAMES = {ONE: "LASVM x1", TWO: "LASVM x2", FIVE: "LASVM x5", LIBSVM: "LIBSVM", SMO: "SMO"}
-
 # what the issue of this study asks for
 ERROR_POINTS = 0.3
 TIME_SHARE = 0.5
 TIMED = ("mnist-8", "adult", "usps", "forest-100k")
-CACHE_GROWTH = 30.0  # percent
 OBJECTIVE = {TWO: 1e-2, FIVE: 1e-3}
 
 
 def measured_sets(results: Results) -> list[str]:
     """Return the sets of figure 7 that have runs, in the paper's order."""
-    return [name for name in SETS if name in results.sets]
+    return [name for name in results.plan.sets if name in results.sets]
 
 
 def libsvm_of(results: Results, name: str) -> str:
@@ -48,7 +43,7 @@ def libsvm_of(results: Results, name: str) -> str:
 
 def in_turns(results: Results, name: str, above: str, below: str, quantity: str) -> float | None:
     """Return a ratio of two solvers on a set, of median times or mean counts; None where they are not comparable."""
-    if not comparable(*results.of(name, above), *results.of(name, below)):
+    if not results.in_turns((name, above), (name, below)):
         return None
     typical = results.median if quantity == "cpu" else results.mean
     return ratio(*(typical(name, each, quantity) for each in (above, below)))
@@ -145,6 +140,7 @@ def figure9(results: Results) -> str:
         cells = [name]
         for quantity, column in (("error", "error"), ("support_vectors", "support_vectors"), ("cpu", "seconds")):
             found = change(results.mean(name, before, quantity), results.mean(name, after, quantity))
+            found = found if results.in_turns((name, before), (name, after)) else None
             cells.append(beside(found, results.published.get("figure9", name, ONE, f"{column}_change"), "+z.0f"))
         rows.append(
             [
@@ -155,115 +151,6 @@ def figure9(results: Results) -> str:
         )
     head = ["set", "error, change in %", "SV, change in %", "time, change in %", "error % before", "error % after"]
     return table(head, rows)
-
-
-def figure4(results: Results) -> str:
-    """Figure 4: the multiclass error, and the time of the ten classifiers together."""
-    rows = []
-    for solver in (LIBSVM, ONE, TWO):
-        for name in dict.fromkeys(row["set"] for row in results.derived):
-            found = [row for row in results.derived if (row["set"], row["solver"]) == (name, solver)]
-            if not found:
-                continue
-            last = found[-1]
-            rows.append(
-                [
-                    NAMES[solver],
-                    f"{name}, {len(last['digits'])} digits",
-                    beside(last["error"], results.published.get("figure4", name, solver, "error"), ".2f"),
-                    number(last["cpu"]),
-                    number(results.published.get("figure4", name, solver, "seconds"), "g"),
-                ]
-            )
-    return table(["solver", "data", "error %", "seconds", "paper's seconds"], rows)
-
-
-def digits_of(results: Results) -> list[str]:
-    """Return the sets of one digit against the rest, clean labels, by digit, where LASVM has seen every example.
-
-    Of sets of several sizes those of the size at which LIBSVM, then LASVM, has been measured on the most digits.
-    """
-    sizes: dict[str, list[str]] = {}
-    for name in sorted(results.sets):
-        if name.startswith("mnist-") and "noise" not in name and results.mean(name, ONE, "error") is not None:
-            sizes.setdefault(name[len("mnist-8") :], []).append(name)
-    beside_libsvm = {
-        size: sum(results.mean(name, LIBSVM, "error") is not None for name in sizes[size]) for size in sizes
-    }
-    best = max(sizes, key=lambda size: (beside_libsvm[size], len(sizes[size])), default=None)
-    return [] if best is None else sizes[best]
-
-
-def by_digit(results: Results) -> str:
-    """Figures 1, 2 and 5, which the paper has as curves: the binary classifiers one by one."""
-    rows = []
-    for name in digits_of(results):
-        cells = [name]
-        for quantity, form in (("error", ".2f"), ("support_vectors", ".0f"), ("cpu", "")):
-            found = [results.mean(name, solver, quantity) for solver in (LIBSVM, ONE, TWO)]
-            cells.append(" / ".join(number(value, form) or "-" for value in found))
-        rows.append(cells)
-    order = "LIBSVM / x1 / x2"
-    return table(["digit against the rest", *(f"{title}: {order}" for title in ("error %", "SV", "seconds"))], rows)
-
-
-def cache_images(results: Results) -> list[str]:
-    """Return the numbers of images that figure 6 was measured with, '' for all of them."""
-    return list(dict.fromkeys(_cached(results).values()))
-
-
-def _cached(results: Results) -> dict[str, str]:
-    """Return the sets of figure 6 and the number of images of each."""
-    return {name: name.partition("-of-")[2] for name in results.sets if name.startswith(CACHED)}
-
-
-def cache_times(results: Results, solver: str, images: str) -> dict[float, list[float]]:
-    """Return for each cache size the changes of time in percent, one a digit, against LIBSVM with the largest cache."""
-    found: dict[float, list[float]] = {}
-    for name in (name for name, of in _cached(results).items() if of == images):
-        sizes = sorted({row["cache_mb"] for row in results.runs if row["set"] == name})
-        if len(sizes) < 2:
-            continue
-        base = results.median(name, LIBSVM, "cpu", cache_mb=sizes[-1])
-        for size in sizes:
-            relative = change(base, results.median(name, solver, "cpu", cache_mb=size))
-            if relative is not None:
-                found.setdefault(size, []).append(relative)
-    return dict(sorted(found.items()))
-
-
-def figure6(results: Results) -> str:
-    """Figure 6: change of time against LIBSVM with the largest cache, and of LASVM against itself."""
-    rows, verdicts = [], []
-    for images in cache_images(results):
-        lasvm, libsvm = cache_times(results, ONE, images), cache_times(results, LIBSVM, images)
-        names = [name for name, of in _cached(results).items() if of == images]
-        grown = {}
-        for size in sorted({*lasvm, *libsvm}):
-            grown[size] = [own for own in (_growth(results, name, size) for name in names) if own is not None]
-            cells = [number(_mean(each), "+z.0f") for each in (libsvm.get(size, []), lasvm.get(size, []), grown[size])]
-            rows.append([images or "all", f"{size:g}", *cells, str(len(lasvm.get(size, [])))])
-        smallest = min(grown, default=0.0)
-        if own := grown.get(smallest):
-            verdicts.append(
-                f"* {f'{images} images' if images else 'All images'}: with {smallest:g} MB LASVM's time grows by {max(own):.0f} % on "
-                f"the worst digit; asked for: less than {CACHE_GROWTH:.0f} % {met(max(own) < CACHE_GROWTH)}."
-            )
-    headings = ["images", "cache, MB", "LIBSVM, %", "LASVM x1, %", "LASVM x1 against its own largest, %", "digits"]
-    return "\n\n".join([table(headings, rows), "\n".join(verdicts)]).strip()
-
-
-def _growth(results: Results, name: str, size: float) -> float | None:
-    sizes = sorted({row["cache_mb"] for row in results.runs if row["set"] == name and row["solver"] == ONE})
-    if len(sizes) < 2 or size not in sizes:
-        return None
-    best, here = (results.median(name, ONE, "cpu", cache_mb=each) for each in (sizes[-1], size))
-    return change(best, here)
-
-
-def _mean(values: Iterable[float]) -> float | None:
-    found = list(values)
-    return sum(found) / len(found) if found else None
 
 
 def objective(results: Results) -> str:
@@ -318,7 +205,7 @@ def figure10(results: Results) -> str:
     """Figure 10 as numbers: error, time, support vectors for each delta_max, and LIBSVM's."""
     quantities = (("error", ".2f"), ("cpu", ""), ("support_vectors", ".0f"))
     rows = []
-    for delta_max in DELTAS:
+    for delta_max in results.plan.deltas:
         solvers = [with_delta_max(way, delta_max) for way in WAYS]
         if any(results.of("banana", solver) for solver in solvers):
             cells = [
@@ -334,20 +221,58 @@ def figure10(results: Results) -> str:
     return table(["delta_max", *(f"{title}: {way}" for title in titles for way in WAYS.values())], rows)
 
 
+def pairs(results: Results) -> str:
+    """The rules by which online iterations choose their pairs."""
+    rules = {PRINTED: "the paper's", ONE: "to second order from 1,000 members on", SECOND: "to second order always"}
+    rows = [
+        [
+            name,
+            rule,
+            number(results.mean(name, solver, "error"), ".2f"),
+            number(results.spread(name, solver, "error"), ".2f"),
+            number(results.mean(name, solver, "info.online_members"), ",.0f"),
+            number(millions(results.mean(name, solver, "kernel_evaluations"))),
+            number(results.median(name, solver, "cpu")),
+            str(len(results.of(name, solver))),
+        ]
+        for name in results.plan.paired
+        if results.of(name, SECOND)
+        for solver, rule in rules.items()
+    ]
+    head = ["set", "pairs", "error %", "sd", r"\|S\| at the end", "kernel values, M", "seconds", "runs"]
+    return table(head, rows)
+
+
+def stand_ins(results: Results) -> str:
+    """Say which sets are not the paper's; nothing where all are."""
+    if not results.plan.stands_for:
+        return ""
+    named = "; ".join(f"{what} for {name}" for name, what in results.plan.stands_for.items())
+    return (
+        f"**A small run.** These sets stand in for the paper's: {named}. Numbers in parentheses are those published for the "
+        "paper's own sets."
+    )
+
+
 def sections(results: Results) -> dict[str, str]:
     """Return every section of the page by the name of its markers."""
     return {
+        "stand-ins": stand_ins(results),
         "machine": machine(results),
         "verdict": verdict(results),
         "figure8": figure8(results),
         "differences": differences(results),
+        "pairs": pairs(results),
         "objective": objective(results),
+        "original": compare.section(results),
+        "untuned": compare.untuned(results),
+        "stream": streaming.section(results),
         "scaling": scaling(results),
         "figure9": figure9(results),
         "figure10": figure10(results),
-        "figure4": figure4(results),
-        "digits": by_digit(results),
-        "figure6": figure6(results),
+        "figure4": digits.figure4(results),
+        "digits": digits.by_digit(results),
+        "figure6": digits.figure6(results),
         **selection.sections(results),
         "missing": missing(results),
     }

@@ -9,14 +9,7 @@ import matplotlib.pyplot as plt
 
 from reports.kit.pictures import save
 from reports.kit.results import Results
-from reports.random_sampling_2008.parts import (
-    HARD,
-    SIZED,
-    SOFT,
-    SWEPT,
-    Clouds,
-    swept,
-)
+from reports.random_sampling_2008.plan import Clouds, plan_of
 from reports.random_sampling_2008.tables import extremes, support, theorem_runs
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444")
@@ -32,7 +25,7 @@ def rounds(results: Results, path: Path) -> bool:
     """Draw the mean rounds over m, and the theorems' bounds."""
     figure, axes = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
     drawn = False
-    for colour, family in zip(COLOURS, _families((*HARD, *SOFT)), strict=False):
+    for colour, family in zip(COLOURS, _families((*plan_of(results).hard, *plan_of(results).soft)), strict=False):
         found = [
             (each, runs) for each in family if (runs := theorem_runs(results, each)) and runs[0]["info"]["r"] < each.m
         ]
@@ -55,8 +48,8 @@ def small(results: Results, path: Path) -> bool:
     """Draw rounds and CPU time over r, of the sizes that every run ended with."""
     figure, panels = plt.subplots(1, 2, figsize=(9.0, 3.8), layout="constrained")
     drawn = False
-    for colour, each in zip(COLOURS, SWEPT, strict=False):
-        found = {r: results.of(each.name, label) for r, label in swept(each).items()}
+    for colour, each in zip(COLOURS, plan_of(results).swept, strict=False):
+        found = {r: results.of(each.name, label) for r, label in plan_of(results).sweep(each).items()}
         ended = {r: runs for r, runs in found.items() if runs and all(row["info"]["status"] == "done" for row in runs)}
         if not ended:
             continue
@@ -71,7 +64,14 @@ def small(results: Results, path: Path) -> bool:
     for axes, title in zip(panels, ("rounds (dashed: 6 delta ln m)", "CPU time, s"), strict=True):
         axes.set(xscale="log", yscale="log", xlabel="r / delta^2", ylabel=title)
         axes.axvline(6.0, color="#888888", linestyle=":", linewidth=1.0)
-        ticks = sorted({r / each.bound**2 for each in SWEPT for r in swept(each) if r >= 0.15 * each.bound**2})
+        ticks = sorted(
+            {
+                r / each.bound**2
+                for each in plan_of(results).swept
+                for r in plan_of(results).sweep(each)
+                if r >= 0.15 * each.bound**2
+            }
+        )
         axes.set_xticks(_apart(ticks), [f"{tick:.2g}" for tick in _apart(ticks)])
         axes.minorticks_off()
         axes.grid(alpha=0.25)
@@ -92,7 +92,7 @@ def _apart(ticks: list[float]) -> list[float]:
 def dimension(results: Results, path: Path) -> bool:
     """Draw the support of the optimum and the mean extremes over n, beside k (n + 1)."""
     found: dict[tuple[int, int], list[tuple[Clouds, float, float]]] = {}
-    for each in SIZED:
+    for each in plan_of(results).sized:
         held, mean_extremes = support(results, each), extremes(results, each)
         if held is not None and mean_extremes is not None:
             found.setdefault((each.outliers, each.k), []).append((each, held, mean_extremes))

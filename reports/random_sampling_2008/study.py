@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from reports.kit.study import Study
 from reports.random_sampling_2008 import parts, plots, tables
+from reports.random_sampling_2008.plan import PLAN, QUICK
 
 STUDY = Study(
     name="random-sampling-2008",
     title="Balcazar, Dai, Tanaka, Watanabe, Provably Fast Training Algorithms for Support Vector Machines (2008)",
-    plan=None,
-    parts=lambda plan: parts.PARTS,
+    plan=PLAN,
+    parts=parts.parts_of,
     sections=tables.sections,
     pictures=plots.PICTURES,
+    quick=QUICK,
+    own_plugins=("plugin.py",),
 )

@@ -7,24 +7,14 @@ from statistics import mean
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, machine, met, missing, number, table
 from reports.kit.results import Results
-from reports.random_sampling_2008.parts import (
-    HARD,
-    SIZED,
-    SOFT,
-    SWEPT,
-    Clouds,
-    adaptive,
-    first_round,
-    swept,
-    theorem,
-)
+from reports.random_sampling_2008.plan import Clouds, plan_of
 
 ALL_POINTS = "all points"
 
 
 def theorem_runs(results: Results, clouds: Clouds) -> list[Row]:
     """Return the finished runs with the theorems' delta and r."""
-    return results.of(clouds.name, theorem(clouds))
+    return results.of(clouds.name, clouds.theorem)
 
 
 def range_of(values: list[float]) -> str:
@@ -35,14 +25,14 @@ def range_of(values: list[float]) -> str:
 def rounds(results: Results) -> str:
     """Rounds beside 6 delta ln m, and the weight of violators beside the Sampling Lemma."""
     lines = []
-    for each in (*HARD, *SOFT):
+    for each in (*plan_of(results).hard, *plan_of(results).soft):
         found = theorem_runs(results, each)
         if not found:
             continue
         infos = [row["info"] for row in found]
         r = int(infos[0]["r"])
         sample = ALL_POINTS if r >= each.m else f"{r:,}"
-        taken, again = [float(info["rounds"]) for info in infos], results.of(each.name, adaptive(each))
+        taken, again = [float(info["rounds"]) for info in infos], results.of(each.name, each.adaptive)
         share = mean(info["successful_rounds"] / info["rounds"] for info in infos)
         shares = [mean(info[name] for info in infos) for name in ("lemma_share", "lemma_bound")]
         lines.append(
@@ -62,8 +52,10 @@ def rounds(results: Results) -> str:
 def verdict(results: Results) -> str:
     """Whether the means are within the theorems, and the lemma holds."""
     drawn = [
-        (each, runs) for each in (*HARD, *SOFT) if (runs := theorem_runs(results, each)) and runs[0]["info"]["r"] < each.m
-    ]  # fmt: skip
+        (each, runs)
+        for each in (*plan_of(results).hard, *plan_of(results).soft)
+        if (runs := theorem_runs(results, each)) and runs[0]["info"]["r"] < each.m
+    ]
     if not drawn:
         return NOT_MEASURED
     within = all(mean(row["info"]["rounds"] for row in runs) <= each.rounds_bound() for each, runs in drawn)
@@ -86,8 +78,8 @@ def verdict(results: Results) -> str:
 def small(results: Results) -> str:
     """Rounds with smaller samples."""
     lines = []
-    for each in SWEPT:
-        for r, label in swept(each).items():
+    for each in plan_of(results).swept:
+        for r, label in plan_of(results).sweep(each).items():
             runs = [*results.of(each.name, label), *results.stopped(each.name, label)]
             runs = [row for row in runs if row["info"].get("rounds")]
             if not runs:
@@ -113,8 +105,8 @@ def small(results: Results) -> str:
 def smallest(results: Results) -> str:
     """The smallest r that every run ended with, and the fastest."""
     lines = []
-    for each in SWEPT:
-        found = {r: results.of(each.name, label) for r, label in swept(each).items()}
+    for each in plan_of(results).swept:
+        found = {r: results.of(each.name, label) for r, label in plan_of(results).sweep(each).items()}
         ended = {
             r: mean(row["cpu"] for row in runs)
             for r, runs in found.items()
@@ -131,7 +123,7 @@ def smallest(results: Results) -> str:
 
 def extremes(results: Results, clouds: Clouds) -> float | None:
     """Return the mean number of extremes of a sample with half of the points, by (4) of the Sampling Lemma."""
-    runs = results.of(clouds.name, first_round(clouds))
+    runs = results.of(clouds.name, clouds.first_round)
     shares = [row["info"]["log_share"][0] for row in runs if row["info"].get("log_share")]
     r = clouds.m // 2
     return mean(shares) * clouds.m * (r + 1) / (clouds.m - r) if shares else None
@@ -145,7 +137,7 @@ def support(results: Results, clouds: Clouds) -> float | None:
 def dimension(results: Results) -> str:
     """The support of the optimum and the mean number of extremes beside the bound and the conjecture."""
     lines = []
-    for each in SIZED:
+    for each in plan_of(results).sized:
         held, found = support(results, each), extremes(results, each)
         if held is None or found is None:
             continue

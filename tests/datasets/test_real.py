@@ -8,6 +8,7 @@ import scipy.sparse
 
 from harness.datasets import builtin_sources, validate
 from harness.datasets.catalogue import REAL
+from harness.datasets.images import smoothed
 from harness.errors import DataError
 
 SOURCES = {cls.name: cls for cls in builtin_sources()}
@@ -161,12 +162,33 @@ def test_usps_of_the_lasvm_papers_is_drawn_from_all_images_and_has_their_kernel(
     one, two = (sorted(map(bytes, np.vstack([some.x_train, some.x_test]))) for some in (data, published))
     assert one == two
     assert data.defaults == {"kernel": "rbf", "gamma": 2 / 1024, "C": 1000.0}
-    assert usps(split_seed=0, noise=0.1).load().defaults == {"kernel": "rbf", "gamma": 2 / 1024, "C": 10.0}
+    noisy = usps(split_seed=0, smooth=0.75, noise=0.1).load()
+    assert noisy.defaults == {"kernel": "rbf", "gamma": 2 / 256, "C": 10.0}
+    np.testing.assert_allclose(smoothed(data.x_test, 0.75), noisy.x_test)
+
+
+def test_a_smoothed_image_is_the_weighted_mean_of_what_lies_around_each_pixel():
+    images = np.random.default_rng(0).uniform(-1, 1, (2, 256))
+    width = 0.75
+    weights = np.exp(-0.5 * (np.arange(-3, 4) / width) ** 2)  # four standard deviations to each side, as scipy cuts it
+    weights /= weights.sum()
+    expected = np.empty((2, 16, 16))
+    for image, out in zip(images.reshape(2, 16, 16), expected, strict=True):
+        padded = np.pad(image, 3, constant_values=-1.0)
+        for row in range(16):
+            for column in range(16):
+                out[row, column] = weights @ padded[row : row + 7, column : column + 7] @ weights
+    np.testing.assert_allclose(smoothed(images, width), expected.reshape(2, 256), atol=1e-12)
 
 
 @pytest.mark.parametrize(
     ("given", "support"),
-    [({}, (250, 320)), pytest.param({"noise": 0.1}, (2613, 2888), marks=pytest.mark.slow)],
+    [
+        ({}, (250, 320)),
+        ({"smooth": 0.75}, (224, 260)),
+        pytest.param({"noise": 0.1}, (2613, 2888), marks=pytest.mark.slow),
+        pytest.param({"noise": 0.1, "smooth": 0.75}, (2613, 2888), marks=pytest.mark.slow),
+    ],
 )
 def test_usps_has_the_error_and_the_support_vectors_of_its_paper(given, support):
     from sklearn.svm import SVC
@@ -240,5 +262,8 @@ def test_covtype_draws_are_nested_and_scaled():
     assert (whole.x_train.min(), whole.x_train.max()) == (0, 1)
     elevation = whole.x_train[:, 0].astype(np.float64)
     assert elevation.mean() * (3858 - 1859) + 1859 == pytest.approx(2959.365, abs=0.01)
+    standard = covtype(n=1000, n_test=500, scale="standard").load()
+    shift, spread = whole.x_train.mean(axis=0, dtype=np.float64), whole.x_train.std(axis=0, dtype=np.float64)
+    np.testing.assert_allclose(standard.x_train, (small.x_train - shift) / spread, atol=1e-3)
     with pytest.raises(DataError, match=r"n=581012 and n_test=1 are more together.*n <= 581011"):
         covtype(n=581_012, n_test=1).load()

@@ -3,10 +3,11 @@
 from pathlib import Path
 
 from reports.kit.results import Published, Results
+from reports.lasvm_2005.plan import PLAN
 
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "lasvm_2005"
 PUBLISHED = Published.read(FOLDER / "published.csv")
 
 
-def results(*rows):
-    return Results(rows, PUBLISHED)
+def results(*rows, plan=PLAN):
+    return Results(rows, PUBLISHED, plan)

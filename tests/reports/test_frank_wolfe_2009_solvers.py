@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from harness import L2SVC, RBF, HardMargin, Iterate, KernelOracle, Linear, get_solver
+from reports.frank_wolfe_2009 import linear_hulls
 from reports.kit import solvers, sources
 from tests.plugins.points import overlapping
 
@@ -82,6 +83,46 @@ def test_a_ladder_ends_with_its_cpu_time():
     assert not last.done
     assert last.info["ended"] == "its 1e-09 s of CPU time are over"
     assert len(last.info["levels"]) <= 1
+
+
+def test_core_sets_have_the_margin_that_is_optimal_for_them():
+    problem = hulls()
+    ladder = solvers.CoreSets(oracle="gilbert", least=1e-2, per_decade=1, seconds=300.0)
+    *_, last = climbed(ladder, problem)
+    exact = get_solver("qp")
+
+    def margin(part):
+        found = exact.solve(part)
+        return part.certify(found.dual_coef, found.intercept).margin_upper
+
+    assert last.info["margin"] == pytest.approx([margin(hulls())] * 2, rel=1e-6)
+    assert last.info["margin"][0] <= last.info["margin"][1]
+    for reached in last.info["levels"]:
+        *_, alone = get_solver("gilbert", epsilon=reached["epsilon"]).iterates(hulls(), np.random.default_rng(0))
+        assert reached["margin"] == pytest.approx(
+            [margin(hulls().restrict(np.flatnonzero(alone.dual_coef)))] * 2, rel=1e-6
+        )
+        assert (1.0 - reached["epsilon"]) * reached["margin"][1] <= last.info["margin"][0], "Theorem 3.3"
+    *_, plain = climbed(solvers.Ladder(oracle="gilbert", least=1e-2, per_decade=1, seconds=300.0), same := hulls())
+    assert [each["evaluations"] for each in plain.info["levels"]] == [
+        each["evaluations"] for each in last.info["levels"]
+    ]
+    assert problem.kernel.counter.evaluations == same.kernel.counter.evaluations, "what is beside is not counted"
+
+
+def test_an_iteration_and_a_product_take_turns(monkeypatch):
+    clock = iter(np.arange(0.0, 1000.0, 0.006))
+    monkeypatch.setattr(linear_hulls.time, "process_time", lambda: float(next(clock)))
+    x, y = overlapping(0, n=200)
+    problem = L2SVC.build(KernelOracle(Linear(), x), y, {"C": 1.0})
+    (last,) = linear_hulls.BesideProduct(oracle="mdm", rounds=3).iterates(problem, np.random.default_rng(0))
+    assert last.done
+    assert last.info["product"] == pytest.approx(0.018), "one product, between three readings of the clock"
+    low, middle, high = last.info["ratio"]
+    assert 0.0 < low <= middle <= high
+    assert middle == pytest.approx(last.info["iteration"] / last.info["product"])
+    assert problem.certify(last.dual_coef, last.intercept).feasibility_violation < 1e-9
+    assert "linear kernel" in linear_hulls.BesideProduct().skip(hulls())
 
 
 def test_the_accuracies_of_a_ladder():

@@ -4,10 +4,21 @@ import math
 
 import pytest
 
-from reports.frank_wolfe_2009 import figures, parts, rivals, tables, theorems
+from reports.frank_wolfe_2009 import core_sets, figures, plots, rivals, seen, tables, theorems
+from reports.frank_wolfe_2009.plan import BLOCK, LINEAR_PEERS, NEWTON, PLAN, SMO, large_of
 from reports.kit.markdown import NOT_MEASURED
 from tests.reports.fabricated import row
-from tests.reports.frank_wolfe_rows import HYPERBOLIC, LINEAR, STOOD, lemma_row, level, on_ladder, results
+from tests.reports.frank_wolfe_rows import (
+    HYPERBOLIC,
+    LINEAR,
+    STOOD,
+    lemma_row,
+    level,
+    margin_rows,
+    on_ladder,
+    product_rows,
+    results,
+)
 
 
 def test_the_verdict_tells_a_linear_rate_from_one_of_1_over_k():
@@ -43,7 +54,7 @@ def test_bounds_of_the_core_set():
     assert found.lower_bound(0.1) == pytest.approx((407.0, 497.0))
     iterations = 6.0 + 10.0 * 100.0 * math.log(100.0) + 32.0 * 100.0 / 0.1
     assert found.upper_bound(0.1) == pytest.approx(2.0 + 2.0 * iterations)
-    text = tables.core_sets(results(on_ladder("usps", "fw", *LINEAR)))
+    text = core_sets.sizes(results(on_ladder("usps", "fw", *LINEAR)))
     assert "| usps | 1,000 | 1e-01 | 5 |  |  |  | 407 - 497 | 7.3e+04 |" in text
 
 
@@ -61,13 +72,13 @@ def test_kernel_evaluations_are_in_rows():
 
 
 def test_the_peers_must_be_certified():
-    name = parts.peers_of("usps")
+    name = PLAN.peers_of("usps")
     runs = [
         row(name, "fw", cpu=1.0, support_vectors=30),
         row(name, "gilbert", cpu=0.1, relative_gap=0.1),
         row(name, "fw-fully-corrective", cpu=3.0, support_vectors=30),
-        row(name, rivals.SMO, cpu=2.0),
-        row(name, rivals.BLOCK, cpu=0.5),
+        row(name, SMO, cpu=2.0),
+        row(name, BLOCK, cpu=0.5),
     ]
     text = rivals.peers(results(*runs))
     assert "| usps | 3 % | **1** |  |  |  |  | 3 |  | 2 | **0.5** |" in text
@@ -77,18 +88,19 @@ def test_the_peers_must_be_certified():
         "0.5 times as fast as smo-block (**missed**); slower than smo-block: fw, fw-fully-corrective."
     )
     dense = [{**each, "support_vectors": 500} for each in runs]
-    assert rivals.against_smo(results(*dense)) == NOT_MEASURED
+    assert rivals.against_smo(results(*dense)) == "No core set here is so small."
+    assert rivals.against_smo(results()) == NOT_MEASURED
     assert f"* {name}, gilbert: relative gap 0.1; " in tables.stopped(results(*runs))
 
 
 def test_the_fastest_certified_run_of_the_library_counts():
-    name = parts.peers_of("wdbc-linear")
-    rough, good, exact, *_ = parts.LINEAR_PEERS
+    name = PLAN.peers_of("wdbc-linear")
+    rough, good, exact, *_ = LINEAR_PEERS
     runs = [
         row(name, rough, cpu=0.1, relative_gap=0.5, n_features=3),
         row(name, good, cpu=1.0, n_features=3),
         row(name, exact, cpu=2.0, n_features=3),
-        row(name, parts.NEWTON, cpu=4.0, support_vectors=100, n_features=3),
+        row(name, NEWTON, cpu=4.0, support_vectors=100, n_features=3),
         row(name, "fw", cpu=6.0, n_features=3),
     ]
     found = results(*runs)
@@ -99,14 +111,17 @@ def test_the_fastest_certified_run_of_the_library_counts():
         .startswith("| wdbc-linear | 1,000 x 3 | 10 % | 1 | [tol=1e-6,scaling=10] | 4 | 4.00 | 6 |  |")
     )
     assert rivals.against_library(found) == (
-        "* wdbc-linear: fw-newton takes 4.00 times as long as LinearSVC (met); more than 5 times: "
-        "fw, gilbert, fw-pairwise, mdm, nearest-point, fw-fully-corrective, cvm."
+        "* wdbc-linear: of the papers' solvers the fastest, fw, takes 6.00 times as long as LinearSVC (**missed**); fw-newton, "
+        "which is of no paper, takes 4.00 times as long as LinearSVC (met)."
     )
-    late = [each for each in runs if each["solver"] != parts.NEWTON]
-    assert "fw takes 6.00 times as long as LinearSVC (**missed**)" in rivals.against_library(results(*late))
+    late = [each for each in runs if each["solver"] != NEWTON]
+    assert rivals.against_library(results(*late)).endswith(
+        "fw-newton, which is of no paper, lacks the gap after its time (**missed**)."
+    )
     without = [runs[0], runs[3]]
     assert rivals.against_library(results(*without)) == (
-        "* wdbc-linear: no model of LinearSVC has the gap; the least is 0.5, after 0.1 s. fw-newton takes 4 s."
+        "* wdbc-linear: no model of LinearSVC has the gap, the least is 0.5 after 0.1 s; of the papers' solvers none has the "
+        "gap after its time (**missed**); fw-newton, which is of no paper, has it after 4 s."
     )
     assert tables.stopped(found) == "Nothing.", "a tolerance that is too loose is no failure"
 
@@ -128,15 +143,16 @@ def test_gains_are_judged_by_the_lemma():
 
 
 def test_many_points_say_time_memory_and_what_is_certified():
-    name = parts.large_of(100_000)
-    good = row(name, parts.NEWTON, cpu=9.0, support_vectors=3129, relative_gap=1e-6, peak_rss_bytes=int(3e8))
+    name = large_of(100_000)
+    good = row(name, NEWTON, cpu=9.0, support_vectors=3129, relative_gap=1e-6, peak_rss_bytes=int(3e8))
     late = row(name, "fw", cpu=120.0, status="budget", reason="stopped", relative_gap=0.75, peak_rss_bytes=None)
     lines = theorems.large(results(good, late)).splitlines()
     assert lines[-1].startswith("| 100,000 | fw-newton | 9 | 3,129 | 5e-07 |")
     assert lines[-1].endswith("| 300 | (met) |")
-    assert "| 100,000 | fw | 120 |" in lines[-2]
+    assert "| 100,000 | fw |  |" in lines[-2], "a limit of wall time is no CPU time"
     assert "| 0.5 |" in lines[-2]
     assert lines[-2].endswith("|  | (**missed**) |")
+    assert "120 s" in tables.stopped(results(good, {**late, "seconds": 120.0})), "the limit and the time in one clock"
 
 
 def test_stopped_runs_say_where_they_stood():
@@ -150,3 +166,71 @@ def test_stopped_runs_say_where_they_stood():
     assert tables.stopped(results(started)) == "* usps, cvm: reached 1e-03; stopped at the limit"
     stalled = on_ladder("usps", "fw", *LINEAR, info={"ended": "stalled"})
     assert tables.stopped(results(stalled)).endswith("reached 1e-08; stalled")
+
+
+def elsewhere(run):
+    """The same run as another commit made it."""
+    return {**run, "git_commit": "another"}
+
+
+def test_times_of_two_commits_are_not_divided():
+    smo, fast = PLAN.peers_of("usps"), PLAN.peers_of("wdbc-linear")
+    core = row(smo, "fw-fully-corrective", cpu=3.0, support_vectors=30)
+    apart = results(core, elsewhere(row(smo, SMO, cpu=9.0)))
+    assert rivals.against_smo(apart) == "* usps: the fastest, fw-fully-corrective, is not in turns with smo."
+    assert "**3**" not in rivals.peers(apart)
+    library = elsewhere(row(fast, LINEAR_PEERS[0], cpu=1.0, n_features=3))
+    apart = results(library, row(fast, NEWTON, cpu=4.0, n_features=3))
+    assert "| 4 | not in turns |" in rivals.linear_peers(apart)
+    assert "4.00" not in rivals.against_library(apart)
+    slow, quick = (on_ladder("usps", solver, *LINEAR) for solver in ("fw", "fw-fully-corrective"))
+    assert "not on usps (15 points, fw 1)" in seen.seen(results(slow, quick))
+    assert "fastest" not in seen.seen(results(slow, elsewhere(quick)))
+
+
+def test_of_several_runs_the_one_of_median_time_counts():
+    runs = [row(PLAN.peers_of("wdbc"), "fw", seed=seed, cpu=cpu) for seed, cpu in enumerate((9.0, 1.0, 2.0))]
+    assert rivals.certified(results(*runs), "wdbc", "fw")["cpu"] == 2.0
+
+
+def test_what_core_sets_lose_is_held_against_epsilon():
+    good = core_sets.ratios(results(*margin_rows("usps", 1.05, 1.0)))
+    assert good.splitlines()[2] == (
+        "| usps | 1e-01 | 0.9 | 0.952381 (10) | 0.952381 (10) | 0.952381 (10) | 0.952381 (10) |  | (met) |"
+    )
+    assert "| 1e-02 | 0.99 | 1.000000 (10) |" in good
+    assert "(**missed**)" in core_sets.ratios(results(*margin_rows("usps", 1.2)))
+    assert "A core set of fw lost at most 0.48 epsilon of the margin" in seen.seen(results(*margin_rows("usps", 1.05)))
+    assert "Theorem 3.3 allows epsilon (**missed**)" in seen.seen(results(*margin_rows("usps", 1.2)))
+
+
+def test_a_loss_of_nothing_is_not_drawn_as_a_small_one(monkeypatch, tmp_path):
+    drawn = []
+
+    def keep(figure, path):
+        drawn.append(figure)
+
+    monkeypatch.setattr(plots, "save", keep)
+    assert plots.margins(results(*margin_rows("usps", 1.05, 1.02, 1.0, solvers=("fw",))), tmp_path / "x.png")
+    (axes, *_) = drawn[0].axes
+    lines = {line.get_label(): line for line in axes.lines}
+    assert lines["fw"].get_ydata() == pytest.approx([1.0 - 1.0 / 1.05, 1.0 - 1.0 / 1.02])
+    (foot,) = [line for line in axes.lines if line.get_marker() == "v" and len(line.get_xdata())]
+    assert foot.get_xdata() == pytest.approx([1e3])
+    assert foot.get_transform() != axes.transData, "at the foot, at no value"
+
+
+def test_a_single_accuracy_is_no_line(monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr(plots, "save", lambda figure, path: drawn.append(figure))
+    assert not plots.iterations(results(on_ladder("usps", "fw", *LINEAR[:1])), tmp_path / "x.png")
+    assert plots.iterations(
+        results(on_ladder("usps", "fw", *LINEAR), on_ladder("usps", "mdm", *LINEAR[:1])), tmp_path / "x.png"
+    )
+    assert [line.get_label() for line in drawn[0].axes[0].lines] == ["fw"]
+
+
+def test_iterations_stand_beside_products():
+    assert "| covtype, 1,000 x 3 | fw | 20 | 30 | 1.50 | 1.40 - 1.60 |" in tables.products(
+        results(*product_rows("covtype"))
+    )

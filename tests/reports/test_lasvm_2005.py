@@ -6,9 +6,10 @@ import pytest
 from harness.registry import load_registry
 from harness.run.record import checked
 from reports.kit.grids import Grid, Options, PaperSet
-from reports.kit.sources import AdultSplit, MnistNoise, listed
+from reports.kit.sources import AdultSplit, DigitsInOrder, MnistNoise, listed
 from reports.kit.study import PLUGINS
 from reports.lasvm_2005 import multiclass, parts
+from reports.lasvm_2005.plan import LIBSVM, PLAN, QUICK
 from tests.reports.lasvm_2005_rows import PUBLISHED
 
 # -- grids ----------------------------------------------------------------------------
@@ -34,23 +35,26 @@ def test_repetitions_are_draws_where_the_data_are_drawn_and_seeds_elsewhere():
 
 
 def test_the_paper_s_settings():
-    found = {grid.set: grid for grid in parts.figure8(Options())}
+    found = {grid.set: grid for grid in parts.figure8(PLAN, Options())}
     assert "forest-521k" not in found, "only where it is named"
     assert found["forest-100k"].cache_mb == 512.0
     assert found["adult"].cache_mb == 40.0
-    assert parts.figure8(Options(cache_mb=256.0, limit=5.0))[0].cache_mb == 256.0
-    large = parts.figure8(Options(sets=("forest-521k",)))[0]
+    assert parts.figure8(PLAN, Options(cache_mb=256.0, limit=5.0))[0].cache_mb == 256.0
+    large = parts.figure8(PLAN, Options(sets=("forest-521k",)))[0]
     assert large.solvers == ("lasvm[tau=0.01]", "lasvm[epochs=2,tau=0.01]", "libsvm[tol=0.01]")
-    caches = {grid.cache_mb: grid.solvers for grid in parts.figure6(Options(digits=(3,)))}
-    assert set(caches) == set(parts.CACHES)
-    assert [cache for cache, solvers in caches.items() if parts.LIBSVM in solvers] == [1024.0], "hours with the others"
-    assert all(parts.LIBSVM in grid.solvers for grid in parts.figure6(Options(digits=(3,), n=1000)))
+    grids = parts.figure6(PLAN, Options(digits=(3,)))
+    by_set = {name: [grid for grid in grids if grid.set == f"cache of mnist-3{name}"] for name in ("", "-of-10000")}
+    with_libsvm = {name: {grid.cache_mb for grid in of if LIBSVM in grid.solvers} for name, of in by_set.items()}
+    assert with_libsvm == {"": {1024.0}, "-of-10000": set(PLAN.caches)}, "hours with the other caches"
+    assert {grid.cache_mb for grid in by_set[""]} == set(PLAN.caches)
+    assert all(LIBSVM in grid.solvers for grid in parts.figure6(PLAN, Options(digits=(3,), n=1000)) if 0 in grid.seeds)
 
 
+@pytest.mark.parametrize("plan", [PLAN, QUICK], ids=["whole", "quick"])
 @pytest.mark.parametrize("part", parts.PARTS)
-def test_every_solver_and_set_of_a_part_is_there(part):
+def test_every_solver_and_set_of_a_part_is_there(part, plan):
     registry = load_registry(list(PLUGINS))
-    for grid in parts.PARTS[part](Options(repetitions=2)):
+    for grid in parts.parts(plan)[part](Options(repetitions=2)):
         assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
         assert len(registry.select_datasets(grid.datasets)) == len(grid.datasets)
         assert set(grid.metrics) <= set(registry.metrics)
@@ -66,6 +70,15 @@ def test_adult_is_divided_anew(raw_data):
     assert first.sha256 != second.sha256
     positives = [np.sum(each.y_train > 0) + np.sum(each.y_test > 0) for each in (first, second)]
     assert positives[0] == positives[1] == 11_687, "all rows are there, once"
+
+
+def test_the_embedded_digits_have_the_same_test_images_whichever_digit_is_asked_for():
+    found = [DigitsInOrder(digit=digit).load() for digit in range(10)]
+    assert all((each.x_test == found[0].x_test).all() for each in found)
+    assert (sum(each.y_test > 0 for each in found) == 1).all(), "each is of one digit"
+    noisy = DigitsInOrder(digit=8, noise=0.1, noise_seed=1).load()
+    assert np.sum(noisy.y_train != found[8].y_train) == round(0.1 * 1198)
+    assert (noisy.y_test == found[8].y_test).all()
 
 
 def test_label_noise_flips_exactly_a_share_of_the_training_labels(raw_data):
@@ -99,12 +112,12 @@ def test_the_greatest_score_decides():
 
 
 def test_sizes_are_repeated_up_to_100_000_points():
-    runs = {grid.set: len(grid.datasets) for grid in parts.scaling(Options())}
+    runs = {grid.set: len(grid.datasets) for grid in parts.scaling(PLAN, Options())}
     assert runs["checkerboard-of-100000"] == runs["adult-of-32561"] == 3
     assert runs["checkerboard-of-1000000"] == 1
 
 
 def test_the_published_numbers_belong_to_what_is_measured():
     assert PUBLISHED.get("figure8", "adult", "lasvm", "support_vectors") == 11268
-    known = {*parts.SETS, "mnist"}
+    known = {*PLAN.sets, "mnist"}
     assert {key[1] for key in PUBLISHED.values} <= known

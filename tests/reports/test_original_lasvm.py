@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from harness.registry import load_registry
+from reports.kit.grids import Options
 from reports.lasvm_2005.original import compare
 from reports.lasvm_2005.original.drawn import draw
+from reports.lasvm_2005.plan import QUICK
 
 
 def checkerboard():
@@ -64,3 +66,8 @@ def test_drawn_sets_are_what_was_asked_for_and_the_same_each_time():
         assert 0.2 <= one.defaults["gamma"] * d <= 2.0
         assert abs(one.y_train.mean()) < 0.2
         assert set(one.y_train.tolist()) == {-1.0, 1.0}
+
+
+def test_without_the_program_nothing_is_measured_and_it_is_said(capsys):
+    assert list(compare.measured(Options(plan=QUICK))) == []
+    assert "give the folder of LASVM's unpacked source to --source" in capsys.readouterr().out

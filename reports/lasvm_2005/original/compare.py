@@ -1,24 +1,23 @@
-"""LASVM's own program and the plugin `lasvm`, in turns: python reports/lasvm_2005/original/compare.py --source FOLDER.
+"""The part `original`: LASVM's own program and the plugin `lasvm`, in turns.
+
+    python -m reports run lasvm-2005 --part original --source FOLDER
 
 The program is Bottou's LASVM 1.1 (https://leon.bottou.org/projects/lasvm); FOLDER holds its lasvm.c and kcache.c, which are
 not part of this repository. driver.c gives it a kernel over contiguous float32 rows, several times faster than the sparse
 one it comes with, and everything is compiled for this machine. Both make one epoch and the finishing step, in one thread with
-the same C, gamma, tau and cache; their random orders differ. Medians of CPU seconds; compilation is not in them. Gaps are
-relative duality gaps over all points, certified in float64, medians too.
-
-``--seeds 1 2 3`` draws ten sets of 2,000 to 10,000 points from each seed; ``--sets`` names others.
+the same C, gamma, tau and cache; their random orders differ. CPU seconds; compilation is not in them. Gaps are relative
+duality gaps over all points, certified in float64.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
 import gc
 import shutil
 import subprocess
-import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import geometric_mean, median
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,23 +25,32 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from harness_lasvm import LASVM
 
-HERE = Path(__file__).resolve().parent
-if str(HERE.parents[2]) not in sys.path:
-    sys.path.insert(0, str(HERE.parents[2]))
-
-from harness import CSVC, RBF, KernelOracle  # noqa: E402
-from harness.registry import load_registry  # noqa: E402
-from harness.run.execute import warm_up  # noqa: E402
-from reports.lasvm_2005.original.drawn import draw  # noqa: E402
+from harness import CSVC, RBF, KernelOracle
+from harness.measure.machine import now
+from harness.registry import load_registry
+from harness.run.execute import warm_up
+from harness.run.surroundings import git_commit
+from reports.kit.grids import Options
+from reports.kit.journal import Row
+from reports.kit.markdown import met, number, table
+from reports.kit.results import Results, comparable
+from reports.lasvm_2005.original.drawn import draw
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from harness.arrays import Vector
 
     Model = tuple[Vector, float]  # dual_coef, (n,), and intercept
 
-SETS = "twonorm[n=10000],ringnorm[n=10000],checkerboard[n=10000],adult,mnist[digit=8]"
+HERE = Path(__file__).resolve().parent
+CACHE_MB, TAU = 256.0, 1e-3
+NAMED, DRAWN, BESIDE = (
+    "named",
+    "drawn",
+    "beside",
+)  # what a set was compared for: by name, drawn, of the catalogue beside those
+TIMES = 3.0  # as fast as the program, at least; on the sets of more than 20,000 points
+TIMES_LARGE = 8.0
+LARGE = 20_000
 
 
 class Run(NamedTuple):
@@ -115,80 +123,142 @@ def gap_of(problem: CSVC, dual_coef: Vector, intercept: float) -> float:
     return gap
 
 
-def compared(label: str, data: Any, program: Path, path: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Run both in turns on one set; return a line of the table, by its columns."""
+def compared(label: str, data: Any, program: Path, path: Path, repetitions: int) -> Iterator[Row]:
+    """Run both in turns on one set; yield a row for each pair, with the set's name and size."""
     written(data, path)
-    warm_up(LASVM(tau=options.tau), stated(data, options.cache_mb))
-    pairs = [
-        (
-            theirs(program, path, options.cache_mb, options.tau, k),
-            ours(stated(data, options.cache_mb), options.tau, k),
-        )
-        for k in range(options.repetitions)
-    ]
-    problem = stated(data, options.cache_mb)
-    gaps = [median(gap_of(problem, *pair[side][1]) for pair in pairs) for side in (0, 1)]
-    original, own = ([pair[side][0] for pair in pairs] for side in (0, 1))
-    seconds = [median(run.seconds for run in runs) for runs in (original, own)]
-    return {
-        "set": label,
-        "n": len(data.y_train),
-        "original_cpu": seconds[0],
-        "cpu": seconds[1],
-        "ratio": seconds[0] / seconds[1],
-        "original_kernel_values": int(median(run.values for run in original)),
-        "kernel_values": int(median(run.values for run in own)),
-        "original_members": int(median(run.members for run in original)),
-        "members": int(median(run.members for run in own)),
-        "original_gap": gaps[0],
-        "gap": gaps[1],
-        "repetitions": options.repetitions,
-    }
+    warm_up(LASVM(tau=TAU), stated(data, CACHE_MB))
+    certified = stated(data, CACHE_MB)
+    for k in range(repetitions):
+        original, model = theirs(program, path, CACHE_MB, TAU, k)
+        own, our_model = ours(stated(data, CACHE_MB), TAU, k)
+        yield {
+            "derived": "original",
+            "set": label,
+            "solver": "lasvm",
+            "seed": k,
+            "n": len(data.y_train),
+            "cpu": own.seconds,
+            "original_cpu": original.seconds,
+            "kernel_evaluations": own.values,
+            "original_kernel_evaluations": original.values,
+            "members": own.members,
+            "original_members": original.members,
+            "relative_gap": gap_of(certified, *our_model),
+            "original_gap": gap_of(certified, *model),
+            "git_commit": git_commit(),
+            **now(),
+        }
 
 
-def chosen(options: argparse.Namespace) -> Iterator[tuple[str, Any]]:
-    """Yield the names of the sets asked for and the sets."""
-    for seed in options.seeds:
+def chosen(options: Options) -> Iterator[tuple[str, str, Any, int]]:
+    """Yield what each set of the plan is compared for, its name, the set and the number of pairs."""
+    plan, registry = options.plan, load_registry()
+    for group, selections in ((NAMED, plan.original), (BESIDE, dict.fromkeys(plan.named, plan.pairs))):
+        for selection, pairs in selections.items():
+            yield group, selection, registry.select_datasets(selection)[0].load(), options.repetitions or pairs
+    for seed in plan.untuned:
         for one in draw(seed):
-            yield f"[{seed}] {one.label}", one
-    sets = SETS if options.sets is None and not options.seeds else options.sets
-    for source in load_registry().select_datasets(sets) if sets else []:
-        yield source.label, source.load()
+            yield f"{DRAWN} {seed}", one.label, one, options.repetitions or plan.pairs
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--source", type=Path, required=True, help="folder of LASVM's unpacked source")
-    parser.add_argument("--sets", help=f"as harness compare takes them, made dense; {SETS} if nothing is asked for")
-    parser.add_argument("--seeds", type=int, nargs="*", default=[], help="ten sets drawn from each, see drawn.py")
-    parser.add_argument("--repetitions", type=int, default=5)
-    parser.add_argument("--cache-mb", type=float, default=256.0)
-    parser.add_argument("--tau", type=float, default=1e-3)
-    parser.add_argument("--out", type=Path, help="a CSV that lines are added to")
-    options = parser.parse_args()
-    lines = []
+def measured(options: Options) -> Iterator[Row]:
+    """Yield the pairs of the plan; nothing, and a sentence, where there is no program."""
+    if options.source is None:
+        print("original: give the folder of LASVM's unpacked source to --source; nothing is measured.")
+        return
     with tempfile.TemporaryDirectory() as scratch:
         program = compiled(options.source, Path(scratch))
-        for label, data in chosen(options):
-            line = compared(label, data, program, Path(scratch) / "points", options)
-            lines.append(line)
-            print(
-                f"{label:64} original {line['original_cpu']:8.4f} s  ours {line['cpu']:8.4f} s  ratio {line['ratio']:6.2f}"
-                f"  values {line['original_kernel_values'] / 1e6:6.2f} M {line['kernel_values'] / 1e6:6.2f} M"
-                f"  gap {line['original_gap']:.1e} {line['gap']:.1e}",
-                flush=True,
+        for group, label, data, pairs in chosen(options):
+            for row in compared(label, data, program, Path(scratch) / "points", pairs):
+                yield {**row, "group": group}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The pairs on one set that were measured at one commit, on one machine."""
+
+    group: str
+    name: str
+    pairs: list[Row]
+
+    def median(self, quantity: str) -> float:
+        """Return the median over the pairs."""
+        return median(row[quantity] for row in self.pairs)
+
+    def over(self, original: str, own: str) -> float:
+        """Return the program's median over ours."""
+        return self.median(original) / self.median(own)
+
+    @property
+    def faster(self) -> float:
+        """How many times ours is as fast."""
+        return self.over("original_cpu", "cpu")
+
+
+def found(results: Results) -> list[Compared]:
+    """Return the sets that were compared, each with its pairs of the newest measurement."""
+    sets: dict[tuple[str, str], dict[int, Row]] = {}
+    for row in results.derived:
+        if row["derived"] == "original":
+            pairs = sets.setdefault((row["group"], row["set"]), {})
+            if not comparable(row, *pairs.values()):
+                pairs.clear()
+            pairs[row["seed"]] = row
+    return [Compared(group, name, list(pairs.values())) for (group, name), pairs in sets.items()]
+
+
+def section(results: Results) -> str:
+    """The named sets, a line each, with what is asked."""
+    lines = []
+    for each in found(results):
+        if each.group == NAMED:
+            ratios = [row["original_cpu"] / row["cpu"] for row in each.pairs]
+            limit = TIMES_LARGE if each.pairs[0]["n"] > LARGE else TIMES
+            lines.append(
+                [
+                    each.name,
+                    number(each.median("original_cpu")),
+                    number(each.median("cpu")),
+                    f"{each.faster:.2f} {met(each.faster >= limit)}",
+                    f"{min(ratios):.2f} to {max(ratios):.2f}",
+                    number(each.over("kernel_evaluations", "original_kernel_evaluations"), ".2f"),
+                    str(len(ratios)),
+                ]
             )
-            if options.out:
-                new = not options.out.exists()
-                with options.out.open("a", newline="") as file:
-                    csv.writer(file).writerows([line.keys(), line.values()] if new else [line.values()])
-    ratios = sorted(line["ratio"] for line in lines)
-    better = sum(line["gap"] <= line["original_gap"] for line in lines)
-    mean = geometric_mean(ratios)
-    print(
-        f"{len(ratios)} sets, ours the smaller gap on {better}: least ratio {ratios[0]:.2f}, geometric mean {mean:.2f}"
-    )
+    head = [
+        "set",
+        "program's s",
+        "ours, s",
+        "program's / ours",
+        "of single pairs",
+        "kernel values: ours / program's",
+        "pairs",
+    ]
+    return table(head, lines)
 
 
-if __name__ == "__main__":
-    main()
+def untuned(results: Results) -> str:
+    """The sets that nobody tuned for, a line a group."""
+    groups: dict[str, list[Compared]] = {}
+    for each in found(results):
+        if each.group != NAMED:
+            groups.setdefault("catalogue: " if each.group == BESIDE else each.group, []).append(each)
+    lines = []
+    for group, sets in groups.items():
+        times = [each.faster for each in sets]
+        values = [each.over("kernel_evaluations", "original_kernel_evaluations") for each in sets]
+        gaps = [each.over("relative_gap", "original_gap") for each in sets]
+        lines.append(
+            [
+                group + ", ".join(each.name for each in sets) if group.endswith(": ") else f"seed {group.split()[-1]}",
+                str(len(sets)),
+                f"{min(times):.2f} {met(min(times) >= TIMES)}",
+                f"{geometric_mean(times):.2f}",
+                f"{max(times):.2f}",
+                f"{median(values):.2f} ({min(values):.2f} to {max(values):.2f})",
+                f"{median(gaps):.2f} ({min(gaps):.2f} to {max(gaps):.2f})",
+            ]
+        )
+    ours_over = "ours / program's, median (range)"
+    head = ["sets", "number", "least", "geometric mean", "largest", f"kernel values: {ours_over}", f"gap: {ours_over}"]
+    return table(head, lines)
