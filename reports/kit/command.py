@@ -104,6 +104,7 @@ def request(study: Study, given: Mapping[str, Any]) -> Request:
     if max(digits) > 9:
         raise UsageError(f"--digits: {max(digits)} is no digit; there are 0 to 9.")
     options = Options(named, given["seeds"], digits, given["n"], given["cache_mb"], given["limit"])
+    options = replace(options, source=Path(given["source"]) if given["source"] else None)
     if given["into_reports"]:
         out = study.folder
     else:

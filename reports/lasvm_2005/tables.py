@@ -243,21 +243,9 @@ def pairs(results: Results) -> str:
     return table(head, rows)
 
 
-def stand_ins(results: Results) -> str:
-    """Say which sets are not the paper's; nothing where all are."""
-    if not results.plan.stands_for:
-        return ""
-    named = "; ".join(f"{what} for {name}" for name, what in results.plan.stands_for.items())
-    return (
-        f"**A small run.** These sets stand in for the paper's: {named}. Numbers in parentheses are those published for the "
-        "paper's own sets."
-    )
-
-
 def sections(results: Results) -> dict[str, str]:
     """Return every section of the page by the name of its markers."""
     return {
-        "stand-ins": stand_ins(results),
         "machine": machine(results),
         "verdict": verdict(results),
         "figure8": figure8(results),

@@ -81,7 +81,7 @@ def seen(results: Results) -> str:
         name, label = max(gaps, key=lambda place: gaps[place])
         left_by = f"{name}, {NAMES.get(label, label)}"
         lines.append(
-            f"* At a violation of 1e-3 alone, the default of all, relative gaps of up to {gaps[name, label]:.1g} are left ({left_by})."
+            f"* At a violation of 1e-3 alone, the default of all, gaps of up to {gaps[name, label]:.1g} are left ({left_by})."
         )
     return "\n".join(lines)
 
