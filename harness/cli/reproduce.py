@@ -38,6 +38,8 @@ PARAMETERS: list[click.Parameter] = [
     Option(["--seeds"], type=values.COUNT, section=_WHAT, help="Repetitions of what depends on chance."),
     Option(["--digits"], type=values.SEEDS, section=_WHAT, help="Digits of the MNIST parts: 0,1,2 or 0-4.  [default: 0-9]"),
     Option(["--n"], type=values.COUNT, section=_WHAT, help="Only so many training points, where a part can be cut."),
+    Option(["--source"], metavar="FOLDER", type=click.Path(file_okay=False, exists=True), section=_WHAT,
+           help="Source of a program that a part compares with, and that is not part of the repository."),
     Option(["--cache-mb"], type=values.MEGABYTES, section=_HOW, help="Memory for kernel rows.  [default: the paper's]"),
     Option(["--limit"], type=values.DURATION, section=_HOW, help="Time in a solver after which a run is stopped: 90s, 1h."),
     Option(["--keep"], is_flag=True, section=_HOW, help="Keep every run that the folder holds, whatever code made it."),

@@ -75,15 +75,16 @@ def figure10(plan: Plan, options: Options) -> list[Grid]:
     return _repeated(plan, limited, plan.sets["banana"], solvers, (LIBSVM,))
 
 
-def sized(n: int | None) -> tuple[str, str]:
-    """Return what the name of a set of ``n`` training points ends with, and the parameter of its selection."""
-    return ("", "") if n is None else (f"-of-{n}", f",n={n}")
+def cut(data: PaperSet, n: int | None, **given: int) -> PaperSet:
+    """Return a set of the plan with ``n`` training points, None: all; then it has a name of its own."""
+    suffix, part = ("", "") if n is None else (f"-of-{n}", f",n={n}")
+    return replace(data, name=f"{data.name}{suffix}", selection=data.selection.format(n=part, **given))
 
 
 def digit_set(plan: Plan, n: int | None, digit: int) -> PaperSet:
     """Return MNIST, one digit against the rest; a part of the images has a name of its own."""
-    suffix, part = sized(n)
-    return PaperSet(f"mnist-{digit}{suffix}", plan.image.format(digit=digit, n=part), gamma=plan.image_gamma)
+    found = cut(plan.image, n, digit=digit)
+    return replace(found, name=found.name.replace("mnist", f"mnist-{digit}"))
 
 
 def digits(plan: Plan, options: Options) -> list[int]:
@@ -131,8 +132,7 @@ def epochs(plan: Plan, options: Options) -> list[Grid]:
 def figure11(plan: Plan, options: Options) -> list[Grid]:
     """Selection criteria on random splits of adult (figures 11 and 12)."""
     solvers = [solver for criterion in CRITERIA for solver in curve(criterion, plan.adult_supports)]
-    suffix, part = sized(options.n)
-    data = PaperSet(f"adult-split{suffix}", plan.split.format(n=part))
+    data = cut(plan.split, options.n)
     return [options.adjusted(grid) for grid in data.grids(solvers, (LIBSVM,), options.repetitions or plan.splits)]
 
 
@@ -149,10 +149,7 @@ def figure13(plan: Plan, options: Options) -> list[Grid]:
 
 def figure14(plan: Plan, options: Options) -> list[Grid]:
     """The same with 10 % of the training labels flipped (figures 14 and 15)."""
-    suffix, part = sized(options.n)
-    return _criteria_on(
-        plan, options, PaperSet(f"mnist-8-noise{suffix}", plan.noisy.format(n=part), gamma=plan.image_gamma)
-    )
+    return _criteria_on(plan, options, cut(plan.noisy, options.n))
 
 
 def of_size(plan: Plan, name: str, n: int) -> PaperSet:

@@ -98,7 +98,6 @@ class Plan:
     paired : those on which the rules for pairs are compared
     image, noisy, split : one digit against the rest, the same with flipped labels, adult's parts divided anew; ``{digit}`` is
         the digit, ``{k}`` the repetition, ``{n}`` a number of training points or nothing
-    image_gamma : of the images; None: the set's own
     few : training images of the smaller run of figure 6, with which LIBSVM is run with every cache; None: of none
     caches : MB for kernel rows, figure 6
     scaled : set -> its selection, and its numbers of training points
@@ -107,30 +106,18 @@ class Plan:
     original : selection -> pairs of runs of LASVM's own program and ours
     untuned : seeds of ten drawn sets each for the same, ``named`` sets beside them, ``pairs`` on each
     searches : the settings that are tried for each set
-    stands_for : where a set is not the paper's, what it is
     """
 
     sets: Mapping[str, PaperSet]
+    image: PaperSet
+    noisy: PaperSet
+    split: PaperSet
     repetitions: int = 10
     large: tuple[str, ...] = ()
     paired: tuple[str, ...] = ("banana", "banana-raetsch")
-    deltas: tuple[float, ...] = (
-        1000.0,
-        100.0,
-        30.0,
-        10.0,
-        5.0,
-        3.0,
-        2.0,
-        1.0,
-        0.3,
-        0.1,
-    )  # 1000: one REPROCESS, as printed
+    # the first: one REPROCESS, as printed
+    deltas: tuple[float, ...] = (1000.0, 100.0, 30.0, 10.0, 5.0, 3.0, 2.0, 1.0, 0.3, 0.1)
     digits: tuple[int, ...] = tuple(range(10))
-    image: str = "mnist[digit={digit}{n}]"
-    noisy: str = "mnist-noise[noise_seed={{k}}{n}]"
-    image_gamma: float | None = None
-    split: str = "adult-split[seed={{k}}{n}]"
     splits: int = 10
     adult_supports: tuple[int, ...] = (250, 500, 1000, 1500, 2000, 2500, 3500, 5000, 7500)
     mnist_supports: tuple[int, ...] = (100, 200, 400, 800, 1200, 1600, 2400, 3200, 4800)
@@ -147,7 +134,6 @@ class Plan:
     pairs: int = 3
     stream: Stream = field(default_factory=Stream)
     searches: tuple[Search, ...] = ()
-    stands_for: Mapping[str, str] = field(default_factory=dict)
 
 
 def _by_name(*sets: PaperSet) -> dict[str, PaperSet]:
@@ -168,7 +154,9 @@ PLAN = Plan(
         PaperSet("forest-100k", "covtype[n=100000,scale=standard]", 512.0),
         PaperSet("forest-521k", "covtype[n=521012,scale=standard]", 1250.0, default=False),
     ),
-    image_gamma=IMAGE_GAMMA,
+    image=PaperSet("mnist", "mnist[digit={digit}{n}]", gamma=IMAGE_GAMMA),
+    noisy=PaperSet("mnist-8-noise", "mnist-noise[noise_seed={{k}}{n}]", gamma=IMAGE_GAMMA),
+    split=PaperSet("adult-split", "adult-split[seed={{k}}{n}]"),
     large=("forest-100k", "forest-521k"),
     scaled={
         "checkerboard": ("checkerboard[n={n},seed={{k}}]", (1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000)),
@@ -188,21 +176,23 @@ PLAN = Plan(
 
 QUICK = Plan(
     sets=_by_name(
-        PaperSet("waveform", "waveform-breiman[n=1000,n_test=2000,seed={k}]", 40.0),
-        PaperSet("banana", "banana-like[n=1000,n_test=2000,seed={k}]", 40.0),
-        PaperSet("mnist-8", "digits-in-order[digit=8]", 40.0),
+        PaperSet("waveform", "waveform-breiman[n=1000,n_test=2000,seed={k}]", 40.0, stands_for="waveform"),
+        PaperSet("banana", "banana-like[n=1000,n_test=2000,seed={k}]", 40.0, stands_for="banana"),
+        PaperSet("mnist-8", "digits-in-order[digit=8]", 40.0, stands_for="mnist, digit 8"),
     ),
     repetitions=2,
     paired=("banana",),
-    deltas=(1000.0, 3.0, 1.0),
+    deltas=(1000.0, 3.0),
     digits=(3, 8),
-    image="digits-in-order[digit={digit}]",
-    noisy="digits-in-order[digit=8,noise=0.1,noise_seed={{k}}]",
-    split="banana-like[n=1000,n_test=2000,spread=0.9,seed={{k}}]",
-    splits=2,
+    image=PaperSet("mnist", "digits-in-order[digit={digit}]", stands_for="mnist"),
+    noisy=PaperSet(
+        "mnist-8-noise", "digits-in-order[digit=8,noise=0.1,noise_seed={{k}}]", stands_for="mnist with noise"
+    ),
+    split=PaperSet("adult-split", "banana-like[n=1000,n_test=2000,spread=0.9,seed={{k}}]", stands_for="adult"),
+    splits=1,
     adult_supports=(50, 150),
     mnist_supports=(30, 60),
-    images_repeated=2,
+    images_repeated=1,
     few=None,
     caches=(1.0, 8.0),
     cached_seeds=1,
@@ -211,10 +201,4 @@ QUICK = Plan(
     original={"twonorm[n=2000]": 3},
     searches=QUICK_SEARCHES,
     stream=Stream(n=50_000, rows=5000, told=2),
-    stands_for={
-        "waveform": "1,000 points of Breiman's generator",
-        "banana": "1,000 points of two noisy half circles",
-        "mnist": "1,797 images of 8 x 8 pixels, three of ten digits at most",
-        "adult": "the same half circles with more noise",
-    },
 )

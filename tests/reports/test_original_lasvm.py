@@ -70,4 +70,4 @@ def test_drawn_sets_are_what_was_asked_for_and_the_same_each_time():
 
 def test_without_the_program_nothing_is_measured_and_it_is_said(capsys):
     assert list(compare.measured(Options(plan=QUICK))) == []
-    assert "give the folder of LASVM's unpacked source to --source" in capsys.readouterr().out
+    assert "give the folder of LASVM's unpacked source to --source" in capsys.readouterr().err

@@ -26,6 +26,7 @@ import numpy as np
 from harness_lasvm import LASVM
 
 from harness import CSVC, RBF, KernelOracle
+from harness.cli.say import say
 from harness.measure.machine import now
 from harness.registry import load_registry
 from harness.run.execute import warm_up
@@ -51,6 +52,7 @@ NAMED, DRAWN, BESIDE = (
 TIMES = 3.0  # as fast as the program, at least; on the sets of more than 20,000 points
 TIMES_LARGE = 8.0
 LARGE = 20_000
+ASKED = 10_000  # training points from which on it is asked for
 
 
 class Run(NamedTuple):
@@ -164,7 +166,7 @@ def chosen(options: Options) -> Iterator[tuple[str, str, Any, int]]:
 def measured(options: Options) -> Iterator[Row]:
     """Yield the pairs of the plan; nothing, and a sentence, where there is no program."""
     if options.source is None:
-        print("original: give the folder of LASVM's unpacked source to --source; nothing is measured.")
+        say("original: give the folder of LASVM's unpacked source to --source; nothing is measured.")
         return
     with tempfile.TemporaryDirectory() as scratch:
         program = compiled(options.source, Path(scratch))
@@ -213,13 +215,15 @@ def section(results: Results) -> str:
     for each in found(results):
         if each.group == NAMED:
             ratios = [row["original_cpu"] / row["cpu"] for row in each.pairs]
-            limit = TIMES_LARGE if each.pairs[0]["n"] > LARGE else TIMES
+            n = each.pairs[0]["n"]
+            limit = TIMES_LARGE if n > LARGE else TIMES
+            mark = f" {met(each.faster >= limit)}" if n >= ASKED else ""
             lines.append(
                 [
                     each.name,
                     number(each.median("original_cpu")),
                     number(each.median("cpu")),
-                    f"{each.faster:.2f} {met(each.faster >= limit)}",
+                    f"{each.faster:.2f}{mark}",
                     f"{min(ratios):.2f} to {max(ratios):.2f}",
                     number(each.over("kernel_evaluations", "original_kernel_evaluations"), ".2f"),
                     str(len(ratios)),
