@@ -122,19 +122,18 @@ def place(machine: Row) -> str:
 def located(rows: Iterable[Row]) -> list[Row]:
     """Return the rows, each run with its ``machine``, that of the last header before it, its numbers with where it was measured.
 
-    What several runs gave together has the machine alone. A run whose commit nobody kept was measured by the command of that
-    header, and may be compared with the others of it.
+    A run whose commit nobody kept, and what several runs gave together, has that of the header, or else is compared only with what
+    the same command measured.
     """
     found: list[Row] = []
     here, command = None, None
     for row in rows:
         if row.get("part") == "header":
-            here, command = place(row["machine"]), row.get("measured_at")
-        if "status" in row:
-            where = (row.get("machine", here), row.get("git_commit") or command)
-            row = {**numbers_at(row, where), "machine": where[0]}
-        elif "derived" in row:
-            row = {**row, "machine": here}
+            here = place(row["machine"])
+            command = row.get("git_commit") or row.get("measured_at")
+        if "status" in row or "derived" in row:
+            where = (here or row.get("machine"), row.get("git_commit") or command)
+            row = {**numbers_at(row, where), "machine": where[0], "measured_by": where[1]}
         found.append(row)
     return found
 
