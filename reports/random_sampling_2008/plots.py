@@ -85,11 +85,11 @@ def small(results: Results, path: Path) -> bool:
     return save(figure, path, drawn=drawn)
 
 
-def _apart(ticks: list[float]) -> list[float]:
-    """Return those of the ascending ``ticks`` that are at least a quarter larger than the one before."""
+def _apart(ticks: list[float], factor: float = 1.25) -> list[float]:
+    """Return those of the ascending ``ticks`` that are at least ``factor`` times the one before."""
     kept: list[float] = []
     for tick in ticks:
-        if not kept or tick >= 1.25 * kept[-1]:
+        if not kept or tick >= factor * kept[-1]:
             kept.append(tick)
     return kept
 
@@ -164,7 +164,9 @@ def choosing(results: Results, path: Path) -> bool:
     found = [
         (each, pair[0], ladder)
         for each in plan_of(results).choosing
-        if (pair := chosen(results, each)) is not None and (ladder := errors(results, each))
+        if (pair := chosen(results, each)) is not None
+        and (ladder := errors(results, each))
+        and max(ladder.values()) > 0.0
     ]
     if not found:
         return False
@@ -174,6 +176,9 @@ def choosing(results: Results, path: Path) -> bool:
         axes.plot([*ladder], [*ladder.values()], "o-", color=COLOURS[0], markersize=4, label="ladder of k")
         axes.plot([k], [at], "s", color=COLOURS[1], label="the least k")
         axes.set(xscale="log", title=each.name, xlabel="k", ylabel="test error, %")
+        ticks = _apart([*ladder], 2.5)
+        axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+        axes.minorticks_off()
         axes.grid(alpha=0.25)
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", frameon=False, ncols=2)
     return save(figure, path)
