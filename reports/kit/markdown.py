@@ -44,8 +44,8 @@ def met(holds: bool) -> str:
     return "(met)" if holds else "(**missed**)"
 
 
-def machine(results: Results) -> str:
-    """Return where and when the rows were measured, each machine with its days; the last one's versions."""
+def machine(results: Results, clock: str = "CPU") -> str:
+    """Return where and when the rows were measured, each machine with its days; the last one's versions; the clock of times."""
     if not results.headers:
         return NOT_MEASURED
     last = results.headers[-1]
@@ -56,8 +56,8 @@ def machine(results: Results) -> str:
     wanted = ("python", "numpy", "numba", "scikit-learn")
     versions = ", ".join(f"{name} {last['versions'][name]}" for name in wanted if name in last["versions"])
     return (
-        f"{' and '.join(told) or place(last['machine'])}; one thread; {versions}. Times are CPU seconds inside the solver, without "
-        "compilation."
+        f"{' and '.join(told) or place(last['machine'])}; one thread; {versions}. "
+        f"Times are {clock} seconds inside the solver, without compilation."
     )
 
 
