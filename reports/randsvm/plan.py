@@ -33,11 +33,6 @@ class Problem:
     stands_for: str = ""
 
     @property
-    def stands_for(self) -> str:
-        """The paper's set that this one stands for, if it does."""
-        return self.paper if self.stands_in else ""
-
-    @property
     def shown(self) -> str:
         """What tables call it."""
         return f"{self.name} (for {self.stands_for})" if self.stands_for else self.name
