@@ -25,6 +25,7 @@ SOLVERS = (
     "randsvm-1[oracle=smo],gilbert"
 )
 DATASETS = "digits,breast-cancer,twonorm[n=2000],checkerboard[n=2000]"
+GAP, SECONDS = "1e-4", 20
 WIDE, PHONE = (1280, 760), (360, 740)
 PICTURES = (
     ("table", "table", "", WIDE, "light"),
@@ -74,14 +75,14 @@ def picture(
 def main() -> None:
     """Compare, publish, photograph."""
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    reader.add_argument("--time-limit", default="20", help="seconds inside a solver")
+    reader.add_argument("--time-limit", default=str(SECONDS), help="seconds inside a solver")
     given = reader.parse_args()
     if missing():
         sys.exit(missing())
     with tempfile.TemporaryDirectory(prefix="harness-dashboard-") as folder:
         store, site = str(Path(folder) / "results.sqlite"), Path(folder) / "site"
         harness(
-            "compare", "--plugins", SOLVERS, "--datasets", DATASETS, "--store", store, "--target-gap", "1e-4",
+            "compare", "--plugins", SOLVERS, "--datasets", DATASETS, "--store", store, "--target-gap", GAP,
             "--time-limit", given.time_limit,
         )  # fmt: skip
         harness("dashboard", "export", "--store", store, "--standalone", str(site))

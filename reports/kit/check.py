@@ -25,7 +25,7 @@ from typing import Any
 
 from reports.kit.markdown import NUMBER_MARK, SECTION_MARK, filled
 from reports.kit.measured import watched
-from reports.kit.page import Page
+from reports.kit.page import PAGES, Page, page_named
 
 _NUMBER = r"[-+\u2212]?(?<![\w.])\d(?:[\d,]*\d)?(?:\.\d+)?(?:e[-+]?\d+)?"
 _NUMBERS = re.compile(rf"(?<![\w.^/])(?<!\w-)({_NUMBER})(?![\w^]|[.,]\d|-\w)(\s*(?:%|\w+))?")
@@ -39,7 +39,7 @@ _LETTER = r"(?:C|D|K|M|N|T|S|R|[a-z]|gamma|eps|epsilon\w*|delta|tau|nu|mu|sigma|
 _KNOWN = tuple(
     re.compile(pattern, flags)
     for pattern, flags in (
-        (r"```.*?```", re.DOTALL),
+        (r"(?s:```.*?```)|(?<=\n\n)(?: {4}.*(?:\n|$))+", 0),
         (r"`[^`]*`", 0),
         (r"\]\([^)]*\)|https?://\S+", 0),
         (r"\b\d{4}-\d{2}-\d{2}\b|\b(?:19|20)\d{2}\b(?![,.]\d)", 0),
@@ -71,7 +71,8 @@ def violations(page: Page) -> list[str]:
         f"section {name} has markers, and no code makes it" for name, _ in sorted(generated) if name not in sections
     ]
     found += unfounded(page, text, sections)
-    found += [f"the mark {mark[0]} is not computed: … {_around(text, mark)} …" for mark in _MARK.finditer(_bare(text))]
+    prose = _bare(text)
+    found += [f"the mark {mark[0]} is not computed: … {_around(prose, mark)} …" for mark in _MARK.finditer(prose)]
     with watched() as noted:
         try:
             page.apart()
@@ -239,11 +240,9 @@ def _reads(node: ast.AST, names: Iterable[str]) -> bool:
 
 def main(words: Sequence[str]) -> int:
     """Say what does not stand, or write the lists anew; return 1 if anything does not stand."""
-    from reports.kit.page import every_page
-
-    pages, amiss = every_page(), 0
-    for name in [each for each in words if each != "--list"] or pages:
-        page = pages[name.replace("-", "_")]
+    amiss = 0
+    for name in [each.replace("-", "_") for each in words if each != "--list"] or PAGES:
+        page = page_named(name)
         if "--list" in words:
             print(f"{name}: {write_list(page)} numbers without a source")
             continue

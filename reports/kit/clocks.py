@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from harness.run.record import Status
 from reports.kit.journal import Row
@@ -72,14 +72,14 @@ def quotient(above: Row, below: Row) -> tuple[Ratio | None, str]:
     return found, "" if found is not None else "stopped"
 
 
-def axis(times: Iterable[Time]) -> str:
-    """Return what an axis of ``times`` is called: the clock that all are of.
+def axis(times: Iterable[Any]) -> str:
+    """Return what an axis of ``times`` is called, which are :class:`Time` or columns of rows: the clock that all are of.
 
     Raises
     ------
     MixedClocks : they are of several.
     """
-    clocks = sorted({each.clock for each in times})
+    clocks = sorted({getattr(each, "clock", "") for each in times} - {""})
     if len(clocks) > 1:
         raise MixedClocks(f"seconds of the {' and the '.join(clocks)} clock in one figure; expected those of one.")
     return f"{clocks[0]} seconds" if clocks else "seconds"

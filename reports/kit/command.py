@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import click
@@ -175,12 +176,15 @@ def carry_out(study: Study, asked: Request) -> tuple[Journal, int]:
         )
         for name in asked.parts:
             rows: list[Row] = []
+            began, reused = monotonic(), shown.reused
             for grid in parts[name](options):
                 rows += runner.run(grid)
             together = study.finish.get(name)
             for row in together(rows, options) if together else ():
                 journal.append(row)
                 shown.say(_told(row))
+            if asked.quick and shown.reused == reused:  # for the list of studies: see listing.py
+                journal.append({"part": "took", "name": name, "seconds": monotonic() - began})
         try:
             study.complete(journal)
         except HarnessError as error:  # such as a set that is not there: the runs are

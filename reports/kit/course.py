@@ -45,7 +45,7 @@ class Course:
     def __init__(self, runs: Iterable[Run], known: Mapping[Run, float], clock: Any = monotonic) -> None:
         self.left = Counter(runs)
         self.known, self.clock = known, clock
-        self.total, self.done, self.failures = self.left.total(), 0, 0
+        self.total, self.done, self.failures, self.reused = self.left.total(), 0, 0, 0
         self.began = self.last = clock()
         self._took: list[tuple[Run, float]] = []  # what was measured here, with all that is around a run
 
@@ -57,6 +57,7 @@ class Course:
             self.left[run] -= 1
         else:
             self.total += 1  # a solver of several formulations
+        self.reused += reused
         if not reused:
             self._took.append((run, now - self.last))
         self.last, self.done, self.failures = now, self.done + 1, self.failures + failed

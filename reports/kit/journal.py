@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.measure.machine import machine, now, versions
+from harness.run.surroundings import git_commit
 
 _PEER_PACKAGES = ("scikit-learn-intelex", "daal", "libsvm-official", "thundersvm-cpu")
 
@@ -62,4 +63,11 @@ def header(command: str) -> Row:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
-    return {"part": "header", "machine": machine(), "versions": found, "command": command, **now()}
+    return {
+        "part": "header",
+        "machine": machine(),
+        "versions": found,
+        "command": command,
+        "git_commit": git_commit(),
+        **now(),
+    }

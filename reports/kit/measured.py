@@ -120,8 +120,9 @@ def measured(value: Any, where: frozenset[Where], clock: str = "") -> Any:
 
 _FIXED = frozenset({
     "seed", "cache_mb", "C", "gamma", "n_train", "n_features", "n_test", "round", "threads", "tol", "n", "d", "k", "limit",
+    "primal", "dual", "margin_lower", "margin_upper",
 })  # fmt: skip
-"""Columns of a row that were given, not measured."""
+"""Columns of a row that were given, or that the harness certified of the model: the same wherever it was measured."""
 
 
 def located(row: Mapping[str, Any], where: Where) -> dict[str, Any]:

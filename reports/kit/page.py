@@ -61,22 +61,24 @@ def page_of(study: Study) -> Page:
     )
 
 
-def every_page() -> dict[str, Page]:
-    """Return each page of reports by the name of its folder.
+PAGES = tuple(sorted(path.parent.name for path in ROOT.glob("*/README.md")))
+"""The folders of all pages."""
+
+
+def page_named(name: str) -> Page:
+    """Return the page of a folder of reports.
 
     Raises
     ------
-    UsageError : a folder has a page, and neither a study nor a ``page.py`` with ``PAGE``.
+    UsageError : there is none, or neither a study nor a ``page.py`` with ``PAGE`` makes it.
     """
-    found = {}
-    for path in sorted(ROOT.glob("*/README.md")):
-        name = path.parent.name
-        if (path.parent / "study.py").exists():
-            found[name] = page_of(study_named(name.replace("_", "-")))
-        elif (path.parent / "page.py").exists():
-            found[name] = importlib.import_module(f"reports.{name}.page").PAGE
-        else:
-            raise UsageError(f"{path} has no code that makes it: neither a study.py nor a page.py.")
+    folder = ROOT / name
+    if (folder / "study.py").exists() and name != "kit":
+        return page_of(study_named(name.replace("_", "-")))
+    if not (folder / "page.py").exists():
+        raise UsageError(f"no code makes a page of reports/{name}: it has neither a study.py nor a page.py.")
+    found = importlib.import_module(f"reports.{name}.page").PAGE
+    assert isinstance(found, Page)
     return found
 
 

@@ -40,7 +40,6 @@ class Study:
     finish : part -> what its runs give together (the multiclass error of ten classifiers)
     complete : adds to the journal what is known when all runs are in it
     quick : a small plan on data that need no download, minutes of work
-    quick_minutes : part -> minutes that its quick plan took, measured on two cores
     numbers : those that the prose of the page has
     own_plugins : files of solvers and data sources that this study alone has, in its folder
     """
@@ -55,7 +54,6 @@ class Study:
     finish: Mapping[str, Finish] = field(default_factory=dict)
     complete: Callable[[Journal], None] = lambda journal: None
     quick: Any = None
-    quick_minutes: Mapping[str, float] = field(default_factory=dict)
     numbers: Numbers = lambda results: {}
     own_plugins: tuple[str, ...] = ()
 

@@ -1,9 +1,9 @@
-"""The benchmark against other people's libraries: python reports/peers {map,hole,run,report} [options].
+"""The benchmark against other people's libraries: python reports/peers {map,hole,run,page} [options].
 
 map     drawn problems over n, d, C, gamma and noise: where each library stands beside ours
 hole    the problem that took smo-block 80 s, and problems like it, against the solver's own variants
 run     the 17 sets
-report  tables and plots of what ``run`` measured
+page    tables and plots of what ``run`` measured
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-COMMANDS = {"map": "map_run", "hole": "hole", "run": "run", "report": "report"}
+COMMANDS = {"map": "map_run", "hole": "hole", "run": "run", "page": "page"}
 
 
 def main() -> None:

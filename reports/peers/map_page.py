@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,8 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
+from reports.kit.markdown import filled
+from reports.kit.page import ROOT
 from reports.kit.pictures import save
 from reports.peers import map_results as found
 from reports.peers.cells import COSTS, EXTREME, FACTORS, WIDTHS, Cell, short
@@ -20,6 +23,7 @@ from reports.peers.tables import NAMES, measured, table
 if TYPE_CHECKING:
     import pandas as pd
 
+FOLDER = ROOT / "map"
 WORST = 10  # cells that are profiled
 _SHOWN = 32.0  # ratios beyond have the last colour
 _ROWS = 12  # of a table of pairs
@@ -31,12 +35,13 @@ noise in per cent, `s` seed and draw.
 
 Times are CPU seconds of one thread, medians, until the harness certifies a KKT violation of 1.0e-3 and a relative gap of 1e-3;
 every solver begins at its defaults and is tightened where it misses, the first run that is certified counts alone. `>`: the peer
-was stopped at its limit of time, or ended without its certificate: a lower bound. `<`: ours was, an upper bound. Both are in the
-geometric means at the bound. "Default stopping": every solver once more at its own tolerance of 1e-3, whatever gap that leaves."""
+was stopped, or ended without its certificate: a lower bound, from the CPU seconds that it had; where these were not kept there is
+none. `<`: ours was, an upper bound. Both are in the geometric means at the bound, over so many cells as they say. "Default
+stopping": every solver once more at its own tolerance of 1e-3, whatever gap that leaves."""
 
 
 def write(results: Results, out: Path) -> list[found.Verdict]:
-    """Write OUT/map.md, map.png and map.csv; return the verdicts.
+    """Write OUT/map.csv, and README.md and map.png of it; return the verdicts.
 
     Raises
     ------
@@ -44,26 +49,50 @@ def write(results: Results, out: Path) -> list[found.Verdict]:
     """
     if not any(row["part"] == "peers" for row in results.rows):
         raise SystemExit(f"{out / 'results.jsonl'} holds no cell; run 'python reports/peers map --out {out}' first.")
-    cells = found.frame(results)
-    cells.to_csv(out / "map.csv", index=False, float_format="%.6g")
+    told = "".join(f"# {line}".rstrip() + "\n" for line in measured(results).splitlines())
+    (out / "map.csv").write_text(told + found.frame(results).to_csv(index=False, float_format="%.6g"))
+    told, cells = read(out)
     heat_map(cells, out / "map.png")
-    threads = found.thread_ratios(results)
-    verdicts = found.verdicts(cells, NAMES, list(threads.values()))
+    text = (FOLDER / "README.md").read_text()
+    (out / "README.md").write_text(filled(text, sections(told, cells)))
+    return verdicts(cells)
+
+
+def read(out: Path) -> tuple[str, pd.DataFrame]:
+    """Return what OUT/map.csv says of the machine, and its cells."""
+    import pandas as pd
+
+    lines = (out / "map.csv").read_text().splitlines(keepends=True)
+    told = [line[1:].strip("\n").removeprefix(" ") for line in lines if line.startswith("#")]
+    texts = ("sign", "state", "phases", "longest", "family")
+    head = next(line for line in lines if not line.startswith("#")).strip().split(",")
+    given = io.StringIO("".join(line for line in lines if not line.startswith("#")))
+    cells = pd.read_csv(given, dtype={name: str for name in head if name.endswith(texts)})
+    return "\n".join(told), cells.fillna({name: "" for name in head if name.endswith(texts)})
+
+
+def verdicts(cells: pd.DataFrame) -> list[found.Verdict]:
+    """Return the verdicts on the cells of map.csv."""
+    return found.verdicts(
+        cells, NAMES, list(zip(cells["one thread"].dropna(), cells["two threads"].dropna(), strict=True))
+    )
+
+
+def sections(told: str, cells: pd.DataFrame) -> dict[str, str]:
+    """Return every section of the page by the name of its markers."""
     seeds = ", ".join(map(str, sorted(set(cells["seed"]))))
     draws = len({Cell.named(name).data for name in cells["cell"]})
-    intro = INTRO.format(cells=len(cells), draws=draws, seeds=seeds)
-    parts = [
-        "# The map", measured(results), intro, "![Time over ours of each cell](map.png)",
-        "## Geometric means by level", means(cells),
-        "## Where a peer is faster", faster(cells),
-        f"## The worst {WORST} cells, and what they spend time on", worst(cells, results),
-        "## Neighbours, and large C", pairs(cells),
-        "## Two threads", two_threads(threads),
-        "## Without a certificate", uncertified(cells),
-        "## Verdicts", table(("target", "found", ""), [(each.target, each.found, each.word) for each in verdicts]),
-    ]  # fmt: skip
-    (out / "map.md").write_text("\n\n".join(parts) + "\n")
-    return verdicts
+    return {
+        "machine": told,
+        "intro": INTRO.format(cells=len(cells), draws=draws, seeds=seeds),
+        "means": means(cells),
+        "faster": faster(cells),
+        "worst": worst(cells),
+        "pairs": pairs(cells),
+        "threads": two_threads(cells),
+        "uncertified": uncertified(cells),
+        "verdicts": table(("target", "found", ""), [(each.target, each.found, each.word) for each in verdicts(cells)]),
+    }
 
 
 def _labels(cells: pd.DataFrame) -> list[str]:
@@ -130,8 +159,8 @@ def _time(row: Any, label: str) -> str:
     state, seconds = row[f"{label} state"], row[f"{label} seconds"]
     if state == CERTIFIED:
         return f"{seconds:.3g}"
-    if state == found.STOPPED:
-        return f"> {seconds:.3g}"
+    if state == found.STOPPED:  # killed at a limit of wall time: its CPU time may not be known
+        return f"> {seconds:.3g}" if seconds == seconds and seconds is not None else str(state)
     return f"{state} ({seconds:.3g})" if seconds == seconds and seconds is not None else str(state)
 
 
@@ -141,28 +170,22 @@ def _over(row: Any) -> str:
     return f"{'> ' if row['ours state'] == found.STOPPED else ''}{row['slowness']:.3g}"
 
 
-def worst(cells: pd.DataFrame, results: Results) -> str:
+def worst(cells: pd.DataFrame) -> str:
     """The cells with the least ratios, and the shares of their time."""
     from reports.peers.shares import PHASES, REST
 
-    profiles = {row["set"]: row["info"] for row in results.rows if row["part"] == "profile" and row["info"]}
     phases = [*PHASES, REST]
     labels = [label for label in JUDGED if label in _labels(cells)]
     head = ["cell", "ours, s", *(NAMES[label] for label in labels), "steps", *phases, "longest functions"]
     rows = []
     for _, row in found.worst(cells, WORST).iterrows():
-        info = profiles.get(row["cell"], {})
-        whole = sum(info.get(f"phase {name}", 0.0) for name in phases)
-        shares = [f"{100 * info[f'phase {name}'] / whole:.0f} %" if whole else "" for name in phases]
-        longest = [f"{name.partition(':')[2]} {100 * info[name] / whole:.0f} %" for name in info if ":" in name][:3]
+        shares = row["phases"].split(", ") if row["phases"] else [""] * len(phases)
+        steps = "" if row["steps"] != row["steps"] else f"{int(row['steps']):,}"
         ratios = [_ratio(row, label) for label in labels]
-        run = results.certified(row["cell"], results.ours, 1)
-        count = None if run is None else run.row["iterations"]
-        counted = "" if count is None else f"{count:,}"
-        rows.append([f"`{row['cell']}`", _time(row, "ours"), *ratios, counted, *shares, ", ".join(longest)])
+        rows.append([f"`{row['cell']}`", _time(row, "ours"), *ratios, steps, *shares, row["longest"]])
     note = (
-        "Shares of a run of its own under a profiler (shares.py), by the same rule of stopping; a compiled function has what "
-        "it inlines."
+        f"The {WORST} cells where ours is least ahead. Shares of a run of its own under a profiler (shares.py), by the same rule of "
+        "stopping; a compiled function has what it inlines."
     )
     return f"{note}\n\n{table(head, rows)}"
 
@@ -192,11 +215,20 @@ def pairs(cells: pd.DataFrame) -> str:
     )
 
 
-def two_threads(threads: dict[str, tuple[float, float]]) -> str:
+def two_threads(cells: pd.DataFrame) -> str:
     """Wall seconds of ours with one thread and with two."""
-    if not threads:
+    both = cells[cells["two threads"].notna()]
+    if not len(both):
         return "Not measured (`--two-threads`)."
-    rows = [[f"`{name}`", f"{one:.3g}", f"{two:.3g}", f"{one / two:.2f}"] for name, (one, two) in threads.items()]
+    rows = [
+        [
+            f"`{row['cell']}`",
+            f"{row['one thread']:.3g}",
+            f"{row['two threads']:.3g}",
+            f"{row['one thread'] / row['two threads']:.2f}",
+        ]
+        for _, row in both.iterrows()
+    ]
     return table(["cell", "one thread, s", "two, s", "times"], rows)
 
 

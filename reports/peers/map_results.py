@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.run.record import Status
+from reports.kit.measured import quotient
 from reports.peers.cells import COMPARED, COSTS, FACTORS, Cell, extremes, neighbours, short
 from reports.peers.results import Results, Row, geometric_mean, ran_out
 
@@ -43,8 +44,14 @@ def frame(results: Results) -> pd.DataFrame:
     ``LABEL ratio`` : over ours; ``LABEL sign``: ``>`` a lower bound, the peer not being certified in that time; ``<`` an
         upper one, ours not being; empty: measured
     ``LABEL default``, ``LABEL default sign`` : the same where both stop at their default tolerance of 1e-3, whatever that certifies
+    ``steps`` : iterations of ours; ``phases``, ``longest`` : where it was profiled, the shares of its time, in the order of
+        shares.PHASES and the rest, and its longest functions
+    ``one thread``, ``two threads`` : wall seconds of ours, where both were measured
     """
     import pandas as pd
+
+    profiles = {row["set"]: row["info"] for row in results.rows if row["part"] == "profile" and row["info"]}
+    threads = thread_ratios(results)
 
     rows = []
     for cell in cells_of(results):
@@ -58,8 +65,23 @@ def frame(results: Results) -> pd.DataFrame:
             row |= {f"{label} ratio": ratio, f"{label} sign": sign}
             loose = results.ratio(cell.name, label, 1, quality=False) or (None, False)
             row |= {f"{label} default": loose[0], f"{label} default sign": ">" if loose[1] else ""}
-        rows.append(row)
+        run = results.certified(cell.name, results.ours, 1)
+        one, two = threads.get(cell.name, (None, None))
+        row |= {"steps": None if run is None else run.row.get("iterations"), **_profile(profiles.get(cell.name))}
+        rows.append({**row, "one thread": one, "two threads": two})
     return pd.DataFrame(rows)
+
+
+def _profile(info: Row | None) -> Row:
+    from reports.peers.shares import PHASES, REST
+
+    phases = [*PHASES, REST]
+    whole = sum(info.get(f"phase {name}", 0.0) for name in phases) if info else 0.0
+    if not info or not whole:
+        return {"phases": "", "longest": ""}
+    longest = [f"{name.partition(':')[2]} {100 * info[name] / whole:.0f} %" for name in info if ":" in name][:3]
+    shares = [f"{100 * info[f'phase {name}'] / whole:.0f} %" for name in phases]
+    return {"phases": ", ".join(shares), "longest": ", ".join(longest)}
 
 
 def _timed(results: Results, name: str, label: str) -> Row:
@@ -85,8 +107,8 @@ def _ratio(mine: Row, theirs: Row) -> tuple[float | None, str]:
     if mine["seconds"] is None or theirs["seconds"] is None:
         return None, ""
     there = (mine["state"] == CERTIFIED, theirs["state"] == CERTIFIED)
-    ratio = theirs["seconds"] / mine["seconds"]
-    if there == (True, True):
+    ratio = quotient(theirs["seconds"], mine["seconds"]).value
+    if ratio is None or there == (True, True):
         return ratio, ""
     if there == (True, False):
         # at a status of its own it says nothing of time

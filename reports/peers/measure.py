@@ -21,7 +21,7 @@ CACHE_MB = 256.0
 _PATHS = [str(path) for path in PLUGINS]
 _KEPT = (
     "status", "stopped_by", "reason", "kkt_violation", "relative_gap", "support_vectors", "kernel_evaluations", "iterations",
-    "peak_rss_bytes", "fit_seconds", "cpu_seconds", "load_average", "info", "measured_at",
+    "peak_rss_bytes", "fit_seconds", "cpu_seconds", "killed_cpu_seconds", "load_average", "info", "measured_at",
 )  # fmt: skip
 
 

@@ -35,7 +35,8 @@ def ratios(results: Results, path: Path) -> None:
         _ratio_panel(axes, results, threads)
         axes.set_title(f"{threads} thread{'s, wall' if threads > 1 else ', CPU'} seconds")
         # under the label of the axis: the offset is in parts of the panel's height
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.55 / height), frameon=False, fontsize=9)
+        if axes.get_legend_handles_labels()[0]:  # else nothing was measured in turns
+            axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.55 / height), frameon=False, fontsize=9)
     panels[0, 0].set_yticks(range(len(results.sets)), results.sets)
     panels[0, 0].invert_yaxis()
     save(figure, path)

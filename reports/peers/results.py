@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import median
 from typing import Any
 
 from harness.run.record import Status, StoppedBy
+from reports.kit.measured import NOT_IN_TURNS, median, quotient
+from reports.kit.results import located
 from reports.peers.suite import FLOAT32, HERE, PEERS, SCALING, SETS, certifies
 
 Row = dict[str, Any]
@@ -37,12 +38,16 @@ class Cell:
     row: Row
 
 
+_Of = Callable[[str, str, int, str | None], Cell | None]
+
+
 class Results:
     """The rows of a journal, looked at by set, solver and threads."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        self.rows = [row for row in rows if row["part"] != "header"]
-        self.headers = [row for row in rows if row["part"] == "header"]
+        everything = located(rows)
+        self.rows = [row for row in everything if row["part"] != "header"]
+        self.headers = [row for row in everything if row["part"] == "header"]
 
     @cached_property
     def ours(self) -> str:
@@ -68,23 +73,27 @@ class Results:
     def _of(self, part: str) -> list[Row]:
         return [row for row in self.rows if row["part"] == part]
 
-    def runs(self, name: str, label: str, threads: int, part: str = "peers") -> list[Row]:
-        """Return the runs of one solver on one set, in the order they were made."""
+    def runs(self, name: str, label: str, threads: int, by: str | None = None) -> list[Row]:
+        """Return the runs of one solver on one set, in the order they were made; ``by``: those of one command or commit."""
         wanted = (name, label, threads)
-        return [row for row in self._of(part) if (row["set"], row["label"], row["threads"]) == wanted]
+        return [
+            row
+            for row in self._of("peers")
+            if (row["set"], row["label"], row["threads"]) == wanted and by in (None, row["measured_by"])
+        ]
 
-    def default(self, name: str, label: str, threads: int) -> Cell | None:
+    def default(self, name: str, label: str, threads: int, by: str | None = None) -> Cell | None:
         """Return the solver at its default stopping, None if it was not measured."""
-        return _cell(label, [row for row in self.runs(name, label, threads) if row["tol"] is None])
+        return _cell(label, [row for row in self.runs(name, label, threads, by) if row["tol"] is None])
 
-    def certified(self, name: str, label: str, threads: int) -> Cell | None:
+    def certified(self, name: str, label: str, threads: int, by: str | None = None) -> Cell | None:
         """Return the solver at the first tolerance that certifies; else its last run, as a bound."""
-        runs = self.runs(name, label, threads)
+        runs = self.runs(name, label, threads, by)
         if not runs:
             return None
         if label == self.ours:  # a parameter of its own for the gap, where the default does not do
             exact = {row["label"] for row in self._of("peers") if row["label"].startswith(f"{self.ours}[")}
-            runs = [row for each in sorted(exact) for row in self.runs(name, each, threads)] or runs
+            runs = [row for each in sorted(exact) for row in self.runs(name, each, threads, by)] or runs
         by_tol: dict[float | None, list[Row]] = {}
         for row in runs:
             by_tol.setdefault(row["tol"], []).append(row)
@@ -99,17 +108,12 @@ class Results:
         return Cell(label, None, cell.low, cell.high, cell.runs, spent, cell.tol, cell.wall, cell.row)
 
     def ratio(self, name: str, label: str, threads: int, *, quality: bool) -> tuple[float, bool] | None:
-        """Return time(peer) / time(ours), and True if that is only a lower bound.
+        """Return time(peer) / time(ours), both measured in turns, and True if that is only a lower bound.
 
         quality : both to the certified quality; else both at default stopping
         """
         of = self.certified if quality else self.default
-        mine, theirs = of(name, self.ours, threads), of(name, label, threads)
-        if mine is None or theirs is None or mine.seconds is None:
-            return None
-        if theirs.seconds is not None:
-            return theirs.seconds / mine.seconds, False
-        return None if theirs.bound is None else (theirs.bound / mine.seconds, True)
+        return self._over(name, label, threads, of, of)
 
     def headline(self, name: str, label: str, threads: int) -> tuple[float, bool] | None:
         """Return the ratio that the main table has: to the certified quality; oneDAL float32 at any quality."""
@@ -119,12 +123,25 @@ class Results:
 
     def any_quality(self, name: str, label: str, threads: int) -> tuple[float, bool] | None:
         """Return time(peer at default stopping, whatever it reaches) / time(ours to the certified quality)."""
-        mine, theirs = self.certified(name, self.ours, threads), self.default(name, label, threads)
+        return self._over(name, label, threads, self.certified, self.default)
+
+    def remark(self, name: str, label: str, threads: int) -> str:
+        """Return why there is no ratio of a peer that was measured; empty where it was not."""
+        runs = self.runs(name, label, threads)
+        if {row["measured_by"] for row in runs} - {row["measured_by"] for row in self.runs(name, self.ours, threads)}:
+            return NOT_IN_TURNS
+        return "stopped" if any(row["status"] != Status.OK for row in runs) else ""
+
+    def _over(self, name: str, label: str, threads: int, mine_of: _Of, theirs_of: _Of) -> tuple[float, bool] | None:
+        runs = self.runs(name, label, threads)
+        if not runs:
+            return None
+        by = runs[-1]["measured_by"]  # ours was measured again in turns with a peer that joined later
+        mine, theirs = mine_of(name, self.ours, threads, by), theirs_of(name, label, threads, by)
         if mine is None or theirs is None or mine.seconds is None:
             return None
-        if theirs.seconds is None:
-            return None if theirs.bound is None else (theirs.bound / mine.seconds, True)
-        return theirs.seconds / mine.seconds, False
+        found = quotient(theirs.seconds or theirs.bound, mine.seconds).value
+        return None if found is None else (found, theirs.seconds is None)
 
     def probe(self, part: str, name: str) -> list[Row]:
         """Return the finished runs of a probe on a set."""
@@ -132,10 +149,9 @@ class Results:
 
     def over_limit(self, name: str) -> float | None:
         """Return our certified one-thread time over the time that the needed kernel values take."""
-        probes, mine = self.probe("limits", name), self.certified(name, self.ours, 1)
-        if not probes or mine is None or mine.seconds is None:
-            return None
-        return mine.seconds / float(probes[-1]["info"]["limit_seconds"])
+        probes = self.probe("limits", name)
+        mine = self.certified(name, self.ours, 1, probes[-1]["measured_by"]) if probes else None
+        return None if mine is None else quotient(mine.seconds, probes[-1]["info"]["limit_seconds"]).value
 
     def scaling_points(self, family: str, label: str) -> list[tuple[int, float]]:
         """Return (n, CPU seconds at default stopping, one thread) of the subsets of ``family``, ascending."""
@@ -193,7 +209,8 @@ def _cell(label: str, runs: list[Row]) -> Cell | None:
     done = [row for row in runs if row["status"] == Status.OK]
     times = [row[which] for row in done]
     if not times:
-        bound = min(first["limit"], first[which] or first["limit"]) if ran_out(first) else None
+        spent = first[which] or (first.get("killed_cpu_seconds") if which == "cpu" else first["limit"])
+        bound = spent if ran_out(first) else None  # the limit is wall time, and no bound of CPU seconds
         return Cell(label, None, math.nan, math.nan, len(runs), bound, first["tol"], None, first)
     wall = median(row["seconds"] for row in done)
     return Cell(label, median(times), min(times), max(times), len(times), None, first["tol"], wall, first)

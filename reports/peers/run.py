@@ -3,7 +3,7 @@
     python reports/peers/run.py                                  # the quick suite, a few minutes
     python reports/peers/run.py --suite full --threads 1,2       # all of it
     python reports/peers/run.py --sets adult,usps --reps 5 --parts peers
-    python reports/peers/report.py                               # tables and plots of what was measured
+    python reports/peers page                                    # tables and plots of what was measured
 
 Each run has a process of its own (the harness's isolated worker): threads fixed, the library loaded, warmed up on a few
 points, everything compiled before the clock starts. Rounds go over all solvers, so that a disturbance of the machine
@@ -154,7 +154,7 @@ def main() -> None:
                 rounds.defaults(each)
     finally:
         bench.close_workers()
-    print(f"All of it is in {journal.path}; tables and plots: python reports/peers/report.py --out {given.out}")
+    print(f"All of it is in {journal.path}; tables and plots: python reports/peers page --out {given.out}")
 
 
 if __name__ == "__main__":

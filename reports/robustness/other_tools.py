@@ -3,7 +3,7 @@
     python3 -m venv venv && venv/bin/pip install -r reports/robustness/requirements.txt
     python reports/robustness/other_tools.py --programs venv/bin --jobs 4
     python reports/robustness/other_tools.py --tools harness
-    python reports/robustness/report.py
+    python reports/robustness/page.py
 
 Three benchmarks stand side by side, the second has the fault. Each trial has folders of its own and is ended from
 outside after --patience seconds. Results go to reports/robustness/results.json at once, those of other tools and faults

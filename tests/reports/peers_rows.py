@@ -34,6 +34,7 @@ def row(name, label, seconds, *, kkt=9e-4, gap=1e-4, threads=1, tol=None, part="
         "cpu": seconds if threads == 1 or not done else 2 * seconds,
         "test_error": 0.05 if done else None,
         "limit": 20.0,
+        "killed_cpu_seconds": None if done else changed.get("limit", 20.0),
         "n": 4000,
         "d": 2,
         "C": 1.0,

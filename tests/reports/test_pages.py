@@ -8,17 +8,18 @@ import pytest
 
 from reports.kit import measured
 from reports.kit.check import divisions, violations, write_list
+from reports.kit.clocks import MixedClocks, axis
 from reports.kit.markdown import filled, met, number, table
 from reports.kit.measured import change, quotient, ratio, watched
-from reports.kit.page import ROOT, every_page, page_of
+from reports.kit.page import PAGES, page_named, page_of
 from reports.kit.pictures import save
 from reports.kit.study import Study
 from tests.reports.fabricated import HEADER, row
 
 
-@pytest.mark.parametrize("name", sorted(path.parent.name for path in ROOT.glob("*/README.md")))
+@pytest.mark.parametrize("name", PAGES)
 def test_what_stands_on_a_page_is_what_its_rows_give(name):
-    assert violations(every_page()[name]) == []
+    assert violations(page_named(name)) == []
 
 
 # -- planted faults ------------------------------------------------------------------------------------------
@@ -178,6 +179,9 @@ def test_wall_for_cpu_is_found(made):
     assert any("seconds of the CPU and the wall clock together" in each for each in made(bare, sections=wall_for_cpu))
     assert any("seconds of the CPU and the wall clock on one axis" in each for each in made(picture=wall_beside_cpu))
     both = results_of_two("one", "one").of("a", "smo")[0]
+    assert axis([both["cpu"], 1.0]) == "CPU seconds"
+    with pytest.raises(MixedClocks, match="the CPU and the wall clock in one figure"):
+        axis([both["cpu"], both["seconds"]])
     with watched() as noted:
         assert quotient(both["seconds"], both["cpu"]).told() == "not of one clock"
         assert max(both["seconds"], both["cpu"]) == 1.0

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from reports.peers import report, tables
+from reports.peers import page, tables
 from reports.peers.results import Results, geometric_mean, published_counts, slope
 from reports.peers.suite import (
     COUNTED_ONLY,
@@ -63,6 +63,18 @@ def test_lower_bounds():
     assert never.headline("usps", "sklearnex[dtype=float32]", 1) == (4.0, False)
     failed = results(row("usps", "smo", 0.5), row("usps", "libsvm", None, status="crashed", reason="signal 11"))
     assert failed.ratio("usps", "libsvm", 1, quality=True) is None, "a crash bounds nothing"
+
+
+def test_only_what_was_measured_in_turns_is_divided():
+    late = {**HEADER, "measured_at": "2026-01-03"}
+    peers = [row("usps", "libsvm", 2.0), row("usps", "sklearnex", 4.0)]
+    found = Results([HEADER, row("usps", "smo", 0.5), peers[0], late, row("usps", "smo", 1.0), peers[1]])
+    assert [found.headline("usps", each, 1) for each in ("libsvm", "sklearnex")] == [(4.0, False), (4.0, False)]
+    alone = Results([HEADER, row("usps", "smo", 0.5), late, peers[0]])
+    assert alone.headline("usps", "libsvm", 1) is None
+    assert "| usps (4,000 x 2) | 0.5 | not in turns |" in tables.certified(alone)
+    killed = results(row("usps", "smo", 0.5), row("usps", "libsvm", None, killed_cpu_seconds=None))
+    assert killed.headline("usps", "libsvm", 1) is None, "its limit is wall time"
 
 
 def test_ours_counts_at_the_setting_for_the_gap():
@@ -171,21 +183,14 @@ def test_the_tables_say_what_was_measured():
     assert "a processor, 2 cores, 16 GB" in text["machine"]
 
 
-def test_prose_between_the_tables_stays():
-    page = report.filled("What to pick.\n<!-- begin default -->\nold\n<!-- end default -->\nWhy.\n", {"default": "new"})
-    assert page == "What to pick.\n<!-- begin default -->\nnew\n<!-- end default -->\nWhy.\n"
-    with pytest.raises(SystemExit, match="no markers '<!-- begin limits -->'"):
-        report.filled(page, {"limits": "x"})
-
-
 def test_the_report_is_written_from_a_journal(tmp_path, monkeypatch):
     found = full()
     (tmp_path / "results.jsonl").write_text("".join(json.dumps(each) + "\n" for each in [HEADER, *found.rows]))
-    monkeypatch.setattr("sys.argv", ["report.py", "--out", str(tmp_path)])
-    report.main()
-    page = (tmp_path / "README.md").read_text()
-    assert all(f"<!-- begin {name} -->\n" in page for name in tables.sections(found))
-    assert "| usps (4,000 x 2) | 0.5 | 4 | > 40 |" in page
+    monkeypatch.setattr("sys.argv", ["page", "--out", str(tmp_path)])
+    page.main()
+    text = (tmp_path / "README.md").read_text()
+    assert all(f"<!-- begin {name} -->\n" in text for name in tables.sections(found))
+    assert "| usps (4,000 x 2) | 0.5 | 4 | > 40 |" in text
     lines = (tmp_path / "summary.csv").read_text().splitlines()
     assert lines[0].startswith("kind,set,threads,solver,tol,seconds,at_least")
     assert len(lines) == 1 + 2 * (4 + 4 + 2), "two kinds, each of (ours, sklearnex) x sets x threads, and libsvm"

@@ -1,5 +1,6 @@
 """harness reproduce: lists the studies, measures, goes on where it stopped, loses nothing, and writes the page."""
 
+import json
 from dataclasses import dataclass, replace
 
 import pytest
@@ -48,7 +49,6 @@ def study(monkeypatch):
         sections=sections,
         pictures={},
         finish={},
-        quick_minutes={"figure8": 0.25},
     )
     monkeypatch.setattr(command, "study_named", lambda name: tiny)
     return tiny
@@ -72,7 +72,8 @@ def rows_of(tmp_path, name="lasvm-2005-quick"):
 def test_a_quick_part_is_measured_reported_and_resumed(study, run, tmp_path):
     done = run("lasvm-2005", "--part", "figure8", "--quick")
     assert done.exit_code == 0, done.output
-    head, *runs = rows_of(tmp_path)
+    head, *runs, took = rows_of(tmp_path)
+    assert (took["part"], took["name"]) == ("took", "figure8")
     assert (head["plan"], head["parts"]) == ("quick", ["figure8"])
     assert head["command"] == "harness reproduce lasvm-2005 --quick --part figure8", "no path of this machine"
     assert [(each["solver"], each["dataset"][-2]) for each in runs] == [(s, k) for k in "01" for s in ("smo", "lasvm")]
@@ -164,7 +165,13 @@ def test_outside_of_a_clone_the_way_to_one_is_said(run, tmp_path, monkeypatch):
     assert "the studies are in the repository, not in the package: clone it" in done.stderr
 
 
-def test_the_list_tells_minutes_and_data(study, run, monkeypatch):
+def test_the_list_tells_minutes_and_data(study, run, monkeypatch, tmp_path):
+    monkeypatch.setattr(listing, "QUICK_MINUTES", tmp_path / "minutes.csv")
+    assert "figure8        --quick not measured" in run("lasvm-2005").output
+    (tmp_path / "lasvm-2005-quick").mkdir()
+    took = [{"part": "took", "name": name, "seconds": 15.0} for name in ("figure8", "figure9")]
+    (tmp_path / "lasvm-2005-quick" / "results.jsonl").write_text("".join(json.dumps(each) + "\n" for each in took))
+    listing.keep_quick_minutes(tmp_path)
     done = run("lasvm-2005")
     assert "figure8        --quick 0.2 min" in done.output
     assert "--quick: checkerboard[n=60,n_test=50,seed={k}] stands for banana" in done.output

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 
 from reports.kit.markdown import NOT_MEASURED, filled
-from reports.robustness import report
+from reports.robustness import page as report
 from reports.robustness.faults import FAULTS, Fault
 from reports.robustness.other_tools import ROOT, Outcome, Trial
 from reports.robustness.tools import MEASURED, NAMES, TOOLS

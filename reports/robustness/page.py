@@ -1,7 +1,7 @@
 """The page reports/robustness/README.md, made of results.json and campaign.json beside it.
 
-    python reports/robustness/report.py
-    python reports/robustness/report.py --campaign FILE.jsonl     what reports/robustness/campaign.py --output wrote
+    python reports/robustness/page.py
+    python reports/robustness/page.py --campaign FILE.jsonl     what reports/robustness/campaign.py --output wrote
 
 The lines of a campaign, one a trial, are summed up in campaign.json, which is kept.
 """
@@ -19,7 +19,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "plugins")]
 
-from reports.kit.markdown import NOT_MEASURED, table, write  # noqa: E402
+from reports.kit.markdown import NOT_MEASURED, filled, table  # noqa: E402
+from reports.kit.page import Page  # noqa: E402
 from reports.robustness.faults import FAULTS, Fault  # noqa: E402
 from reports.robustness.tools import FAILED, MEASURED, NAMES, SECONDS  # noqa: E402
 
@@ -234,6 +235,9 @@ def read(folder: Path) -> tuple[dict[str, Any], dict[str, Any] | None]:
     )
 
 
+PAGE = Page(FOLDER, lambda: sections(*read(FOLDER)))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--campaign", type=Path, metavar="FILE.jsonl", help="sum up this campaign first")
@@ -242,7 +246,8 @@ def main() -> None:
         with given.campaign.open() as lines:
             summary = summed_up(json.loads(line) for line in lines if line.strip())
         (FOLDER / "campaign.json").write_text(json.dumps(summary, indent=1) + "\n")
-    write(FOLDER / "README.md", sections(*read(FOLDER)))
+    page = FOLDER / "README.md"
+    page.write_text(filled(page.read_text(), PAGE.sections()))
 
 
 if __name__ == "__main__":
