@@ -96,4 +96,5 @@ def geometry(results: Results, name: str) -> Geometry | None:
     if not found:
         return None
     best = min(found, key=lambda row: row["relative_gap"])
-    return Geometry(best["info"]["delta"], best["primal"], best["dual"])
+    # of the data, whoever found them: plain numbers
+    return Geometry(float(best["info"]["delta"]), float(best["primal"]), float(best["dual"]))

@@ -123,7 +123,7 @@ def core_set(results: Results, path: Path) -> bool:
 
 def seconds(results: Results, path: Path) -> bool:
     """Draw CPU time against 1 / epsilon."""
-    return _growth(results, "seconds", "CPU time, s", path)
+    return _growth(results, "cpu", "CPU seconds", path)
 
 
 def bounds(results: Results, path: Path) -> bool:

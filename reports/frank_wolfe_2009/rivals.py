@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from reports.frank_wolfe_2009.plan import LINEAR_PEERS, NEWTON, SMO
-from reports.kit.clocks import quotient
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, met, number, table
+from reports.kit.measured import NOT_IN_TURNS, ratio
 from reports.kit.results import Results
 
 SPARSE = 0.1  # of the points: a small core set
 SLOWER = 5.0  # times as long as LinearSVC takes, at most
-APART = "not in turns"
 
 
 def certified(results: Results, name: str, solver: str) -> Row | None:
@@ -22,8 +21,7 @@ def certified(results: Results, name: str, solver: str) -> Row | None:
 
 def times(slow: Row | None, fast: Row | None) -> float | None:
     """Return the CPU time of one run over that of another, None where one is missing or they were not made in turns."""
-    found = quotient(slow, fast)[0] if slow and fast else None
-    return found.value if found else None
+    return ratio(slow["cpu"], fast["cpu"]) if slow and fast else None
 
 
 def _named(results: Results, kernel: bool) -> list[str]:
@@ -74,7 +72,7 @@ def against_smo(results: Results) -> str:
                 continue
             factor = times(run, known[best])
             if factor is None:
-                told.append(f"{APART} with {label}")
+                told.append(f"{NOT_IN_TURNS} with {label}")
                 continue
             slower = ", ".join(solver for solver in known if (times(known[solver], run) or 0.0) >= 1.0)
             text = f"{factor:.1f} times as fast as {label} {met(factor > 1.0)}"
@@ -109,7 +107,7 @@ def linear_peers(results: Results) -> str:
                 number(theirs["cpu"]) if theirs else "",
                 theirs["solver"].removeprefix("linear-svc") if theirs else "",
                 number(ours["cpu"]) if ours else "",
-                (APART if ours and theirs else "") if factor is None else f"{factor:.2f}",
+                (NOT_IN_TURNS if ours and theirs else "") if factor is None else f"{factor:.2f}",
                 *(number(run["cpu"]) if run else "" for solver, run in found.items() if solver != NEWTON),
             ]
         )
@@ -142,7 +140,7 @@ def _beside(run: Row | None, theirs: Row | None, who: str) -> str:
         return f"{who}, has it after {number(run['cpu'])} s"
     factor = times(run, theirs)
     if factor is None:
-        return f"{who}: {APART}"
+        return f"{who}: {NOT_IN_TURNS}"
     return f"{who}, takes {factor:.2f} times as long as LinearSVC {met(factor <= SLOWER)}"
 
 

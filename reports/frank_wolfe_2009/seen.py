@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from reports.frank_wolfe_2009.core_sets import ACCURACIES, lost
-from reports.frank_wolfe_2009.figures import LINEAR, MODERATE, at, course, geometry, last_factor, measured_sets
+from reports.frank_wolfe_2009.figures import LINEAR, MODERATE, at, geometry, last_factor, measured_sets
 from reports.frank_wolfe_2009.plan import CORE_SETS, LEMMA, LINEAR_RATE, lemma_of
-from reports.kit.clocks import Time
 from reports.kit.markdown import NOT_MEASURED, met, number
-from reports.kit.results import Results, comparable
+from reports.kit.measured import ratio
+from reports.kit.results import Results
 
 GROWING = "simplices"  # made so that core sets grow
 FEW = 2.0  # times as many, at most: "hardly more"
@@ -54,13 +54,8 @@ def evaluations(results: Results) -> str:
         f"From epsilon = 0.1 to 1e-3 kernel values grew by a factor of {between(more)}: one row of the kernel matrix for each "
         f"point that ever was in the core set {met(max(more) <= FEW)}"
     )
-    pairs = [(course(results, name, "cvm"), course(results, name, "fw"), name) for name in names]
-    times = [
-        at(results, name, "cvm", MODERATE)["evaluations"] / at(results, name, "fw", MODERATE)["evaluations"]  # type: ignore[index]
-        for theirs, ours, name in pairs
-        if theirs and ours and comparable(theirs, ours)
-        and at(results, name, "cvm", MODERATE) and at(results, name, "fw", MODERATE)
-    ]  # fmt: skip
+    pairs = [[at(results, name, solver, MODERATE) for solver in ("cvm", "fw")] for name in names]
+    times = [found for cvm, fw in pairs if cvm and fw and (found := ratio(cvm["evaluations"], fw["evaluations"]))]
     return f"{text}; cvm, which keeps none, computed {between(times)} times as many as fw." if times else f"{text}."
 
 
@@ -117,19 +112,14 @@ def fastest(results: Results) -> str:
     """Where fw-fully-corrective is the fastest to epsilon = 1e-3, and where it is not."""
     first, later = [], []
     for name in measured_sets(results):
-        runs = {solver: course(results, name, solver) for solver in results.plan.solvers}
-        own = runs.get(BEST)
-        spent = {
-            solver: level["seconds"]
-            for solver, row in runs.items()
-            if row and own and comparable(row, own) and (level := at(results, name, solver, MODERATE))
-        }
-        if len(spent) < 2 or BEST not in spent:
-            continue
-        other = min((each for each in spent if each != BEST), key=lambda each: spent[each])
-        times = Time(spent[other]).over(Time(spent[BEST]))
-        text = f"{name} ({at(results, name, BEST, MODERATE)['core_set']:,} points, {other} {number(times.value if times else None)})"  # type: ignore[index]
-        (first if times and times.value > 1.0 else later).append(text)
+        reached = {solver: level for solver in results.plan.solvers if (level := at(results, name, solver, MODERATE))}
+        own = reached.pop(BEST, None)
+        times = {solver: ratio(level["cpu"], own["cpu"]) for solver, level in reached.items() if own}
+        known = {solver: each for solver, each in times.items() if each is not None}
+        if own and known:
+            other = min(known, key=lambda solver: known[solver])
+            text = f"{name} ({own['core_set']:,} points, {other} {number(known[other])})"
+            (first if known[other] > 1.0 else later).append(text)
     if not first and not later:
         return ""
     return (

@@ -92,7 +92,7 @@ def verdict(results: Results) -> str:
         if level is None:
             text += f"ends at epsilon = {levels(results, name, 'fw')[-1]['epsilon']:.0e}"
         else:
-            text += f"reaches epsilon = {GOAL:.0e} in {level['iterations']:,} iterations and {level['seconds']:.3g} s"
+            text += f"reaches epsilon = {GOAL:.0e} in {level['iterations']:,} iterations and {level['cpu']:.3g} s"
         if factor is not None:
             text += f", the last factor of ten with {factor:.2f} times the iterations"
         far = levels(results, name, "gilbert")[-1]
@@ -181,7 +181,7 @@ def sections(results: Results) -> dict[str, str]:
         "iterations": moderate(results, "iterations"),
         "evaluations": moderate(results, "evaluations"),
         "core-set": moderate(results, "core_set"),
-        "seconds": moderate(results, "seconds"),
+        "seconds": moderate(results, "cpu"),
         "core-sets": sizes(results),
         "margins": ratios(results),
         "simplices": simplices(results),

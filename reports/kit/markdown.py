@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from harness.errors import UsageError
 from harness.run.record import Status
-from reports.kit.results import Results
+from reports.kit.journal import Row
+from reports.kit.results import Results, place
 
 NOT_MEASURED = "Not measured yet."
 
@@ -43,24 +44,28 @@ def met(holds: bool) -> str:
     return "(met)" if holds else "(**missed**)"
 
 
-def machine(results: Results) -> str:
-    """Return where and when the rows were measured."""
+def machine(results: Results, clock: str = "CPU") -> str:
+    """Return where and when the rows were measured, each machine with its days; the last one's versions; the clock of times."""
     if not results.headers:
         return NOT_MEASURED
     last = results.headers[-1]
-    found = last["machine"]
-    days = sorted({row["measured_at"][:10] for row in results.runs})
-    when = "" if not days else f", {days[0]}" + ("" if len(days) == 1 else f" to {days[-1]}")
+    places: dict[str, set[str]] = {}
+    for row in results.runs:
+        places.setdefault(row.get("machine") or place(last["machine"]), set()).add(row["measured_at"][:10])
+    told = [f"{name}, {min(days)}{'' if len(days) == 1 else f' to {max(days)}'}" for name, days in places.items()]
     wanted = ("python", "numpy", "numba", "scikit-learn")
     versions = ", ".join(f"{name} {last['versions'][name]}" for name in wanted if name in last["versions"])
     return (
-        f"{found['processor']}, {found['cores']} cores, {found['memory_bytes'] / 2**30:.0f} GB{when}; "
-        f"one thread; {versions}. Times are CPU seconds inside the solver, without compilation."
+        f"{' and '.join(told) or place(last['machine'])}; one thread; {versions}. "
+        f"Times are {clock} seconds inside the solver, without compilation."
     )
 
 
-def missing(results: Results) -> str:
-    """Return what could not be measured, and what was stopped, a line each."""
+def missing(results: Results, expected: Callable[[Row], bool] = lambda row: False) -> str:
+    """Return what could not be measured, and what was stopped, a line each.
+
+    expected : whether a run ended as it was meant to, though it was not done
+    """
     lines = []
     for row in results.missing:
         what = row.get("solver") or ", ".join(row.get("datasets") or [])
@@ -71,7 +76,7 @@ def missing(results: Results) -> str:
             lines.append(f"* {row['set']}, {what}: {row['missing']}")
     stopped: dict[tuple[str, str, str], list[str]] = {}
     for row in results.runs:
-        if row["status"] != Status.OK:
+        if row["status"] != Status.OK and not expected(row):
             key = (row["set"], row["solver"], row["reason"])
             stopped.setdefault(key, []).append(f"{row['dataset']}, seed {row['seed']}")
     for (name, solver, reason), runs in stopped.items():

@@ -85,7 +85,7 @@ class Results:
     def values(self, name: str, solver: str, quantity: str, **fixed: Any) -> list[float]:
         """Return a quantity of each finished run that has it; ``metrics.prbep`` and ``info.delta`` look inside."""
         return [
-            1.0 * value for row in self.of(name, solver, **fixed) if (value := inside(row, quantity)) is not None
+            value * 1.0 for row in self.of(name, solver, **fixed) if (value := inside(row, quantity)) is not None
         ]  # fmt: skip
 
     def mean(self, name: str, solver: str, quantity: str, **fixed: Any) -> float | None:
@@ -97,10 +97,6 @@ class Results:
         """Return the median over repetitions, None where nothing was measured."""
         values = self.values(name, solver, quantity, **fixed)
         return median(values) if values else None
-
-    def in_turns(self, *places: tuple[str, str], **fixed: Any) -> bool:
-        """Return whether figures of the finished runs of these (set, solver) may be divided, see :func:`comparable`."""
-        return comparable(*(row for place in places for row in self.of(*place, **fixed)))
 
     def quotient(
         self, name: str, above: str, below: str, quantity: str, over: Literal["mean", "median"] = "mean", **fixed: Any
@@ -118,6 +114,11 @@ class Results:
         return stdev(values) if len(values) > 1 else None
 
 
+def place(machine: Row) -> str:
+    """Return the name of a machine, of a header row."""
+    return f"{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GB"
+
+
 def located(rows: Iterable[Row]) -> list[Row]:
     """Return the rows, each run with its ``machine``, that of the last header before it, its numbers with where it was measured.
 
@@ -128,8 +129,8 @@ def located(rows: Iterable[Row]) -> list[Row]:
     here, command = None, None
     for row in rows:
         if row.get("part") == "header":
-            of, command = row["machine"], row.get("git_commit") or row.get("measured_at")
-            here = f"{of['processor']}, {of.get('cores')} cores, {of['memory_bytes'] / 2**30:.0f} GB"
+            here = place(row["machine"])
+            command = row.get("git_commit") or row.get("measured_at")
         if "status" in row or "derived" in row:
             where = (here or row.get("machine"), row.get("git_commit") or command)
             row = {**numbers_at(row, where), "machine": where[0], "measured_by": where[1]}

@@ -102,8 +102,8 @@ class Ladder(Solver):
     """``oracle`` from scratch to epsilon = 10^-1 and on down to ``least``, one accuracy after another, with empty caches.
 
     info: ``levels``, for each accuracy reached a dict of ``epsilon``, ``iterations``, ``core_set`` (points with a
-    coefficient), ``evaluations`` (kernel values) and ``seconds`` (CPU); of what was going on at the end ``last_epsilon``
-    (epsilon_+; absent where the solver does not say), ``last_iterations`` and ``last_seconds``; ``delta`` of Kumar &
+    coefficient), ``evaluations`` (kernel values) and ``cpu`` (seconds); of what was going on at the end ``last_epsilon``
+    (epsilon_+; absent where the solver does not say), ``last_iterations`` and ``last_cpu``; ``delta`` of Kumar &
     Yildirim, (19); ``ended``, why a level was not reached, where that was not the time.
     """
 
@@ -146,11 +146,11 @@ class Ladder(Solver):
                 if last is None:
                     break
                 done = last.done
-                info.update(last_iterations=last.step, last_seconds=seconds)
+                info.update(last_iterations=last.step, last_cpu=seconds)
                 if last.info.get("epsilon_plus") is not None:
                     info["last_epsilon"] = last.info["epsilon_plus"]
                 if done:
-                    costs = {"evaluations": kernel.counter.evaluations - before, "seconds": seconds}
+                    costs = {"evaluations": kernel.counter.evaluations - before, "cpu": seconds}
                     core = int(np.count_nonzero(last.dual_coef))
                     level = {"epsilon": epsilon, "iterations": last.step, "core_set": core, **costs}
                     level |= self.beside(problem, last.dual_coef)

@@ -7,6 +7,7 @@
 ``simplices``    two regular simplices that face each other: the least core set of every accuracy is known
 ``noisy-split``  a set divided into training, validation and test points, labels of the first two flipped
 ``rescaled``     a set whose features are scaled in another way
+``subset``       some of a set's training points, and all of its test points
 ``with-constant``  a set with a constant column, which is the bias of a kernel machine without one
 ``validation-error``, ``held-out-error``  of such a split's validation points, and of its test points, as metrics
 ``test-scores``  the scores of the test points themselves, for what several classifiers decide together
@@ -220,6 +221,29 @@ class WithConstant(DataSource):
 
 
 @dataclass(frozen=True)
+class Subset(DataSource):
+    """Training points of a set drawn at random, of one seed fewer are some of more; all of its test points."""
+
+    name = "subset"
+    description = "Some of a set's training points, drawn at random; its test points, +1 and the rest are that set's."
+    of: str = parameter("breast-cancer", "the set, as ``harness compare`` takes it")
+    n: int = parameter(100, "training points", ge=2)
+    seed: int = parameter(0, "seed of the draw", ge=0)
+
+    def load(self) -> Dataset:
+        whole = _loaded(self.of)
+        if self.n > len(whole.y_train):
+            raise DataError(
+                f"data set '{self.label}': {self.of} has {len(whole.y_train)} training points; expected n up to that. "
+                "Choose a smaller n."
+            )
+        rows = np.random.default_rng(self.seed).permutation(len(whole.y_train))[: self.n]
+        x, y = whole.x_train[rows], np.asarray(whole.y_train)[rows]
+        sha256 = content_sha256(x, y, whole.x_test, whole.y_test)
+        return replace(whole, name=self.label, x_train=x, y_train=y, sha256=sha256, planted=None)
+
+
+@dataclass(frozen=True)
 class Rescaled(DataSource):
     """A set of dense points whose features are scaled in another way, by what the training part shows.
 
@@ -276,7 +300,7 @@ def listed(targets: Any, scores: Any) -> list[float]:  # noqa: ARG001  a metric 
 @hookimpl
 def harness_datasets() -> list[type[DataSource]]:
     """Return the data sources of the studies."""
-    return [AdultSplit, DigitsInOrder, MnistNoise, MushroomsLike, NoisySplit, Rescaled, Simplices, WithConstant]
+    return [AdultSplit, DigitsInOrder, MnistNoise, MushroomsLike, NoisySplit, Rescaled, Simplices, Subset, WithConstant]
 
 
 @hookimpl

@@ -28,6 +28,7 @@ from reports.lasvm_2005.plan import (
     tau_of,
     with_delta_max,
 )
+from reports.lasvm_2005.settings import settings
 
 
 def chosen(plan: Plan, options: Options, default: Iterable[str] | None = None) -> list[PaperSet]:
@@ -178,6 +179,7 @@ PARTS: dict[str, Callable[[Plan, Options], list[Grid]]] = {
     "figure11": figure11,
     "figure13": figure13,
     "figure14": figure14,
+    "settings": settings,
     "original": lambda plan, options: [],  # these two measure by themselves, see the study's ``finish``
     "stream": lambda plan, options: [],
 }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from reports.kit.grids import PaperSet
+from reports.lasvm_2005.settings import QUICK_SEARCHES, SEARCHES, Search
 
 
 def lasvm(*given: str) -> str:
@@ -97,7 +98,6 @@ class Plan:
     paired : those on which the rules for pairs are compared
     image, noisy, split : one digit against the rest, the same with flipped labels, adult's parts divided anew; ``{digit}`` is
         the digit, ``{k}`` the repetition, ``{n}`` a number of training points or nothing
-    image_gamma : of the images; None: the set's own
     few : training images of the smaller run of figure 6, with which LIBSVM is run with every cache; None: of none
     caches : MB for kernel rows, figure 6
     scaled : set -> its selection, and its numbers of training points
@@ -105,6 +105,7 @@ class Plan:
     several : training points up to which a size is repeated
     original : selection -> pairs of runs of LASVM's own program and ours
     untuned : seeds of ten drawn sets each for the same, ``named`` sets beside them, ``pairs`` on each
+    searches : the settings that are tried for each set
     """
 
     sets: Mapping[str, PaperSet]
@@ -132,6 +133,7 @@ class Plan:
     named: tuple[str, ...] = ()
     pairs: int = 3
     stream: Stream = field(default_factory=Stream)
+    searches: tuple[Search, ...] = ()
 
 
 def _by_name(*sets: PaperSet) -> dict[str, PaperSet]:
@@ -167,6 +169,7 @@ PLAN = Plan(
         "adult": 3,
         "mnist[digit=8]": 3,
     },
+    searches=SEARCHES,
     untuned=(41, 42, 43),
     named=("svmguide1", "usps", "spambase", "satimage", "waveform", "abalone", "banana"),
 )
@@ -196,5 +199,6 @@ QUICK = Plan(
     scaled={"checkerboard": ("checkerboard[n={n},n_test=1000,seed={{k}}]", (1000, 3000, 10_000))},
     scaled_cache=256.0,
     original={"twonorm[n=2000]": 3},
+    searches=QUICK_SEARCHES,
     stream=Stream(n=50_000, rows=5000, told=2),
 )

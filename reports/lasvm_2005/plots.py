@@ -28,7 +28,7 @@ from reports.lasvm_2005.plan import (
     with_delta_max,
 )
 from reports.lasvm_2005.selection import Curves, figures
-from reports.lasvm_2005.tables import in_turns, libsvm_of, measured_sets, time_share
+from reports.lasvm_2005.tables import libsvm_of, measured_sets, time_share
 
 COLOURS = {LIBSVM: "#444444", ONE: "#0072B2", TWO: "#56B4E9", AVERAGED: "#E69F00", AVERAGED_TEN: "#D55E00"}
 WAY_COLOURS = dict(zip(WAYS, ("#D55E00", "#0072B2", "#56B4E9"), strict=True))
@@ -44,19 +44,17 @@ def figure8(results: Results, path: Path) -> bool:
     if not names:
         return False
     panels = (
-        ("support vectors", "support_vectors"),
-        ("kernel values", "kernel_values"),
-        ("training time", "seconds"),
+        ("support vectors", "support_vectors", "support_vectors"),
+        ("kernel values", "kernel_evaluations", "kernel_values"),
+        ("training time", "", "seconds"),  # over that of the faster LIBSVM
     )
     height = 0.36 * len(names) + 1.6
     figure, axes = plt.subplots(1, 3, figsize=(11, height), layout="constrained", sharey=True)
-    for panel, (title, column) in zip(axes, panels, strict=True):
-        quantity = column.replace("kernel_values", "kernel_evaluations")
+    for panel, (title, quantity, column) in zip(axes, panels, strict=True):
         for row, name in enumerate(names):
             lasvm, libsvm = tau_of(name, ONE), libsvm_of(results, name)
-            ours = (
-                time_share(results, name) if column == "seconds" else in_turns(results, name, lasvm, libsvm, quantity)
-            )
+            share = results.quotient(name, lasvm, libsvm, quantity) if quantity else time_share(results, name)
+            ours = share.value
             theirs = ratio(*(results.published.get("figure8", name, solver, column) for solver in (ONE, LIBSVM)))
             for value, marker, colour, size in ((theirs, "D", "#BBBBBB", 9), (ours, "o", COLOURS[ONE], 6)):
                 if value is not None:

@@ -106,7 +106,7 @@ def _costs(results: Results, name: str, solver: str) -> str:
     size, seconds = results.mean(name, solver, "support_vectors"), results.median(name, solver, "cpu")
     text = f"{number(size, ',.0f')} support vectors after {number(seconds)} s"
     share = ratio(seconds, results.median(name, ONE, "cpu"))
-    if solver == ONE or share is None or not results.in_turns((name, solver), (name, ONE)):
+    if solver == ONE or share is None:
         return text
     return f"{text}, {number(share)} times the time of a whole RANDOM epoch"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from reports.kit.markdown import NOT_MEASURED, beside, machine, met, millions, missing, number, table
+from reports.kit.measured import Quotient
 from reports.kit.results import Results, change, ratio
-from reports.lasvm_2005 import digits, selection, streaming
+from reports.lasvm_2005 import digits, selection, settings, streaming
 from reports.lasvm_2005.growth import scaling
 from reports.lasvm_2005.original import compare
 from reports.lasvm_2005.plan import (
@@ -41,14 +42,6 @@ def libsvm_of(results: Results, name: str) -> str:
     return counted if results.of(name, counted) else tau_of(name, LIBSVM)
 
 
-def in_turns(results: Results, name: str, above: str, below: str, quantity: str) -> float | None:
-    """Return a ratio of two solvers on a set, of median times or mean counts; None where they are not comparable."""
-    if not results.in_turns((name, above), (name, below)):
-        return None
-    typical = results.median if quantity == "cpu" else results.mean
-    return ratio(*(typical(name, each, quantity) for each in (above, below)))
-
-
 def figure8(results: Results) -> str:
     """Figure 8, a line a set and solver."""
     rows = []
@@ -83,14 +76,18 @@ def figure8(results: Results) -> str:
     return table(head, rows)
 
 
-def time_share(results: Results, name: str) -> float | None:
+def time_share(results: Results, name: str) -> Quotient:
     """Return LASVM's time over that of the faster LIBSVM which was run in turns with it."""
-    shares = [in_turns(results, name, tau_of(name, ONE), tau_of(name, each), "cpu") for each in (COUNTED, LIBSVM)]
-    return max((share for share in shares if share is not None), default=None)
+    shares = [
+        results.quotient(name, tau_of(name, ONE), tau_of(name, each), "cpu", over="median")
+        for each in (COUNTED, LIBSVM)
+    ]
+    told = [share for share in shares if share.value is not None]
+    return max(told, key=lambda share: share.value or 0.0) if told else shares[1]
 
 
-def _marked(value: float | None, limit: float | None) -> str:
-    return "" if value is None else f"{value:.2f} {'' if limit is None else met(value <= limit)}".strip()
+def _marked(share: Quotient, limit: float | None) -> str:
+    return share.told() if share.value is None or limit is None else f"{share.told()} {met(share.value <= limit)}"
 
 
 def verdict(results: Results) -> str:
@@ -106,14 +103,13 @@ def verdict(results: Results) -> str:
             quantity: ratio(*(results.published.get("figure8", name, each, quantity) for each in (ONE, LIBSVM)))
             for quantity in ("kernel_values", "seconds")
         }
-        values = in_turns(results, name, lasvm, libsvm, "kernel_evaluations")
         rows.append(
             [
                 name,
                 f"{difference:+z.2f} {met(abs(difference) <= ERROR_POINTS)}",
-                _marked(values, paper["kernel_values"]),
+                _marked(results.quotient(name, lasvm, libsvm, "kernel_evaluations"), paper["kernel_values"]),
                 number(paper["kernel_values"], ".2f"),
-                number(in_turns(results, name, lasvm, tau_of(name, SMO), "kernel_evaluations"), ".2f"),
+                results.quotient(name, lasvm, tau_of(name, SMO), "kernel_evaluations").told(),
                 _marked(time_share(results, name), TIME_SHARE if name in TIMED else None),
                 number(paper["seconds"], ".2f"),
             ]
@@ -140,7 +136,6 @@ def figure9(results: Results) -> str:
         cells = [name]
         for quantity, column in (("error", "error"), ("support_vectors", "support_vectors"), ("cpu", "seconds")):
             found = change(results.mean(name, before, quantity), results.mean(name, after, quantity))
-            found = found if results.in_turns((name, before), (name, after)) else None
             cells.append(beside(found, results.published.get("figure9", name, ONE, f"{column}_change"), "+z.0f"))
         rows.append(
             [
@@ -171,11 +166,12 @@ def objective(results: Results) -> str:
 def _below(results: Results, name: str, solver: str) -> float | None:
     """Return the largest relative distance of the dual below LIBSVM's on the same data."""
     theirs = {row["dataset"]: row["dual"] for row in results.of(name, tau_of(name, LIBSVM))}
-    found = [
-        (theirs[row["dataset"]] - row["dual"]) / abs(theirs[row["dataset"]])
+    shares = [
+        ratio(row["dual"], theirs[row["dataset"]])
         for row in results.of(name, tau_of(name, solver))
         if row["dataset"] in theirs
     ]
+    found = [1.0 - share for share in shares if share is not None]
     return max(found) if found else None
 
 
@@ -250,6 +246,7 @@ def sections(results: Results) -> dict[str, str]:
         "verdict": verdict(results),
         "figure8": figure8(results),
         "differences": differences(results),
+        "settings": settings.section(results),
         "pairs": pairs(results),
         "objective": objective(results),
         "original": compare.section(results),

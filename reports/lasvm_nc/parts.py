@@ -1,75 +1,98 @@
-"""Ertekin, Bottou, Giles, Ignorance is Bliss: the runs behind Tables 1 and 3 and figures 1 and 5 to 7."""
+"""Ertekin, Bottou, Giles, Ignorance is Bliss: the runs behind Tables 1 and 3 and figures 1, 2 and 4 to 8."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from reports.kit.grids import Grid, Options, PaperSet, Part
-
-FULL, G, NC, I = SOLVERS = ("full-svm", "lasvm-g", "lasvm-nc", "lasvm-i")  # noqa: E741  the paper's letters
-FORMULATIONS = ("c-svc-nobias", "ramp-svc")
-METRICS = ("prbep", "roc-auc", "g-means")
-
-# Table 2; usps: gamma = 2 is for smoothed images divided by 16, see the catalogue
-SETS = {
-    each.name: each
-    for each in (
-        PaperSet("adult", "adult", C=100.0, gamma=0.005),
-        PaperSet("mnist-8", "mnist[digit=8]", C=100.0, gamma=0.001),
-        PaperSet("banana", "banana[split_seed={k}]", C=10.0, gamma=1.0),
-        PaperSet("reuters", "reuters", C=1.0, gamma=0.5),
-        PaperSet("usps", "usps[split_seed={k},smooth=0.75]", C=1.0, gamma=2 / 256),
-        PaperSet("usps-n", "usps[split_seed={k},smooth=0.75,noise=0.1,noise_seed={k}]", C=1.0, gamma=2 / 256),
-    )
-}
-NOISY = ("adult", "banana", "usps-n")
-BENDS = (-3.0, -2.0, -1.5, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75)
+from reports.lasvm_nc.plan import (
+    AT_PRINTED,
+    FORMULATIONS,
+    FULL,
+    LASVM,
+    METRICS,
+    NC,
+    ONLINE,
+    SOLVERS,
+    G,
+    I,
+    Plan,
+    bookkeeping,
+    with_bend,
+)
 
 
-def chosen(options: Options) -> list[PaperSet]:
-    """Return the sets that the command line names, else all; with ``--n`` MNIST has that many images."""
-    names = SETS if options.sets is None else options.sets
-    return [_part(SETS[name], options.n) for name in names]
+def _chosen(plan: Plan, options: Options) -> list[PaperSet]:
+    return [plan.sets[name] for name in options.sets or plan.sets]
 
 
-def _part(each: PaperSet, n: int | None) -> PaperSet:
-    if n is None or not each.selection.startswith("mnist["):
-        return each
-    return replace(each, name=f"{each.name}-of-{n}", selection=f"{each.selection[:-1]},n={n}]")
+def _grids(options: Options, data: PaperSet, solvers: Sequence[str], repetitions: int) -> list[Grid]:
+    grids = data.grids(solvers, (), options.repetitions or repetitions)
+    return [options.adjusted(replace(grid, formulations=FORMULATIONS, metrics=METRICS)) for grid in grids]
 
 
-def _grids(options: Options, solvers: tuple[str, ...], repetitions: int) -> list[Grid]:
+def table3(plan: Plan, options: Options) -> list[Grid]:
+    """The four solvers after one epoch, s = -1; the traces of the same runs are figures 1, 6 and 7, their times figure 8."""
     return [
-        options.adjusted(replace(grid, formulations=FORMULATIONS, metrics=METRICS))
-        for each in chosen(options)
-        for grid in each.grids(solvers, (), options.repetitions or repetitions)
+        replace(grid, traced=True)
+        for data in _chosen(plan, options)
+        for grid in _grids(options, data, SOLVERS, plan.times(data.name, plan.repetitions))
     ]
 
 
-def table3(options: Options) -> list[Grid]:
-    """The four solvers after one epoch, s = -1; the traces of the same runs are figures 1, 6 and 7."""
-    return [replace(grid, traced=True) for grid in _grids(options, SOLVERS, 10)]
+def figure5(plan: Plan, options: Options) -> list[Grid]:
+    """The ramp solvers for several s; those of s = -1 are Table 3's runs."""
+    solvers = [with_bend(solver, s) for solver in (NC, I) for s in plan.bends if s != AT_PRINTED]
+    return [
+        grid
+        for data in _chosen(plan, options)
+        for grid in _grids(options, data, solvers, plan.times(data.name, plan.bend_repetitions))
+    ]
 
 
-def with_bend(solver: str, s: float) -> str:
-    """Return a ramp solver with another s; the paper's -1 is the run of Table 3."""
-    return solver if s == -1.0 else f"{solver}[s={s:g}]"
+def part_of(data: PaperSet, n: int) -> PaperSet:
+    """Return ``n`` training points of a set, other ones in each repetition, and all of its test points.
+
+    An online solver's model after these is that of an epoch over more points at this place: it has seen nothing else.
+    """
+    selection = f"subset[of={data.selection},n={n},seed={{k}}]"
+    return replace(data, name=f"{data.name}, {n} examples", selection=selection)
 
 
-def figure5(options: Options) -> list[Grid]:
-    """The ramp solvers for several s."""
-    return _grids(options, (*SOLVERS, *(with_bend(solver, s) for solver in (NC, I) for s in BENDS if s != -1.0)), 3)
+def figure4(plan: Plan, options: Options) -> list[Grid]:
+    """The four solvers' models during the epoch, for their PRBEP; the last ones are Table 3's."""
+    return [
+        grid
+        for data in _chosen(plan, options)
+        for n in plan.sizes(data.name)
+        for grid in _grids(options, part_of(data, n), SOLVERS, plan.times(data.name, plan.share_repetitions))
+    ]
 
 
-def bookkeeping(solver: str) -> str:
-    """Return ``solver`` with a record of where each example lay on the ramp when its turn came."""
-    return f"admissions[oracle={solver}]"
+def figure2(plan: Plan, options: Options) -> list[Grid]:
+    """LASVM before its finishing step and LASVM-G during the epoch, and LASVM after that step."""
+    data, repetitions = plan.sets[plan.followed], plan.times(plan.followed, plan.share_repetitions)
+    places = [(part_of(data, n), (ONLINE, G)) for n in plan.sizes(data.name)] + [(data, (ONLINE, G, LASVM))]
+    grids = [grid for each, solvers in places for grid in _grids(options, each, solvers, repetitions)]
+    return [replace(grid, formulations=("c-svc", "c-svc-nobias")) for grid in grids]
 
 
-def table1(options: Options) -> list[Grid]:
-    """Where on the ramp the examples of adult lay when they came, and which of them CLEAN removed."""
-    named = replace(options, sets=options.sets or ("adult",))
-    return _grids(named, (bookkeeping(FULL), bookkeeping(G)), 1)
+def table1(plan: Plan, options: Options) -> list[Grid]:
+    """Where on the ramp the examples lay when they came, and which of them CLEAN removed."""
+    return _grids(options, plan.sets[plan.followed], (bookkeeping(FULL), bookkeeping(G)), 1)
 
 
-PARTS: dict[str, Part] = {"table3": table3, "figure5": figure5, "table1": table1}
+PARTS: dict[str, Callable[[Plan, Options], list[Grid]]] = {
+    "table3": table3,
+    "figure2": figure2,
+    "figure4": figure4,
+    "figure5": figure5,
+    "table1": table1,
+}
+
+
+def parts(plan: Plan) -> dict[str, Part]:
+    """Return the parts of the study by name, with the sizes of ``plan``."""
+    return {name: partial(part, plan) for name, part in PARTS.items()}

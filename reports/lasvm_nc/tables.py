@@ -7,7 +7,8 @@ from typing import Any
 
 from reports.kit.markdown import NOT_MEASURED, beside, machine, met, millions, missing, number, table
 from reports.kit.results import Results, ratio
-from reports.lasvm_nc.parts import BENDS, FULL, NC, NOISY, SETS, SOLVERS, G, I, bookkeeping, with_bend
+from reports.lasvm_nc.parts import part_of
+from reports.lasvm_nc.plan import FULL, LASVM, NC, NOISY, ONLINE, SOLVERS, G, I, bookkeeping, with_bend
 
 ACCURACY_POINTS = 0.3
 WELL_BELOW = 0.75  # of full-svm's
@@ -25,8 +26,8 @@ QUANTITIES = {
 
 
 def measured_sets(results: Results) -> list[str]:
-    """Return the sets with runs in the paper's order, parts of MNIST after the whole."""
-    return [name for known in SETS for name in results.sets if name == known or name.startswith(f"{known}-of-")]
+    """Return the sets with runs, in the plan's order, which is the paper's."""
+    return [name for name in results.plan.sets if name in results.sets]
 
 
 def ours(results: Results, name: str, solver: str, quantity: str) -> float | None:
@@ -143,7 +144,7 @@ def figure5(results: Results) -> str:
     """Figure 5 as numbers: error and support vectors of the ramp solvers for each s."""
     rows = []
     for name in measured_sets(results):
-        for s in BENDS:
+        for s in results.plan.bends:
             labels = [with_bend(solver, s) for solver in (NC, I)]
             if not all(results.of(name, label) for label in labels):
                 continue
@@ -154,6 +155,43 @@ def figure5(results: Results) -> str:
             ]
             rows.append([name, f"{s:g}", *cells])
     return table(["set", "s", *(f"{solver}: {title}" for solver in (NC, I) for title in ("error %", "SV"))], rows)
+
+
+def during(results: Results, name: str, solver: str, quantity: str) -> dict[int, float]:
+    """Return number of examples -> a column's mean over the models after so many of them, the last after all."""
+    plan = results.plan
+    places = {n: part_of(plan.sets[name], n).name for n in plan.sizes(name)} | {plan.n[name]: name}
+    found = {n: results.mean(place, solver, quantity) for n, place in places.items()}
+    return {n: value for n, value in found.items() if value is not None}
+
+
+def figure4(results: Results) -> str:
+    """Figure 4 as numbers: PRBEP after more and more examples."""
+    rows = []
+    for name in measured_sets(results):
+        curves = {solver: during(results, name, solver, "metrics.prbep") for solver in SOLVERS}
+        for n in sorted({n for curve in curves.values() for n in curve}):
+            cells = [number(None if n not in curve else 100.0 * curve[n], ".2f") for curve in curves.values()]
+            rows.append([name, f"{n:,}", *cells])
+    return table(["set", "examples", *(f"{solver}: PRBEP %" for solver in SOLVERS)], rows)
+
+
+def figure2(results: Results) -> str:
+    """Figure 2 as numbers: LASVM's and LASVM-G's error and support vectors after more and more examples."""
+    name, titles = results.plan.followed, {ONLINE: "LASVM", G: "LASVM-G"}
+    curves = [
+        (during(results, name, solver, quantity), form)
+        for solver in titles
+        for quantity, form in (("error", ".2f"), ("support_vectors", ",.0f"))
+    ]
+    rows = [
+        [f"{n:,}", *(number(curve.get(n), form) for curve, form in curves)]
+        for n in sorted({n for curve, _ in curves for n in curve})
+    ]
+    if results.of(name, LASVM):
+        last = [results.mean(name, LASVM, quantity) for quantity in ("error", "support_vectors")]
+        rows.append(["after the finishing step", number(last[0], ".2f"), number(last[1], ",.0f"), "", ""])
+    return table(["examples", *(f"{title}: {what}" for title in titles.values() for what in ("error %", "SV"))], rows)
 
 
 def growth(results: Results) -> str:
@@ -201,6 +239,8 @@ def sections(results: Results) -> dict[str, str]:
         "table3": table3(results),
         "differences": differences(results),
         "table1": table1(results),
+        "figure2": figure2(results),
+        "figure4": figure4(results),
         "figure5": figure5(results),
         "growth": growth(results),
         "missing": missing(results),

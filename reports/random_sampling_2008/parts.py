@@ -25,6 +25,15 @@ def rounds(plan: Plan, options: Options) -> list[Grid]:
     ]
 
 
+def counted(plan: Plan, options: Options) -> list[Grid]:
+    """Rounds with delta = n + 2 k - 1 and its r = 6 delta^2, where that is less than the theorems'."""
+    return [
+        options.adjusted(each.grid((each.smaller,), _seeds(options, plan.repetitions), plan.limit))
+        for each in plan.soft
+        if each.m <= (options.n or each.m)
+    ]
+
+
 def small(plan: Plan, options: Options) -> list[Grid]:
     """The theorems' delta with a smaller r."""
     return [
@@ -94,8 +103,5 @@ def kernels(plan: Plan, options: Options) -> Iterator[Grid]:
 
 def parts_of(plan: Plan) -> Mapping[str, Part]:
     """Return the parts of the study by name."""
-    every = {
-        "rounds": rounds, "small": small, "dimension": dimension, "tubes": tubes, "bases": bases, "choosing": choosing,
-        "kernels": kernels,
-    }  # fmt: skip
-    return {name: partial(part, plan) for name, part in every.items()}
+    every = (rounds, small, dimension, counted, tubes, bases, choosing, kernels)
+    return {part.__name__: partial(part, plan) for part in every}

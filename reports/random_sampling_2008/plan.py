@@ -82,6 +82,11 @@ class Clouds:
         return self.sampling(delta=THEOREM)
 
     @property
+    def smaller(self) -> str:
+        """The solver with n + 2 k - 1 in the place of the theorems' delta."""
+        return self.sampling(delta=self.counted)
+
+    @property
     def adaptive(self) -> str:
         """The solver that starts with delta = 4 and doubles it."""
         return self.sampling(delta="adaptive")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
-from statistics import mean
 
 import matplotlib.pyplot as plt
+import numpy as np
 
-from reports.kit.pictures import save
+from reports.kit.measured import mean
+from reports.kit.pictures import grid, save
 from reports.kit.results import Results
+from reports.random_sampling_2008.claims import basis_runs, chosen, errors, extremes_of, kernel_rows
+from reports.random_sampling_2008.parts import BISECTION
 from reports.random_sampling_2008.plan import Clouds, plan_of
+from reports.random_sampling_2008.plugin import Figure4
 from reports.random_sampling_2008.tables import extremes, support, theorem_runs
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#444444")
@@ -116,4 +121,93 @@ def dimension(results: Results, path: Path) -> bool:
     return save(figure, path)
 
 
-PICTURES = {"rounds": rounds, "small": small, "dimension": dimension}
+def counterexample(results: Results, path: Path) -> bool:
+    """Draw Figures 4 and 5 from above, and how near the hulls of fewer examples can come."""
+    found = [
+        (each, row) for each in plan_of(results).small if each.kind == "figure-4" for row in basis_runs(results, each)
+    ]
+    if not found:
+        return False
+    each, row = found[0]
+    distance, size = row["info"]["distance"], each.d + 1 + each.k
+    data = Figure4().load()
+    positive = np.flatnonzero(data.y_train > 0)
+    figure, panels = plt.subplots(1, 2, figsize=(9.0, 4.0), layout="constrained")
+    for members, colour, told in (
+        (positive, COLOURS[0], "all examples"),
+        (np.intersect1d(positive, row["info"]["indices"][size - 1]), COLOURS[1], f"the best {size}"),
+    ):
+        composed = np.array([data.x_train[list(group)].mean(axis=0) for group in combinations(members, each.k)])
+        near = composed[composed[:, -1] > composed[:, -1].max() - 1e-9, :2]  # in the plane of the triangle
+        middle = near.mean(axis=0)
+        turn = np.argsort(np.arctan2(*(near - middle).T[::-1]))
+        panels[0].fill(*near[turn].T, color=colour, alpha=0.25, label=f"positive hull, {told}")
+        panels[0].plot(*near.T, "o", color=colour, markersize=4)
+    panels[0].plot(
+        *data.x_train[data.y_train < 0].mean(axis=0)[:2], "+", color="#222222", markersize=14, label="below the tip"
+    )
+    panels[0].set(aspect="equal", xlabel="first coordinate", ylabel="second coordinate")
+    sizes = [count for count, value in enumerate(distance, 1) if value > 0.0]
+    panels[1].plot(sizes, [distance[count - 1] for count in sizes], "o-", color=COLOURS[0])
+    for at, told in ((size, "n + 1 + k"), (each.counted, "n + 2 k - 1")):
+        panels[1].axvline(at, color="#888888", linestyle=":", linewidth=1.0)
+        panels[1].annotate(told, (at, max(distance)), rotation=90, ha="right", va="top", fontsize=8)
+    panels[1].set_xticks(sizes)
+    panels[1].set(xlabel="examples", ylabel="least distance of the hulls of so many")
+    panels[1].grid(alpha=0.25)
+    figure.legend(loc="outside upper left", frameon=False, fontsize=8, ncols=3)
+    return save(figure, path)
+
+
+def choosing(results: Results, path: Path) -> bool:
+    """Draw the test error over k, the least k that separates marked."""
+    found = [
+        (each, pair[0], ladder)
+        for each in plan_of(results).choosing
+        if (pair := chosen(results, each)) is not None and (ladder := errors(results, each))
+    ]
+    if not found:
+        return False
+    figure, panels = grid(len(found), 2.5, 0.3)
+    for axes, (each, k, ladder) in zip(panels.flat, found, strict=False):
+        at = results.of(each.name, BISECTION)[-1]["error"]
+        axes.plot([*ladder], [*ladder.values()], "o-", color=COLOURS[0], markersize=4, label="ladder of k")
+        axes.plot([k], [at], "s", color=COLOURS[1], label="the least k")
+        axes.set(xscale="log", title=each.name, xlabel="k", ylabel="test error, %")
+        axes.grid(alpha=0.25)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", frameon=False, ncols=2)
+    return save(figure, path)
+
+
+def kernels(results: Results, path: Path) -> bool:
+    """Draw the mean extremes of samples over the support of their solutions, which the Sampling Lemma puts above them."""
+    figure, axes = plt.subplots(figsize=(6.5, 4.0), layout="constrained")
+    drawn = []
+    shades = dict(
+        zip((each.called for each in plan_of(results).kernels), (*COLOURS, "#E69F00", "#56B4E9"), strict=False)
+    )
+    for each in plan_of(results).kernels:
+        found = kernel_rows(results, each)
+        points = [] if found is None else [
+            (mean(row["support_vectors"] for row in rows), mean(extremes_of(row) for row in rows))
+            for rows in found[1].values()
+        ]  # fmt: skip
+        if points:
+            axes.plot(*zip(*points, strict=True), "o", color=shades.get(each.called, "#444444"), label=each.called)
+            drawn += [value for point in points for value in point if value > 0.0]
+    if drawn:
+        axes.plot([min(drawn), max(drawn)], [min(drawn), max(drawn)], "--", color="#222222", label="the lemma's bound")
+        axes.set(xscale="log", yscale="log", xlabel="support of the sample", ylabel="mean extremes")
+        axes.grid(alpha=0.25)
+        figure.legend(loc="outside right upper", frameon=False, fontsize=8)
+    return save(figure, path, drawn=bool(drawn))
+
+
+PICTURES = {
+    "rounds": rounds,
+    "small": small,
+    "dimension": dimension,
+    "counterexample": counterexample,
+    "choosing": choosing,
+    "kernels": kernels,
+}

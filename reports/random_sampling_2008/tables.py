@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from statistics import mean
-
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, machine, met, missing, number, table
+from reports.kit.measured import mean, ratio
 from reports.kit.results import Results
+from reports.random_sampling_2008 import claims
+from reports.random_sampling_2008.claims import asked_to_stop, range_of, sampled
 from reports.random_sampling_2008.plan import Clouds, plan_of
 
 ALL_POINTS = "all points"
@@ -15,11 +16,6 @@ ALL_POINTS = "all points"
 def theorem_runs(results: Results, clouds: Clouds) -> list[Row]:
     """Return the finished runs with the theorems' delta and r."""
     return results.of(clouds.name, clouds.theorem)
-
-
-def range_of(values: list[float]) -> str:
-    """Return the mean of ``values`` with the least and the largest."""
-    return f"{mean(values):.1f} ({min(values):.0f} - {max(values):.0f})"
 
 
 def rounds(results: Results) -> str:
@@ -123,7 +119,7 @@ def smallest(results: Results) -> str:
 
 def extremes(results: Results, clouds: Clouds) -> float | None:
     """Return the mean number of extremes of a sample with half of the points, by (4) of the Sampling Lemma."""
-    runs = results.of(clouds.name, clouds.first_round)
+    runs = sampled(results, clouds.name, clouds.first_round)
     shares = [row["info"]["log_share"][0] for row in runs if row["info"].get("log_share")]
     r = clouds.m // 2
     return mean(shares) * clouds.m * (r + 1) / (clouds.m - r) if shares else None
@@ -141,8 +137,6 @@ def dimension(results: Results) -> str:
         held, found = support(results, each), extremes(results, each)
         if held is None or found is None:
             continue
-        # n + 1 points at the thresholds and the outliers; of k = 1 there are none
-        linear = each.d + 1 + (0 if each.k == 1 else 2 * each.k)
         lines.append(
             [
                 str(each.outliers),
@@ -150,12 +144,42 @@ def dimension(results: Results) -> str:
                 str(each.d),
                 number(held),
                 number(found),
-                f"{linear:,}",
+                f"{each.counted:,}",
                 f"{each.bound:,}",
             ]
         )
-    head = ["outliers", "k", "n", "support of the optimum", "mean extremes, r = m / 2", "n + 1 + 2 k", "k (n + 1)"]
+    head = ["outliers", "k", "n", "support of the optimum", "mean extremes, r = m / 2", "n + 2 k - 1", "k (n + 1)"]
     return table(head, lines)
+
+
+def seen(results: Results) -> str:
+    """What the adaptive scheme saves, and how near the support of the optimum is to the bounds."""
+    pairs: list[tuple[float, float]] = []
+    for each in (*plan_of(results).hard, *plan_of(results).soft):
+        fixed, again = theorem_runs(results, each), results.of(each.name, each.adaptive)
+        if fixed and again and fixed[0]["info"]["r"] < each.m:
+            means = [
+                (mean(row["info"]["r"] for row in rows), mean(row["info"]["rounds"] for row in rows))
+                for rows in (fixed, again)
+            ]
+            both = ratio(means[0][0], means[1][0]), ratio(means[1][1], means[0][1])
+            if both[0] is not None and both[1] is not None:
+                pairs.append(both)
+    sized = [(each, held) for each in plan_of(results).sized if (held := support(results, each)) is not None]
+    lines = []
+    if pairs:
+        (small, large), (few, many) = ((min(column), max(column)) for column in zip(*pairs, strict=True))
+        lines.append(
+            f"* The adaptive scheme ends with samples {number(small)} to {number(large)} times smaller than the theorems', after "
+            f"{number(few)} to {number(many)} times as many rounds."
+        )
+    if sized:
+        within = sum(held <= each.counted for each, held in sized)
+        lines.append(
+            f"* The support of the optimum is at most n + 2 k - 1 on {within} of {len(sized)} problems; k (n + 1) is up to "
+            f"{number(max(each.bound / held for each, held in sized))} times as much."
+        )
+    return "\n".join(lines) or NOT_MEASURED
 
 
 def sections(results: Results) -> dict[str, str]:
@@ -163,9 +187,20 @@ def sections(results: Results) -> dict[str, str]:
     return {
         "machine": machine(results),
         "verdict": verdict(results),
+        "seen": seen(results),
         "rounds": rounds(results),
         "smallest": smallest(results),
         "small": small(results),
         "dimension": dimension(results),
-        "missing": missing(results),
+        "bases-seen": claims.bases_seen(results),
+        "bases": claims.bases(results),
+        "counted-seen": claims.counted_seen(results),
+        "counted": claims.counted(results),
+        "tubes-seen": claims.tubes_seen(results),
+        "tubes": claims.tubes(results),
+        "choosing-seen": claims.choosing_seen(results),
+        "choosing": claims.choosing(results),
+        "kernels-seen": claims.kernels_seen(results),
+        "kernels": claims.kernels(results),
+        "missing": missing(results, asked_to_stop),
     }

@@ -1,23 +1,25 @@
-"""What a level of a random gradient descent tree costs: python reports/rgd_tree_2015/cost.py [--large] [--repeats 5].
+"""The part `cost`: what a level of a random gradient descent tree costs, in a process of its own.
 
-Two Gaussian classes, a tenth of the labels wrong, the linear kernel. Prints
+    OPENBLAS_NUM_THREADS=1 python -m reports.rgd_tree_2015.cost JSON
 
-* seconds of a full level over n and over d, with the slopes between the ends on logarithmic axes, once with the default
-  probe and once with one in proportion to n, without which n = 1e3 pays for its children what n = 1e6 pays,
-* the same level beside its matrix product and one pass over the scores, interleaved, and with two threads,
-* with --large: n = 1e6, d = 100 mapped from a file, L = 50, h = 10, and the memory beyond the page cache at its peak.
-
-Medians; compilation and the first levels, which have fewer nodes, are left out.
+Two Gaussian classes, a tenth of the labels wrong, the linear kernel. Wall seconds of a full level over n and over d, beside
+its matrix product and one pass over the scores, in turns; with one thread and two; and a whole tree over points that are
+mapped from a file, with the memory beyond the page cache at its peak. Medians; compilation and the first levels, which have
+fewer nodes, are left out.
 """
 
 from __future__ import annotations
 
-import argparse
+import json
 import math
 import os
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +29,19 @@ from harness_rgd.run import Run
 
 from benchmarks.anonymous_memory import Memory
 from harness import KernelOracle, Linear, OutlierMargin
+from harness.measure.machine import now
+from harness.run.surroundings import git_commit
+from reports.kit.grids import Options
+from reports.kit.journal import Row
+from reports.kit.markdown import NOT_MEASURED, met, number, table
+from reports.kit.results import Results
+from reports.rgd_tree_2015.plan import Cost
 
 WRITTEN = 100_000  # points drawn at a time
+LINEAR = (0.9, 1.1)  # slopes that are asked for
+LEAST = 1.5  # times product and pass, at most
+TWICE = 1.6  # times as fast with two threads, at least
+BEYOND_MB = 1024.0  # of anonymous memory, at most
 
 
 def points(n: int, d: int, out: Any = None) -> tuple[Any, Any]:
@@ -72,73 +85,110 @@ def levels(problem: OutlierMargin, probe: int | None, count: int) -> tuple[list[
     return took, least
 
 
-def slope(sizes: list[int], seconds: list[float]) -> float:
-    """Return the slope between the ends on logarithmic axes."""
-    return math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
+def series(asked: Cost) -> Iterator[Row]:
+    """Yield a level at each size: over n with the default probe and one of n / 14 points, and over d."""
+    shapes = [("n", n, 100, 1000) for n in asked.sizes] + [("n, probe n / 14", n, 100, n // 14) for n in asked.sizes]
+    for kind, n, d, probe in (*shapes, *(("d", asked.narrow, d, 1000) for d in asked.features)):
+        took, least = levels(problem_of(*points(n, d)), probe, asked.repeats)
+        over = statistics.median(a / b for a, b in zip(took, least, strict=True))
+        yield {"kind": kind, "n": n, "d": d, "level": statistics.median(took), "over": over}
 
 
-def over(name: str, sizes: list[int], shape: Any, probe: Any, repeats: int) -> None:
-    """Print a line a size, and the slope."""
-    found = []
-    for size in sizes:
-        n, d = shape(size)
-        problem = problem_of(*points(n, d))
-        took, least = levels(problem, probe(n), repeats)
-        found.append(statistics.median(took))
-        ratio = statistics.median(a / b for a, b in zip(took, least, strict=True))
-        print(f"  {name} = {size:>8}: {1e3 * found[-1]:9.2f} ms a level, {ratio:5.2f} x (product + pass)", flush=True)
-    print(f"  slope over {name}: {slope(sizes, found):.2f}")
-
-
-def threads(n: int, d: int, repeats: int) -> None:
-    """Print one thread's and two threads' seconds a level, interleaved."""
-    x, y = points(n, d)
+def threads(asked: Cost) -> Row:
+    """Return a level with one thread and with two, in turns."""
+    x, y = points(asked.threads, 100)
     took: dict[int, list[float]] = {1: [], 2: []}
-    for _ in range(repeats):
+    for _ in range(asked.repeats):
         for count, found in took.items():
             found.append(statistics.median(levels(problem_of(x, y, count), 1000, 3)[0]))
     one, two = (statistics.median(found) for found in took.values())
-    print(f"  n = {n}, d = {d}: {1e3 * one:.1f} ms with one thread, {1e3 * two:.1f} ms with two: {one / two:.2f} x")
+    return {"kind": "threads", "n": asked.threads, "d": 100, "level": one, "over": one / two}
 
 
-def mapped(n: int, d: int, folder: str) -> None:
-    """Print time and memory of a whole tree over points that are mapped from a file."""
-    path = Path(folder) / f"points-{n}-{d}.npy"
-    _, y = points(n, d, np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(n, d)))
+def mapped(asked: Cost, folder: str) -> Row:
+    """Return time and memory of a whole tree over points that are mapped from a file."""
+    path = Path(folder) / "points.npy"
+    shape = (asked.mapped, 100)
+    _, y = points(*shape, np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=shape))
     problem, memory = problem_of(np.load(path, mmap_mode="r"), y), Memory()
     memory.start()
     began = time.perf_counter()
-    *_, last = RGDTree().iterates(problem, np.random.default_rng(0))
+    *_, _ = RGDTree().iterates(problem, np.random.default_rng(0))
     seconds = time.perf_counter() - began
     memory.ended = True
-    print(f"  n = {n}, d = {d}, mapped: {seconds:.1f} s, peak {memory.peak / 2**20:.0f} MB of anonymous memory")
-    print(f"  {dict(last.info)}")
+    return {"kind": "mapped", "n": asked.mapped, "d": 100, "level": seconds, "peak_mb": memory.peak / 2**20}
 
 
-def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--large", action="store_true", help="n = 1e6 and d = 1e4 too, and the mapped file")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--folder", default=None, help="for the mapped file; a temporary one")
-    given = parser.parse_args()
-    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; BLAS as the environment has it")
+def every(asked: Cost) -> Iterator[Row]:
+    """Yield all of it."""
     levels(problem_of(*points(3000, 10)), 1000, 2)  # compiles
-    sizes = [1000, 10_000, 100_000, *([1_000_000] if given.large else [])]
-    features = [10, 100, 1000, *([10_000] if given.large else [])]
-    print("n, d = 100, probe of 1000 points")
-    over("n", sizes, lambda n: (n, 100), lambda _: 1000, given.repeats)
-    print("n, d = 100, probe of n / 14 points")
-    over("n", sizes, lambda n: (n, 100), lambda n: n // 14, given.repeats)
-    print("d, n = 5000, probe of 1000 points")
-    over("d", features, lambda d: (5000, d), lambda _: 1000, given.repeats)
-    print("threads")
-    threads(100_000, 100, given.repeats)
-    if given.large:
-        print("memory")
-        with tempfile.TemporaryDirectory() as temporary:
-            mapped(1_000_000, 100, given.folder or temporary)
+    yield from series(asked)
+    if asked.threads:
+        yield threads(asked)
+    if asked.mapped:
+        with tempfile.TemporaryDirectory() as folder:
+            yield mapped(asked, folder)
+
+
+def measured(options: Options) -> Iterator[Row]:
+    """Yield the rows of the plan's sizes, measured in a process with one BLAS thread."""
+    command = [sys.executable, "-m", "reports.rgd_tree_2015.cost", json.dumps(asdict(options.plan.cost))]
+    one = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    root = Path(__file__).resolve().parents[2]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=one, cwd=root) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            row = json.loads(line)
+            named = {
+                "derived": "cost",
+                "set": f"{row['kind']}: {row['n']} x {row['d']}",
+                "solver": "rgd-tree",
+                "seed": 0,
+            }
+            yield {**named, **row, "git_commit": git_commit(), **now()}
+    if process.returncode:
+        raise SystemExit(f"the measurement ended with {process.returncode}; what it said is above.")
+
+
+def section(results: Results) -> str:
+    """What was measured, and what is asked of it, from the newest row of each kind and size."""
+    newest = {(row["kind"], row["n"], row["d"]): row for row in results.derived if row["derived"] == "cost"}
+    if not newest:
+        return NOT_MEASURED
+    rows = list(newest.values())
+    lines = [[row["kind"], f"{row['n']:,} x {row['d']:,}", number(1e3 * row["level"]), number(row.get("over"))] for row in rows
+             if row["kind"].startswith(("n", "d"))]  # fmt: skip
+    head = ["over", "n x d", "a level, ms of wall time", "times its product and one pass"]
+    return "\n".join([table(head, lines), "", *_asked(rows)])
+
+
+def _asked(rows: list[Row]) -> Iterator[str]:
+    for kind in ("n, probe n / 14", "n", "d"):
+        found = [row for row in rows if row["kind"] == kind]
+        if len(found) > 1 and len({row["git_commit"] for row in found}) == 1:
+            sizes, seconds = [row["d" if kind == "d" else "n"] for row in found], [row["level"] for row in found]
+            steep = math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0])
+            mark = met(LINEAR[0] <= steep <= LINEAR[1])
+            ends = f"{sizes[0]:,} to {sizes[-1]:,}"
+            yield f"* Slope over {kind}, {ends}, logarithmic axes: {steep:.2f}; asked for {LINEAR[0]} to {LINEAR[1]} {mark}."
+    largest = max((row for row in rows if row["kind"] == "n"), key=lambda row: row["n"], default=None)
+    if largest:
+        told = f"* At n = {largest['n']:,} a level takes {largest['over']:.2f} times its product and one pass"
+        yield f"{told}; asked for {LEAST} at most {met(largest['over'] <= LEAST)}."
+    for row in rows:
+        if row["kind"] == "threads":
+            told = f"* Two threads, n = {row['n']:,}: {row['over']:.2f} times as fast as one"
+            yield f"{told}; asked for {TWICE} {met(row['over'] >= TWICE)}."
+        if row["kind"] == "mapped":
+            told = (
+                f"* {row['n']:,} x {row['d']:,} mapped from a file: {number(row['level'])} s, {row['peak_mb']:.0f} MB"
+            )
+            yield f"{told} beyond the page cache; asked for {BEYOND_MB:.0f} MB at most {met(row['peak_mb'] <= BEYOND_MB)}."
 
 
 if __name__ == "__main__":
-    main()
+    given = json.loads(sys.argv[1])
+    for measured_row in every(
+        Cost(**{name: tuple(each) if isinstance(each, list) else each for name, each in given.items()})
+    ):
+        print(json.dumps({**measured_row, "cpu": time.process_time()}), flush=True)

@@ -10,27 +10,8 @@ import numpy as np
 
 from reports.kit.pictures import grid, save
 from reports.kit.results import Results
-from reports.rgd_tree_2015.parts import (
-    BASELINE,
-    BOOSTED,
-    CCCP,
-    FILTERS,
-    NODES,
-    PATH,
-    RAMP,
-    RATIOS,
-    RGD,
-    RIVALS,
-    ROUNDS,
-    SHARE,
-    SHARES,
-    SMALL,
-    SOFT,
-    boosted,
-    ratio_name,
-    share_name,
-    tree,
-)
+from reports.rgd_tree_2015.parts import ratio_name, share_name
+from reports.rgd_tree_2015.plan import BASELINE, BOOSTED, CCCP, FILTERS, PATH, RAMP, RGD, RIVALS, SOFT, boosted, tree
 from reports.rgd_tree_2015.selection import Choices
 from reports.rgd_tree_2015.tables import Spread, best_of, cpu, distances
 
@@ -66,11 +47,11 @@ def _lines(axes: Any, x: list[float], spreads: list[Spread | None], **style: Any
 
 
 def _shares(axes: Any, results: Results) -> bool:
-    x = [100.0 * share for share in SHARES]
-    trees = [Spread.of(results, share_name(share), tree(share)) for share in SHARES]
+    x = [100.0 * share for share in results.plan.shares]
+    trees = [Spread.of(results, share_name(share), tree(share)) for share in results.plan.shares]
     drawn = _lines(axes, x, trees, color=ORANGE, marker="o", label="rgd-tree")
     for method, colour, mark in zip(RIVALS, (GREY, BLUE, GREEN), "s^P", strict=True):
-        best = [best_of(results, share_name(share), method) for share in SHARES]
+        best = [best_of(results, share_name(share), method) for share in results.plan.shares]
         found = [None if each is None else each[1] for each in best]
         drawn |= _lines(axes, x, found, color=colour, marker=mark, label=method.name)
     axes.axhline(0.5, color=PRINTED, linestyle="--", linewidth=1.0, label="paper: about 0.5 %")
@@ -79,25 +60,32 @@ def _shares(axes: Any, results: Results) -> bool:
 
 
 def _ratios(axes: Any, results: Results) -> bool:
-    trees = [Spread.of(results, ratio_name(ratio), tree(SHARE)) for ratio in RATIOS]
-    drawn = _lines(axes, list(RATIOS), trees, color=ORANGE, marker="o", label="rgd-tree, height 10")
-    axes.plot([RATIOS[0], RATIOS[-1]], [0.5, 2.5], "--", color=PRINTED, linewidth=1.0, label="paper: 0.5 to 2.5 %")
+    trees = [Spread.of(results, ratio_name(ratio), tree(results.plan.share)) for ratio in results.plan.ratios]
+    drawn = _lines(axes, list(results.plan.ratios), trees, color=ORANGE, marker="o", label="rgd-tree, height 10")
+    axes.plot(
+        [results.plan.ratios[0], results.plan.ratios[-1]],
+        [0.5, 2.5],
+        "--",
+        color=PRINTED,
+        linewidth=1.0,
+        label="paper: 0.5 to 2.5 %",
+    )
     axes.set(title="4(b): 10 % outliers", xlabel="D / rho", ylabel="test error, %")
     return drawn
 
 
 def _rounds(axes: Any, results: Results) -> bool:
-    name = ratio_name(RATIOS[-1])
-    whole, spent = Spread.of(results, name, tree(SHARE)), cpu(results, name, tree(SHARE))
+    name = ratio_name(results.plan.ratios[-1])
+    whole, spent = Spread.of(results, name, tree(results.plan.share)), cpu(results, name, tree(results.plan.share))
     if whole is None or not spent:
         return False
     axes.plot(1.0, whole.mean, "o", color=ORANGE, markersize=8, label="one tree of height 10, L = 50")
     axes.axhline(whole.mean, color=ORANGE, linewidth=1.0)
     axes.axvline(0.5, color=PRINTED, linestyle="--", linewidth=1.0, label="paper: half the time at most")
-    for nodes, colour, mark in zip(NODES, (COLOURS[BOOSTED], BLUE), "D^", strict=True):
+    for nodes, colour, mark in zip(results.plan.nodes, (COLOURS[BOOSTED], BLUE), "D^", strict=False):
         points = []
-        for count in ROUNDS:
-            solver = boosted(SHARE, count, nodes)
+        for count in results.plan.rounds:
+            solver = boosted(results.plan.share, count, nodes)
             spread, taken = Spread.of(results, name, solver), cpu(results, name, solver)
             if spread is not None and taken is not None:
                 points.append((taken / spent, spread.mean))
@@ -117,7 +105,7 @@ def figure4(results: Results, path: Path) -> bool:
         axes.set_ylim(0.0, 1.1 * axes.get_ylim()[1])
         axes.grid(alpha=0.25)
         if found:
-            axes.legend(frameon=False, fontsize=8)
+            axes.legend(frameon=False, fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.2))
     return save(figure, path, drawn=any(drawn))
 
 
@@ -154,11 +142,13 @@ def figure4d(results: Results, path: Path) -> bool:
 
 def exact(results: Results, path: Path) -> bool:
     """Draw how many draws each method ends within some distance of the global optimum of J_s."""
-    figure, panels = grid(len(SMALL), height=3.6, legend=0.4)
+    if not results.plan.small:
+        return False
+    figure, panels = grid(len(results.plan.small), height=3.6, legend=0.4)
     drawn = False
     colours = dict(zip(RAMP, (BLUE, SKY, PINK, ORANGE, GREY), strict=True))
     styles = dict(zip(RAMP, ("-", "--", "-.", "-", ":"), strict=True))
-    for axes, name in zip(panels.flat, SMALL, strict=False):
+    for axes, name in zip(panels.flat, [name for name, _ in results.plan.small], strict=False):
         axes.set(xscale="log", xlim=(50.0 * LEAST, 1e3))
         for solver in RAMP:
             found = sorted(100.0 * max(each, LEAST) for each in distances(results, name, solver))

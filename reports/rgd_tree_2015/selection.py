@@ -10,18 +10,17 @@ from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, met, number, table
 from reports.kit.results import Results, inside
 from reports.kit.signed_ranks import holm, signed_ranks
-from reports.rgd_tree_2015.parts import (
+from reports.rgd_tree_2015.parts import CLEAN
+from reports.rgd_tree_2015.plan import (
     APART,
     BASELINE,
     BOOSTED,
     CCCP,
-    CLEAN,
     HELD_OUT,
     METHODS,
     PATH,
     RBF,
     RGD,
-    SETS,
     SOFT,
     TREE,
     VALIDATION,
@@ -48,13 +47,18 @@ class Choices:
     """
 
     def __init__(self, results: Results, kind: str = "") -> None:
-        self.published = results.published
+        self.published, self.sizes = results.published, results.plan.sets
         self._rows: dict[tuple[str, str], dict[tuple[str, bool], Row]] = {}
         for row in results.runs:
             # a tree none of whose nodes separates has a model all the same, and does not claim to be done
             scored = row["status"] in (Status.OK, Status.UNFINISHED)
             name = row["set"].removesuffix(kind)
-            if name in SETS and name + kind == row["set"] and scored and inside(row, f"metrics.{HELD_OUT}") is not None:
+            if (
+                name in self.sizes
+                and name + kind == row["set"]
+                and scored
+                and inside(row, f"metrics.{HELD_OUT}") is not None
+            ):
                 self._rows.setdefault((name, row["dataset"]), {})[row["solver"], row["gamma"] is None] = row
 
     @property
@@ -66,7 +70,7 @@ class Choices:
     def sets(self) -> list[str]:
         """The sets with runs, as Table 1 has them in order."""
         found = {name for name, _ in self._rows}
-        return [name for name in SETS if name in found]
+        return [name for name in self.sizes if name in found]
 
     def of(self, name: str, method: Method) -> dict[str, Choice]:
         """Return what validation chose on each draw; of equal errors the first candidate's is taken."""
@@ -116,7 +120,7 @@ def table1(choices: Choices) -> str:
             text = f"**{text}**" if value is not None and value <= least + 0.05 else text
             cells.append(text + (f" ± {stdev(errors):.1f}" if len(errors) > 1 else ""))
         draws = max(len(choices.of(name, method)) for method in methods)
-        sizes = f"{SETS[name].n} x {SETS[name].d}"
+        sizes = f"{choices.sizes[name].n} x {choices.sizes[name].d}"
         rows.append([name, sizes, _printed(choices, name), *cells, str(draws)])
     return table(["set", "n x d", "paper: RGD", *(method.name for method in methods), "draws"], rows)
 
@@ -133,7 +137,7 @@ def figure4d(choices: Choices) -> str:
         if base is None or ours is None:
             continue
         printed = choices.published.get("table1", name, "rgd-tree", "error")
-        better = 100.0 * (1.0 - ours / base[1])
+        better = 100.0 * (1.0 - float(ours) / float(base[1]))  # of errors, which no machine changes
         claimed = choices.published.get("figure4d", name, "rgd-tree", "improvement")
         claim = "" if claimed is None else f" (more than {claimed:g} %) {met(better > claimed)}"
         reached = "" if printed is None else met(ours <= printed)

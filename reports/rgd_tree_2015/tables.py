@@ -12,31 +12,20 @@ from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, machine, met, missing, number, table
 from reports.kit.results import Results, inside
 from reports.kit.signed_ranks import signed_ranks
-from reports.rgd_tree_2015 import selection
-from reports.rgd_tree_2015.parts import (
-    ABSENT,
+from reports.rgd_tree_2015 import cost, selection
+from reports.rgd_tree_2015.parts import ratio_name, share_name
+from reports.rgd_tree_2015.plan import (
     BOUNDED,
-    EFFORTS,
     HELD_OUT,
-    LABOURED,
     MARGINS,
-    NODES,
     OUTLIER_EXACT,
-    PROMISES,
     RAMP,
     RAMP_EXACT,
-    RATIOS,
     RIVALS,
-    ROUNDS,
-    SHARE,
-    SHARES,
-    SMALL,
     WHOLE,
     Method,
     Promise,
     boosted,
-    ratio_name,
-    share_name,
     tree,
 )
 
@@ -94,7 +83,7 @@ def _range(values: list[float], form: str) -> str:
 def figure4a(results: Results) -> str:
     """Test errors over the share of outliers."""
     rows = []
-    for share in SHARES:
+    for share in results.plan.shares:
         name = share_name(share)
         spread = Spread.of(results, name, tree(share))
         if spread is None:
@@ -112,27 +101,27 @@ def figure4a(results: Results) -> str:
 def figure4b(results: Results) -> str:
     """Test errors over D / rho."""
     rows = []
-    for ratio in RATIOS:
-        spread = Spread.of(results, ratio_name(ratio), tree(SHARE))
+    for ratio in results.plan.ratios:
+        spread = Spread.of(results, ratio_name(ratio), tree(results.plan.share))
         if spread is not None:
-            spent = [float(row["seconds"]) for row in ended(results, ratio_name(ratio), tree(SHARE))]
+            spent = [float(row["seconds"]) for row in ended(results, ratio_name(ratio), tree(results.plan.share))]
             rows.append([f"{ratio:g}", f"{spread.text()} {met(spread.mean <= LARGEST)}", _range(spent, ".2f")])
-    return table(["D / rho", "error % (paper: 0.5 to 2.5)", "seconds (paper: within 300)"], rows)
+    return table(["D / rho", "error % (paper: 0.5 to 2.5)", "wall s (paper: within 300)"], rows)
 
 
 def figure4c(results: Results) -> str:
     """Error and time of boosting, against the higher tree."""
-    name = ratio_name(RATIOS[-1])
-    whole, spent = Spread.of(results, name, tree(SHARE)), cpu(results, name, tree(SHARE))
+    name = ratio_name(results.plan.ratios[-1])
+    whole, spent = Spread.of(results, name, tree(results.plan.share)), cpu(results, name, tree(results.plan.share))
     if whole is None or spent is None:
         return NOT_MEASURED
     rows = [["one of height 10, L = 50", whole.text(), "", number(spent), "1", ""]]
-    for nodes, count in itertools.product(NODES, ROUNDS):
-        solver = boosted(SHARE, count, nodes)
+    for nodes, count in itertools.product(results.plan.nodes, results.plan.rounds):
+        solver = boosted(results.plan.share, count, nodes)
         spread, taken = Spread.of(results, name, solver), cpu(results, name, solver)
         if spread is None or taken is None:
             continue
-        chance = signed_ranks(*paired(results, name, solver, tree(SHARE)))
+        chance = signed_ranks(*paired(results, name, solver, tree(results.plan.share)))
         equal = spread.mean <= whole.mean or chance >= selection.ALPHA
         asked = "" if count != THREE else met(equal and taken <= HALF * spent)
         rows.append([f"{count} of height 5, L = {nodes}", spread.text(), f"{chance:.3f}", number(taken),
@@ -166,7 +155,7 @@ def objective(row: Row) -> float:
 def exact(results: Results) -> str:
     """The distance of every method from the global optimum of the ramp loss."""
     rows = []
-    for name in SMALL:
+    for name, _ in results.plan.small:
         for solver in RAMP:
             found = distances(results, name, solver)
             if found:
@@ -189,7 +178,7 @@ def _held_out(results: Results, name: str, solver: str) -> str:
 def margins(results: Results) -> str:
     """The margins of trees over the widest one, found by branch and bound."""
     rows = []
-    for name in SMALL:
+    for name, _ in results.plan.small:
         widest = {row["dataset"]: row["margin_lower"] for row in results.of(name, OUTLIER_EXACT)}
         for solver in MARGINS:
             runs = [row for row in ended(results, name, solver) if (widest.get(row["dataset"]) or 0.0) > 0.0]
@@ -207,8 +196,8 @@ def margins(results: Results) -> str:
 def effort(results: Results) -> str:
     """What longer searches for the same margin give: separation, width, test error."""
     rows = []
-    for name in LABOURED:
-        for solver in EFFORTS:
+    for name in results.plan.laboured:
+        for solver in results.plan.efforts:
             runs = ended(results, f"{name}, effort", solver)
             if runs:
                 apart = sum(float(row["margin_lower"] or 0.0) > 0.0 for row in runs)
@@ -229,7 +218,7 @@ def widest_margin(results: Results, promise: Promise) -> float | None:
 def theorem(results: Results) -> str:
     """The share of seeds with an (epsilon, delta)-approximation, against what the theorem promises."""
     rows = []
-    for each in PROMISES:
+    for each in results.plan.promises:
         bound = widest_margin(results, each)
         if bound is None:
             continue
@@ -266,7 +255,7 @@ def absent(results: Results) -> str:
             )
     lines += [
         f"* {name}: {error:g} % published; the set is not there, and none stands in for it."
-        for name in ABSENT
+        for name in results.plan.absent
         if (error := results.published.get("table1", name, "rgd-tree", "error")) is not None
     ]
     return "\n".join(lines)
@@ -284,5 +273,6 @@ def sections(results: Results) -> dict[str, str]:
         "margins": margins(results),
         "effort": effort(results),
         "theorem": theorem(results),
+        "cost": cost.section(results),
         "missing": absent(results),
     }

@@ -9,13 +9,13 @@ def results(*rows, plan=PLAN):
     return Results(rows, Published({}), plan)
 
 
-def level(epsilon, iterations, core_set=10, evaluations=2000, seconds=0.5, **more):
+def level(epsilon, iterations, core_set=10, evaluations=2000, cpu=0.5, **more):
     return {
         "epsilon": epsilon,
         "iterations": iterations,
         "core_set": core_set,
         "evaluations": evaluations,
-        "seconds": seconds,
+        "cpu": cpu,
         **more,
     }
 
@@ -28,7 +28,7 @@ def on_ladder(name, solver, *found, **changed):
 
 LINEAR = [level(10.0**-k, 100 * k, core_set=5 * k) for k in range(1, 9)]
 HYPERBOLIC = [level(10.0**-k, 2 * 10**k) for k in range(1, 4)]
-STOOD = {"last_epsilon": 5e-4, "last_iterations": 4000, "last_seconds": 1.0}
+STOOD = {"last_epsilon": 5e-4, "last_iterations": 4000, "last_cpu": 1.0}
 
 
 def lemma_row(**changed):

@@ -3,7 +3,9 @@
 import pytest
 
 from reports.kit.clocks import MixedClocks, Ratio, Time, axis, cpu_time, quotient
-from tests.reports.fabricated import row
+from reports.kit.markdown import machine
+from reports.kit.results import Published, Results
+from tests.reports.fabricated import HEADER, row
 
 
 def test_a_time_is_divided_by_one_of_its_own_clock():
@@ -41,3 +43,16 @@ def test_only_runs_in_turns_are_divided():
     assert quotient(killed, ours) == (Ratio(3.0, at_least=True), "")
     assert quotient(ours, killed) == (None, "stopped")
     assert quotient({**killed, "killed_cpu_seconds": None}, ours) == (None, "CPU time not kept")
+
+
+def test_every_machine_of_a_page_is_named():
+    here, there = (
+        {**HEADER, "machine": {**HEADER["machine"], "processor": name}} for name in ("an old one", "a new one")
+    )
+    rows = [row(name, "smo", machine=None) for name in ("a", "b")]
+    for each in rows:
+        del each["machine"]
+    said = machine(Results([here, rows[0], there, {**rows[1], "measured_at": "2026-01-09"}], Published({})))
+    assert said.startswith(
+        "an old one, 2 cores, 16 GB, 2026-01-02 and a new one, 2 cores, 16 GB, 2026-01-09; one thread;"
+    )

@@ -33,7 +33,7 @@ def test_each_level_is_a_run_from_scratch():
         assert level["iterations"] == alone.step
         assert level["core_set"] == np.count_nonzero(alone.dual_coef)
         assert level["evaluations"] == problem.kernel.counter.evaluations
-        assert level["seconds"] > 0.0
+        assert level["cpu"] > 0.0
 
 
 def test_delta_is_half_the_largest_squared_distance_and_not_counted():

@@ -1,20 +1,22 @@
 """reports/lasvm_nc: every part at a tiny size through the real sessions, and what the tables make of rows."""
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from harness import RBF, CSVCNoBias, Iterate, KernelOracle, Solver, parameter
-from harness.errors import UsageError
+from harness.errors import DataError, UsageError
 from harness.registry import load_registry
-from reports.kit import command, page, solvers
+from reports.kit import command, page, solvers, sources
 from reports.kit.grids import Options, PaperSet
 from reports.kit.journal import read_rows
 from reports.kit.results import Published, Results
 from reports.kit.study import PLUGINS
 from reports.lasvm_nc import parts, plots, tables
+from reports.lasvm_nc.plan import FORMULATIONS, FULL, LASVM, METRICS, NC, ONLINE, PLAN, QUICK, SOLVERS, G, I, Plan
 from reports.lasvm_nc.study import STUDY
 from tests.plugins.points import overlapping
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
@@ -27,61 +29,78 @@ FOLDER = Path(__file__).resolve().parents[2] / "reports" / "lasvm_nc"
 PUBLISHED = Published.read(FOLDER / "published.csv")
 
 
-def results(*rows):
-    return Results(rows, PUBLISHED)
+TINY = Plan(
+    sets={"adult": PaperSet("adult", "ringnorm[n=150,n_test=100]", C=10.0, gamma=0.05)},
+    n={"adult": 150},
+    repetitions=1,
+    bends=(-1.0, 0.5),
+    bend_repetitions=1,
+    shares=(2,),
+    share_repetitions=1,
+)
+SMALL = replace(STUDY, plan=TINY)
+
+
+def results(*rows, plan=PLAN):
+    return Results(rows, PUBLISHED, plan)
 
 
 def measured(tmp_path, *arguments):
     out = tmp_path / "out"
     before = len(read_rows(out / "results.jsonl"))
     given = [*arguments, "--out", str(out), "--store", str(tmp_path / "store.sqlite")]
-    command.run(STUDY, given)
+    command.run(SMALL, given)
     return [each for each in read_rows(out / "results.jsonl")[before:] if "status" in each]
 
 
 def reported(tmp_path):
-    page.make(STUDY, tmp_path / "out")
+    page.make(SMALL, tmp_path / "out")
     return (tmp_path / "out" / "README.md").read_text()
-
-
-@pytest.fixture
-def tiny(monkeypatch):
-    monkeypatch.setattr(parts, "SETS", {"adult": PaperSet("adult", "ringnorm[n=150,n_test=100]", C=10.0, gamma=0.05)})
-    for module in (parts, tables, plots):
-        monkeypatch.setattr(module, "BENDS", (-1.0, 0.5))
 
 
 # -- the parts ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("tiny")
 def test_table_3_figure_5_and_the_growth_during_the_epoch(tmp_path):
-    runs = {each["solver"]: each for each in measured(tmp_path, "--part", "table3,figure5", "--seeds", "1")}
-    assert set(runs) == {*parts.SOLVERS, "lasvm-nc[s=0.5]", "lasvm-i[s=0.5]"}
+    runs = {each["solver"]: each for each in measured(tmp_path, "--part", "table3,figure5")}
+    assert set(runs) == {*SOLVERS, "lasvm-nc[s=0.5]", "lasvm-i[s=0.5]"}
     assert {each["status"] for each in runs.values()} == {"ok"}
     assert {each["C"] for each in runs.values()} == {10.0}
-    assert {runs[name]["formulation"] for name in (parts.FULL, parts.G)} == {"c-svc-nobias"}
-    assert {runs[name]["formulation"] for name in (parts.NC, parts.I)} == {"ramp-svc"}
-    assert set(runs[parts.FULL]["metrics"]) >= set(parts.METRICS)
+    assert {runs[name]["formulation"] for name in (FULL, G)} == {FORMULATIONS[0]}
+    assert {runs[name]["formulation"] for name in (NC, I)} == {FORMULATIONS[1]}
+    assert set(runs[FULL]["metrics"]) >= set(METRICS)
     assert runs["lasvm-nc[s=0.5]"]["support_vectors"] < runs["lasvm-nc"]["support_vectors"]
     text = reported(tmp_path)
     assert "| adult | full-svm | " in text
     assert "(84.87)" in text, "the published accuracy stands beside ours"
     assert "\n| adult | 0.5 | " in text
-    assert (tmp_path / "out" / "figure5.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("figure5", "figure6", "figure8"):
+        assert (tmp_path / "out" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
 
     growing = [each for each in runs.values() if "trace" in each]
-    assert [each["solver"] for each in growing] == list(parts.SOLVERS), "those of table 3"
+    assert [each["solver"] for each in growing] == list(SOLVERS), "those of table 3"
     visited = [point["info"]["visited"] for point in growing[0]["trace"] if "info" in point]
     assert visited == sorted(visited)
     assert 0 < visited[-1] <= 150
     assert "| adult | full-svm | 150 | " in text
-    assert (tmp_path / "out" / "figure6.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("tiny")
+def test_models_during_the_epoch_are_those_of_fewer_examples(tmp_path):
+    runs = measured(tmp_path, "--part", "figure2,figure4")
+    half = {each["solver"]: each for each in runs if each["set"] == "adult, 75 examples"}
+    assert set(half) == {*SOLVERS, ONLINE}
+    assert {each["n_train"] for each in half.values()} == {75}
+    assert {each["n_test"] for each in runs} == {100}
+    assert half[ONLINE]["formulation"] == "c-svc"
+    text = reported(tmp_path)
+    assert re.search(r"\n\| 75 \| \d+\.\d\d \| \d+ \| \d+\.\d\d \| \d+ \|\n", text)
+    assert "\n| after the finishing step | " in text
+    assert "\n| adult | 75 | " in text
+
+
+@pytest.mark.slow
 def test_table_1(tmp_path):
     runs = measured(tmp_path, "--part", "table1")
     full, cleaned = (each["info"] for each in runs)
@@ -154,22 +173,61 @@ def test_an_oracle_that_does_not_say_where_it_is(monkeypatch):
 
 
 def test_the_paper_s_settings():
-    found = {grid.set: grid for grid in parts.table3(Options(repetitions=1))}
+    found = {grid.set: grid for grid in parts.table3(PLAN, Options(repetitions=1))}
     assert (found["mnist-8"].C, found["mnist-8"].gamma) == (100.0, 0.001)
     assert (found["usps-n"].C, found["banana"].gamma) == (1.0, 1.0)
-    assert parts.table3(Options(n=500, sets=("mnist-8",)))[0].datasets == ("mnist[digit=8,n=500]",)
-    assert [grid.set for grid in parts.table1(Options())] == ["adult"]
-    bends = {solver for solver in parts.figure5(Options())[0].solvers if solver.startswith("lasvm-nc")}
-    assert len(bends) == len(parts.BENDS)
+    assert {grid.set for grid in parts.table1(PLAN, Options())} == {"adult"}
+    bends = {solver for solver in parts.figure5(PLAN, Options())[0].solvers if solver.startswith("lasvm-nc")}
+    assert len(bends) == len(PLAN.bends) - 1, "s = -1 is Table 3's run"
 
 
+def test_no_set_is_one_run():
+    for part in (parts.table3, parts.figure5):
+        for name in PLAN.sets:
+            runs = sum(len(grid.datasets) * len(grid.seeds) for grid in part(PLAN, Options(sets=(name,))))
+            assert runs >= 3, name
+
+
+def test_an_epoch_is_looked_at_after_parts_of_its_examples():
+    grids = parts.figure4(PLAN, Options(sets=("usps-n",)))
+    whole = "usps[split_seed=2,smooth=0.75,noise=0.1,noise_seed=2]"
+    assert [grid.set for grid in grids][-1] == "usps-n, 3664 examples"
+    assert grids[-1].datasets[2] == f"subset[of={whole},n=3664,seed=2]"
+    adult = parts.figure4(PLAN, Options(sets=("adult",)))[0]
+    assert adult.datasets[1] == "subset[of=adult,n=508,seed=1]"
+
+
+@pytest.mark.parametrize("plan", [PLAN, QUICK], ids=["whole", "quick"])
 @pytest.mark.parametrize("part", parts.PARTS)
-def test_every_solver_and_set_of_a_part_is_there(part):
+def test_every_solver_and_set_of_a_part_is_there(part, plan):
     registry = load_registry(list(PLUGINS))
-    for grid in parts.PARTS[part](Options(repetitions=2)):
+    for grid in parts.parts(plan)[part](Options(repetitions=2)):
         assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
         assert len(registry.select_datasets(grid.datasets)) == len(grid.datasets)
         assert set(grid.metrics) <= set(registry.metrics)
+
+
+def test_the_sizes_of_the_sets_are_theirs(raw_data):
+    registry = load_registry(list(PLUGINS))
+    for plan in (PLAN, QUICK):
+        for name, data in plan.sets.items():
+            if name != "mnist-8" or plan is QUICK:
+                assert len(registry.select_datasets(data.selection.format(k=0))[0].load().y_train) == plan.n[name], name
+
+
+def test_a_part_of_a_set_is_part_of_a_larger_part():
+    whole = load_registry().select_datasets("breast-cancer")[0].load()
+    few, more, other = (sources.Subset(n=n, seed=seed).load() for n, seed in ((50, 3), (80, 3), (50, 4)))
+    rows = [list(map(bytes, data.x_train)) for data in (few, more)]
+    assert rows[1][:50] == rows[0]
+    assert len(set(rows[1])) == 80
+    assert set(rows[1]) <= set(map(bytes, whole.x_train))
+    labels = dict(zip(map(bytes, whole.x_train), whole.y_train, strict=True))
+    assert [labels[each] for each in rows[0]] == list(few.y_train)
+    assert (few.x_test == whole.x_test).all()
+    assert len({few.sha256, more.sha256, other.sha256}) == 3
+    with pytest.raises(DataError, match=r"breast-cancer has \d+ training points; expected n up to that"):
+        sources.Subset(n=10_000).load()
 
 
 # -- what the tables make of rows --------------------------------------------------------------------------
@@ -225,16 +283,46 @@ def test_differences_from_the_published_numbers_are_named():
     ]
 
 
+def test_figures_2_and_4_have_the_models_in_the_order_of_their_examples():
+    def of(name, solver, **values):
+        return row(name, solver, metrics={"prbep": 0.5}, **values)
+
+    runs = [
+        of("adult", G, error=14.0, support_vectors=11_000),
+        of("adult, 508 examples", G, error=17.0, support_vectors=200),
+        of("adult, 508 examples", ONLINE, error=18.0, support_vectors=300),
+        of("adult", ONLINE, error=16.0, support_vectors=14_000),
+        of("adult", LASVM, error=15.0, support_vectors=12_000),
+    ]
+    assert tables.figure2(results(*runs)).splitlines()[2:] == [
+        "| 508 | 18.00 | 300 | 17.00 | 200 |",
+        "| 32,561 | 16.00 | 14,000 | 14.00 | 11,000 |",
+        "| after the finishing step | 15.00 | 12,000 |  |  |",
+    ]
+    assert tables.figure4(results(*runs)).splitlines()[2:] == [
+        "| adult | 508 |  | 50.00 |  |  |",
+        "| adult | 32,561 |  | 50.00 |  |  |",
+    ]
+
+
+def test_times_not_measured_in_turns_are_not_drawn_together(tmp_path):
+    runs = [row("adult", solver, git_commit="one") for solver in SOLVERS]
+    assert plots.figure8(results(HEADER, *runs), tmp_path / "figure8.png")
+    assert not plots.figure8(results(HEADER, *runs[:3], {**runs[3], "git_commit": "two"}), tmp_path / "other.png")
+
+
 def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
     info = {"visited": 500, "gap": 3.0, **dict.fromkeys(tables.TABLE1, 4)}
     point = {"support_vectors": 5, "kernel_evaluations": 1e5, "info": {"visited": 200, "gap": 9.0}}
-    rows = every_run(parts.PARTS, Options(repetitions=1), info=info, trace=[point, {**point, "support_vectors": 8}])
+    metrics = dict.fromkeys(METRICS, 0.9)
+    trace = [point, {**point, "support_vectors": 8}]
+    rows = every_run(parts.parts(PLAN), Options(repetitions=1), info=info, trace=trace, metrics=metrics)
     found = results(HEADER, *rows)
     assert_whole(tables, plots, found, results(HEADER), FOLDER, tmp_path)
 
 
 def test_the_published_numbers_are_complete():
-    assert {key[1] for key in PUBLISHED.values} == set(parts.SETS)
-    for name in parts.SETS:
-        for solver in parts.SOLVERS:
+    assert {key[1] for key in PUBLISHED.values} == set(PLAN.sets)
+    for name in PLAN.sets:
+        for solver in SOLVERS:
             assert all(PUBLISHED.get("table3", name, solver, each) is not None for each in tables.QUANTITIES)

@@ -13,16 +13,18 @@ from reports.kit import command, page, running, signed_ranks, solvers, sources
 from reports.kit.grids import Options
 from reports.kit.journal import read_rows
 from reports.kit.results import Published, Results
-from reports.kit.study import PLUGINS
-from reports.rgd_tree_2015 import parts, selection
+from reports.rgd_tree_2015 import cost
+from reports.rgd_tree_2015.parts import parts
+from reports.rgd_tree_2015.plan import CCCP, METRICS, PLAN, QUICK, SOFT, TREE, Benchmark, Cost, Plan
 from reports.rgd_tree_2015.study import STUDY
+from tests.reports.test_rgd_tree_2015_tables import level
 
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "rgd_tree_2015"
 PUBLISHED = Published.read(FOLDER / "published.csv")
 
 
 def results(*rows):
-    return Results(rows, PUBLISHED)
+    return Results(rows, PUBLISHED, PLAN)
 
 
 # -- the split ---------------------------------------------------------------------------------------------
@@ -207,7 +209,8 @@ def test_signed_ranks_of_nothing_and_of_everything():
 
 
 def test_the_paper_s_settings():
-    a, b, c = (parts.PARTS[name](Options()) for name in ("figure4a", "figure4b", "figure4c"))
+    made = parts(PLAN)
+    a, b, c = (made[name](Options()) for name in ("figure4a", "figure4b", "figure4c"))
     assert list(dict.fromkeys(grid.set for grid in a)) == [
         "outliers 5 %",
         "outliers 10 %",
@@ -218,56 +221,88 @@ def test_the_paper_s_settings():
     assert all("height=10" in grid.solvers[0] for grid in b)
     assert sum("height=5" in solver and "nodes=50" in solver for solver in c[0].solvers) == 4
     assert {len(grid.datasets) for grid in (*a, *b, *c)} == {10}
-    assert len({dataset for grid in parts.table1(Options()) for dataset in grid.datasets}) == 60
-    assert all("noise=0" in dataset for grid in parts.clean(Options()) for dataset in grid.datasets)
-    assert parts.table1(Options(sets=("Musk",), repetitions=2))[0].datasets == (
+    assert len({dataset for grid in made["table1"](Options()) for dataset in grid.datasets}) == 60
+    assert all("noise=0" in dataset for grid in made["clean"](Options()) for dataset in grid.datasets)
+    assert made["table1"](Options(sets=("Musk",), repetitions=2))[0].datasets == (
         "noisy-split[of=musk2,seed=0]",
         "noisy-split[of=musk2,seed=1]",
     )
-    n = {name: int(PUBLISHED.get("table1", name, "rgd-tree", "n")) for name in parts.SETS}
-    assert {name for name, each in parts.SETS.items() if each.n != n[name]} == {"BreastCancer"}
+    n = {name: int(PUBLISHED.get("table1", name, "rgd-tree", "n")) for name in PLAN.sets}
+    assert {name for name, each in PLAN.sets.items() if each.n != n[name]} == {"BreastCancer"}
 
 
 def test_the_theorem_s_height():
-    promises = {each.name: each for each in parts.PROMISES}
+    promises = {each.name: each for each in PLAN.promises}
     # 3 (1.2 / 0.5)^2 ln 1.2 = 3.15; 3 (6 / 0.5)^2 ln 6 = 774.03
     assert promises["one class, D/rho 0.2"].enough == 4
     assert promises["two classes, D/rho 5"].enough == 775
     assert promises["one class, D/rho 0.2"].bound == pytest.approx(0.72)
 
 
-@pytest.mark.parametrize("part", parts.PARTS)
-def test_every_solver_and_set_of_a_part_is_there(part):
-    registry = load_registry(list(PLUGINS))
-    for grid in parts.PARTS[part](Options(repetitions=2)):
-        assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
-        assert len(registry.select_datasets(grid.datasets)) == len(grid.datasets)
-        assert set(grid.metrics) <= set(registry.metrics)
-        assert set(grid.formulations) <= set(registry.formulations)
+@pytest.mark.parametrize("plan", [PLAN, QUICK])
+def test_every_solver_and_set_of_a_plan_is_there(plan):
+    registry = load_registry(list(STUDY.plugins))
+    for part in parts(plan).values():
+        for grid in part(Options(repetitions=2)):
+            assert len(registry.select_solvers(grid.solvers)) == len(grid.solvers)
+            assert len(registry.select_datasets(grid.datasets)) == len(grid.datasets)
+            assert set(grid.metrics) <= set(registry.metrics)
+            assert set(grid.formulations) <= set(registry.formulations)
+
+
+def test_the_quick_plan_draws_data_that_need_no_download():
+    registry = load_registry(list(STUDY.plugins))
+    sets = {name for part in parts(QUICK).values() for grid in part(Options()) for name in grid.datasets}
+    assert all(registry.select_datasets(name)[0].load().x_train.shape[0] <= 800 for name in sets)
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.usefixtures("warm_sessions")
-def test_table_1_of_a_small_set(tmp_path, monkeypatch):
-    set_of = parts.Benchmark("BreastCancer", "breast-cancer", 569, 30)
-    monkeypatch.setattr(parts, "SETS", {"BreastCancer": set_of})
-    slim = replace(parts.RGD, candidates=(*parts.TREE.candidates, parts.BOOSTED.candidates[0]))
-    monkeypatch.setattr(parts, "RGD", slim)
-    few = (parts.SOFT, parts.CCCP, parts.TREE, slim)
-    monkeypatch.setattr(parts, "METHODS", few)
-    monkeypatch.setattr(selection, "METHODS", few)
+def test_table_1_of_a_small_set(tmp_path):
+    few = (SOFT, CCCP, TREE)
+    tiny = Plan((Benchmark("BreastCancer", "breast-cancer", 569, 30),), (), (), (), methods=few, repetitions=2)
+    study = replace(STUDY, plan=tiny)
     out = tmp_path / "out"
-    given = ["--part", "table1", "--seeds", "2", "--out", str(out), "--store", str(tmp_path / "store.sqlite")]
-    command.run(STUDY, given)
+    command.run(study, ["--part", "table1", "--out", str(out), "--store", str(tmp_path / "store.sqlite")])
     runs = [each for each in read_rows(out / "results.jsonl") if "status" in each]
     assert len(runs) == 2 * len({solver for method in few for solver in method.candidates})
     assert {each["status"] for each in runs} <= {"ok", "unfinished"}
-    assert all(0.0 <= each["metrics"][name] <= 100.0 for each in runs for name in parts.METRICS)
+    assert all(0.0 <= each["metrics"][name] <= 100.0 for each in runs for name in METRICS)
     # the two halves are the test part of the record
     for each in runs:
-        assert sum(each["metrics"][name] for name in parts.METRICS) / 2.0 == pytest.approx(each["error"])
-    page.make(STUDY, out)
+        assert sum(each["metrics"][name] for name in METRICS) / 2.0 == pytest.approx(each["error"])
+    page.make(study, out)
     text = (out / "README.md").read_text()
     assert "| BreastCancer | 569 x 30 | 2.2 | " in text
     assert (out / "figure4d.png").read_bytes().startswith(b"\x89PNG")
+
+
+# -- what a level costs ------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_a_level_is_measured_over_n_and_d():
+    asked = Cost(sizes=(300, 600), features=(5, 10), narrow=300, repeats=1, threads=300, mapped=400)
+    rows = list(cost.measured(Options(plan=replace(PLAN, cost=asked))))
+    kinds = [(row["kind"], row["n"], row["d"]) for row in rows]
+    assert kinds == [
+        ("n", 300, 100), ("n", 600, 100), ("n, probe n / 14", 300, 100), ("n, probe n / 14", 600, 100),
+        ("d", 300, 5), ("d", 300, 10), ("threads", 300, 100), ("mapped", 400, 100),
+    ]  # fmt: skip
+    assert all(row["level"] > 0.0 and row["derived"] == "cost" for row in rows)
+    assert rows[-1]["peak_mb"] > 0.0
+
+
+def test_slopes_are_of_rows_of_one_commit():
+    rows = [level("n", 1000, 100, 0.01), level("n", 10_000, 100, 0.1), level("threads", 50, 100, 0.1, over=1.5)]
+    text = cost.section(results(*rows))
+    assert "* Slope over n, 1,000 to 10,000, logarithmic axes: 1.00; asked for 0.9 to 1.1 (met)." in text
+    assert "| n | 10,000 x 100 | 100 | 1.2 |" in text
+    assert "* Two threads, n = 50: 1.50 times as fast as one; asked for 1.6 (**missed**)." in text
+    rows[0]["git_commit"] = "b"
+    assert "Slope" not in cost.section(results(*rows))
+    mapped = level("mapped", 50, 100, 3.0, peak_mb=2000.0)
+    assert "3 s, 2000 MB beyond the page cache; asked for 1024 MB at most (**missed**)." in cost.section(
+        results(mapped)
+    )
