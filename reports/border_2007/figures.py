@@ -9,7 +9,7 @@ from typing import Any
 
 from scipy import stats
 
-from reports.border_2007.parts import AL, METHODS, SETS, UNDER, ratio_of
+from reports.border_2007.parts import AL, METHODS, UNDER, ratio_of
 from reports.kit.markdown import number
 from reports.kit.results import Results
 
@@ -83,7 +83,9 @@ def imbalance(results: Results, name: str) -> float | None:
 
 def compared(results: Results) -> list[str]:
     """Return the sets of Table 1 on which all five methods were measured."""
-    return [name for name in SETS if all(percent(results, name, each, "prbep") for each in METHODS.values())]
+    return [
+        name for name in results.plan.sets if all(percent(results, name, each, "prbep") for each in METHODS.values())
+    ]
 
 
 def breakeven(results: Results, name: str) -> dict[str, float]:

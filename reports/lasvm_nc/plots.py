@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import nan
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 
 from reports.kit.pictures import grid, save
-from reports.kit.results import Results
+from reports.kit.results import Results, comparable
 from reports.lasvm_nc.plan import AT_PRINTED, LASVM, NC, ONLINE, SOLVERS, G, I, with_bend
 from reports.lasvm_nc.tables import during, measured_sets, trace
 
@@ -30,8 +31,7 @@ def _panels(results: Results, draw: Callable[[Any, str], bool], path: Path) -> b
         axes.grid(alpha=0.25)
         handles, labels = axes.get_legend_handles_labels()
         labelled |= dict(zip(labels, handles, strict=True))
-        if not drawn[-1]:
-            axes.set_axis_off()
+        axes.set_visible(drawn[-1])
     if labelled:
         columns = 4 if len(names) > 1 else 2
         figure.legend(labelled.values(), labelled, loc="outside lower center", ncols=columns, frameon=False)
@@ -42,7 +42,9 @@ def _few_labels(axes: Any) -> None:
     axes.xaxis.set_major_locator(mpl.ticker.MaxNLocator(4))  # more labels of five digits run into each other
 
 
-def _against_examples(results: Results, solvers: Any, value: Callable[[Any], Any], title: str, path: Path) -> bool:
+def _against_examples(
+    results: Results, solvers: Any, value: Callable[[Any], Any], title: str, path: Path, scale: str = "linear"
+) -> bool:
     def draw(axes: Any, name: str) -> bool:
         drawn = False
         for solver in solvers:
@@ -51,7 +53,7 @@ def _against_examples(results: Results, solvers: Any, value: Callable[[Any], Any
                 drawn = True
                 x = [point["info"]["visited"] for point in points]
                 axes.plot(x, [value(point) for point in points], color=COLOURS[solver], label=solver)
-        axes.set(xlabel="examples", ylabel=title)
+        axes.set(xlabel="examples", ylabel=title, yscale=scale)
         _few_labels(axes)
         return drawn
 
@@ -62,9 +64,10 @@ def figure1(results: Results, path: Path) -> bool:
     """Draw LASVM-G's duality gap over the number of examples."""
 
     def gap(point: Any) -> float:
-        return float(point["info"]["gap"] / point["info"]["visited"])
+        found = float(point["info"]["gap"] / point["info"]["visited"])
+        return found if found > 0.0 else nan  # no place on the axis
 
-    return _against_examples(results, (G,), gap, "gap / examples", path)
+    return _against_examples(results, (G,), gap, "gap / examples", path, "log")
 
 
 def figure6(results: Results, path: Path) -> bool:
@@ -158,7 +161,7 @@ def figure8(results: Results, path: Path) -> bool:
     def draw(axes: Any, name: str) -> bool:
         times = {solver: results.median(name, solver, "cpu") for solver in SOLVERS}
         known = {solver: time for solver, time in times.items() if time is not None}
-        if len(known) < len(SOLVERS) or not results.in_turns(*((name, solver) for solver in SOLVERS)):
+        if len(known) < len(SOLVERS) or not comparable(*(run for solver in SOLVERS for run in results.of(name, solver))):
             return False
         axes.bar(range(len(known)), list(known.values()), color=[COLOURS[solver] for solver in known])
         axes.set_xticks(range(len(known)), [solver.removeprefix("lasvm-") for solver in known])

@@ -142,8 +142,6 @@ def figure4d(results: Results, path: Path) -> bool:
 
 def exact(results: Results, path: Path) -> bool:
     """Draw how many draws each method ends within some distance of the global optimum of J_s."""
-    if not results.plan.small:
-        return False
     figure, panels = grid(len(results.plan.small), height=3.6, legend=0.4)
     drawn = False
     colours = dict(zip(RAMP, (BLUE, SKY, PINK, ORANGE, GREY), strict=True))
