@@ -53,9 +53,11 @@ def reproduce(given: Mapping[str, Any]) -> int:
     UsageError : an unknown study, part or set, options that contradict each other, or no quick plan.
     """
     if given["overview"]:
+        from reports import what_we_learned
         from reports.kit import overview
 
-        click.echo(f"{overview.write()} is written.")
+        for page_of in (overview, what_we_learned):
+            click.echo(f"{page_of.write()} is written.")
         return 0
     names = tuple(study_names()) if given["studies"] == ("all",) else given["studies"]
     studies = [study_named(name) for name in names]
