@@ -78,7 +78,7 @@ def classes(results: Results, name: str) -> dict[str, Any] | None:
 def imbalance(results: Results, name: str) -> float | None:
     """Return the negatives for each positive of the training part."""
     found = classes(results, name)
-    return found["negatives"] / found["positives"] if found else None
+    return float(found["negatives"]) / float(found["positives"]) if found else None
 
 
 def compared(results: Results) -> list[str]:
@@ -108,4 +108,5 @@ def average_ranks(results: Results, names: Iterable[str]) -> dict[str, float]:
 def published_prbep(results: Results, method: str, names: Iterable[str] | None = None) -> list[float]:
     """Return Table 3's PRBEP of a method on some sets; on all 18 where none are named."""
     sets = [key[1] for key in results.published.values if key[0] == "table3" and key[2:] == (method, "prbep")]
-    return [results.published.values["table3", name, method, "prbep"] for name in (sets if names is None else names)]
+    found = [results.published.get("table3", name, method, "prbep") for name in (sets if names is None else names)]
+    return [each for each in found if each is not None]

@@ -68,7 +68,7 @@ def supports(results: Results) -> Iterator[str]:
     for name in results.plan.sets:
         ours, data = support_ratio(results, name), imbalance(results, name)
         if ours is not None and data is not None:
-            found[name] = ours.mean / data
+            found[name] = float(ours.mean) / data  # of counts, which no machine changes
     if found:
         high = [f"{name} {share:.2f}" for name, share in found.items() if share > WELL_BELOW]
         yield (

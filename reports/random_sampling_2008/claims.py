@@ -196,8 +196,9 @@ def tubes_seen(results: Results) -> str:
 
 
 def errors(results: Results, each: Choosing) -> dict[int, float]:
-    """Return the test error in percent by k, ascending, of the ladder."""
-    found = {
+    """Return the test error in percent by k, ascending, of the least k that separates and of the ladder."""
+    least = results.of(each.name, BISECTION)
+    found = {int(row["info"]["k"]): row["error"] for row in least} | {
         round(1.0 / float(row["solver"].removeprefix(LADDER).partition(",")[0])): row["error"]
         for row in results.runs
         if row["set"] == each.name and row["solver"].startswith(LADDER) and row["status"] == Status.OK

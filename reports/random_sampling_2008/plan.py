@@ -323,7 +323,7 @@ PLAN = Plan(
         KernelSet("banana", "banana", 800),
         KernelSet("covtype", "covtype[n=3000,n_test=3000]", 1),
         KernelSet("covtype", "covtype[n=3000,n_test=3000]", 300),
-        KernelSet("adult", "adult", 5000, shares=(0.75,)),
+        KernelSet("adult", "adult-split[n=5000]", 800, shares=(0.75,)),
     ),
 )
 
