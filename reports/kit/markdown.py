@@ -77,7 +77,8 @@ def _origins(results: Results) -> str:
         named = ", ".join(sets) if len(sets) <= _NAMED else f"{len(sets)} sets"
         when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
         where = f"{machine}; " if several else ""
-        lines.append(f"* {where}commit {commit}, cache of {cache:g} MB, {when}, {len(rows):,} run{'s' if len(rows) > 1 else ''}: {named}")
+        runs = f"{len(rows):,} run{'s' if len(rows) > 1 else ''}"
+        lines.append(f"* {where}commit {commit}, cache of {cache:g} MB, {when}, {runs}: {named}")
     return "".join(f"\n{line}" for line in ["", *lines]) if lines else ""
 
 

@@ -126,6 +126,13 @@ def test_an_error_within_what_the_test_part_tells_is_no_distance_and_a_count_alw
     assert distance(error=0.41, support_vectors=472) == pytest.approx(np.log(2.0) / 2)
 
 
+def test_on_the_paper_s_own_test_points_every_difference_counts():
+    runs = [row("usps: drawn", EXACT, gamma=0.5, n_test=1969, error=0.5, support_vectors=236)]
+    fixed = replace(SMALL, drawn=False)
+    (found,) = settings.measured(results(*runs, plan=planned(fixed)), fixed)
+    assert found.distance == pytest.approx(np.log(0.5 / 0.41) / 2)
+
+
 def test_classifiers_that_decide_together_have_an_error_for_each_width(monkeypatch):
     plan = planned(TOGETHER)
     rows = [
