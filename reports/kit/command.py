@@ -176,8 +176,9 @@ def carry_out(study: Study, asked: Request) -> tuple[Journal, int]:
     with contextlib.ExitStack() as stack:
         shown = stack.enter_context(course(runs_of(parts, asked.parts, options), known, quiet=asked.quiet))
         runner = Runner(
-            journal, plugins=study.plugins, store=asked.store, keep=asked.keep, fresh=asked.fresh, course=shown
-        )
+            journal, plugins=study.plugins, store=asked.store, keep=asked.keep, fresh=asked.fresh, course=shown,
+            expected=study.expected,
+        )  # fmt: skip
         stack.callback(runner.close)
         for name in asked.parts:
             rows: list[Row] = []

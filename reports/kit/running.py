@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,7 @@ class Runner:
     keep : nor is any run that the journal holds, whatever code made it; but for runs whose scores are wanted, which the
         journal does not hold
     course : is told of each run that ended
+    expected : whether a run ended as it was meant to, though it was not done
     """
 
     def __init__(
@@ -57,9 +58,10 @@ class Runner:
         keep: bool = False,
         fresh: bool = False,
         course: Course | None = None,
+        expected: Callable[[Row], bool] = lambda row: False,
     ) -> None:
         self.journal, self.plugins, self.keep, self.fresh = journal, list(plugins), keep, fresh
-        self.course, self.amiss = course or Quiet((), {}), 0
+        self.course, self.amiss, self.expected = course or Quiet((), {}), 0, expected
         self.store = store or studies_store()
         self.registry: Registry = load_registry(self.plugins)
         self._pool = session.Pool(None, numba_cache_folder(), threading.Event())  # its processes serve all grids
@@ -150,9 +152,10 @@ class Runner:
                 del row["trace"]
             rows.append({**row, "record": record})
             self._note(row)
-            self.amiss += record.failed
+            failed = record.failed and not self.expected(row)
+            self.amiss += failed
             told = line(row) + ("  (measured earlier)" if reused else "")
-            self.course.finished(row, reused=reused, failed=record.failed, text=told)
+            self.course.finished(row, reused=reused, failed=failed, text=told)
 
         try:
             session.compare(study, self.registry, on_finished=finished, on_note=self.course.say, pool=self._pool)

@@ -42,6 +42,7 @@ class Study:
     complete : adds to the journal what is known when all runs are in it
     quick : a small plan on data that need no download, minutes of work
     numbers : those that the prose of the page has
+    expected : whether a run ended as it was meant to, though it was not done: after one round, where one was asked for
     own_plugins : files of solvers and data sources that this study alone has, in its folder
     """
 
@@ -56,6 +57,7 @@ class Study:
     complete: Callable[[Journal], None] = lambda journal: None
     quick: Any = None
     numbers: Numbers = lambda results: {}
+    expected: Callable[[Row], bool] = lambda row: False
     own_plugins: tuple[str, ...] = ()
 
     @property

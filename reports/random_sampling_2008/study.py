@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reports.kit.study import Study
-from reports.random_sampling_2008 import parts, plots, tables
+from reports.random_sampling_2008 import claims, parts, plots, tables
 from reports.random_sampling_2008.plan import PLAN, QUICK
 
 STUDY = Study(
@@ -14,5 +14,6 @@ STUDY = Study(
     sections=tables.sections,
     pictures=plots.PICTURES,
     quick=QUICK,
+    expected=claims.asked_to_stop,
     own_plugins=("plugin.py",),
 )

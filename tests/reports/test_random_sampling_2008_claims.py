@@ -10,6 +10,7 @@ from reports.kit.results import Published, Results
 from reports.random_sampling_2008 import claims, parts
 from reports.random_sampling_2008.plan import PLAN, Clouds, Small, Tube
 from reports.random_sampling_2008.plugin import ChosenK, Corners, Figure4, LargestBasis, TubeClouds, largest_basis
+from reports.random_sampling_2008.study import STUDY
 from tests.reports.fabricated import row
 
 
@@ -193,3 +194,9 @@ def test_extremes_of_real_points_are_the_lemma_turned_round():
     more = {**one, "info": {**one["info"], "log_share": [0.06]}}
     assert "within two standard errors (**missed**)" in claims.kernels_seen(results(whole, more))
     assert "on 1 of 1 problems, after 5 to 5 times the kernel values" in said
+
+
+def test_a_run_of_the_rounds_asked_for_is_no_failure():
+    assert STUDY.expected(row("a", "optsoftmargin", status="unfinished", info={"status": "max_rounds"}))
+    assert not STUDY.expected(row("a", "optsoftmargin", status="unfinished", info={"status": "hulls intersect"}))
+    assert not STUDY.expected(row("a", "optsoftmargin", status="timeout", info={}))
