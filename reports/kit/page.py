@@ -61,8 +61,8 @@ def page_of(study: Study) -> Page:
     )
 
 
-PAGES = tuple(sorted(path.parent.name for path in ROOT.glob("*/README.md")))
-"""The folders of all pages."""
+PAGES = ("", *sorted(path.parent.name for path in ROOT.glob("*/README.md")))
+"""The folders of all pages; the first one is reports itself."""
 
 
 def page_named(name: str) -> Page:
@@ -73,6 +73,8 @@ def page_named(name: str) -> Page:
     UsageError : there is none, or neither a study nor a ``page.py`` with ``PAGE`` makes it.
     """
     folder = ROOT / name
+    if name == "":  # reports/README.md itself
+        return importlib.import_module("reports.kit.overview").PAGE
     if (folder / "study.py").exists() and name != "kit":
         return page_of(study_named(name.replace("_", "-")))
     if not (folder / "page.py").exists():

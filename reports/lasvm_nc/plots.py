@@ -161,7 +161,9 @@ def figure8(results: Results, path: Path) -> bool:
     def draw(axes: Any, name: str) -> bool:
         times = {solver: results.median(name, solver, "cpu") for solver in SOLVERS}
         known = {solver: time for solver, time in times.items() if time is not None}
-        if len(known) < len(SOLVERS) or not comparable(*(run for solver in SOLVERS for run in results.of(name, solver))):
+        if len(known) < len(SOLVERS) or not comparable(
+            *(run for solver in SOLVERS for run in results.of(name, solver))
+        ):
             return False
         axes.bar(range(len(known)), list(known.values()), color=[COLOURS[solver] for solver in known])
         axes.set_xticks(range(len(known)), [solver.removeprefix("lasvm-") for solver in known])
