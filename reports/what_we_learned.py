@@ -15,6 +15,9 @@ from reports.kit.page import results_of
 from reports.kit.study import ROOT, study_named
 
 MET, MISSED = "(met)", "(**missed**)"
+HOLDS, IN_PART, FAILS, UNJUDGED, UNMEASURED = KINDS = (
+    "holds", "holds in part", "does not hold", "not judged", "not measured"
+)  # fmt: skip
 PAGE = ROOT / "WHAT_WE_LEARNED.md"
 
 
@@ -135,8 +138,8 @@ class Answer:
     def verdict(self) -> str:
         """Whether the claim holds: by the marks that the study computes."""
         if not self.met + self.missed:
-            return "not judged" if self.told else "not measured"
-        return "holds" if not self.missed else "holds in part" if self.met else "does not hold"
+            return UNJUDGED if self.told else UNMEASURED
+        return HOLDS if not self.missed else IN_PART if self.met else FAILS
 
 
 @cache
@@ -190,8 +193,8 @@ def table() -> str:
 def counted() -> str:
     """Return how many claims hold."""
     verdicts = [answer(claim).verdict for claim in CLAIMS]
-    kinds = [f"{verdicts.count(kind)} {kind}" for kind in dict.fromkeys(verdicts)]
-    return f"Of {len(verdicts)} claims " + ", ".join(kinds) + "."
+    kinds = [f"{kind}: {verdicts.count(kind)}" for kind in KINDS if kind in verdicts]
+    return f"{len(verdicts)} claims; {', '.join(kinds)}."
 
 
 def sections() -> dict[str, str]:

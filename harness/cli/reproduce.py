@@ -49,7 +49,7 @@ PARAMETERS: list[click.Parameter] = [
            help="Folder of the results and the page.  [default: reproduced/STUDY-quick, reproduced/STUDY]"),
     Option(["--into-reports"], is_flag=True, section=_RESULT, help="The study's own folder in reports; only with --full."),
     Option(["--page"], is_flag=True, section=_RESULT, help="Measure nothing, only write the page of the results."),
-    Option(["--overview"], is_flag=True, section=_RESULT, help="Write the table on top of reports/README.md, and nothing else."),
+    Option(["--overview"], is_flag=True, section=_RESULT, help="Write reports/README.md and WHAT_WE_LEARNED.md, and nothing else."),
     Option(["--quiet", "-q"], is_flag=True, section=_RESULT, help="No progress."),
 ]  # fmt: skip
 

@@ -47,6 +47,7 @@ def compare(
     on_started: OnStarted | None = None,
     on_finished: OnFinished | None = None,
     on_note: OnNote | None = None,
+    pool: Pool | None = None,
 ) -> list[Record]:
     """Carry out a study and return its records in the order of the plan.
 
@@ -59,13 +60,15 @@ def compare(
     first, then wait and take the record that it stored, whatever became of the run. With ``study.fresh`` a driver takes
     no record of another's: it waits for its turn and measures each run itself.
 
+    pool : the processes of the runs, which serve several studies of one job each, and which the caller closes; None: its own
+
     Raises
     ------
     UsageError, DataError : the request or its data make no runs; nothing was carried out.
     NotKept : the store could not be written; the error has the records so far. The workers were ended.
     KeyboardInterrupt : passed on after the workers were ended; what was measured stays in the store.
     """
-    return _Session(study, registry, on_planned, on_started, on_finished, on_note).run()
+    return _Session(study, registry, on_planned, on_started, on_finished, on_note, pool).run()
 
 
 def foreseen(study: Study, registry: Registry, store: StoreReader | None) -> tuple[list[RunSpec], list[bool]]:
@@ -82,8 +85,9 @@ class _Session:
         on_started: OnStarted | None,
         on_finished: OnFinished | None,
         on_note: OnNote | None,
+        pool: Pool | None = None,
     ) -> None:
-        self.study, self.registry, self.on_note = study, registry, on_note
+        self.study, self.registry, self.on_note, self.pool = study, registry, on_note, pool
         self.on_planned, self.on_started, self.on_finished = on_planned, on_started, on_finished
         # how long each was read bounds what a worker may need for it
         self.datasets: dict[str, Dataset] = {}
@@ -292,7 +296,8 @@ class _Session:
         stop: threading.Event,
     ) -> None:
         """Carry out runs one after another until none waits; one thread for each job."""
-        pool = Pool(cores, numba_cache, stop)
+        pool = self.pool or Pool(cores, numba_cache, stop)
+        pool.stop = stop
         try:
             with Store(self.study.store or default_store()) as store:
                 for index in self._claimed(waiting, begun, store, stop):
@@ -308,7 +313,8 @@ class _Session:
         except BaseException as error:
             results.put((-1, error))
         finally:
-            pool.close()
+            if pool is not self.pool:
+                pool.close()
 
     def _claimed(
         self,

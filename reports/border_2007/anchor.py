@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from reports.kit.grids import Grid, Options, Part
+from reports.border_2007.plan import PLAN, AnchorSet, Plan
+from reports.kit.grids import Grid, Options
 from reports.kit.journal import Row
 from reports.kit.results import Results
 
 FIRST = 20  # labels that are known before a strategy chooses
-DRAWS = 30
 LIMIT = 3600.0  # seconds of wall time, a run
 
 SMALL_POOL, FULL_SEARCH, RANDOM = "active-small-pool", "active-full-search", "random-sampling"
@@ -31,51 +31,19 @@ UNIFORM = (RANDOM, RETRAINED_UNIFORM, BENCHMARK_UNIFORM)
 ONLINE = (SMALL_POOL, FULL_SEARCH, RANDOM)
 
 
-@dataclass(frozen=True)
-class AnchorSet:
-    """A set of the benchmark that is there.
-
-    of : what ``anchor-draw`` calls it
-    retrained, benchmark : draws of what trains anew after every label, which takes minutes on large pools: by the harness's
-        solver, and what the benchmark itself runs
-    same : a draw is the benchmark's trial of that number, point by point: its file has the rows in the order of the raw file
-    generated : the file is not there, and as many points of the same distribution stand for it: nothing is asked of them
-    """
-
-    name: str
-    of: str
-    draws: int = DRAWS
-    retrained: int = 2
-    benchmark: int = 0
-    same: bool = False
-    generated: bool = False
-
-    def draw(self, k: int) -> str:
-        """Return the data of trial k."""
-        return f"anchor-draw[of={self.of},seed={k}]"
+ANCHORS = {each.name: each for each in PLAN.anchors}
+"""The sets that are held against the published ones."""
 
 
-SETS = {
-    each.name: each
-    for each in (
-        AnchorSet("German", "german.numer", retrained=DRAWS, benchmark=DRAWS, same=True),
-        AnchorSet("Spambase", "spambase", retrained=1, same=True),
-        AnchorSet("Twonorm", "twonorm"),
-        AnchorSet("Ringnorm", "ringnorm", draws=10, generated=True),
-        AnchorSet("Banana", "banana", retrained=10, benchmark=1),
-    )
-}
-
-
-def chosen(options: Options) -> list[AnchorSet]:
+def chosen(plan: Plan, options: Options) -> list[AnchorSet]:
     """Return the sets that the command line names, else all; those that it names for other parts are left out."""
-    return [SETS[name] for name in options.sets or SETS if name in SETS]
+    return [each for each in plan.anchors if options.sets is None or each.name in options.sets]
 
 
-def aubc(options: Options) -> list[Grid]:
+def aubc(plan: Plan, options: Options) -> list[Grid]:
     """Every strategy in turns on each draw; the slow ones on the first draws alone."""
     grids = []
-    for each in chosen(options):
+    for each in chosen(plan, options):
         wanted = options.repetitions or each.draws
         counts = {
             **dict.fromkeys(ONLINE, wanted),
@@ -88,9 +56,6 @@ def aubc(options: Options) -> list[Grid]:
             draws = tuple(each.draw(k) for k in range(begin, end))
             grids.append(options.adjusted(Grid(each.name, draws, solvers, formulations=("pool-svc",), limit=LIMIT)))
     return grids
-
-
-PARTS: dict[str, Part] = {"aubc": aubc}
 
 
 # -- the area ---------------------------------------------------------------------------------------------

@@ -10,18 +10,19 @@ import numpy as np
 
 from reports.border_2007 import figure16
 from reports.border_2007.anchor import (
+    ANCHORS,
     BENCHMARK,
     BENCHMARK_UNIFORM,
     FULL_SEARCH,
     RANDOM,
     RETRAINED,
     RETRAINED_UNIFORM,
-    SETS,
     SMALL_POOL,
     Areas,
     Curve,
 )
 from reports.border_2007.anchor_tables import NAMES
+from reports.border_2007.plan import PLAN
 from reports.kit.pictures import grid, save
 from reports.kit.results import Results
 
@@ -60,7 +61,7 @@ def _legend(figure: Any, panels: Any) -> None:
 def aubc(results: Results, path: Path) -> bool:
     """Draw the mean learning curves of the sets, a panel each."""
     areas = Areas.of(results)
-    names = [name for name in SETS if any(areas.curves(name, solver) for solver in STYLES)]
+    names = [name for name in ANCHORS if any(areas.curves(name, solver) for solver in STYLES)]
     if not names:
         return False
     figure, panels = grid(len(names), height=2.9, legend=0.6)
@@ -79,7 +80,9 @@ def aubc(results: Results, path: Path) -> bool:
 def figure_16(results: Results, path: Path) -> bool:
     """Draw the mean test error of each method of Figure 16 over labels."""
     areas = figure16.curves_of(results)
-    names = [name for name in figure16.SETS if any(areas.curves(name, solver) for solver in figure16.METHODS.values())]
+    names = [
+        name for name in dict(PLAN.divisions) if any(areas.curves(name, solver) for solver in figure16.METHODS.values())
+    ]
     if not names:
         return False
     figure, panels = grid(len(names), height=3.4, legend=0.4)

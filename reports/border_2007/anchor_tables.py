@@ -7,13 +7,13 @@ from pathlib import Path
 from statistics import mean, median, stdev
 
 from reports.border_2007.anchor import (
+    ANCHORS,
     BENCHMARK,
     BENCHMARK_UNIFORM,
     FULL_SEARCH,
     RANDOM,
     RETRAINED,
     RETRAINED_UNIFORM,
-    SETS,
     SMALL_POOL,
     UNCERTAIN,
     UNIFORM,
@@ -51,7 +51,7 @@ def _spread(values: list[float]) -> str:
 def aubc(areas: Areas, published: Published) -> str:
     """Our areas beside the published ones; within a standard deviation of the published trials is what is asked for."""
     rows = []
-    for name, each in SETS.items():
+    for name, each in ANCHORS.items():
         for kind, solvers in (("uncertainty", UNCERTAIN), ("uniform", UNIFORM)):
             theirs, deviation, trials = (
                 published.values["aubc", name, kind, quantity] for quantity in ("mean", "sd", "trials")
@@ -75,7 +75,7 @@ def aubc(areas: Areas, published: Published) -> str:
 def signs(areas: Areas, published: Published) -> str:
     """Uncertainty minus uniform sampling, draw by draw, and whether its sign is the published one."""
     rows = []
-    for name in SETS:
+    for name in ANCHORS:
         one, other = (published.values["aubc", name, kind, "mean"] for kind in ("uncertainty", "uniform"))
         for active, passive in ((FULL_SEARCH, RANDOM), (SMALL_POOL, RANDOM), (RETRAINED, RETRAINED_UNIFORM),
                                 (BENCHMARK, BENCHMARK_UNIFORM)):  # fmt: skip
@@ -98,7 +98,7 @@ def signs(areas: Areas, published: Published) -> str:
 def trials(areas: Areas, published: Published) -> str:
     """Trial by trial, where the pool, the test points and the first labels of each are the benchmark's own."""
     rows = []
-    for each in SETS.values():
+    for each in ANCHORS.values():
         for solver in (BENCHMARK, RETRAINED, FULL_SEARCH, SMALL_POOL) if each.same else ():
             ours = areas.by_draw(each.name, solver)
             gaps = [
@@ -117,7 +117,7 @@ def trials(areas: Areas, published: Published) -> str:
 def seconds(areas: Areas, published: Published) -> str:
     """CPU seconds of an experiment, in turns on the same draws with what the benchmark itself runs."""
     rows = []
-    for name in SETS:
+    for name in ANCHORS:
         printed = published.get("aubc", name, "uncertainty", "seconds")
         for solver in (*UNCERTAIN, *UNIFORM):
             spent = list(areas.by_draw(name, solver, "cpu").values())

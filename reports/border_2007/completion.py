@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from reports.border_2007 import description, parts, visits
+from reports.border_2007 import description, visits
+from reports.border_2007.plan import PLAN, QUICK
 from reports.kit.journal import Journal
 
 
 def complete(journal: Journal) -> None:
     """Add it to the journal."""
-    description.complete(journal, parts.EVERY.values())
+    description.complete(journal, {**QUICK.every, **PLAN.every}.values())
     visits.complete(journal)

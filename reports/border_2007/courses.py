@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
 from reports.border_2007.curves import Curve, learning_curve, metric, support_ratio
 from reports.border_2007.figures import Spread, efficiency, imbalance, percent, seconds, told
 from reports.border_2007.parts import (
-    ADULT,
     AL,
     AS_ROC,
-    BOUGHT_OF_ADULT,
     ENDLESS,
-    FIGURE2,
-    FIGURE7,
-    FIGURE8,
     FULL,
     RANDOM,
     SATURATION,
     TO_THE_END,
-    WAVEFORM,
     bounded,
 )
 from reports.kit.grids import PaperSet
@@ -29,13 +23,12 @@ from reports.kit.markdown import beside, number, table
 from reports.kit.results import Results, ratio
 
 LABELS = (500, 1000, 2000, 4000)
-ROC_SETS = (*FIGURE7, ADULT[3].name)
 
 
 def figure2(results: Results) -> str:
     """Full search against the small pool, both to the early stop."""
     rows = []
-    for each in FIGURE2:
+    for each in results.plan.figure2:
         name = f"{each}{SATURATION}"
         spent = [seconds(results, name, solver) for solver in (FULL, AL)]
         if None in spent:
@@ -61,10 +54,10 @@ def peak(curve: Curve | None) -> tuple[float, float] | None:
     return float(curve.mean[at]), float(curve.labels[at])
 
 
-def thinned(results: Results, sets: Mapping[int, PaperSet], quantity: str, endless: str) -> str:
+def thinned(results: Results, sets: Iterable[tuple[int, PaperSet]], quantity: str, endless: str) -> str:
     """A metric of AL and of random sampling as positives become fewer."""
     rows = []
-    for imbalanced, data in sets.items():
+    for imbalanced, data in sets:
         ends = [percent(results, data.name, solver, quantity) for solver in (AL, endless, RANDOM)]
         if ends[0] is None and ends[2] is None:
             continue
@@ -80,22 +73,27 @@ def thinned(results: Results, sets: Mapping[int, PaperSet], quantity: str, endle
                 str(len(results.of(data.name, AL))),
             ]
         )
-    last = "AL, end" if endless == ENDLESS else f"AL, {BOUGHT_OF_ADULT:,} labels"
+    last = "AL, end" if endless == ENDLESS else f"AL, {results.plan.bought_of_adult:,} labels"
     head = ["imbalance", "AL, early stop", "labels, %", "AL, peak, at labels", "RS, peak, at labels", last, "RS, end",
             "runs"]  # fmt: skip
     return table(head, rows)
 
 
+def roc_sets(results: Results) -> tuple[str, ...]:
+    """Return the sets whose ROC curves are drawn: those of Figure 7, and adult as it is."""
+    return (*results.plan.figure7, *(data.name for _, data in results.plan.adult[:1]))
+
+
 def figure7(results: Results) -> str:
     """AUC of AL at its early stop, of random sampling with as many labels, and with all."""
     rows = []
-    for each in ROC_SETS:
+    for each in roc_sets(results):
         name = f"{each}{AS_ROC}"
         early = early_random(results, name)
         if early is None:
             continue
         found = [percent(results, name, solver, "roc-auc") for solver in (AL, early, RANDOM)]
-        paper = "adult" if each == ADULT[3].name else each
+        paper = each.partition(" ")[0]
         printed = [results.published.get("figure7", paper, solver, "auc") for solver in ("al", "rs", "batch")]
         rows.append([each, *(told(*pair) for pair in zip(found, printed, strict=True)),
                      told(efficiency(results, name), form=".1f")])  # fmt: skip
@@ -111,7 +109,7 @@ def early_random(results: Results, name: str) -> str | None:
 def figure8(results: Results) -> str:
     """SV- / SV+ while labels are bought."""
     rows = []
-    for each in FIGURE8:
+    for each in results.plan.figure8:
         name = f"{each}{TO_THE_END}"
         for title, solver in (("AL", ENDLESS), ("RS", RANDOM)):
             curve = learning_curve(results, name, solver, support_ratio)
@@ -132,8 +130,8 @@ def sections(results: Results) -> dict[str, str]:
     """Return the sections of the figures by the name of their markers."""
     return {
         "figure2": figure2(results),
-        "figure5": thinned(results, WAVEFORM, "g-means", ENDLESS),
-        "figure6": thinned(results, ADULT, "prbep", bounded(ENDLESS, BOUGHT_OF_ADULT)),
+        "figure5": thinned(results, results.plan.waveform, "g-means", ENDLESS),
+        "figure6": thinned(results, results.plan.adult, "prbep", bounded(ENDLESS, results.plan.bought_of_adult)),
         "figure7": figure7(results),
         "figure8": figure8(results),
     }

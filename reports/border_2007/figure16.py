@@ -8,21 +8,19 @@ from statistics import mean, median, stdev
 import numpy as np
 
 from reports.border_2007.anchor import Areas, curve
-from reports.kit.grids import Grid, Options, Part
+from reports.border_2007.plan import Plan
+from reports.kit.grids import Grid, Options
 from reports.kit.journal import Row
 from reports.kit.markdown import met, number, table
 from reports.kit.results import Published, Results
 from reports.kit.signed_ranks import signed_ranks
 
 LABELS = 500
-DRAWS = 10
 LIMIT = 1800.0  # seconds of wall time, a run
 MARKS = (50, 100, 200, 500)  # labels at which the table tells the error
 FASTER = 10.0  # than training anew over all, on reuters
 EQUAL = 0.5  # percent of test error
 ALPHA = 0.05
-
-SETS = {"reuters": "redrawn[of=reuters,seed={k}]", "usps": "usps[split_seed={k},smooth=0.75]"}
 
 _BUDGET = f"budget={LABELS}"
 METHODS = {
@@ -37,24 +35,21 @@ STYLES = (("#0072B2", "-"), ("#56B4E9", "--"), ("#D55E00", "-"), ("#E69F00", "--
 SLOWEST, FASTEST = METHODS["trained anew, all"], METHODS["LASVM, 50"]
 
 
-def figure16(options: Options) -> list[Grid]:
+def figure16(plan: Plan, options: Options) -> list[Grid]:
     """Five methods in turns on ten divisions of each set."""
     return [
         options.adjusted(
             Grid(
                 f"{name}, figure 16",
-                tuple(SETS[name].format(k=k) for k in range(options.repetitions or DRAWS)),
+                tuple(selection.format(k=k) for k in range(options.repetitions or plan.divided)),
                 tuple(METHODS.values()),
                 formulations=("pool-svc",),
                 limit=LIMIT,
             )
         )
-        for name in options.sets or SETS
-        if name in SETS
+        for name, selection in plan.divisions
+        if options.sets is None or name in options.sets
     ]
-
-
-PARTS: dict[str, Part] = {"figure16": figure16}
 
 
 def curves_from(rows: Iterable[Row], options: Options) -> list[Row]:  # noqa: ARG001  a part's end is given both
@@ -85,10 +80,10 @@ def _errors(areas: Areas, name: str, solver: str) -> str:
     return ", ".join(f"{100.0 * (1.0 - accuracy):.2f}" for accuracy in found)
 
 
-def methods(areas: Areas, published: Published) -> str:
+def methods(areas: Areas, published: Published, plan: Plan) -> str:
     """Error and CPU seconds of 500 labels; equal is within half a point of training anew, or not told from it."""
     rows = []
-    for name in SETS:
+    for name, _ in plan.divisions:
         for method, solver in METHODS.items():
             errors = list(areas.by_draw(name, solver, "error").values())
             if not errors:
@@ -116,4 +111,4 @@ def sections(results: Results) -> dict[str, str]:
     """Return the section of Figure 16 by the name of its marker."""
     from reports.border_2007.anchor_tables import PUBLISHED
 
-    return {"figure16": methods(curves_of(results), Published.read(PUBLISHED))}
+    return {"figure16": methods(curves_of(results), Published.read(PUBLISHED), results.plan)}

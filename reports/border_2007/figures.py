@@ -9,7 +9,7 @@ from typing import Any
 
 from scipy import stats
 
-from reports.border_2007.parts import AL, METHODS, SETS, UNDER, ratio_of
+from reports.border_2007.parts import AL, METHODS, UNDER, ratio_of
 from reports.kit.markdown import number
 from reports.kit.results import Results
 
@@ -78,12 +78,14 @@ def classes(results: Results, name: str) -> dict[str, Any] | None:
 def imbalance(results: Results, name: str) -> float | None:
     """Return the negatives for each positive of the training part."""
     found = classes(results, name)
-    return found["negatives"] / found["positives"] if found else None
+    return float(found["negatives"]) / float(found["positives"]) if found else None
 
 
 def compared(results: Results) -> list[str]:
     """Return the sets of Table 1 on which all five methods were measured."""
-    return [name for name in SETS if all(percent(results, name, each, "prbep") for each in METHODS.values())]
+    return [
+        name for name in results.plan.sets if all(percent(results, name, each, "prbep") for each in METHODS.values())
+    ]
 
 
 def breakeven(results: Results, name: str) -> dict[str, float]:
@@ -106,4 +108,5 @@ def average_ranks(results: Results, names: Iterable[str]) -> dict[str, float]:
 def published_prbep(results: Results, method: str, names: Iterable[str] | None = None) -> list[float]:
     """Return Table 3's PRBEP of a method on some sets; on all 18 where none are named."""
     sets = [key[1] for key in results.published.values if key[0] == "table3" and key[2:] == (method, "prbep")]
-    return [results.published.values["table3", name, method, "prbep"] for name in (sets if names is None else names)]
+    found = [results.published.get("table3", name, method, "prbep") for name in (sets if names is None else names)]
+    return [each for each in found if each is not None]

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import numpy as np
 
-from reports.border_2007.courses import ROC_SETS, early_random
+from reports.border_2007.courses import early_random, roc_sets
 from reports.border_2007.curves import Value, learning_curve, metric, support_ratio
 from reports.border_2007.figures import imbalance
 from reports.border_2007.imbalanced_plugin import FALSE_POSITIVES
 from reports.border_2007.parts import (
-    ADULT,
     AL,
     AS_ROC,
-    BOUGHT_OF_ADULT,
     COSTS,
     CURVE,
     ENDLESS,
-    FIGURE2,
-    FIGURE8,
-    FIGURE9,
     FULL,
     RANDOM,
     SATURATION,
     SMOTE,
     TO_THE_END,
     UNDER,
-    WAVEFORM,
     bounded,
 )
 from reports.border_2007.visits import DERIVED
@@ -87,25 +82,27 @@ def legend(figure: Any, panels: Any, columns: int) -> None:
 
 def figure2(results: Results, path: Path) -> bool:
     """Draw PRBEP and g-means of RS, AL with full search and AL with small pools."""
-    figure, panels = grid(2 * len(FIGURE2), height=3.0, legend=0.4)
+    figure, panels = grid(2 * len(results.plan.figure2), height=3.0, legend=0.4)
     drawn = False
-    for row, (quantity, title) in enumerate((("prbep", "PRBEP, %"), ("g-means", "g-means, %"))):
-        for axes, name in zip(panels[row], FIGURE2, strict=True):
-            to_stop, to_end = f"{name}{SATURATION}", f"{name}{TO_THE_END}"
-            drawn |= draw(axes, results, to_end, RANDOM, metric(quantity), "RS", RS_COLOUR)
-            drawn |= draw(
-                axes, results, to_stop, FULL, metric(quantity), "AL (full search), to its early stop", FULL_COLOUR
-            )
-            drawn |= draw(axes, results, to_end, ENDLESS, metric(quantity), "AL (59 of the pool)", AL_COLOUR)
-            frame(axes, name, title)
-            shade(axes, results, to_stop)
+    kinds = (("prbep", "PRBEP, %"), ("g-means", "g-means, %"))
+    for axes, ((quantity, title), name) in zip(panels.flat, product(kinds, results.plan.figure2), strict=False):
+        to_stop, to_end = f"{name}{SATURATION}", f"{name}{TO_THE_END}"
+        drawn |= draw(axes, results, to_end, RANDOM, metric(quantity), "RS", RS_COLOUR)
+        drawn |= draw(
+            axes, results, to_stop, FULL, metric(quantity), "AL (full search), to its early stop", FULL_COLOUR
+        )
+        drawn |= draw(axes, results, to_end, ENDLESS, metric(quantity), "AL (59 of the pool)", AL_COLOUR)
+        frame(axes, name, title)
+        shade(axes, results, to_stop)
     legend(figure, panels, 3)
     return save(figure, path, drawn=drawn)
 
 
-def thinned(results: Results, path: Path, sets: Iterable[PaperSet], quantity: str, title: str, endless: str) -> bool:
+def thinned(
+    results: Results, path: Path, sets: Iterable[tuple[int, PaperSet]], quantity: str, title: str, endless: str
+) -> bool:
     """Draw AL and random sampling, a panel an imbalance."""
-    named = list(sets)
+    named = [data for _, data in sets]
     figure, panels = grid(len(named), height=3.0, legend=0.4)
     drawn = False
     for axes, data in zip(panels.flat, named, strict=False):
@@ -119,12 +116,14 @@ def thinned(results: Results, path: Path, sets: Iterable[PaperSet], quantity: st
 
 def figure5(results: Results, path: Path) -> bool:
     """Draw g-means on waveform."""
-    return thinned(results, path, WAVEFORM.values(), "g-means", "g-means, %", ENDLESS)
+    return thinned(results, path, results.plan.waveform, "g-means", "g-means, %", ENDLESS)
 
 
 def figure6(results: Results, path: Path) -> bool:
     """Draw PRBEP on adult."""
-    return thinned(results, path, ADULT.values(), "prbep", "PRBEP, %", bounded(ENDLESS, BOUGHT_OF_ADULT))
+    return thinned(
+        results, path, results.plan.adult, "prbep", "PRBEP, %", bounded(ENDLESS, results.plan.bought_of_adult)
+    )
 
 
 def roc(results: Results, name: str, solver: str) -> Any:
@@ -135,9 +134,9 @@ def roc(results: Results, name: str, solver: str) -> Any:
 
 def figure7(results: Results, path: Path) -> bool:
     """Draw the ROC curves of AL, of RS with as many labels, and of RS with all of them."""
-    figure, panels = grid(len(ROC_SETS), height=3.4, legend=0.4)
+    figure, panels = grid(len(roc_sets(results)), height=3.4, legend=0.4)
     drawn = False
-    for axes, each in zip(panels.flat, ROC_SETS, strict=False):
+    for axes, each in zip(panels.flat, roc_sets(results), strict=False):
         name = f"{each}{AS_ROC}"
         early = early_random(results, name)
         shown = ((AL, "AL, early stopped", AL_COLOUR, "-"), (early, "RS, as many labels", RS_COLOUR, ":"),
@@ -157,9 +156,9 @@ def figure7(results: Results, path: Path) -> bool:
 
 def figure8(results: Results, path: Path) -> bool:
     """Draw SV- / SV+ of AL and RS."""
-    figure, panels = grid(len(FIGURE8), height=3.2, legend=0.4)
+    figure, panels = grid(len(results.plan.figure8), height=3.2, legend=0.4)
     drawn = False
-    for axes, each in zip(panels.flat, FIGURE8, strict=False):
+    for axes, each in zip(panels.flat, results.plan.figure8, strict=False):
         name = f"{each}{TO_THE_END}"
         drawn |= draw(axes, results, name, RANDOM, support_ratio, "RS", RS_COLOUR)
         drawn |= draw(axes, results, name, ENDLESS, support_ratio, "AL", AL_COLOUR)
@@ -186,9 +185,9 @@ def visited(axes: Any, results: Results, name: str) -> bool:
 
 def figure9(results: Results, path: Path) -> bool:
     """Draw g-means over the labels that AL and RS bought, and over the examples that the others have visited."""
-    figure, panels = grid(len(FIGURE9), height=2.7, legend=0.5)
+    figure, panels = grid(len(results.plan.figure9), height=2.7, legend=0.5)
     drawn = False
-    for axes, each in zip(panels.flat, FIGURE9, strict=False):
+    for axes, each in zip(panels.flat, results.plan.figure9, strict=False):
         name = f"{each}{TO_THE_END}"
         drawn |= draw(axes, results, name, RANDOM, metric("g-means"), "RS, at its end Batch", RS_COLOUR)
         drawn |= draw(axes, results, name, ENDLESS, metric("g-means"), "AL", AL_COLOUR)

@@ -21,20 +21,15 @@ from reports.border_2007.figures import (
     told,
 )
 from reports.border_2007.parts import (
-    ABSENT,
     AL,
-    AS_PRINTED,
     BATCH,
     COSTS,
-    EVERY,
     EXACT,
     MARGIN,
     METHODS,
-    PRINTED,
-    RINGS,
-    SETS,
     SMOTE,
 )
+from reports.border_2007.plan import ABSENT, AS_PRINTED
 from reports.kit.markdown import beside, machine, missing, number, table
 from reports.kit.results import Results, ratio
 from reports.kit.signed_ranks import signed_ranks
@@ -47,7 +42,7 @@ _HUNDREDTH = ".2f"
 def table2(results: Results) -> str:
     """Table 2: what the sets are."""
     rows = []
-    for name, data in EVERY.items():
+    for name, data in results.plan.every.items():
         found = classes(results, name)
         if found is None:
             continue
@@ -70,9 +65,9 @@ def table2(results: Results) -> str:
 def parameters(results: Results) -> str:
     """Table 1's numbers with the C and gamma of Table 2, where these do not give them."""
     rows = []
-    for name, data in PRINTED.items():
+    for name, data in ((data.name, data) for data in results.plan.printed):
         topic = name.removesuffix(AS_PRINTED)
-        for each, given in ((name, data), (topic, SETS[topic])):
+        for each, given in ((name, data), (topic, results.plan.sets[topic])):
             found = [percent(results, each, solver, "g-means") for solver in (BATCH, AL)]
             if found[0] is not None:
                 labels = told(efficiency(results, each), form=".1f")
@@ -88,7 +83,7 @@ def parameters(results: Results) -> str:
 def table1(results: Results) -> str:
     """Table 1: g-means and AUC of AL at its early stop and of the whole training set, support vectors, labels."""
     rows = []
-    for name in SETS:
+    for name in results.plan.sets:
         found = {
             (solver, metric): percent(results, name, solver, metric)
             for solver in (BATCH, AL)
@@ -122,7 +117,7 @@ def table1(results: Results) -> str:
 def margin(results: Results) -> str:
     """The two stopping rules side by side: support vectors stable, and none closer than the margin."""
     rows = []
-    for name in SETS:
+    for name in results.plan.sets:
         if not results.of(name, MARGIN):
             continue
         whole = percent(results, name, BATCH, "g-means")
@@ -143,7 +138,7 @@ def margin(results: Results) -> str:
 def table3(results: Results) -> str:
     """Table 3: PRBEP of the five methods, and the training times of SMOTE and AL."""
     rows = []
-    for name in SETS:
+    for name in results.plan.sets:
         if percent(results, name, AL, "prbep") is None:
             continue
         line = [name]
@@ -162,7 +157,7 @@ def table3(results: Results) -> str:
 def g_means(results: Results) -> str:
     """g-means of all five methods: AL at its early stop, the others at their end."""
     rows = []
-    for name in SETS:
+    for name in results.plan.sets:
         if results.of(name, AL):
             found = [told(percent(results, name, solver, "g-means")) for solver in METHODS.values()]
             rows.append([name, *found])
@@ -172,7 +167,7 @@ def g_means(results: Results) -> str:
 def times(results: Results) -> str:
     """The CPU seconds of all five methods and their kernel values."""
     rows = []
-    for name in SETS:
+    for name in results.plan.sets:
         if results.of(name, AL):
             spent = [number(seconds(results, name, solver)) for solver in METHODS.values()]
             values = [results.median(name, solver, "kernel_evaluations") for solver in (BATCH, SMOTE, AL)]
@@ -193,12 +188,11 @@ def table4(results: Results) -> str:
         rows.append([name, *(beside(float(rank), theirs, ".0f") for rank, theirs in zip(found, printed, strict=True))])
     if rows:
         ours = average_ranks(results, names)
-        same = {
-            method: mean(
-                [rank for name in names if (rank := results.published.get("table4", name, method, "rank")) is not None]
-            )
-            for method in METHODS
+        known = {
+            method: [results.published.get("table4", name, method, "rank") for name in names] for method in METHODS
         }
+        same = {method: mean(found) if (found := [each for each in every if each is not None]) else None
+                for method, every in known.items()}  # fmt: skip
         rows.append(["average", *(beside(ours[method], same[method], _HUNDREDTH) for method in METHODS)])
         printed = [results.published.get("table4", "average", method, "rank") for method in METHODS]
         rows.append(["average of all 18, published", *(f"({number(each, _HUNDREDTH)})" for each in printed)])
@@ -234,7 +228,7 @@ def wilcoxon(results: Results) -> str:
 def rings(results: Results) -> str:
     """Abalone as it is, and with its label among the features."""
     rows = []
-    for name in ("abalone-7", RINGS.name):
+    for name in ("abalone-7", results.plan.rings.name) if results.plan.rings else ():
         for title, solver in (("Batch", BATCH), ("SMOTE", SMOTE), ("DC", COSTS), ("AL", AL)):
             found: list[Spread | None] = [
                 percent(results, name, solver, metric) for metric in ("g-means", "roc-auc", "prbep")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import mean
 
 from reports.border_2007.figures import efficiency, percent
-from reports.border_2007.parts import AL, BATCH, MARGIN, TOLERANCES, TUNED, WINDOWS, stopped
+from reports.border_2007.parts import AL, BATCH, MARGIN, TOLERANCES, WINDOWS, stopped
 from reports.kit.markdown import number, table
 from reports.kit.results import Results
 
@@ -32,14 +32,15 @@ class Rule:
 def measured(results: Results, solver: str) -> Rule | None:
     """Return what a rule gives, None where a set lacks it."""
     differences, labels = [], []
-    for name in TUNED:
+    for data in results.plan.tuned:
+        name = data.name
         pair = [percent(results, name, each, "g-means") for each in (solver, BATCH)]
         bought = efficiency(results, name, solver)
         if pair[0] is None or pair[1] is None or bought is None:
             return None
         differences.append(pair[0].mean - pair[1].mean)
         labels.append(bought.mean)
-    return Rule(solver, differences, labels)
+    return Rule(solver, differences, labels) if labels else None
 
 
 def good(rule: Rule) -> bool:
@@ -78,7 +79,7 @@ def rules(results: Results) -> str:
                     number(tolerance, "g"),
                     "" if window is None or not tolerance else f"{window / tolerance:,.0f}",
                     f"{mean(rule.differences):+.2f}",
-                    f"{rule.differences[worst]:+.2f}, {list(TUNED)[worst]}",
+                    f"{rule.differences[worst]:+.2f}, {results.plan.tuned[worst].name}",
                     str(below),
                     number(mean(rule.labels), ".1f"),
                     f"{min(rule.labels):.1f} to {max(rule.labels):.1f}",

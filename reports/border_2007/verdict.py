@@ -14,7 +14,7 @@ from reports.border_2007.figures import (
     seconds,
     support_ratio,
 )
-from reports.border_2007.parts import AL, BATCH, FIGURE2, FULL, SATURATION, SETS, SMOTE
+from reports.border_2007.parts import AL, BATCH, FULL, SATURATION, SMOTE
 from reports.kit.markdown import NOT_MEASURED, met
 from reports.kit.results import Results, ratio
 from reports.kit.signed_ranks import signed_ranks
@@ -33,7 +33,7 @@ SIGNIFICANT = 0.01
 def g_means(results: Results) -> Iterator[str]:
     """Tell whether g-means at the early stop is batch's but for a point, on all but one of the sets."""
     behind = {}
-    for name in SETS:
+    for name in results.plan.sets:
         ours, whole = percent(results, name, AL, "g-means"), percent(results, name, BATCH, "g-means")
         if ours is not None and whole is not None:
             behind[name] = whole.mean - ours.mean
@@ -48,7 +48,7 @@ def g_means(results: Results) -> Iterator[str]:
 
 def labels(results: Results) -> Iterator[str]:
     """Tell whether so small a part of the labels is bought as the paper has it."""
-    found = {name: spread.mean for name in SETS if (spread := efficiency(results, name)) is not None}
+    found = {name: spread.mean for name in results.plan.sets if (spread := efficiency(results, name)) is not None}
     if found:
         below, above = LABELS
         more = [f"{name} {share:.1f} %" for name, share in found.items() if round(share) > above]
@@ -65,10 +65,10 @@ def labels(results: Results) -> Iterator[str]:
 def supports(results: Results) -> Iterator[str]:
     """Tell whether the support vectors are less imbalanced than the data."""
     found = {}
-    for name in SETS:
+    for name in results.plan.sets:
         ours, data = support_ratio(results, name), imbalance(results, name)
         if ours is not None and data is not None:
-            found[name] = ours.mean / data
+            found[name] = float(ours.mean) / data  # of counts, which no machine changes
     if found:
         high = [f"{name} {share:.2f}" for name, share in found.items() if share > WELL_BELOW]
         yield (
@@ -79,7 +79,7 @@ def supports(results: Results) -> Iterator[str]:
 
 def small_pool(results: Results) -> Iterator[str]:
     """Tell, for each set of Figure 2, how much faster the small pool is, and whether its PRBEP is the same."""
-    for each in FIGURE2:
+    for each in results.plan.figure2:
         name = f"{each}{SATURATION}"
         times = ratio(seconds(results, name, FULL), seconds(results, name, AL))
         pair = [percent(results, name, solver, "prbep") for solver in (AL, FULL)]
@@ -95,7 +95,7 @@ def smote(results: Results) -> Iterator[str]:
     """Tell how much faster AL is than SMOTE."""
     found = {
         name: times
-        for name in SETS
+        for name in results.plan.sets
         if (times := ratio(seconds(results, name, SMOTE), seconds(results, name, AL))) is not None
     }
     if found:

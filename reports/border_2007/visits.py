@@ -14,7 +14,8 @@ import numpy as np
 from harness import CSVC, RBF, Iterate, KernelOracle, get_solver
 from harness.measure.metrics import g_means
 from harness.registry import load_registry
-from reports.border_2007.parts import COSTS, FIGURE9, PLUGINS, SETS, SMOTE, UNDER
+from reports.border_2007.parts import COSTS, PLUGINS, SMOTE, UNDER
+from reports.border_2007.plan import PLAN, QUICK
 from reports.kit.grids import PaperSet
 from reports.kit.journal import Journal
 
@@ -68,10 +69,11 @@ def course(of: PaperSet, solver: str, seed: int = 0) -> list[tuple[int, float]]:
 def complete(journal: Journal) -> None:
     """Write down the courses of the sets of Figure 9 that have runs of undersampling, and no course yet."""
     known = {(row["set"], row["solver"]) for row in journal.rows if row.get("derived") == DERIVED}
-    for name in FIGURE9:
+    sets = {**QUICK.sets, **PLAN.sets}
+    for name in (*QUICK.figure9, *PLAN.figure9):
         found = [row["solver"] for row in journal.rows if row.get("set") == name and "status" in row]
         under = [solver for solver in found if solver.startswith(UNDER)]
         for solver in (under[-1], SMOTE, COSTS) if under else ():
             if (name, solver) not in known:
-                points = course(SETS[name], solver)
+                points = course(sets[name], solver)
                 journal.append({"derived": DERIVED, "set": name, "solver": solver, "seed": 0, "points": points})

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from reports.border_2007 import anchor, anchor_plots, anchor_tables, figure16, parts, plots, tables
+from reports.border_2007.plan import Plan
 from reports.kit.grids import Part
 from reports.kit.results import Results
 from reports.kit.study import Finish
 
-PARTS: dict[str, Part] = {**parts.PARTS, **anchor.PARTS, **figure16.PARTS}
 FINISH: dict[str, Finish] = {**anchor.FINISH, **figure16.FINISH}
-SETS = tuple(dict.fromkeys((*parts.EVERY, *anchor.SETS, *figure16.SETS)))
 PICTURES = {**plots.PICTURES, **anchor_plots.PICTURES}
+
+
+def parts_of(plan: Plan) -> dict[str, Part]:
+    """Return the parts of the study by name."""
+    return {each.__name__: partial(each, plan) for each in (*parts.PARTS, anchor.aubc, figure16.figure16)}
 
 
 def sections(results: Results) -> dict[str, str]:

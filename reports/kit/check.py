@@ -74,10 +74,13 @@ def violations(page: Page) -> list[str]:
     prose = _bare(text)
     found += [f"the mark {mark[0]} is not computed: … {_around(prose, mark)} …" for mark in _MARK.finditer(prose)]
     with watched() as noted:
-        try:
-            page.apart()
-        except Exception as error:  # whatever it is, the page cannot be made of such rows
-            found.append(f"it fails where nothing may be compared: {type(error).__name__}: {error}")
+        for apart in (False, True):
+            try:
+                page.remake(apart)
+            except Exception as error:  # whatever it is, the page cannot be made of such rows
+                found.append(
+                    f"it fails{' where nothing may be compared' if apart else ''}: {type(error).__name__}: {error}"
+                )
     found += list(dict.fromkeys(noted))
     found += [each for file in sorted(page.folder.glob("*.py")) for each in divisions(file)]
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -52,9 +53,11 @@ def reproduce(given: Mapping[str, Any]) -> int:
     UsageError : an unknown study, part or set, options that contradict each other, or no quick plan.
     """
     if given["overview"]:
+        from reports import what_we_learned
         from reports.kit import overview
 
-        click.echo(f"{overview.write()} is written.")
+        for page_of in (overview, what_we_learned):
+            click.echo(f"{page_of.write()} is written.")
         return 0
     names = tuple(study_names()) if given["studies"] == ("all",) else given["studies"]
     studies = [study_named(name) for name in names]
@@ -170,10 +173,12 @@ def carry_out(study: Study, asked: Request) -> tuple[Journal, int]:
     journal.append({**header(command), "parts": list(asked.parts), "plan": "quick" if asked.quick else "full"})
     options = replace(asked.options, measured=journal.rows, plan=asked.plan)
     known = {**earlier(read_rows(study.folder / "results.jsonl")), **earlier(journal.rows)}
-    with course(runs_of(parts, asked.parts, options), known, quiet=asked.quiet) as shown:
+    with contextlib.ExitStack() as stack:
+        shown = stack.enter_context(course(runs_of(parts, asked.parts, options), known, quiet=asked.quiet))
         runner = Runner(
             journal, plugins=study.plugins, store=asked.store, keep=asked.keep, fresh=asked.fresh, course=shown
         )
+        stack.callback(runner.close)
         for name in asked.parts:
             rows: list[Row] = []
             began, reused = monotonic(), shown.reused

@@ -57,8 +57,29 @@ def machine(results: Results, clock: str = "CPU") -> str:
     versions = ", ".join(f"{name} {last['versions'][name]}" for name in wanted if name in last["versions"])
     return (
         f"{' and '.join(told) or place(last['machine'])}; one thread; {versions}. "
-        f"Times are {clock} seconds inside the solver, without compilation."
+        f"Times are {clock} seconds inside the solver, without compilation.{_origins(results)}"
     )
+
+
+_NAMED = 12  # sets that are named one by one
+
+
+def _origins(results: Results) -> str:
+    """Return a line for each machine, commit and cache: what was measured there, and when."""
+    found: dict[tuple[str, str, float], list[Row]] = {}
+    for row in results.runs:
+        commit = (row.get("git_commit") or "not kept")[: 7 if row.get("git_commit") else None]
+        found.setdefault((row.get("machine") or "", commit, row["cache_mb"]), []).append(row)
+    lines = []
+    several = len({machine for machine, *_ in found}) > 1
+    for (machine, commit, cache), rows in found.items():
+        sets, days = list(dict.fromkeys(row["set"] for row in rows)), sorted({row["measured_at"][:10] for row in rows})
+        named = ", ".join(sets) if len(sets) <= _NAMED else f"{len(sets)} sets"
+        when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        where = f"{machine}; " if several else ""
+        runs = f"{len(rows):,} run{'s' if len(rows) > 1 else ''}"
+        lines.append(f"* {where}commit {commit}, cache of {cache:g} MB, {when}, {runs}: {named}")
+    return "".join(f"\n{line}" for line in ["", *lines]) if lines else ""
 
 
 def missing(results: Results, expected: Callable[[Row], bool] = lambda row: False) -> str:

@@ -27,14 +27,14 @@ class Page:
 
     sections, numbers : what the code gives for the markers, and for the numbers of the prose
     sources : name -> text whose numbers may stand in the prose beside those of the sections
-    apart : makes the sections and pictures of rows no two of which may be compared, for whoever watches
+    remake : makes the sections and pictures for whoever watches, of the rows, or as if no two of them might be compared
     """
 
     folder: Path
     sections: Callable[[], dict[str, str]]
     numbers: Callable[[], Mapping[str, str]] = dict
     sources: Callable[[], Mapping[str, str]] = dict
-    apart: Callable[[], None] = lambda: None
+    remake: Callable[[bool], None] = lambda apart: None
 
 
 def page_of(study: Study) -> Page:
@@ -45,8 +45,8 @@ def page_of(study: Study) -> Page:
         published = "\n".join(path.read_text() for path in sorted(study.folder.glob("published*.csv")))
         return {"published": published, "plan": numbers_in(study.plan)}
 
-    def apart() -> None:
-        results = results_of(study, apart=True)
+    def remake(apart: bool) -> None:
+        results = results_of(study, apart=apart)
         study.sections(results)
         with tempfile.TemporaryDirectory() as folder:
             for name, draw in study.pictures.items():
@@ -57,12 +57,12 @@ def page_of(study: Study) -> Page:
         lambda: study.sections(results_of(study)),
         lambda: study.numbers(results_of(study)),
         sources,
-        apart,
+        remake,
     )
 
 
-PAGES = tuple(sorted(path.parent.name for path in ROOT.glob("*/README.md")))
-"""The folders of all pages."""
+PAGES = ("", *sorted(path.parent.name for path in ROOT.glob("*/README.md")))
+"""The folders of all pages; the first one is reports itself."""
 
 
 def page_named(name: str) -> Page:
@@ -73,6 +73,8 @@ def page_named(name: str) -> Page:
     UsageError : there is none, or neither a study nor a ``page.py`` with ``PAGE`` makes it.
     """
     folder = ROOT / name
+    if name == "":  # reports/README.md itself
+        return importlib.import_module("reports.kit.overview").PAGE
     if (folder / "study.py").exists() and name != "kit":
         return page_of(study_named(name.replace("_", "-")))
     if not (folder / "page.py").exists():

@@ -16,8 +16,8 @@ def grid(count: int, height: float, legend: float) -> tuple[Any, Any]:
 
     height, legend : of a row, and of what stands below them, in inches
     """
-    columns = min(3, count)
-    rows = -(-count // columns)
+    columns = max(1, min(3, count))
+    rows = max(1, -(-count // columns))
     figure, panels = plt.subplots(
         rows, columns, figsize=(3.7 * columns, height * rows + legend), layout="constrained", squeeze=False
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,8 +11,9 @@ from typing import Any
 from harness.entries import Chosen
 from harness.errors import HarnessError, NotKept
 from harness.registry import Registry, load_registry
+from harness.run import session
+from harness.run.pool import numba_cache_folder
 from harness.run.record import Limits, Record, Status
-from harness.run.session import compare
 from harness.run.store import default_store
 from harness.run.study import Study
 from reports.kit.course import Course, Quiet
@@ -60,6 +62,11 @@ class Runner:
         self.course, self.amiss = course or Quiet((), {}), 0
         self.store = store or studies_store()
         self.registry: Registry = load_registry(self.plugins)
+        self._pool = session.Pool(None, numba_cache_folder(), threading.Event())  # its processes serve all grids
+
+    def close(self) -> None:
+        """End the processes."""
+        self._pool.close()
 
     def run(self, grid: Grid) -> list[Row]:
         """Carry out the runs of ``grid``; return the rows of those that a session measured, or took from its store.
@@ -148,7 +155,7 @@ class Runner:
             self.course.finished(row, reused=reused, failed=record.failed, text=told)
 
         try:
-            compare(study, self.registry, on_finished=finished, on_note=self.course.say)
+            session.compare(study, self.registry, on_finished=finished, on_note=self.course.say, pool=self._pool)
         except NotKept as error:
             for record in error.records:
                 self._note(

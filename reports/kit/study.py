@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import UsageError
+from reports.kit.covered import Covered
 from reports.kit.grids import Options, Part
 from reports.kit.journal import Journal, Row
 from reports.kit.results import Results
@@ -61,6 +62,15 @@ class Study:
     def folder(self) -> Path:
         """The folder of the study: its page, its published numbers and its results."""
         return ROOT / self.name.replace("-", "_")
+
+    @property
+    def covers(self) -> tuple[Covered, ...]:
+        """Every table, figure and theorem of the paper: ``covers.py`` of the folder, if the study is of a paper."""
+        if not (self.folder / "covers.py").exists():
+            return ()
+        found = importlib.import_module(f"reports.{self.folder.name}.covers").COVERS
+        assert isinstance(found, tuple)
+        return found
 
     @property
     def plugins(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ ONE, TWO, FIVE = lasvm(), lasvm("epochs=2"), lasvm("epochs=5")
 AS_PRINTED = "second_order_from=none"  # however large S is: where a figure is about the algorithm's own course
 PRINTED, ONLINE = lasvm(AS_PRINTED), lasvm(AS_PRINTED, "finishing=False")
 SECOND = lasvm("second_order_from=0")
+EACH = lasvm(AS_PRINTED, "block=1")  # examples one at a time: no kernel value that the printed algorithm has not
 LIBSVM = "libsvm"
 COUNTED = "libsvm-counted"  # LIBSVM with a counter, where it can be built
 SMO = "smo"
@@ -26,6 +27,7 @@ AVERAGED, AVERAGED_TEN = "averaged-perceptron", "averaged-perceptron[epochs=10]"
 
 NAMES = {
     ONE: "LASVM x1",
+    EACH: "LASVM x1, as printed",
     TWO: "LASVM x2",
     FIVE: "LASVM x5",
     LIBSVM: "LIBSVM",

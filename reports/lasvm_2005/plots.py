@@ -19,6 +19,7 @@ from reports.lasvm_2005.plan import (
     AVERAGED,
     AVERAGED_TEN,
     CRITERIA,
+    EACH,
     LIBSVM,
     NAMES,
     ONE,
@@ -33,6 +34,7 @@ from reports.lasvm_2005.tables import libsvm_of, measured_sets, time_share
 COLOURS = {LIBSVM: "#444444", ONE: "#0072B2", TWO: "#56B4E9", AVERAGED: "#E69F00", AVERAGED_TEN: "#D55E00"}
 WAY_COLOURS = dict(zip(WAYS, ("#D55E00", "#0072B2", "#56B4E9"), strict=True))
 CRITERION_COLOURS = dict(zip(CRITERIA, ("#0072B2", "#D55E00", "#009E73", "#CC79A7"), strict=True))
+PRINTED_COLOUR = "#D55E00"
 PERCENT = "test error, %"
 SUPPORT = "support vectors"
 SECONDS = "training time, CPU s"
@@ -56,7 +58,12 @@ def figure8(results: Results, path: Path) -> bool:
             share = results.quotient(name, lasvm, libsvm, quantity) if quantity else time_share(results, name)
             ours = share.value
             theirs = ratio(*(results.published.get("figure8", name, solver, column) for solver in (ONE, LIBSVM)))
-            for value, marker, colour, size in ((theirs, "D", "#BBBBBB", 9), (ours, "o", COLOURS[ONE], 6)):
+            marks = [(theirs, "D", "#BBBBBB", 9), (ours, "o", COLOURS[ONE], 6)]
+            if quantity == "kernel_evaluations":
+                marks.append(
+                    (results.quotient(name, tau_of(name, EACH), libsvm, quantity).value, "+", PRINTED_COLOUR, 9)
+                )
+            for value, marker, colour, size in marks:
                 if value is not None:
                     panel.plot(value, row, marker, color=colour, markersize=size)
         panel.axvline(1.0, color="#222222", linewidth=1.0)
@@ -69,8 +76,9 @@ def figure8(results: Results, path: Path) -> bool:
     axes[0].set_yticks(range(len(names)), names)
     axes[0].set_ylim(len(names) - 0.5, -0.5)
     axes[0].plot([], [], "o", color=COLOURS[ONE], label="here")
+    axes[0].plot([], [], "+", color=PRINTED_COLOUR, markersize=9, label="here, as printed: kernel values")
     axes[0].plot([], [], "D", color="#BBBBBB", markersize=9, label="published")
-    figure.legend(loc="outside lower center", ncols=2, frameon=False)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False)
     return save(figure, path)
 
 
@@ -222,7 +230,7 @@ def _curves(results: Results, curves: Curves, across: str, axes: Any, *, line: s
         ]
         known = [point for point in points if None not in point]
         if known:
-            drawn = True
+            drawn = drawn or len(known) > 1  # one run is no curve
             colour = CRITERION_COLOURS[criterion]
             label = criterion.upper() + said
             axes.plot(*zip(*known, strict=True), f"o{line}", color=colour, markersize=4, label=label)

@@ -16,9 +16,9 @@ FOLDER = ROOT / "peers"
 PICTURES = {"ratios": plots.ratios, "quality": plots.quality, "scaling": plots.scaling}
 
 
-def _apart() -> None:
+def _remake(apart: bool) -> None:
     rows = read_rows(FOLDER / "results.jsonl")
-    results = Results([{**row, "git_commit": row["label"]} if "status" in row else row for row in rows])
+    results = Results([{**row, "git_commit": row["label"]} if apart and "status" in row else row for row in rows])
     tables.sections(results)
     with tempfile.TemporaryDirectory() as folder:
         _draw(results, Path(folder))
@@ -33,7 +33,7 @@ def _sections() -> dict[str, str]:
     return tables.sections(Results(read_rows(FOLDER / "results.jsonl")))
 
 
-PAGE = Page(FOLDER, _sections, sources=lambda: {"summary.csv": (FOLDER / "summary.csv").read_text()}, apart=_apart)
+PAGE = Page(FOLDER, _sections, sources=lambda: {"summary.csv": (FOLDER / "summary.csv").read_text()}, remake=_remake)
 
 
 def make(out: Path) -> None:

@@ -79,10 +79,9 @@ def choosing(plan: Plan, options: Options) -> Iterator[Grid]:
         seeds = tuple(_seeds(options, plan.repetitions))
         yield options.adjusted(replace(asked, solvers=(DOUBLING,), seeds=seeds))
         known = [row for row in options.measured if (row.get("set"), row.get("solver")) == (each.name, BISECTION)]
-        least = (known[-1]["info"].get("k") or 1) if known else 1
-        ladder = tuple(solver for k, solver in each.ladder().items() if k >= least)
-        if ladder:
-            yield options.adjusted(replace(asked, solvers=ladder, formulations=("reduced-hull",)))
+        info = known[-1]["info"] if known else {}
+        ladder = each.ladder(info.get("k") or 1, info.get("most") or 1, plan.step)
+        yield options.adjusted(replace(asked, solvers=tuple(ladder.values()), formulations=("reduced-hull",)))
 
 
 def kernels(plan: Plan, options: Options) -> Iterator[Grid]:

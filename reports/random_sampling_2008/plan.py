@@ -10,6 +10,7 @@ from reports.kit.grids import Grid
 from reports.kit.results import Results
 
 ORACLE = "smo-block"
+LADDER = "smo-block[D="  # begins the solver of a k in the choice of k
 THEOREM = "bound"  # the solver's word for the paper's k (n + 1)
 
 
@@ -198,16 +199,17 @@ class Small:
 
 @dataclass(frozen=True)
 class Choosing:
-    """A set that a k is chosen for, linear; ``k`` : those whose test error is measured, as far as they separate."""
+    """A set that a k is chosen for, linear; ``outliers``, of both classes together, where they are planted."""
 
     name: str
     selection: str
-    k: tuple[int, ...]
-    outliers: int | None = None  # of both classes together, where they are planted
+    outliers: int | None = None
 
-    def ladder(self) -> dict[int, str]:
-        """Return the exact solver of each k."""
-        return {k: f"smo-block[D={1.0 / k:.17g},gap=1e-3]" for k in self.k}
+    def ladder(self, least: int, most: int, step: float) -> dict[int, str]:
+        """Return the exact solver of each k, from the least that separates to the examples of the smaller class."""
+        count = math.ceil(math.log(max(1.0, most / least)) / math.log(step) - 1e-9)
+        every = sorted({min(most, round(least * step**at)) for at in range(count + 1)})
+        return {k: f"{LADDER}{1.0 / k:.17g},gap=1e-3]" for k in every}
 
 
 @dataclass(frozen=True)
@@ -254,6 +256,7 @@ class Plan:
     swept, shares : r as a multiple of delta^2; the theorems have 6
     sized : the support of the optimum and the extremes of samples over n
     samples : first rounds, for the mean number of extremes; kernel_samples : the same of real data
+    step : from one k to the next, in the choice of k
     repetitions, few : solver seeds of rounds, and where r is varied
     """
 
@@ -270,6 +273,7 @@ class Plan:
     few: int = 3
     samples: int = 10
     kernel_samples: int = 5
+    step: float = math.sqrt(2.0)
     limit: float = 120.0
 
     def sweep(self, clouds: Clouds) -> dict[int, str]:
@@ -282,9 +286,8 @@ class Plan:
         }
 
 
-_POWERS = tuple(1 << i for i in range(11))
 _CLOUDS = tuple(
-    Choosing(f"clouds, {count} outliers", f"gap-clouds[n=2000,d=5,gap=2,outliers={count}]", _POWERS[:10], count)
+    Choosing(f"clouds, {count} outliers", f"gap-clouds[n=2000,d=5,gap=2,outliers={count}]", count)
     for count in (2, 10, 40, 160)
 )
 
@@ -308,11 +311,11 @@ PLAN = Plan(
     ),
     choosing=(
         *_CLOUDS,
-        Choosing("twonorm", "twonorm[n=1000]", _POWERS[:9]),
-        Choosing("ringnorm", "ringnorm[n=1000]", _POWERS[:9]),
-        Choosing("breast-cancer", "breast-cancer", _POWERS[:8]),
-        Choosing("spambase", "spambase", _POWERS),
-        Choosing("german.numer", "german.numer", _POWERS[:8]),
+        Choosing("twonorm", "twonorm[n=1000]"),
+        Choosing("ringnorm", "ringnorm[n=1000]"),
+        Choosing("breast-cancer", "breast-cancer"),
+        Choosing("spambase", "spambase"),
+        Choosing("german.numer", "german.numer"),
     ),
     kernels=(
         KernelSet("digits", "digits", 1),
@@ -320,7 +323,7 @@ PLAN = Plan(
         KernelSet("banana", "banana", 800),
         KernelSet("covtype", "covtype[n=3000,n_test=3000]", 1),
         KernelSet("covtype", "covtype[n=3000,n_test=3000]", 300),
-        KernelSet("adult", "adult", 5000, shares=(0.75,)),
+        KernelSet("adult", "adult-split[n=5000]", 800, shares=(0.75,)),
     ),
 )
 
@@ -332,7 +335,7 @@ QUICK = Plan(
     sized=tuple(Clouds(2_000, d, outliers, k) for outliers, k in ((0, 1), (20, 60)) for d in (2, 8)),
     tubes=(Tube(1_000, 2), Tube(10_000, 2), Tube(10_000, 2, 4, 10)),
     small=(Small("clouds", 2, 2, 9, draws=2), Small("tube", 1, 1, 4), Small("figure-4", 3, 3)),
-    choosing=(_CLOUDS[1], Choosing("breast-cancer", "breast-cancer", _POWERS[:8])),
+    choosing=(_CLOUDS[1], Choosing("breast-cancer", "breast-cancer")),
     kernels=(KernelSet("digits", "digits", 1),),
     repetitions=2,
     few=1,

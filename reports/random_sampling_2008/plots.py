@@ -45,7 +45,7 @@ def rounds(results: Results, path: Path) -> bool:
     axes.plot([], [], "_--", color="#222222", label="6 delta ln m")
     axes.set(xscale="log", yscale="log", xlabel="m, points", ylabel="rounds")
     axes.grid(alpha=0.25)
-    axes.legend(frameon=False, ncols=2)
+    figure.legend(loc="outside right upper", frameon=False)
     return save(figure, path, drawn=drawn)
 
 
@@ -81,15 +81,15 @@ def small(results: Results, path: Path) -> bool:
         axes.minorticks_off()
         axes.grid(alpha=0.25)
     if drawn:
-        panels[1].legend(frameon=False)
+        figure.legend(*panels[1].get_legend_handles_labels(), loc="outside upper center", frameon=False, ncols=3)
     return save(figure, path, drawn=drawn)
 
 
-def _apart(ticks: list[float]) -> list[float]:
-    """Return those of the ascending ``ticks`` that are at least a quarter larger than the one before."""
+def _apart(ticks: list[float], factor: float = 1.25) -> list[float]:
+    """Return those of the ascending ``ticks`` that are at least ``factor`` times the one before."""
     kept: list[float] = []
     for tick in ticks:
-        if not kept or tick >= 1.25 * kept[-1]:
+        if not kept or tick >= factor * kept[-1]:
             kept.append(tick)
     return kept
 
@@ -111,13 +111,14 @@ def dimension(results: Results, path: Path) -> bool:
         axes.plot(d, [held for _, held, _ in points], "o-", color=COLOURS[0], label="support of the optimum")
         axes.plot(d, [mean for *_, mean in points], "s-", color=COLOURS[1], label="mean extremes, r = m / 2")
         axes.plot(d, [each.bound for each, *_ in points], "--", color="#222222", label="k (n + 1)")
+        axes.plot(d, [each.counted for each, *_ in points], ":", color="#222222", label="n + 2 k - 1")
         title = f"{outliers} outliers, k = {k}" if outliers else "no outliers, k = 1"
         axes.set(xscale="log", yscale="log", xlabel="n, attributes", title=title)
         axes.set_xticks(d, [str(each) for each in d])
         axes.minorticks_off()
         axes.grid(alpha=0.25)
     panels[0, 0].set_ylabel("points")
-    panels[0, 0].legend(frameon=False, fontsize=8)
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", frameon=False, ncols=4)
     return save(figure, path)
 
 
@@ -164,7 +165,9 @@ def choosing(results: Results, path: Path) -> bool:
     found = [
         (each, pair[0], ladder)
         for each in plan_of(results).choosing
-        if (pair := chosen(results, each)) is not None and (ladder := errors(results, each))
+        if (pair := chosen(results, each)) is not None
+        and (ladder := errors(results, each))
+        and max(ladder.values()) > 0.0
     ]
     if not found:
         return False
@@ -174,6 +177,9 @@ def choosing(results: Results, path: Path) -> bool:
         axes.plot([*ladder], [*ladder.values()], "o-", color=COLOURS[0], markersize=4, label="ladder of k")
         axes.plot([k], [at], "s", color=COLOURS[1], label="the least k")
         axes.set(xscale="log", title=each.name, xlabel="k", ylabel="test error, %")
+        ticks = _apart([*ladder], 2.5)
+        axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+        axes.minorticks_off()
         axes.grid(alpha=0.25)
     figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", frameon=False, ncols=2)
     return save(figure, path)

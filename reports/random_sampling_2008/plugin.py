@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -196,7 +196,8 @@ class ChosenK(Solver):
     bisection : the least such k, one problem over all points a step
     doubling : OptSoftMargin from k = 1, k doubled as soon as a local solution has w = 0; needs no pass for each k
 
-    info: ``k``; of ``doubling`` ``rounds``, ``k_doublings`` and ``r``, the last sample's copies
+    info: ``k``; ``most``, the examples of the smaller class, beyond which no k makes sense; of ``doubling`` ``rounds``,
+    ``k_doublings`` and ``r``, the last sample's copies
     """
 
     name = "chosen-k"
@@ -209,13 +210,14 @@ class ChosenK(Solver):
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the solution of the k that was found; in between, with doubling, those of samples."""
         assert isinstance(problem, HardMargin)
+        most = min(int((problem.targets > 0).sum()), int((problem.targets < 0).sum()))
         if self.how == "doubling":
-            yield from self._doubled(problem, rng)
+            yield from (replace(each, info={**each.info, "most": most}) for each in self._doubled(problem, rng))
             return
         found = smallest_separating_k(problem, self.oracle)
         k = None if found is None else found[0]
         last = get_solver(self.oracle, gap=self.gap).solve(_with_k(problem, k or 1))
-        yield Iterate(last.dual_coef, last.intercept, done=k is not None, info={"k": k})
+        yield Iterate(last.dual_coef, last.intercept, done=k is not None, info={"k": k, "most": most})
 
     def _doubled(self, problem: HardMargin, rng: np.random.Generator) -> Iterator[Iterate]:
         solver = get_solver("optsoftmargin", doubles_k=True, gap=self.gap, oracle=self.oracle)

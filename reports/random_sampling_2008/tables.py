@@ -162,7 +162,7 @@ def seen(results: Results) -> str:
                 (mean(row["info"]["r"] for row in rows), mean(row["info"]["rounds"] for row in rows))
                 for rows in (fixed, again)
             ]
-            both = ratio(means[0][0], means[1][0]), ratio(means[1][1], means[0][1])
+            both = ratio(means[1][0], means[0][0]), ratio(means[1][1], means[0][1])
             if both[0] is not None and both[1] is not None:
                 pairs.append(both)
     sized = [(each, held) for each in plan_of(results).sized if (held := support(results, each)) is not None]
@@ -170,14 +170,14 @@ def seen(results: Results) -> str:
     if pairs:
         (small, large), (few, many) = ((min(column), max(column)) for column in zip(*pairs, strict=True))
         lines.append(
-            f"* The adaptive scheme ends with samples {number(small)} to {number(large)} times smaller than the theorems', after "
-            f"{number(few)} to {number(many)} times as many rounds."
+            f"* The adaptive scheme ends with {number(small)} to {number(large)} times the theorems' r, after {number(few)} to "
+            f"{number(many)} times as many rounds."
         )
     if sized:
         within = sum(held <= each.counted for each, held in sized)
         lines.append(
-            f"* The support of the optimum is at most n + 2 k - 1 on {within} of {len(sized)} problems; k (n + 1) is up to "
-            f"{number(max(each.bound / held for each, held in sized))} times as much."
+            f"* The support of the optimum is at most n + 2 k - 1 on {within} of {len(sized)} problems; one that is no vertex may "
+            f"have more. k (n + 1) is up to {number(max(each.bound / held for each, held in sized))} times as much."
         )
     return "\n".join(lines) or NOT_MEASURED
 

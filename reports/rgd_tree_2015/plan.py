@@ -278,7 +278,7 @@ QUICK = Plan(
     rounds=(1, 3),
     nodes=(50,),
     rivals=_few(*RIVALS[:2]),
-    methods=_few(SOFT, CCCP, TREE),
+    methods=(*_few(SOFT, CCCP), replace(TREE, candidates=TREE.candidates[1:3])),
     draws=2,
     cost=Cost(sizes=(1000, 10_000), features=(10, 100), threads=0, mapped=0),
 )

@@ -91,7 +91,7 @@ def _rounds(axes: Any, results: Results) -> bool:
                 points.append((taken / spent, spread.mean))
                 axes.annotate(str(count), points[-1], (5, 4), textcoords="offset points", fontsize=8, color=colour)
         if points:
-            label = f"1 to 4 trees of height 5, L = {nodes}"
+            label = f"{results.plan.rounds[0]} to {results.plan.rounds[-1]} trees of height 5, L = {nodes}"
             axes.plot(*zip(*points, strict=True), marker=mark, color=colour, label=label)
     axes.set(title="4(c): D / rho = 30", xlabel="CPU time, that of the one tree = 1", ylabel="test error, %")
     return True
@@ -142,8 +142,6 @@ def figure4d(results: Results, path: Path) -> bool:
 
 def exact(results: Results, path: Path) -> bool:
     """Draw how many draws each method ends within some distance of the global optimum of J_s."""
-    if not results.plan.small:
-        return False
     figure, panels = grid(len(results.plan.small), height=3.6, legend=0.4)
     drawn = False
     colours = dict(zip(RAMP, (BLUE, SKY, PINK, ORANGE, GREY), strict=True))

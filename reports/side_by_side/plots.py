@@ -36,6 +36,7 @@ def errors(results: Results, path: Path) -> bool:
                 continue
             (handles[each.solver],) = axes.plot(cpu, error, mark, color=COLOURS[each.line], markersize=6, alpha=0.9)
         axes.set(xscale="log", xlabel="CPU seconds", ylabel="test error, %")
+        axes.xaxis.set_minor_formatter("")  # in one decade or two they would overlap
         axes.set_title(name, fontsize=9)
         axes.grid(alpha=0.25)
     drawn = [each for each in results.plan.entries if each.solver in handles]

@@ -37,6 +37,7 @@ def row(name, solver, **changed):
         "info": {},
         "trace": [],
         "n_train": 1000,
+        "n_test": 1000,
         "measured_at": "2026-01-02",
         "git_commit": "a",
         "machine": "one",

@@ -10,18 +10,20 @@ from sklearn import metrics
 
 from reports.border_2007 import courses, curves, figures, parts, tables, tuning, verdict, visits, whole
 from reports.border_2007 import imbalanced_plugin as imbalanced
+from reports.border_2007.plan import ABSENT, PLAN
 from reports.kit.grids import Options, PaperSet
 from reports.kit.journal import Journal, read_rows
 from reports.kit.results import Published, Results
 from reports.kit.running import slim
 from tests.reports.fabricated import HEADER, assert_whole, every_run, row
 
+TUNED = [each.name for each in PLAN.tuned]
 FOLDER = Path(__file__).resolve().parents[2] / "reports" / "border_2007"
 PUBLISHED = Published.read(FOLDER / "published.csv")
 
 
 def results(*rows):
-    return Results(rows, PUBLISHED)
+    return Results(rows, PUBLISHED, PLAN)
 
 
 def run(name, solver, g_means=0.9, prbep=0.8, auc=0.95, **changed):
@@ -47,7 +49,7 @@ TRACE = [
 
 
 def test_the_published_numbers_are_complete():
-    names = [*parts.SETS, *parts.ABSENT]
+    names = [*PLAN.sets, *ABSENT]
     assert len(names) == 18
     for name in names:
         assert all(PUBLISHED.get("table1", name, each, "g_means") is not None for each in ("batch", "al"))
@@ -58,12 +60,12 @@ def test_the_published_numbers_are_complete():
 
 @pytest.mark.parametrize("method", parts.METHODS)
 def test_table_4_s_averages_are_those_of_its_ranks(method):
-    found = [PUBLISHED.get("table4", name, method, "rank") for name in (*parts.SETS, *parts.ABSENT)]
+    found = [PUBLISHED.get("table4", name, method, "rank") for name in (*PLAN.sets, *ABSENT)]
     assert PUBLISHED.get("table4", "average", method, "rank") == pytest.approx(np.mean(found), abs=0.006)
 
 
 def test_the_ranks_of_table_3_are_those_of_table_4():
-    for name in (*parts.SETS, *parts.ABSENT):
+    for name in (*PLAN.sets, *ABSENT):
         prbep = [PUBLISHED.get("table3", name, method, "prbep") for method in parts.METHODS]
         assert figures.ranks(prbep) == [PUBLISHED.get("table4", name, method, "rank") for method in parts.METHODS], name
 
@@ -79,28 +81,28 @@ def test_wheat_s_line_stands_a_column_to_the_left_in_table_1():
 def test_undersampling_goes_to_the_ratio_that_al_reached():
     rows = [run("grain", parts.AL, seed=0), run("grain", parts.AL, seed=1, positive_support_vectors=20)]
     assert parts.ratio_of(rows[0]) == 3.0
-    (grid,) = parts.undersampling(Options(measured=rows))
+    (grid,) = parts.undersampling(PLAN, Options(measured=rows))
     assert (grid.set, grid.solvers) == ("grain", ("undersampling[ratio=3.50]",))
-    assert list(parts.undersampling(Options())) == [], "nothing to go on from"
+    assert list(parts.undersampling(PLAN, Options())) == [], "nothing to go on from"
     failed = [run("grain", parts.AL, status="error")]
-    assert list(parts.undersampling(Options(measured=failed))) == []
+    assert list(parts.undersampling(PLAN, Options(measured=failed))) == []
 
 
 def test_random_sampling_is_stopped_at_al_s_labels():
     rows = [run("interest", parts.AL, seed=seed, labels_used=labels) for seed, labels in enumerate((300, 400))]
-    (grid,) = parts.figure7(Options(measured=rows))
+    (grid,) = parts.figure7(PLAN, Options(measured=rows))
     assert grid.solvers == (parts.AL, "random-sampling[budget=350]", "random-sampling")
     assert parts.CURVE in grid.metrics
 
 
 def test_mnist_is_measured_where_it_is_named():
-    named = [grid.set for grid in parts.table1(Options())]
+    named = [grid.set for grid in parts.table1(PLAN, Options())]
     assert "mnist-8" not in named
-    assert {grid.set for grid in parts.table1(Options(sets=("mnist-8",)))} == {"mnist-8"}
+    assert {grid.set for grid in parts.table1(PLAN, Options(sets=("mnist-8",)))} == {"mnist-8"}
 
 
 def test_the_rule_is_chosen_on_sets_that_stand_in_no_table():
-    assert not {each.selection for each in parts.TUNED.values()} & {each.selection for each in parts.SETS.values()}
+    assert not {each.selection for each in PLAN.tuned} & {each.selection for each in PLAN.sets.values()}
 
 
 # -- curves ------------------------------------------------------------------------------------------------
@@ -234,14 +236,12 @@ def test_a_set_without_all_five_methods_takes_no_part_in_table_4():
 def rule(window, tolerance, g_means, labels):
     """Runs of a rule on the sets it is chosen on; g_means : of each set."""
     solver = parts.stopped(window, tolerance)
-    return [
-        run(name, solver, g_means=each, labels_used=labels) for name, each in zip(parts.TUNED, g_means, strict=True)
-    ]
+    return [run(name, solver, g_means=each, labels_used=labels) for name, each in zip(TUNED, g_means, strict=True)]
 
 
 def test_the_best_rule_buys_the_fewest_labels_of_those_that_lose_no_point_on_any_set():
-    count = len(parts.TUNED)
-    whole = [run(name, parts.BATCH, g_means=0.90) for name in parts.TUNED]
+    count = len(TUNED)
+    whole = [run(name, parts.BATCH, g_means=0.90) for name in TUNED]
     bad, good = [0.80, *[0.895] * (count - 1)], [0.895] * count
     rows = [*whole, *rule(50, 0.01, bad, 50), *rule(None, 0.02, good, 100), *rule(200, 0.01, good, 200)]
     assert tuning.best(results(*rows)) == parts.stopped(None, 0.02)
@@ -252,38 +252,38 @@ def test_the_best_rule_buys_the_fewest_labels_of_those_that_lose_no_point_on_any
 
 
 def test_a_rule_that_any_thousand_support_vectors_meet_is_no_choice():
-    count = len(parts.TUNED)
-    whole = [run(name, parts.BATCH, g_means=0.90) for name in parts.TUNED]
+    count = len(TUNED)
+    whole = [run(name, parts.BATCH, g_means=0.90) for name in TUNED]
     rows = [*whole, *rule(50, 0.05, [0.9] * count, 50), *rule(50, 0.01, [0.9] * count, 100)]
     assert tuning.best(results(*rows)) == parts.stopped(50, 0.01)
 
 
 def test_the_taken_rule_is_the_best_of_what_was_measured():
-    found = Results(read_rows(FOLDER / "results.jsonl"), PUBLISHED)
+    found = Results(read_rows(FOLDER / "results.jsonl"), PUBLISHED, PLAN)
     assert tuning.best(found) in (None, parts.AL)
 
 
 def test_the_peak_of_al_stands_beside_the_end_of_random_sampling():
-    name = parts.WAVEFORM[8].name
+    name = "waveform 1:8"
     rows = [
         run(name, parts.ENDLESS, g_means=0.6, trace=TRACE),
         run(name, parts.RANDOM, g_means=0.65),
         run(name, parts.AL),
     ]
-    text = courses.thinned(results(*rows), parts.WAVEFORM, "g-means", parts.ENDLESS)
+    text = courses.thinned(results(*rows), PLAN.waveform, "g-means", parts.ENDLESS)
     assert "| 8 | 90.00 | 20.0 | 70.00, 400 |  | 60.00 | 65.00 | 1 |" in text
 
 
 @pytest.mark.slow
 def test_a_whole_study_has_all_its_tables_and_pictures(tmp_path):
-    options = Options(repetitions=2, sets=whole.SETS)
+    options = Options(repetitions=2, sets=PLAN.names)
     columns = {"test_accuracy": 0.9, **measured_columns()}
-    first = every_run({"table1": parts.table1}, options, **columns)
-    rows = every_run(whole.PARTS, replace(options, measured=first), **columns)
-    rows += [described(name) for name in parts.EVERY]
+    first = every_run({"table1": whole.parts_of(PLAN)["table1"]}, options, **columns)
+    rows = every_run(whole.parts_of(PLAN), replace(options, measured=first), **columns)
+    rows += [described(name) for name in PLAN.every]
     rows.append({"derived": "visits", "set": "grain", "solver": parts.SMOTE, "points": [[20, 5.0], [900, 80.0]]})
     for part, finish in whole.FINISH.items():
-        found = every_run({part: whole.PARTS[part]}, options, **columns)
+        found = every_run({part: whole.parts_of(PLAN)[part]}, options, **columns)
         rows += finish([{**each, "record": each} for each in found], options)
     assert_whole(whole, whole, results(HEADER, *rows), results(HEADER), FOLDER, tmp_path)
 

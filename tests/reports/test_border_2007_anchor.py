@@ -5,6 +5,7 @@ import pytest
 
 from harness import RBF, KernelOracle, PoolSVC
 from reports.border_2007 import anchor, anchor_plots, anchor_plugin, anchor_tables, figure16
+from reports.border_2007.plan import PLAN
 from reports.kit.grids import Options
 from reports.kit.markdown import NOT_MEASURED
 from reports.kit.results import Published, Results
@@ -162,7 +163,7 @@ def derived(name, solver, draw, accuracy, cpu=1.0):
 
 def anchored(draws=anchor_tables.ENOUGH):
     rows = []
-    for each in anchor.SETS.values():
+    for each in anchor.ANCHORS.values():
         for k in range(draws):
             for solver in (*anchor.UNCERTAIN, *anchor.UNIFORM):
                 accuracy = 0.8 + 0.01 * (solver in anchor.UNCERTAIN) + 0.001 * k
@@ -172,7 +173,7 @@ def anchored(draws=anchor_tables.ENOUGH):
 
 def whole(rows, finish):
     kept = [{name: value for name, value in made.items() if name != "record"} for made in rows]
-    return Results([HEADER, *kept, *finish(rows, Options())], NOTHING)
+    return Results([HEADER, *kept, *finish(rows, Options())], NOTHING, PLAN)
 
 
 def test_every_section_of_the_anchor_is_filled_and_its_picture_drawn(tmp_path):
@@ -181,7 +182,7 @@ def test_every_section_of_the_anchor_is_filled_and_its_picture_drawn(tmp_path):
         assert NOT_MEASURED not in text, name
         assert len(set(cells(text))) == 1, name
     assert anchor_plots.PICTURES["aubc"](results, tmp_path / "aubc.png")
-    nothing = Results([HEADER], NOTHING)
+    nothing = Results([HEADER], NOTHING, PLAN)
     assert all(text == NOT_MEASURED for text in anchor_tables.sections(nothing).values())
     assert not anchor_plots.PICTURES["aubc"](nothing, tmp_path / "nothing.png")
 
@@ -223,10 +224,10 @@ def test_published_trials_average_to_the_published_mean():
 
 
 def test_the_part_asks_for_every_strategy_on_the_first_draws_and_once_a_draw():
-    for each in anchor.SETS.values():
+    for each in anchor.ANCHORS.values():
         asked = [
             (solver, draw)
-            for grid in anchor.aubc(Options(sets=(each.name,)))
+            for grid in anchor.aubc(PLAN, Options(sets=(each.name,)))
             for solver in grid.solvers
             for draw in grid.datasets
         ]
@@ -243,7 +244,7 @@ def test_figure_16_is_met_where_fifty_candidates_are_ten_times_as_fast_and_as_go
         return [
             derived(f"{name}, figure 16", solver, f"draw {k}", accuracy if solver == figure16.FASTEST else 0.97,
                     cpu if solver == figure16.FASTEST else 10.0)
-            for name in figure16.SETS
+            for name in dict(PLAN.divisions)
             for solver in figure16.METHODS.values()
             for k in range(4)
         ]  # fmt: skip
@@ -261,4 +262,4 @@ def test_figure_16_is_met_where_fifty_candidates_are_ten_times_as_fast_and_as_go
     assert anchor_plots.PICTURES["figure16"](results, tmp_path / "figure16.png")
     assert "**missed**" in told(2.0, 0.969)[1], "five times as fast"
     assert "**missed**" in told(0.5, 0.95)[1], "two points worse"
-    assert figure16.sections(Results([HEADER], NOTHING))["figure16"] == NOT_MEASURED
+    assert figure16.sections(Results([HEADER], NOTHING, PLAN))["figure16"] == NOT_MEASURED

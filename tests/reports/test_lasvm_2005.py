@@ -9,7 +9,7 @@ from reports.kit.grids import Grid, Options, PaperSet
 from reports.kit.sources import AdultSplit, DigitsInOrder, MnistNoise, listed
 from reports.kit.study import PLUGINS
 from reports.lasvm_2005 import multiclass, parts
-from reports.lasvm_2005.plan import LIBSVM, PLAN, QUICK
+from reports.lasvm_2005.plan import EACH, LIBSVM, PLAN, QUICK
 from tests.reports.lasvm_2005_rows import PUBLISHED
 
 # -- grids ----------------------------------------------------------------------------
@@ -41,6 +41,7 @@ def test_the_paper_s_settings():
     assert found["adult"].cache_mb == 40.0
     assert parts.figure8(PLAN, Options(cache_mb=256.0, limit=5.0))[0].cache_mb == 256.0
     large = parts.figure8(PLAN, Options(sets=("forest-521k",)))[0]
+    assert EACH in found["forest-100k"].solvers
     assert large.solvers == ("lasvm[tau=0.01]", "lasvm[epochs=2,tau=0.01]", "libsvm[tol=0.01]")
     grids = parts.figure6(PLAN, Options(digits=(3,)))
     by_set = {name: [grid for grid in grids if grid.set == f"cache of mnist-3{name}"] for name in ("", "-of-10000")}

@@ -47,12 +47,15 @@ def with_a_naive_counter(text):
 
 
 @pytest.fixture(scope="module")
-def counted(source):
-    naive = libsvm_counted.patched
+def counted(source, tmp_path_factory):
+    """The solver, its library in a folder that no other test sees."""
+    naive, place = libsvm_counted.patched, tmp_path_factory.mktemp("built") / "library"
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(libsvm_counted, "folder", lambda: place)
         patch.setattr(libsvm_counted, "patched", lambda text: with_a_naive_counter(naive(text)))
         libsvm_counted.build(source)
-    return LibSVMCounted
+        yield LibSVMCounted
+    sys.modules.pop(LibSVMCounted.package, None)
 
 
 def problem(n=80, C=10.0, gamma=2.0, seed=0, cache_mb=40.0):

@@ -13,6 +13,7 @@ from reports.kit.markdown import filled, met, number, table
 from reports.kit.measured import change, quotient, ratio, watched
 from reports.kit.page import PAGES, page_named, page_of
 from reports.kit.pictures import save
+from reports.kit.results import comparable
 from reports.kit.study import Study
 from tests.reports.fabricated import HEADER, row
 
@@ -174,10 +175,17 @@ def wall_beside_cpu(results, path):
     return save(figure, path)
 
 
+def only_in_turns(results, path):
+    """A picture that draws nothing where nothing may be compared; where it may, two clocks."""
+    in_turns = comparable(*results.of("a", "lasvm"), *results.of("a", "smo"))
+    return wall_beside_cpu(results, path) if in_turns else False
+
+
 def test_wall_for_cpu_is_found(made):
     bare = TEXT.replace(TEXT[TEXT.index("| set") : TEXT.index("<!-- end")], "0.33\n")
     assert any("seconds of the CPU and the wall clock together" in each for each in made(bare, sections=wall_for_cpu))
     assert any("seconds of the CPU and the wall clock on one axis" in each for each in made(picture=wall_beside_cpu))
+    assert any("on one axis" in each for each in made(picture=only_in_turns))
     both = results_of_two("one", "one").of("a", "smo")[0]
     assert axis([both["cpu"], 1.0]) == "CPU seconds"
     with pytest.raises(MixedClocks, match="the CPU and the wall clock in one figure"):

@@ -33,7 +33,7 @@ TINY = Plan(
     sized=(Clouds(200, 2),),
     tubes=(Tube(300, 1),),
     small=(Small("figure-4", 3, 3), Small("tube", 1, 1, 3)),
-    choosing=(Choosing("clouds", "gap-clouds[n=200,n_test=100,d=2,gap=2,outliers=4]", (1, 8, 32), 4),),
+    choosing=(Choosing("twonorm", "twonorm[n=150,n_test=300]", 4),),
     kernels=(KernelSet("twonorm", "twonorm[n=200,n_test=100]", 5, shares=(0.5,)),),
     repetitions=2,
     few=2,
@@ -103,11 +103,12 @@ def test_only_so_many_points():
 
 def test_a_test_error_is_measured_where_k_separates():
     each = PLAN.choosing[0]
-    known = row(each.name, parts.BISECTION, info={"k": 5})
-    ladders = [
-        list(parts.choosing(replace(PLAN, choosing=(each,)), Options(measured=rows)))[-1] for rows in ([], [known])
-    ]
-    assert [len(grid.solvers) for grid in ladders] == [len(each.k), sum(k >= 5 for k in each.k)]
+    known = row(each.name, parts.BISECTION, info={"k": 5, "most": 30})
+    plan = replace(PLAN, choosing=(each,), step=2.0)
+    ladders = [list(parts.choosing(plan, Options(measured=rows)))[-1].solvers for rows in ([], [known])]
+    assert ladders == [tuple(each.ladder(1, 1, 2.0).values()), tuple(each.ladder(5, 30, 2.0).values())]
+    assert list(each.ladder(5, 30, 2.0)) == [5, 10, 20, 30]
+    assert list(each.ladder(1, 3, math.sqrt(2.0))) == [1, 2, 3]
 
 
 @pytest.mark.slow

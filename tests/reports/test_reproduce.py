@@ -119,13 +119,13 @@ def test_an_interruption_loses_nothing(study, run, tmp_path, monkeypatch):
 def test_a_full_disk_under_the_store_loses_nothing(study, run, tmp_path, monkeypatch):
     from reports.kit import running
 
-    def refused(study, registry, on_finished, on_note):
+    def refused(study, registry, on_finished, on_note, pool):
         records = compare(study, registry)
         on_finished(records[0], False)
         raise NotKept("the store is full", records)
 
-    compare = running.compare
-    monkeypatch.setattr(running, "compare", refused)
+    compare = running.session.compare
+    monkeypatch.setattr(running.session, "compare", refused)
     done = run("lasvm-2005", "--part", "figure8", "--quick", "--seeds", "1")
     assert done.exit_code == 3
     assert [row["solver"] for row in rows_of(tmp_path) if "status" in row] == ["smo", "lasvm"]

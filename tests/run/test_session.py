@@ -1,6 +1,7 @@
 """Carrying out a study: records, reuse, staleness, budgets."""
 
 import shutil
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from harness.errors import DataError
 from harness.registry import get_solver, load_registry
+from harness.run.pool import Pool, numba_cache_folder
 from harness.run.record import COLUMNS, Limits
 from harness.run.session import compare
 from harness.run.study import Study
@@ -45,6 +47,18 @@ def test_a_record_has_every_field_and_the_certificate(study):
     assert record["versions"]["numba"]
     assert record["trace"][-1]["reason"] == "end"
     assert record["trace"][-1]["primal"] == record["primal"]
+
+
+def test_a_pool_that_is_given_serves_several_sessions(study):
+    pool = Pool(None, numba_cache_folder(), threading.Event())
+    try:
+        assert compare(*study("smo"), pool=pool)[0]["status"] == "ok"
+        workers = dict(pool._workers)
+        assert len(workers) == 1, "it is left open"
+        assert compare(*study("smo", seeds=[1]), pool=pool)[0]["status"] == "ok"
+        assert dict(pool._workers) == workers, "the same process"
+    finally:
+        pool.close()
 
 
 def test_finished_runs_are_reused_and_fresh_measures_again(study):
