@@ -188,7 +188,9 @@ def table4(results: Results) -> str:
         rows.append([name, *(beside(float(rank), theirs, ".0f") for rank, theirs in zip(found, printed, strict=True))])
     if rows:
         ours = average_ranks(results, names)
-        known = {method: [results.published.get("table4", name, method, "rank") for name in names] for method in METHODS}
+        known = {
+            method: [results.published.get("table4", name, method, "rank") for name in names] for method in METHODS
+        }
         same = {method: mean(found) if (found := [each for each in every if each is not None]) else None
                 for method, every in known.items()}  # fmt: skip
         rows.append(["average", *(beside(ours[method], same[method], _HUNDREDTH) for method in METHODS)])
