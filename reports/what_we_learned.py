@@ -92,12 +92,36 @@ CLAIMS = (
         "random-sampling-2008", "smallest", anchor="how-small-r-may-be",
     ),
     Claim(
+        "The combinatorial dimension is at most k (n + 1), and may be as small as n + 1 + k (Lemma 4.2, figures 4 and 5).",
+        "random-sampling-2008", "bases-seen", anchor="the-combinatorial-dimension-itself-and-the-counterexample",
+    ),
+    Claim(
+        "Tubes of regression are found in as few rounds (Theorems 5.1 and 5.2).",
+        "random-sampling-2008", "tubes-seen", anchor="tubes-theorems-51-and-52",
+    ),
+    Claim(
+        "Doubling finds a k that separates (section 6).",
+        "random-sampling-2008", "choosing-seen", anchor="choosing-k-section-6",
+    ),
+    Claim(
+        "With kernels the support takes the place of the dimension (section 2).",
+        "random-sampling-2008", "kernels-seen",
+    ),
+    Claim(
         "Away steps make Frank-Wolfe converge linearly; without them it does not (Theorem 3.2).",
         "frank-wolfe-2009", "verdict", anchor="linear-rate-and-sublinear-rate",
     ),
     Claim(
+        "A core set keeps a margin of 1 - epsilon, and is far smaller than the points (Theorem 3.3).",
+        "frank-wolfe-2009", "seen", lines="[Cc]ore sets?",
+    ),
+    Claim(
         "Where the core set is small it should be competitive (section 5 asks for the study).",
         "frank-wolfe-2009", "against-peer",
+    ),
+    Claim(
+        "On linear problems too (against LinearSVC).",
+        "frank-wolfe-2009", "against-library", lines="linear",
     ),
     Claim(
         "RandSVM over an exact solver is faster than the solver alone, to nearly its accuracy (Table 1).",
