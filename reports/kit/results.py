@@ -116,7 +116,7 @@ class Results:
 
 def place(machine: Row) -> str:
     """Return the name of a machine, of a header row."""
-    return f"{machine['processor']}, {machine['cores']} cores, {machine['memory_bytes'] / 2**30:.0f} GB"
+    return f"{machine['processor']}, {machine.get('cores')} cores, {machine['memory_bytes'] / 2**30:.0f} GB"
 
 
 def located(rows: Iterable[Row]) -> list[Row]:
