@@ -108,7 +108,7 @@ def make(study: Study, out: Path, plan: Any = None, *, quick: bool = False) -> P
     """
     plan = study.plan if plan is None else plan
     results = results_of(study, out, plan)
-    if not results.runs:
+    if not (results.runs or results.derived):
         raise UsageError(
             f"{out / 'results.jsonl'} holds no measurement; measure first: harness reproduce {study.name} --full."
         )
