@@ -113,7 +113,7 @@ CLAIMS = (
     ),
     Claim(
         "A core set keeps a margin of 1 - epsilon, and is far smaller than the points (Theorem 3.3).",
-        "frank-wolfe-2009", "seen", lines="[Cc]ore sets?",
+        "frank-wolfe-2009", "seen", lines="core set|Core set",
     ),
     Claim(
         "Where the core set is small it should be competitive (section 5 asks for the study).",
