@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, machine, millions, missing, number, table
-from reports.kit.results import Results, comparable
+from reports.kit.results import Results
 from reports.peers.results import geometric_mean
 from reports.side_by_side.plan import EXACT
 
@@ -16,11 +16,9 @@ def sets_of(results: Results) -> list[str]:
 
 def times_exact(results: Results, name: str, solver: str) -> float | None:
     """Return the CPU time over that of the exact solver, medians; None where not all ended, or not in turns."""
-    ours, theirs = results.of(name, solver), results.of(name, EXACT)
-    above, below = results.median(name, solver, "cpu"), results.median(name, EXACT, "cpu")
-    if not above or not below or results.stopped(name, solver) or not comparable(*ours, *theirs):
+    if results.stopped(name, solver):
         return None
-    return above / below
+    return results.quotient(name, solver, EXACT, "cpu", "median").value
 
 
 def points_off(results: Results, name: str, solver: str) -> float | None:
