@@ -1,6 +1,6 @@
 """The part `original`: LASVM's own program and the plugin `lasvm`, in turns.
 
-    python -m reports run lasvm-2005 --part original --source FOLDER
+    harness reproduce lasvm-2005 --full --part original --source FOLDER
 
 The program is Bottou's LASVM 1.1 (https://leon.bottou.org/projects/lasvm); FOLDER holds its lasvm.c and kcache.c, which are
 not part of this repository. driver.c gives it a kernel over contiguous float32 rows, several times faster than the sparse
