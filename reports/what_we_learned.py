@@ -189,15 +189,17 @@ def cells(text: str, column: str) -> list[tuple[str, str]]:
 def answer(claim: Claim) -> Answer:
     """Return what its study says of a claim; a figure without a mark is told, and decides nothing."""
     text = sections_of(claim.study)[claim.section]
-    if claim.column is not None:
+    if claim.column is None:
+        lines = [
+            line for line in text.splitlines() if line and not line.startswith("|") and re.search(claim.lines, line)
+        ]
+        told = tuple(line.removeprefix("* ") for line in lines)
+    else:
         found = [(name, cell) for name, cell in cells(text, claim.column) if cell]
         marked = [(name, cell) for name, cell in found if MET in cell or MISSED in cell] or found
+        lines = [cell for _, cell in marked]
         told = (", ".join(f"{name} {cell.replace(MET, '').strip()}" for name, cell in marked),) if marked else ()
-    else:
-        told = tuple(line.removeprefix("* ") for line in text.splitlines() if line and re.search(claim.lines, line))
-        told = tuple(line for line in told if not line.startswith("|"))
-    everything = " ".join(told) if claim.column is None else " ".join(cell for _, cell in marked)
-    return Answer(everything.count(MET), everything.count(MISSED), told)
+    return Answer(*(sum(line.count(mark) for line in lines) for mark in (MET, MISSED)), told)
 
 
 def table() -> str:

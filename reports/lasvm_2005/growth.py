@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from statistics import median
 
+from reports.kit.averages import slope
 from reports.kit.journal import Row
 from reports.kit.markdown import met, number, table
 from reports.kit.results import Results, comparable
 from reports.lasvm_2005.parts import of_size
 from reports.lasvm_2005.plan import ONE
-from reports.peers.results import slope
 
 # so much does a time 1.3 times too long at the largest of adult's sizes add to its exponent (1.7 times for checkerboard's)
 TOLERANCE = 0.05

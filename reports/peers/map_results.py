@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.run.record import Status
+from reports.kit.averages import geometric_mean
 from reports.kit.measured import quotient
 from reports.peers.cells import COMPARED, COSTS, FACTORS, Cell, extremes, neighbours, short
-from reports.peers.results import Results, Row, geometric_mean, ran_out
+from reports.peers.results import Results, Row, ran_out
 
 if TYPE_CHECKING:
     import pandas as pd

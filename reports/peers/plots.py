@@ -9,8 +9,9 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 
 from harness.run.record import Status
+from reports.kit.averages import geometric_mean, slope
 from reports.kit.pictures import save
-from reports.peers.results import Results, geometric_mean, slope
+from reports.peers.results import Results
 from reports.peers.suite import FLOAT32, GAP_TARGET, KKT_TARGET, SCALING
 from reports.peers.tables import NAMES, TARGETS
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from harness.run.record import Status
+from reports.kit.averages import geometric_mean, slope
 from reports.kit.measured import NOT_IN_TURNS
-from reports.peers.results import Cell, Results, geometric_mean, published_counts, slope
+from reports.peers.results import Cell, Results, published_counts
 from reports.peers.suite import FLOAT32, GAP_TARGET, PEERS, SCALING
 
 NAMES = {peer.label: peer.name for peer in PEERS} | {"sklearnex": "oneDAL float64"}

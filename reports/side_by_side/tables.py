@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from reports.kit.averages import geometric_mean
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, machine, millions, missing, number, table
 from reports.kit.results import Results
-from reports.peers.results import geometric_mean
 from reports.side_by_side.plan import EXACT
 
 
@@ -77,7 +77,7 @@ def summary(results: Results) -> str:
                 f"`{each.name}`",
                 each.line,
                 each.formulation,
-                number(geometric_mean(times) if times else None),
+                number(geometric_mean(times)),
                 "" if not times else f"{min(times):.3g} - {max(times):.3g}",
                 f"{min(off):+.2f} to {max(off):+.2f}",
                 f"{ended} of {len(names)}",

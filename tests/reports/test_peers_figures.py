@@ -5,8 +5,9 @@ import math
 
 import pytest
 
+from reports.kit.averages import geometric_mean, slope
 from reports.peers import page, tables
-from reports.peers.results import Results, geometric_mean, published_counts, slope
+from reports.peers.results import Results, published_counts
 from reports.peers.suite import (
     COUNTED_ONLY,
     SCALING,
