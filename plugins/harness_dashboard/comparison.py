@@ -1,29 +1,25 @@
 """Our own pages in asv's site: the solvers of a commit side by side.
 
-The pages are static (``pages/``) and read what is written beside them (`data`).
+The pages are static (``pages/``, put in their places by `front`) and read what is written beside them (`data`).
 """
 
 from __future__ import annotations
 
 import json
-import re
-import shutil
 from pathlib import Path
 from typing import Any
 
 from asv.publishing import OutputPublisher
 
 from harness import is_number
-from harness_dashboard import history
+from harness_dashboard import front, history
 from harness_dashboard.data import compact, write_data
 from harness_dashboard.numbers import PREFIX, rounded
 from harness_dashboard.records import read_all
 
-PAGES = Path(__file__).parent / "pages"
-
 
 class Comparison(OutputPublisher):
-    """Adds the pages, their data, and the way to them from asv's own."""
+    """Puts our pages and their data in front of asv's own."""
 
     name, button_label, description, order = "comparison", None, "solvers side by side", 100
 
@@ -31,12 +27,9 @@ class Comparison(OutputPublisher):
     def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
         """Write the pages into the site that asv has just copied."""
         site = Path(conf.html_dir)
-        shutil.copytree(PAGES, site / "solvers", dirs_exist_ok=True)
-        (site / "solvers" / "solvers.html").replace(site / "solvers.html")
-        index = site / "index.html"
-        index.write_text(linked(index.read_text(encoding="utf-8")), encoding="utf-8")
+        front.arrange(site)
         records = read_all(history.records_folder(conf.results_dir))
-        write_data(records, site / "solvers" / "data", project=str(conf.project), history=True)
+        write_data(records, site / "solvers" / "data", project=str(conf.project), beside=True)
 
 
 class Known(OutputPublisher):
@@ -57,9 +50,3 @@ class Known(OutputPublisher):
 
 def _short(value: Any) -> Any:
     return rounded(value) if isinstance(value, float) and is_number(value) else value
-
-
-def linked(html: str) -> str:
-    """Return asv's front page with our pages in its navigation, before the tab of a single benchmark."""
-    entry = '<li id="nav-li-solvers"><a href="solvers.html">Compare solvers</a></li>\n        '
-    return re.sub(r'(?=<li id="nav-li-graphdisplay">)', entry, html, count=1)

@@ -40,12 +40,18 @@ def compact(content: Any) -> str:
 
 
 def data(
-    files: Iterable[RecordFile], *, project: str, titles: Mapping[str, str] | None = None, **told: Any
+    files: Iterable[RecordFile],
+    *,
+    project: str,
+    beside: bool = False,
+    titles: Mapping[str, str] | None = None,
+    **told: Any,
 ) -> Iterator[Item]:
     """Yield the name and the content of each file, ``index.json`` the last.
 
     Parameters
     ----------
+    beside : asv's pages are in the site; ours lead there if any place has two commits: one point is no curve
     titles : commit -> the first line of its message
     told : further entries of the index
     """
@@ -53,6 +59,7 @@ def data(
     for file in files:
         places.setdefault((file.machine, file.environment), []).append(file)
     ordered = sorted(places.items(), key=lambda item: _age(item[1]), reverse=True)
+    curves = any(len({file.commit for file in members}) > 1 for members in places.values())
     entries = []
     for number, ((machine, environment), members) in enumerate(ordered):
         entry = yield from _place(number, members, titles or {})
@@ -64,6 +71,7 @@ def data(
             "made": datetime.now(UTC).isoformat(timespec="seconds"),
             "targets": traces.TARGETS,
             "figures": FIGURES,
+            "history": beside and curves,
             "places": entries,
             **told,
         },

@@ -130,7 +130,7 @@ def test_a_trace_is_drawn_by_the_clock_it_names(tmp_path):
 
 def test_the_index_tells_titles_and_what_it_is_told(tmp_path):
     files = [RecordFile("c" * 40, 1, "m", "e", "1", [run()])]
-    found = dict(data.data(files, project="x", titles={"c" * 40: "Faster"}, history=True))
+    found = dict(data.data(files, project="x", titles={"c" * 40: "Faster"}, told={"command": "x"}))
     assert found["index.json"]["places"][0]["commits"][0]["title"] == "Faster"
-    assert found["index.json"]["history"] is True
+    assert found["index.json"]["told"] == {"command": "x"}
     assert list(found)[-1] == "index.json"
