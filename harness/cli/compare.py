@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,7 +146,9 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         if given["cells"] or form not in formats.OF_RUNS:
             records = with_cells(records)
         styled = target is None and output.styled()
-        content = formats.render(form, records, added=registry.report_formats, width=output.width(), styled=styled)
+        content = formats.render(
+            form, records, added=registry.report_formats, width=output.width(), styled=styled, command=ctx.meta[_LINE]
+        )
         output.deliver(content, target, quiet=given["quiet"])
 
     if ended is not None:
@@ -265,6 +268,7 @@ def _say_what_is_kept(done: int, total: int, study: Study) -> None:
 
 
 _REGISTRY = f"{__name__}.registry"
+_LINE = f"{__name__}.line"
 _DERIVED = f"{__name__}.derived"
 
 
@@ -275,6 +279,7 @@ class Comparison(options.SectionedCommand):
         """Find the options that formulations bring, then read the arguments by them."""
         from harness.cli import derived, loading
 
+        ctx.meta[_LINE] = shlex.join([*ctx.command_path.split(), *args])
         given = [path for name, path in itertools.pairwise(args) if name == "--plugin-path"]
         given += [name.partition("=")[2] for name in args if name.startswith("--plugin-path=")]
         if given and not ctx.resilient_parsing:  # of a completion, for which no plugin runs
