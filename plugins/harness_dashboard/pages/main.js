@@ -15,6 +15,7 @@ const GROUPS = [
 ];
 const PAGES = Object.assign({}, ...GROUPS);
 const FIRST = Object.keys(PAGES)[0];
+const OF_ASV = /^(summarylist|regressions)$|\./;
 const COMMANDS = "harness compare --plugins smo,lasvm --datasets digits,twonorm\nharness dashboard export\nharness dashboard build";
 
 /* What a test, or a reader's own script, may ask: the page that is drawn, how many marks it has, what went wrong. */
@@ -43,11 +44,12 @@ function theme() {
   apply();
 }
 
-function navigation(page, values) {
+/* asv's pages are linked where they have curves to show: `index.history`. */
+function navigation(page, values, index) {
   const kept = new URLSearchParams([...values].filter(([name]) => ["off", "dataset", "place", "commit"].includes(name)));
   const link = ([name, { title }]) => make("a", { href: address(name, kept), "aria-current": name === page ? "page" : null, "data-page": name }, title);
   const groups = GROUPS.map((group) => make("div", {}, ...Object.entries(group).map(link)));
-  part("pages").replaceChildren(...groups, make("div", {}, make("a", { href: "index.html" }, "History (asv)")));
+  part("pages").replaceChildren(...groups, ...(index.history ? [make("div", {}, make("a", { href: "history.html" }, "History (asv)"))] : []));
   part("menu").replaceChildren(PAGES[page].title);
   part("menu").setAttribute("aria-label", `Pages, now ${PAGES[page].title}`);
   fold(true);
@@ -102,9 +104,13 @@ async function draw() {
   const { page: asked, values } = state();
   const page = Object.hasOwn(PAGES, asked) ? asked : FIRST;
   hideTip();
-  navigation(page, values);
   document.title = `${PAGES[page].title}: solvers side by side`;
   const index = await load("index.json");
+  if (index.history && OF_ASV.test(asked)) { // asv's front page was here before: what was written down then leads there still
+    location.replace(`history.html${location.hash}`);
+    return;
+  }
+  navigation(page, values, index);
   part("project").textContent = index.project;
   if (!index.places.length) {
     nothing("Nothing was measured yet");

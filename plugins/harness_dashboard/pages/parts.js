@@ -2,6 +2,7 @@
 
 import { buttons, saveTable } from "./download.js";
 import { change, hidden, hide, joined, listed, remember, state } from "./store.js";
+import { byName } from "./units.js";
 
 const COLOURS = 8;
 const SHAPES = ["symbolCircle", "symbolSquare", "symbolTriangle", "symbolDiamond", "symbolCross", "symbolStar", "symbolWye"];
@@ -96,7 +97,7 @@ function ordered(rows, column, down) {
   return [...rows].sort((a, b) => {
     const [x, y] = [column.value(a), column.value(b)];
     if (NOT_LAST(x) || NOT_LAST(y)) return NOT_LAST(x) - NOT_LAST(y); // what is missing stands last either way
-    return (down ? -1 : 1) * (typeof x === "string" ? x.localeCompare(y, undefined, { numeric: true }) : x - y);
+    return (down ? -1 : 1) * (typeof x === "string" ? byName(x, y) : x - y);
   });
 }
 
