@@ -7,8 +7,6 @@ measurement of every cell with its trace, and the cells of a few commits before.
 from __future__ import annotations
 
 import json
-import re
-import shutil
 from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -19,14 +17,13 @@ from typing import TYPE_CHECKING, Any
 from asv.publishing import OutputPublisher
 
 from harness import LOSSES, Record, Status, is_number
-from harness_dashboard import history, traces
+from harness_dashboard import front, history, traces
 from harness_dashboard.numbers import PREFIX, figure, rounded
 from harness_dashboard.records import NO_RUN, Cell, RecordFile, read_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PAGES = Path(__file__).parent / "pages"
 KEPT = 6
 """Commits before the newest whose cells are kept for the table."""
 
@@ -42,7 +39,7 @@ LONGEST_REASON = 600
 
 
 class Comparison(OutputPublisher):
-    """Adds the pages, their data, and the way to them from asv's own."""
+    """Puts our pages and their data in front of asv's own."""
 
     name, button_label, description, order = "comparison", None, "solvers side by side", 100
 
@@ -50,12 +47,9 @@ class Comparison(OutputPublisher):
     def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
         """Write the pages into the site that asv has just copied."""
         site = Path(conf.html_dir)
-        shutil.copytree(PAGES, site / "solvers", dirs_exist_ok=True)
-        (site / "solvers" / "solvers.html").replace(site / "solvers.html")
-        index = site / "index.html"
-        index.write_text(linked(index.read_text(encoding="utf-8")), encoding="utf-8")
+        front.arrange(site)
         records = read_all(history.records_folder(conf.results_dir))
-        write_data(records, site / "solvers" / "data", project=str(conf.project))
+        write_data(records, site / "solvers" / "data", project=str(conf.project), beside=True)
 
 
 class Known(OutputPublisher):
@@ -77,19 +71,17 @@ def _short(value: Any) -> Any:
     return rounded(value) if isinstance(value, float) and is_number(value) else value
 
 
-def linked(html: str) -> str:
-    """Return asv's front page with our pages in its navigation, before the tab of a single benchmark."""
-    entry = '<li id="nav-li-solvers"><a href="solvers.html">Compare solvers</a></li>\n        '
-    return re.sub(r'(?=<li id="nav-li-graphdisplay">)', entry, html, count=1)
+def write_data(files: Iterable[RecordFile], folder: Path, *, project: str, beside: bool = False) -> None:
+    """Write the data of the pages: ``index.json``, and for each machine and environment its cells and traces.
 
-
-def write_data(files: Iterable[RecordFile], folder: Path, *, project: str) -> None:
-    """Write the data of the pages: ``index.json``, and for each machine and environment its cells and traces."""
+    beside : asv's pages are in the site; ours lead there if any place has two commits: one point is no curve
+    """
     folder.mkdir(parents=True, exist_ok=True)
     places: dict[tuple[str, str], list[RecordFile]] = {}
     for file in files:
         places.setdefault((file.machine, file.environment), []).append(file)
     ordered = sorted(places.items(), key=lambda item: _age(item[1]), reverse=True)
+    curves = any(len({file.commit for file in members}) > 1 for _, members in ordered)
     _write(
         folder / "index.json",
         {
@@ -97,6 +89,7 @@ def write_data(files: Iterable[RecordFile], folder: Path, *, project: str) -> No
             "made": datetime.now(UTC).isoformat(timespec="seconds"),
             "targets": traces.TARGETS,
             "figures": FIGURES,
+            "history": beside and curves,
             "places": [_write_place(folder, i, *place, members) for i, (place, members) in enumerate(ordered)],
         },
     )

@@ -9,6 +9,7 @@ import * as profile from "./profile.js";
 import { address, load, rows, state } from "./store.js";
 
 const PAGES = { table: overview, pareto, profiles: profile, anytime, coresets };
+const OF_ASV = /^(summarylist|regressions)$|\./;
 const COMMANDS = "harness compare --plugins smo,lasvm --datasets digits,twonorm\nharness dashboard export\nharness dashboard build";
 
 /* What a test, or a reader's own script, may ask: the page that is drawn, how many marks it has, what went wrong. */
@@ -37,10 +38,11 @@ function theme() {
   apply();
 }
 
-function navigation(page, values) {
+/* asv's pages are linked where they have curves to show: `index.history`. */
+function navigation(page, values, index) {
   const kept = new URLSearchParams([...values].filter(([name]) => ["off", "dataset", "place", "commit"].includes(name)));
   const links = Object.entries(PAGES).map(([name, { title }]) => make("a", { href: address(name, kept), "aria-current": name === page ? "page" : null, "data-page": name }, title));
-  part("pages").replaceChildren(...links, make("a", { href: "index.html" }, "History (asv)"));
+  part("pages").replaceChildren(...links, ...(index.history ? [make("a", { href: "history.html" }, "History (asv)")] : []));
 }
 
 const day = (time) => (time ? new Date(time).toISOString().slice(0, 10) : "undated");
@@ -87,9 +89,13 @@ async function draw() {
   const { page: asked, values } = state();
   const page = asked in PAGES ? asked : "table";
   hideTip();
-  navigation(page, values);
   document.title = `${PAGES[page].title}: solvers side by side`;
   const index = await load("index.json");
+  if (index.history && OF_ASV.test(asked)) { // asv's front page was here before: what was written down then leads there still
+    location.replace(`history.html${location.hash}`);
+    return;
+  }
+  navigation(page, values, index);
   part("project").textContent = index.project;
   if (!index.places.length) {
     nothing("Nothing was measured yet");
