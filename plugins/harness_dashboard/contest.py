@@ -12,7 +12,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -127,14 +127,15 @@ def _means(values: Array, weights: Array) -> Array:
     known = ~np.isnan(values)
     total = np.where(known, values, 0.0) @ weights.T
     weight = known.astype(float) @ weights.T
-    return np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
+    means: Array = np.divide(total, weight, out=np.full(total.shape, np.nan), where=weight > 0)
+    return means
 
 
 def order(contest: Contest, names: Sequence[str]) -> list[int]:
     """Return the solvers from the best mean rank on; equal ones by the mean ratio to the best, then by name."""
     ranks, ratios = (_means(each, np.ones((1, contest.sets)))[:, 0] for each in (contest.ranks, contest.ratios))
     worst = np.where(np.isnan(ratios), np.inf, ratios)
-    return sorted(range(len(names)), key=lambda i: (round(ranks[i], 9), round(worst[i], 9), names[i]))
+    return sorted(range(len(names)), key=lambda i: (round(float(ranks[i]), 9), round(float(worst[i]), 9), names[i]))
 
 
 def intervals(values: Array) -> tuple[Array, Array, Array]:
@@ -181,7 +182,7 @@ def tests(contest: Contest) -> Array:
     numbers = (~np.isnan(pairs)).sum(axis=1)
     for number in np.unique(numbers[numbers > 0]):
         of = numbers == number
-        method = "exact" if number <= EXACT else "asymptotic"
+        method: Literal["exact", "auto"] = "exact" if number <= EXACT else "auto"
         p = wilcoxon(pairs[of][:, :number], axis=1, zero_method="zsplit", method=method).pvalue
         found[rows[of], columns[of]] = np.where(np.isnan(p), 1.0, p)
     return np.minimum(found, found.T)

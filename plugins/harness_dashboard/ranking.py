@@ -32,7 +32,9 @@ DIMENSIONS = ((10.0, "up to 10"), (100.0, "10 to 100"), (None, "over 100"))
 SPARSE = 0.25
 """Up to this share of values that are not zero, a data set is called sparse."""
 
-NO_TESTS = "no test tells solvers apart: statsmodels is missing where this page was made; pip install 'svm-harness[asv]'"
+NO_TESTS = (
+    "no test tells solvers apart: statsmodels is missing where this page was made; pip install 'svm-harness[asv]'"
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ def ranking(table: Mapping[str, Any]) -> dict[str, Any]:
     """
     facts = table.get("dataset_facts") or [{} for _ in table["datasets"]]
     cells = read(table, facts)
-    kinds, chosen = subsets(facts, np.isfinite(cells.costs["seconds"]).any(axis=(0, 2)))
+    kinds, chosen = subsets(facts, np.asarray(np.isfinite(cells.costs["seconds"]).any(axis=(0, 2))))
     with contest.cheap_collections():
         ranked = [
             {cost: [_ranked(cells, cost, target, list(of), table["solvers"]) for target in RANKED] for cost in COSTS}
@@ -97,11 +99,13 @@ def read(table: Mapping[str, Any], facts: Sequence[Mapping[str, Any]]) -> Cells:
     nothing = [None] * table["rows"]
     shape = (len(table["solvers"]), len(table["datasets"]))
     ran = np.zeros(shape, dtype=bool)
-    at = (np.array(columns["solver"], dtype=int), np.array(columns["dataset"], dtype=int))
-    ran[at] = columns["ran"]
+    at = tuple(np.array(columns.get(name, nothing), dtype=int) for name in ("solver", "dataset"))
+    ran[at] = columns.get("ran", nothing)
     asked = np.array([0.0 if each is None else each for each in columns.get("target_gap", nothing)])
     not_asked = np.array(TARGETS) < asked[:, None] * (1 - 1e-9)
-    costs, low, high = {}, {}, {}
+    costs: dict[str, Array] = {}
+    low: dict[str, Array] = {}
+    high: dict[str, Array] = {}
     for cost in COSTS:
         spent = columns.get(f"{cost}_to", nothing)
         within = columns.get(f"{cost}_to_intervals", nothing)
@@ -126,9 +130,9 @@ def read(table: Mapping[str, Any], facts: Sequence[Mapping[str, Any]]) -> Cells:
 
 def _unseen(columns: Mapping[str, Any], nothing: list[None]) -> Array:
     """Return where kernel evaluations cannot be compared: they are not observable, or only at least so many."""
-    known = np.array([is_number(each) for each in columns.get("kernel_evaluations", nothing)])
-    measured = np.array([bool(each) for each in columns.get("measured", nothing)])
-    return (measured & ~known) | np.array([bool(each) for each in columns.get("at_least", nothing)])
+    counts, measured, least = (columns.get(name, nothing) for name in ("kernel_evaluations", "measured", "at_least"))
+    cells = zip(counts, measured, least, strict=True)
+    return np.array([bool(partly or (model and not is_number(count))) for count, model, partly in cells], dtype=bool)
 
 
 def place(value: Any, classes: Sequence[tuple[float | None, str]]) -> str:
@@ -175,7 +179,7 @@ def _ranked(cells: Cells, cost: str, target: float, problems: list[int], names: 
         return None
     left, unit_left = np.unique(unit[solved], return_inverse=True)
     of = Contest(costs[np.ix_(solvers, solved)], low[np.ix_(solvers, solved)], high[np.ix_(solvers, solved)], unit_left)
-    ranked = contest.order(of, [names[i] for i in solvers])
+    ranked = contest.order(of, [names[int(i)] for i in solvers])
     of = Contest(of.costs[ranked], of.low[ranked], of.high[ranked], unit_left)
     solvers = solvers[ranked]
     reached = Contest(costs[solvers], low[solvers], high[solvers], unit).reached

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import is_number
+from harness_dashboard.contest import LEVEL
 from harness_dashboard.numbers import rounded
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 AXES = ("n_train", "n_features")
 LEAST = 3
 """Sizes that a line is fitted to, at least."""
-
-LEVEL = 0.05
 
 
 def fits(
@@ -41,8 +40,10 @@ def fits(
         for formulation in formulations:
             of = np.array([str(fact.get("formulation") or "") == formulation for fact in facts]) & (sizes > 0)
             for family in (None, *sorted({name for name, here in zip(units, of, strict=True) if here})):
-                here = np.flatnonzero(of & np.array([family in (None, name) for name in units]))
-                if len(np.unique(sizes[here])) < LEAST or (family and len({units[i] for i in np.flatnonzero(of)}) == 1):
+                here = np.flatnonzero(of & np.array([family in (None, name) for name in units])).tolist()
+                if len(np.unique(sizes[here])) < LEAST or (
+                    family and len({units[i] for i in np.flatnonzero(of).tolist()}) == 1
+                ):
                     continue
                 groups = _groups([(units[i], sizes[i]) for i in here])
                 for place, target in enumerate(targets):
@@ -56,7 +57,8 @@ def fits(
 
 def _groups(keys: Sequence[Any]) -> Array:
     """Return for each key the number of its group."""
-    return np.array([list(dict.fromkeys(keys)).index(key) for key in keys])
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys])
 
 
 def _lines(costs: Array, sizes: Array, groups: Array) -> list[dict[str, Any]]:
