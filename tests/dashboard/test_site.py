@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
