@@ -12,17 +12,20 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from asv.publishing import OutputPublisher
 
 from harness import LOSSES, Record, Status, is_number
-from harness_dashboard import front, history, traces
+from harness_dashboard import commits, front, history, traces
 from harness_dashboard.numbers import PREFIX, figure, rounded
 from harness_dashboard.records import NO_RUN, Cell, RecordFile, read_all
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+    from harness_dashboard.commits import Told
 
 KEPT = 6
 """Commits before the newest whose cells are kept for the table."""
@@ -47,9 +50,10 @@ class Comparison(OutputPublisher):
     def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
         """Write the pages into the site that asv has just copied."""
         site = Path(conf.html_dir)
-        front.arrange(site)
+        told = commits.told(conf.repo)
+        front.arrange(site, told)
         records = read_all(history.records_folder(conf.results_dir))
-        write_data(records, site / "solvers" / "data", project=str(conf.project), beside=True)
+        write_data(records, site / "solvers" / "data", project=str(conf.project), beside=True, told=told)
 
 
 class Known(OutputPublisher):
@@ -71,10 +75,18 @@ def _short(value: Any) -> Any:
     return rounded(value) if isinstance(value, float) and is_number(value) else value
 
 
-def write_data(files: Iterable[RecordFile], folder: Path, *, project: str, beside: bool = False) -> None:
+def write_data(
+    files: Iterable[RecordFile],
+    folder: Path,
+    *,
+    project: str,
+    beside: bool = False,
+    told: Mapping[str, Told] = MappingProxyType({}),
+) -> None:
     """Write the data of the pages: ``index.json``, and for each machine and environment its cells and traces.
 
     beside : asv's pages are in the site; ours lead there if any place has two commits: one point is no curve
+    told : how the commits are called; a commit that is not there has its hash and no title
     """
     folder.mkdir(parents=True, exist_ok=True)
     places: dict[tuple[str, str], list[RecordFile]] = {}
@@ -90,7 +102,7 @@ def write_data(files: Iterable[RecordFile], folder: Path, *, project: str, besid
             "targets": traces.TARGETS,
             "figures": FIGURES,
             "history": beside and curves,
-            "places": [_write_place(folder, i, *place, members) for i, (place, members) in enumerate(ordered)],
+            "places": [_write_place(folder, i, *place, members, told) for i, (place, members) in enumerate(ordered)],
         },
     )
 
@@ -99,11 +111,13 @@ def _age(files: list[RecordFile]) -> tuple[int, str]:
     return max((file.commit_time or 0, file.measured_at) for file in files)
 
 
-def _write_place(folder: Path, number: int, machine: str, environment: str, files: list[RecordFile]) -> dict[str, Any]:
+def _write_place(
+    folder: Path, number: int, machine: str, environment: str, files: list[RecordFile], told: Mapping[str, Told]
+) -> dict[str, Any]:
     """Write the cells and traces of one machine and environment; return its entry in the index."""
     files.sort(key=lambda file: (file.commit_time or 0, file.measured_at), reverse=True)
     newest: dict[Cell, tuple[RecordFile, list[Record]]] = {}
-    commits = []
+    entries = []
     for place, file in enumerate(files):
         cells = file.cells()
         for cell, runs in cells.items():
@@ -114,7 +128,8 @@ def _write_place(folder: Path, number: int, machine: str, environment: str, file
             name = f"{number}-{place}.json" if place else None  # the newest commit's cells are among the newest of all
             if name:
                 _write(folder / name, table({cell: (file, runs) for cell, runs in cells.items()}, costs=False))
-            commits.append({"commit": file.commit, "time": file.commit_time, "measured": file.measured_at,
+            called = told.get(file.commit) or commits.Told(file.commit[: commits.SHOWN], "")
+            entries.append({"commit": file.commit, **vars(called), "time": file.commit_time, "measured": file.measured_at,
                             "cells": len(cells), "file": name})  # fmt: skip
     latest = table(newest, costs=True)
     _write(folder / f"{number}-latest.json", latest)
@@ -127,8 +142,8 @@ def _write_place(folder: Path, number: int, machine: str, environment: str, file
     return {
         "machine": machine,
         "environment": environment,
-        "commits": commits,
-        "older": max(0, len(files) - len(commits)),
+        "commits": entries,
+        "older": max(0, len(files) - len(entries)),
         "latest": {"file": f"{number}-latest.json", "cells": len(newest), "trace": f"{number}-trace-"},
     }
 
