@@ -29,6 +29,7 @@ def completed(outcome: Record, spec: RunSpec, key: str, dataset: Dataset, regist
         "n_train": int(dataset.x_train.shape[0]),
         "n_features": int(dataset.x_train.shape[1]),
         "n_test": int(dataset.x_test.shape[0]),
+        "density": dataset.density,
         "versions": {**versions(), **own_version},
         "machine": machine(),
         "git_commit": git_commit(),

@@ -41,7 +41,7 @@ class Commit:
 
 
 @dataclass(frozen=True)
-class Told:
+class Called:
     """How a commit is called where people read it.
 
     name : the first digits of its hash, with ``+`` if the tree was changed; of a state of code in a dashboard of stores
@@ -53,7 +53,7 @@ class Told:
     title: str
 
 
-def told(folder: str | Path) -> dict[str, Told]:
+def called(folder: str | Path) -> dict[str, Called]:
     """Return how every commit of a local repository is called, by its hash; none where there is no repository."""
     if not _is_repository(Path(folder)):
         return {}
@@ -61,7 +61,7 @@ def told(folder: str | Path) -> dict[str, Told]:
     found = {}
     for entry in filter(None, git(Path(folder), "log", "-z", "--all", form).split("\0")):
         commit, name, title = entry.split("\n", 2)
-        found[commit] = Told(name.strip() or commit[:SHOWN], title)
+        found[commit] = Called(name.strip() or commit[:SHOWN], title)
     return found
 
 

@@ -16,7 +16,7 @@ from harness_dashboard.commits import SHOWN
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness_dashboard.commits import Told
+    from harness_dashboard.commits import Called
 
 PAGES = Path(__file__).parent / "pages"
 FRONT, HISTORY = "index.html", "history.html"
@@ -26,10 +26,10 @@ FORWARD = "solvers.html"
 """Where our page was before: links to it lead to the front page, with what stands behind the ``#``."""
 
 
-def arrange(site: Path, told: Mapping[str, Told]) -> None:
+def arrange(site: Path, called: Mapping[str, Called]) -> None:
     """Put our pages into the site that asv has just written, and ours in front.
 
-    told : how the commits are called, by their hashes
+    called : how the commits are called, by their hashes
     """
     shutil.copytree(PAGES, site / "solvers", dirs_exist_ok=True)
     asvs = (site / FRONT).read_text(encoding="utf-8")
@@ -38,16 +38,16 @@ def arrange(site: Path, told: Mapping[str, Told]) -> None:
     (site / "solvers" / "forward.html").replace(site / FORWARD)
     feed = site / "regressions.xml"
     if feed.exists():
-        feed.write_text(_of_history(feed.read_text(encoding="utf-8"), told), encoding="utf-8")
+        feed.write_text(_of_history(feed.read_text(encoding="utf-8"), called), encoding="utf-8")
 
 
-def _of_history(feed: str, told: Mapping[str, Told]) -> str:
+def _of_history(feed: str, called: Mapping[str, Called]) -> str:
     """Return asv's feed with links to where its page is, with commits by their names, and without links to no page."""
     feed = feed.replace(f'href="{FRONT}#', f'href="{HISTORY}#')
     feed = re.sub(rf'&lt;a href="{NO_PAGE}[^"]*"&gt;(.*?)&lt;/a&gt;', r"\1", feed)
-    for commit, called in told.items():
-        if not commit.startswith(called.name):
-            feed = feed.replace(commit, quote(called.name)).replace(commit[:SHOWN], called.name)
+    for commit, known in called.items():
+        if not commit.startswith(known.name):
+            feed = feed.replace(commit, quote(known.name)).replace(commit[:SHOWN], known.name)
     return feed
 
 
@@ -58,13 +58,13 @@ def linked(html: str) -> str:
     return re.sub(r"(?=</head>)", '  <script src="solvers/history.js"></script>\n  ', html, count=1)
 
 
-def renamed(index: dict[str, Any], told: Mapping[str, Told]) -> dict[str, Any]:
+def renamed(index: dict[str, Any], called: Mapping[str, Called]) -> dict[str, Any]:
     """Return asv's ``index.json`` with the names of commits that are called otherwise than by their own hash.
 
     asv shows the first ``hash_length`` letters and looks for a commit by how it begins: all are of one length.
     """
     hashes = index["revision_to_hash"]
-    names = {number: called.name if (called := told.get(each)) else each[:SHOWN] for number, each in hashes.items()}
+    names = {number: known.name if (known := called.get(each)) else each[:SHOWN] for number, each in hashes.items()}
     if all(each.startswith(names[number]) for number, each in hashes.items()):
         return index
     length = max(map(len, names.values()))

@@ -272,8 +272,8 @@ def published(conf: Any, range_spec: Any = None, pull: bool = True) -> None:
     except UsageError as error:  # asv's commands print what is a UserError, of others they show where it arose
         raise util.UserError(str(error)) from None
     index = Path(conf.html_dir, "index.json")
-    told = front.renamed(util.load_json(str(index)), commits.told(conf.repo))
-    util.write_json(str(index), untrusted.index(told), compact=True)
+    named = front.renamed(util.load_json(str(index)), commits.called(conf.repo))
+    util.write_json(str(index), untrusted.index(named), compact=True)
 
 
 # -- one request -------------------------------------------------------------------------------------------

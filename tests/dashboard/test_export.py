@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
 from harness_dashboard import cells, configuration, export, numbers, site
-from harness_dashboard.commits import Repository, Told, told, web_address
+from harness_dashboard.commits import Called, Repository, called, web_address
 from harness_dashboard.records import read_all
 
 from harness.errors import UsageError
@@ -221,7 +221,7 @@ def test_what_cannot_be_exported_is_one_sentence(tmp_path, capsys, monkeypatch, 
     assert err.count("\n") == 1
 
 
-def test_a_folder_that_is_no_repository_is_told(tmp_path):
+def test_a_folder_that_is_no_repository_is_called(tmp_path):
     with pytest.raises(UsageError, match=r"is no local git repository.*--standalone FOLDER"):
         Repository(tmp_path)
 
@@ -336,11 +336,11 @@ def test_a_state_of_code_is_called_by_the_commit_that_was_measured(tmp_path):
     conf = exported(tmp_path, *runs)
     site.build(conf)
     index = json.loads((conf.html_dir / "index.json").read_text())
-    called = ["55555555 (1)", "55555555 (2)", "929e25f1+", "0.1.0, no commit"]
-    assert [name.rstrip() for name in index["revision_to_hash"].values()] == called
+    names = ["55555555 (1)", "55555555 (2)", "929e25f1+", "0.1.0, no commit"]
+    assert [name.rstrip() for name in index["revision_to_hash"].values()] == names
     assert {len(name) for name in index["revision_to_hash"].values()} == {index["hash_length"]}
     (place,) = json.loads((conf.html_dir / "solvers" / "data" / "index.json").read_text())["places"]
-    assert [each["name"] for each in place["commits"]] == called[::-1]
+    assert [each["name"] for each in place["commits"]] == names[::-1]
     assert all(each["title"] == "svm-harness 0.1.0, measured 2026-01-01" for each in place["commits"])
     feed = (conf.html_dir / "regressions.xml").read_text()
     assert "in commit 0.1.0, no commit." in feed
@@ -352,11 +352,11 @@ def test_a_commit_of_a_repository_is_called_by_its_hash_and_has_its_title(tmp_pa
     commits = repository(tmp_path / "code")
     git(tmp_path / "code", "commit", "-q", "--allow-empty", "-m", "a\x01b <c>\n\nMore.\n\nSigned-off-by: x")
     (newest,) = set(git(tmp_path / "code", "rev-list", "HEAD").split()) - set(commits)
-    names = told(tmp_path / "code")
+    names = called(tmp_path / "code")
     assert set(names) == {*commits, newest}
-    assert names[newest] == Told(newest[:8], "a\x01b <c>")
-    assert names[commits[0]] == Told(commits[0][:8], "commit 0")
-    assert told(tmp_path) == {}
+    assert names[newest] == Called(newest[:8], "a\x01b <c>")
+    assert names[commits[0]] == Called(commits[0][:8], "commit 0")
+    assert called(tmp_path) == {}
 
 
 @pytest.mark.parametrize(

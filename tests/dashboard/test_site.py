@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
-from harness_dashboard import comparison, configuration, export, front, site, traces
+from harness_dashboard import configuration, data, export, front, site, traces
 from harness_dashboard.history import ABSENT
 from harness_dashboard.records import RecordFile, read_file
 from harness_dashboard.untrusted import POLICY
@@ -174,7 +174,7 @@ def test_a_commit_without_a_solver_does_not_hide_what_an_older_one_measured(tmp_
     runs = [Record(solver="smo", dataset="digits", status=Status.OK, fit_seconds=0.5)]
     gone = [Record(solver="smo", dataset="digits", status=ABSENT)]
     files = [RecordFile("a" * 40, 1, "m", "e", "1", runs), RecordFile("b" * 40, 2, "m", "e", "2", gone)]
-    comparison.write_data(files, tmp_path / "solvers" / "data", project="x")
+    data.write_data(files, tmp_path / "solvers" / "data", project="x")
     assert page_data(tmp_path)["smo", "digits"]["fit_seconds"] == 0.5
     (place,) = json.loads((tmp_path / "solvers" / "data" / "index.json").read_text())["places"]
     assert [each["commit"][0] for each in place["commits"]] == ["b", "a"]
