@@ -31,6 +31,7 @@ def completed(
         "n_train": int(dataset.x_train.shape[0]),
         "n_features": int(dataset.x_train.shape[1]),
         "n_test": int(dataset.x_test.shape[0]),
+        "density": dataset.density,
         "versions": {**versions(), **own_version},
         "machine": machine(),
         "git_commit": git_commit(),
