@@ -76,17 +76,28 @@ export function address(page, values) {
   return `#/${page}${query ? `?${query}` : ""}`;
 }
 
-/* Change what the address says without a new entry in the history for every tick of a box. */
-export function change(changes) {
+/* Write changes into the address, as an entry of the browser's history, so that Back undoes them; whether there were any. */
+export function remember(changes) {
   const { page, values } = state();
+  const before = values.toString();
   for (const [name, value] of Object.entries(changes)) {
     if (value === null || value === "") values.delete(name);
     else values.set(name, value);
   }
-  history.replaceState(null, "", address(page, values));
-  window.dispatchEvent(new HashChangeEvent("hashchange"));
+  if (values.toString() === before) return false;
+  history.pushState(null, "", address(page, values));
+  return true;
 }
 
+/* The same, and draw the page anew. */
+export function change(changes) {
+  if (remember(changes)) window.dispatchEvent(new HashChangeEvent("hashchange"));
+}
+
+/* Names in the address: a name may have any sign but this one. */
 const SEPARATOR = "\n";
-export const hidden = () => new Set((state().values.get("off") || "").split(SEPARATOR).filter(Boolean));
-export const hide = (names) => change({ off: [...names].join(SEPARATOR) });
+export const listed = (name) => new Set((state().values.get(name) || "").split(SEPARATOR).filter(Boolean));
+export const joined = (names) => [...names].join(SEPARATOR);
+
+export const hidden = () => listed("off");
+export const hide = (names) => change({ off: joined(names) });

@@ -76,3 +76,15 @@ export function tick(value, unit) {
   if (unit === "ratio") return `${value}×`;
   return FORMS[unit](value).replace(/\.0+(?= |$)/, "").replace(/(\.\d*[1-9])0+(?= |$)/, "$1");
 }
+
+const NUMBER = /(\d+(?:\.\d+)?(?:e[+-]?\d+)?)/;
+
+/* Names in the order of a person: the numbers in them by their size. */
+export function byName(a, b) {
+  const [left, right] = [a.split(NUMBER), b.split(NUMBER)];
+  for (let i = 0; i < Math.min(left.length, right.length); i += 1) {
+    const found = i % 2 ? Number(left[i]) - Number(right[i]) : left[i].localeCompare(right[i]);
+    if (found) return found;
+  }
+  return left.length - right.length;
+}
