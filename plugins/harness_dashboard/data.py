@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from harness_dashboard import history, traces
 from harness_dashboard.commits import SHOWN, Called
 from harness_dashboard.ranking import ranking
-from harness_dashboard.tables import FIGURES, TRACED, table, trace
+from harness_dashboard.tables import FIGURES, table, traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -106,11 +106,7 @@ def _place(number: int, files: list[RecordFile], called: Mapping[str, Called]) -
     yield f"{number}-latest.json", latest
     yield f"{number}-ranking.json", ranking(latest)
     for i, (dataset, facts) in enumerate(zip(latest["datasets"], latest["dataset_facts"], strict=True)):
-        found = {
-            solver: trace(runs, facts["trace_clock"]) for (solver, on), (_, runs) in newest.items() if on == dataset
-        }
-        shown = {solver: points for solver, points in found.items() if points}
-        yield f"{number}-trace-{i}.json", {"columns": TRACED, "clock": facts["trace_clock"], "solvers": shown}
+        yield f"{number}-trace-{i}.json", traced(newest, dataset, facts["trace_clock"])
     return {
         "commits": commits,
         "older": max(0, len(files) - len(commits)),
