@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 NARROWEST_TERMINAL = 60
 
 
-def checked_output(output: str | None) -> Path | None:
-    """Return the output file's path, checked before anything is measured.
+def checked_output(output: str | None, option: str = "--output") -> Path | None:
+    """Return the output file's path, checked before anything is measured; ``option`` is what asked for it.
 
     Raises
     ------
@@ -34,13 +34,13 @@ def checked_output(output: str | None) -> Path | None:
         return None
     path = Path(output)
     if path.is_dir():
-        raise UsageError(f"--output: {output} is a folder; name a file in it, for example {path / 'results.json'}.")
+        raise UsageError(f"{option}: {output} is a folder; name a file in it, for example {path / 'results.json'}.")
     if not path.parent.is_dir():
         raise UsageError(
-            f"--output: the folder {path.parent} of {output} does not exist; make it first or name another."
+            f"{option}: the folder {path.parent} of {output} does not exist; make it first or name another."
         )
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise UsageError(f"--output: the folder {path.parent} of {output} cannot be written; name another.")
+        raise UsageError(f"{option}: the folder {path.parent} of {output} cannot be written; name another.")
     return path
 
 
