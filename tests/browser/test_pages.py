@@ -18,7 +18,23 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.browser import Browser
-from tests.browser.made import CORE, EPSILONS, FASTEST, STOPS_EARLY, Made
+from tests.browser.made import (
+    CORE,
+    CORE_SETS,
+    EPSILONS,
+    FASTEST,
+    SHAPES,
+    SLOW,
+    SOLVERS,
+    STOPS_EARLY,
+    SWEEP_C,
+    SWEEP_SOLVERS,
+    SWEPT,
+    TWINS,
+    Made,
+    problem,
+    support,
+)
 
 SUB_PATH = "some/path"
 
@@ -156,6 +172,54 @@ def test_a_chart_is_saved_with_its_colours_and_its_legend(browser: Browser, page
     picture = saved(browser, "#figure [data-download=png]", tmp_path)
     assert (picture.suffix, picture.read_bytes()[:8]) == (".png", b"\x89PNG\r\n\x1a\n")
     assert browser.complaints() == []
+
+
+# -- the Pareto front ----------------------------------------------------------------------------------
+
+SWEPT_CURVES = """
+const at = (path) => [...path.matchAll(/([-\\d.]+),([-\\d.]+)/g)].map(([, x, y]) => `${Math.round(x)},${Math.round(y)}`);
+return [...document.querySelectorAll('#figure .curve')].map(curve => [curve.dataset.solver, at(curve.getAttribute('d'))]);
+"""
+PLACES = """
+return [...document.querySelectorAll('#figure .point')].map(point => [point.dataset.solver, point.dataset.dataset,
+  at(point.getAttribute('transform'))[0], point.getAttribute('aria-label')]);
+""".replace("return", SWEPT_CURVES.partition("return")[0] + "return", 1)
+
+
+def test_a_sweep_over_three_C_is_three_points_on_one_curve_with_their_C(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, f"pareto?dataset={SWEPT}")
+    points = {(solver, dataset): (at, told) for solver, dataset, at, told in browser.ask(PLACES)}
+    curves = browser.ask(SWEPT_CURVES)
+    for solver in SWEEP_SOLVERS:
+        (curve,) = [places for name, places in curves if name == solver]
+        assert curve == [points[solver, problem(SWEPT, C=C)][0] for C in SWEEP_C]
+        for C in SWEEP_C:
+            assert f"C={C:g}," in points[solver, problem(SWEPT, C=C)][1]
+    labels = browser.ask("return [...document.querySelectorAll('#figure .label')].map(each => each.textContent)")
+    assert {"C=100", f"{STOPS_EARLY}, c-svc, C=1"} <= set(labels)
+    browser.find("#below summary")[0].click()
+    rows = browser.wait("const rows = [...document.querySelectorAll('#below tbody tr')].map(r => r.innerText);"
+                        "return rows.length && rows;")  # fmt: skip
+    for C in SWEEP_C:
+        assert [row for row in rows if row.startswith(FASTEST) and f"c-svc C={C:g}\t" in row]
+
+
+def test_a_sweep_over_epsilon_is_joined_by_its_base(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, f"pareto?dataset={CORE_SETS[0]}&x=support_vectors")
+    points = {solver: at for solver, _, at, _ in browser.ask(PLACES)}
+    (curve,) = [places for name, places in browser.ask(SWEPT_CURVES) if name.startswith(CORE)]
+    assert curve == [points[f"{CORE}[epsilon={epsilon:g}]"] for epsilon in sorted(EPSILONS)]
+    xs = browser.ask(f"return [...document.querySelectorAll('.point[data-solver^=\"{CORE}\"]')].map(p => +p.dataset.x)")
+    assert sorted(xs) == sorted(support(CORE_SETS[0], epsilon=epsilon) for epsilon in EPSILONS)
+
+
+def test_what_differs_by_less_than_its_noise_shares_the_front(browser: Browser, pages: str) -> None:
+    for dataset in SHAPES:
+        drawn(browser, pages, f"pareto?dataset={problem(dataset)}&problem={problem(dataset).partition(', ')[2]}")
+        ringed = {each.get_attribute("data-solver") for each in browser.find("#figure .on-front")}
+        assert set(TWINS) <= ringed or not set(TWINS) & ringed
+        assert SLOW not in ringed
+    assert len(browser.find("#figure .bar")) >= len(SOLVERS) - 1  # five runs each
 
 
 # -- how it looks --------------------------------------------------------------------------------------
