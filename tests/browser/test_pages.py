@@ -9,6 +9,7 @@ import csv
 import functools
 import http.server
 import json
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -21,8 +22,13 @@ from benchmarks.browser import Browser
 from tests.browser.made import (
     CORE,
     CORE_SETS,
+    CRASHED,
+    DISTURBED,
     EPSILONS,
     FASTEST,
+    NOISE,
+    NOT_OBSERVABLE,
+    QUANTILES,
     SHAPES,
     SLOW,
     SOLVERS,
@@ -33,6 +39,7 @@ from tests.browser.made import (
     TWINS,
     Made,
     problem,
+    seconds,
     support,
 )
 
@@ -172,6 +179,79 @@ def test_a_chart_is_saved_with_its_colours_and_its_legend(browser: Browser, page
     picture = saved(browser, "#figure [data-download=png]", tmp_path)
     assert (picture.suffix, picture.read_bytes()[:8]) == (".png", b"\x89PNG\r\n\x1a\n")
     assert browser.complaints() == []
+
+
+# -- the table ----------------------------------------------------------------------------------------
+
+
+def shaded(browser: Browser) -> dict[str, set[str]]:
+    """Data set -> the solvers whose cells are shaded."""
+    found: dict[str, set[str]] = {}
+    for cell in browser.find("#figure td.best"):
+        found.setdefault(cell.get_attribute("data-dataset"), set()).add(cell.get_attribute("data-solver"))
+    return found
+
+
+def test_the_table_asks_for_the_time_to_a_certified_gap(browser: Browser, pages: str) -> None:
+    """Who stops early is not the fastest: it never reached 1e-3."""
+    drawn(browser, pages, "table")
+    assert browser.ask("return document.querySelector('[name=target]').selectedOptions[0].textContent") == "10⁻³"
+    best = shaded(browser)
+    assert not any(STOPS_EARLY in solvers for solvers in best.values())
+    assert not any(len(set(TWINS) & solvers) == 1 for name, solvers in best.items() if "c-svc C=10," in name)
+    assert best[problem("made-12000")] == set(TWINS)
+    assert "newcomer" in best[problem("made-300")]
+    (cell,) = browser.find(f"td[data-solver='{STOPS_EARLY}'][data-dataset='{problem('made-300')}']")
+    assert cell.text.startswith("not reached")
+    drawn(browser, pages, "table?target=1")
+    (cell,) = browser.find(f"td[data-solver='{STOPS_EARLY}'][data-dataset='{problem('made-300')}']")
+    assert float(cell.get_attribute("data-value")) > 0.0
+
+
+def test_a_figure_has_its_interval_and_its_clock(browser: Browser, pages: str, tmp_path: Path) -> None:
+    drawn(browser, pages, "table?figure=time")
+    (cell,) = browser.find(f"td[data-solver='{FASTEST}'][data-dataset='{problem('made-3000')}']")
+    low, high = (seconds(FASTEST, "made-3000") * math.exp(NOISE * QUANTILES[place]) for place in (0, -1))
+    assert f"{low * 1e3:.0f} to {high * 1e3:.0f} ms" in cell.text
+    note = browser.find("#note")[0].text
+    assert "CPU time of one thread" in note
+    assert "⚠ 1 cell: wall time more than 1.5 times CPU time" in note
+    (marked,) = browser.find("#figure td .mark")
+    disturbed = marked.find_element("xpath", "ancestor::td")
+    assert (disturbed.get_attribute("data-solver"), disturbed.get_attribute("data-dataset")) == (
+        DISTURBED[0],
+        problem(DISTURBED[1]),
+    )
+    with saved(browser, "#figure [data-download=csv]", tmp_path).open(newline="", encoding="utf-8") as opened:
+        head, *lines = list(csv.reader(opened))
+    place = head.index(f"made-3000, {problem('made-3000').partition(', ')[2]} (s)")
+    (line,) = [line for line in lines if line[0] == FASTEST]
+    assert [float(value) for value in line[place : place + 3]] == pytest.approx(
+        [seconds(FASTEST, "made-3000"), low, high], rel=1e-4
+    )
+
+
+def test_kernel_values_that_are_not_counted_are_not_missed(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, "table?figure=kernel_evaluations_to")
+    cells = browser.find(f"td[data-solver='{NOT_OBSERVABLE}'][data-status=ok]")
+    assert len(cells) == len(SHAPES)
+    assert {cell.text for cell in cells} == {"\N{EN DASH}"}
+
+
+def test_the_sentence_below_counts_the_cells_above(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, f"table?dataset={problem('made-300')}")
+    assert browser.find("#below")[0].text == f"All {len(SOLVERS)} cells that were run did what was asked."
+    browser.find(f"#legend input[data-solver='{SLOW}']")[0].click()
+    settled(browser)
+    assert browser.find("#below")[0].text == f"All {len(SOLVERS) - 1} cells that were run did what was asked."
+    drawn(browser, pages, "table")
+    count = len(browser.find("#figure td[data-solver]"))
+    assert browser.find("#below h2")[0].text == f"2 of {count} cells did not do what was asked"
+    browser.ask("document.querySelector('#figure .menu summary').click()")
+    (box,) = browser.find(f"#figure .menu input[name='{problem(CRASHED[1])}']")
+    box.click()
+    count = len(browser.find("#figure td[data-solver]"))
+    assert browser.find("#below h2")[0].text == f"1 of {count} cells did not do what was asked"
 
 
 # -- the Pareto front ----------------------------------------------------------------------------------

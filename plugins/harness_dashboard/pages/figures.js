@@ -6,18 +6,21 @@ import { FIGURES, range, text } from "./units.js";
 
 const CLOCKS = { cpu: "CPU time", wall: "Wall time" };
 
-/* The title of a figure of these rows: a time says by which clock it is. clock: the fact that names it. */
-export function titleOf(figure, rows, clock = "clock") {
-  const clocks = new Set(rows.map((row) => row[clock]));
-  return figure === "time" && clocks.size === 1 ? CLOCKS[[...clocks][0]] ?? FIGURES.time.title : FIGURES[figure].title;
+const clocksOf = (figure, rows) => new Set(rows.map((row) => row[figure === "seconds_to" ? "trace_clock" : "clock"]));
+
+/* The title of a figure of these rows: a time says by which clock it is. */
+export function titleOf(figure, rows) {
+  const clocks = clocksOf(figure, rows);
+  const clock = clocks.size === 1 ? CLOCKS[[...clocks][0]] ?? "Time" : "Time";
+  return { time: clock, seconds_to: `${clock} to a certified gap` }[figure] ?? FIGURES[figure].title;
 }
 
 /* What a reader of times must know: the clock, and where the machine did other work. */
-export function clockNote(rows, clock = "clock") {
-  const clocks = new Set(rows.map((row) => row[clock]));
+export function clockNote(rows, figure = "time") {
+  const clocks = clocksOf(figure, rows);
   const disturbed = rows.filter((row) => row.disturbed).length;
   const told = clocks.size > 1 ? "CPU time of one thread where every run of a data set has it, else wall time" : clocks.has("cpu") ? "CPU time of one thread" : "wall time";
-  return ` Time is ${told}.${disturbed ? ` ⚠ ${disturbed === 1 ? "1 cell" : `${disturbed} cells`}: the clock on the wall went more than 1.5 times as far as the CPU time, so the machine did other work.` : ""}`;
+  return ` Time is ${told}.${disturbed ? ` ⚠ ${disturbed === 1 ? "1 cell" : `${disturbed} cells`}: wall time more than 1.5 times CPU time in one thread, so the machine did other work.` : ""}`;
 }
 
 /* The two ends between which repeated runs put a figure, null where there are none. target: the place of a certified gap. */
@@ -26,13 +29,13 @@ export function ends(row, figure, target = null) {
   return found && found[0] < found[1] ? found : null;
 }
 
-/* A figure with its interval below it. */
-export function figured(row, figure, target = null, unit = FIGURES[figure].unit) {
-  const value = target === null ? row[figure] : row[figure]?.[target];
-  const least = figure.startsWith("kernel_evaluations") && row.at_least ? "≥ " : "";
+/* A figure with its interval below it; marks: what stands behind the figure. */
+export function figured(row, figure, { target = null, marks = [] } = {}) {
+  const { unit } = FIGURES[figure];
+  const least = figure === "kernel_evaluations" && row.at_least ? "≥ " : "";
   const sure = ends(row, figure, target);
-  const told = row.runs > 1 ? `median of ${row.runs} runs` : null;
-  return make("span", { title: told }, least + text(value, unit), sure ? make("small", { class: "ends" }, range(sure, unit)) : null);
+  return make("span", { title: row.runs > 1 ? `median of ${row.runs} runs` : null },
+    least + text(target === null ? row[figure] : row[figure]?.[target], unit), ...marks, sure ? make("small", { class: "ends" }, range(sure, unit)) : null);
 }
 
 /* The column of a figure. of: the row of what the table has in a line. */

@@ -142,8 +142,9 @@ function walkRows(event) {
    columns: title, note; value(row): a number or a text, by which it sorts and which a file has; and where they are needed
    cell(row): node or text; attributes(row); unit: of the values in a file; interval(row): [low, high] for a file;
    said(row): what a file has where there is no value; off: hidden unless it is chosen.
-   options: label; name: what tells two tables of a page apart in the address; class; folded: a text, behind which it waits. */
-export function table(columns, rows, { label = "Table", name = "", class: kind, folded = "" } = {}) {
+   options: label; name: what tells two tables of a page apart in the address; class; folded: a text, behind which it waits;
+   told(columns): called with those that are shown, whenever they change. */
+export function table(columns, rows, { label = "Table", name = "", class: kind, folded = "", told = null } = {}) {
   const [first, ...others] = columns;
   const [sortName, columnsName] = ["sort", "columns"].map((what) => (name ? `${what}-${name}` : what));
   const asked = state().values.get(sortName) ?? "";
@@ -173,8 +174,9 @@ export function table(columns, rows, { label = "Table", name = "", class: kind, 
   const frame = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
     make("table", { class: kind }, make("caption", { hidden: true }, label), head, body));
   const tools = make("div", { class: "tools" },
-    others.length > 1 ? columnMenu(others, toggled, () => { remember({ [columnsName]: joined(toggled) }); draw(); }) : null,
+    others.length > 1 ? columnMenu(others, toggled, () => { remember({ [columnsName]: joined(toggled) }); draw(); told?.(shown()); }) : null,
     buttons(["csv", "json"], label, (type) => saveTable(shown(), lines(), label, type)));
+  told?.(shown());
   if (!folded) {
     draw();
     return make("div", { class: "view" }, frame, tools);

@@ -6,6 +6,8 @@ export const FIGURES = {
   fit_seconds: { title: "Wall time in the solver", unit: "s", low: true, stops: true, log: true, noisy: true },
   cpu_seconds: { title: "CPU time in the solver", unit: "s", low: true, stops: true, log: true, noisy: true },
   compile_seconds: { title: "Compilation, before the clock", unit: "s", low: null, log: true, noisy: true },
+  seconds_to: { title: "Time to a certified gap", unit: "s", low: true, log: true, noisy: true }, // at each of the targets
+  kernel_evaluations_to: { title: "Kernel values to a certified gap", unit: "", low: true, log: true },
   kernel_evaluations: { title: "Kernel values computed", unit: "", low: true, stops: true, log: true },
   labels_used: { title: "Labels bought", unit: "", low: null, log: true },
   iterations: { title: "Iterations", unit: "", low: null, log: true },
