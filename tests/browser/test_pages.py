@@ -26,6 +26,7 @@ from tests.browser.made import (
     DISTURBED,
     EPSILONS,
     FASTEST,
+    GAPS,
     NOISE,
     NOT_OBSERVABLE,
     QUANTILES,
@@ -42,6 +43,10 @@ from tests.browser.made import (
     seconds,
     support,
 )
+
+pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
+
+from harness_dashboard.traces import TARGETS
 
 SUB_PATH = "some/path"
 
@@ -300,6 +305,28 @@ def test_what_differs_by_less_than_its_noise_shares_the_front(browser: Browser, 
         assert set(TWINS) <= ringed or not set(TWINS) & ringed
         assert SLOW not in ringed
     assert len(browser.find("#figure .bar")) >= len(SOLVERS) - 1  # five runs each
+
+
+# -- curves ----------------------------------------------------------------------------------------------
+
+
+def test_core_sets_of_a_sweep_are_joined_by_its_base(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, f"coresets?dataset={problem(CORE_SETS[0], 'l2-svc', 1.0)}")
+    points = browser.ask(PLACES)
+    ends = {solver: at for solver, _, at, told in points if "on the way" not in told}
+    assert len(ends) == len(EPSILONS)
+    joined = [ends[f"{CORE}[epsilon={epsilon:g}]"] for epsilon in sorted(EPSILONS)]
+    assert joined in [places for _, places in browser.ask(SWEPT_CURVES)]
+
+
+def test_a_curve_has_a_bar_at_each_target_that_several_runs_reached(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, f"anytime?dataset={problem('made-3000')}")
+    for solver in SOLVERS:
+        reached = sum(target >= GAPS[solver] * (1 - 1e-9) for target in TARGETS)
+        assert len(browser.find(f"#figure .bar[data-solver='{solver}']")) == reached
+    assert browser.find("#figure .title")[0].text.startswith(("CPU time", "Wall time"))
+    drawn(browser, pages, f"anytime?dataset={problem('made-3000')}&x=kernel_evaluations")
+    assert browser.find("#figure .bar") == []  # a count is the same in every run
 
 
 # -- how it looks --------------------------------------------------------------------------------------

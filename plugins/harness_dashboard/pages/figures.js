@@ -6,20 +6,22 @@ import { FIGURES, range, text } from "./units.js";
 
 const CLOCKS = { cpu: "CPU time", wall: "Wall time" };
 
-const clocksOf = (figure, rows) => new Set(rows.map((row) => row[figure === "seconds_to" ? "trace_clock" : "clock"]));
+/* The title of a time of these rows. clock: the fact that names it; traces, and what they say of targets, may have another. */
+export function timeTitle(rows, clock = "clock") {
+  const clocks = new Set(rows.map((row) => row[clock]));
+  return (clocks.size === 1 && CLOCKS[[...clocks][0]]) || "Time";
+}
 
 /* The title of a figure of these rows: a time says by which clock it is. */
 export function titleOf(figure, rows) {
-  const clocks = clocksOf(figure, rows);
-  const clock = clocks.size === 1 ? CLOCKS[[...clocks][0]] ?? "Time" : "Time";
-  return { time: clock, seconds_to: `${clock} to a certified gap` }[figure] ?? FIGURES[figure].title;
+  if (figure === "time") return timeTitle(rows);
+  return figure === "seconds_to" ? `${timeTitle(rows, "trace_clock")} to a certified gap` : FIGURES[figure].title;
 }
 
 /* What a reader of times must know: the clock, and where the machine did other work. */
-export function clockNote(rows, figure = "time") {
-  const clocks = clocksOf(figure, rows);
+export function clockNote(rows, clock = "clock") {
   const disturbed = rows.filter((row) => row.disturbed).length;
-  const told = clocks.size > 1 ? "CPU time of one thread where every run of a data set has it, else wall time" : clocks.has("cpu") ? "CPU time of one thread" : "wall time";
+  const told = { [CLOCKS.cpu]: "CPU time of one thread", [CLOCKS.wall]: "wall time" }[timeTitle(rows, clock)] ?? "CPU time of one thread where every run of a data set has it, else wall time";
   return ` Time is ${told}.${disturbed ? ` ⚠ ${disturbed === 1 ? "1 cell" : `${disturbed} cells`}: wall time more than 1.5 times CPU time in one thread, so the machine did other work.` : ""}`;
 }
 

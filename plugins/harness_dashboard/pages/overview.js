@@ -1,6 +1,6 @@
 /* Solver x data set: one figure of all, or all figures of one data set. */
 
-import { clockNote, ends, figured, titleOf } from "./figures.js";
+import { clockNote, ends, figured, timeTitle, titleOf } from "./figures.js";
 import { breakable, choice, legend, make, plain, table } from "./parts.js";
 import { apart, competes, hidden } from "./store.js";
 import { byName, FIGURES, known, text, tick } from "./units.js";
@@ -9,7 +9,6 @@ export const title = "Table";
 
 const COSTS = ["seconds_to", "kernel_evaluations_to"];
 const TARGET = 1e-3; // what solvers stop at by themselves, more or less: the first choice
-const OF_TARGET = / to a certified gap$/;
 const USUAL = [1e-2, 1e-3, 1e-6];
 
 const stated = (row) => make("span", { class: "status", title: row.reason }, row.status);
@@ -99,7 +98,7 @@ export function draw({ rows, solvers, figures, index, look, values, places }) {
   };
   places.figure.replaceChildren(table([first, ...columns], names, { label, told }));
   const timed = chosen || isTime(figure);
-  places.note.append(timed ? clockNote(shown, target === null ? "time" : figure) : "", shown.some((row) => row.runs > 1) ? " Below a median: the interval of its repeated runs." : "",
+  places.note.append(timed ? clockNote(shown, target === null ? "clock" : "trace_clock") : "", shown.some((row) => row.runs > 1) ? " Below a median: the interval of its repeated runs." : "",
     ` Shaded: the best of a column and what is not told apart from it by more than its noise; ${target === null || chosen ? "costs up to a solver's own stop only where all were asked for the same gap" : "who was never certified that good has not reached the target"}; ≥ at least, not all is counted; – not observable; empty: not run; † did not do what was asked.`);
   return cells.size;
 }
@@ -110,7 +109,7 @@ function figuresOf(chosen, { shown, figures, targets, names, of }) {
   const twin = { cpu: "cpu_seconds", wall: "fit_seconds" }[shown[0]?.clock]; // it is the figure `time` once more
   return [
     ...COSTS.flatMap((figure) => targets.map((each) => ({ ...each, figure }))).filter(isKnown).map((which) => ({
-      ...columnOf(of, names, which, titleOf(which.figure, shown).replace(OF_TARGET, ""), `to gap ${tick(which.gap, "gap")}`), off: !USUAL.includes(which.gap),
+      ...columnOf(of, names, which, which.figure === "seconds_to" ? timeTitle(shown, "trace_clock") : "Kernel values", `to gap ${tick(which.gap, "gap")}`), off: !USUAL.includes(which.gap),
     })),
     ...figures.map((figure) => ({ figure, target: null })).filter(isKnown).map((which) => ({
       ...columnOf(of, names, which, titleOf(which.figure, shown), which.figure === "time" ? "until it stopped" : undefined), off: which.figure === twin,

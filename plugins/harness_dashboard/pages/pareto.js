@@ -4,6 +4,7 @@ import { Chart, scale } from "./chart.js";
 import { clockNote, ends, figureColumn, titleOf } from "./figures.js";
 import { alternative, breakable, choice, legend, plain } from "./parts.js";
 import { apart, competes, hidden } from "./store.js";
+import { settings, sweeps, tellers, written } from "./sweep.js";
 import { byName, FIGURES, known, range, text } from "./units.js";
 
 export const title = "Pareto front";
@@ -27,40 +28,6 @@ function unbeaten(points, cost, error) {
   const worse = (p, q, figure, end) => q[end] < p[end] && apart(p.row, q.row, figure);
   return points.filter((p) => !points.some((q) => (worse(p, q, cost, "x") && !worse(q, p, error, "y"))
     || (worse(p, q, error, "y") && !worse(q, p, cost, "x"))));
-}
-
-/* What was asked of a solver in a row, name by name: its problem, its kernel, its own parameters. */
-const settings = (row) => ({ ...row.parameters, ...row.problem_parameters, ...row.kernel_parameters });
-const around = (row) => [row.base, row.settings, row.formulation, row.kernel?.split(" ")[0]].join("\n");
-const written = (value) => (typeof value === "number" ? String(Number(value.toPrecision(6))) : String(value));
-
-function differing(all) {
-  const names = [...new Set(all.flatMap((each) => Object.keys(each)))];
-  return names.filter((name) => new Set(all.map((each) => JSON.stringify(each[name] ?? null))).size > 1);
-}
-
-/* What tells the problems that are shown apart: "l2-svc", "C=10"; nothing where there is one. */
-function tellers(rows) {
-  const asked = (row) => ({ ...row.problem_parameters, ...row.kernel_parameters });
-  const names = differing(rows.map(asked));
-  const several = (of) => new Set(rows.map(of)).size > 1;
-  const [formulations, kernels] = [several((row) => row.formulation), several((row) => row.kernel?.split(" ")[0])];
-  return (row) => [formulations ? row.formulation : null, kernels ? row.kernel?.split(" ")[0] : null,
-    ...names.filter((name) => asked(row)[name] !== undefined).map((name) => `${name}=${written(asked(row)[name])}`)].filter(Boolean);
-}
-
-/* The sweeps: points of one solver that differ in one number alone, in its order. Of several numbers, the one with the most values. */
-export function sweeps(points) {
-  return d3.groups(points, (p) => around(p.row)).flatMap(([, members]) => {
-    const each = new Map(members.map((p) => [p, settings(p.row)]));
-    const names = differing([...each.values()]);
-    const values = (name) => members.map((p) => each.get(p)[name]);
-    const by = d3.greatest(names.filter((name) => values(name).every(known)), (name) => new Set(values(name)).size);
-    if (!by) return [];
-    const rest = (p) => JSON.stringify(names.filter((name) => name !== by).map((name) => each.get(p)[name] ?? null));
-    return d3.groups(members, rest).filter(([, own]) => own.length > 1)
-      .map(([, own]) => ({ by, points: own.sort((a, b) => each.get(a)[by] - each.get(b)[by]) }));
-  });
 }
 
 export function draw({ rows, solvers, figures, look, values, places }) {
