@@ -86,7 +86,7 @@ async function chosen(index, place, values) {
   const all = rows(latest, index.figures);
   const found = commit === null ? all : commit === newest ? all.filter((row) => row.commit === commit.commit)
     : rows(await load(commit.file), index.figures);
-  return { commit, newest: commit === null || commit === newest, latest: { datasets: latest.datasets, solvers: latest.solvers, traced: new Set(all.filter((row) => row.seconds_to).map((row) => row.dataset)) }, rows: found };
+  return { commit, newest: commit === null || commit === newest, latest: { rows: all, datasets: latest.datasets, solvers: latest.solvers, traced: new Set(all.filter((row) => row.seconds_to).map((row) => row.dataset)) }, rows: found };
 }
 
 function places(page) {
