@@ -33,15 +33,17 @@ export function paintScaling(place, rows, ranking, { solvers, all, look, targets
   const chart = new Chart(place, { height, right: roomFor(solvers.map(plain)), label: `Time to a certified gap of ${tick(ranking.targets[target], "gap")} against ${letter}` });
   const { left, right, top, bottom } = chart.box;
   const x = scale(points.map((point) => point.x), true, [left, right]);
-  const y = scale(points.flatMap((point) => [point.y, ...point.within.filter(Number.isFinite)]), true, [bottom, top]);
+  const on = (fit, size) => Math.exp(fit.intercept) * size ** fit.exponent[0];
+  const drawn = solvers.map((solver) => lines.get(solver)).filter(Boolean);
+  const y = scale([...points.flatMap((point) => [point.y, ...point.within.filter(Number.isFinite)]), ...drawn.flatMap((fit) => fit.sizes.map((size) => on(fit, size)))], true, [bottom, top]);
   chart.axes(x, y, { x: AXES[axis], y: `Time to a gap of ${tick(ranking.targets[target], "gap")}` }, { x: "", y: "s" });
   const ends = [];
   for (const solver of solvers) {
     const fit = lines.get(solver);
     if (!fit) continue;
-    const on = (size) => [x(size), y(Math.exp(fit.intercept) * size ** fit.exponent[0])];
-    chart.curve(fit.sizes.map(on), look, solver).attr("data-exponent", fit.exponent[0]);
-    ends.push({ x: on(fit.sizes[1])[0], y: on(fit.sizes[1])[1], solver });
+    const [from, to] = fit.sizes.map((size) => [x(size), y(on(fit, size))]);
+    chart.curve([from, to], look, solver).attr("data-exponent", fit.exponent[0]);
+    ends.push({ x: to[0], y: to[1], solver });
   }
   for (const { row, x: size, y: spent, within } of points) {
     const high = Number.isFinite(within[1]) ? within[1] : spent;

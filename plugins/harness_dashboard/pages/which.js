@@ -76,12 +76,16 @@ function controls(places, ranking, ask) {
 
 /* "c-svc, 5,000 to 50,000 points, 10 to 100 dimensions, dense, certified gap 10⁻³". */
 function question(ask, ranking) {
-  const size = ask.size && ranking.sizes[ask.size][1];
-  const dimension = ask.dimension && ranking.dimensions[ask.dimension][1];
+  const said = (typed, classes, chosen, what) => {
+    if (!chosen) return "";
+    const [, name] = classes[chosen];
+    const within = name === "more" ? `over ${classes.at(-2)[0].toLocaleString("en")}` : name;
+    return typed === null ? `${within} ${what}` : `${typed.toLocaleString("en")} ${what} (${within})`;
+  };
   return [
     ask.formulation || "all problems",
-    size && `${size === "more" ? "over 50,000" : size} points`,
-    dimension && `${dimension} dimensions`,
+    said(ask.n, ranking.sizes, ask.size, "points"),
+    said(ask.d, ranking.dimensions, ask.dimension, "dimensions"),
     ask.density,
     `certified gap ${tick(ranking.targets[ask.gap], "gap")}`,
   ].filter(Boolean).join(", ");
@@ -338,8 +342,8 @@ export async function draw({ rows, latest, solvers, place: measured, index, look
   const here = rows.filter((row) => kept.has(row.dataset) && (!ask.formulation || row.formulation === ask.formulation));
   const quality = section(places.figure, "Quality profile of the first few", "Needs no threshold: on which share of the problems a run ended with a certified gap of at most so much.");
   marks += paintQuality(quality, inCommon(here, first), { solvers: first, look, targets: index.targets, budget: "end" });
-  const growth = section(places.figure, "How the time grows with n", "");
-  marks += paintScaling(growth, here, ranking, { solvers: first, all: solvers, look, targets: index.targets, target: ask.gap, axis: "n_train", formulation: ask.formulation });
+  const growth = section(places.figure, "How the time grows with n", "On all data sets of this problem, whatever their size.");
+  marks += paintScaling(growth, rows.filter((row) => !ask.formulation || row.formulation === ask.formulation), ranking, { solvers: first, all: solvers, look, targets: index.targets, target: ask.gap, axis: "n_train", formulation: ask.formulation });
   const set = section(places.below, "The data sets behind it", "");
   set.append(problems(of, here, ask, ranking, about, values));
   return marks;
