@@ -62,6 +62,8 @@ function spread(values, units, limit, drawn) {
   return [d3.quantileSorted(shares, 0.025), d3.quantileSorted(shares, 0.975)];
 }
 
+const within = (ends) => (ends ? ` (${text(ends[0], "share")} to ${text(ends[1], "share")})` : "");
+
 /* The least and the greatest share when one data set is left out. */
 function leftOut(values, units, limit, number) {
   const shares = d3.range(number).map((gone) => share(values, units, limit, d3.range(number).map((i) => Number(i !== gone))));
@@ -141,7 +143,7 @@ export function inCommon(rows, solvers) {
 }
 
 /* Draw quality profiles into a place; returns how many points there are. */
-export function paintQuality(place, rows, { solvers, look, targets, budget, height = 400 }) {
+export function paintQuality(place, rows, { solvers, look, targets, budget, name = "quality", height = 400 }) {
   const { found, kept } = qualities(rows, solvers, targets, budget);
   const finite = [...found.values()].flat().filter(Number.isFinite);
   if (!finite.length) {
@@ -149,6 +151,7 @@ export function paintQuality(place, rows, { solvers, look, targets, budget, heig
     return 0;
   }
   const { units, number } = unitsOf(rows, kept);
+  const drawn = number > 1 ? resamples(number) : null;
   const chart = new Chart(place, { height, right: roomFor(solvers.map(plain)), label: `Quality profiles ${BUDGETS[budget]}` });
   const { left, right, top, bottom } = chart.box;
   const start = Math.min(...finite);
@@ -156,9 +159,15 @@ export function paintQuality(place, rows, { solvers, look, targets, budget, heig
   const y = scale([0, 1], false, [bottom, top], { whole: true }).domain([0, 1.02]);
   chart.axes(x, y, { x: `Certified relative gap ${BUDGETS[budget]}`, y: "Share of problems" }, { x: "gap", y: "share" });
   paintSteps(chart, found, units, {
-    x, y, start, right, look, drawn: number > 1 ? resamples(number) : null, banded: solvers.length <= BANDS,
+    x, y, start, right, look, drawn, banded: solvers.length <= BANDS,
     told: (value, height) => `a certified gap of at most ${text(value, "gap")} on ${text(height, "share")} of ${kept.length} problems`,
   });
+  const corner = solvers.flatMap((solver) => corners(found.get(solver)).map(([gap, height]) => ({ solver, gap, height, sure: spread(found.get(solver), units, gap, drawn) })));
+  place.append(alternative([
+    { title: "Solver", value: (row) => row.solver },
+    { title: "Certified gap at most", value: (row) => row.gap, cell: (row) => text(row.gap, "gap") },
+    { title: "Share of problems", value: (row) => row.height, cell: (row) => text(row.height, "share") + within(row.sure), interval: (row) => row.sure },
+  ], corner, name));
   return chart.points.length;
 }
 
@@ -239,7 +248,6 @@ function paint(places, found, { look, rows, kept, label }) {
     x, y, start: 1, right, look, drawn, banded: solvers.length <= BANDS,
     told: (value, height) => `${value === 1 ? "the best" : `within ${text(value, "ratio")} of the best`} on ${text(height, "share")} of ${kept.length} problems`,
   });
-  const within = (ends) => (ends ? ` (${text(ends[0], "share")} to ${text(ends[1], "share")})` : "");
   const rowsOf = solvers.map((solver) => {
     const own = found.get(solver);
     const sorted = own.filter(Number.isFinite).sort(d3.ascending);

@@ -57,6 +57,14 @@ export function paintScaling(place, rows, ranking, { solvers, all, look, targets
   place.append(make("p", { class: "soft" }, ends.length
     ? `${ends.map(({ solver }) => `${plain(solver)}: time grows as ${letter} to the power ${exponent(lines.get(solver))}`).join("; ")}. ${family === null ? "Over all data sets, easy and hard ones together" : `Over the sizes of ${family} alone`}; least squares in logarithms, 95 % intervals.`
     : `No line: fewer than three ${letter === "n" ? "sizes" : "dimensions"} were brought to this gap by one solver${formulation ? "" : ", or problems are mixed"}.`));
+  place.append(alternative([
+    { title: "Solver", value: ({ row }) => row.solver },
+    { title: "Data set", value: ({ row }) => row.dataset },
+    { title: "Points", value: ({ row }) => row.n_train, cell: ({ row }) => text(row.n_train, "") },
+    { title: "Dimensions", value: ({ row }) => row.n_features, cell: ({ row }) => text(row.n_features, "") },
+    { title: "Time to the gap", value: (point) => point.y, unit: "s", cell: (point) => text(point.y, "s"), interval: (point) => point.within },
+    { title: "Exponent of the solver", value: ({ row }) => lines.get(row.solver)?.exponent[0] ?? null, cell: ({ row }) => exponent(lines.get(row.solver)), interval: ({ row }) => lines.get(row.solver)?.exponent.slice(1) ?? null },
+  ], points, "scaling"));
   return chart.points.length;
 }
 
@@ -82,15 +90,6 @@ export async function draw({ rows, solvers, place, index, look, values, places, 
   const off = hidden();
   const shown = solvers.filter((name) => !off.has(name) && here.some((row) => row.solver === name));
   const marks = paintScaling(places.figure, here, ranking, { solvers: shown, all: solvers, look, targets: index.targets, target, axis, formulation, family, height: Math.max(480, 90 + 14 * Math.min(shown.length, 40)) });
-  const lines = linesOf(ranking, solvers, { axis, formulation, family, target });
   places.note.append(" A point is a data set; a line is fitted where a solver reached the gap at three sizes or more.");
-  places.below.replaceChildren(alternative([
-    { title: "Solver", value: (row) => row.solver },
-    { title: "Data set", value: (row) => row.dataset },
-    { title: "Points", value: (row) => row.n_train, cell: (row) => text(row.n_train, "") },
-    { title: "Dimensions", value: (row) => row.n_features, cell: (row) => text(row.n_features, "") },
-    { title: "Time to the gap", value: (row) => row.seconds_to[index.targets.indexOf(ranking.targets[target])], unit: "s", cell: (row) => text(row.seconds_to[index.targets.indexOf(ranking.targets[target])], "s"), interval: (row) => interval(row, "seconds_to", index.targets.indexOf(ranking.targets[target])) },
-    { title: "Exponent of the solver", value: (row) => lines.get(row.solver)?.exponent[0] ?? null, cell: (row) => exponent(lines.get(row.solver)), interval: (row) => lines.get(row.solver)?.exponent.slice(1) ?? null },
-  ], here.filter((row) => shown.includes(row.solver) && (family === null || base(row) === family)), "scaling"));
   return marks;
 }
