@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_dashboard import history, traces
+from harness_dashboard.about import about
 from harness_dashboard.tables import FIGURES, TRACED, table, trace
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ def _place(number: int, files: list[RecordFile], titles: Mapping[str, str]) -> G
                             "measured": file.measured_at, "cells": len(cells), "file": name})  # fmt: skip
     latest = table(newest, costs=True)
     yield f"{number}-latest.json", latest
+    yield f"{number}-about.json", about(latest)
     for i, (dataset, facts) in enumerate(zip(latest["datasets"], latest["dataset_facts"], strict=True)):
         found = {
             solver: trace(runs, facts["trace_clock"]) for (solver, on), (_, runs) in newest.items() if on == dataset
@@ -110,5 +112,10 @@ def _place(number: int, files: list[RecordFile], titles: Mapping[str, str]) -> G
     return {
         "commits": commits,
         "older": max(0, len(files) - len(commits)),
-        "latest": {"file": f"{number}-latest.json", "cells": len(newest), "trace": f"{number}-trace-"},
+        "latest": {
+            "file": f"{number}-latest.json",
+            "cells": len(newest),
+            "trace": f"{number}-trace-",
+            "about": f"{number}-about.json",
+        },
     }

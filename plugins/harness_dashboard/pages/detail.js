@@ -4,8 +4,6 @@ import { make, plain, table } from "./parts.js";
 import { address, interval, load } from "./store.js";
 import { FIGURES, known, text } from "./units.js";
 
-export const natural = (a, b) => a.localeCompare(b, undefined, { numeric: true });
-
 /* A way to a page of ours. */
 export const to = (page, values, ...children) => make("a", { href: address(page, new URLSearchParams(values)) }, ...children);
 export const toSolver = (name, shown = plain(name)) => to("solver", { name }, shown);

@@ -2,15 +2,18 @@
 
 import * as anytime from "./anytime.js";
 import * as coresets from "./coresets.js";
+import * as dataset from "./dataset.js";
 import * as overview from "./overview.js";
 import * as pareto from "./pareto.js";
 import { choice, given, hideTip, Look, make } from "./parts.js";
 import * as profile from "./profile.js";
 import { address, load, rows, state } from "./store.js";
+import * as solver from "./solver.js";
+import * as two from "./two.js";
 
 /* The pages in groups, by their names in the address. */
 const GROUPS = [
-  { table: overview, pareto },
+  { table: overview, pareto, two, solver, dataset },
   { profiles: profile, anytime, coresets },
 ];
 const PAGES = Object.assign({}, ...GROUPS);
