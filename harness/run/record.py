@@ -224,6 +224,7 @@ class Fields(TypedDict):
     code_sha256: str
     sources: dict[str, Any]  # plugin -> fingerprint of its source, of every plugin the run really used
     data_sha256: str
+    study: str  # SHA-256 of the study that it was measured for, see `harness.run.study.Study.sha256`
     info: dict[str, Any]
     trace: list[dict[str, Any]]  # `TracePoint.as_dict` of each
     key: str

@@ -9,7 +9,7 @@ export const title = "Data sets";
 const nameOf = (row) => row.set ?? row.dataset;
 
 export async function draw({ rows, values, places, place, index, figures, latest, still }) {
-  const about = await aboutAll(place);
+  const about = await aboutAll(place, "datasets");
   if (!still()) return null;
   const sets = d3.group(rows, nameOf);
   if (!sets.size) return places.empty("Nothing was measured.");
@@ -26,7 +26,7 @@ export async function draw({ rows, values, places, place, index, figures, latest
     return [[name, own.length > 1 ? `${name}, ${own.length} problems` : name], ...(own.length > 1 ? own.map((each) => [each, `  ${each.slice(name.length + 2)}`]) : [])];
   }), only ?? chosen));
   const here = only ? whole.filter((row) => row.dataset === only) : whole;
-  const stated = about.datasets[chosen.split("[")[0]];
+  const stated = about.get(chosen.split("[")[0]);
   places.figure.replaceChildren(
     make("h2", { class: "name" }, chosen),
     described(stated, whole, problems, latest),

@@ -10,7 +10,7 @@ export const title = "Solvers";
 const SETTING = (row) => [...Object.entries(row.parameters ?? {}), ...Object.entries(row.problem_parameters ?? {})].filter(([, value]) => typeof value !== "object");
 
 export async function draw({ rows, solvers, values, places, place, latest, index, figures, look, still }) {
-  const about = await aboutAll(place);
+  const about = await aboutAll(place, "solvers");
   if (!still()) return null;
   const bases = d3.group(rows, (row) => row.base ?? row.solver);
   if (!bases.size) return places.empty("Nothing was measured.");
@@ -29,7 +29,7 @@ export async function draw({ rows, solvers, values, places, place, latest, index
   });
   places.controls.append(choice("Solver", "name", options, only ?? chosen));
   const here = only ? family.filter((row) => row.solver === only) : family;
-  const stated = about.solvers[chosen];
+  const stated = about.get(chosen);
   places.figure.replaceChildren(
     make("h2", { class: "name" }, plain(only ?? chosen)),
     described(stated, family, variants),

@@ -104,14 +104,15 @@ const day = (time) => (time ? new Date(time).toISOString().slice(0, 10) : "undat
 
 /* The cells of all solvers that two commits have in common. */
 async function twoCommits({ index, place, values, places, latest, solvers, look }, commits) {
-  const number = (name, otherwise) => { const found = commits.findIndex((each) => each.commit === values.get(name)); return found < 0 ? otherwise : found; };
+  const called = (wanted) => commits.findIndex((each) => each.commit === wanted || each.name === wanted);
+  const number = (name, otherwise) => (called(values.get(name)) < 0 ? otherwise : called(values.get(name)));
   const [newer, older] = [number("new", 0), number("old", 1)];
   places.note.replaceChildren(`On ${place.machine}, ${place.environment}.`); // the page's own speaks of one commit
   for (const name of ["old", "new"]) {
     const wanted = values.get(name);
-    if (wanted && !commits.some((each) => each.commit === wanted)) places.note.append(` Of commit ${wanted.slice(0, 12)} no cells are kept here: another stands in its place.`);
+    if (wanted && called(wanted) < 0) places.note.append(` Of commit ${wanted.slice(0, 12)} no cells are kept here: another stands in its place.`);
   }
-  const named = commits.map((each) => [each.commit, `${each.commit.slice(0, 8)}${each.title ? ` ${each.title.slice(0, 40)}` : ""}, ${day(each.time)} (${each.cells} cells)`]);
+  const named = commits.map((each) => [each.commit, `${each.name}, ${day(each.time)}${each.title ? `, ${each.title}` : ""} (${each.cells} cells)`]);
   places.controls.querySelector("[name=commit]")?.parentElement.remove(); // this page has two of them
   places.controls.append(choice("Older", "old", named, commits[older].commit), choice("Newer", "new", named, commits[newer].commit));
   if (newer === older) { places.empty("Both are the same commit: choose another."); return null; }
@@ -123,7 +124,7 @@ async function twoCommits({ index, place, values, places, latest, solvers, look 
   legend(places.legend, look, solvers, new Set(both.map((row) => row.solver)));
   const off = hidden();
   const pairs = both.filter((row) => !off.has(row.solver)).map((row) => ({ a: there.get(key(row)), b: row, dataset: row.dataset, solver: row.solver })).sort((x, y) => byName(x.solver, y.solver) || byName(x.dataset, y.dataset));
-  const names = [older, newer].map((i) => commits[i].commit.slice(0, 8));
+  const names = [older, newer].map((i) => commits[i].name);
   places.note.append(` Commit ${names[1]} of ${day(commits[newer].time)} over ${names[0]} of ${day(commits[older].time)}.`);
   return {
     names, heads: names, words: ["less now", "more now"], pairs, commits: true,
