@@ -65,7 +65,7 @@ function described(stated, whole, problems, latest) {
       ["Test points", text(first("n_test"), "")],
       ["Classes", regression ? "none: a regression" : known(share) ? `two, ${text(share, "%")} of the training points are +1` : null],
       ["Comes from", stated ? [stated.plugin === "harness" ? "the harness" : `plugin ${stated.plugin}`, ...(stated.files.length ? [`files ${stated.files.join(", ")}`] : [])].join("; ") : null],
-      ["Source", stated && rest.length ? rest.join("\n\n") : null],
+      ["In detail", stated && rest.length ? rest.join("\n\n") : null],
     ]),
     section(problems.length > 1 ? `${problems.length} problems` : "Problem", make("ul", {}, ...problems.map(problem))));
 }

@@ -30,7 +30,8 @@ export function quotient(a, b, figure, target) {
   if (!fine(a) || !fine(b) || !clocks) {
     const never = (row) => row.ran && !(figure.startsWith("kernel") && row.measured && (row.at_least || !known(row.kernel_evaluations)));
     const alone = fine(a) && !fine(b) && never(b) ? "a" : fine(b) && !fine(a) && never(a) ? "b" : null;
-    return { ratio: null, low: null, high: null, better: clocks ? alone : null, alone: clocks ? alone : null };
+    const neither = COMPARED[figure].target && a.measured && b.measured && !fine(a) && !fine(b) && never(a) && never(b);
+    return { ratio: null, low: null, high: null, better: clocks ? alone : null, alone: clocks ? alone : null, neither };
   }
   const [x, y] = [interval(a, figure, target), interval(b, figure, target)];
   const ratio = valueOf(b, figure, target) / valueOf(a, figure, target);
@@ -141,17 +142,17 @@ function paint(given, sides, pairs, { figure, target }) {
   const mean = geometricMean(known);
   const unit = COMPARED[figure].unit;
   const count = (test) => pairs.filter(test).length;
-  const tally = { a: count((p) => p.better === "a"), b: count((p) => p.better === "b"), even: count((p) => p.ratio !== null && !p.better), none: count((p) => p.ratio === null && !p.alone) };
+  const tally = { a: count((p) => p.better === "a"), b: count((p) => p.better === "b"), even: count((p) => p.ratio !== null && !p.better), neither: count((p) => p.neither), none: count((p) => p.ratio === null && !p.alone && !p.neither) };
   const answer = make("p", { class: "answer" });
   if (mean) {
     const sure = mean.low > 1 || mean.high < 1;
-    answer.append(`${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), the geometric mean over ${mean.sets} data set${mean.sets === 1 ? "" : "s"}: `,
+    answer.append(`${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), ${mean.sets > 1 ? `the geometric mean over ${mean.sets} data sets` : "on one data set"}: `,
       make("strong", { "data-verdict": sure ? "apart" : "even" }, sure ? `${mean.ratio > 1 ? one : other} needs less` : "they are not told apart"), ". ");
   }
   const alone = (side, name) => { const cells = count((p) => p.alone === side); return cells ? ` ${name} alone got there on ${cells}.` : ""; };
-  answer.append(`${sides.commits ? `More now on ${tally.a}, less on` : `${one} needs less on ${tally.a}, ${other} on`} ${tally.b} of ${pairs.length} cells; ${tally.even} are not told apart.`, alone("a", one), alone("b", other), tally.none ? ` ${tally.none} cannot be compared.` : "");
+  answer.append(`${sides.commits ? `More now on ${tally.a}, less on` : `${one} needs less on ${tally.a}, ${other} on`} ${tally.b} of ${pairs.length} cells; ${tally.even} are not told apart.`, alone("a", one), alone("b", other), tally.neither ? ` Neither got there on ${tally.neither}.` : "", tally.none ? ` ${tally.none} cannot be compared.` : "");
   places.note.append(` ${COMPARED[figure].title}. A ratio's interval goes from the low end of one over the high end of the other to the opposite: it holds wherever both do. Told apart are two whose own intervals do not overlap.`,
-    mean && mean.sets >= LEAST ? ` The mean's interval is that of ${DRAWS.toLocaleString("en")} draws of data sets.` : mean ? ` The mean's interval is of these data sets alone: ${mean.sets} say little of others.` : "",
+    mean && mean.sets >= LEAST ? ` The mean's interval is that of ${DRAWS.toLocaleString("en")} draws of data sets.` : mean ? ` The mean's interval is of these data sets alone: fewer than ${LEAST} say nothing of others.` : "",
     target === null && !sides.commits ? " Each stopped where its own rule says; their gaps are in the table." : "");
   const frame = make("div", { class: "view" });
   places.figure.replaceChildren(answer, frame);
@@ -166,7 +167,7 @@ const ends = ({ low, high }) => `${text(low, "ratio")} to ${Number.isFinite(high
 
 function tableOf(pairs, sides, { figure, target, unit, index, place }) {
   const [one, other] = sides.names;
-  const told = (pair) => (pair.alone ? `only ${pair.alone === "a" ? one : other}` : pair.ratio === null ? "cannot be compared" : pair.better ? (sides.commits ? (pair.better === "a" ? "more now" : "less now") : `${pair.better === "a" ? one : other} needs less`) : "not told apart");
+  const told = (pair) => (pair.alone ? `only ${pair.alone === "a" ? one : other}` : pair.neither ? "neither got there" : pair.ratio === null ? "cannot be compared" : pair.better ? (sides.commits ? (pair.better === "a" ? "more now" : "less now") : `${pair.better === "a" ? one : other} needs less`) : "not told apart");
   const side = (name, which) => ({
     title: name, note: COMPARED[figure].title.toLowerCase(), unit, value: (pair) => (pair[which].measured ? valueOf(pair[which], figure, target) ?? null : null),
     cell: (pair) => (pair[which].measured ? measured(pair[which], figure, unit, target) : make("span", { class: "status", title: pair[which].reason }, pair[which].status)), interval: (pair) => interval(pair[which], figure, target),
