@@ -2,18 +2,21 @@
 
 import * as anytime from "./anytime.js";
 import * as coresets from "./coresets.js";
+import * as dataset from "./dataset.js";
 import * as overview from "./overview.js";
 import * as pareto from "./pareto.js";
 import { choice, given, hideTip, Look, make } from "./parts.js";
 import * as profile from "./profile.js";
 import * as scaling from "./scaling.js";
 import { address, load, rows, state } from "./store.js";
+import * as solver from "./solver.js";
+import * as two from "./two.js";
 import * as which from "./which.js";
 
 /* The pages in groups, by their names in the address. */
 const GROUPS = [
   { which },
-  { table: overview, pareto },
+  { table: overview, pareto, two, solver, dataset },
   { profiles: profile, scaling, anytime, coresets },
 ];
 const PAGES = Object.assign({}, ...GROUPS);
