@@ -37,9 +37,11 @@ from asv.environment import Environment, EnvironmentUnavailable, get_environment
 from asv.machine import Machine, MachineCollection
 from asv.plugin_manager import plugin_manager
 from asv.plugins.git import Git
+from asv.plugins.regressions import Regressions
+from asv.publishing import OutputPublisher
 
 from harness import UsageError
-from harness_dashboard import commits, comparison, front, history, numbers, offline, untrusted  # noqa: F401  asv finds what is imported
+from harness_dashboard import commits, comparison, front, history, numbers, offline, regressions, untrusted  # noqa: F401  asv finds what is imported
 from harness_dashboard.configuration import OURS, load
 
 HOLDS_FOR = "asv>=0.6.6,<0.7"
@@ -181,6 +183,24 @@ class Ranges(Git):
         if range_spec not in self.ranges:
             self.ranges[range_spec] = super().get_hashes_from_range(range_spec)
         return list(self.ranges[range_spec])
+
+
+class Believed(OutputPublisher):
+    """Takes out of asv's regressions, and of their feed, what the samples do not bear out."""
+
+    name, button_label, description, order = "believed", None, "steps beyond the noise", Regressions.order + 1
+
+    @classmethod
+    def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
+        """Rewrite what asv has just written."""
+        file = Path(conf.html_dir, "regressions.json")
+        found = util.load_json(str(file))["regressions"]
+        parameters = {f"{graph.path}.json": graph.params for _, graph in graphs}
+        kept = regressions.believed(found, Path(conf.results_dir), benchmarks, parameters, revisions)
+        if kept != found:
+            util.write_json(str(file), {"regressions": kept}, compact=True)
+            commits_of = {place: commit for commit, place in revisions.items()}
+            Regressions._save_feed(conf, benchmarks, kept, revisions, commits_of)  # noqa: SLF001 (see above)
 
 
 # -- tasks -------------------------------------------------------------------------------------------------
