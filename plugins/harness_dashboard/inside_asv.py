@@ -18,6 +18,7 @@ tests/dashboard/test_asv.py says which of them has changed when a newer asv lack
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import logging
 import os
@@ -30,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from asv import util
+from asv.commands import run as asv_run
 from asv.commands.publish import Publish
 from asv.commands.run import Run
 from asv.console import log
@@ -39,6 +41,7 @@ from asv.plugin_manager import plugin_manager
 from asv.plugins.git import Git
 from asv.plugins.regressions import Regressions
 from asv.publishing import OutputPublisher
+from asv.runner import ForkServer, Spawner
 
 from harness import UsageError
 from harness_dashboard import commits, comparison, front, history, numbers, offline, regressions, untrusted  # noqa: F401  asv finds what is imported
@@ -126,6 +129,7 @@ class Overlay(Environment):
         folder = self.commits / commit_hash
         if not folder.is_dir() or (folder / _NOT_INSTALLED).exists():
             self._set_installed_commit_hash(None)
+            history.tell(history.NOW, f"installing {commit_hash[:8]}")
             checkout = self.folder / "project"
             repo.checkout(str(checkout), commit_hash)
             self.install(checkout / (conf.repo_subdir or ""), folder, conf.install_timeout)
@@ -217,6 +221,7 @@ def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, v
     verbose : asv's own progress on standard error, else what went wrong
     arguments : of ``Run.run``
     """
+    _tell_each_number(len(commits), (arguments.get("attribute") or {}).get("rounds"))
     Path(machine_file).parent.mkdir(parents=True, exist_ok=True)
     MachineCollection.save(machine, {**Machine.get_defaults(), "machine": machine}, _path=machine_file)
     log.enable()
@@ -226,6 +231,39 @@ def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, v
         launch_method=conf.launch_method, show_stderr=verbose, **arguments,
     )  # fmt: skip
     log.flush()
+
+
+def _tell_each_number(commits: int, rounds: int | None) -> None:
+    """Let asv tell (`history.tell`) how many numbers it will take, and each that it has taken."""
+    run_all = asv_run.run_benchmarks
+    planned: list[dict[str, int]] = []
+
+    def run_benchmarks(benchmarks: Any, *given: Any, **settings: Any) -> Any:
+        if not planned:  # it is called for each commit and round
+            selected = benchmarks.benchmark_selection
+            planned.append({
+                name: commits * (rounds or each.get("rounds", 1)) * len(selected.get(name) or _cells(each))
+                for name, each in benchmarks.items()
+            })  # fmt: skip
+            history.tell(history.PLAN, json.dumps(planned[0]))
+        return run_all(benchmarks, *given, **settings)
+
+    def telling(run: Callable[..., Any]) -> Callable[..., Any]:
+        def told(self: Any, name: str, **settings: Any) -> Any:
+            try:
+                return run(self, name=name, **settings)
+            finally:
+                history.tell(history.DONE, name)
+
+        return told
+
+    asv_run.run_benchmarks = run_benchmarks
+    for kind in (Spawner, ForkServer):
+        kind.run = telling(kind.run)
+
+
+def _cells(benchmark: Any) -> list[Any]:
+    return list(itertools.product(*benchmark["params"]))
 
 
 def publish(conf: Any) -> None:
