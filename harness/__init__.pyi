@@ -1,5 +1,7 @@
 # What a plugin author imports, the one list of it: `harness/__init__.py` reads it to know where each name lives.
 
+from harness.cli.about import about_dataset as about_dataset
+from harness.cli.about import about_solver as about_solver
 from harness.cli.lazy import CommandGroup as CommandGroup
 from harness.cli.output import checked_output as checked_output
 from harness.cli.output import deliver as deliver

@@ -12,7 +12,7 @@ from typing import Any
 from asv.publishing import OutputPublisher
 
 from harness import is_number
-from harness_dashboard import front, history
+from harness_dashboard import commits, front, history
 from harness_dashboard.data import compact, write_data
 from harness_dashboard.numbers import PREFIX, rounded
 from harness_dashboard.records import read_all
@@ -27,9 +27,10 @@ class Comparison(OutputPublisher):
     def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
         """Write the pages into the site that asv has just copied."""
         site = Path(conf.html_dir)
-        front.arrange(site)
+        called = commits.called(conf.repo)
+        front.arrange(site, called)
         records = read_all(history.records_folder(conf.results_dir))
-        write_data(records, site / "solvers" / "data", project=str(conf.project), beside=True)
+        write_data(records, site / "solvers" / "data", project=str(conf.project), beside=True, called=called)
 
 
 class Known(OutputPublisher):

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_dashboard import history, traces
+from harness_dashboard.commits import SHOWN, Called
+from harness_dashboard.ranking import ranking
 from harness_dashboard.tables import FIGURES, TRACED, table, trace
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ def data(
     *,
     project: str,
     beside: bool = False,
-    titles: Mapping[str, str] | None = None,
+    called: Mapping[str, Called] | None = None,
     **told: Any,
 ) -> Iterator[Item]:
     """Yield the name and the content of each file, ``index.json`` the last.
@@ -52,7 +54,7 @@ def data(
     Parameters
     ----------
     beside : asv's pages are in the site; ours lead there if any place has two commits: one point is no curve
-    titles : commit -> the first line of its message
+    called : how the commits are called, by their hashes; one that is not there by its own
     told : further entries of the index
     """
     places: dict[tuple[str, str], list[RecordFile]] = {}
@@ -62,7 +64,7 @@ def data(
     curves = any(len({file.commit for file in members}) > 1 for members in places.values())
     entries = []
     for number, ((machine, environment), members) in enumerate(ordered):
-        entry = yield from _place(number, members, titles or {})
+        entry = yield from _place(number, members, called or {})
         entries.append({"machine": machine, "environment": environment, **entry})
     yield (
         "index.json",
@@ -82,7 +84,7 @@ def _age(files: list[RecordFile]) -> tuple[int, str]:
     return max((file.commit_time or 0, file.measured_at) for file in files)
 
 
-def _place(number: int, files: list[RecordFile], titles: Mapping[str, str]) -> Generator[Item, None, dict[str, Any]]:
+def _place(number: int, files: list[RecordFile], called: Mapping[str, Called]) -> Generator[Item, None, dict[str, Any]]:
     """Yield the cells and traces of one machine and environment; return its entry in the index."""
     files.sort(key=lambda file: (file.commit_time or 0, file.measured_at), reverse=True)
     newest: dict[Cell, tuple[RecordFile, list[Record]]] = {}
@@ -97,10 +99,12 @@ def _place(number: int, files: list[RecordFile], titles: Mapping[str, str]) -> G
             name = f"{number}-{place}.json" if place else None  # the newest commit's cells are among the newest of all
             if name:
                 yield name, table({cell: (file, runs) for cell, runs in cells.items()}, costs=False)
-            commits.append({"commit": file.commit, "time": file.commit_time, "title": titles.get(file.commit, ""),
+            known = called.get(file.commit) or Called(file.commit[:SHOWN], "")
+            commits.append({"commit": file.commit, **vars(known), "time": file.commit_time,
                             "measured": file.measured_at, "cells": len(cells), "file": name})  # fmt: skip
     latest = table(newest, costs=True)
     yield f"{number}-latest.json", latest
+    yield f"{number}-ranking.json", ranking(latest)
     for i, (dataset, facts) in enumerate(zip(latest["datasets"], latest["dataset_facts"], strict=True)):
         found = {
             solver: trace(runs, facts["trace_clock"]) for (solver, on), (_, runs) in newest.items() if on == dataset
@@ -110,5 +114,10 @@ def _place(number: int, files: list[RecordFile], titles: Mapping[str, str]) -> G
     return {
         "commits": commits,
         "older": max(0, len(files) - len(commits)),
-        "latest": {"file": f"{number}-latest.json", "cells": len(newest), "trace": f"{number}-trace-"},
+        "latest": {
+            "file": f"{number}-latest.json",
+            "cells": len(newest),
+            "trace": f"{number}-trace-",
+            "ranking": f"{number}-ranking.json",
+        },
     }

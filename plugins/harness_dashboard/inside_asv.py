@@ -39,7 +39,7 @@ from asv.plugin_manager import plugin_manager
 from asv.plugins.git import Git
 
 from harness import UsageError
-from harness_dashboard import comparison, history, numbers, offline, untrusted  # noqa: F401  asv finds what is imported
+from harness_dashboard import commits, comparison, front, history, numbers, offline, untrusted  # noqa: F401  asv finds what is imported
 from harness_dashboard.configuration import OURS, load
 
 HOLDS_FOR = "asv>=0.6.6,<0.7"
@@ -263,13 +263,17 @@ def published(conf: Any, range_spec: Any = None, pull: bool = True) -> None:
     """Make the site, of what was exported too, with one question to git for each range, and with harmless texts."""
     try:
         numbers.merge(Path(conf.results_dir))
+        project, commit = commits.web_address(conf.repo) or ("#", front.NO_PAGE)
+        conf.project_url = project if conf.project_url in (None, "", "#") else conf.project_url
+        conf.show_commit_url = commit if conf.show_commit_url in (None, "", "#") else conf.show_commit_url
         if conf.dvcs in (None, Git.dvcs) and Ranges.url_match(conf.repo):
             conf.dvcs = Ranges.dvcs
         _PUBLISH(conf, range_spec, pull)
     except UsageError as error:  # asv's commands print what is a UserError, of others they show where it arose
         raise util.UserError(str(error)) from None
     index = Path(conf.html_dir, "index.json")
-    util.write_json(str(index), untrusted.index(util.load_json(str(index))), compact=True)
+    named = front.renamed(util.load_json(str(index)), commits.called(conf.repo))
+    util.write_json(str(index), untrusted.index(named), compact=True)
 
 
 # -- one request -------------------------------------------------------------------------------------------

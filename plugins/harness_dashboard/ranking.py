@@ -8,12 +8,13 @@ statistics; here cells become its matrices and its answers become columns.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import is_number
+from harness import ONE_RUN, is_number
 from harness_dashboard import contest, scaling
 from harness_dashboard.contest import Contest
 from harness_dashboard.numbers import rounded
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from harness.arrays import Array
 
-ONE_RUN = 1.3
 RANKED = (1e-2, 1e-3, 1e-6)
 COSTS = ("seconds", "kernel_evaluations")
 SIZES = ((1_000.0, "up to 1,000"), (5_000.0, "1,000 to 5,000"), (50_000.0, "5,000 to 50,000"), (None, "more"))
@@ -44,24 +44,27 @@ class Cells:
     ran : shape (s, p)
     costs : for each of `COSTS` shape (s, p, targets): infinite where a target was not reached, NaN where none was run
     low, high : of the same shapes, the intervals
-    unit : shape (p,): the data set of each problem, whatever its size, noise and problem
+    dataset : (p,), the place of each problem's data set among the table's
+    facts : (p,), what is known of each problem
+    unit : (p,), the data set of each problem, whatever its size, noise and problem
     """
 
     ran: Array
     costs: dict[str, Array]
     low: dict[str, Array]
     high: dict[str, Array]
+    dataset: list[int]
+    facts: Sequence[Mapping[str, Any]]
     unit: list[str]
 
 
 def ranking(table: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the pages need to say which solver to take, and how sure that is.
 
-    table : the newest cells, column by column, as `comparison` writes them
+    table : the newest cells, column by column, as `tables` makes them
     """
-    facts = table.get("dataset_facts") or [{} for _ in table["datasets"]]
-    cells = read(table, facts)
-    kinds, chosen = subsets(facts, np.asarray(np.isfinite(cells.costs["seconds"]).any(axis=(0, 2))))
+    cells = read(table)
+    kinds, chosen = subsets(cells.facts, np.asarray(np.isfinite(cells.costs["seconds"]).any(axis=(0, 2))))
     with contest.cheap_collections():
         ranked = [
             {cost: [_ranked(cells, cost, target, list(of), table["solvers"]) for target in RANKED] for cost in COSTS}
@@ -75,9 +78,11 @@ def ranking(table: Mapping[str, Any]) -> dict[str, Any]:
         "sparse": SPARSE,
         "formulations": sorted({kind.split("|")[0] for kind in kinds} - {""}),
         "kinds": kinds,
-        "problems": [list(map(int, problems)) for problems in chosen],
+        "problems": [[cells.dataset[problem] for problem in of] for of in chosen],
         "ranked": ranked,
-        "scaling": scaling.fits(cells.costs["seconds"], facts, cells.unit, [TARGETS.index(each) for each in RANKED]),
+        "scaling": scaling.fits(
+            cells.costs["seconds"], cells.facts, cells.unit, [TARGETS.index(each) for each in RANKED]
+        ),
     }
     if any(each and each["p"] is None for of in ranked for each in of["seconds"]):
         found["missing"] = NO_TESTS
@@ -89,17 +94,24 @@ def unit(name: str) -> str:
     return name.partition("[")[0]
 
 
-def read(table: Mapping[str, Any], facts: Sequence[Mapping[str, Any]]) -> Cells:
-    """Return the cells as matrices.
+def read(table: Mapping[str, Any]) -> Cells:
+    """Return the cells as matrices; a data set on which different problems were solved is several columns.
 
     A run that was asked for a larger gap only was not run for the smaller ones, whatever it reached: it would count
     where it went further than it was asked, and not where it stopped as it should.
     """
     columns, rows = table["columns"], range(table["rows"])
     nothing = [None] * table["rows"]
-    shape = (len(table["solvers"]), len(table["datasets"]))
+    asked_of = list(zip(columns.get("dataset", nothing), columns.get("problem", nothing), strict=True))
+    problems = sorted(set(asked_of), key=lambda key: (key[0], -1 if key[1] is None else key[1]))
+    facts = [
+        {**table["dataset_facts"][dataset], **({} if problem is None else table["problems"][problem])}
+        for dataset, problem in problems
+    ]
+    numbers = {key: i for i, key in enumerate(problems)}
+    at = (np.array(columns.get("solver", nothing), dtype=int), np.array([numbers[key] for key in asked_of], dtype=int))
+    shape = (len(table["solvers"]), len(problems))
     ran = np.zeros(shape, dtype=bool)
-    at = tuple(np.array(columns.get(name, nothing), dtype=int) for name in ("solver", "dataset"))
     ran[at] = columns.get("ran", nothing)
     asked = np.array([0.0 if each is None else each for each in columns.get("target_gap", nothing)])
     not_asked = np.array(TARGETS) < asked[:, None] * (1 - 1e-9)
@@ -107,17 +119,14 @@ def read(table: Mapping[str, Any], facts: Sequence[Mapping[str, Any]]) -> Cells:
     low: dict[str, Array] = {}
     high: dict[str, Array] = {}
     for cost in COSTS:
-        spent = columns.get(f"{cost}_to", nothing)
-        within = columns.get(f"{cost}_to_intervals", nothing)
-        factor = 1.0 if cost == "kernel_evaluations" else ONE_RUN
+        spent, within = (columns.get(f"{cost}_to{ending}", nothing) for ending in ("", "_intervals"))
         values = np.full((table["rows"], len(TARGETS)), np.inf)
         ends = np.full((2, *values.shape), np.nan)
         for row, place in itertools.product(rows, range(len(TARGETS))):
-            if spent[row] is None or not is_number(value := spent[row][place]):
-                continue
-            values[row, place] = value
-            end = within[row][place] if within[row] else None
-            ends[:, row, place] = end or (value / factor, value * factor)
+            if spent[row] is not None and is_number(value := spent[row][place]):
+                once = cost == "seconds" and columns["runs"][row] == 1
+                values[row, place] = value
+                ends[:, row, place] = _ends(value, within[row] and within[row][place], once=once)
         values[not_asked] = np.nan
         if cost == "kernel_evaluations":
             values[_unseen(columns, nothing)] = np.nan
@@ -125,7 +134,15 @@ def read(table: Mapping[str, Any], facts: Sequence[Mapping[str, Any]]) -> Cells:
             of[cost] = np.full((*shape, len(TARGETS)), np.nan)
             of[cost][at] = found
         costs[cost][~ran] = np.nan
-    return Cells(ran, costs, low, high, [unit(str(fact.get("set") or "?")) for fact in facts])
+    units = [unit(str(fact.get("set") or "?")) for fact in facts]
+    return Cells(ran, costs, low, high, [dataset for dataset, _ in problems], facts, units)
+
+
+def _ends(value: float, within: Sequence[float | None] | None, *, once: bool) -> tuple[float, float]:
+    """Return the interval of a cost; it has no upper end where some run never reached the target."""
+    if within:
+        return within[0] or 0.0, math.inf if within[1] is None else within[1]
+    return (value / ONE_RUN, value * ONE_RUN) if once else (value, value)
 
 
 def _unseen(columns: Mapping[str, Any], nothing: list[None]) -> Array:
@@ -192,6 +209,7 @@ def _ranked(cells: Cells, cost: str, target: float, problems: list[int], names: 
         "solved": _short(np.nansum(reached, axis=1)),
         "wins": _short(np.nansum(of.wins, axis=1)),
         "alone": (of.wins == 1.0).sum(axis=1).tolist(),
+        "shared": ((of.wins > 0.0) & (of.wins < 1.0)).sum(axis=1).tolist(),
     }
     return told | _sure(of)
 

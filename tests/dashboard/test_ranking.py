@@ -15,6 +15,8 @@ from harness_dashboard.traces import TARGETS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness import ONE_RUN
+
 pytest.importorskip("statsmodels", reason="tests of significance need statsmodels: pip install 'svm-harness[asv]'")
 
 WITHIN = 1.2
@@ -42,14 +44,14 @@ def table(costs, sets=None, **facts):
         "density": [1.0] * number,
     }
     told = [{"set": sets[j], **{name: values[j] for name, values in {**usual, **facts}.items()}} for j in range(number)]
-    columns = {name: [] for name in ("solver", "dataset", "ran", "measured", "at_least", "kernel_evaluations", "target_gap",
+    columns = {name: [] for name in ("solver", "dataset", "ran", "measured", "runs", "at_least", "kernel_evaluations", "target_gap",
                                      "seconds_to", "seconds_to_intervals", "kernel_evaluations_to")}  # fmt: skip
     for (i, row), j in itertools.product(enumerate(costs), range(number)):
         spent = [None if row[j] is None or math.isinf(row[j]) else row[j] * (place + 1) / 3 for place in range(3)] + [
             None
         ] * 3
         cell = {
-            "solver": i, "dataset": j, "ran": row[j] is not None, "measured": row[j] is not None, "at_least": False,
+            "solver": i, "dataset": j, "ran": row[j] is not None, "measured": row[j] is not None, "runs": 5, "at_least": False,
             "kernel_evaluations": 10, "target_gap": None, "seconds_to": spent, "kernel_evaluations_to": spent,
             "seconds_to_intervals": [each and [each / WITHIN, each * WITHIN] for each in spent],
         }  # fmt: skip
@@ -284,6 +286,29 @@ def test_a_run_that_was_asked_for_less_is_not_one_that_missed():
     assert answer(found, target=1e-2)["solver"] == [0, 1]
 
 
+def test_intervals_are_those_of_the_table_a_factor_for_one_run_and_open_where_a_run_never_got_there():
+    cells = table([[1.0, 1.0, 1.0, 1.0]])
+    columns = cells["columns"]
+    columns["seconds_to_intervals"] = [None, None, [[1.0, None]] * 6, [[0.5, 1.25]] * 6]
+    columns["runs"][0] = 1
+    of = ranking.read(cells)
+    place = TARGETS.index(1e-3)
+    low, high = of.low["seconds"][0, :, place], of.high["seconds"][0, :, place]
+    assert low.tolist() == [1 / ONE_RUN, 1.0, 1.0, 0.5]
+    assert high.tolist() == [ONE_RUN, 1.0, math.inf, 1.25]
+    assert of.high["kernel_evaluations"][0, 0, place] == 1.0  # a count of one run is what it is
+
+
+def test_two_problems_on_one_data_set_do_not_compete():
+    cells = table([[1.0], [2.0]])
+    cells["problems"] = [{"formulation": "c-svc"}, {"formulation": "nu-svc"}]
+    cells["columns"]["problem"] = [0, 1]
+    found = ranking.ranking(cells)
+    assert found["formulations"] == ["c-svc", "nu-svc"]
+    assert answer(found, "c-svc|||")["solver"] == [0]
+    assert answer(found, "nu-svc|||")["solver"] == [1]
+
+
 def test_kernel_evaluations_that_are_not_counted_do_not_compete():
     cells = table([[1.0, 1.0], [2.0, 2.0]])
     cells["columns"]["at_least"][0] = cells["columns"]["at_least"][1] = True
@@ -342,7 +367,9 @@ def test_the_same_table_gives_the_same_file_and_no_nan():
 
 def test_a_table_of_nothing_certified_has_no_kind():
     assert ranking.ranking(table([[math.inf], [math.inf]]))["kinds"] == {}
-    assert ranking.ranking({"solvers": [], "datasets": [], "columns": {}, "rows": 0})["kinds"] == {}
+    assert (
+        ranking.ranking({"solvers": [], "datasets": [], "dataset_facts": [], "columns": {}, "rows": 0})["kinds"] == {}
+    )
 
 
 # -- scaling ----------------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import json
 
 import pytest
 from harness_dashboard import data, tables
+from harness_dashboard.commits import Called
 from harness_dashboard.records import RecordFile
 
 from tests.dashboard.stored import failed, page_data, record
@@ -130,7 +131,7 @@ def test_a_trace_is_drawn_by_the_clock_it_names(tmp_path):
 
 def test_the_index_tells_titles_and_what_it_is_told(tmp_path):
     files = [RecordFile("c" * 40, 1, "m", "e", "1", [run()])]
-    found = dict(data.data(files, project="x", titles={"c" * 40: "Faster"}, told={"command": "x"}))
+    found = dict(data.data(files, project="x", called={"c" * 40: Called("cafe", "Faster")}, told={"command": "x"}))
     assert found["index.json"]["places"][0]["commits"][0]["title"] == "Faster"
     assert found["index.json"]["told"] == {"command": "x"}
     assert list(found)[-1] == "index.json"

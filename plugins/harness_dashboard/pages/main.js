@@ -124,10 +124,10 @@ async function draw() {
   const kept = places(page);
   if (index.places.length > 1) kept.controls.append(choice("Measured on", "place", index.places.map((each, i) => [String(i), `${each.machine}, ${each.environment}`]), String(number)));
   if (place.commits.length > 1 && page !== "anytime") {
-    const named = place.commits.map((each, i) => [each.commit, `${i ? "" : "newest: "}${each.commit.slice(0, 8)}, ${day(each.time)} (${each.cells} cells)`]);
+    const named = place.commits.map((each, i) => [each.commit, `${i ? "" : "newest: "}${each.name}, ${day(each.time)}${each.title ? `, ${each.title}` : ""} (${each.cells} cells)`]);
     kept.controls.append(choice("Commit", "commit", [["latest", `each cell as measured last (${place.latest.cells})`], ...named], commit ? commit.commit : "latest"));
   }
-  kept.note.append(`${commit && page !== "anytime" ? `Commit ${commit.commit.slice(0, 8)} of ${day(commit.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
+  kept.note.append(`${commit && page !== "anytime" ? `Commit ${commit.name} of ${day(commit.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
   const all = given(latest.solvers);
   if (all) kept.note.append(` Every solver: ${all}.`);
   const figures = index.figures.filter((name) => found.some((row) => row[name] !== null));
