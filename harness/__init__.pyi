@@ -29,6 +29,7 @@ from harness.kernels.functions import Poly as Poly
 from harness.kernels.functions import Power as Power
 from harness.kernels.functions import Precomputed as Precomputed
 from harness.kernels.oracle import KernelOracle as KernelOracle
+from harness.kernels.points import as_points as as_points
 from harness.learner import Learner as Learner
 from harness.measure.drive import Outcome as Outcome
 from harness.measure.drive import drive as drive
