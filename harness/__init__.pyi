@@ -1,5 +1,7 @@
 # What a plugin author imports, the one list of it: `harness/__init__.py` reads it to know where each name lives.
 
+from harness.cli.about import about_dataset as about_dataset
+from harness.cli.about import about_solver as about_solver
 from harness.cli.lazy import CommandGroup as CommandGroup
 from harness.cli.output import checked_output as checked_output
 from harness.cli.output import deliver as deliver
@@ -63,6 +65,9 @@ from harness.problems.tube_svr import TubeSVR as TubeSVR
 from harness.registry import get_solver as get_solver
 from harness.report.figures import is_number as is_number
 from harness.report.measures import LOSSES as LOSSES
+from harness.report.noise import ONE_RUN as ONE_RUN
+from harness.report.noise import apart as apart
+from harness.report.noise import interval as interval
 from harness.report.rows import kernel_text as kernel_text
 from harness.report.rows import problem_text as problem_text
 from harness.report.rows import settings_text as settings_text

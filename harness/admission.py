@@ -15,6 +15,7 @@ import pluggy
 from harness import hookspecs, parameters
 from harness.errors import PluginError, UsageError
 from harness.parameters import did_you_mean
+from harness.plain import plain_line
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")  # what a selection string can name
 
@@ -125,8 +126,15 @@ def plugin_file(given: str | Path) -> Path:
     ------
     UsageError : it is neither.
     """
-    path = Path(given).resolve()
     expected = "--plugin-path takes a .py file or a package folder"
+    try:
+        path = Path(given).resolve()
+        path.stat()
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:  # too long for a name, a null byte
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"plugin path {plain_line(str(given), 200)} cannot be read: {reason}; {expected}.") from None
     if path.is_dir():
         if not (path / "__init__.py").is_file():
             raise UsageError(

@@ -179,15 +179,17 @@ def values_of(instance: Any) -> dict[str, Any]:
     return {known.name: getattr(instance, known.name) for known in parameters_of(cls)}
 
 
+def changed(instance: Any) -> dict[str, Any]:
+    """Return the parameters of a configured instance that differ from their defaults, name -> value."""
+    cls: Any = type(instance)
+    usual = {known.name: known.default for known in parameters_of(cls)}
+    return {name: value for name, value in values_of(instance).items() if value != usual[name]}
+
+
 def label_of(instance: Any) -> str:
     """Return an instance's name with the parameters that differ from their defaults: ``lasvm[epochs=2]``."""
-    cls: Any = type(instance)
-    changed = [
-        f"{known.name}={getattr(instance, known.name)}"
-        for known in parameters_of(cls)
-        if getattr(instance, known.name) != known.default
-    ]
-    return f"{instance.name}[{','.join(changed)}]" if changed else str(instance.name)
+    parts = [f"{name}={value}" for name, value in changed(instance).items()]
+    return f"{instance.name}[{','.join(parts)}]" if parts else str(instance.name)
 
 
 def check_known(kind: str, name: str, known: Iterable[str]) -> None:

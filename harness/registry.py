@@ -85,7 +85,7 @@ class Registry(Registered):
                 for name in names:
                     cls = self.datasets[name]
                     sources.append(cls(**parameters.validated(cls, cell, owner=f"data set '{name}'")))
-                if not names and _is_path(item.name):
+                if not names and selection.is_path(item.name):
                     values = parameters.validated(
                         FileSource, {**cell, "path": item.name}, owner=f"data file '{item.name}'"
                     )
@@ -158,13 +158,6 @@ def _scalar(text: str) -> Any:
         except ValueError:
             continue
     return text
-
-
-def _is_path(text: str) -> bool:
-    path = Path(text)
-    return os.sep in text or path.exists() or path.suffix.lower() in {
-        ".csv", ".npz", ".npy", ".parquet", ".arff", ".libsvm", ".svm", ".svmlight", ".txt", ".gz", ".bz2", ".xz"
-    }  # fmt: skip
 
 
 def _builtin(registry: Registry) -> None:

@@ -9,11 +9,16 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.errors import UsageError
+
+_SUFFIXES = {
+    ".csv", ".npz", ".npy", ".parquet", ".arff", ".libsvm", ".svm", ".svmlight", ".txt", ".gz", ".bz2", ".xz"
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -45,7 +50,7 @@ def parse(texts: str | Iterable[str], *, paths: bool = False) -> list[Item]:
     """
     items = []
     for text in [texts] if isinstance(texts, str) else texts:
-        if paths and quoted(text) != text and _is_file(text):
+        if paths and quoted(text) != text and is_file(text):
             items.append(Item(text))
             continue
         for part in split(text):
@@ -106,10 +111,28 @@ def quoted(text: str) -> str:
     return text if plain else '"' + text.replace('"', '""') + '"'
 
 
-def _is_file(text: str) -> bool:
+def text_of(item: Item) -> str:
+    """Return the text that means an item: what :func:`parse` reads as it."""
+    lists = {name: ",".join(map(quoted, given)) for name, given in item.values.items()}
+    pairs = [f"{name}={text if len(item.values[name]) == 1 else f'[{text}]'}" for name, text in lists.items()]
+    return f"{quoted(item.name)}[{','.join(pairs)}]" if pairs else quoted(item.name)
+
+
+def is_path(text: str, folder: Path | None = None) -> bool:
+    """Return whether a name that nothing registered has is the path of a file: by its look, or because it is there."""
+    found = (folder or Path()) / text
     try:
-        return Path(text).is_file()
+        there = found.exists()
     except (OSError, ValueError):  # too long for a name, a null byte
+        there = False
+    return os.sep in text or there or found.suffix.lower() in _SUFFIXES
+
+
+def is_file(path: str | Path) -> bool:
+    """Return whether there is a file, whatever the text."""
+    try:
+        return Path(path).is_file()
+    except (OSError, ValueError):
         return False
 
 

@@ -34,6 +34,7 @@ def measured() -> Fitted:
                 "n_train": int(data.x_train.shape[0]),
                 "n_features": int(data.x_train.shape[1]),
                 "n_test": int(data.x_test.shape[0]),
+                "density": getattr(data, "density", None),  # older commits do not know it
             }
         except cells.Absent as error:
             records[cell] = _without_fit(cell, shared.ABSENT, str(error))
@@ -98,7 +99,7 @@ def _one(pool: Any, cell: tuple[str, str], spec: Any) -> dict[str, Any]:
     return {
         "solver": cell[0],
         "dataset": cell[1],
-        **{name: getattr(spec, name) for name in shared.ASKED},
+        **{name: getattr(spec, name, None) for name in shared.ASKED},
         **{name: outcome.get(name) for name in shared.ENDED},
         "trace": outcome.get("trace") or [],
     }

@@ -16,8 +16,9 @@ from harness.errors import HarnessError, NotKept, UsageError
 from harness.run.record import FAILED, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from harness.cli.study_file import StudyFile
     from harness.datasets.dataset import DataSource
     from harness.registry import Registry
     from harness.run.record import Record
@@ -40,6 +41,10 @@ _PARAMETERS = [
            shell_complete=names.listed("datasets"), section=_WHAT,
            help="Data sets, with parameters, or paths of files: 'checkerboard[n=1000],./mine.csv'. Repeatable."),
     Option(["--plugin-path"], **options.PLUGIN_PATH, section=_WHAT),
+    Option(["--study"], metavar="FILE", type=click.Path(), section=_WHAT,
+           help="Take the options from a file: C = [1, 10] in it is --C 1,10. What is given beside it replaces what it says."),
+    Option(["--save-study"], metavar="FILE", type=click.Path(dir_okay=False), section=_WHAT,
+           help="Write such a file of what is compared here, before the runs begin."),
     Option(["--formulation"], type=values.NAMES, shell_complete=names.listed("formulations"), section=_PROBLEM,
            help="c-svc, l2-svc, eps-svr, one-class ... [default: those that the solvers prefer]"),
     Option(["--kernel"], metavar="SELECTION", shell_complete=names.listed("kernels"), section=_PROBLEM,
@@ -113,6 +118,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     form = formats.chosen(given["format_"], target, registry.report_formats)
     output.warn_of_suffix(target, given["format_"], registry.report_formats)
     study = _asked(given, registry)
+    _tell_and_save(ctx, given, registry)
     if given["dry_run"]:
         output.deliver(dry_run.shown(study, registry, form), target, quiet=given["quiet"])
         ctx.exit(0)
@@ -153,6 +159,21 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         raise ended
     deliver(records)
     ctx.exit(exit_code(records))
+
+
+def _tell_and_save(ctx: click.Context, given: Mapping[str, Any], registry: Registry) -> None:
+    """Say which options replace what a study file says, and write the file that was asked for."""
+    from harness.cli import study_text
+
+    replaced = [name for name in ctx.default_map or {} if ctx.get_parameter_source(name) is _LINE]
+    if replaced and not given["quiet"]:
+        names_ = ", ".join(f"--{name.replace('_', '-')}" for name in replaced)
+        say(f"note: {names_} of the command line replace{'s' if len(replaced) == 1 else ''} what {given['study']} says")
+    if given["save_study"]:
+        target = Path(given["save_study"])
+        study_text.save(study_text.options_of(ctx, registry, target), target)
+        if not given["quiet"]:
+            say(f"written to {target}")
 
 
 def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Sequence[Record]) -> None:
@@ -264,27 +285,53 @@ def _say_what_is_kept(done: int, total: int, study: Study) -> None:
     say(f"harness: interrupted; {measured}. The same command goes on where it stopped.")
 
 
+_LINE = click.core.ParameterSource.COMMANDLINE
 _REGISTRY = f"{__name__}.registry"
+_STUDIES = f"{__name__}.studies"
 _DERIVED = f"{__name__}.derived"
+
+
+def _values_of(args: Sequence[str], option: str) -> list[str]:
+    """Return what an option is given, of arguments that are not read yet."""
+    given = [value for name, value in itertools.pairwise(args) if name == option]
+    return given + [name.partition("=")[2] for name in args if name.startswith(f"{option}=")]
+
+
+def context_of(studies: Sequence[StudyFile]) -> click.Context:
+    """Return the context of the command that the options of studies make, the later ones before the earlier ones.
+
+    Raises
+    ------
+    UsageError : as :func:`harness.cli.study_file.options` does.
+    """
+    program = click.Context(click.Command("harness"), info_name="harness")
+    program.meta[_STUDIES] = studies
+    return command.make_context("compare", [], parent=program)
 
 
 class Comparison(options.SectionedCommand):
     """The command with an option for each parameter of each formulation, those of a plugin that is given by its path too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Find the options that formulations bring, then read the arguments by them."""
-        from harness.cli import derived, loading
+        """Find the options that formulations bring and what a study file says, then read the arguments by them."""
+        from harness.cli import derived, loading, study_file
 
-        given = [path for name, path in itertools.pairwise(args) if name == "--plugin-path"]
-        given += [name.partition("=")[2] for name in args if name.startswith("--plugin-path=")]
-        if given and not ctx.resilient_parsing:  # of a completion, for which no plugin runs
-            ctx.meta[_REGISTRY] = loading.registry(given)
+        paths, studies = _values_of(args, "--plugin-path"), list(ctx.meta.get(_STUDIES, ()))
+        if not ctx.resilient_parsing:  # of a completion, for which no plugin runs
+            studies += map(study_file.parsed, _values_of(args, "--study"))
+            paths = paths or [path for study in studies for path in study_file.plugin_paths(study)]
+        if (studies or paths) and not ctx.resilient_parsing:
+            of_the_program = ctx.find_root().params.get("plugin_path", ())
+            ctx.meta[_REGISTRY] = loading.registry([*of_the_program, *paths])
             facts = derived.facts_of(ctx.meta[_REGISTRY])
         else:
             facts = names.facts()
         taken = {name for parameter in self.params for name in (parameter.name, *parameter.opts)}
         found = [derived.option(fact, _PROBLEM) for fact in facts]
         ctx.meta[_DERIVED] = [each for each in found if taken.isdisjoint((each.name, *each.opts))]
+        for study in studies:
+            said = study_file.options(study, self.get_params(ctx), ctx.meta[_REGISTRY])
+            ctx.default_map = {**(ctx.default_map or {}), **said}
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:

@@ -174,21 +174,10 @@ def _plugin(entry: Entry, registry: Registry, width: int) -> list[str]:
 
 
 def _parameters(cls: type, width: int) -> str:
-    import dataclasses
-
-    from harness import parameters
+    from harness.cli.about import parameters_told
     from harness.report import layout
 
-    rows = [
-        [
-            _INDENT + known.name,
-            known.type_name,
-            known.range,
-            "required" if known.default is dataclasses.MISSING else _as_typed(known.default),
-            known.doc,
-        ]
-        for known in parameters.parameters_of(cls)
-    ]
+    rows = [[_INDENT + told.pop("name"), *told.values()] for told in parameters_told(cls)]
     if not rows:
         return f"{_INDENT}no parameters"
     columns = [
@@ -199,10 +188,3 @@ def _parameters(cls: type, width: int) -> str:
         layout.Column("meaning", wrap="words"),
     ]
     return layout.table(columns, rows, width)
-
-
-def _as_typed(value: Any) -> str:
-    """Return a default as a user would type it: ``none``, ``true``."""
-    from harness.report import figures
-
-    return str(value).lower() if value is None or isinstance(value, bool) else figures.setting(value)

@@ -123,6 +123,7 @@ class _Drive:
     overtime: Callable[[float], float]
     trace: list[TracePoint] = field(default_factory=list)
     reached: bool = False
+    cpu_began: float = 0.0
     host_cpu: float = 0.0
     beside: float = 0.0  # of the time limit, not inside the solver
 
@@ -138,7 +139,7 @@ class _Drive:
         due_seconds, due_evaluations, due_labels = self._due()
         seconds, yields, last = 0.0, 0, None
         stopped: StoppedBy | None = None
-        cpu_began = self.cpu_clock()
+        self.cpu_began = self.cpu_clock()
         began = clock()
         iterates = solver.iterates(self.problem, rng)
         if not isinstance(iterates, Iterable):
@@ -174,7 +175,7 @@ class _Drive:
                         break
                     due_seconds, due_evaluations, due_labels = self._due()
                 began = clock()
-            cpu_seconds = max(0.0, self.cpu_clock() - cpu_began - self.host_cpu)
+            cpu_seconds = self._inside(self.cpu_clock())
             if last is None:
                 raise PluginError(
                     f"solver '{solver.name}' ended without yielding a model; it must yield at least one Iterate."
@@ -196,20 +197,24 @@ class _Drive:
 
     def _slow_path(self, last: Iterate, seconds: float, yields: int) -> StoppedBy | None:
         """Take the trace points that are due; return what stops the run, if anything does."""
-        cpu_began = self.cpu_clock()
+        cpu_now = self.cpu_clock()
         counter = self.problem.kernel.counter
         evaluations, labels = counter.evaluations, counter.labels
         if self.plan is not None:
             series = self._series(seconds, evaluations, labels)
             if series:
-                self._take(last, seconds, yields, series)
+                self._take(last, seconds, self._inside(cpu_now), yields, series)
                 self.point_seconds = self.plan.next_seconds(seconds)
                 self.point_evaluations = self.plan.next_evaluations(evaluations)
                 if self.problem.sells_labels:
                     self.point_labels = self.plan.next_labels(labels)
         stopped = self._spent(seconds, evaluations, yields)
-        self.host_cpu += self.cpu_clock() - cpu_began
+        self.host_cpu += self.cpu_clock() - cpu_now
         return stopped
+
+    def _inside(self, cpu_now: float) -> float:
+        """Return the CPU seconds inside the solver when the clock shows ``cpu_now``."""
+        return max(0.0, cpu_now - self.cpu_began - self.host_cpu)
 
     def _series(self, seconds: float, evaluations: int, labels: int) -> str:
         """Return the series of which a trace point is due; empty if none is. The ladder of labels comes first."""
@@ -229,13 +234,14 @@ class _Drive:
             return StoppedBy.ITERATIONS
         return StoppedBy.TARGET if self.limits.target_gap is not None and self.reached else None
 
-    def _take(self, iterate: Iterate, seconds: float, yields: int, series: str) -> None:
+    def _take(self, iterate: Iterate, seconds: float, cpu_seconds: float, yields: int, series: str) -> None:
         assert self.plan is not None
         self._check(iterate)
         point = trace_point(
             self.problem,
             iterate,
             seconds=seconds,
+            cpu_seconds=cpu_seconds,
             iteration=self._whole(iterate, "step", yields),
             reason=series,
             plan=self.plan,

@@ -70,6 +70,7 @@ def trace_point(
     iterate: Iterate,
     *,
     seconds: float,
+    cpu_seconds: float | None = None,
     iteration: int,
     reason: str,
     plan: TracePlan,
@@ -83,10 +84,14 @@ def trace_point(
     info, _ = claims(iterate.info, *_INFO)
     if iterate.dual_coef is None:
         held = None if iterate.free_coef is None else int(np.count_nonzero(iterate.free_coef))
-        return TracePoint(seconds, evaluations, iteration, reason, held, labels_used=labels, info=info)
+        return TracePoint(
+            seconds, evaluations, iteration, reason, held, labels_used=labels, cpu_seconds=cpu_seconds, info=info
+        )
     coef, intercept = np.array(iterate.dual_coef, dtype=np.float64), float(iterate.intercept)
     support = int(np.count_nonzero(coef))
-    point = TracePoint(seconds, evaluations, iteration, reason, support, labels_used=labels, info=info)
+    point = TracePoint(
+        seconds, evaluations, iteration, reason, support, labels_used=labels, cpu_seconds=cpu_seconds, info=info
+    )
     if coef.shape != (problem.n,) or not np.isfinite(coef).all() or not math.isfinite(intercept):
         return point
     if problem.certificate_cost(support) > plan.certificate_values:

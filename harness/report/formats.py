@@ -109,7 +109,7 @@ def markdown_text(records: Sequence[Record], *, dated: bool = False, remarks: Se
             result.append(_markdown_row(shown, escape=False))
         result.append("")
     if any(cell.best for _, members in sheet.groups for row in members for cell in row):
-        result += ["- bold: best of its data set among rows whose every run is ok; gap, optimality: of its problem"]
+        result += [f"- {measures.BEST.format('bold:')}"]
     notes = [*sheet.notes, *remarks]
     if not any(footnotes.NOT_RANKED[1:] in note for note in notes) and any(
         column.title == "primal" for column in sheet.columns

@@ -11,10 +11,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from harness.report import figures
+from harness.report import figures, noise
 
 if TYPE_CHECKING:
     from harness.report.rows import Group, Row
+
+BEST = (
+    "{} best of its data set among rows whose every run is ok, and what differs from it by less than the runs do (seconds of "
+    f"one run: a factor of {noise.ONE_RUN:g}); gap and optimality: of its problem"
+)
+"""What a reader is told of the mark."""
 
 LOSSES = ("mse", "mae")  # metrics of which less is better; all others are scores
 
@@ -30,6 +36,7 @@ class Measure:
     doubt : field of a record; a row of which any run has it is not ranked
     doubted : what such a row shows, ``{}`` is the figure
     within : rows that may be ranked against each other: those of the ``group`` or only those of one ``problem``
+    noisy : it differs from one run to the next of the same code: a time
     spread : show half the range over the runs behind the median
     room : the width that is kept for the column when it is decided what else there is room for; not the width of
         this time's figures, so that the same command has the same columns every time
@@ -44,6 +51,7 @@ class Measure:
     doubt: str = ""
     doubted: str = ""
     within: Literal["group", "problem"] = "group"
+    noisy: bool = False
     spread: bool = False
     room: int = 0
 
@@ -56,6 +64,10 @@ class Measure:
         """Return the figure that is ranked, None if it ranks nowhere."""
         return None if row.said(self.doubt) else self.value(row)
 
+    def interval(self, row: Row) -> noise.Interval:
+        """Return between which figures the one that is shown lies; there is one."""
+        return noise.interval(row.values(self.figure) or row.values(self.instead), noisy=self.noisy)
+
     def cell(self, row: Row) -> str:
         """Return the figure as text: empty without a measured run, ``-`` if the runs do not have it."""
         if not row.measured:
@@ -67,7 +79,7 @@ class Measure:
         return text + (figures.spread(row.values(self.figure)) if self.spread and value is not None else "")
 
 
-FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", stops=True, spread=True, room=13)
+FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", stops=True, noisy=True, spread=True, room=13)
 EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", stops=True,
                       doubt="evaluations_at_least", doubted="≥{}", room=6)  # fmt: skip
 SIZE = Measure("SV", "support_vectors", figures.count, "low", stops=True, room=5)
@@ -145,8 +157,8 @@ def best_rows(measure: Measure, group: Group) -> set[int]:
     """Return the positions of the rows that are best in a column.
 
     Only rows whose every run ended with ``ok`` are candidates, and for what depends on where a solver stopped only those
-    with a common target, so that stopping early is no advantage. Rows with the same text are equally good; if all
-    candidates are, none stands out.
+    with a common target, so that stopping early is no advantage. Rows that are not told apart from the best (`noise`), or
+    have the same text, are equally good; if all candidates are, none stands out.
     """
     if measure.best is None or (measure.stops and group.loose):
         return set()
@@ -160,8 +172,13 @@ def best_rows(measure: Measure, group: Group) -> set[int]:
         }
         if len(rivals) < 2:
             continue
-        winner = min(rivals.values()) if measure.best == "low" else max(rivals.values())
-        winners = {i for i, value in rivals.items() if measure.text(value) == measure.text(winner)}
+        winner = (min if measure.best == "low" else max)(rivals, key=lambda i: rivals[i])
+        text, sure = measure.text(rivals[winner]), measure.interval(group.rows[winner])
+        winners = {
+            i
+            for i, value in rivals.items()
+            if measure.text(value) == text or not noise.apart(measure.interval(group.rows[i]), sure)
+        }
         if len(winners) < len(rivals):
             best |= winners
     return best

@@ -57,7 +57,7 @@ def render(
         result.append("")
     notes = [*sheet.notes, *remarks]
     if any(cell.best for row in everything for cell in row):
-        notes.insert(0, "* best of its data set among rows whose every run is ok; gap and optimality: of its problem.")
+        notes.insert(0, f"{measures.BEST.format('*')}.")
     if sheet.hidden:
         notes.append(f"no room at {width} columns for: {', '.join(sheet.hidden)}; --format markdown or csv shows all.")
     for note in notes:

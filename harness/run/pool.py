@@ -210,7 +210,8 @@ def judge(record: Record, verdict: Record) -> None:
     status, reason, killed = (verdict.pop(name, None) for name in ("status", "reason", "stopped_by"))
     trace, faults = verdict.pop("trace", None) or [], verdict.pop("faults", None) or []
     if trace and trace[-1].get("reason") == "end":
-        known = {"seconds": "fit_seconds", "kernel_evaluations": "kernel_evaluations", "iteration": "iterations"}
+        known = {name: name for name in ("cpu_seconds", "kernel_evaluations")}
+        known |= {"seconds": "fit_seconds", "iteration": "iterations"}
         trace[-1] |= {name: record[column] for name, column in known.items() if record.get(column) is not None}
     sources = {**(record.get("sources") or {}), **(verdict.pop("sources", None) or {})}
     record.update(verdict, trace=trace, faults=[*(record.get("faults") or []), *faults], sources=sources)

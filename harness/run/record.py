@@ -108,7 +108,7 @@ LIMIT_COLUMNS = {
 class TracePoint:
     """One point of the trace; figures that would cost too much in mid-run are None.
 
-    seconds : inside the solver so far; certificates are outside the clock
+    seconds, cpu_seconds : inside the solver so far; certificates are outside the clocks
     reason : which series made the point due, ``seconds``, ``kernel_evaluations`` or ``labels`` (``end``: the last iterate)
     labels_used : bought so far, where they are sold
     positive_support_vectors : those of the support vectors whose label is +1; in isolated runs
@@ -132,6 +132,7 @@ class TracePoint:
     test_accuracy: float | None = None
     labels_used: int | None = None
     positive_support_vectors: int | None = None
+    cpu_seconds: float | None = None
     metrics: dict[str, Any] = field(default_factory=dict)
     info: dict[str, Any] = field(default_factory=dict)
     model: tuple[Any, float] | None = field(default=None, repr=False, compare=False)
@@ -203,6 +204,7 @@ class Fields(TypedDict):
     n_train: int
     n_features: int
     n_test: int
+    density: float  # share of the features of the training points that are not zero
     threads: int
     time_limit: float
     memory_limit: int
@@ -221,6 +223,7 @@ class Fields(TypedDict):
     code_sha256: str
     sources: dict[str, Any]  # plugin -> fingerprint of its source, of every plugin the run really used
     data_sha256: str
+    study: str  # SHA-256 of the study that it was measured for, see `harness.run.study.Study.sha256`
     info: dict[str, Any]
     trace: list[dict[str, Any]]  # `TracePoint.as_dict` of each
     key: str

@@ -191,8 +191,8 @@ class _Session:
 
     def _reused(self, store: StoreReader, index: int, record: Record) -> Record | None:
         """Return a record of the store with the rows of its cells; None if it does not hold them all."""
-        # the same content may have been measured from a file of another name
-        told = {"dataset": self.specs[index].dataset, "reused": True}
+        # the same content may have been measured from a file of another name, and for another study
+        told = {"dataset": self.specs[index].dataset, "study": self.study.sha256, "reused": True}
         found = Record({**record, **told})
         keys = [cell_key(self.keys[index], number) for number in range((record.get("path") or {}).get("rows") or 0)]
         rows = [next(iter(store.of(key)), None) for key in keys]
@@ -344,8 +344,7 @@ class _Session:
                 stop.wait(_POLL_SECONDS)
 
     def _one(self, index: int, pool: Pool) -> Record:
-        spec = self.specs[index]
-        if spec.broken_reason:
+        if (spec := self.specs[index]).broken_reason:
             return Record(status=Status.ERROR, stopped_by=StoppedBy.FAULT, reason=spec.broken_reason, **now())
         if spec.skip_reason:
             return Record(status=Status.SKIPPED, reason=spec.skip_reason, **now())
@@ -361,7 +360,8 @@ class _Session:
 
     def _completed(self, index: int, outcome: Record) -> Record:
         spec = self.specs[index]
-        return completed(outcome, spec, self.keys[index], self.datasets[spec.data_key], self.registry)
+        data = self.datasets[spec.data_key]
+        return completed(outcome, spec, self.keys[index], data, self.registry, self.study.sha256)
 
     def _tell_plugins(self, hook: str, **arguments: Any) -> None:
         """Tell observing plugins; a fault of an observer must not end the grid."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from harness import parameters, selection
+from harness.entries import Broken
 from harness.run.record import NO_LIMITS, Limits
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import DataSource
-    from harness.entries import Broken, Chosen
+    from harness.entries import Chosen
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,56 @@ class Study:
     path: Mapping[str, Sequence[float]] = field(default_factory=dict)
     folds: int = 0
     cold: bool = False
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        """SHA-256 of what is asked: equal for a file, a command line and a call that mean the same.
+
+        Where it is kept, whether it is measured anew and in which folder its files lie is no part of it, nor is what is
+        left as it comes: an option that a later version brings changes no hash.
+        """
+        usual = {each.name: each.default for each in fields(self) if each.default is not MISSING}
+        asked = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _OF_NO_STUDY}
+        asked |= {
+            "solvers": [_asked_of(item) for item in self.solvers],
+            "datasets": [[source.name, _unlocated(source)] for source in self.datasets],
+            "kernel": self.kernel and [selection.text_of(item) for item in selection.parse(self.kernel)],
+            "limits": {name: value for name, value in asdict(self.limits).items() if value is not None},
+            "seeds": [self.seeds[0], len(self.seeds)] if _is_range(self.seeds) else list(self.seeds),
+        }
+        kept = {
+            name: value for name, value in asked.items() if value != usual.get(name) and value not in ({}, [], [0, 1])
+        }
+        return hashlib.sha256(json.dumps(_plain(kept), sort_keys=True, default=str).encode()).hexdigest()
+
+
+_OF_NO_STUDY = ("store", "fresh", "many", "plugin_paths")
+
+
+def _asked_of(item: Chosen | Broken) -> list[Any]:
+    """Return a solver as it is asked for: plugin, name, the parameters that are not as they come, the problem's."""
+    if isinstance(item, Broken):
+        return [item.plugin, item.solver]
+    return [item.plugin, item.solver.name, parameters.changed(item.solver), item.problem_values]
+
+
+def _unlocated(source: DataSource) -> dict[str, Any]:
+    """Return the parameters of a source that are not as they come, of a path the name of its file."""
+    found = parameters.changed(source)
+    return {name: Path(value).name if name in ("path", "test") else value for name, value in found.items()}
+
+
+def _is_range(seeds: Sequence[int]) -> bool:
+    return len(seeds) > 0 and (isinstance(seeds, range) or list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))))
+
+
+def _plain(value: Any) -> Any:
+    """Return nested values in which a number has one way to be written: 10.0 as 10."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def data_key(source: str, source_parameters: Mapping[str, Any]) -> str:

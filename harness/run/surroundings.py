@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from harness.registry import Registry
 
 
-def completed(outcome: Record, spec: RunSpec, key: str, dataset: Dataset, registry: Registry) -> Record:
+def completed(
+    outcome: Record, spec: RunSpec, key: str, dataset: Dataset, registry: Registry, study: str = ""
+) -> Record:
     """Return the full record: what was measured beside what was asked, unknown figures None."""
     plugin = registry.plugins.get(spec.plugin)
     own_version = {plugin.distribution or plugin.name: plugin.version} if plugin is not None and plugin.version else {}
@@ -29,10 +31,12 @@ def completed(outcome: Record, spec: RunSpec, key: str, dataset: Dataset, regist
         "n_train": int(dataset.x_train.shape[0]),
         "n_features": int(dataset.x_train.shape[1]),
         "n_test": int(dataset.x_test.shape[0]),
+        "density": dataset.density,
         "versions": {**versions(), **own_version},
         "machine": machine(),
         "git_commit": git_commit(),
         "code_sha256": plugin.fingerprint if plugin is not None else None,
+        "study": study or None,
         "trace": [],
         "info": {},
         "key": key,

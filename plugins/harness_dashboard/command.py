@@ -98,7 +98,7 @@ def serve(config: str | None, port: int) -> None:
             f"--port: {port} cannot be used ({error.strerror}); name another, or 0 for any free one."
         ) from None
     with server:
-        click.echo(f"{server.address} (solvers side by side: /solvers.html); Ctrl-C stops it")
+        click.echo(f"{server.address} shows {folder}; Ctrl-C stops it")
         try:
             server.serve_forever()
         except KeyboardInterrupt:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -12,10 +13,23 @@ from typing import TYPE_CHECKING, Any
 from harness import UsageError
 from harness_dashboard.configuration import OURS
 from harness_dashboard.processes import git
-from harness_dashboard.untrusted import moment
+from harness_dashboard.untrusted import moment, word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+
+SHOWN = 8
+"""Digits of a hash where people read it."""
+
+_MEASURED_AS = "Measured-as"
+"""The trailer of a commit made for a state of code: what it is called where people read it."""
+
+_HASH = re.compile(r"[0-9a-f]{7,64}\+?")
+_URL = re.compile(r"(?:https?|ssh|git)://(?:[^/@\s]*@)?(?P<host>[\w.-]+)(?::\d+)?/(?P<path>[\w./~+-]+)")
+_SCP = re.compile(
+    r"(?:[\w.-]+@)?(?P<host>[\w-]+(?:\.[\w-]+)+):(?P<path>[\w./~+-]+)"
+)  # git@example.org:group/project.git
 
 
 @dataclass(frozen=True)
@@ -24,6 +38,53 @@ class Commit:
 
     name: str
     time: int
+
+
+@dataclass(frozen=True)
+class Called:
+    """How a commit is called where people read it.
+
+    name : the first digits of its hash, with ``+`` if the tree was changed; of a state of code in a dashboard of stores
+        alone those of the commit that was measured, or the version of the harness where git knew none
+    title : the first line of its message
+    """
+
+    name: str
+    title: str
+
+
+def called(folder: str | Path) -> dict[str, Called]:
+    """Return how every commit of a local repository is called, by its hash; none where there is no repository."""
+    if not _is_repository(Path(folder)):
+        return {}
+    form = f"--format=%H%n%(trailers:key={_MEASURED_AS},valueonly,separator=%x20)%n%s"
+    found = {}
+    for entry in filter(None, git(Path(folder), "log", "-z", "--all", form).split("\0")):
+        commit, name, title = entry.split("\n", 2)
+        found[commit] = Called(name.strip() or commit[:SHOWN], title)
+    return found
+
+
+def web_address(folder: str | Path) -> tuple[str, str] | None:
+    """Return the pages of the project and of its commits, as the repository's remote has them; None if it has none.
+
+    The second is what the hash is put behind. Of a remote's URL no name of a user and no password is kept.
+    """
+    text = str(folder)
+    if _is_repository(Path(text)):
+        remotes = git(Path(text), "config", "--get-regexp", r"^remote\..*\.url$", accepted=(0, 1)).splitlines()
+        urls = dict(line.split(" ", 1) for line in remotes if " " in line)
+        text = urls.get("remote.origin.url") or next(iter(urls.values()), "")
+    found = _URL.fullmatch(text) or _SCP.fullmatch(text)
+    if found is None:
+        return None
+    host, path = found["host"].lower(), found["path"].strip("/").removesuffix(".git")
+    page = f"https://{host}/{path}"
+    return page, f"{page}/{'commits' if host == 'bitbucket.org' else 'commit'}/"
+
+
+def _is_repository(folder: Path) -> bool:
+    return (folder / ".git").exists() or (folder / "objects").is_dir()
 
 
 class Repository:
@@ -36,7 +97,7 @@ class Repository:
 
     def __init__(self, folder: str | Path) -> None:
         self.folder = Path(folder)
-        if not self.folder.is_dir() or not ((self.folder / ".git").exists() or (self.folder / "objects").is_dir()):
+        if not _is_repository(self.folder):
             raise UsageError(
                 f"{folder} is no local git repository, so there are no commits to show results of; name a clone as "
                 "'repo' in asv.conf.json, or make a dashboard without one: harness dashboard export --standalone FOLDER."
@@ -103,13 +164,20 @@ class _State:
         return self.git_commit == git_commit and self.versions == versions and self.code.get(plugin, code) == code
 
     @property
-    def message(self) -> str:
-        """What distinguishes the state, in words."""
+    def name(self) -> str:
+        """The commit that was measured, ``929e25f1+`` where its tree was changed; the version if git knew none."""
+        if _HASH.fullmatch(self.git_commit):
+            return self.git_commit[:SHOWN] + "+" * self.git_commit.endswith("+")
+        return f"{word(self.versions.get('svm-harness'), 'unknown')}, no commit"
+
+    def message(self, name: str) -> str:
+        """Return what distinguishes the state, in words; ``name`` is what it is called."""
         harness = self.versions.get("svm-harness", "of unknown version")
         libraries = ", ".join(f"{name} {number}" for name, number in self.versions.items() if name != "svm-harness")
         code = "\n".join(f"{plugin}: {code[:32]}" for plugin, code in sorted(self.code.items()))
         made = f"commit {self.git_commit}\n" if self.git_commit else ""
-        return f"svm-harness {harness}, measured {_date(self.commit.time)}\n\n{made}{libraries}\n\n{code}\n"
+        title = f"svm-harness {harness}, measured {_date(self.commit.time)}"
+        return f"{title}\n\n{made}{libraries}\n\n{code}\n\n{_MEASURED_AS}: {name}\n"
 
 
 class States:
@@ -139,13 +207,23 @@ class States:
         folder.mkdir(parents=True, exist_ok=True)
         git(folder, "init", "-q", "--initial-branch=main")
         lines = []
-        for state in self._states:
-            message = state.message
+        for state, name in zip(self._states, self._names(), strict=True):
+            message = state.message(name)
             lines.append(f"commit refs/heads/main\ncommitter svm-harness <> {state.commit.time // 1000} +0000")
             lines.append(f"data {len(message.encode())}\n{message}")
         git(folder, "fast-import", "--quiet", content="\n".join(lines) + "\n")
         hashes = git(folder, "rev-list", "--reverse", "--topo-order", "main").split()
         return {state.commit.name: name for state, name in zip(self._states, hashes, strict=True)}
+
+    def _names(self) -> list[str]:
+        """Return what the states are called: those of one commit are numbered."""
+        names = [state.name for state in self._states]
+        seen: Counter[str] = Counter()
+        found = []
+        for name in names:
+            seen[name] += 1
+            found.append(f"{name} ({seen[name]})" if names.count(name) > 1 else name)
+        return found
 
 
 def _date(milliseconds: int) -> str:

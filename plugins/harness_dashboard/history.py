@@ -30,13 +30,15 @@ ABSENT = "absent"
 LEAST_GAP = 1e-9
 """Below, a gap is rounding, and a multiple of it no regression: the zero of gaps counted in decades."""
 
-ASKED = ("formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition")
+ASKED = (
+    "plugin", "parameters", "formulation", "problem_parameters", "kernel", "kernel_parameters", "seed", "repetition", "threads",
+)  # fmt: skip
 ENDED = (
     "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "kernel_evaluations",
     "iterations", "support_vectors", "core_set_size", "working_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
     "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "target_gap", "trace",
 )  # fmt: skip
-FACTS = ("label", "n_train", "n_features", "n_test")
+FACTS = ("label", "n_train", "n_features", "n_test", "density")
 FIELDS = (*ASKED, *ENDED, *FACTS)
 """What is kept of a run, beside ``solver`` and ``dataset``, the names as asv has them."""
 

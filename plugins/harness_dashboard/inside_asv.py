@@ -7,7 +7,7 @@ The documented side are asv's files, its configuration, and the plugins that it 
 
 ``get_environments``, ``plugin_manager``, ``MachineCollection`` : as asv's commands use them
 ``Run.run``, ``Publish.run`` : what asv's command calls; only so can the description of the machine stand in the project
-    instead of in the user's home (``_machine_file``)
+    instead of in the user's home (``_machine_file``). `setup` puts ours in their places
 ``Environment`` : ``_python`` and ``_requirements`` before its ``__init__``, which asks for the name they make; ``_path``,
     the folder; ``_setup``, which makes it; ``_set_commit_hash`` and ``_set_installed_commit_hash``, by which asv knows
     what is installed
@@ -17,6 +17,7 @@ tests/dashboard/test_asv.py says which of them has changed when a newer asv lack
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -38,7 +39,7 @@ from asv.plugin_manager import plugin_manager
 from asv.plugins.git import Git
 
 from harness import UsageError
-from harness_dashboard import comparison, offline, untrusted  # noqa: F401  asv finds classes that are imported
+from harness_dashboard import commits, comparison, front, history, numbers, offline, untrusted  # noqa: F401  asv finds what is imported
 from harness_dashboard.configuration import OURS, load
 
 HOLDS_FOR = "asv>=0.6.6,<0.7"
@@ -209,12 +210,73 @@ def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, v
 
 def publish(conf: Any) -> None:
     """Make the site in ``html_dir``."""
-    if conf.dvcs in (None, Git.dvcs) and Ranges.url_match(conf.repo):
-        conf.dvcs = Ranges.dvcs
-    Publish.run(conf, None, pull=False)
-    index = Path(conf.html_dir, "index.json")
-    util.write_json(str(index), untrusted.index(util.load_json(str(index))), compact=True)
+    published(conf, pull=False)
 
+
+# -- asv's own commands ------------------------------------------------------------------------------------
+
+_RUN, _PUBLISH = Run.run, Publish.run  # as asv has them
+
+
+def setup() -> None:
+    """Let ``asv run``, ``asv continuous`` and ``asv publish`` do as ours do; asv calls this where they import the plugin."""
+    Run.run, Publish.run = staticmethod(measured), staticmethod(published)
+
+
+def measured(conf: Any, *given: Any, machine: str | None = None, _machine_file: str | None = None,
+             quick: bool = False, dry_run: bool = False, **settings: Any) -> Any:  # fmt: skip
+    """Measure as ``asv run`` was told to, on a machine that the project describes, and keep every sample.
+
+    quick : one sample a number: they go into a folder of their own, not in the place of better ones
+    """
+    if _machine_file is None:
+        _machine_file = str(Path(conf.results_dir).absolute().parent / "machine.json")
+        machine = described(machine, _machine_file)
+    if quick and not dry_run:
+        conf.results_dir = str(Path(conf.results_dir).parent / "quick" / "results")
+        log.info(f"--quick takes one sample each: these numbers stay out of the history, in {conf.results_dir}")
+    records = history.records_folder(Path(conf.results_dir).absolute())
+    os.environ.update({history.MACHINE: machine or "", history.RECORDS: "" if dry_run else str(records)})
+    settings["record_samples"] = True
+    return _RUN(conf, *given, machine=machine, _machine_file=_machine_file, quick=quick, dry_run=dry_run, **settings)
+
+
+def described(machine: str | None, file: str) -> str:
+    """Return the name of this machine, ``machine`` if given, and let the project's file describe it.
+
+    What the file does not know it learns from the user's own file, which is asv's place for it, or from the machine.
+    """
+    name = machine or Machine.get_unique_machine_name()
+    for path in (file, MachineCollection.get_machine_file_path()):
+        with contextlib.suppress(util.UserError):
+            told = MachineCollection.load(name, _path=path)
+            break
+    else:
+        told = {**Machine.get_defaults(), "machine": name}
+        log.info(f"{file} now describes this machine, as '{name}'")
+    Path(file).parent.mkdir(parents=True, exist_ok=True)
+    MachineCollection.save(told["machine"], told, _path=file)
+    return str(told["machine"])
+
+
+def published(conf: Any, range_spec: Any = None, pull: bool = True) -> None:
+    """Make the site, of what was exported too, with one question to git for each range, and with harmless texts."""
+    try:
+        numbers.merge(Path(conf.results_dir))
+        project, commit = commits.web_address(conf.repo) or ("#", front.NO_PAGE)
+        conf.project_url = project if conf.project_url in (None, "", "#") else conf.project_url
+        conf.show_commit_url = commit if conf.show_commit_url in (None, "", "#") else conf.show_commit_url
+        if conf.dvcs in (None, Git.dvcs) and Ranges.url_match(conf.repo):
+            conf.dvcs = Ranges.dvcs
+        _PUBLISH(conf, range_spec, pull)
+    except UsageError as error:  # asv's commands print what is a UserError, of others they show where it arose
+        raise util.UserError(str(error)) from None
+    index = Path(conf.html_dir, "index.json")
+    named = front.renamed(util.load_json(str(index)), commits.called(conf.repo))
+    util.write_json(str(index), untrusted.index(named), compact=True)
+
+
+# -- one request -------------------------------------------------------------------------------------------
 
 TASKS: dict[str, tuple[Callable[..., Any], str]] = {
     "environments": (environments, "asv cannot measure"),

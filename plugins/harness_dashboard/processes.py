@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 _LEAVE = 10.0  # seconds that asv has after Ctrl-C, of which the terminal has told it too
 
 
-def git(folder: Path, *arguments: str, content: str | None = None) -> str:
+def git(folder: Path, *arguments: str, content: str | None = None, accepted: tuple[int, ...] = (0,)) -> str:
     """Run git in a folder and return what it prints.
+
+    accepted : exit codes that are no failure
 
     Raises
     ------
@@ -34,7 +36,7 @@ def git(folder: Path, *arguments: str, content: str | None = None) -> str:
         )  # fmt: skip
     except OSError as error:
         raise UsageError(f"git cannot be run ({error.strerror}); the dashboard needs it, install git.") from None
-    if done.returncode != 0:
+    if done.returncode not in accepted:
         said = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise UsageError(f"git {arguments[0]} failed in {folder}: {said}")
     return done.stdout

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import UsageError
-from harness_dashboard import numbers, processes
+from harness_dashboard import processes
 
 if TYPE_CHECKING:
     from harness_dashboard.configuration import Configuration
@@ -34,7 +34,6 @@ def build(configuration: Configuration) -> Site:
     target = configuration.html_dir
     if target.exists() and not _replaceable(target):
         raise UsageError(f"{target} is no site made before and will not be replaced; name another folder as html_dir.")
-    numbers.merge(configuration.results_dir)
     target.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:

@@ -21,6 +21,7 @@ TARGETS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 POINTS = 32
 _FIGURES = (
     "seconds",
+    "cpu_seconds",
     "kernel_evaluations",
     "labels_used",
     "relative_gap",
@@ -37,7 +38,7 @@ def thinned(trace: Sequence[Point], points: int = POINTS) -> list[Point]:
     The first, the last and those at which a target was first reached are always among them, so that thinning changes
     no performance profile.
     """
-    wanted = {0, len(trace) - 1, *(place for place in _reached(trace) if place is not None)}
+    wanted = {0, len(trace) - 1, *(place for place in _places(trace) if place is not None)}
     if len(trace) > points:
         wanted.update(round(i * (len(trace) - 1) / (points - 1)) for i in range(points))
     else:
@@ -62,7 +63,7 @@ def upward(gap: float, digits: int = 4) -> float:
     return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(gap))))
 
 
-def _reached(trace: Sequence[Point]) -> list[int | None]:
+def _places(trace: Sequence[Point]) -> list[int | None]:
     """Return for each target the first point whose certified gap is surely at most that, None if there is none."""
     gaps = [
         gap + (point.get("gap_rounding") or 0.0) if is_number(gap := point.get("relative_gap")) else None
@@ -71,22 +72,31 @@ def _reached(trace: Sequence[Point]) -> list[int | None]:
     return [next((i for i, gap in enumerate(gaps) if gap is not None and gap <= target), None) for target in TARGETS]
 
 
-def cost_of_targets(run: dict[str, Any], figure: str) -> list[float | None]:
-    """Return what a run had spent, in ``seconds`` or ``kernel_evaluations``, when its gap was certified below each target.
+def reached(run: Point) -> list[Point | None]:
+    """Return the point at which a run's gap was first certified below each target.
 
-    The run's end counts as a point of its trace. None: never reached, or the figure is not known there.
+    Its end counts as a point of its trace. None: never reached.
     """
-    last = {
-        "seconds": run.get("fit_seconds"),
-        "kernel_evaluations": run.get("kernel_evaluations"),
-        "relative_gap": run.get("relative_gap"),
-        "gap_rounding": run.get("gap_rounding"),
-    }
+    last = {**run, "seconds": run.get("fit_seconds")}
     points = [*(run.get("trace") or []), last]
-    if figure == "kernel_evaluations" and run.get("evaluations_at_least"):
-        return [None] * len(TARGETS)
-    found = [None if place is None else points[place].get(figure) for place in _reached(points)]
+    return [None if place is None else points[place] for place in _places(points)]
+
+
+def spent(points: Sequence[Point | None], run: Point, cost: str, clock: str = "wall") -> list[float | None]:
+    """Return what a run had spent at points (see `reached`); None where there is no point, or none knows it.
+
+    cost : ``seconds``, of ``clock``, ``cpu`` or ``wall``; or ``kernel_evaluations``
+    """
+    if cost == "kernel_evaluations" and run.get("evaluations_at_least"):
+        return [None] * len(points)
+    name = "cpu_seconds" if cost == "seconds" and clock == "cpu" else cost
+    found = [None if point is None else point.get(name) for point in points]
     return [value if is_number(value) else None for value in found]
+
+
+def cost_of_targets(run: Point, cost: str, clock: str = "wall") -> list[float | None]:
+    """Return what a run had spent when its gap was certified below each target, see `reached` and `spent`."""
+    return spent(reached(run), run, cost, clock)
 
 
 def prune(folder: Path, environment: str) -> None:

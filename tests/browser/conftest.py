@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.browser import Browser, chromium, missing, served
+from tests.browser.made import Made, made_site
 from tests.dashboard.history import History, make_history, measure, settle_times
 
 
@@ -57,3 +58,11 @@ def site(window: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     assert built.returncode == 0, built.stderr
     with served(history.configuration) as address:
         yield Site(address, history, history.repository / ".asv" / "html")
+
+
+@pytest.fixture(scope="session")
+def made(window: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
+    """The site of a made-up store that tests of our pages share; `tests.browser.made` says what is planted in it."""
+    pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
+    with made_site(tmp_path_factory.mktemp("made")) as site:
+        yield site

@@ -60,7 +60,7 @@ def address(window: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.mark.parametrize("tab", TABS)
 def test_asvs_pages_carry_out_nothing(browser: Browser, address: str, tab: str) -> None:
-    browser.open(address + tab)
+    browser.open(f"{address}history.html{tab}")
     browser.wait(
         "return document.readyState === 'complete' && window.jQuery && jQuery.asv.main_json && jQuery.active === 0"
     )
@@ -73,7 +73,7 @@ def test_asvs_pages_carry_out_nothing(browser: Browser, address: str, tab: str) 
 
 
 def test_the_tip_of_a_machine_shows_its_text(browser: Browser, address: str) -> None:
-    browser.open(f"{address}#grid.time_fit")
+    browser.open(f"{address}history.html#grid.time_fit")
     browser.wait("return document.querySelectorAll('#graphdisplay-state-params .btn').length > 2")
     assert browser.ask(HOVER, "#graphdisplay-state-params .btn") > 2
     tips = browser.wait("const found = [...document.querySelectorAll('.tooltip')].map(each => each.textContent);"
@@ -84,7 +84,7 @@ def test_the_tip_of_a_machine_shows_its_text(browser: Browser, address: str) -> 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_our_pages_carry_out_nothing(browser: Browser, address: str, page: str) -> None:
-    browser.open(f"{address}solvers.html#{page}")
+    browser.open(f"{address}#{page}")
     browser.wait("return window.harnessDashboard && window.harnessDashboard.page === arguments[0]", page)
     browser.ask(HOVER, "button, .point, td, th, label")
     assert browser.ask("return window.harnessDashboard.errors") == []
@@ -108,7 +108,7 @@ def test_what_came_in_by_another_road_is_stopped_by_the_policy(browser: Browser,
     """Markup that gets into a page in spite of all runs no script, loads nothing from elsewhere, and sends no form."""
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         elsewhere.setblocking(False)
-        for page in ("", "solvers.html"):
+        for page in ("", "history.html"):
             browser.open(address + page)
             browser.wait("return document.readyState === 'complete'")
             browser.ask(ATTACK, f"http://127.0.0.1:{elsewhere.getsockname()[1]}/x.png")

@@ -41,7 +41,7 @@ return found;
 
 
 def test_the_tiles_are_there_and_a_click_opens_the_graph(browser: Browser, site: Site) -> None:
-    browser.open(site.address)
+    browser.open(f"{site.address}history.html")
     browser.wait("return document.querySelectorAll('#summarygrid-display .benchmark-container').length > 3")
     browser.wait(
         "const tile = [...document.querySelectorAll('#summarygrid-display .benchmark-container')]"
@@ -56,19 +56,19 @@ def test_the_tiles_are_there_and_a_click_opens_the_graph(browser: Browser, site:
 
 @pytest.mark.parametrize("solver", ["fw", "smo", "kernel-perceptron"])
 def test_a_series_has_a_point_for_each_commit(browser: Browser, site: Site, solver: str) -> None:
-    browser.open(f"{site.address}#{KERNEL}?p-solver='{solver}'&p-dataset='{THERE[0]}'")
+    browser.open(f"{site.address}history.html#{KERNEL}?p-solver='{solver}'&p-dataset='{THERE[0]}'")
     series = browser.wait(f"const found = (() => {{ {SERIES} }})(); return found && found.length ? found : null;")
     assert [points for _, points in series if points] == [len(site.history.commits)]
 
 
 def test_a_solver_that_no_commit_has_is_an_empty_series(browser: Browser, site: Site) -> None:
-    browser.open(f"{site.address}#{KERNEL}?p-solver='newcomer'&p-dataset='{THERE[0]}'")
+    browser.open(f"{site.address}history.html#{KERNEL}?p-solver='newcomer'&p-dataset='{THERE[0]}'")
     browser.wait("return window.jQuery && $('#main-graph').data('plot') ? true : null")
     assert sum(points for _, points in browser.ask(SERIES)) == 0
 
 
 def test_the_list_of_regressions_names_what_was_planted_and_nothing_else(browser: Browser, site: Site) -> None:
-    browser.open(f"{site.address}#regressions")
+    browser.open(f"{site.address}history.html#regressions")
     browser.wait("return document.querySelectorAll('#regressions-display table tbody tr').length > 0")
     rows = [row.text for row in browser.find("#regressions-display table tbody tr")]
 
@@ -84,11 +84,46 @@ def test_the_list_of_regressions_names_what_was_planted_and_nothing_else(browser
 
 def test_nothing_is_asked_of_another_machine(browser: Browser, site: Site) -> None:
     for tab in ("", "#summarylist", "#regressions", f"#{TIME}"):
-        browser.open(site.address + tab)
+        browser.open(f"{site.address}history.html{tab}")
         browser.wait("return document.readyState === 'complete' && window.jQuery && jQuery.active === 0")
     asked = browser.requests()
     assert len(asked) > 10
     assert [url for url in asked if not url.startswith(site.address)] == []
+    assert browser.complaints() == []
+
+
+# -- which page is where ---------------------------------------------------------------------------------
+
+
+def test_our_page_is_in_front_and_the_two_lead_to_each_other(browser: Browser, site: Site) -> None:
+    drawn(browser, site, "table")
+    browser.find("#pages a[href='history.html']")[0].click()
+    browser.wait("return document.querySelectorAll('#summarygrid-display .benchmark-container').length > 3")
+    for tab in ("summarylist", "regressions", ""):
+        browser.find(f"nav a[href='#/{tab}']")[0].click()
+        browser.wait("return document.querySelector('nav li.active').id === arguments[0]", f"nav-li-{tab}")
+        assert browser.ask("return location.pathname").endswith("/history.html")
+    browser.find("#nav-li-solvers a")[0].click()
+    browser.wait("return window.harnessDashboard && window.harnessDashboard.page")
+    assert browser.ask("return location.pathname").endswith("/index.html")
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("place", ["", "#pareto", "#/table?off=fw"])
+def test_links_to_where_our_page_was_lead_to_the_same_place_in_it(browser: Browser, site: Site, place: str) -> None:
+    browser.open(f"{site.address}solvers.html{place}")
+    browser.wait("return location.pathname.endsWith('/index.html') && window.harnessDashboard?.page")
+    assert browser.ask("return location.hash") == place
+    if place == "#/table?off=fw":
+        assert browser.find("td[data-solver='fw']") == []
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("place", ["#regressions", "#/summarylist", f"#{TIME}?p-solver='fw'"])
+def test_links_to_where_asvs_page_was_lead_to_the_same_place_in_it(browser: Browser, site: Site, place: str) -> None:
+    browser.open(f"{site.address}{place}")
+    browser.wait("return location.pathname.endsWith('/history.html') && window.jQuery && jQuery.asv.main_json")
+    assert browser.ask("return decodeURIComponent(location.hash)").startswith(place.replace("#/", "#"))
     assert browser.complaints() == []
 
 
@@ -97,7 +132,7 @@ def test_nothing_is_asked_of_another_machine(browser: Browser, site: Site) -> No
 
 def drawn(browser: Browser, site: Site, page: str) -> int:
     """Open a page, wait until it is drawn, and return how many marks it says it has."""
-    browser.open(f"{site.address}solvers.html#{page}")
+    browser.open(f"{site.address}#{page}")
     browser.wait("return window.harnessDashboard && window.harnessDashboard.page === arguments[0]", page)
     assert browser.ask("return window.harnessDashboard.errors") == []
     return int(browser.ask("return window.harnessDashboard.drawn"))

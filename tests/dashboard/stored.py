@@ -91,7 +91,10 @@ def command(capsys, *arguments) -> tuple[int, str, str]:
 
 
 def published(html: Path) -> dict[tuple[str, str, str, str, str], float]:
-    """Return every number of a site as asv's pages find it: (benchmark, machine, commit, solver, data set) -> value."""
+    """Return every number of a site as asv's pages find it: (benchmark, machine, commit, solver, data set) -> value.
+
+    commit : as it is called there
+    """
     import ast
 
     from asv.graph import Graph
@@ -111,7 +114,7 @@ def published(html: Path) -> dict[tuple[str, str, str, str, str], float]:
                         key = (
                             name,
                             parameters["machine"],
-                            commits[str(revision)],
+                            commits[str(revision)].rstrip(),
                             ast.literal_eval(solver),
                             ast.literal_eval(dataset),
                         )

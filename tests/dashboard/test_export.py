@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
 from harness_dashboard import cells, configuration, export, numbers, site
-from harness_dashboard.commits import Repository
+from harness_dashboard.commits import Called, Repository, called, web_address
 from harness_dashboard.records import read_all
 
 from harness.errors import UsageError
@@ -50,7 +50,7 @@ def test_added_removed_and_renamed_shift_nothing(tmp_path):
                 wanted.append((state, solver, dataset + PROBLEM, value))
     conf = exported(tmp_path, *records)
     site.build(conf)
-    commits = git(tmp_path / "dashboard" / "code", "rev-list", "--reverse", "main").split()
+    commits = [f"0.1.0, no commit ({number})" for number in (1, 2, 3)]
     found = {(commits.index(c), s, d, v) for (name, _, c, s, d), v in published(conf.html_dir).items() if name == TIME}
     assert found == set(wanted)
 
@@ -221,7 +221,7 @@ def test_what_cannot_be_exported_is_one_sentence(tmp_path, capsys, monkeypatch, 
     assert err.count("\n") == 1
 
 
-def test_a_folder_that_is_no_repository_is_told(tmp_path):
+def test_a_folder_that_is_no_repository_is_called(tmp_path):
     with pytest.raises(UsageError, match=r"is no local git repository.*--standalone FOLDER"):
         Repository(tmp_path)
 
@@ -319,3 +319,70 @@ def test_a_folder_with_something_else_is_left_alone(tmp_path, capsys, marker):
     code, _, err = command(capsys, "export", "--standalone", folder, "--store", store(tmp_path / "s.sqlite", record()))
     assert (code, "is no dashboard made by this command; name a new folder" in err) == (2, True)
     assert (folder / "results" / "thesis.tex").read_text() == "precious"
+
+
+# -- how a commit is called -----------------------------------------------------------------------------------
+
+
+def test_a_state_of_code_is_called_by_the_commit_that_was_measured(tmp_path):
+    """At the commit before, the site named commits of the made-up repository, which nobody has."""
+    real, other = "929e25f1" + "0" * 32, "5" * 40
+    runs = [
+        record(git_commit=other, code_sha256="1"),
+        record(git_commit=other, code_sha256="2"),
+        record(git_commit=f"{real}+", code_sha256="3"),
+        record(git_commit=None, code_sha256="4", kernel_evaluations=10**6),
+    ]
+    conf = exported(tmp_path, *runs)
+    site.build(conf)
+    index = json.loads((conf.html_dir / "index.json").read_text())
+    names = ["55555555 (1)", "55555555 (2)", "929e25f1+", "0.1.0, no commit"]
+    assert [name.rstrip() for name in index["revision_to_hash"].values()] == names
+    assert {len(name) for name in index["revision_to_hash"].values()} == {index["hash_length"]}
+    (place,) = json.loads((conf.html_dir / "solvers" / "data" / "index.json").read_text())["places"]
+    assert [each["name"] for each in place["commits"]] == names[::-1]
+    assert all(each["title"] == "svm-harness 0.1.0, measured 2026-01-01" for each in place["commits"])
+    feed = (conf.html_dir / "regressions.xml").read_text()
+    assert "in commit 0.1.0, no commit." in feed
+    assert "commits=0.1.0%2C%20no%20commit" in feed
+    assert not any(commit[:8] in feed for commit in git(tmp_path / "dashboard" / "code", "rev-list", "main").split())
+
+
+def test_a_commit_of_a_repository_is_called_by_its_hash_and_has_its_title(tmp_path):
+    commits = repository(tmp_path / "code")
+    git(tmp_path / "code", "commit", "-q", "--allow-empty", "-m", "a\x01b <c>\n\nMore.\n\nSigned-off-by: x")
+    (newest,) = set(git(tmp_path / "code", "rev-list", "HEAD").split()) - set(commits)
+    names = called(tmp_path / "code")
+    assert set(names) == {*commits, newest}
+    assert names[newest] == Called(newest[:8], "a\x01b <c>")
+    assert names[commits[0]] == Called(commits[0][:8], "commit 0")
+    assert called(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("remote", "page"),
+    [
+        ("https://github.com/some/project.git", "https://github.com/some/project"),
+        ("https://me:secret@github.com/some/project", "https://github.com/some/project"),
+        ("git@github.com:some/project.git", "https://github.com/some/project"),
+        ("ssh://git@example.org:2222/group/sub/project.git/", "https://example.org/group/sub/project"),
+        ("/srv/git/project.git", None),
+        ("../project", None),
+        ("file:///srv/project", None),
+        ('https://evil.example/"><script>', None),
+        ("C:/project", None),
+    ],
+)
+def test_commits_have_pages_where_the_remote_has(tmp_path, remote, page):
+    repository(tmp_path / "code")
+    assert web_address(tmp_path / "code") is None
+    git(tmp_path / "code", "remote", "add", "upstream", remote)
+    assert web_address(tmp_path / "code") == (page and (page, f"{page}/commit/"))
+    assert web_address(remote) == (page and (page, f"{page}/commit/"))
+
+
+def test_bitbucket_has_pages_of_its_own_kind():
+    assert web_address("git@bitbucket.org:a/b.git") == (
+        "https://bitbucket.org/a/b",
+        "https://bitbucket.org/a/b/commits/",
+    )

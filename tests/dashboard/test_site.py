@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -18,7 +17,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
-from harness_dashboard import comparison, configuration, export, site, traces
+from harness_dashboard import configuration, data, export, front, site, traces
 from harness_dashboard.history import ABSENT
 from harness_dashboard.records import RecordFile, read_file
 from harness_dashboard.untrusted import POLICY
@@ -28,7 +27,7 @@ from harness.run.record import Record, Status, StoppedBy
 
 from .stored import command, failed, git, page_data, record, repository, store
 
-PAGES = Path(comparison.__file__).parent / "pages"
+PAGES = front.PAGES
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +49,10 @@ def built(tmp_path_factory):
 
 def test_pages_load_only_what_stands_beside_them(built):
     pages = {path.name: path.read_text() for path in built.html_dir.glob("*.html")}
-    assert {"index.html", "solvers.html"} <= set(pages)
-    assert 'href="solvers.html"' in pages["index.html"]
+    assert {"index.html", "history.html", "solvers.html"} <= set(pages)
+    assert 'id="nav-li-solvers"><a href="index.html"' in pages["history.html"]
+    assert 'src="solvers/main.js"' in pages["index.html"]
+    assert 'href="index.html"' in pages["solvers.html"]
     loaded = [
         address
         for html in pages.values()
@@ -69,6 +70,36 @@ def test_pages_load_only_what_stands_beside_them(built):
         for module in re.findall(r'from "\./([^"]+)"', text):
             assert (script.parent / module).is_file()
     assert "url(" not in (built.html_dir / "solvers" / "style.css").read_text()
+
+
+def test_links_of_the_feed_lead_to_asvs_page(tmp_path):
+    """asv writes its front page's name into the feed, and that page has another name here."""
+    conf = a_regression(tmp_path)
+    site.build(conf)
+    feed = (conf.html_dir / "regressions.xml").read_text()
+    assert "grid.track_kernel_evaluations" in feed
+    assert feed.count("history.html#grid.") >= 2
+    assert "index.html#" not in feed
+
+
+def test_ours_lead_to_asvs_pages_only_where_those_have_a_curve(tmp_path, built):
+    """One commit is one point: asv's graphs of it are empty boxes."""
+    assert index_of(built)["history"] is False
+    conf = a_regression(tmp_path)
+    site.build(conf)
+    assert index_of(conf)["history"] is True
+
+
+def index_of(conf):
+    return json.loads((conf.html_dir / "solvers" / "data" / "index.json").read_text())
+
+
+def a_regression(folder):
+    """Return a dashboard of several states of the code, the last of which needs ten times the kernel evaluations."""
+    counts = [1000, 1000, 1000, 10_000]
+    runs = [record(kernel_evaluations=count, code_sha256=f"state {i}") for i, count in enumerate(counts)]
+    export.standalone([store(folder / "s.sqlite", *runs)], folder / "d")
+    return configuration.load(folder / "d")
 
 
 def test_no_text_becomes_markup():
@@ -143,7 +174,7 @@ def test_a_commit_without_a_solver_does_not_hide_what_an_older_one_measured(tmp_
     runs = [Record(solver="smo", dataset="digits", status=Status.OK, fit_seconds=0.5)]
     gone = [Record(solver="smo", dataset="digits", status=ABSENT)]
     files = [RecordFile("a" * 40, 1, "m", "e", "1", runs), RecordFile("b" * 40, 2, "m", "e", "2", gone)]
-    comparison.write_data(files, tmp_path / "solvers" / "data", project="x")
+    data.write_data(files, tmp_path / "solvers" / "data", project="x")
     assert page_data(tmp_path)["smo", "digits"]["fit_seconds"] == 0.5
     (place,) = json.loads((tmp_path / "solvers" / "data" / "index.json").read_text())["places"]
     assert [each["commit"][0] for each in place["commits"]] == ["b", "a"]
@@ -168,6 +199,18 @@ def test_a_folder_that_is_no_site_is_not_replaced(tmp_path):
     with pytest.raises(UsageError, match="is no site made before and will not be replaced"):
         site.build(conf)
     assert (conf.html_dir / "thesis.tex").read_text() == "precious"
+
+
+@pytest.mark.parametrize("files", [("index.html", "solvers.html"), ("index.html", "history.html", "solvers.html")])
+def test_a_site_of_before_and_of_now_is_replaced(tmp_path, files):
+    repository(tmp_path / "code")
+    conf = configuration.load(tmp_path / "code")
+    conf.html_dir.mkdir(parents=True)
+    for name in (*files, "info.json"):
+        (conf.html_dir / name).write_text("of before")
+    site.build(conf)
+    assert "solvers/main.js" in (conf.html_dir / "index.html").read_text()
+    assert "of before" not in (conf.html_dir / "solvers.html").read_text()
 
 
 def test_a_site_that_cannot_be_made_leaves_the_old_one(tmp_path):
@@ -233,7 +276,7 @@ def test_serve_serves_this_machine_until_interrupted(built):
         try:
             address = re.match(r"http://127\.0\.0\.1:\d+/", server.stdout.readline())
             assert address
-            for page in ("", "solvers.html", "solvers/data/index.json"):
+            for page in ("", "history.html", "solvers.html", "solvers/data/index.json"):
                 assert urllib.request.urlopen(address.group() + page, timeout=20).status == 200
             server.send_signal(signal.SIGINT)
             assert server.wait(timeout=120) == 0

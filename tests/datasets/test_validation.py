@@ -104,3 +104,11 @@ def test_the_first_bad_entry_of_a_sparse_matrix_is_found_past_empty_rows():
     x[0, 1], x[4, 2], x[4, 3], x[5, 0] = 1, np.inf, np.nan, np.nan
     assert first_non_finite(scipy.sparse.csr_array(x)) == (4, 2)
     assert first_non_finite(scipy.sparse.csr_array(np.zeros((3, 3)))) is None
+
+
+def test_density_counts_what_is_not_zero():
+    stored_zero = scipy.sparse.csr_array(X)
+    stored_zero.data[:] = [0.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    assert GOOD.density == 7 / 8
+    assert changed(x_train=stored_zero).density == 6 / 8
+    assert changed(x_train=X.astype(np.float32)).density == 7 / 8

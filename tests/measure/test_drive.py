@@ -128,6 +128,7 @@ def test_the_hosts_cpu_time_is_not_the_solvers() -> None:
     outcome = run(script, None, TracePlan(first_seconds=0.1), clock=clock, cpu_clock=cpu, observer=observer)
     assert len(outcome.trace) == 4
     assert outcome.cpu_seconds == 2.0
+    assert [point.cpu_seconds for point in outcome.trace] == [0.5, 1.0, 1.5, 2.0]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import { Chart, scale } from "./chart.js";
 import { alternative, choice, legend } from "./parts.js";
 import { hidden, load } from "./store.js";
-import { known, text } from "./units.js";
+import { byName, known, text } from "./units.js";
 
 export const title = "Core sets";
 
@@ -24,7 +24,7 @@ async function ways(latest, place, dataset) {
 
 export async function draw({ rows, solvers, look, values, places, latest, place, newest, still }) {
   const usable = rows.filter((row) => row.measured && known(row.support_vectors) && row.support_vectors > 0 && known(row.epsilon) && row.epsilon > 0);
-  const datasets = [...new Set(usable.map((row) => row.dataset))].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+  const datasets = [...new Set(usable.map((row) => row.dataset))].sort(byName);
   if (!datasets.length) return places.empty("No run has a core set and a certified epsilon: they belong to hull formulations, for example: harness compare --plugins fw,gilbert --formulation l2-svc");
   const counts = d3.rollup(usable, (found) => found.length, (row) => row.dataset);
   const chosen = datasets.includes(values.get("dataset")) ? values.get("dataset") : d3.greatest(datasets, (name) => counts.get(name));

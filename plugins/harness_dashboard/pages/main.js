@@ -8,7 +8,14 @@ import { choice, given, hideTip, Look, make } from "./parts.js";
 import * as profile from "./profile.js";
 import { address, load, rows, state } from "./store.js";
 
-const PAGES = { table: overview, pareto, profiles: profile, anytime, coresets };
+/* The pages in groups, by their names in the address. */
+const GROUPS = [
+  { table: overview, pareto },
+  { profiles: profile, anytime, coresets },
+];
+const PAGES = Object.assign({}, ...GROUPS);
+const FIRST = Object.keys(PAGES)[0];
+const OF_ASV = /^(summarylist|regressions)$|\./;
 const COMMANDS = "harness compare --plugins smo,lasvm --datasets digits,twonorm\nharness dashboard export\nharness dashboard build";
 
 /* What a test, or a reader's own script, may ask: the page that is drawn, how many marks it has, what went wrong. */
@@ -37,10 +44,20 @@ function theme() {
   apply();
 }
 
-function navigation(page, values) {
+/* asv's pages are linked where they have curves to show: `index.history`. */
+function navigation(page, values, index) {
   const kept = new URLSearchParams([...values].filter(([name]) => ["off", "dataset", "place", "commit"].includes(name)));
-  const links = Object.entries(PAGES).map(([name, { title }]) => make("a", { href: address(name, kept), "aria-current": name === page ? "page" : null, "data-page": name }, title));
-  part("pages").replaceChildren(...links, make("a", { href: "index.html" }, "History (asv)"));
+  const link = ([name, { title }]) => make("a", { href: address(name, kept), "aria-current": name === page ? "page" : null, "data-page": name }, title);
+  const groups = GROUPS.map((group) => make("div", {}, ...Object.entries(group).map(link)));
+  part("pages").replaceChildren(...groups, ...(index.history ? [make("div", {}, make("a", { href: "history.html" }, "History (asv)"))] : []));
+  part("menu").replaceChildren(PAGES[page].title);
+  part("menu").setAttribute("aria-label", `Pages, now ${PAGES[page].title}`);
+  fold(true);
+}
+
+/* On a narrow screen the pages' names wait behind a button. */
+function fold(away) {
+  part("menu").setAttribute("aria-expanded", String(!away));
 }
 
 const day = (time) => (time ? new Date(time).toISOString().slice(0, 10) : "undated");
@@ -85,11 +102,15 @@ async function draw() {
   const focus = held();
   const still = () => mine === turn;
   const { page: asked, values } = state();
-  const page = asked in PAGES ? asked : "table";
+  const page = Object.hasOwn(PAGES, asked) ? asked : FIRST;
   hideTip();
-  navigation(page, values);
   document.title = `${PAGES[page].title}: solvers side by side`;
   const index = await load("index.json");
+  if (index.history && OF_ASV.test(asked)) { // asv's front page was here before: what was written down then leads there still
+    location.replace(`history.html${location.hash}`);
+    return;
+  }
+  navigation(page, values, index);
   part("project").textContent = index.project;
   if (!index.places.length) {
     nothing("Nothing was measured yet");
@@ -103,10 +124,10 @@ async function draw() {
   const kept = places(page);
   if (index.places.length > 1) kept.controls.append(choice("Measured on", "place", index.places.map((each, i) => [String(i), `${each.machine}, ${each.environment}`]), String(number)));
   if (place.commits.length > 1 && page !== "anytime") {
-    const named = place.commits.map((each, i) => [each.commit, `${i ? "" : "newest: "}${each.commit.slice(0, 8)}, ${day(each.time)} (${each.cells} cells)`]);
+    const named = place.commits.map((each, i) => [each.commit, `${i ? "" : "newest: "}${each.name}, ${day(each.time)}${each.title ? `, ${each.title}` : ""} (${each.cells} cells)`]);
     kept.controls.append(choice("Commit", "commit", [["latest", `each cell as measured last (${place.latest.cells})`], ...named], commit ? commit.commit : "latest"));
   }
-  kept.note.append(`${commit && page !== "anytime" ? `Commit ${commit.commit.slice(0, 8)} of ${day(commit.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
+  kept.note.append(`${commit && page !== "anytime" ? `Commit ${commit.name} of ${day(commit.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
   const all = given(latest.solvers);
   if (all) kept.note.append(` Every solver: ${all}.`);
   const figures = index.figures.filter((name) => found.some((row) => row[name] !== null));
@@ -128,6 +149,11 @@ async function safely() {
 }
 
 theme();
+part("menu").addEventListener("click", () => fold(part("menu").getAttribute("aria-expanded") === "true"));
+part("skip").addEventListener("click", (event) => {
+  event.preventDefault(); // the part of the address behind # names the page that is shown
+  part("content").focus();
+});
 window.addEventListener("hashchange", () => {
   window.harnessDashboard.page = null;
   safely();

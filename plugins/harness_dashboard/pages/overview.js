@@ -2,7 +2,7 @@
 
 import { breakable, choice, legend, make, plain, table } from "./parts.js";
 import { competes, hidden } from "./store.js";
-import { FIGURES, known, text } from "./units.js";
+import { byName, FIGURES, known, text } from "./units.js";
 
 export const title = "Table";
 
@@ -35,7 +35,7 @@ function best(rows, figure) {
 }
 
 export function draw({ rows, solvers, figures, look, values, places }) {
-  const datasets = [...new Set(rows.map((row) => row.dataset))].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+  const datasets = [...new Set(rows.map((row) => row.dataset))].sort(byName);
   const chosen = datasets.includes(values.get("dataset")) ? values.get("dataset") : "";
   const figure = figures.includes(values.get("figure")) ? values.get("figure") : "fit_seconds";
   places.controls.append(choice("Data sets", "dataset", [["", `all ${datasets.length}, one figure`], ...datasets.map((name) => [name, name])], chosen));

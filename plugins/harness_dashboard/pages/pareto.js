@@ -3,7 +3,7 @@
 import { Chart, scale } from "./chart.js";
 import { alternative, choice, legend, make, plain } from "./parts.js";
 import { competes, hidden, points as pointsOf } from "./store.js";
-import { FIGURES, known, text } from "./units.js";
+import { byName, FIGURES, known, text } from "./units.js";
 
 export const title = "Pareto front";
 
@@ -22,7 +22,7 @@ export function front(points) {
 
 export function draw({ rows, solvers, figures, look, values, places }) {
   const usable = rows.filter((row) => row.measured && COSTS.some((name) => known(row[name])) && ERRORS.some((name) => known(row[name])));
-  const datasets = [...new Set(usable.map(pointsOf))].sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+  const datasets = [...new Set(usable.map(pointsOf))].sort(byName);
   if (!datasets.length) return places.empty("No run has both a cost and an error.");
   const asked = values.get("dataset") ?? "";
   const chosen = datasets.find((name) => name === asked) ?? usable.filter((row) => row.dataset === asked).map(pointsOf)[0] ?? datasets[0];

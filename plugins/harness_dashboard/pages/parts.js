@@ -1,6 +1,8 @@
 /* The parts that all pages are made of: choices, legend, tables, the tip beside a point. */
 
-import { change, hidden, hide } from "./store.js";
+import { buttons, saveTable } from "./download.js";
+import { change, hidden, hide, joined, listed, remember, state } from "./store.js";
+import { byName } from "./units.js";
 
 const COLOURS = 8;
 const SHAPES = ["symbolCircle", "symbolSquare", "symbolTriangle", "symbolDiamond", "symbolCross", "symbolStar", "symbolWye"];
@@ -88,56 +90,104 @@ export function legend(target, look, solvers, present) {
 
 const NOT_LAST = (value) => value === null || value === undefined || (typeof value === "number" && Number.isNaN(value));
 
-/* A table whose columns sort. columns: title, note, value(row), cell(row) -> node or text, attributes(row), text: sorts as text. */
-export function table(columns, rows, options = {}) {
-  const body = make("tbody");
-  const heads = columns.map((column) => make("th", { scope: "col", "aria-sort": "none" },
-    make("button", { type: "button", onclick: () => sort(column) }, column.title, column.note ? make("small", {}, column.note) : null)));
-  let ordered = rows, by = null, down = false;
-  function draw() {
-    body.replaceChildren(...ordered.map((row, i) => {
-      const line = make("tr", { tabindex: i ? -1 : 0 });
-      line.append(...columns.map((column, place) => {
-        const content = column.cell ? column.cell(row) : String(column.value(row) ?? "");
-        return make(place ? "td" : "th", { scope: place ? null : "row", ...(column.attributes ? column.attributes(row) : {}) }, content);
-      }));
-      return line;
-    }));
-  }
-  function sort(column) {
-    down = by === column ? !down : false;
-    by = column;
-    const direction = down ? -1 : 1;
-    ordered = [...rows].sort((a, b) => {
-      const [x, y] = [column.value(a), column.value(b)];
-      if (NOT_LAST(x) || NOT_LAST(y)) return NOT_LAST(x) - NOT_LAST(y); // what is missing stands last either way
-      return direction * (typeof x === "string" ? x.localeCompare(y, undefined, { numeric: true }) : x - y);
-    });
-    heads.forEach((head, i) => head.setAttribute("aria-sort", columns[i] === by ? (down ? "descending" : "ascending") : "none"));
-    draw();
-  }
-  body.addEventListener("keydown", (event) => {
-    const line = event.target.closest("tr");
-    const next = { ArrowDown: line.nextElementSibling, ArrowUp: line.previousElementSibling }[event.key];
-    if (!next) return;
-    event.preventDefault();
-    line.tabIndex = -1;
-    next.tabIndex = 0;
-    next.focus();
+const keyOf = (column) => (column.note ? `${column.title}, ${column.note}` : column.title);
+
+/* The rows in the order of a column. */
+function ordered(rows, column, down) {
+  return [...rows].sort((a, b) => {
+    const [x, y] = [column.value(a), column.value(b)];
+    if (NOT_LAST(x) || NOT_LAST(y)) return NOT_LAST(x) - NOT_LAST(y); // what is missing stands last either way
+    return (down ? -1 : 1) * (typeof x === "string" ? byName(x, y) : x - y);
   });
-  draw();
-  return make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": options.label || "Table" },
-    make("table", { class: options.class }, make("caption", { hidden: true }, options.label || ""), make("thead", {}, make("tr", {}, ...heads)), body));
 }
 
-/* The points of a chart as a table: what a picture shows must be readable without it. */
-export function alternative(columns, rows) {
-  const box = make("details", {}, make("summary", {}, "The same as a table"));
-  box.addEventListener("toggle", () => {
-    if (box.open && box.childElementCount === 1) box.append(table(columns, rows, { label: "The points of the chart" }));
+/* A box that opens below its name; Escape closes it. */
+function menu(title, ...content) {
+  const box = make("details", { class: "menu" }, make("summary", {}, title), make("div", {}, ...content));
+  box.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !box.open) return;
+    box.open = false;
+    box.firstElementChild.focus();
   });
   return box;
 }
+
+/* Which columns are shown: `toggled` holds those that are not as they usually are. */
+function columnMenu(columns, toggled, changed) {
+  return menu("Columns", ...columns.map((column) => {
+    const key = keyOf(column);
+    const box = make("input", { type: "checkbox", name: key, checked: Boolean(column.off) === toggled.has(key) });
+    box.addEventListener("change", () => {
+      if (box.checked === Boolean(column.off)) toggled.add(key);
+      else toggled.delete(key);
+      changed();
+    });
+    return make("label", { class: "tick" }, box, key);
+  }));
+}
+
+/* Down and up go from row to row. */
+function walkRows(event) {
+  const line = event.target.closest("tr");
+  const next = { ArrowDown: line.nextElementSibling, ArrowUp: line.previousElementSibling }[event.key];
+  if (!next) return;
+  event.preventDefault();
+  line.tabIndex = -1;
+  next.tabIndex = 0;
+  next.focus();
+}
+
+/* A table whose columns sort and can be chosen, both kept in the address, and that downloads.
+
+   columns: title, note; value(row): a number or a text, by which it sorts and which a file has; and where they are needed
+   cell(row): node or text; attributes(row); unit: of the values in a file; interval(row): [low, high] for a file;
+   said(row): what a file has where there is no value; off: hidden unless it is chosen.
+   options: label; name: what tells two tables of a page apart in the address; class; folded: a text, behind which it waits. */
+export function table(columns, rows, { label = "Table", name = "", class: kind, folded = "" } = {}) {
+  const [first, ...others] = columns;
+  const [sortName, columnsName] = ["sort", "columns"].map((what) => (name ? `${what}-${name}` : what));
+  const asked = state().values.get(sortName) ?? "";
+  const toggled = listed(columnsName);
+  let down = asked.startsWith("-");
+  let by = columns.find((column) => keyOf(column) === asked.replace(/^-/, ""));
+  const [head, body] = [make("thead"), make("tbody")];
+  const shown = () => [first, ...others.filter((column) => Boolean(column.off) === toggled.has(keyOf(column)))];
+  const lines = () => (by ? ordered(rows, by, down) : rows);
+  function draw() {
+    const order = (column) => (column === by ? (down ? "descending" : "ascending") : "none");
+    head.replaceChildren(make("tr", {}, ...shown().map((column) => make("th", { scope: "col", "aria-sort": order(column) },
+      make("button", { type: "button", onclick: () => sort(column) }, column.title, column.note ? make("small", {}, column.note) : null)))));
+    body.replaceChildren(...lines().map((row, i) => make("tr", { tabindex: i ? -1 : 0 }, ...shown().map((column) => make(
+      column === first ? "th" : "td", { scope: column === first ? "row" : null, ...column.attributes?.(row) },
+      column.cell ? column.cell(row) : String(column.value(row) ?? ""))))));
+  }
+  function sort(column) {
+    down = by === column && !down;
+    by = column;
+    const place = shown().indexOf(column);
+    remember({ [sortName]: `${down ? "-" : ""}${keyOf(column)}` });
+    draw();
+    head.querySelectorAll("button")[place].focus();
+  }
+  body.addEventListener("keydown", walkRows);
+  const frame = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
+    make("table", { class: kind }, make("caption", { hidden: true }, label), head, body));
+  const tools = make("div", { class: "tools" },
+    others.length > 1 ? columnMenu(others, toggled, () => { remember({ [columnsName]: joined(toggled) }); draw(); }) : null,
+    buttons(["csv", "json"], label, (type) => saveTable(shown(), lines(), label, type)));
+  if (!folded) {
+    draw();
+    return make("div", { class: "view" }, frame, tools);
+  }
+  const box = make("details", { class: "folded", open: Boolean(by) || toggled.size > 0 }, make("summary", {}, folded), frame);
+  const once = () => { if (box.open && !body.childElementCount) draw(); };
+  box.addEventListener("toggle", once);
+  once();
+  return make("div", { class: "view" }, box, tools);
+}
+
+/* The points of a chart as a table: what a picture shows must be readable without it. */
+export const alternative = (columns, rows, name = "points") => table(columns, rows, { label: "The points of the chart", name, folded: "The same as a table" });
 
 const tip = () => document.getElementById("tip");
 

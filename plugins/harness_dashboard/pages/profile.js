@@ -3,7 +3,7 @@
 import { Chart, roomFor, scale } from "./chart.js";
 import { alternative, choice, legend, tick } from "./parts.js";
 import { hidden } from "./store.js";
-import { known, text, tick as tickText } from "./units.js";
+import { byName, known, text, tick as tickText } from "./units.js";
 
 export const title = "Performance profiles";
 
@@ -49,7 +49,7 @@ export function draw({ rows, solvers, index, look, values, places }) {
   }
   // A run that failed before there was a gap is a run that did not reach it.
   for (const row of asked) if (run.has(row.solver) && row.ran) run.get(row.solver).add(row.dataset);
-  const shown = [...run.keys()].sort((a, b) => a.localeCompare(b));
+  const shown = [...run.keys()].sort(byName);
   const all = [...new Set([...run.values()].flatMap((names) => [...names]))];
   const both = all.filter((dataset) => shown.every((solver) => run.get(solver).has(dataset)));
   const common = values.has("common") ? values.get("common") !== "0" : both.length * 2 >= all.length;

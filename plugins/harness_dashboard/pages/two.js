@@ -1,0 +1,266 @@
+/* Two solvers, or two commits: a ratio for each cell with its interval, and what that makes over all data sets. */
+
+import { Chart } from "./chart.js";
+import { graph, measured, natural, to, toDataset, toSolver } from "./detail.js";
+import { choice, legend, make, plain, table } from "./parts.js";
+import { apart, competes, hidden, interval, load, rows as rowsOf } from "./store.js";
+import { FIGURES, known, text } from "./units.js";
+
+export const title = "Compare two";
+
+const COMPARED = { // target: the figure has a value for each certified gap
+  seconds_to: { title: "Time to a certified gap", unit: "s", target: true },
+  kernel_evaluations_to: { title: "Kernel values to a certified gap", unit: "", target: true },
+  time: { title: "Time until it stopped", unit: "s" },
+  kernel_evaluations: { title: "Kernel values until it stopped", unit: "" },
+};
+const BESIDE = ["kernel_evaluations", "support_vectors", "test_error", "relative_gap"];
+const DRAWS = 2000; // of data sets with replacement
+const LEAST = 5; // data sets from which on what is drawn of them says something
+const MOST = 60; // rows of a chart
+
+const valueOf = (row, figure, target) => (target === null ? row[figure] : row[figure]?.[target]);
+
+/* What b needs over what a needs. low, high: it lies between these wherever both figures lie in their intervals. ratio is null
+   where one has no figure; alone: the one that has it, where the other ran and never got there. */
+export function quotient(a, b, figure, target) {
+  const fine = (row) => (COMPARED[figure].target ? row.measured : competes(row, figure)) && valueOf(row, figure, target) > 0;
+  const clocks = a.clock === b.clock || !["time", "seconds_to"].includes(figure);
+  if (!fine(a) || !fine(b) || !clocks) {
+    const never = (row) => row.ran && !(figure.startsWith("kernel") && row.measured && (row.at_least || !known(row.kernel_evaluations)));
+    const alone = fine(a) && !fine(b) && never(b) ? "a" : fine(b) && !fine(a) && never(a) ? "b" : null;
+    return { ratio: null, low: null, high: null, better: clocks ? alone : null, alone: clocks ? alone : null };
+  }
+  const [x, y] = [interval(a, figure, target), interval(b, figure, target)];
+  const ratio = valueOf(b, figure, target) / valueOf(a, figure, target);
+  const better = apart(a, b, figure, target) ? (ratio > 1 ? "a" : "b") : null;
+  return { ratio, low: y[0] / x[1], high: y[1] / x[0], better, alone: null };
+}
+
+/* The geometric mean over data sets, each with the same weight, and its interval: of what would come out for 95 % of other such
+   choices of data sets, every ratio at its low end and at its high end. Of few data sets only the latter. */
+export function geometricMean(quotients) {
+  const logs = d3.groups(quotients, (each) => each.set).map(([, own]) => ["low", "ratio", "high"].map((end) => d3.mean(own, (each) => Math.log(each[end]))));
+  if (!logs.length) return null;
+  const mean = (chosen, place) => Math.exp(d3.mean(chosen, (each) => each[place]));
+  if (logs.length < LEAST) return { ratio: mean(logs, 1), low: mean(logs, 0), high: mean(logs, 2), sets: logs.length };
+  const place = d3.randomInt.source(d3.randomLcg(0.5))(logs.length); // the same draws whenever the page is drawn
+  const draws = Array.from({ length: DRAWS }, () => logs.map(() => logs[place()]));
+  const end = (at, share) => d3.quantile(draws, share, (chosen) => mean(chosen, at));
+  return { ratio: mean(logs, 1), low: end(0, 0.025), high: end(2, 0.975), sets: logs.length };
+}
+
+export async function draw(given) {
+  const { values, places, place, index } = given;
+  const commits = place.commits.filter((each, i) => each.file || !i);
+  const asked = values.get("of") ?? (values.has("old") || values.has("new") ? "commits" : "solvers");
+  const of = commits.length > 1 ? asked : "solvers";
+  if (commits.length > 1) places.controls.append(choice("Compare", "of", [["solvers", "two solvers"], ["commits", "two commits"]], of));
+  const sides = of === "commits" ? await twoCommits(given, commits) : twoSolvers(given);
+  if (!sides || !given.still()) return sides === null ? 0 : null;
+  if (!sides.pairs.length) return places.empty(sides.none);
+  const offered = Object.keys(COMPARED).filter((name) => sides.pairs.some(({ a, b }) => (COMPARED[name].target ? a[name]?.some(known) && b[name]?.some(known) : known(a[name]) && known(b[name]))));
+  if (!offered.length) return places.empty(`${sides.names.join(" and ")} have no figure in common: one of them has no result.`);
+  const figure = offered.includes(values.get("figure")) ? values.get("figure") : offered[0];
+  const usual = index.targets.findIndex((gap) => gap <= 1.001e-3);
+  const target = COMPARED[figure].target ? Math.min(index.targets.length - 1, Math.max(0, Number(values.get("target") ?? usual))) : null;
+  places.controls.append(choice("Figure", "figure", offered.map((name) => [name, COMPARED[name].title]), figure));
+  if (target !== null) places.controls.append(choice("Certified relative gap at most", "target", index.targets.map((gap, i) => [String(i), text(gap, "gap")]), String(target)));
+  const pairs = sides.pairs.map((pair) => ({ ...pair, ...quotient(pair.a, pair.b, figure, target), set: pair.a.set ?? pair.a.dataset }));
+  return paint(given, sides, pairs, { figure, target });
+}
+
+/* The cells that two solvers have in common. */
+function twoSolvers({ rows, solvers, values, places, look }) {
+  const own = d3.group(rows, (row) => row.solver);
+  const present = solvers.filter((name) => own.has(name));
+  if (present.length < 2) { places.empty("There is only one solver here; compare takes two."); return null; }
+  const on = (name) => new Map(own.get(name).map((row) => [row.dataset, row]));
+  const common = (one, other) => [...on(one).keys()].filter((dataset) => on(other).has(dataset)).length;
+  const ordered = [...present].sort((x, y) => own.get(y).length - own.get(x).length);
+  const pick = (asked, otherwise) => (present.includes(asked) ? asked : otherwise);
+  const first = pick(values.get("a"), ordered.find((name) => name !== values.get("b")));
+  const second = pick(values.get("b"), d3.greatest(ordered.filter((name) => name !== first), (name) => common(first, name)));
+  for (const side of ["a", "b"]) {
+    const wanted = values.get(side);
+    if (wanted && !present.includes(wanted)) places.note.append(` There is no solver called ${wanted} here: ${side === "a" ? first : second} stands in its place.`);
+  }
+  const names = present.map((name) => [name, plain(name)]);
+  places.controls.append(choice("Solver", "a", names, first), choice("with", "b", names, second));
+  if (first === second) { places.empty(`Both are ${plain(first)}: choose another solver.`); return null; }
+  places.controls.append(make("span", { class: "beside" }, to("two", { ...Object.fromEntries(values), a: second, b: first }, "Swap them")));
+  const [left, right] = [on(first), on(second)];
+  const pairs = [...left.keys()].filter((dataset) => right.has(dataset)).sort(natural).map((dataset) => ({ a: left.get(dataset), b: right.get(dataset), dataset, solver: null }));
+  const list = (cells) => [...new Set([...cells.values()].map((row) => (row.formulation ? `${row.set ?? row.dataset} with ${row.formulation}` : row.dataset)))].slice(0, 4).join(", ");
+  return {
+    names: [plain(first), plain(second)], heads: [toSolver(first), toSolver(second)], words: [`less: ${plain(second)}`, `less: ${plain(first)}`], pairs,
+    look: { colour: (side) => look.colour(side === "a" ? first : second), shape: (side, area) => look.shape(side === "a" ? first : second, area) },
+    on: (pair) => [first, second], none: `${plain(first)} and ${plain(second)} share no data set with the same problem and kernel: ${plain(first)} was run on ${list(left)}; ${plain(second)} on ${list(right)}.`,
+  };
+}
+
+const day = (time) => (time ? new Date(time).toISOString().slice(0, 10) : "undated");
+
+/* The cells of all solvers that two commits have in common. */
+async function twoCommits({ index, place, values, places, latest, solvers, look }, commits) {
+  const number = (name, otherwise) => { const found = commits.findIndex((each) => each.commit === values.get(name)); return found < 0 ? otherwise : found; };
+  const [newer, older] = [number("new", 0), number("old", 1)];
+  for (const name of ["old", "new"]) {
+    const wanted = values.get(name);
+    if (wanted && !commits.some((each) => each.commit === wanted)) places.note.append(` Of commit ${wanted.slice(0, 12)} no cells are kept here: another stands in its place.`);
+  }
+  const named = commits.map((each) => [each.commit, `${each.commit.slice(0, 8)}${each.title ? ` ${each.title.slice(0, 40)}` : ""}, ${day(each.time)} (${each.cells} cells)`]);
+  places.controls.querySelector("[name=commit]")?.parentElement.remove(); // this page has two of them
+  places.controls.append(choice("Older", "old", named, commits[older].commit), choice("Newer", "new", named, commits[newer].commit));
+  if (newer === older) { places.empty("Both are the same commit: choose another."); return null; }
+  const cells = async (commit) => rowsOf(await load(commit.file ?? place.latest.file), index.figures).filter((row) => row.commit === commit.commit);
+  const [before, after] = await Promise.all([cells(commits[older]), cells(commits[newer])]);
+  const key = (row) => `${row.solver}\n${row.dataset}`;
+  const there = new Map(before.map((row) => [key(row), row]));
+  const both = after.filter((row) => there.has(key(row)));
+  legend(places.legend, look, solvers, new Set(both.map((row) => row.solver)));
+  const off = hidden();
+  const pairs = both.filter((row) => !off.has(row.solver)).map((row) => ({ a: there.get(key(row)), b: row, dataset: row.dataset, solver: row.solver })).sort((x, y) => natural(x.solver, y.solver) || natural(x.dataset, y.dataset));
+  const names = [older, newer].map((i) => commits[i].commit.slice(0, 8));
+  places.note.replaceChildren(`Commit ${names[1]} of ${day(commits[newer].time)} over ${names[0]} of ${day(commits[older].time)}, on ${place.machine}, ${place.environment}.`);
+  return {
+    names, heads: names, words: ["less now", "more now"], pairs, commits: true,
+    look: { colour: (side) => (side === "a" ? "var(--bad)" : "var(--s2)"), shape: (side, area) => d3.symbol(side === "a" ? d3.symbolTriangle : d3.symbolCircle, area)() },
+    on: (pair) => [pair.solver], none: `${both.length ? "Every solver that both commits have is switched off" : `The commits ${names.join(" and ")} have no cell in common`}.`,
+  };
+}
+
+function paint(given, sides, pairs, { figure, target }) {
+  const { places, index, place } = given;
+  const [one, other] = sides.names;
+  const known = pairs.filter((pair) => pair.ratio !== null);
+  const mean = geometricMean(known);
+  const unit = COMPARED[figure].unit;
+  const count = (test) => pairs.filter(test).length;
+  const tally = { a: count((p) => p.better === "a"), b: count((p) => p.better === "b"), even: count((p) => p.ratio !== null && !p.better), none: count((p) => p.ratio === null && !p.alone) };
+  const answer = make("p", { class: "answer" });
+  if (mean) {
+    const sure = mean.low > 1 || mean.high < 1;
+    answer.append(`${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), the geometric mean over ${mean.sets} data set${mean.sets === 1 ? "" : "s"}: `,
+      make("strong", { "data-verdict": sure ? "apart" : "even" }, sure ? `${mean.ratio > 1 ? one : other} needs less` : "they are not told apart"), ". ");
+  }
+  const alone = (side, name) => { const cells = count((p) => p.alone === side); return cells ? ` ${name} alone got there on ${cells}.` : ""; };
+  answer.append(`${one} needs less on ${tally.a}, ${other} on ${tally.b} of ${pairs.length} cells; ${tally.even} are not told apart.`, alone("a", one), alone("b", other), tally.none ? ` ${tally.none} cannot be compared.` : "");
+  places.note.append(` ${COMPARED[figure].title}. A ratio's interval goes from the low end of one over the high end of the other to the opposite: it holds wherever both do. Told apart are two whose own intervals do not overlap.`,
+    mean && mean.sets >= LEAST ? ` The mean's interval is that of ${DRAWS.toLocaleString("en")} draws of data sets.` : mean ? ` The mean's interval is of these data sets alone: ${mean.sets} say little of others.` : "",
+    target === null && !sides.commits ? " Each stopped where its own rule says; their gaps are in the table." : "");
+  const frame = make("div");
+  places.figure.replaceChildren(answer, frame);
+  const shown = [...known].sort((x, y) => Math.abs(Math.log(y.ratio)) - Math.abs(Math.log(x.ratio))).slice(0, MOST);
+  if (known.length > MOST) places.note.append(` The chart has the ${MOST} cells that differ most, the table all.`);
+  if (shown.length) new Dots(frame, known.filter((pair) => shown.includes(pair)), mean, sides, `${COMPARED[figure].title}: ${other} over ${one}`).paint(unit, figure, target);
+  places.below.replaceChildren(tableOf(pairs, sides, { figure, target, unit, index, place }));
+  return pairs.length;
+}
+
+const ends = ({ low, high }) => `${text(low, "ratio")} to ${Number.isFinite(high) ? text(high, "ratio") : "any"}`;
+
+function tableOf(pairs, sides, { figure, target, unit, index, place }) {
+  const [one, other] = sides.names;
+  const told = (pair) => (pair.alone ? `only ${pair.alone === "a" ? one : other}` : pair.ratio === null ? "cannot be compared" : pair.better ? (sides.commits ? (pair.better === "a" ? "more now" : "less now") : `${pair.better === "a" ? one : other} needs less`) : "not told apart");
+  const side = (name, which) => ({
+    title: name, note: COMPARED[figure].title.toLowerCase(), unit, value: (pair) => (pair[which].measured ? valueOf(pair[which], figure, target) ?? null : null),
+    cell: (pair) => (pair[which].measured ? measured(pair[which], figure, unit, target) : make("span", { class: "status", title: pair[which].reason }, pair[which].status)), interval: (pair) => interval(pair[which], figure, target),
+  });
+  const beside = BESIDE.filter((name) => name !== figure && pairs.some(({ a, b }) => known(a[name]) || known(b[name]))).flatMap((name) => [["a", one], ["b", other]].map(([which, note]) => ({
+    title: FIGURES[name].title, note, unit: FIGURES[name].unit, value: (pair) => pair[which][name], cell: (pair) => text(pair[which][name], FIGURES[name].unit),
+  })));
+  const graphOf = (pair) => graph(index, place, figure, sides.on(pair), pair.dataset);
+  const columns = [
+    { title: "Data set", value: (pair) => pair.dataset, cell: (pair) => toDataset(pair.dataset) },
+    ...(sides.commits ? [{ title: "Solver", value: (pair) => pair.solver, cell: (pair) => toSolver(pair.solver) }] : []),
+    { title: "Ratio", note: `${other} / ${one}`, value: (pair) => pair.ratio, interval: (pair) => (pair.ratio === null ? null : [pair.low, pair.high]),
+      cell: (pair) => make("span", {}, text(pair.ratio, "ratio"), pair.ratio === null ? null : make("small", { class: "interval" }, ` ${ends(pair)}`)),
+      attributes: (pair) => ({ "data-dataset": pair.dataset, "data-solver": pair.solver, "data-value": pair.ratio, "data-low": pair.low, "data-high": pair.high, "data-better": pair.better ?? "" }) },
+    { title: "Told apart", value: told },
+    side(one, "a"), side(other, "b"), ...beside,
+    ...(index.history ? [{ title: "History", value: graphOf, cell: (pair) => make("a", { href: graphOf(pair) }, "graph") }] : []),
+  ];
+  return table(columns, pairs, { label: `${COMPARED[figure].title}: ${other} over ${one}`, name: "cells" });
+}
+
+const TICKS = [1, 1.1, 1.25, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000, 1e4, 1e5, 1e6];
+
+/* A dot for each cell with its interval, a line where both need the same, and the mean below. */
+class Dots extends Chart {
+  constructor(target, pairs, mean, sides, label) {
+    super(target, { label });
+    Object.assign(this, { pairs, mean, sides });
+    const wide = Math.max(...this.names().map((name) => this.words(name).width));
+    this.row = this.narrow ? 36 : 24; // a phone has the names above the dots
+    this.height = 62 + this.row * (pairs.length + 1) + 20;
+    this.svg.attr("viewBox", `0 0 ${this.width} ${this.height}`).attr("height", this.height);
+    this.box = { left: this.narrow ? 14 : Math.min(wide + 16, this.width * 0.45), right: this.width - 20, top: 34, bottom: this.height - 44 };
+  }
+
+  names() {
+    const alone = new Set(d3.rollups(this.pairs, (own) => own.length, (pair) => `${pair.solver}\n${pair.set}`).filter(([, cells]) => cells === 1).map(([key]) => key));
+    return [...this.pairs.map((pair) => {
+      const dataset = alone.has(`${pair.solver}\n${pair.set}`) ? pair.set : pair.dataset;
+      return pair.solver ? `${plain(pair.solver)}, ${dataset}` : dataset;
+    }), "geometric mean"];
+  }
+
+  axis() {
+    const { left, right, top, bottom } = this.box;
+    const values = [...this.pairs, this.mean].flatMap(({ ratio, low, high }) => [ratio, low, high]).filter((value) => Number.isFinite(value) && value > 0);
+    const reach = Math.max(1.6, ...values.map((value) => Math.max(value, 1 / value))) * 1.1; // as far to either side, so that neither looks worse
+    const [low, high] = d3.extent([...values, 1 / 1.6, 1.6]);
+    const x = d3.scaleLog([Math.max(low / 1.1, 1 / reach), Math.min(high * 1.1, reach)], [left, right]);
+    const room = (right - left) / 52;
+    const inside = [...TICKS.slice(1).map((tick) => 1 / tick), ...TICKS].filter((tick) => tick >= x.domain()[0] && tick <= x.domain()[1]).sort(d3.ascending);
+    const least = Math.log(x.domain()[1] / x.domain()[0]) / room;
+    const ticks = inside.filter((tick) => tick === 1 || Math.abs(Math.log(tick)) > least).reduce((kept, tick) => (tick === 1 || !kept.length || Math.log(tick / kept.at(-1)) >= least ? [...kept, tick] : kept), []);
+    const form = (tick) => `${Number(tick.toPrecision(2))}×`;
+    this.svg.append("g").attr("class", "grid").attr("transform", `translate(0,${bottom})`).attr("aria-hidden", "true").call(d3.axisBottom(x).tickValues(ticks).tickSize(top - bottom).tickFormat(""));
+    this.svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${bottom})`).attr("aria-hidden", "true").call(d3.axisBottom(x).tickValues(ticks).tickFormat(form));
+    this.svg.append("path").attr("class", "one").attr("d", `M${x(1)},${top - 8}V${bottom}`);
+    const [less, more] = this.sides.words;
+    const words = (text, at, anchor) => this.svg.append("text").attr("class", "title").attr("x", at).attr("y", 14).attr("text-anchor", anchor).text(text);
+    words(`◂ ${this.words(less).short}`, left, "start");
+    words(`${this.words(more).short} ▸`, right, "end");
+    this.svg.append("text").attr("class", "title").attr("x", right).attr("y", this.height - 6).attr("text-anchor", "end").text(`${this.sides.names[1]} / ${this.sides.names[0]} →`);
+    return x;
+  }
+
+  paint(unit, figure, target) {
+    const { left, right, top } = this.box;
+    const x = this.axis();
+    const even = { colour: () => "var(--back)", shape: (_, area) => d3.symbol(d3.symbolCircle, area)(), dash: () => "" };
+    const look = { ...this.sides.look, dash: () => "" };
+    const inside = (value) => Math.min(right, Math.max(left, x(value)));
+    const names = this.names();
+    const line = ({ ratio, low, high }, i, better, told, data) => {
+      const y = top + this.row * (i + (this.narrow ? 0.75 : 0.5));
+      const side = better ?? "even";
+      this.svg.append("text").attr("class", i === this.pairs.length ? "name mean" : "name").attr("x", this.narrow ? left : left - 10).attr("y", this.narrow ? y - 11 : y + 4)
+        .attr("text-anchor", this.narrow ? "start" : "end").attr("aria-hidden", "true").text(this.words(names[i]).short);
+      this.svg.append("path").attr("class", better ? "bar" : "bar even").attr("d", `M${inside(low)},${y}H${inside(high)}M${inside(low)},${y - 4}v8M${inside(high)},${y - 4}v8`)
+        .style("stroke", better ? look.colour(side) : null);
+      this.point({ x: inside(ratio), y, area: i === this.pairs.length ? 130 : 70, solver: side, name: names[i], look: better ? look : even, data, told });
+      this.points.at(-1).element.classList.toggle("even", !better);
+    };
+    this.pairs.forEach((pair, i) => line(pair, i, pair.better, [names[i], `${this.sides.names[1]} over ${this.sides.names[0]}: ${text(pair.ratio, "ratio")}, ${ends(pair)}`,
+      ...["a", "b"].map((which, n) => `${this.sides.names[n]}: ${text(valueOf(pair[which], figure, target), unit)}`), pair.better ? "told apart" : "not told apart"],
+    { dataset: pair.dataset, ratio: pair.ratio, low: pair.low, high: pair.high, better: pair.better ?? "" }));
+    const sure = this.mean.low > 1 ? "a" : this.mean.high < 1 ? "b" : null;
+    line(this.mean, this.pairs.length, sure, ["geometric mean", `${text(this.mean.ratio, "ratio")}, ${ends(this.mean)}`, sure ? "told apart" : "not told apart"], { dataset: "mean", ratio: this.mean.ratio, low: this.mean.low, high: this.mean.high, better: sure ?? "" });
+  }
+
+  /* All arrows go from row to row. */
+  walk(event, element) {
+    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
+    if (!step) { super.walk(event, element); return; }
+    event.preventDefault();
+    const next = this.points[this.points.findIndex((point) => point.element === element) + step];
+    if (!next) return;
+    element.setAttribute("tabindex", "-1");
+    next.element.setAttribute("tabindex", "0");
+    next.element.focus();
+  }
+}

@@ -1,0 +1,242 @@
+"""The cells of a commit as a table for the pages: names, facts of solvers and data sets, figures and how sure they are.
+
+One honest clock: a figure ``time`` that is CPU seconds where every measured run of a data set ran in one thread and its
+CPU time is known, else wall seconds. Other work on the machine is no part of it, and no chart mixes the two.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from harness import LOSSES, Record, Status, interval, is_number, kernel_text, problem_text
+from harness_dashboard import traces
+from harness_dashboard.numbers import figure, rounded
+from harness_dashboard.records import NO_RUN, Cell, RecordFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Cells = Mapping[Cell, tuple[RecordFile, list[Record]]]
+"""The runs of each cell, and the file that they come from."""
+
+CLOCKS = {"cpu": "cpu_seconds", "wall": "fit_seconds"}
+"""A clock and the figure that it shows."""
+
+FIGURES = (
+    "time", "fit_seconds", "cpu_seconds", "compile_seconds", "kernel_evaluations", "iterations", "support_vectors",
+    "working_set_size", "test_error", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus", "peak_rss_bytes", *LOSSES,
+)  # fmt: skip
+"""The figures of a cell, in the order in which a table of one data set shows them."""
+
+NOISY = frozenset({"time", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "seconds_to"})
+"""Those that differ from one run to the next of the same code on the same data."""
+
+DISTURBED = 1.5
+"""Wall over CPU seconds of one thread, beyond which the run shared its core with other work."""
+
+TRACED = ("seconds", "kernel_evaluations", "labels_used", "relative_gap", "test_error", "support_vectors", "epsilon")
+_OF_COST = {"seconds": "seconds_to", "kernel_evaluations": "kernel_evaluations_to"}
+LONGEST_REASON = 600
+
+
+def table(cells: Cells, *, costs: bool) -> dict[str, Any]:
+    """Return cells column by column: names as places in lists, figures as medians over the runs that have a model.
+
+    A column without any value is left out. Beside the columns: ``solvers`` and ``solver_facts``, ``datasets`` and
+    ``dataset_facts``, ``commits``, ``rows``; and ``problems`` where one data set has several, each a row's ``problem``.
+
+    Parameters
+    ----------
+    costs : with what each run had spent at each certified target, where its trace is known
+    """
+    solvers, datasets = (sorted({cell[place] for cell in cells}) for place in (0, 1))
+    commits = sorted({file.commit for file, _ in cells.values()})
+    of_solver, of_dataset, of_commit = (
+        {name: i for i, name in enumerate(each)} for each in (solvers, datasets, commits)
+    )
+    facts = {name: _dataset_facts(name, runs) for name, runs in _runs_of(cells, 1).items()}
+    problems: list[dict[str, Any]] = []
+    columns: dict[str, list[Any]] = {}
+    for (solver, dataset), (file, runs) in sorted(cells.items(), key=lambda item: item[0]):
+        row: dict[str, Any] = {
+            "solver": of_solver[solver], "dataset": of_dataset[dataset], "commit": of_commit[file.commit],
+            "problem": _place(problems, _problem(runs)) if facts[dataset]["several"] else None,
+            "status": _status(runs), "reason": _reason(runs), "runs": len(runs),
+            **{name: of(runs) for name, of in _ENDED.items()},
+            **_figures(runs, facts[dataset]["clock"]),
+        }  # fmt: skip
+        if costs:
+            row |= _costs(runs, facts[dataset]["trace_clock"])
+        for name, value in row.items():
+            columns.setdefault(name, []).append(value)
+    for told in facts.values():
+        del told["several"]
+    return {
+        "solvers": solvers,
+        "solver_facts": [_solver_facts(name, runs) for name, runs in sorted(_runs_of(cells, 0).items())],
+        "datasets": datasets,
+        "dataset_facts": [facts[name] for name in datasets],
+        "commits": commits,
+        **({"problems": problems} if problems else {}),
+        "columns": {name: values for name, values in columns.items() if any(value is not None for value in values)},
+        "rows": len(cells),
+    }
+
+
+def _runs_of(cells: Cells, place: int) -> dict[str, list[Record]]:
+    """Return all runs of each solver (place 0) or data set (1)."""
+    found: dict[str, list[Record]] = {}
+    for cell, (_, runs) in cells.items():
+        found.setdefault(cell[place], []).extend(runs)
+    return found
+
+
+def _place(known: list[dict[str, Any]], item: dict[str, Any]) -> int:
+    if item not in known:
+        known.append(item)
+    return known.index(item)
+
+
+# -- facts ---------------------------------------------------------------------------------------------------
+
+
+def _solver_facts(name: str, runs: Sequence[Record]) -> dict[str, Any]:
+    """Return ``base``, the solver's bare name, its ``plugin``, ``parameters``, and ``settings`` as text."""
+    label = str(_first(runs, "label") or "") or name.partition(" (")[0]
+    told = name.removeprefix(label)
+    return {
+        "base": label.partition("[")[0],
+        "plugin": _first(runs, "plugin"),
+        "parameters": _first(runs, "parameters") or {},
+        "settings": told[2:-1] if told.startswith(" (") and told.endswith(")") else "",
+    }
+
+
+def _dataset_facts(name: str, runs: Sequence[Record]) -> dict[str, Any]:
+    """Return what is known of a data set, and by which clocks its runs and their traces are timed."""
+    kernel = kernel_text(_first(runs, "kernel"), _first(runs, "kernel_parameters"))
+    stated = [run for run in runs if run.get("formulation")]
+    problems = {(run["formulation"], repr(run.get("problem_parameters"))) for run in stated}
+    problem = _problem(stated) if len(problems) == 1 else _problem([])
+    suffix = "".join(f", {part}" for part in (problem["problem"], kernel) if part)
+    return {
+        "set": name.removesuffix(suffix), **problem, "several": len(problems) > 1,
+        "kernel": kernel, "kernel_parameters": _first(runs, "kernel_parameters") or {},
+        **{fact: _first(runs, fact) for fact in ("n_train", "n_features", "n_test", "density")},
+        **_clocks([run for run in runs if run.measured]),
+    }  # fmt: skip
+
+
+def _problem(runs: Iterable[Record]) -> dict[str, Any]:
+    """Return the problem of runs: ``formulation``, ``problem_parameters``, and ``problem`` as text."""
+    run = next((run for run in runs if run.get("formulation")), Record())
+    formulation, parameters = run.get("formulation"), run.get("problem_parameters") or {}
+    text = problem_text(formulation, parameters) if formulation else ""
+    return {"formulation": formulation, "problem_parameters": parameters, "problem": text}
+
+
+def _clocks(measured: Sequence[Record]) -> dict[str, str]:
+    """Return the clock of the figures, and that of the traces: some runs may have CPU time at their end alone."""
+    cpu = bool(measured) and all(run.get("threads") == 1 and is_number(run.get("cpu_seconds")) for run in measured)
+    traced = cpu and all(is_number(point.get("cpu_seconds")) for run in measured for point in run.get("trace") or ())
+    return {"clock": "cpu" if cpu else "wall", "trace_clock": "cpu" if traced else "wall"}
+
+
+def _first(runs: Iterable[Record], name: str) -> Any:
+    return next((run[name] for run in runs if run.get(name) is not None), None)
+
+
+# -- figures -------------------------------------------------------------------------------------------------
+
+
+def _figures(runs: list[Record], clock: str) -> dict[str, Any]:
+    """Return the medians of a cell, ``intervals`` of those in which several runs differ, and ``disturbed``."""
+    measured = [run for run in runs if run.measured]
+    found: dict[str, Any] = {}
+    intervals: dict[str, list[float]] = {}
+    for name in FIGURES:
+        known = CLOCKS[clock] if name == "time" else name
+        values = [value for run in measured if (value := figure(run, known)) is not None]
+        found[name] = rounded(median(values)) if values else None
+        if len(runs) > 1 and values:
+            low, high = interval(values, noisy=name in NOISY)
+            if low < high:
+                intervals[name] = [rounded(low), rounded(high)]
+    wall, cpu = found["fit_seconds"], found["cpu_seconds"]
+    shared = wall / cpu if cpu and wall and all(run.get("threads") == 1 for run in measured) else 0.0
+    return {**found, "intervals": intervals or None, "disturbed": rounded(shared, 3) if shared > DISTURBED else None}
+
+
+def _costs(runs: list[Record], clock: str) -> dict[str, Any]:
+    """Return for each target the median over the runs of what they had spent; half the runs must have reached it.
+
+    With ``..._intervals`` where several runs differ: the upper end is None where a run that never reached it is there.
+    """
+    found: dict[str, Any] = {f"{name}{ending}": None for name in _OF_COST.values() for ending in ("", "_intervals")}
+    if not any(run.get("relative_gap") is not None for run in runs):
+        return found
+    carried_out = [(run, traces.reached(run)) for run in runs if run.get("status") != Status.SKIPPED]
+    for cost, name in _OF_COST.items():
+        each = [traces.spent(points, run, cost, clock) for run, points in carried_out]
+        targets = [[float("inf") if value is None else value for value in spent] for spent in zip(*each, strict=True)]
+        found[name] = [_finite(median(spent)) for spent in targets]
+        differing = [len(set(spent)) > 1 for spent in targets]
+        if any(differing):
+            found[f"{name}_intervals"] = [
+                [_finite(end) for end in interval(spent, noisy=name in NOISY)] if differs else None
+                for spent, differs in zip(targets, differing, strict=True)
+            ]
+    return found
+
+
+def _finite(value: float) -> float | None:
+    return None if value == float("inf") else rounded(value)
+
+
+def trace(runs: list[Record], clock: str) -> list[list[Any]]:
+    """Return the trace of the run of median time, point by point (`TRACED`); its end is the run's own figures."""
+    by = CLOCKS[clock]
+    traced = sorted((run for run in runs if run.get("trace")), key=lambda run: run.get(by) or 0.0)
+    if not traced:
+        return []
+    points = traces.thinned(traced[(len(traced) - 1) // 2]["trace"])
+    timed = [{**point, "seconds": point.get("cpu_seconds")} for point in points] if clock == "cpu" else points
+    return [
+        [None if (value := figure(point, name)) is None else rounded(value, 4) for name in TRACED] for point in timed
+    ]
+
+
+# -- how it ended --------------------------------------------------------------------------------------------
+
+
+def _target(runs: list[Record]) -> float | None:
+    """Return the relative gap that all runs were asked for, None if there is none."""
+    targets = {run.get("target_gap") for run in runs}
+    return targets.pop() if len(targets) == 1 else None
+
+
+_ENDED: dict[str, Callable[[list[Record]], Any]] = {
+    "ran": lambda runs: any(run.get("status") not in NO_RUN for run in runs),
+    "measured": lambda runs: any(run.measured for run in runs),
+    "complete": lambda runs: all(run.get("status") == Status.OK for run in runs),
+    "failed": lambda runs: any(run.failed for run in runs),
+    "target_gap": _target,
+    "at_least": lambda runs: any(run.get("evaluations_at_least") for run in runs),
+}
+"""What the pages need to know of how a cell's runs ended; they know no status."""
+
+
+def _status(runs: list[Record]) -> str:
+    """Return ``ok``, ``timeout``, ``timeout 1/3``."""
+    counts = Counter(str(run.get("status")) for run in runs)
+    fine = {str(run.get("status")): run.measured for run in runs}
+    worst = min(counts, key=lambda status: (fine[status] or status in NO_RUN, fine[status], -counts[status]))
+    return worst if len(counts) == 1 else f"{worst} {counts[worst]}/{len(runs)}"
+
+
+def _reason(runs: list[Record]) -> str | None:
+    found = Counter(str(run["reason"]) for run in runs if run.get("reason") and run.get("status") != Status.OK)
+    return found.most_common(1)[0][0][:LONGEST_REASON] if found else None

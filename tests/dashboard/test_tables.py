@@ -1,0 +1,137 @@
+"""The tables that the pages read: facts, clocks, intervals."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from harness_dashboard import data, tables
+from harness_dashboard.commits import Called
+from harness_dashboard.records import RecordFile
+
+from tests.dashboard.stored import failed, page_data, record
+
+DIGITS = "digits, c-svc C=10, rbf gamma=0.05"
+
+
+def table(*records, costs=True):
+    file = RecordFile("c" * 40, 1, "m", "e", "1", list(records))
+    return tables.table({cell: (file, runs) for cell, runs in file.cells().items()}, costs=costs)
+
+
+def run(solver="smo", dataset=DIGITS, **changes):
+    """One run as the records of a dashboard have it: by the names of its cell."""
+    told = {**record(solver, **changes), "dataset": dataset, "density": changes.get("density", 0.5)}
+    return type(record())({**told, "solver": told["label"]})
+
+
+def cells(found):
+    rows = [{name: values[i] for name, values in found["columns"].items()} for i in range(found["rows"])]
+    return {found["solvers"][row["solver"]]: row for row in rows}
+
+
+def point(seconds, gap, **changes):
+    return {"seconds": seconds, "kernel_evaluations": int(1000 * seconds), "relative_gap": gap, **changes}
+
+
+def test_facts_of_solvers_and_data_sets():
+    sweep = run("fw[epsilon=0.01]", label="fw[epsilon=0.01] (target 0.001)", parameters={"epsilon": 0.01}, plugin="fw")
+    sweep["label"] = "fw[epsilon=0.01]"
+    found = table(sweep)
+    assert found["solver_facts"] == [
+        {"base": "fw", "plugin": "fw", "parameters": {"epsilon": 0.01}, "settings": "target 0.001"}
+    ]
+    assert found["dataset_facts"] == [{
+        "set": "digits", "formulation": "c-svc", "problem_parameters": {"C": 10.0, "class_weight": "none"},
+        "problem": "c-svc C=10", "kernel": "rbf gamma=0.05", "kernel_parameters": {"gamma": 0.05}, "n_train": 100,
+        "n_features": 2, "n_test": 50, "density": 0.5, "clock": "cpu", "trace_clock": "cpu",
+    }]  # fmt: skip
+
+
+def test_one_data_set_of_several_problems_says_the_problem_in_each_row():
+    hull = run("fw", "d", formulation="l2-svc", problem_parameters={"chi": 1.0})
+    found = table(run("smo", "d"), hull)
+    assert (found["dataset_facts"][0]["set"], found["dataset_facts"][0]["formulation"]) == ("d", None)
+    problems = {name: found["problems"][row["problem"]]["problem"] for name, row in cells(found).items()}
+    assert problems == {"smo": "c-svc C=10", "fw": "l2-svc chi=1"}
+
+
+@pytest.mark.parametrize(
+    ("other", "clock", "time"),
+    [
+        ({}, "cpu", 2.0),
+        ({"threads": 2}, "wall", 3.0),
+        ({"cpu_seconds": None}, "wall", 3.0),
+        ({"threads": None}, "wall", 3.0),
+    ],
+)
+def test_a_data_set_has_one_clock(other, clock, time):
+    """CPU time only where every run has it and ran in one thread: one column never mixes two clocks."""
+    found = table(
+        run("a", cpu_seconds=2.0, fit_seconds=3.0),
+        run("b", **{"cpu_seconds": 4.0, "fit_seconds": 5.0, **other}),
+        failed(),
+    )
+    assert found["dataset_facts"][found["datasets"].index(DIGITS)]["clock"] == clock
+    assert cells(found)["a"]["time"] == time
+
+
+def test_time_is_the_median_of_the_runs_with_its_interval():
+    found = cells(table(*(run(cpu_seconds=s, fit_seconds=10 * s, repetition=i) for i, s in enumerate((1.0, 1.2, 1.1)))))
+    assert found["smo"]["time"] == 1.1
+    assert found["smo"]["intervals"]["time"] == [1.0, 1.2]
+    assert "relative_gap" not in found["smo"]["intervals"], "the same in all runs"
+    assert cells(table(run()))["smo"].get("intervals") is None
+
+
+def test_of_several_runs_one_that_was_measured_is_one_run():
+    lone = cells(table(run(cpu_seconds=1.0), failed("smo", DIGITS, repetition=1)))["smo"]
+    assert lone["intervals"]["time"] == [pytest.approx(2 / 3, rel=1e-5), 1.5]
+
+
+@pytest.mark.parametrize(("wall", "threads", "told"), [(1.4, 1, None), (1.6, 1, 1.6), (1.6, 2, None)])
+def test_a_run_that_shared_its_core_is_said_to(wall, threads, told):
+    assert cells(table(run(fit_seconds=wall, cpu_seconds=1.0, threads=threads)))["smo"].get("disturbed") == told
+
+
+def test_the_time_to_a_target_is_of_the_traces_clock():
+    trace = [point(1.0, 0.05, cpu_seconds=0.5), point(2.0, 5e-3, cpu_seconds=1.0)]
+    timed = run("a", trace=trace, relative_gap=1e-4, fit_seconds=3.0, cpu_seconds=1.5)
+    found = table(timed)
+    assert cells(found)["a"]["seconds_to"] == [0.5, 1.0, 1.5, 1.5, None, None]
+    old = run("b", trace=[point(1.0, 0.05)], relative_gap=1e-4, fit_seconds=3.0, cpu_seconds=1.5)
+    mixed = table(timed, old)
+    assert mixed["dataset_facts"][0]["clock"] == "cpu"
+    assert cells(mixed)["a"]["seconds_to"][:3] == [1.0, 2.0, 3.0]
+    assert cells(mixed)["b"]["seconds_to"][:3] == [1.0, 3.0, 3.0]
+
+
+def test_the_time_to_a_target_has_an_interval_and_no_end_where_a_run_never_got_there():
+    runs = [
+        run(trace=[point(s, 0.05, cpu_seconds=s)], relative_gap=gap, cpu_seconds=2 * s, repetition=i)
+        for i, (s, gap) in enumerate([(1.0, 1e-2), (1.2, 1e-2), (1.1, 2e-2)])
+    ]
+    found = cells(table(*runs))["smo"]
+    assert found["seconds_to"][:3] == [1.1, 2.4, None]
+    assert found["seconds_to_intervals"][:3] == [[1.0, 1.2], [2.0, None], None]
+    assert found["kernel_evaluations_to_intervals"][0] == [1000, 1200]
+
+
+def test_a_trace_is_drawn_by_the_clock_it_names(tmp_path):
+    trace = [point(1.0, 0.05, cpu_seconds=0.5)]
+    timed, old = run("a", trace=trace), run("b", "other", trace=[point(1.0, 0.05)])
+    data.write_data([RecordFile("c" * 40, 1, "m", "e", "1", [timed, old])], tmp_path / "solvers" / "data", project="x")
+    drawn = [json.loads((tmp_path / "solvers" / "data" / f"0-trace-{i}.json").read_text()) for i in (0, 1)]
+    assert [(each["clock"], *(points[0][0] for points in each["solvers"].values())) for each in drawn] == [
+        ("cpu", 0.5),
+        ("wall", 1),
+    ]
+    assert page_data(tmp_path)["a", DIGITS]["time"] == 0.5
+
+
+def test_the_index_tells_titles_and_what_it_is_told(tmp_path):
+    files = [RecordFile("c" * 40, 1, "m", "e", "1", [run()])]
+    found = dict(data.data(files, project="x", called={"c" * 40: Called("cafe", "Faster")}, told={"command": "x"}))
+    assert found["index.json"]["places"][0]["commits"][0]["title"] == "Faster"
+    assert found["index.json"]["told"] == {"command": "x"}
+    assert list(found)[-1] == "index.json"

@@ -1,0 +1,86 @@
+"""The one rule of what differs by more than its noise, and the stars that follow it."""
+
+import itertools
+from math import comb
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness import ONE_RUN, apart, interval
+from harness.report import formats, table
+from tests.report.fabricated import hull, record
+
+
+@pytest.mark.parametrize("runs", [6, 7, 9, 15, 30, 100, 2000])
+def test_the_interval_of_the_median_is_the_shortest_that_is_95_per_cent_sure(runs):
+    low, high = interval(range(runs), noisy=True)
+    missed = [2 * sum(comb(runs, i) for i in range(dropped)) / 2**runs for dropped in (int(low) + 1, int(low) + 2)]
+    assert low + high == runs - 1, "as many are left out on either side"
+    assert missed[0] <= 0.05 < missed[1]
+
+
+def test_few_runs_have_their_range_and_one_a_factor():
+    assert interval([3.0, 1.0, 2.0, 5.0, 4.0], noisy=True) == (1.0, 5.0)
+    assert interval([2.0], noisy=True) == (2.0 / ONE_RUN, 2.0 * ONE_RUN)
+    assert interval([2.0], noisy=False) == (2.0, 2.0)
+
+
+@given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=12), st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=12))
+def test_apart_does_not_ask_which_comes_first_and_nothing_is_apart_from_itself(first, second):
+    a, b = interval(first, noisy=True), interval(second, noisy=True)
+    assert apart(a, b) == apart(b, a)
+    assert not apart(a, a)
+    assert not apart(a, b) or max(first) < max(second) or max(second) < max(first)
+
+
+def starred(records):
+    """Return the solvers with a star at their seconds, and in Markdown in bold."""
+    lines = [line for line in table.render(records).splitlines() if " c-svc" not in line]
+    terminal = {line.split()[0] for line in lines if line.endswith(" ok") and "*" in line[:32]}
+    rows = [line.split(" | ") for line in formats.markdown_text(records).splitlines() if line.endswith(" ok |")]
+    assert {row[0].removeprefix("| ") for row in rows if row[1].startswith("**")} == terminal
+    return terminal
+
+
+@pytest.mark.parametrize(("slower", "told_apart"), [(1.4, False), (2.3, True)])
+def test_one_run_each_is_told_apart_only_beyond_the_factor(slower, told_apart):
+    third = record("c", fit_seconds=9.0)
+    assert starred([record("a", fit_seconds=1.0), record("b", fit_seconds=slower), third]) == (
+        {"a"} if told_apart else {"a", "b"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("runs", "told_apart"), [(((1.0, 1.1, 1.2), (1.15, 1.3, 1.4)), False), (((1.0, 1.1, 1.2), (1.21, 1.3, 1.4)), True)]
+)
+def test_runs_that_overlap_share_the_star(runs, told_apart):
+    made = [
+        record(name, fit_seconds=seconds, repetition=i)
+        for name, own in zip("ab", runs, strict=True)
+        for i, seconds in enumerate(own)
+    ]
+    found = starred([*made, record("c", fit_seconds=30.0)])
+    assert found == ({"a"} if told_apart else {"a", "b"})
+
+
+def test_counts_are_what_they_are():
+    text = table.render([record("a", kernel_evaluations=1000), record("b", kernel_evaluations=1100)])
+    assert "1000*" in text
+    assert "1100*" not in text
+
+
+def test_the_reader_is_told_of_the_factor():
+    records = [record("a", fit_seconds=1.0), record("b", fit_seconds=9.0)]
+    for text in (table.render(records), formats.markdown_text(records)):
+        assert "one run: a factor of 1.5" in " ".join(text.split())
+
+
+def test_a_figure_that_stands_for_another_has_its_interval():
+    """The optimality of a hull formulation is epsilon, not the KKT violation."""
+    rows = list(
+        itertools.chain.from_iterable(
+            (hull("a", epsilon=1e-4, repetition=i), hull("b", epsilon=1e-2, repetition=i)) for i in (0, 1)
+        )
+    )
+    assert "1.0e-4*" in table.render(rows)
