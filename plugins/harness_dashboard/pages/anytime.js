@@ -7,6 +7,7 @@ import { hidden, interval, load } from "./store.js";
 import { FIGURES, known, text } from "./units.js";
 
 export const title = "Anytime curves";
+export const newest = true;
 
 const COSTS = { seconds: "time", kernel_evaluations: "kernel_evaluations", labels_used: "labels_used" };
 const QUALITIES = ["relative_gap", "test_error"];

@@ -2,18 +2,24 @@
 
 import * as anytime from "./anytime.js";
 import * as coresets from "./coresets.js";
+import * as dataset from "./dataset.js";
 import * as glossary from "./glossary.js";
 import * as overview from "./overview.js";
 import * as pareto from "./pareto.js";
 import { choice, given, hideTip, Look, make } from "./parts.js";
 import * as profile from "./profile.js";
+import * as scaling from "./scaling.js";
 import { findable, search } from "./search.js";
 import { address, load, rows, state } from "./store.js";
+import * as solver from "./solver.js";
+import * as two from "./two.js";
+import * as which from "./which.js";
 
 /* The pages in groups, by their names in the address. */
 const GROUPS = [
-  { table: overview, pareto },
-  { profiles: profile, anytime, coresets },
+  { which },
+  { table: overview, pareto, two, solver, dataset },
+  { profiles: profile, scaling, anytime, coresets },
   { glossary },
 ];
 const PAGES = Object.assign({}, ...GROUPS);
@@ -116,13 +122,12 @@ function places(page) {
 /* Which machine and commit a page shows, and the choice of others. */
 function measured(kept, index, number, { page, commit, latest }) {
   const place = index.places[number];
-  const shown = page === "anytime" ? null : commit; // traces are kept of the newest measurement of each cell
   if (index.places.length > 1) kept.controls.append(choice("Measured on", "place", index.places.map((each, i) => [String(i), `${each.machine}, ${each.environment}`]), String(number)));
-  if (place.commits.length > 1 && page !== "anytime") {
+  if (place.commits.length > 1 && !PAGES[page].newest) {
     const named = place.commits.map((each, i) => [each.commit, `${i ? "" : "newest: "}${each.name}, ${day(each.time)}${each.title ? `, ${each.title}` : ""} (${each.cells} cells)`]);
     kept.controls.append(choice("Commit", "commit", [["latest", `each cell as measured last (${place.latest.cells})`], ...named], commit ? commit.commit : "latest"));
   }
-  kept.note.append(`${shown ? `Commit ${shown.name} of ${day(shown.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
+  kept.note.append(`${commit ? `Commit ${commit.name} of ${day(commit.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
   const all = given(latest.solvers);
   if (all) kept.note.append(` Every solver: ${all}.`);
 }
@@ -149,7 +154,8 @@ async function draw() {
   }
   const number = Math.min(index.places.length - 1, Math.max(0, Math.trunc(Number(values.get("place"))) || 0));
   const place = index.places[number];
-  const { commit, newest, latest, rows: found } = await chosen(index, place, values);
+  const always = PAGES[page].newest; // it shows each cell as measured last, whatever commit other pages show
+  const { commit, newest, latest, rows: found } = await chosen(index, place, always ? new URLSearchParams({ commit: "latest" }) : values);
   if (!still()) return;
   findable(names(latest, values));
   const kept = places(page);
@@ -173,7 +179,7 @@ async function safely() {
 }
 
 theme();
-search(part("wanted"), part("found"), part("told"));
+search(part("wanted"), part("found"), part("how-many"));
 part("menu").addEventListener("click", () => fold(part("menu").getAttribute("aria-expanded") === "true"));
 part("skip").addEventListener("click", (event) => {
   event.preventDefault(); // the part of the address behind # names the page that is shown
