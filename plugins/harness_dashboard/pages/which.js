@@ -344,7 +344,8 @@ export async function draw({ rows, latest, solvers, place: measured, index, look
   marks += paintQuality(quality, inCommon(here, first), { solvers: first, look, targets: index.targets, budget: "end" });
   const growth = section(places.figure, "How the time grows with n", "On all data sets of this problem, whatever their size.");
   marks += paintScaling(growth, rows.filter((row) => !ask.formulation || row.formulation === ask.formulation), ranking, { solvers: first, all: solvers, look, targets: index.targets, target: ask.gap, axis: "n_train", formulation: ask.formulation });
-  const set = section(places.below, "The data sets behind it", "");
+  const several = ranking.problems[kind].length;
+  const set = section(places.below, "The data sets behind it", several > of.all ? `${several} problems on ${sets(of.all)}: problems and sizes of one data set are not independent, so they count as one together.` : "");
   set.append(problems(of, here, ask, ranking, about, values));
   return marks;
 }
