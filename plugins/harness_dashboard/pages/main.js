@@ -2,18 +2,21 @@
 
 import * as anytime from "./anytime.js";
 import * as coresets from "./coresets.js";
+import * as dataset from "./dataset.js";
 import * as overview from "./overview.js";
 import * as pareto from "./pareto.js";
 import { choice, given, hideTip, Look, make } from "./parts.js";
 import * as profile from "./profile.js";
 import * as scaling from "./scaling.js";
 import { address, load, rows, state } from "./store.js";
+import * as solver from "./solver.js";
+import * as two from "./two.js";
 import * as which from "./which.js";
 
 /* The pages in groups, by their names in the address. */
 const GROUPS = [
   { which },
-  { table: overview, pareto },
+  { table: overview, pareto, two, solver, dataset },
   { profiles: profile, scaling, anytime, coresets },
 ];
 const PAGES = Object.assign({}, ...GROUPS);
@@ -89,7 +92,7 @@ async function chosen(index, place, values) {
   const all = rows(latest, index.figures);
   const found = commit === null ? all : commit === newest ? all.filter((row) => row.commit === commit.commit)
     : rows(await load(commit.file), index.figures);
-  return { commit, newest: commit === null || commit === newest, latest: { datasets: latest.datasets, solvers: latest.solvers, traced: new Set(all.filter((row) => row.seconds_to).map((row) => row.dataset)) }, rows: found };
+  return { commit, newest: commit === null || commit === newest, latest: { rows: all, datasets: latest.datasets, solvers: latest.solvers, traced: new Set(all.filter((row) => row.seconds_to).map((row) => row.dataset)) }, rows: found };
 }
 
 function places(page) {
