@@ -181,6 +181,21 @@ def test_the_ranking_does_not_depend_on_the_commit_that_other_pages_show(browser
     assert "as it was measured last" in browser.find("#note")[0].text
 
 
+def test_links_lead_to_the_two_side_by_side_and_to_a_page_of_each(browser: Browser, made: Made) -> None:
+    drawn(browser, made, "which")
+    (link,) = browser.find("#figure tbody tr:nth-child(3) td:last-child a")
+    link.click()
+    redrawn(browser, "two")
+    assert STRANGER in browser.find("main")[0].text
+    browser.driver.back()
+    redrawn(browser, "which")
+    browser.find("#figure tbody th a")[0].click()
+    redrawn(browser, "solver")
+    drawn(browser, made, "which")
+    browser.find("#below tbody th a")[0].click()
+    redrawn(browser, "dataset")
+
+
 # -- what is known, without a ranking ---------------------------------------------------------------------
 
 
