@@ -29,6 +29,7 @@ from harness.kernels.functions import Poly as Poly
 from harness.kernels.functions import Power as Power
 from harness.kernels.functions import Precomputed as Precomputed
 from harness.kernels.oracle import KernelOracle as KernelOracle
+from harness.kernels.points import as_points as as_points
 from harness.learner import Learner as Learner
 from harness.measure.drive import Outcome as Outcome
 from harness.measure.drive import drive as drive
@@ -71,6 +72,7 @@ from harness.report.noise import interval as interval
 from harness.report.rows import kernel_text as kernel_text
 from harness.report.rows import problem_text as problem_text
 from harness.report.rows import settings_text as settings_text
+from harness.report.table import report_table as report_table
 from harness.run.reading import StoreReader as StoreReader
 from harness.run.record import Limits as Limits
 from harness.run.record import Record as Record

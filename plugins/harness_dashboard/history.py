@@ -48,7 +48,7 @@ ENDED = (
     "iterations", "support_vectors", "core_set_size", "working_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
     "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "target_gap", "trace",
 )  # fmt: skip
-FACTS = ("label", "n_train", "n_features", "n_test", "density")
+FACTS = ("label", "n_train", "n_features", "n_test", "density", "positive_share")
 FIELDS = (*ASKED, *ENDED, *FACTS)
 """What is kept of a run, beside ``solver`` and ``dataset``, the names as asv has them."""
 
