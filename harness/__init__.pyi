@@ -75,6 +75,7 @@ from harness.report.noise import interval as interval
 from harness.report.rows import kernel_text as kernel_text
 from harness.report.rows import problem_text as problem_text
 from harness.report.rows import settings_text as settings_text
+from harness.report.table import report_table as report_table
 from harness.run.reading import StoreReader as StoreReader
 from harness.run.record import Limits as Limits
 from harness.run.record import Record as Record

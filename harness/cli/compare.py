@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -151,7 +152,9 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         if given["cells"] or form not in formats.OF_RUNS:
             records = with_cells(records)
         styled = target is None and output.styled()
-        content = formats.render(form, records, added=registry.report_formats, width=output.width(), styled=styled)
+        content = formats.render(
+            form, records, added=registry.report_formats, width=output.width(), styled=styled, command=ctx.meta[_TYPED]
+        )
         output.deliver(content, target, quiet=given["quiet"])
 
     if ended is not None:
@@ -289,6 +292,7 @@ def say_what_is_kept(done: int, total: int, study: Study) -> None:
 _LINE = click.core.ParameterSource.COMMANDLINE
 _REGISTRY = f"{__name__}.registry"
 _STUDIES = f"{__name__}.studies"
+_TYPED = f"{__name__}.typed"
 _DERIVED = f"{__name__}.derived"
 
 
@@ -322,6 +326,7 @@ class Comparison(options.SectionedCommand):
         """Find the options that formulations bring and what a study file says, then read the arguments by them."""
         from harness.cli import derived, loading, study_file
 
+        ctx.meta[_TYPED] = shlex.join([*ctx.command_path.split(), *args])
         paths, studies = _values_of(args, "--plugin-path"), list(ctx.meta.get(_STUDIES, ()))
         if not ctx.resilient_parsing:  # of a completion, for which no plugin runs
             studies += map(study_file.parsed, _values_of(args, "--study"))

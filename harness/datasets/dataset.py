@@ -67,6 +67,11 @@ class Dataset:
         found = x.count_nonzero() if is_csr(x) else sum(np.count_nonzero(piece) for _, piece in pieces(x))
         return float(found / max(1, x.shape[0] * x.shape[1]))
 
+    @functools.cached_property
+    def positive_share(self) -> float | None:
+        """The share of the training points whose label is +1; None in regression."""
+        return float((self.y_train > 0).mean()) if self.task == "classification" else None
+
 
 @dataclass(frozen=True)
 class DataSource(ABC):

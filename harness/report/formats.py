@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,18 +10,18 @@ from typing import Any
 from harness.errors import PluginError, UsageError
 from harness.parameters import did_you_mean
 from harness.plain import plain
-from harness.report import footnotes, measures, path_table, table
+from harness.report import files, footnotes, measures, path_table, table
 from harness.report.layout import PIPE_WIDTH
 from harness.report.rows import grouped
-from harness.run.cleaning import clean
-from harness.run.record import COLUMNS, Record
+from harness.run.record import Record
 
 BUILTIN = ("table", "json", "csv", "markdown", "parquet")
 OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are asked for
 _SUFFIXES = {
     ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".parquet": "parquet"
 }  # fmt: skip
-Renderer = Callable[[list[dict[str, Any]]], str]
+Renderer = Callable[..., str]
+"""From the records, as dicts, to text; one that has a parameter ``command`` is given the command line by that name."""
 
 
 def chosen(name: str | None, output: str | Path | None, added: Mapping[str, Renderer]) -> str:
@@ -60,86 +58,36 @@ def render(
     styled: bool = False,
     dated: bool = False,
     remarks: Sequence[str] = (),
+    command: str = "",
 ) -> str | bytes:
     """Return the records in a format: text that ends in a newline, or the content of a binary file.
 
-    ``width``, ``styled``, ``dated`` and ``remarks`` are the table's.
+    ``width``, ``styled``, ``dated`` and ``remarks`` are the table's; ``command`` is the line that made the comparison, for
+    a plugin's format that shows it.
 
     Raises
     ------
     PluginError : a plugin's format raised or returned no text.
     """
     if name in (added or {}):
-        return _plugin_text(name, (added or {})[name], records)
-    plain: dict[str, Callable[[Sequence[Record]], str | bytes]]
-    plain = {"json": json_text, "csv": csv_text, "parquet": parquet_bytes}
-    if name in plain:
-        return plain[name](records)
+        return _plugin_text(name, (added or {})[name], records, command)
+    if name in files.WRITERS:
+        content = files.content(name, records)
+        return content if name == "parquet" else content.decode()
     if name == "markdown":
         return markdown_text(records, dated=dated, remarks=remarks)
     return table.render(records, width=width, styled=styled, dated=dated, remarks=remarks)
 
 
-def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record]) -> str:
+def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], command: str) -> str:
     try:
-        text = renderer([dict(record) for record in records])
+        told = {"command": command} if "command" in inspect.signature(renderer).parameters else {}
+        text = renderer([dict(record) for record in records], **told)
     except Exception as error:  # a plugin may raise anything; the records are safe in the store
         raise PluginError(f"the report format '{name}' failed: {type(error).__name__}: {error}.") from error
     if not isinstance(text, str):
         raise PluginError(f"the report format '{name}' returned {type(text).__name__}; it must return text.")
     return text if text.endswith("\n") else text + "\n"
-
-
-def json_text(records: Sequence[Any]) -> str:
-    """Return a JSON list, one item a line; what JSON has no word for (NaN, infinity) is null."""
-    items = [
-        json.dumps({plain(name): clean(value) for name, value in record.items()}, allow_nan=False, ensure_ascii=False)
-        for record in records
-    ]
-    return "[\n" + ",\n".join(items) + "\n]\n" if items else "[]\n"
-
-
-def csv_text(records: Sequence[Record]) -> str:
-    """Return one line a record; lists and dicts are JSON in their cell, unknown figures are empty."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    names, lines = _flat(records)
-    writer.writerow(names)
-    for line in lines:
-        writer.writerow([json.dumps(value) if isinstance(value, bool) else value for value in line])
-    return plain(stream.getvalue())
-
-
-def parquet_bytes(records: Sequence[Record]) -> bytes:
-    """Return a Parquet file, one row a record; lists and dicts are JSON text, unknown figures are null."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    names, lines = _flat(records)
-    columns = {name: [line[i] for line in lines] for i, name in enumerate(names)}
-    stream = io.BytesIO()
-    pa.parquet.write_table(pa.table({name: _typed(values) for name, values in columns.items()}), stream)
-    return stream.getvalue()
-
-
-def _typed(values: list[Any]) -> Any:
-    """Return a column with the type of its values; text where they have several."""
-    import pyarrow as pa
-
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.array([value if value is None or isinstance(value, str) else json.dumps(value) for value in values])
-
-
-def _flat(records: Sequence[Record]) -> tuple[list[str], list[list[Any]]]:
-    """Return the names of all fields, and each record's values, what is nested as JSON text."""
-    names = [*COLUMNS, *dict.fromkeys(name for record in records for name in record if name not in COLUMNS)]
-    lines = []
-    for record in records:
-        values = [clean(record.get(name)) for name in names]
-        lines.append([json.dumps(value) if isinstance(value, (dict, list)) else value for value in values])
-    return names, lines
 
 
 def markdown_text(records: Sequence[Record], *, dated: bool = False, remarks: Sequence[str] = ()) -> str:

@@ -109,3 +109,8 @@ def test_density_counts_what_is_not_zero():
     assert GOOD.density == 7 / 8
     assert changed(x_train=stored_zero).density == 6 / 8
     assert changed(x_train=X.astype(np.float32)).density == 7 / 8
+
+
+def test_the_share_of_positives_is_that_of_the_training_labels():
+    assert GOOD.positive_share == (GOOD.y_train > 0).sum() / len(GOOD.y_train)
+    assert changed(task="regression").positive_share is None

@@ -2,16 +2,22 @@
 
 import * as anytime from "./anytime.js";
 import * as coresets from "./coresets.js";
+import * as dataset from "./dataset.js";
 import * as overview from "./overview.js";
 import * as pareto from "./pareto.js";
 import { choice, given, hideTip, Look, make } from "./parts.js";
 import * as profile from "./profile.js";
+import * as scaling from "./scaling.js";
 import { address, load, rows, state } from "./store.js";
+import * as solver from "./solver.js";
+import * as two from "./two.js";
+import * as which from "./which.js";
 
 /* The pages in groups, by their names in the address. */
 const GROUPS = [
-  { table: overview, pareto },
-  { profiles: profile, anytime, coresets },
+  { which },
+  { table: overview, pareto, two, solver, dataset },
+  { profiles: profile, scaling, anytime, coresets },
 ];
 const PAGES = Object.assign({}, ...GROUPS);
 const FIRST = Object.keys(PAGES)[0];
@@ -86,7 +92,7 @@ async function chosen(index, place, values) {
   const all = rows(latest, index.figures);
   const found = commit === null ? all : commit === newest ? all.filter((row) => row.commit === commit.commit)
     : rows(await load(commit.file), index.figures);
-  return { commit, newest: commit === null || commit === newest, latest: { datasets: latest.datasets, solvers: latest.solvers, traced: new Set(all.filter((row) => row.seconds_to).map((row) => row.dataset)) }, rows: found };
+  return { commit, newest: commit === null || commit === newest, latest: { rows: all, datasets: latest.datasets, solvers: latest.solvers, traced: new Set(all.filter((row) => row.seconds_to).map((row) => row.dataset)) }, rows: found };
 }
 
 function places(page) {
@@ -119,15 +125,16 @@ async function draw() {
   }
   const number = Math.min(index.places.length - 1, Math.max(0, Number(values.get("place")) || 0));
   const place = index.places[number];
-  const { commit, newest, latest, rows: found } = await chosen(index, place, values);
+  const always = PAGES[page].newest; // it shows each cell as measured last, whatever commit other pages show
+  const { commit, newest, latest, rows: found } = await chosen(index, place, always ? new URLSearchParams({ commit: "latest" }) : values);
   if (!still()) return;
   const kept = places(page);
   if (index.places.length > 1) kept.controls.append(choice("Measured on", "place", index.places.map((each, i) => [String(i), `${each.machine}, ${each.environment}`]), String(number)));
-  if (place.commits.length > 1 && page !== "anytime") {
+  if (place.commits.length > 1 && !always) {
     const named = place.commits.map((each, i) => [each.commit, `${i ? "" : "newest: "}${each.name}, ${day(each.time)}${each.title ? `, ${each.title}` : ""} (${each.cells} cells)`]);
     kept.controls.append(choice("Commit", "commit", [["latest", `each cell as measured last (${place.latest.cells})`], ...named], commit ? commit.commit : "latest"));
   }
-  kept.note.append(`${commit && page !== "anytime" ? `Commit ${commit.name} of ${day(commit.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
+  kept.note.append(`${commit ? `Commit ${commit.name} of ${day(commit.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
   const all = given(latest.solvers);
   if (all) kept.note.append(` Every solver: ${all}.`);
   const figures = index.figures.filter((name) => found.some((row) => row[name] !== null));
