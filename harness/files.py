@@ -3,29 +3,40 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import IO
 
 
-def write_whole(target: Path, content: bytes) -> None:
+def write_whole(target: Path, content: bytes | Callable[[IO[bytes]], object]) -> None:
     """Put a new file in the place of ``target`` in one step, making its folder: readers find the old or the whole new one.
 
     A device or a pipe is written to and stays; of a link, what it leads to is replaced.
+
+    content : what is in it, or what writes it into the open file
     """
-    target = target.resolve() if target.is_symlink() else target
-    if target.exists() and not target.is_file():
+    if target.exists() and not target.is_file():  # before a link is followed: /dev/stdout leads to no path
         with target.open("wb") as device:
-            device.write(content)
+            _fill(device, content)
         return
+    target = target.resolve() if target.is_symlink() else target
     target.parent.mkdir(parents=True, exist_ok=True)
     start = target.name[:60]  # 255 bytes are the longest name, and a letter may have four
     unfinished = target.with_name(f".{start}-{os.urandom(4).hex()}")
     try:
         with unfinished.open("xb") as file:  # not mkstemp, whose files are private
-            file.write(content)
+            _fill(file, content)
         unfinished.replace(target)
     except BaseException:
         unfinished.unlink(missing_ok=True)
         raise
+
+
+def _fill(file: IO[bytes], content: bytes | Callable[[IO[bytes]], object]) -> None:
+    if isinstance(content, bytes):
+        file.write(content)
+    else:
+        content(file)
 
 
 def user_cache(variable: str, below: str = "") -> Path:

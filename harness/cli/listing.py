@@ -27,12 +27,12 @@ def command(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
     A plugin that cannot be loaded is listed with its reason.
     """
     from harness.cli import catalogue, loading, output
-    from harness.report import formats
+    from harness.report import files
 
     registry = loading.registry(plugin_path)
     found = catalogue.entries(registry, kind)
     if format_ == "json":
-        output.show(formats.json_text([entry.as_dict() for entry in found]))
+        output.show(files.content("json", [entry.as_dict() for entry in found]).decode())
     else:
         output.show(f"{table(found, output.width(), styled=output.styled())}\n")
     if kind != "plugins":

@@ -39,6 +39,15 @@ def _after_those_of_the_program(
     return (*ctx.find_root().params.get("plugin_path", ()), *given)
 
 
+def _in_a_folder_that_is_there(_ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    """Refuse a folder, and a file in a folder that is not there."""
+    if given is not None:
+        from harness.cli.output import checked_file
+
+        checked_file(given, option.opts[0], "results.sqlite")
+    return given
+
+
 PLUGIN_PATH: dict[str, Any] = {
     "multiple": True,
     "callback": _after_those_of_the_program,
@@ -48,8 +57,8 @@ PLUGIN_PATH: dict[str, Any] = {
 }
 STORE: dict[str, Any] = {
     "metavar": "FILE",
-    "type": click.Path(dir_okay=False),
-    "help": "The result store.  [default: the user's own]",
+    "callback": _in_a_folder_that_is_there,
+    "help": "The result store, a file.  [default: the user's own: harness results --path]",
 }
 OUTPUT: dict[str, Any] = {
     "metavar": "FILE",

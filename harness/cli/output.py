@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -32,15 +32,26 @@ def checked_output(output: str | None, option: str = "--output") -> Path | None:
     """
     if output is None:
         return None
-    path = Path(output)
-    if path.is_dir():
-        raise UsageError(f"{option}: {output} is a folder; name a file in it, for example {path / 'results.json'}.")
-    if not path.parent.is_dir():
-        raise UsageError(
-            f"{option}: the folder {path.parent} of {output} does not exist; make it first or name another."
-        )
+    path = checked_file(output, option, "results.json")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise UsageError(f"{option}: the folder {path.parent} of {output} cannot be written; name another.")
+    return path
+
+
+def checked_file(given: str, option: str, example: str) -> Path:
+    """Return the path of a file that may be there or not, in a folder that is: hours of runs go where somebody meant them to.
+
+    Raises
+    ------
+    UsageError : its folder does not exist, or it is a folder itself.
+    """
+    path = Path(given)
+    if path.is_dir():
+        raise UsageError(f"{option}: {given} is a folder; name a file in it, for example {path / example}.")
+    if not path.parent.is_dir():
+        raise UsageError(
+            f"{option}: the folder {path.parent} of {given} does not exist; make it first or name another."
+        )
     return path
 
 
@@ -54,8 +65,10 @@ def warn_of_suffix(output: Path | None, format_: str | None, added: Mapping[str,
     say(f"note: the suffix {output.suffix} means no format, {output} gets the table; --format: {known}")
 
 
-def deliver(content: str | bytes, output: Path | None, *, quiet: bool = False) -> None:
+def deliver(content: str | bytes | Callable[[IO[bytes]], object], output: Path | None, *, quiet: bool = False) -> None:
     """Print the text, or write the content to ``output``: a reader finds the old file or the whole new one.
+
+    content : text, the content of a file, or what writes it: what is too large to be in memory at once
 
     Raises
     ------
@@ -66,18 +79,23 @@ def deliver(content: str | bytes, output: Path | None, *, quiet: bool = False) -
         return
     data = content.encode() if isinstance(content, str) else content
     try:
-        if output.exists() and not output.is_file():
-            output.write_bytes(data)  # a device or a pipe stays what it is
-        else:
-            write_whole(output.resolve(), data)  # a link stays a link
+        write_whole(output, data)
     except OSError as error:
         raise UsageError(f"--output: the file {output} cannot be written: {error.strerror or error}.") from error
     if not quiet:
         say(f"written to {output}")
 
 
-def show(content: str | bytes) -> None:
+def show(content: str | bytes | Callable[[IO[bytes]], object]) -> None:
     """Write to standard output; of control characters only the marks of bold pass, and where they are wanted."""
+    if not isinstance(content, (str, bytes)):
+        try:
+            content(sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        except OSError as error:
+            error.filename = error.filename or "standard output"  # which the system does not name
+            raise
+        return
     if isinstance(content, str):
         kept = STYLES.split(content) if styled() else [content]
         content = "".join(part if STYLES.fullmatch(part) else plain(part) for part in kept)

@@ -1,71 +1,258 @@
-"""``harness results``: what the store holds, newest first."""
+"""``harness results``: what the store holds, newest first; where it lies; files of it, and what is deleted from it."""
 
 from __future__ import annotations
 
-import fnmatch
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli import names, options, values
+from harness.cli import names, options, values, where
+from harness.cli.lazy import CommandGroup
+from harness.cli.merging import merge
 from harness.cli.say import say
 from harness.errors import UsageError
-from harness.run.record import Record, Status
+from harness.plain import plain_line
+from harness.run.record import TYPES, Record, Status
 
-_OLDER = "each run as it was measured last; {} older measurement{} of the same runs left out."
+if TYPE_CHECKING:
+    from harness.run.reading import Row, StoreReader
+
+_OLDER = "each run as it was measured last; {} older measurement{} of the same runs left out (--all has them)."
+_MOST_NAMED = 12  # values of a field, of which none fits
+_HELP = """\
+Show what the store holds of earlier comparisons, newest first.
+
+The filters take lists of names with * and ?, for example --plugins 'lasvm*,fw'. A run that was measured
+several times is shown as it was measured last; what another version of the code, another machine or another
+limit measured is a row of its own.
+
+\b
+harness results --where 'fit_seconds>1' --where dataset~twonorm
+harness results --where problem_parameters.C=10 --output runs.parquet
+harness results --where 'measured_at<2026-01' --delete
+
+The fields are those of --format json; 'none' is what is unknown.
+"""
+_ALONE = {
+    "delete": ("path", "cells", "all", "limit", "format_", "output"),
+    "path": ("where", "plugins", "datasets", "status"),
+}
+"""Option -> those that say nothing beside it."""
 
 
-@click.command("results", short_help="Show the results of earlier comparisons.")
+def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[str]) -> list[where.Condition]:
+    return [where.condition(text) for text in given]
+
+
+@click.group(
+    "results",
+    cls=CommandGroup,
+    invoke_without_command=True,
+    help=_HELP,
+    short_help="Show, export, merge and delete the results of earlier comparisons.",
+)
 @click.option("--store", **options.STORE)
 @click.option(
     "--plugins", type=values.LABELS, shell_complete=names.solvers, help="Only these: plugins, solvers or labels."
 )
 @click.option("--datasets", type=values.LABELS, shell_complete=names.listed("datasets"), help="Only these data sets.")
 @click.option("--status", type=values.NAMES, help=f"Only these: {', '.join(Status)}.")
+@click.option(
+    "--where",
+    multiple=True,
+    callback=_conditions,
+    metavar="CONDITION",
+    help="Only runs with this in a field, each given one: FIELD and =, !=, <, <=, >, >=, ~ (has in it) or !~. Repeatable.",
+)
 @click.option("--cells", is_flag=True, help="The cells of paths too; files other than tables have them all.")
+@click.option("--all", is_flag=True, help="Older measurements of the same runs too.")
 @click.option("--limit", type=values.COUNT, help="At most so many runs, the newest.")
 @click.option("--format", "format_", **options.FORMAT)
 @click.option("--output", **options.OUTPUT)
-def command(**given: Any) -> None:
-    """Show what the store holds of earlier comparisons, newest first.
+@click.option("--path", is_flag=True, help="Only say where the store lies, and what is there.")
+@click.option(
+    "--delete", is_flag=True, help="Delete what fits, older measurements and cells of its paths too; asks before."
+)
+@click.option("--yes", is_flag=True, help="Delete without a question.")
+@click.pass_context
+def command(ctx: click.Context, /, **given: Any) -> None:
+    """Show what the store holds, and write, say or delete it."""
+    if ctx.invoked_subcommand is not None:
+        _refuse_options(ctx)
+        return
+    for name, others in _ALONE.items():
+        beside = [other.removesuffix("_") for other in others if given[name] and given[other]]
+        if beside:
+            raise UsageError(f"--{name} does not go with --{beside[0]}; leave one of them out.")
+    _check_statuses(given["status"])
+    if given["path"]:
+        _tell_path(given["store"])
+    elif given["delete"]:
+        _delete(given)
+    else:
+        _show(given)
 
-    The filters take lists of names with * and ?, for example --plugins 'lasvm*,fw'. A run that was measured
-    several times is shown as it was measured last; what another version of the code, another machine or another
-    limit measured is a row of its own.
-    """
+
+command.add_command(merge)
+
+
+def _refuse_options(ctx: click.Context) -> None:
+    """Refuse options before a sub-command: it does not see them."""
+    line = click.core.ParameterSource.COMMANDLINE
+    stray = [each for each in ctx.params if ctx.get_parameter_source(each) is line]
+    if stray:
+        raise UsageError(
+            f"--{stray[0].removesuffix('_')} is none of {ctx.invoked_subcommand}'s options; "
+            f"`harness results {ctx.invoked_subcommand} --help` has them."
+        )
+
+
+def _tell_path(named: str | None) -> None:
+    """Print where the store lies, alone on standard output; what is there goes to standard error."""
+    from harness.run.store import default_store, existing
+
+    path = named or str(default_store())
+    click.echo(path)
+    try:
+        with existing(path) as store:
+            count = store.count()
+    except UsageError:
+        if Path(path).exists():
+            raise
+        say("nothing is there yet; `harness compare` makes it.")
+    else:
+        say(f"it holds {count:,} row{'' if count == 1 else 's'}.")
+
+
+def _show(given: Mapping[str, Any]) -> None:
     from harness.cli import loading, output
-    from harness.report import formats
-    from harness.report.rows import is_cell, newest
+    from harness.report import files, formats
+    from harness.report.rows import newest
     from harness.run.store import existing
 
     target = output.checked_output(given["output"])
-    _check_statuses(given["status"])
     named = given["format_"]
     certain = formats.meant_by(target, {}) or target is None if named is None else named in formats.BUILTIN
     added = {} if certain else loading.registry().report_formats
     form = formats.chosen(named, target, added)
     output.warn_of_suffix(target, named, added)
+    cells = given["cells"] or form not in formats.OF_RUNS
     with existing(given["store"]) as store:
-        everything = list(store.records())[::-1]
-    for sentence in store.damaged.values():
-        say(f"note: {sentence}")
-    if not given["cells"] and form in formats.OF_RUNS:
-        everything = [record for record in everything if not is_cell(record)]
-    last, older = newest(chosen(everything, given["plugins"], given["datasets"]))
-    records = [record for record in last if _fits(given["status"], str(record.get("status")))][: given["limit"]]
-    if not records:
-        say(f"note: {_nothing(everything, given)}")
-    content = formats.render(
-        form,
-        records,
-        added=added,
-        width=output.width(),
-        styled=target is None and output.styled(),
-        dated=True,
-        remarks=[_OLDER.format(older, "" if older == 1 else "s")] if older else [],
-    )
+        there = _There(given)
+        found, older = newest(there.asked(store.rows(), cells=cells), there.fits, every=given["all"])
+        numbers = found[: given["limit"]]
+        for sentence in store.damaged.values():
+            say(f"note: {sentence}")
+        if not numbers:
+            say(f"note: {there.nothing()}")
+        if form in files.WRITERS:
+            output.deliver(lambda file: files.WRITERS[form](store.at(numbers), file), target)
+            return
+        content = formats.render(
+            form,
+            list(store.at(numbers)),
+            added=added,
+            width=output.width(),
+            styled=target is None and output.styled(),
+            dated=True,
+            remarks=[_OLDER.format(older, "" if older == 1 else "s")] if older else [],
+        )
     output.deliver(content, target)
+
+
+def _delete(given: Mapping[str, Any]) -> None:
+    """Delete the rows that fit, every measurement of them, and the cells of their paths; ask before."""
+    from harness.run.store import Store, existing
+
+    there = _There(given)
+    with existing(given["store"]) as reader:
+        path, doomed = reader.path, _doomed(reader, there)
+        for sentence in reader.damaged.values():
+            say(f"note: {sentence}")
+    if not doomed:
+        say(f"note: {there.nothing()}")
+        return
+    solvers = Counter(solver for *_, solver in doomed)
+    told = ", ".join(f"{solver} ({count:,})" for solver, count in solvers.most_common(8))
+    more = f" and {len(solvers) - 8} more solvers" if len(solvers) > 8 else ""
+    all_ = "all " if len(doomed) == there.count else ""
+    rows = f"{all_}{len(doomed):,} row{'' if len(doomed) == 1 else 's'} of {told}{more}"
+    if not given["yes"]:
+        if not sys.stdin.isatty():
+            raise UsageError(
+                f"--delete would delete {rows} from {path}, and there is no terminal to ask at; nothing was deleted. "
+                "Add --yes if that is meant."
+            )
+        if not click.confirm(f"Delete {rows} from {path}?", err=True):
+            say("nothing was deleted.")
+            return
+    with Store(path) as store:
+        gone = store.delete(row[:3] for row in doomed)
+    say(f"deleted {gone:,} row{'' if gone == 1 else 's'} from {path}")
+
+
+def _doomed(reader: StoreReader, there: _There) -> list[tuple[int, str, str, str]]:
+    """Return number, key, time of measurement and solver of the rows that fit, and of the cells of the paths among them."""
+    kept: list[tuple[int, str, str, str]] = []
+    found: list[tuple[int, str, str, str]] = []
+    for row in there.asked(reader.rows(), cells=True):
+        key, _, measured_at, _ = row.content
+        entry = (row.number, key, measured_at, str(row.record.get("solver")))
+        (found if there.fits(row.record) else kept).append(entry)
+    paths = {(key, measured_at) for _, key, measured_at, _ in found}
+    return found + [each for each in kept if (each[1].rpartition("/")[0], each[2]) in paths]
+
+
+class _There:
+    """What a store holds, seen as its rows go by, and what of it is asked for."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._given = given
+        self.count = 0
+        self._seen: dict[str, set[str]] = {}
+        asked = {"plugins": ("plugin", "solver"), "datasets": ("dataset",), "status": ("status",)}
+        self._fields = {field for name, fields in asked.items() if given[name] for field in fields}
+        self._fields |= {each.field for each in given["where"] if each.inner or TYPES[each.field] is str}
+
+    def asked(self, rows: Iterable[Row], *, cells: bool) -> Iterable[Row]:
+        """Yield the rows of the plugins and data sets that are asked for."""
+        from harness.report.rows import is_cell
+
+        for row in rows:
+            if not cells and is_cell(row.record):
+                continue
+            self.count += 1
+            for field in self._fields:
+                value = row.record.get(field)
+                self._seen.setdefault(field, set()).update(value if isinstance(value, dict) else [str(value)])
+            if chosen(row.record, self._given["plugins"], self._given["datasets"]):
+                yield row
+
+    @property
+    def fits(self) -> Callable[[Record], bool]:
+        """Whether a run is as --status and --where say."""
+        status, conditions = self._given["status"], self._given["where"]
+        return lambda record: _fits(status, str(record.get("status"))) and where.all_fit(conditions, record)
+
+    def nothing(self) -> str:
+        """Say what was asked for, none of which the store holds, and what there is."""
+        if not self.count:
+            return "the store holds no runs yet; `harness compare` measures some."
+        parts = [
+            f"--{name} {','.join(self._given[name])}" for name in ("plugins", "datasets", "status") if self._given[name]
+        ]
+        parts += [f"--where '{each.text}'" for each in self._given["where"]]
+        known = "; ".join(f"{field} {_some(found)}" for field, found in sorted(self._seen.items()))
+        return f"no run fits {' '.join(parts)}. The store holds {self.count:,}{' with ' if known else ''}{known}."
+
+
+def _some(found: Iterable[str]) -> str:
+    shown = sorted(plain_line(text, 80) for text in found)
+    return ", ".join([*shown[:_MOST_NAMED], *([f"and {len(shown) - _MOST_NAMED} more"] if shown[_MOST_NAMED:] else [])])
 
 
 def _check_statuses(patterns: Sequence[str] | None) -> None:
@@ -74,36 +261,12 @@ def _check_statuses(patterns: Sequence[str] | None) -> None:
             raise UsageError(f"--status: there is no status '{pattern}'; the statuses are {', '.join(Status)}.")
 
 
-def _nothing(everything: Sequence[Record], given: Mapping[str, Any]) -> str:
-    """Say what was asked for, none of which the store holds, and what there is."""
-    if not everything:
-        return "the store holds no runs yet; `harness compare` measures some."
-    asked = {name: given[name] for name in ("plugins", "datasets", "status") if given[name]}
-    fields = {"plugins": ("plugin", "solver"), "datasets": ("dataset",), "status": ("status",)}
-    there = {field: {str(record.get(field)) for record in everything} for name in asked for field in fields[name]}
-    options = " ".join(f"--{name} {','.join(patterns)}" for name, patterns in asked.items())
-    known = "; ".join(f"{field} {', '.join(sorted(found))}" for field, found in there.items())
-    return f"no run fits {options}. The store holds {len(everything):,} with {known}."
-
-
-def chosen(
-    records: Iterable[Record],
-    plugins: Sequence[str] | None,
-    datasets: Sequence[str] | None,
-) -> list[Record]:
-    """Return the records whose solvers and data sets the filters let through."""
-    found: list[Record] = []
-    for record in records:
-        solver, label, plugin = (str(record.get(name)) for name in ("solver", "label", "plugin"))
-        dataset = str(record.get("dataset"))
-        if not _fits(plugins, label, solver, plugin, f"{plugin}/{solver}"):
-            continue
-        if _fits(datasets, dataset, dataset.partition("[")[0]):
-            found.append(record)
-    return found
+def chosen(record: Record, plugins: Sequence[str] | None, datasets: Sequence[str] | None) -> bool:
+    """Return whether the filters let a run's solver and data set through."""
+    solver, label, plugin, dataset = (str(record.get(name)) for name in ("solver", "label", "plugin", "dataset"))
+    fits_solver = _fits(plugins, label, solver, plugin, f"{plugin}/{solver}")
+    return fits_solver and _fits(datasets, dataset, dataset.partition("[")[0])
 
 
 def _fits(patterns: Sequence[str] | None, *texts: str) -> bool:
-    if patterns is None:
-        return True
-    return any(text == pattern or fnmatch.fnmatchcase(text, pattern) for pattern in patterns for text in texts)
+    return patterns is None or any(where.matches(text, pattern) for pattern in patterns for text in texts)

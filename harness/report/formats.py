@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import inspect
-import io
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from harness.errors import PluginError, UsageError
 from harness.parameters import did_you_mean
 from harness.plain import plain
-from harness.report import footnotes, measures, path_table, table
+from harness.report import files, footnotes, measures, path_table, table
 from harness.report.layout import PIPE_WIDTH
 from harness.report.rows import grouped
-from harness.run.cleaning import clean
-from harness.run.record import COLUMNS, Record
+from harness.run.record import Record
 
 BUILTIN = ("table", "json", "csv", "markdown", "parquet")
 OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are asked for
@@ -75,10 +70,9 @@ def render(
     """
     if name in (added or {}):
         return _plugin_text(name, (added or {})[name], records, command)
-    plain: dict[str, Callable[[Sequence[Record]], str | bytes]]
-    plain = {"json": json_text, "csv": csv_text, "parquet": parquet_bytes}
-    if name in plain:
-        return plain[name](records)
+    if name in files.WRITERS:
+        content = files.content(name, records)
+        return content if name == "parquet" else content.decode()
     if name == "markdown":
         return markdown_text(records, dated=dated, remarks=remarks)
     return table.render(records, width=width, styled=styled, dated=dated, remarks=remarks)
@@ -93,58 +87,6 @@ def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], comma
     if not isinstance(text, str):
         raise PluginError(f"the report format '{name}' returned {type(text).__name__}; it must return text.")
     return text if text.endswith("\n") else text + "\n"
-
-
-def json_text(records: Sequence[Any]) -> str:
-    """Return a JSON list, one item a line; what JSON has no word for (NaN, infinity) is null."""
-    items = [
-        json.dumps({plain(name): clean(value) for name, value in record.items()}, allow_nan=False, ensure_ascii=False)
-        for record in records
-    ]
-    return "[\n" + ",\n".join(items) + "\n]\n" if items else "[]\n"
-
-
-def csv_text(records: Sequence[Record]) -> str:
-    """Return one line a record; lists and dicts are JSON in their cell, unknown figures are empty."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    names, lines = _flat(records)
-    writer.writerow(names)
-    for line in lines:
-        writer.writerow([json.dumps(value) if isinstance(value, bool) else value for value in line])
-    return plain(stream.getvalue())
-
-
-def parquet_bytes(records: Sequence[Record]) -> bytes:
-    """Return a Parquet file, one row a record; lists and dicts are JSON text, unknown figures are null."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    names, lines = _flat(records)
-    columns = {name: [line[i] for line in lines] for i, name in enumerate(names)}
-    stream = io.BytesIO()
-    pa.parquet.write_table(pa.table({name: _typed(values) for name, values in columns.items()}), stream)
-    return stream.getvalue()
-
-
-def _typed(values: list[Any]) -> Any:
-    """Return a column with the type of its values; text where they have several."""
-    import pyarrow as pa
-
-    try:
-        return pa.array(values)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.array([value if value is None or isinstance(value, str) else json.dumps(value) for value in values])
-
-
-def _flat(records: Sequence[Record]) -> tuple[list[str], list[list[Any]]]:
-    """Return the names of all fields, and each record's values, what is nested as JSON text."""
-    names = [*COLUMNS, *dict.fromkeys(name for record in records for name in record if name not in COLUMNS)]
-    lines = []
-    for record in records:
-        values = [clean(record.get(name)) for name in names]
-        lines.append([json.dumps(value) if isinstance(value, (dict, list)) else value for value in values])
-    return names, lines
 
 
 def markdown_text(records: Sequence[Record], *, dated: bool = False, remarks: Sequence[str] = ()) -> str:

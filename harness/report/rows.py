@@ -6,6 +6,7 @@ that ended with a model (`MEASURED`). Failed runs are counted, never left out.
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from harness.problems.problem import Problem
+    from harness.run.reading import Row as StoreRow
 
 
 @dataclass(frozen=True)
@@ -176,19 +178,25 @@ def place_text(record: Mapping[str, Any]) -> str:
     return f"refit of {name}" if path.get("cell", 0) is None else name
 
 
-def newest(records: Iterable[Record]) -> tuple[list[Record], int]:
-    """Return each run as it was measured last, in the order given, and the number of older measurements left out.
+def newest(rows: Iterable[StoreRow], fits: Callable[[Record], bool], *, every: bool = False) -> tuple[list[int], int]:
+    """Return the numbers of a store's rows that fit, newest first, and how many older measurements were left out.
 
-    Two records are of the same run if they belong to the same row and have the same seed and repetition.
+    Of the rows of one run only the one counts that was measured last, if that fits. Two rows are of the same run if they
+    belong to the same row of a report and have the same seed and repetition. No record is held in memory.
+
+    every : the older measurements too
     """
-    last: dict[tuple[str, Any, Any, Any], Record] = {}
+    last: dict[bytes | int, tuple[str, int, bool]] = {}
     total = 0
-    for record in records:
+    for row in rows:
         total += 1
-        run = (_row_key(record), record.get("seed"), record.get("repetition"), record.get("fold"))
-        if run not in last or str(record.get("measured_at")) > str(last[run].get("measured_at")):
-            last[run] = record
-    return list(last.values()), total - len(last)
+        record = row.record
+        run = json.dumps([_row_key(record), record.get("seed"), record.get("repetition"), record.get("fold")])
+        key = row.number if every else hashlib.blake2b(run.encode(), digest_size=16).digest()
+        entry = (str(record.get("measured_at")), row.number, fits(record))
+        last[key] = max(entry, last.get(key, entry))
+    found = sorted((entry for entry in last.values() if entry[2]), reverse=True)
+    return [number for _, number, _ in found], total - len(last)
 
 
 def grouped(records: Iterable[Record]) -> list[Group]:

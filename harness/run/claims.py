@@ -70,10 +70,7 @@ def this_driver() -> Driver:
 
 
 class Claims:
-    """The claims of an open store, as one connection sees them.
-
-    All but :meth:`held` belong into a transaction of the connection.
-    """
+    """The claims of an open store, as one connection sees them; all methods belong into a transaction of it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._run = connection.execute
@@ -94,6 +91,11 @@ class Claims:
         values = (key, driver.name, driver.pid, driver.started, driver.place, driver.host, now()["measured_at"])
         self._run(f"INSERT OR REPLACE INTO claims (key, {columns}, claimed_at) VALUES (?, ?, ?, ?, ?, ?, ?)", values)
         return None
+
+    def living(self) -> list[Driver]:
+        """Return the drivers with claims that may go on; of another machine's one cannot say, so they are among them."""
+        found = self._run("SELECT DISTINCT driver, pid, started, place, host FROM claims").fetchall()
+        return [driver for driver in (Driver(*who) for who in found) if not driver.dead()]
 
     def _lapsed(self, key: str, name: str, renewals: int) -> bool:
         """Return whether a claim was seen unchanged for long enough. Clocks of two machines are never compared."""

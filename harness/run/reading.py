@@ -8,6 +8,7 @@ as it is, and opened anew once a writer has changed it.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import shutil
@@ -16,9 +17,9 @@ import stat
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 from urllib.parse import quote
 
 from harness.errors import UsageError
@@ -36,7 +37,17 @@ _SHAPES = {
     2: ["id INTEGER", "key TEXT", "status TEXT", "measured_at TEXT", "record TEXT", "checksum INTEGER"],
 }
 _TRIES = 20  # writers that come or go while the file is opened
+_ROWS_AT_ONCE = 200  # in memory: a row with a long trace has a megabyte
 _BUSY_SECONDS = 5.0  # readers wait for the moment in which the last writer takes the log away
+
+
+class Row(NamedTuple):
+    """A row of a store: its number, its texts as they were written, their checksum (None: of an older harness), its record."""
+
+    number: int
+    content: tuple[str, ...]
+    check: int | None
+    record: Record
 
 
 class StoreReader:
@@ -108,16 +119,32 @@ class StoreReader:
 
     def of(self, key: str, after: int = 0) -> Iterator[Record]:
         """Yield the records of a run that can be read, newest first; only those of rows beyond the number ``after``."""
-        return self._read("WHERE key = ? AND id > ? ORDER BY id DESC", key, after)
+        newest = "ORDER BY measured_at DESC, id DESC"  # not by number alone: a merge adds older rows behind newer ones
+        return (row.record for row in self._read(f"WHERE key = ? AND id > ? {newest}", key, after))
 
     def records(self) -> Iterator[Record]:
-        """Yield all records that can be read, oldest first; ``damaged`` names the others."""
-        return self._read("ORDER BY id")
+        """Yield all records that can be read, in the order in which they came; ``damaged`` names the others."""
+        return (row.record for row in self.rows())
+
+    def rows(self, key: str | None = None) -> Iterator[Row]:
+        """Yield all rows that can be read, or those of a run, in the order in which they came."""
+        return self._read("ORDER BY id") if key is None else self._read("WHERE key = ? ORDER BY id", key)
+
+    def at(self, numbers: Iterable[int]) -> Iterator[Record]:
+        """Yield the records of rows by their numbers; of those that are gone or cannot be read none."""
+        return (row.record for row in self._checked_rows(self._by_number(numbers)))
 
     def last(self) -> int:
-        """Return the number of the newest row; 0 if there is none, or the rows cannot be listed."""
+        """Return the number of the row that came last; 0 if there is none, or the rows cannot be listed."""
+        return self._told("max(id)")
+
+    def count(self) -> int:
+        """Return how many rows there are; as `last`."""
+        return self._told("count(*)") if self.schema else 0
+
+    def _told(self, figure: str) -> int:
         try:
-            return int(self._connection.execute("SELECT max(id) FROM records").fetchone()[0] or 0)
+            return int(self._connection.execute(f"SELECT {figure} FROM records").fetchone()[0] or 0)
         except DAMAGE as error:
             self.damaged[0] = f"the rows of {self.path} cannot be listed ({error}); they are left out."
             return 0
@@ -125,25 +152,62 @@ class StoreReader:
     def untrusted(self) -> set[tuple[Any, ...]]:
         """Return (solver, data set, formulation, seed, repetition) of rows without the source of all that a run used."""
         condition = "WHERE checksum IS NULL" if self.schema > 1 else ""
-        return {tuple(record.get(name) for name in RUN) for record in self._read(condition)}
+        return {tuple(row.record.get(name) for name in RUN) for row in self._read(condition)}
 
-    def _read(self, condition: str, *values: str | int) -> Iterator[Record]:
-        if not self.schema:  # an empty file
-            return
-        columns = f"id, key, status, measured_at, record, {'checksum' if self.schema > 1 else 'NULL'}"
+    def _read(self, condition: str, *values: str | int) -> Iterator[Row]:
+        """Yield the rows under a condition, a few of them in memory at a time."""
+        return self._checked_rows(self._under(condition, values)) if self.schema else iter(())  # 0: an empty file
+
+    def _under(self, condition: str, values: tuple[str | int, ...]) -> Iterator[Any]:
         while True:
             try:
-                rows = self._connection.execute(f"SELECT {columns} FROM records {condition}", values).fetchall()
+                found = self._connection.execute(f"SELECT id FROM records {condition}", values).fetchall()
             except DAMAGE:  # a damaged page: what lies on the others is still there
-                rows = [] if self._changed() else list(self._one_by_one(columns, condition, values))
+                if not self._changed():
+                    numbers = sorted(self._numbers(), reverse="DESC" in condition)
+                    yield from self._one_by_one(numbers, condition, values)
+                    return
             if not self._changed():
                 break
-            self._connection.close()
-            self._connection = self._connected()
-        for number, *content, check in rows:
+            self._reopen()
+        yield from self._by_number(number for (number,) in found)
+
+    def _by_number(self, numbers: Iterable[int]) -> Iterator[Any]:
+        waiting = iter(numbers)
+        while part := list(itertools.islice(waiting, _ROWS_AT_ONCE)):
+            listed = f"({', '.join(map(str, part))})"
+            while True:
+                try:
+                    rows = self._connection.execute(
+                        f"SELECT {self._columns} FROM records WHERE id IN {listed}"
+                    ).fetchall()
+                except DAMAGE:
+                    rows = [] if self._changed() else list(self._one_by_one(part))
+                if not self._changed():
+                    break
+                self._reopen()
+            found = {row[0]: row for row in rows}
+            for number in part:
+                if number in found:
+                    yield found[number]
+                else:
+                    self.damaged.setdefault(
+                        number, f"row {number} of {self.path} is not where it shall be; it is left out."
+                    )
+
+    def _reopen(self) -> None:
+        self._connection.close()
+        self._connection = self._connected()
+
+    def _checked_rows(self, found: Iterable[Any]) -> Iterator[Row]:
+        for number, *content, check in found:
             record = self._checked(number, content, check)
             if record is not None:
-                yield record
+                yield Row(number, tuple(content), check, record)
+
+    @property
+    def _columns(self) -> str:
+        return f"id, key, status, measured_at, record, {'checksum' if self.schema > 1 else 'NULL'}"
 
     def _changed(self) -> bool:
         return self._as_opened is not None and self._as_opened != self._stamps()
@@ -152,12 +216,14 @@ class StoreReader:
         file = os.path.realpath(self.path)
         return stamp(file), stamp(f"{file}-wal")
 
-    def _one_by_one(self, columns: str, condition: str, values: tuple[str | int, ...]) -> Iterator[Any]:
+    def _one_by_one(
+        self, numbers: Iterable[int], condition: str = "", values: tuple[str | int, ...] = ()
+    ) -> Iterator[Any]:
         run = self._connection.execute
-        for number in sorted(self._numbers(), reverse="DESC" in condition):
+        for number in numbers:
             try:
                 # by its number, which needs no index; the condition holds of it too
-                one = f"SELECT {columns} FROM (SELECT * FROM records NOT INDEXED WHERE id = ?) {condition}"
+                one = f"SELECT {self._columns} FROM (SELECT * FROM records NOT INDEXED WHERE id = ?) {condition}"
                 yield from run(one, (number, *values)).fetchall()
             except DAMAGE as error:
                 self.damaged[number] = f"row {number} of {self.path} cannot be read ({error}); it is left out."

@@ -205,6 +205,7 @@ class Fields(TypedDict):
     n_features: int
     n_test: int
     density: float  # share of the features of the training points that are not zero
+    positive_share: float  # of the training points, those whose label is +1; None in regression
     threads: int
     time_limit: float
     memory_limit: int
@@ -236,10 +237,10 @@ def _kinds(fields: type) -> dict[str, type]:
     return {name: getattr(hint, "__origin__", hint) for name, hint in sure.items()}
 
 
-_TYPES = _kinds(Fields)
+TYPES = _kinds(Fields)
 _POINT = {name: kind for name, kind in _kinds(TracePoint).items() if name not in ("model", "reached")}
-COLUMNS = tuple(_TYPES)
-WHOLE = tuple(name for name, kind in _TYPES.items() if kind is int)
+COLUMNS = tuple(TYPES)
+WHOLE = tuple(name for name, kind in TYPES.items() if kind is int)
 CLAIMED = frozenset({
     "status", "stopped_by", "reason", "fit_seconds", "cpu_seconds", "killed_cpu_seconds", "compile_seconds",
     "peak_rss_bytes", "iterations", "kernel_evaluations", "evaluations_at_least", "cache_hits", "labels_used",
@@ -297,7 +298,7 @@ def checked(given: Mapping[str, Any]) -> tuple[Record, list[str]]:
     """
     found, wrong = Record(), []
     for name, value in given.items():
-        kind = _TYPES.get(name)
+        kind = TYPES.get(name)
         if value is None or kind is None:
             continue
         kept = _fitting(value, kind)

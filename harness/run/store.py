@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _BUSY_SECONDS = 60.0
+_INSERT = "INSERT INTO records (key, status, measured_at, record, checksum) VALUES (?, ?, ?, ?, ?)"
 
 
 def default_store() -> Path:
@@ -42,6 +43,11 @@ def default_store() -> Path:
     import platformdirs
 
     return platformdirs.user_data_path("svm-harness") / "results.sqlite"
+
+
+def written(record: Record) -> tuple[str, str, str, str]:
+    """Return the texts of a record's row."""
+    return str(record["key"]), str(record["status"]), str(record["measured_at"]), record.text()
 
 
 class StoreGone(NotKept):
@@ -159,13 +165,42 @@ class Store(StoreReader):
         ------
         NotKept : it could not be written.
         """
-        insert = "INSERT INTO records (key, status, measured_at, record, checksum) VALUES (?, ?, ?, ?, ?)"
         with self._written(durable=True):
             for each in (*record.cells, record):
-                content = (str(each["key"]), str(each["status"]), str(each["measured_at"]), each.text())
-                self._connection.execute(insert, (*content, checksum(*content)))
+                content = written(each)
+                self._connection.execute(_INSERT, (*content, checksum(*content)))
             if driver is not None:
                 self._claims.release(driver, str(record["key"]))
+
+    def add(self, rows: Iterable[tuple[str, str, str, str, int | None]]) -> None:
+        """Commit rows of other stores as they are there, all of them or none: their four texts and their checksum.
+
+        Raises
+        ------
+        NotKept : they could not be written.
+        """
+        with self._written(durable=True):
+            self._connection.executemany(_INSERT, rows)
+
+    def delete(self, rows: Iterable[tuple[int, str, str]]) -> int:
+        """Delete rows by number, key and time of measurement, all of them or none; return how many there were.
+
+        The number alone may be that of another row by now.
+
+        Raises
+        ------
+        UsageError : somebody measures into the store.
+        NotKept : the store could not be written.
+        """
+        with self._written(durable=True):
+            measuring = self._claims.living()
+            if measuring:
+                raise UsageError(
+                    f"runs are being measured into {self.path} ({measuring[0]}); nothing was deleted. Wait until that is over."
+                )
+            before = self._connection.total_changes
+            self._connection.executemany("DELETE FROM records WHERE id = ? AND key = ? AND measured_at = ?", rows)
+            return self._connection.total_changes - before
 
     def claim(self, key: str, driver: Driver) -> Driver | None:
         """Claim a run for a driver; return who else has claimed it, None if it is now this driver's.

@@ -30,6 +30,11 @@ def _configured(config: str | None) -> Any:
     return configuration.load(config or configuration.FILE_NAME)
 
 
+def _note(sentence: str) -> None:
+    if sentence:
+        click.echo(f"note: {sentence}", err=True)
+
+
 @click.group(cls=CommandGroup, short_help="The history of every solver, as a web site.")
 def dashboard() -> None:
     """Watch every solver over the commits of a repository, or show a result store as a web site.
@@ -57,6 +62,7 @@ def run(commits: str, again: bool, machine: str | None, config: str | None, verb
 
     bench = Bench.of(_configured(config), machine, verbose=verbose)
     wanted = bench.repository.range(commits)
+    _note(bench.repository.edited())
     todo = [commit for commit in wanted if again or not bench.is_measured(commit)]
     if len(todo) < len(wanted):
         click.echo(f"{len(wanted) - len(todo)} of {len(wanted)} commits were measured before; --again measures anew")
@@ -160,7 +166,7 @@ def export(
     for line in summary.told():
         click.echo(line)
     for sentence in summary.unread:
-        click.echo(f"note: {sentence}", err=True)
+        _note(sentence)
     chosen = f" --config {standalone}" if standalone else f" --config {config}" if config else ""
     click.echo(f"make the site: harness dashboard build{chosen}")
 
@@ -231,10 +237,17 @@ def check(ctx: click.Context, /, base: str, head: str, **given: Any) -> None:
 
     target = checked_output(given["output"])
     bench = Bench.of(_configured(given["config"]), given["machine"], verbose=given["verbose"])
+    older, newer = bench.repository.named(base, "BASE").name, bench.repository.named(head, "HEAD").name
+    if older == newer:
+        raise UsageError(
+            f"BASE and HEAD are one commit: '{base}' and '{head}' both name {older[:8]}; name two, the older one first, "
+            "as in `harness dashboard check HEAD~1 HEAD`."
+        )
+    _note(bench.repository.edited())
     report = compare(
         bench,
-        bench.repository.named(base, "BASE").name,
-        bench.repository.named(head, "HEAD").name,
+        older,
+        newer,
         thresholds=Thresholds(given["count_threshold"], given["time_factor"], given["memory_factor"]),
         only=[name.strip() for name in given["only"].split(",")] if given["only"] else (),
         keep=given["keep"],

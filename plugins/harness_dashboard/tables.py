@@ -130,7 +130,7 @@ def _dataset_facts(name: str, runs: Sequence[Record]) -> dict[str, Any]:
     return {
         "set": bare(name, runs), **problem, "several": len(problems) > 1,
         "kernel": kernel, "kernel_parameters": _first(runs, "kernel_parameters") or {},
-        **{fact: _first(runs, fact) for fact in ("n_train", "n_features", "n_test", "density")},
+        **{fact: _first(runs, fact) for fact in ("n_train", "n_features", "n_test", "density", "positive_share")},
         **_clocks([run for run in runs if run.measured]),
     }  # fmt: skip
 

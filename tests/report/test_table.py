@@ -7,6 +7,7 @@ import pytest
 from harness.cli.compare import exit_code
 from harness.report import formats, table
 from harness.report.rows import SETTINGS, Row, newest
+from harness.run import reading
 from harness.run.record import LIMIT_COLUMNS, Record, Status
 from tests.report.fabricated import failed, hull, record
 
@@ -325,8 +326,11 @@ def test_machines_and_data_are_not_mixed():
 def test_the_newest_of_several_measurements():
     new = record("smo", measured_at="2026-05-02T12:00:00")
     old = record("smo", measured_at="2026-05-01T12:00:00", key="another")
-    assert newest([new, old, record("smo", seed=1)]) == ([new, record("smo", seed=1)], 1)
-    assert newest([old, new]) == ([new], 1)
+    rows = [reading.Row(number, (), None, each) for number, each in enumerate([new, old, record("smo", seed=1)])]
+    assert newest(rows, lambda each: True) == ([0, 2], 1)
+    assert newest(rows[:2][::-1], lambda each: True) == ([0], 1)
+    assert newest(rows[:2], lambda each: each is old) == ([], 1)  # as it was measured last
+    assert newest(rows[:2], lambda each: each is old, every=True) == ([1], 0)
 
 
 @pytest.mark.parametrize("dated", [False, True])

@@ -1,0 +1,97 @@
+"""``harness results merge``: the stores of several machines in one."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from harness.cli import options
+from harness.cli.say import say
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.run.merging import Conflict, Merged, Source
+
+_HELP = """\
+Add every run of the FILEs to one store: result stores, and Parquet or JSON files that `harness results` wrote.
+
+The same measurement twice is one row. Of a run that several have with different content all is kept, each is named,
+and the newest stands for the run (of two of the same time that of the file named last). The FILEs stay as they are.
+A merge that is killed leaves the store as it was.
+
+\b
+harness results merge laptop.sqlite server.sqlite --into both.sqlite
+harness results merge runs.parquet
+
+Exit codes: 0 every row is there, 1 some rows of the FILEs could not be read and are named, 2 a FILE is nothing of the
+kind, 3 the store could not be written: it is as it was.
+"""
+_MOST_NAMED = 10  # conflicts
+
+
+@click.command("merge", help=_HELP, short_help="Merge stores, and Parquet or JSON files of runs, into one store.")
+@click.argument("sources", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
+@click.option(
+    "--into",
+    **{**options.STORE, "help": "The store that takes them, made if there is none.  [default: the user's own]"},
+)
+@click.pass_context
+def merge(ctx: click.Context, sources: Sequence[str], into: str | None) -> None:
+    """Merge the sources, and say what became of it."""
+    from harness.report.files import opened
+    from harness.run.merging import merge as merged
+    from harness.run.store import Store, default_store
+
+    target = Path(into) if into is not None else default_store()
+    _refuse_the_same([Path(each) for each in sources], target)
+    with contextlib.ExitStack() as stack:
+        found = [stack.enter_context(opened(each)) for each in sources]
+        store = stack.enter_context(Store(target))
+        told = merged(store, found)
+    damaged = [sentence for each in found for sentence in each.damaged.values()]
+    for sentence in damaged:
+        say(f"note: {sentence}")
+    _tell(told, found, target)
+    ctx.exit(1 if damaged else 0)
+
+
+def _refuse_the_same(sources: Sequence[Path], target: Path) -> None:
+    """Refuse one file under two names: what it has is there already."""
+    for number, path in enumerate(sources):
+        if not path.exists():
+            continue
+        if target.exists() and path.samefile(target):
+            raise UsageError(
+                f"{path} is what the others are merged into, and a file to be merged too; name it with --into alone, "
+                "or another one with --into."
+            )
+        twin = next((other for other in sources[:number] if other.exists() and other.samefile(path)), None)
+        if twin is not None:
+            raise UsageError(f"{path} is the same file as {twin}; name each once.")
+
+
+def _tell(told: Merged, sources: Sequence[Source], target: Path) -> None:
+    for source, read, added in zip(sources, told.read, told.added, strict=True):
+        there = f", {read - added:,} there already" if read > added else ""
+        say(f"{source.path}: {read:,} row{'' if read == 1 else 's'}, {added:,} new{there}")
+    for conflict in list(told.conflicts.values())[:_MOST_NAMED]:
+        say(_sentence(conflict, sources, target))
+    if len(told.conflicts) > _MOST_NAMED:
+        say(f"... and {len(told.conflicts) - _MOST_NAMED:,} more runs that several have with different content")
+    say(f"merged into {target}")
+
+
+def _sentence(conflict: Conflict, sources: Sequence[Source], target: Path) -> str:
+    from harness.run.merging import TARGET
+
+    def name(number: int) -> str:
+        return str(target if number == TARGET else sources[number].path)
+
+    run = conflict.run
+    what = f"{run.get('label') or run.get('solver')} on {run.get('dataset')}, seed {run.get('seed')}"
+    measured = "; ".join(f"{name(whose)} at {time}" for time, whose in conflict.measured)
+    return f"note: {what}, measured several times: {measured}. That of {name(conflict.winner)} stands for the run."

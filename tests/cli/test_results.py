@@ -1,0 +1,303 @@
+"""``harness results``: filters, exports, deletions, merges, where the store lies; a sentence for what is typed wrong."""
+
+import json
+import os
+import pty
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from harness.cli.where import condition
+from harness.errors import UsageError
+from harness.run.store import SCHEMA_VERSION, Store, read_results
+from tests.cli.conftest import COMMAND
+from tests.report.fabricated import failed, record
+
+
+@pytest.fixture
+def store(tmp_path):
+    """The user's own store, with some runs: one measured twice, a path with two cells."""
+    path = tmp_path / "default.sqlite"
+    with Store(path) as made:
+        made.append(record("smo", key="one", fit_seconds=2.0, measured_at="2026-01-01T10:00:00.000+00:00"))
+        made.append(record("smo", key="one", fit_seconds=0.5, measured_at="2026-01-02T10:00:00.000+00:00"))
+        made.append(record("fw", "twonorm[n=1000]", key="two", problem_parameters={"C": 1.0}, relative_gap=None))
+        made.append(failed("qp", "timeout", "late", key="three", faults=["metric f1 raised"]))
+        path_ = record("lasvm", key="p", path={"costs": {"C": [1.0, 2.0]}, "rows": 2}, fit_seconds=9.0)
+        path_.cells = tuple(
+            record(
+                "lasvm",
+                key=f"p/{number}",
+                path={"costs": {"C": [1.0, 2.0]}, "cell": number},
+                fit_seconds=4.5,
+                problem_parameters={"C": number + 1.0},
+            )
+            for number in range(2)
+        )
+        made.append(path_)
+    return path
+
+
+def shown(result):
+    assert result.exit_code == 0, result.output
+    return [(row["solver"], row["fit_seconds"]) for row in json.loads(result.stdout)]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "solvers"),
+    [
+        ([], ["qp", "lasvm", "lasvm", "lasvm", "fw", "smo"]),
+        (["solver=smo,fw"], ["fw", "smo"]),
+        (["solver=s*"], ["smo"]),
+        (["solver!=lasvm"], ["qp", "fw", "smo"]),
+        (["dataset~TWONORM"], ["fw"]),
+        (["dataset!~twonorm", "fit_seconds < 1"], ["smo"]),
+        (["fit_seconds>=4.5"], ["lasvm", "lasvm", "lasvm"]),
+        (["fit_seconds=9"], ["lasvm"]),
+        (["fit_seconds>1.9", "solver=smo"], []),  # as it was measured last
+        (["problem_parameters.C=1"], ["fw", "lasvm"]),
+        (["problem_parameters.C>1", "solver=smo"], ["smo"]),
+        (["problem_parameters.nothing=none", "solver=smo"], ["smo"]),
+        (["relative_gap=none"], ["fw", "qp"]),
+        (["relative_gap!=none", "solver=fw,smo"], ["smo"]),
+        (["status=time*"], ["qp"]),
+        (["claimed_done=true", "solver=fw"], ["fw"]),
+        (["faults~f1"], ["qp"]),
+        (["measured_at=2026-01-02"], ["smo"]),
+        (["measured_at<=2026-01-02"], ["smo"]),
+        (["dataset=twonorm[n=1000]"], ["fw"]),
+        (["seed=0", "repetition==0", "solver=qp"], ["qp"]),
+        (["solver=__import__('os').system('true')"], []),
+    ],
+)
+def test_conditions(invoke, store, conditions, solvers):
+    given = [part for text in conditions for part in ("--where", text)]
+    assert sorted(solver for solver, _ in shown(invoke("results", *given, "--format", "json"))) == sorted(solvers)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("fit_second>1", "no field 'fit_second' (did you mean 'fit_seconds'"),
+        ("C=1", "write problem_parameters.C"),
+        ("gamma=1", "write kernel_parameters.gamma"),
+        ("fit_seconds>abc", "'abc' is not what fit_seconds can be; it is a number, or none"),
+        ("fit_seconds>nan", "'nan' is not what fit_seconds can be"),
+        ("seed=1.5", "it is a whole number"),
+        ("solver<x", "solver is text, which has no order"),
+        ("solver", "is not FIELD, a comparison and a value"),
+        ("solver=", "is not FIELD, a comparison and a value"),
+        ("=3", "is not FIELD, a comparison and a value"),
+        ("", "is not FIELD, a comparison and a value"),
+        ("status=okay", "it is one of ok, budget"),
+        ("claimed_done=yes", "it is true or false, or none"),
+        ("parameters=3", "name one behind a dot"),
+        ("solver.x=3", "the field solver is text, which has no 'x' in it"),
+        ("measured_at>yesterday", "it is a time as 2026-11-23"),
+        ("trace~3", "the trace is a list of points"),
+        ("x; import os=1", "no field 'x; import os'"),
+        ("problem_parameters.C>big", "it is a number"),
+    ],
+)
+def test_what_is_no_condition_is_a_sentence(text, sentence):
+    with pytest.raises(UsageError, match="--where: ") as caught:
+        condition(text)
+    assert sentence in str(caught.value)
+
+
+def test_what_fits_nothing_says_what_there_is(invoke, store):
+    result = invoke("results", "--where", "problem_parameters.c=1", "--where", "solver=nope")
+    assert result.exit_code == 0
+    assert "no run fits --where 'problem_parameters.c=1' --where 'solver=nope'" in result.stderr
+    assert "problem_parameters C, chi, class_weight; solver fw, lasvm, qp, smo" in result.stderr.replace(
+        "C, class", "C, chi, class"
+    )
+
+
+def test_all_has_the_older_measurements(invoke, store):
+    assert ("smo", 2.0) not in shown(invoke("results", "--format", "json"))
+    assert shown(invoke("results", "--all", "--plugins", "smo", "--format", "json")) == [("smo", 0.5), ("smo", 2.0)]
+    assert "1 older measurement of the same runs left out (--all has them)" in " ".join(
+        invoke("results").stdout.split()
+    )
+
+
+def test_a_limit_takes_the_newest(invoke, store):
+    assert len(shown(invoke("results", "--limit", "2", "--format", "json"))) == 2
+    assert shown(invoke("results", "--limit", "1", "--where", "measured_at<2026-02", "--format", "json")) == [
+        ("smo", 0.5)
+    ]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "json"])
+def test_what_is_exported_comes_back_run_by_run(invoke, store, tmp_path, suffix):
+    assert invoke("results", "--all", "--output", f"{tmp_path}/runs.{suffix}").exit_code == 0
+    result = invoke("results", "merge", f"{tmp_path}/runs.{suffix}", "--into", f"{tmp_path}/other.sqlite")
+    assert (result.exit_code, "7 rows, 7 new" in result.stderr) == (0, True)
+    first, second = read_results(store), read_results(tmp_path / "other.sqlite")
+    order = ["key", "measured_at"]
+    first, second = (each.sort_values(order).reset_index(drop=True) for each in (first, second))
+    assert first.equals(second)
+
+
+def test_where_the_store_lies_is_told(invoke, store, tmp_path):
+    result = invoke("results", "--path")
+    assert (result.stdout, result.stderr) == (f"{store}\n", "it holds 7 rows.\n")
+    result = invoke("results", "--path", "--store", f"{tmp_path}/none.sqlite")
+    assert (result.exit_code, result.stdout) == (0, f"{tmp_path}/none.sqlite\n")
+    assert "nothing is there yet" in result.stderr
+
+
+# -- deleting ----------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_deleted_without_a_terminal_or_yes(invoke, store):
+    result = invoke("results", "--delete", "--plugins", "smo")
+    assert result.exit_code == 2
+    assert len(read_results(store)) == 7
+    (said,) = [line for line in [str(result.exception), result.stderr] if "would delete 2 rows of smo (2)" in line]
+    assert "Add --yes" in said
+
+
+def test_every_measurement_and_the_cells_of_a_path_are_deleted(invoke, store):
+    result = invoke("results", "--delete", "--yes", "--where", "fit_seconds>8")
+    assert "deleted 3 rows" in result.stderr
+    assert set(read_results(store).solver) == {"smo", "fw", "qp"}
+    assert "deleted 2 rows" in invoke("results", "--delete", "--yes", "--plugins", "smo").stderr
+    assert list(read_results(store).solver) == ["fw", "qp"]
+    assert "no run fits --plugins smo" in invoke("results", "--delete", "--yes", "--plugins", "smo").stderr
+
+
+@pytest.mark.parametrize(("answer", "left"), [("y", 5), ("n", 7), ("", 7)])
+def test_on_a_terminal_it_asks(store, answer, left, monkeypatch):
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "HARNESS_STORE": str(store)}
+    with subprocess.Popen(
+        [*COMMAND, "results", "--delete", "--plugins", "smo"], stdin=theirs, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        os.write(ours, f"{answer}\n".encode())
+        said = process.stderr.read().decode()
+    os.close(ours)
+    os.close(theirs)
+    assert process.returncode == 0
+    assert "Delete 2 rows of smo (2) from" in said
+    assert ("deleted 2 rows" in said) == (left == 5)
+    assert len(read_results(store)) == left
+
+
+def test_nothing_is_deleted_while_somebody_measures(invoke, store):
+    from harness.run.claims import this_driver
+
+    driver = this_driver()
+    with Store(store) as open_store:
+        open_store.claim("running", driver)
+        result = invoke("results", "--delete", "--yes")
+        driver.end()
+    assert result.exit_code == 2
+    assert len(read_results(store)) == 7
+    assert "deleted 7 rows" in invoke("results", "--delete", "--yes").stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (("--delete", "--limit", "3"), "--delete does not go with --limit"),
+        (("--delete", "--output", "x.csv"), "--delete does not go with --output"),
+        (("--path", "--delete"), "--delete does not go with --path"),
+        (("--path", "--where", "seed=1"), "--path does not go with --where"),
+        (("--limit", "3", "merge", "a.db"), "--limit is none of merge's options"),
+        (("mrge", "a.db"), "did you mean 'merge'?"),
+    ],
+)
+def test_options_that_say_nothing_together_are_refused(harness, given, sentence):
+    done = harness("results", *given)
+    assert done.returncode == 2
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+# -- what is no store --------------------------------------------------------------------------------------
+
+
+def _text(path):
+    path.write_text("a list of things to do\n" * 40)
+
+
+def _newer(path):
+    Store(path).close()
+    connection = sqlite3.connect(path)
+    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION + 1}")
+    connection.close()
+
+
+def _of_others(path):
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE letters (a)")
+    connection.close()
+
+
+WRONG = [
+    (lambda path: None, "there is no"),
+    (lambda path: path.mkdir(), "a folder"),
+    (_text, "is no"),
+    (_newer, "update svm-harness"),
+    (_of_others, "a database of something else"),
+]
+
+
+@pytest.mark.parametrize(("make", "sentence"), WRONG)
+@pytest.mark.parametrize(
+    "given", [("--store", "X"), ("--delete", "--yes", "--store", "X"), ("merge", "X", "--into", "new.sqlite")]
+)
+def test_what_is_no_store_is_refused_and_stays_as_it_is(harness, tmp_path, monkeypatch, make, sentence, given):
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "X")
+    before = (tmp_path / "X").read_bytes() if (tmp_path / "X").is_file() else None
+    done = harness("results", *given)
+    assert done.returncode == 2
+    assert sentence in done.stderr or "is not a database" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert before is None or (tmp_path / "X").read_bytes() == before
+
+
+def test_a_store_is_not_merged_into_itself(invoke, store, tmp_path):
+    (tmp_path / "link").symlink_to(store)
+    for other in (store, tmp_path / "link"):
+        result = invoke("results", "merge", str(other), "--into", str(store))
+        assert result.exit_code == 2
+        assert "is what the others are merged into" in (result.stderr + str(result.exception))
+    result = invoke("results", "merge", str(store), f"{tmp_path}/link", "--into", f"{tmp_path}/new.sqlite")
+    assert "name each once" in (result.stderr + str(result.exception))
+    assert not (tmp_path / "new.sqlite").exists()
+
+
+def test_a_damaged_row_is_named_and_ends_a_merge_with_1(invoke, store, tmp_path):
+    connection = sqlite3.connect(store)
+    connection.execute("UPDATE records SET status = 'fine' WHERE id = 2")
+    connection.commit()
+    connection.close()
+    result = invoke("results", "merge", str(store), "--into", f"{tmp_path}/new.sqlite")
+    assert result.exit_code == 1
+    assert f"row 2 of {store} cannot be read (its checksum is wrong" in result.stderr
+    assert "6 rows, 6 new" in result.stderr
+
+
+def test_conflicts_are_named_with_both_stores(invoke, tmp_path):
+    for name, when in (("a", "2026-01-01"), ("b", "2026-01-02")):
+        with Store(tmp_path / name) as made:
+            made.append(record("smo", key="k", measured_at=f"{when}T00:00:00.000+00:00", fit_seconds=1.0))
+    said = invoke("results", "merge", f"{tmp_path}/b", f"{tmp_path}/a", "--into", f"{tmp_path}/c").stderr
+    assert f"{tmp_path}/a at 2026-01-01" in said
+    assert f"{tmp_path}/b at 2026-01-02" in said
+    assert f"That of {tmp_path}/b stands for the run" in said
+
+
+def test_what_cannot_be_written_to_standard_output_is_said(store):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "harness.cli.main", "results", "--format", "json"], check=False, timeout=60, stdout=full,
+            stderr=subprocess.PIPE, text=True, env={**os.environ, "HARNESS_STORE": str(store)},
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (2, "harness: standard output: No space left on device.\n")

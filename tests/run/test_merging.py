@@ -1,0 +1,322 @@
+"""Stores of several machines in one: equal to their union, run by run, whatever they hold and through any file."""
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.errors import NotKept, UsageError
+from harness.report import files
+from harness.run.merging import TARGET, merge
+from harness.run.reading import StoreReader
+from harness.run.record import COLUMNS, TYPES, Record, Status, checked
+from harness.run.store import Store
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+NUMBERS = st.floats() | st.integers(-(10**18), 10**18)
+NESTED = st.recursive(
+    st.none() | st.booleans() | NUMBERS | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=4,
+)
+OF = {
+    int: st.integers(0, 2**63 - 1), float: st.floats(), bool: st.booleans(), str: TEXTS, list: st.lists(TEXTS, max_size=3),
+    dict: st.dictionaries(TEXTS, NESTED, max_size=3),
+}  # fmt: skip
+POINT = st.fixed_dictionaries(
+    {"seconds": st.floats(), "reason": TEXTS},
+    optional={"relative_gap": st.floats(), "metrics": OF[dict], "stray": NESTED},
+)
+FIXED = {
+    "key": st.sampled_from("abcdef"),
+    "status": st.sampled_from([str(each) for each in Status]),
+    "measured_at": st.sampled_from(["2026-01-01T00:00:00", "2026-01-02T00:00:00", "2026-01-03T00:00:00"]),
+    "trace": st.lists(POINT, max_size=3),
+}
+FIELDS = {name: FIXED.get(name, OF[kind]) for name, kind in TYPES.items()}
+NEEDED = ("key", "status", "measured_at")
+ANY = st.sampled_from([name for name in FIELDS if name not in NEEDED]).flatmap(
+    lambda name: st.tuples(st.just(name), FIELDS[name])
+)
+RUNS = st.builds(
+    lambda needed, further: {**dict(further), **needed},
+    st.fixed_dictionaries({name: FIELDS[name] for name in NEEDED}),
+    st.lists(ANY, max_size=4),
+)
+PATHS = st.fixed_dictionaries({"run": RUNS, "cells": st.lists(RUNS, max_size=2)})
+
+
+def record(key="k", **values):
+    base = {
+        "key": key,
+        "status": "ok",
+        "measured_at": "2026-01-01T00:00:00",
+        "solver": "smo",
+        "dataset": "digits",
+        "seed": 0,
+    }
+    return checked({**base, **values})[0]
+
+
+def filled(path, runs):
+    with Store(path) as store:
+        for run in runs:
+            made = checked(run["run"])[0]
+            made.cells = tuple(
+                Record({**checked(cell)[0], "key": f"{made['key']}/{number}", "measured_at": made["measured_at"]})
+                for number, cell in enumerate(run["cells"])
+            )
+            store.append(made)
+    return path
+
+
+def texts(path):
+    """Return every row of a store as one text: key, status, time and all figures."""
+    with files.opened(path) as found:
+        rows = ["\n".join((*row.content[:3], row.record.text())) for row in found.rows()]
+        assert found.damaged == {}
+    return rows
+
+
+def merged(into, *sources):
+    with Store(into) as store:
+        opened = [files.opened(each).__enter__() for each in sources]
+        told = merge(store, opened)
+        for each in opened:
+            each.__exit__()
+    return told
+
+
+def exported(path, suffix):
+    """Return a file of all rows of a store, as `harness results --all --output` writes it."""
+    target = path.with_suffix(suffix)
+    with StoreReader(path) as store, target.open("wb") as file:
+        files.WRITERS[suffix[1:]](store.records(), file)
+    return target
+
+
+@given(
+    st.lists(PATHS, max_size=4),
+    st.lists(PATHS, max_size=4),
+    st.lists(PATHS, max_size=2),
+    st.sampled_from([".sqlite", ".parquet", ".json"]),
+)
+@settings(max_examples=60)
+def test_a_merge_is_the_union_run_by_run(first, second, shared, suffix):
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        a = filled(folder / "a.sqlite", [*first, *shared])
+        b = filled(folder / "b.sqlite", [*shared, *second])
+        before = a.read_bytes(), b.read_bytes()
+        sources = [a, exported(b, suffix) if suffix != ".sqlite" else b]
+        merged(folder / "c.sqlite", *sources)
+        assert Counter(texts(folder / "c.sqlite")) == Counter({*texts(a), *texts(b)})
+        assert (a.read_bytes(), b.read_bytes()) == before
+        again = merged(folder / "c.sqlite", *sources)
+        assert again.added == [0, 0]
+        assert again.conflicts == {}
+        with StoreReader(folder / "c.sqlite") as store:
+            for key in {row.content[0] for row in store.rows()}:
+                times = [found["measured_at"] for found in store.of(key)]
+                assert times == sorted(times, reverse=True)
+            assert [found["measured_at"] for found in store.records()] == sorted(
+                found["measured_at"] for found in store.records()
+            )
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".json"])
+def test_every_field_goes_through_a_file(tmp_path, suffix):
+    shown = {
+        int: 2**63 - 1, float: 0.1, bool: True, str: 'a "text", "\u00e4\n', list: ["one", ""], dict: {"a": {"b": [1, None, 2.5]}}
+    }  # fmt: skip
+    every = {name: shown[kind] for name, kind in TYPES.items()}
+    whole = record(**{**every, "status": "ok", "trace": [{"seconds": 0.5, "iteration": 3, "metrics": {"f1": 1}}]})
+    assert set(whole) == set(COLUMNS)
+    path = tmp_path / "a.sqlite"
+    with Store(path) as store:
+        store.append(whole)
+        store.append(record("nothing", fit_seconds=float("nan")))
+    assert texts(exported(path, suffix)) == texts(path)
+
+
+def test_the_newest_stands_for_a_run_that_both_have_and_both_are_named(tmp_path):
+    for name, when, seconds in (("a", "2026-01-02", 1.0), ("b", "2026-01-03", 2.0), ("c", "2026-01-01", 3.0)):
+        with Store(tmp_path / name) as store:
+            store.append(record(measured_at=f"{when}T00:00:00", fit_seconds=seconds))
+    told = merged(tmp_path / "b", tmp_path / "a", tmp_path / "c")  # both are older than what is there
+    conflict = told.conflicts["k"]
+    assert {whose for _, whose in conflict.measured} == {TARGET, 0, 1}
+    assert conflict.winner == TARGET
+    with StoreReader(tmp_path / "b") as store:
+        assert [found["fit_seconds"] for found in store.of("k")] == [2.0, 1.0, 3.0]
+
+
+def test_of_two_of_the_same_time_that_of_the_store_named_last_stands(tmp_path):
+    for name, seconds in (("a", 1.0), ("b", 2.0)):
+        with Store(tmp_path / name) as store:
+            store.append(record(fit_seconds=seconds))
+    assert merged(tmp_path / "c", tmp_path / "a", tmp_path / "b").conflicts["k"].winner == 1
+    with StoreReader(tmp_path / "c") as store:
+        assert next(store.of("k"))["fit_seconds"] == 2.0
+
+
+def test_measurements_that_one_store_has_several_of_are_no_conflict(tmp_path):
+    with Store(tmp_path / "a") as store:
+        store.append(record(fit_seconds=1.0))
+        store.append(record(fit_seconds=2.0, measured_at="2026-02-01T00:00:00"))
+    told = merged(tmp_path / "c", tmp_path / "a")
+    assert (told.added, told.conflicts) == ([2], {})
+
+
+def test_a_damaged_row_is_named_and_the_others_are_merged(tmp_path):
+    with Store(tmp_path / "a") as store:
+        for key in "xyz":
+            store.append(record(key))
+    connection = sqlite3.connect(tmp_path / "a")
+    connection.execute("UPDATE records SET record = replace(record, 'digits', 'tigers') WHERE id = 2")
+    connection.commit()
+    connection.close()
+    with Store(tmp_path / "c") as store, files.opened(tmp_path / "a") as source:
+        told = merge(store, [source])
+        assert [row.content[0] for row in store.rows()] == ["x", "z"]
+    assert told.read == [2]
+    assert "row 2" in source.damaged[2]
+    assert "checksum" in source.damaged[2]
+
+
+def test_rows_of_an_older_harness_stay_what_they_are(tmp_path):
+    from tests.run.test_reuse import OLD
+
+    connection = sqlite3.connect(tmp_path / "old")
+    connection.executescript(OLD.read_text())
+    connection.close()
+    merged(tmp_path / "c", tmp_path / "old")
+    with StoreReader(tmp_path / "old") as old, StoreReader(tmp_path / "c") as new:
+        assert [row[1:3] for row in old.rows()] == [row[1:3] for row in new.rows()]
+        assert old.untrusted() == new.untrusted() != set()
+
+
+KILLED = """
+import os, signal, sys
+from harness.report import files
+from harness.run import store
+from harness.run.merging import merge
+
+class Dying(store.Store):
+    def add(self, rows):
+        def some():
+            for number, row in enumerate(rows):
+                if number == 3:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                yield row
+        super().add(some())
+
+with files.opened(sys.argv[1]) as source, Dying(sys.argv[2]) as into:
+    merge(into, [source])
+"""
+
+
+def test_a_merge_that_is_killed_leaves_the_store_as_it_was(tmp_path):
+    with Store(tmp_path / "a") as store:
+        for number in range(6):
+            store.append(record(str(number)))
+    with Store(tmp_path / "c") as store:
+        store.append(record("mine"))
+    done = subprocess.run([sys.executable, "-c", KILLED, tmp_path / "a", tmp_path / "c"], check=False, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert [each.split("\n")[0] for each in texts(tmp_path / "c")] == ["mine"]
+    merged(tmp_path / "c", tmp_path / "a")
+    assert len(texts(tmp_path / "c")) == 7
+
+
+def test_a_store_that_cannot_be_written_is_as_it_was(tmp_path, monkeypatch):
+    with Store(tmp_path / "a") as store:
+        store.append(record())
+    with Store(tmp_path / "c") as store:
+        store._connection.execute("PRAGMA max_page_count = 1")
+        store._connection.execute("PRAGMA query_only = 1")
+        with files.opened(tmp_path / "a") as source, pytest.raises(NotKept, match="cannot be written"):
+            merge(store, [source])
+    assert texts(tmp_path / "c") == []
+
+
+@pytest.mark.parametrize(
+    ("item", "sentence"),
+    [
+        ("text", "no mapping"),
+        ({"status": "ok", "measured_at": "2026"}, "it has no key"),
+        ({"key": "k", "status": "fine", "measured_at": "2026"}, "no run ends as 'fine'"),
+        ({"key": "k", "status": "ok", "measured_at": "2026", "seed": -1}, "seed is -1; it must be a whole number"),
+        ({"key": "k", "status": "ok", "measured_at": "2026", "info": "{"}, "info is {; it must be a mapping"),
+    ],
+)
+def test_what_is_no_run_in_a_file_is_named(tmp_path, item, sentence):
+    (tmp_path / "runs.json").write_text(json.dumps([item, record("good")]))
+    with files.opened(tmp_path / "runs.json") as source:
+        assert [row.content[0] for row in source.rows()] == ["good"]
+    assert source.damaged.keys() == {1}
+    assert sentence in source.damaged[1]
+
+
+def test_a_parquet_file_that_pandas_has_written_again_is_the_same(tmp_path):
+    import pandas as pd
+
+    with Store(tmp_path / "a") as store:
+        store.append(record("x", iterations=3, claimed_done=True, trace=[{"seconds": 1.0}], faults=["late"]))
+        store.append(record("y", reason="", output="said\nmore"))
+    parquet = exported(tmp_path / "a", ".parquet")
+    pd.read_parquet(parquet).to_parquet(parquet)  # counts with a gap are floats now, gaps NaN
+    assert texts(parquet) == texts(tmp_path / "a")
+
+
+def _parquet_of(path, **columns):
+    import pandas as pd
+
+    pd.DataFrame(columns).to_parquet(path)
+
+
+@pytest.mark.parametrize(
+    ("write", "sentence"),
+    [
+        (lambda path: path.write_text("plugin,solver,label\n"), "A CSV does not tell"),
+        (lambda path: path.write_text("some notes\n" * 100), "is no result store, and no Parquet or JSON file"),
+        (lambda path: path.write_text("[1, 2"), "is no whole JSON file"),
+        (lambda path: path.write_text("{}"), "is no JSON list of runs"),
+        (lambda path: path.write_bytes(b"PAR1 and no more"), "cannot be read as Parquet"),
+        (lambda path: _parquet_of(path, label=["a"], x=[1.0]), "no column key, no status, no measured_at"),
+        (lambda path: path.mkdir(), "it is a folder"),
+        (lambda path: None, "there is no file"),
+    ],
+)
+def test_what_is_nothing_of_the_kind_is_refused_with_a_sentence(tmp_path, write, sentence):
+    path = tmp_path / "given"
+    write(path)
+    with pytest.raises(UsageError, match=sentence), files.opened(path) as source:
+        list(source.rows())
+
+
+def test_a_store_is_read_a_few_rows_at_a_time(tmp_path):
+    """A store of any size is exported in little memory: what was read is not held."""
+    import tracemalloc
+
+    with Store(tmp_path / "a") as store, store._written(durable=False):
+        long = record(info={"text": "x" * 4000}).text()
+        store._connection.executemany(
+            "INSERT INTO records (key, status, measured_at, record) VALUES (?, 'ok', '2026', ?)",
+            ((str(number), long) for number in range(3000)),
+        )
+    with StoreReader(tmp_path / "a") as reader:
+        tracemalloc.start()
+        assert sum(1 for _ in reader.records()) == 3000
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert (tmp_path / "a").stat().st_size > 12e6
+    assert most < 6e6
