@@ -71,6 +71,9 @@ def test_the_page_of_a_comparison_says_what_it_is_of(browser, tmp_path):
         )
         assert "<b>slow</b>" in browser.ask("return document.querySelector('#told pre[aria-label=Table]').innerText")
         picture(browser, f"single-comparison-{width}")
+        browser.ask("document.querySelector('#pages [data-page=pareto]').click()")
+        browser.wait("return window.harnessDashboard.page === 'pareto'")
+        assert browser.ask("return document.querySelector('#told').open") is False, "the page that was asked for is in sight"
 
 
 def test_nothing_of_a_hostile_store_is_carried_out(browser, tmp_path):
