@@ -48,7 +48,7 @@ def data(
     project: str,
     beside: bool = False,
     called: Mapping[str, Called] | None = None,
-    **told: Any,
+    told: Mapping[str, str] | None = None,
 ) -> Iterator[Item]:
     """Yield the name and the content of each file, ``index.json`` the last.
 
@@ -56,7 +56,7 @@ def data(
     ----------
     beside : asv's pages are in the site; ours lead there if any place has two commits: one point is no curve
     called : how the commits are called, by their hashes; one that is not there by its own
-    told : further entries of the index
+    told : what is said on top of the page of a single comparison
     """
     places: dict[tuple[str, str], list[RecordFile]] = {}
     for file in files:
@@ -76,7 +76,7 @@ def data(
             "figures": FIGURES,
             "history": beside and curves,
             "places": entries,
-            **told,
+            "told": told or {},
         },
     )
 

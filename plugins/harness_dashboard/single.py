@@ -43,7 +43,7 @@ def page(
     """
     style = (PAGES / "style.css").read_text(encoding="utf-8")
     scripts = [D3.read_text(encoding="utf-8"), joined(PAGES, "main.js")]
-    blocks = data.data(files, project=project, called=called, told=told or {})
+    blocks = data.data(files, project=project, called=called, told=told)
     policy = (
         f"default-src 'none'; script-src {_hashes(scripts)}; style-src 'unsafe-inline'; style-src-elem {_hashes([style])}; "
         "img-src data:; base-uri 'none'; form-action 'none'"

@@ -151,7 +151,8 @@ async function draw() {
   last = page;
   part("project").textContent = index.project;
   if (!index.places.length) {
-    nothing("Nothing was measured yet");
+    if (index.told.table) places(page).empty("A path is a line of the table above; the pages show runs of one problem.");
+    else nothing("Nothing was measured yet");
     window.harnessDashboard.page = page;
     return;
   }
