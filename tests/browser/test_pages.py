@@ -224,6 +224,9 @@ def test_a_chart_is_saved_with_its_colours_and_its_legend(browser: Browser, page
     back = root.find(f"{space}rect")
     assert back is not None
     assert back.get("fill") == browser.ask("return getComputedStyle(document.body).backgroundColor")
+    colour = browser.ask("return getComputedStyle(document.querySelector('.point')).fill")
+    assert colour.startswith("rgb(")
+    assert colour in {each.get("fill") for each in root.iter(f"{space}path")}
     words = [each.text for each in root.iter(f"{space}text")]
     assert {FASTEST, STOPS_EARLY} <= set(words)
     assert len(browser.find("#figure svg text")) < len(words)  # the page's own chart has no legend left in it
@@ -342,6 +345,20 @@ def test_a_sweep_over_epsilon_is_joined_by_its_base(browser: Browser, pages: str
     assert curve == [points[f"{CORE}[epsilon={epsilon:g}]"] for epsilon in sorted(EPSILONS)]
     xs = browser.ask(f"return [...document.querySelectorAll('.point[data-solver^=\"{CORE}\"]')].map(p => +p.dataset.x)")
     assert sorted(xs) == sorted(support(CORE_SETS[0], epsilon=epsilon) for epsilon in EPSILONS)
+
+
+def test_a_sweep_is_in_the_order_of_its_number_and_one_for_each_choice_of_the_others(
+    browser: Browser, pages: str
+) -> None:
+    drawn(browser, pages, "glossary")
+    found = browser.ask("""
+        const { sweeps } = await import(new URL('solvers/sweep.js', location.href));
+        const point = (C, gamma) => ({ row: { base: 'smo', formulation: 'c-svc', kernel: `rbf gamma=${gamma}`, parameters: {},
+          settings: 'target 0.001', problem_parameters: { C }, kernel_parameters: { gamma } } });
+        const points = [[100, 1], [1, 2], [1, 1], [100, 2], [10, 1], [10, 2]].map(([C, gamma]) => point(C, gamma));
+        return sweeps(points).map(({ by, points }) => [by, points.map(p => [p.row.problem_parameters.C, p.row.kernel_parameters.gamma])]);
+    """)
+    assert found == [["C", [[C, gamma] for C in (1, 10, 100)]] for gamma in (1, 2)]
 
 
 def test_what_differs_by_less_than_its_noise_shares_the_front(browser: Browser, pages: str) -> None:
