@@ -356,7 +356,8 @@ def test_a_sweep_is_in_the_order_of_its_number_and_one_for_each_choice_of_the_ot
         const point = (C, gamma) => ({ row: { base: 'smo', formulation: 'c-svc', kernel: `rbf gamma=${gamma}`, parameters: {},
           settings: 'target 0.001', problem_parameters: { C }, kernel_parameters: { gamma } } });
         const points = [[100, 1], [1, 2], [1, 1], [100, 2], [10, 1], [10, 2]].map(([C, gamma]) => point(C, gamma));
-        return sweeps(points).map(({ by, points }) => [by, points.map(p => [p.row.problem_parameters.C, p.row.kernel_parameters.gamma])]);
+        const asked = ({ row }) => [row.problem_parameters.C, row.kernel_parameters.gamma];
+        return sweeps(points).map(({ by, points }) => [by, points.map(asked)]);
     """)
     assert found == [["C", [[C, gamma] for C in (1, 10, 100)]] for gamma in (1, 2)]
 
