@@ -139,6 +139,17 @@ def test_the_mean_over_data_sets_spreads_as_they_do(browser: Browser, made: Made
     assert browser.ask("return document.querySelector('[data-verdict]').dataset.verdict") == "even"
 
 
+def test_other_sizes_and_problems_of_a_data_set_count_together(browser: Browser, made: Made) -> None:
+    """As in the ranking: draws of one source are not independent."""
+    drawn(browser, made, "two")
+    found = browser.ask(
+        "const of = (set, ratio) => ({ set, ratio, low: ratio / 2, high: ratio * 2 });"
+        "const { geometricMean } = await import('./solvers/two.js');"
+        "return geometricMean([of('a[n=1]', 2), of('a[n=2]', 8), of('a', 4), of('b', 1)]);"
+    )
+    assert found == {"ratio": pytest.approx(2), "low": pytest.approx(1), "high": pytest.approx(4), "sets": 2}
+
+
 def test_who_never_reaches_the_target_has_no_ratio(browser: Browser, made: Made) -> None:
     drawn(browser, made, "two", a=plan.FASTEST, b=plan.STOPS_EARLY, figure="seconds_to", target=2)
     assert all("value" not in each and each["better"] == "a" for each in compared(browser).values())

@@ -39,10 +39,13 @@ export function quotient(a, b, figure, target) {
   return { ratio, low: y[0] / x[1], high: y[1] / x[0], better, alone: null };
 }
 
+/* The data set behind a name with parameters: draws of other sizes or with noise are not independent (ranking.unit). */
+const unit = (pair) => (pair.set ?? "").split("[")[0];
+
 /* The geometric mean over data sets, each with the same weight, and its interval: of what would come out for 95 % of other such
    choices of data sets, every ratio at its low end and at its high end. Of few data sets only the latter. */
 export function geometricMean(quotients) {
-  const logs = d3.groups(quotients, (each) => each.set).map(([, own]) => ["low", "ratio", "high"].map((end) => d3.mean(own, (each) => Math.log(each[end]))));
+  const logs = d3.groups(quotients, unit).map(([, own]) => ["low", "ratio", "high"].map((end) => d3.mean(own, (each) => Math.log(each[end]))));
   if (!logs.length) return null;
   const mean = (chosen, place) => Math.exp(d3.mean(chosen, (each) => each[place]));
   if (logs.length < LEAST) return { ratio: mean(logs, 1), low: mean(logs, 0), high: mean(logs, 2), sets: logs.length };
@@ -140,13 +143,13 @@ function paint(given, sides, pairs, { figure, target }) {
   const [one, other] = sides.names;
   const known = pairs.filter((pair) => pair.ratio !== null);
   const mean = geometricMean(known);
-  const unit = COMPARED[figure].unit;
+  const measure = COMPARED[figure].unit;
   const count = (test) => pairs.filter(test).length;
   const tally = { a: count((p) => p.better === "a"), b: count((p) => p.better === "b"), even: count((p) => p.ratio !== null && !p.better), neither: count((p) => p.neither), none: count((p) => p.ratio === null && !p.alone && !p.neither) };
   const answer = make("p", { class: "answer" });
   if (mean) {
     const sure = mean.low > 1 || mean.high < 1;
-    answer.append(`${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), ${mean.sets > 1 ? `the geometric mean over ${mean.sets} data sets` : "on one data set"}: `,
+    answer.append(`${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), ${mean.sets > 1 ? `the geometric mean over ${mean.sets} data sets${known.length > mean.sets ? ` (${known.length} cells)` : ""}` : "on one data set"}: `,
       make("strong", { "data-verdict": sure ? "apart" : "even" }, sure ? `${mean.ratio > 1 ? one : other} needs less` : "they are not told apart"), ". ");
   }
   const alone = (side, name) => { const cells = count((p) => p.alone === side); return cells ? ` ${name} alone got there on ${cells}.` : ""; };
@@ -158,8 +161,8 @@ function paint(given, sides, pairs, { figure, target }) {
   places.figure.replaceChildren(answer, frame);
   const shown = [...known].sort((x, y) => Math.abs(Math.log(y.ratio)) - Math.abs(Math.log(x.ratio))).slice(0, MOST);
   if (known.length > MOST) places.note.append(` The chart has the ${MOST} cells that differ most, the table all.`);
-  if (shown.length) new Dots(frame, known.filter((pair) => shown.includes(pair)), mean, sides, `${COMPARED[figure].title}: ${other} over ${one}`).paint(unit, figure, target);
-  places.below.replaceChildren(tableOf(pairs, sides, { figure, target, unit, index, place }));
+  if (shown.length) new Dots(frame, known.filter((pair) => shown.includes(pair)), mean, sides, `${COMPARED[figure].title}: ${other} over ${one}`).paint(measure, figure, target);
+  places.below.replaceChildren(tableOf(pairs, sides, { figure, target, unit: measure, index, place }));
   return pairs.length;
 }
 
