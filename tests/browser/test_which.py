@@ -196,6 +196,16 @@ def test_links_lead_to_the_two_side_by_side_and_to_a_page_of_each(browser: Brows
     redrawn(browser, "dataset")
 
 
+def test_its_words_are_explained(browser: Browser, made: Made) -> None:
+    for page in PAGES:
+        drawn(browser, made, page)
+        wanted = {each.get_attribute("href").partition("term=")[2] for each in browser.find("main a.term")}
+        assert wanted
+        for term in sorted(wanted):
+            drawn(browser, made, "glossary", term=term)
+            assert browser.find("dt.asked"), term
+
+
 # -- what is known, without a ranking ---------------------------------------------------------------------
 
 

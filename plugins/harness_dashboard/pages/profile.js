@@ -2,7 +2,7 @@
    threshold, the share that it brought to a certified gap of at most so much (quality profile). */
 
 import { Chart, roomFor, scale } from "./chart.js";
-import { alternative, choice, legend, make, plain, tick } from "./parts.js";
+import { alternative, choice, explained, legend, make, plain, tick } from "./parts.js";
 import { apart, hidden } from "./store.js";
 import { known, text, tick as tickText } from "./units.js";
 
@@ -190,8 +190,8 @@ export function draw({ rows, solvers, index, look, values, places }) {
   const budget = values.get("budget") in BUDGETS ? values.get("budget") : "end";
   places.controls.append(
     choice("Problem", "problem", formulations.map(([name, cells]) => [name, `${name || "unknown"} (${cells} cells)`]), formulation),
-    choice("Certified relative gap at most", "target", index.targets.map((value, i) => [String(i), tickText(value, "gap")]), String(target)),
-    choice("Cost", "cost", Object.entries(COSTS), cost),
+    choice("Certified relative gap at most", "target", index.targets.map((value, i) => [String(i), tickText(value, "gap")]), String(target), "target"),
+    choice("Cost", "cost", Object.entries(COSTS), cost, cost === "seconds" ? "time" : "evaluations"),
     choice("Quality", "budget", ["end", "1", "2", "5", "10"].map((name) => [name, BUDGETS[name]]), budget),
   );
   legend(places.legend, look, solvers, new Set(certified.map((row) => row.solver)));
@@ -225,10 +225,8 @@ export function draw({ rows, solvers, index, look, values, places }) {
       : "No solver that is switched on was certified that good; take a larger gap.");
   }
   const place = make("div");
-  places.below.append(make("h2", {}, `Quality profiles ${BUDGETS[budget]}`), place,
-    make("p", { class: "soft" }, "They need no target: the share of problems on which the certified relative gap is at most what the axis says. After Fasano, Piermarini and Roma, ‘Benchmarking optimization algorithms with quality profiles’ (2025): "
-      + "their (f − f*) / (f₀ − f*) takes the best value that any solver found for f*, here a certificate bounds the distance to the optimum, so that a profile does not depend on who else takes part. "
-      + "At the end of each run a solver that stops early is low, however fast it was: the other choices give all the same time, in steps of the gaps that are kept."));
+  places.below.append(make("h2", {}, `Quality profiles ${BUDGETS[budget]}`, explained("quality-profile", "Quality profiles")), place,
+    make("p", { class: "soft" }, "They need no target: the share of problems on which the certified relative gap is at most what the axis says. At the end of each run a solver that stops early is low, however fast it was; the other choices give all the same time, in steps of the gaps that are kept."));
   const quality = asked.filter((row) => !off.has(row.solver) && used.includes(row.dataset));
   marks += paintQuality(place, quality, { solvers: shown, look, targets: index.targets, budget });
   return marks;

@@ -63,7 +63,7 @@ export function paintScaling(place, rows, ranking, { solvers, all, look, targets
     { title: "Points", value: ({ row }) => row.n_train, cell: ({ row }) => text(row.n_train, "") },
     { title: "Dimensions", value: ({ row }) => row.n_features, cell: ({ row }) => text(row.n_features, "") },
     { title: "Time to the gap", value: (point) => point.y, unit: "s", cell: (point) => text(point.y, "s"), interval: (point) => point.within },
-    { title: "Exponent of the solver", value: ({ row }) => lines.get(row.solver)?.exponent[0] ?? null, cell: ({ row }) => exponent(lines.get(row.solver)), interval: ({ row }) => lines.get(row.solver)?.exponent.slice(1) ?? null },
+    { title: "Exponent of the solver", term: "exponent", value: ({ row }) => lines.get(row.solver)?.exponent[0] ?? null, cell: ({ row }) => exponent(lines.get(row.solver)), interval: ({ row }) => lines.get(row.solver)?.exponent.slice(1) ?? null },
   ], points, "scaling"));
   return chart.points.length;
 }
@@ -83,8 +83,8 @@ export async function draw({ rows, solvers, place, index, look, values, places, 
   places.controls.append(
     choice("Problem", "problem", formulations.map(([name, cells]) => [name, `${name || "unknown"} (${cells} cells)`]), formulation),
     choice("Against", "axis", Object.entries(AXES), axis),
-    choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(target)),
-    choice("Data sets", "family", [["", "all"], ...families.map((name) => [name, `${name}, its sizes alone`])], family ?? ""),
+    choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(target), "target"),
+    choice("Data sets", "family", [["", "all"], ...families.map((name) => [name, `${name}, its sizes alone`])], family ?? "", "exponent"),
   );
   legend(places.legend, look, solvers, new Set(here.map((row) => row.solver)));
   const off = hidden();

@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { to, toDataset, toSolver } from "./detail.js";
-import { breakable, choice, make, plain, table } from "./parts.js";
+import { breakable, choice, explained, make, plain, table } from "./parts.js";
 import { inCommon, paintQuality } from "./profile.js";
 import { paintScaling } from "./scaling.js";
 import { address, apart, change, load } from "./store.js";
@@ -70,8 +70,8 @@ function controls(places, ranking, ask) {
     typed("Dimensions, d =", "d", ask.d, "dimension"),
     classes("or dimensions", "dimension", ranking.dimensions, ask.dimension, "d"),
     choice("Density", "density", [["", "all"], ["dense", "dense"], ["sparse", `sparse: at most ${100 * ranking.sparse} % not zero`]], ask.density),
-    choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(ask.gap)),
-    choice("Cost", "cost", Object.entries(COSTS), ask.cost),
+    choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(ask.gap), "gap"),
+    choice("Cost", "cost", Object.entries(COSTS), ask.cost, ask.cost === "seconds" ? "time" : "evaluations"),
   );
 }
 
@@ -198,7 +198,7 @@ function answer(of, solvers, ask, ranking) {
   const box = make("div", { class: "answer", role: "status" },
     make("p", { class: "take" }, `For ${question(ask, ranking)}: take `, make("strong", { "data-first": solvers[of.solver[0]] }, said.take), said.lead),
     make("p", {}, said.fast));
-  if (said.sure.length) box.append(make("p", { class: "sure" }, make("b", {}, "How sure: "), said.sure.join(" ")));
+  if (said.sure.length) box.append(make("p", { class: "sure" }, make("b", {}, "How sure", explained("wilcoxon", "How sure"), ": "), said.sure.join(" ")));
   return box;
 }
 
@@ -233,12 +233,12 @@ function ranked(of, solvers, cost, values) {
   const p = (row) => (of.p === null || row.i === 0 ? null : of.p[row.i]);
   const columns = [
     { title: "Solver", value: (row) => row.solver, cell: (row) => toSolver(row.solver, breakable(plain(row.solver))), attributes: (row) => ({ "data-solver": row.solver }) },
-    { title: "Mean rank", note: `of ${sets(of.sets)}`, ...spread("rank", (value) => value.toFixed(1)) },
-    { title: "Wins", note: "shared where not apart", value: (row) => of.wins[row.i], cell: (row) => short(of.wins[row.i]) },
-    { title: "Gap reached", note: "on data sets", value: (row) => of.solved[row.i] / of.ran[row.i], cell: (row) => `${short(of.solved[row.i])} of ${of.ran[row.i]}` },
-    { title: `${COSTS[cost]} over the best`, note: "geometric mean, where reached", ...spread("ratio", (value) => `${ratio(value)}×`) },
+    { title: "Mean rank", term: "mean-rank", note: `of ${sets(of.sets)}`, ...spread("rank", (value) => value.toFixed(1)) },
+    { title: "Wins", term: "wins", note: "shared where not apart", value: (row) => of.wins[row.i], cell: (row) => short(of.wins[row.i]) },
+    { title: "Gap reached", term: "target", note: "on data sets", value: (row) => of.solved[row.i] / of.ran[row.i], cell: (row) => `${short(of.solved[row.i])} of ${of.ran[row.i]}` },
+    { title: `${COSTS[cost]} over the best`, term: "ratio", note: "geometric mean, where reached", ...spread("ratio", (value) => `${ratio(value)}×`) },
     { title: "Over the first", note: "where both reached", ...spread("to_first", (value) => `${ratio(value)}×`) },
-    { title: "p against the first", note: "Wilcoxon, Holm", value: p, cell: (row) => bare(p(row)) },
+    { title: "p against the first", term: "wilcoxon", note: "Wilcoxon, Holm", value: p, cell: (row) => bare(p(row)) },
     { title: "p alone", note: "not corrected", off: true, value: (row) => (row.i ? of.alone_p[row.i] : null), cell: (row) => bare(row.i ? of.alone_p[row.i] : null) },
     { title: "First ahead / level / behind", note: "data sets", value: (row) => (row.i ? of.ahead[row.i] - of.behind[row.i] : null), cell: (row) => (row.i ? `${of.ahead[row.i]} / ${of.equal[row.i]} / ${of.behind[row.i]}` : "–") },
     { title: "Side by side", value: (row) => (row.i ? row.solver : ""), cell: (row) => (row.i ? to("two", { a: rows[0].solver, b: row.solver, ...here }, "with the first") : "") },
@@ -303,9 +303,9 @@ function problems(of, rows, ask, ranking, latest) {
   ], found, { label: "The data sets behind it", name: "sets" });
 }
 
-function section(target, heading, told) {
+function section(target, heading, told, term) {
   const here = make("div");
-  target.append(make("section", { class: "part" }, make("h2", {}, heading), told ? make("p", { class: "soft" }, told) : null, here));
+  target.append(make("section", { class: "part" }, make("h2", {}, heading, explained(term, heading)), told ? make("p", { class: "soft" }, told) : null, here));
   return here;
 }
 
@@ -329,13 +329,13 @@ export async function draw({ rows, latest, solvers, place: measured, index, look
   places.figure.append(answer(of, solvers, ask, ranking));
   places.figure.append(make("h2", {}, "The ranking"), ranked(of, solvers, ask.cost, values));
   if (of.few) places.figure.append(make("p", { class: "soft" }, `${of.few} solver${of.few === 1 ? "" : "s"} that ran on less than half of these data sets ${of.few === 1 ? "is" : "are"} left out.`));
-  let marks = ranks(section(places.figure, "Mean ranks", `Bars: ${100 * (1 - ranking.level)} % intervals by resampling the data sets.${of.groups?.length ? " A line at the right joins solvers of which no two are told apart." : ""}`), of, solvers, look);
+  let marks = ranks(section(places.figure, "Mean ranks", `Bars: ${100 * (1 - ranking.level)} % intervals by resampling the data sets.${of.groups?.length ? " A line at the right joins solvers of which no two are told apart." : ""}`, "resampling"), of, solvers, look);
   const kept = new Set(ranking.problems[kind].map((i) => latest.datasets[i]));
   const first = of.solver.slice(0, 4).map((i) => solvers[i]);
   const here = rows.filter((row) => kept.has(row.dataset) && (!ask.formulation || row.formulation === ask.formulation));
-  const quality = section(places.figure, "Quality profile of the first few", "Needs no threshold: on which share of the problems a run ended with a certified gap of at most so much.");
+  const quality = section(places.figure, "Quality profile of the first few", "Needs no threshold: on which share of the problems a run ended with a certified gap of at most so much.", "quality-profile");
   marks += paintQuality(quality, inCommon(here, first), { solvers: first, look, targets: index.targets, budget: "end" });
-  const growth = section(places.figure, "How the time grows with n", "On all data sets of this problem, whatever their size.");
+  const growth = section(places.figure, "How the time grows with n", "On all data sets of this problem, whatever their size.", "exponent");
   marks += paintScaling(growth, rows.filter((row) => !ask.formulation || row.formulation === ask.formulation), ranking, { solvers: first, all: solvers, look, targets: index.targets, target: ask.gap, axis: "n_train", formulation: ask.formulation });
   const several = ranking.problems[kind].length;
   const set = section(places.below, "The data sets behind it", several > of.all ? `${several} problems on ${sets(of.all)}: problems and sizes of one data set are not independent, so they count as one together.` : "");
