@@ -373,7 +373,11 @@ def test_the_stranger_grows_faster_by_the_planted_exponent(browser: Browser, mad
     got = {(solver, x) for solver, own in points(browser, "#figure").items() for x, _ in own}
     assert (STRANGER, float(SHAPES[CRASHED[1]][0])) not in got
     assert (FASTEST, float(SHAPES[SWEPT][0])) in got
-    assert f"{STRANGER}: time grows as n to the power 2.3" in browser.find("#figure")[0].text
+    assert browser.find(f"#figure .point[data-solver='{STRANGER}']")
+    rows = {row.find_element("css selector", "th").text: row.text for row in browser.find("#below tbody tr")}
+    assert list(rows)[-1] == STRANGER  # the steepest line
+    assert f"{exponents[STRANGER]:.2f} (" in rows[STRANGER]
+    assert f"{exponents[STRANGER]:.2f} (" in browser.find("#figure p.soft")[0].text
 
 
 def test_scaling_by_dimension_and_a_point_that_says_what_it_is(browser: Browser, made: Made) -> None:

@@ -1,7 +1,7 @@
 /* How the time to a target grows with the number of points or of dimensions. */
 
 import { Chart, roomFor, scale } from "./chart.js";
-import { alternative, choice, legend, make, plain } from "./parts.js";
+import { alternative, breakable, choice, explained, legend, make, plain, table } from "./parts.js";
 import { hidden, interval, load } from "./store.js";
 import { known, text, tick } from "./units.js";
 
@@ -9,6 +9,7 @@ export const title = "Scaling";
 export const newest = true;
 
 const AXES = { n_train: "Points, n", n_features: "Dimensions, d" };
+const FEW = 5; // solvers whose exponents a sentence has room for
 const base = (row) => row.set.split("[")[0];
 
 /* The fits of one view: solver -> its line. */
@@ -54,8 +55,9 @@ export function paintScaling(place, rows, ranking, { solvers, all, look, targets
     });
   }
   chart.ends(ends);
+  const over = family === null ? "over all data sets, easy and hard ones together" : `over the sizes of ${family} alone`;
   place.append(make("p", { class: "soft" }, ends.length
-    ? `${ends.map(({ solver }) => `${plain(solver)}: time grows as ${letter} to the power ${exponent(lines.get(solver))}`).join("; ")}. ${family === null ? "Over all data sets, easy and hard ones together" : `Over the sizes of ${family} alone`}; least squares in logarithms, 95 % intervals.`
+    ? `Time grows as ${letter} to the power ${ends.length <= FEW ? ends.map(({ solver }) => `${exponent(lines.get(solver))} of ${plain(solver)}`).join(", ") : "that the table has for each solver"}: ${over}; least squares in logarithms, 95 % intervals.`
     : `No line: fewer than three ${letter === "n" ? "sizes" : "dimensions"} were brought to this gap by one solver${formulation ? "" : ", or problems are mixed"}.`));
   place.append(alternative([
     { title: "Solver", value: ({ row }) => row.solver },
@@ -90,6 +92,15 @@ export async function draw({ rows, solvers, place, index, look, values, places, 
   const off = hidden();
   const shown = solvers.filter((name) => !off.has(name) && here.some((row) => row.solver === name));
   const marks = paintScaling(places.figure, here, ranking, { solvers: shown, all: solvers, look, targets: index.targets, target, axis, formulation, family, height: Math.max(480, 90 + 14 * Math.min(shown.length, 40)) });
+  const lines = [...linesOf(ranking, solvers, { axis, formulation, family, target }).entries()].filter(([solver]) => shown.includes(solver));
+  if (lines.length) {
+    places.below.append(make("h2", {}, "Exponents", explained("exponent", "Exponents")), table([
+      { title: "Solver", value: ([solver]) => solver, cell: ([solver]) => breakable(plain(solver)), attributes: ([solver]) => ({ "data-solver": solver }) },
+      { title: "Exponent", value: ([, fit]) => fit.exponent[0], cell: ([, fit]) => exponent(fit), interval: ([, fit]) => fit.exponent.slice(1) },
+      { title: "Points", note: "of the line", value: ([, fit]) => fit.points },
+      { title: axis === "n_train" ? "Sizes" : "Dimensions", value: ([, fit]) => fit.sizes[0], cell: ([, fit]) => fit.sizes.map((size) => text(size, "")).join(" to ") },
+    ], d3.sort(lines, ([, fit]) => fit.exponent[0]), { label: "Exponents of growth", name: "exponents" }));
+  }
   places.note.append(" A point is a data set; a line is fitted where a solver reached the gap at three sizes or more.");
   return marks;
 }

@@ -198,7 +198,7 @@ function answer(of, solvers, ask, ranking) {
   const box = make("div", { class: "answer", role: "status" },
     make("p", { class: "take" }, `For ${question(ask, ranking)}: take `, make("strong", { "data-first": solvers[of.solver[0]] }, said.take), said.lead),
     make("p", {}, said.fast));
-  if (said.sure.length) box.append(make("p", { class: "sure" }, make("b", {}, "How sure", explained("wilcoxon", "How sure"), ": "), said.sure.join(" ")));
+  if (said.sure.length) box.append(make("p", { class: "sure" }, make("b", {}, "How sure: "), `${said.sure.join(" ")} `, explained("wilcoxon", "Wilcoxon's test")));
   return box;
 }
 
@@ -256,13 +256,14 @@ function ranks(target, of, solvers, look) {
   const name = (i) => solvers[of.solver[i]];
   const widest = Math.max(...d3.range(lines).map((i) => chart.words(name(i)).width));
   const stretches = (of.groups ?? []).filter(([first]) => first < lines);
+  const most = narrow ? 5 : 14; // lines at the right
   const left = narrow ? 12 : 16 + widest;
-  const right = chart.width - 12 - 8 * Math.min(stretches.length, 8);
-  const most = Math.max(...d3.range(lines).map((i) => of.rank[2][i] ?? of.rank[0][i]));
-  const x = d3.scaleLinear([1, Math.max(2, most)], [left + 6, right - 6]);
+  const right = chart.width - 12 - 8 * Math.min(stretches.length, most);
+  const last = Math.max(...d3.range(lines).map((i) => of.rank[2][i] ?? of.rank[0][i]));
+  const x = d3.scaleLinear([1, Math.max(2, last)], [left + 6, right - 6]);
   const y = (i) => 8 + step * (i + (narrow ? 0.68 : 0.5));
   const bottom = 8 + step * lines;
-  const axis = d3.axisBottom(x).ticks(Math.min(8, Math.max(2, Math.floor(most))));
+  const axis = d3.axisBottom(x).ticks(Math.min(8, Math.max(2, Math.floor(last))));
   chart.svg.append("g").attr("class", "grid").attr("aria-hidden", "true").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(8).tickSize(-step * lines).tickFormat(""));
   chart.svg.append("g").attr("class", "axis x").attr("aria-hidden", "true").attr("transform", `translate(0,${bottom})`).call(axis);
   chart.svg.append("text").attr("class", "title").attr("x", right).attr("y", bottom + 34).attr("text-anchor", "end").text("Mean rank →");
@@ -272,11 +273,12 @@ function ranks(target, of, solvers, look) {
     const within = range(of.rank, i, (value) => value.toFixed(1));
     chart.point({ x: x(of.rank[0][i]), y: y(i), solver: name(i), look, data: { rank: of.rank[0][i] }, told: [plain(name(i)), `mean rank ${of.rank[0][i].toFixed(2)}${within ? ` (${within})` : ""} of ${sets(of.sets)}`] });
   }
-  stretches.slice(0, 8).forEach(([first, last], i) => {
+  stretches.slice(0, most).forEach(([first, end], i) => {
     const at = right + 8 + 8 * i;
-    chart.svg.append("path").attr("class", "group").attr("data-group", `${first}-${last}`).attr("d", `M${at},${y(first) - 5}V${y(Math.min(last, lines - 1)) + 5}`)
+    chart.svg.append("path").attr("class", "group").attr("data-group", `${first}-${end}`).attr("d", `M${at},${y(first) - 5}V${y(Math.min(end, lines - 1)) + 5}`)
       .style("stroke", "var(--soft)").attr("stroke-width", 3).attr("stroke-linecap", "round");
   });
+  if (lines < of.solver.length) target.append(make("p", { class: "soft" }, `The first ${lines} of ${of.solver.length}; the table has all.`));
   return chart.points.length;
 }
 
