@@ -159,10 +159,10 @@ def test_a_kind_without_data_sets_says_so_and_leads_to_one_that_has(browser: Bro
     assert first(browser) in TWINS
 
 
-@pytest.mark.parametrize("value", ["-3", "0", "many"])
+@pytest.mark.parametrize("value", ["-3", "0", "3.7", "many"])
 def test_a_wrong_number_gets_a_sentence(browser: Browser, made: Made, value: str) -> None:
     drawn(browser, made, "which", n=value)
-    assert "n must be a number above 0, as in 10000; all sizes are shown." in browser.find("#note")[0].text
+    assert "n must be a whole number above 0, as in 10000; without one all are taken." in browser.find("#note")[0].text
     assert first(browser) in TWINS
 
 
@@ -204,6 +204,26 @@ def test_its_words_are_explained(browser: Browser, made: Made) -> None:
         for term in sorted(wanted):
             drawn(browser, made, "glossary", term=term)
             assert browser.find("dt.asked"), term
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_address_with_nonsense_shows_what_is_usual(browser: Browser, made: Made, page: str) -> None:
+    usual = drawn(browser, made, page)
+    names = (
+        "gap",
+        "target",
+        "cost",
+        "size",
+        "dimension",
+        "density",
+        "formulation",
+        "problem",
+        "axis",
+        "family",
+        "budget",
+    )
+    for nonsense in ("9", "1.5", "toString"):
+        assert drawn(browser, made, page, **dict.fromkeys(names, nonsense)) == usual
 
 
 # -- what is known, without a ranking ---------------------------------------------------------------------

@@ -162,11 +162,12 @@ export function paintQuality(place, rows, { solvers, look, targets, budget, name
     x, y, start, right, look, drawn, banded: solvers.length <= BANDS,
     told: (value, height) => `a certified gap of at most ${text(value, "gap")} on ${text(height, "share")} of ${kept.length} problems`,
   });
-  const corner = solvers.flatMap((solver) => corners(found.get(solver)).map(([gap, height]) => ({ solver, gap, height, sure: spread(found.get(solver), units, gap, drawn) })));
+  const corner = solvers.flatMap((solver) => corners(found.get(solver)).map(([gap, height]) => ({ solver, gap, height })));
+  const sure = (row) => spread(found.get(row.solver), units, row.gap, drawn); // only where the table is opened or saved
   place.append(alternative([
     { title: "Solver", value: (row) => row.solver },
     { title: "Certified gap at most", value: (row) => row.gap, cell: (row) => text(row.gap, "gap") },
-    { title: "Share of problems", value: (row) => row.height, cell: (row) => text(row.height, "share") + within(row.sure), interval: (row) => row.sure },
+    { title: "Share of problems", value: (row) => row.height, cell: (row) => text(row.height, "share") + within(sure(row)), interval: sure },
   ], corner, name));
   return chart.points.length;
 }
@@ -186,8 +187,9 @@ export function draw({ rows, solvers, index, look, values, places }) {
   if (!certified.length) return places.empty("No run of this choice has a certified gap; traces are kept for the newest measurement of each cell.");
   const cost = values.get("cost") === "kernel_evaluations" ? "kernel_evaluations" : "seconds";
   const usual = d3.max([0, 1, 2], (i) => (certified.some((row) => known(row[`${cost}_to`]?.[i])) ? i : 0));
-  const target = Math.min(index.targets.length - 1, Math.max(0, Number(values.get("target") ?? usual)));
-  const budget = values.get("budget") in BUDGETS ? values.get("budget") : "end";
+  const wanted = Number(values.get("target") ?? usual);
+  const target = Object.hasOwn(index.targets, wanted) ? wanted : usual;
+  const budget = Object.hasOwn(BUDGETS, values.get("budget") ?? "") ? values.get("budget") : "end";
   places.controls.append(
     choice("Problem", "problem", formulations.map(([name, cells]) => [name, `${name || "unknown"} (${cells} cells)`]), formulation),
     choice("Certified relative gap at most", "target", index.targets.map((value, i) => [String(i), tickText(value, "gap")]), String(target), "target"),

@@ -77,8 +77,9 @@ export async function draw({ rows, solvers, place, index, look, values, places, 
   const formulations = d3.rollups(certified, (found) => found.length, (row) => row.formulation ?? "").sort((a, b) => b[1] - a[1]);
   if (!formulations.length) return places.empty("No run of this choice has a certified gap, so there is no time to a target.");
   const formulation = formulations.some(([name]) => name === values.get("problem")) ? values.get("problem") : formulations[0][0];
-  const axis = values.get("axis") in AXES ? values.get("axis") : "n_train";
-  const target = ranking.targets[Number(values.get("gap"))] === undefined || !values.has("gap") ? 1 : Number(values.get("gap"));
+  const axis = Object.hasOwn(AXES, values.get("axis") ?? "") ? values.get("axis") : "n_train";
+  const wanted = Number(values.get("gap") ?? 1);
+  const target = Object.hasOwn(ranking.targets, wanted) ? wanted : 1;
   const here = certified.filter((row) => (row.formulation ?? "") === formulation);
   const families = [...new Set(ranking.scaling.filter((fit) => fit.axis === axis && fit.formulation === formulation && fit.family !== null).map((fit) => fit.family))];
   const family = families.includes(values.get("family")) ? values.get("family") : null;

@@ -22,8 +22,10 @@ const number = (values, name) => {
   return given === null ? null : Number(given);
 };
 
+const whole = (value) => Number.isSafeInteger(value) && value > 0;
+
 /* The place of the class that a number is in, "" where it is none. */
-const classOf = (value, classes) => (value > 0 && Number.isFinite(value) ? String(classes.findIndex(([high]) => high === null || value <= high)) : "");
+const classOf = (value, classes) => (whole(value) ? String(classes.findIndex(([high]) => high === null || value <= high)) : "");
 
 /* What is asked: from the address, where a typed number decides its class. */
 function asked(values, ranking) {
@@ -39,7 +41,7 @@ function asked(values, ranking) {
     density: has("density", ["dense", "sparse"]),
     gap: Number(has("gap", ranking.targets.map((_, i) => String(i)), "1")),
     cost: has("cost", Object.keys(COSTS), "seconds"),
-    wrong: [[n, "n"], [d, "d"]].filter(([value]) => value !== null && !(value > 0 && Number.isFinite(value))).map(([, name]) => name),
+    wrong: [[n, "n"], [d, "d"]].filter(([value]) => value !== null && !whole(value)).map(([, name]) => name),
   };
 }
 
@@ -319,7 +321,7 @@ export async function draw({ rows, latest, solvers, place: measured, index, look
   }
   const ask = asked(values, ranking);
   controls(places, ranking, ask);
-  if (ask.wrong.length) places.note.append(` ${list(ask.wrong)} must be a number above 0, as in 10000; all sizes are shown.`);
+  if (ask.wrong.length) places.note.append(` ${list(ask.wrong)} must be a whole number above 0, as in 10000; without one all are taken.`);
   const kind = ranking.kinds[kindOf(ask)];
   const of = kind === undefined ? null : ranking.ranked[kind][ask.cost][ask.gap];
   if (!of) {
