@@ -190,17 +190,21 @@ class Ranges(Git):
 
 
 class Believed(OutputPublisher):
-    """Takes out of asv's regressions, and of their feed, what the samples do not bear out."""
+    """Takes out of asv's regressions, their feed and the list of the benchmarks what the samples do not bear out."""
 
     name, button_label, description, order = "believed", None, "steps beyond the noise", Regressions.order + 1
 
     @classmethod
     def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
         """Rewrite what asv has just written."""
-        file = Path(conf.html_dir, "regressions.json")
+        site = Path(conf.html_dir)
+        samples = regressions.Samples(Path(conf.results_dir), benchmarks, revisions)
+        parameters = {f"{graph.path}.json": graph.params for _, graph in graphs if "summary" not in graph.params}
+        for each in {json.dumps(told, sort_keys=True): told for told in parameters.values()}.values():
+            regressions.settle_summary(site, samples, each)
+        file = site / "regressions.json"
         found = util.load_json(str(file))["regressions"]
-        parameters = {f"{graph.path}.json": graph.params for _, graph in graphs}
-        kept = regressions.believed(found, Path(conf.results_dir), benchmarks, parameters, revisions)
+        kept = regressions.believed(found, samples, parameters)
         if kept != found:
             util.write_json(str(file), {"regressions": kept}, compact=True)
             commits_of = {place: commit for commit, place in revisions.items()}
