@@ -1,5 +1,8 @@
 # What a plugin author imports, the one list of it: `harness/__init__.py` reads it to know where each name lives.
 
+from harness.call.compare import compare as compare
+from harness.call.data import data as data
+from harness.call.result import Result as Result
 from harness.cli.about import about_dataset as about_dataset
 from harness.cli.about import about_solver as about_solver
 from harness.cli.lazy import CommandGroup as CommandGroup

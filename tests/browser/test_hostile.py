@@ -19,7 +19,7 @@ from tests.dashboard.hostile import hostile_store, shown_records
 TABS = (
     "", "#summarylist", "#regressions", "#grid.time_fit", "#grid.time_fit?x-axis=solver", "#grid.track_failed?x-axis=dataset",
 )  # fmt: skip
-PAGES = ("table", "pareto", "profiles", "anytime", "coresets", "two", "solver", "dataset")
+PAGES = ("which", "table", "pareto", "profiles", "scaling", "anytime", "coresets", "two", "solver", "dataset")
 HOVER = """
 const wanted = arguments[0];
 const found = [...document.querySelectorAll(wanted)].slice(0, 60);
