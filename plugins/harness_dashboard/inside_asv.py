@@ -228,7 +228,10 @@ def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, v
     _tell_each_number(len(commits), (arguments.get("attribute") or {}).get("rounds"))
     Path(machine_file).parent.mkdir(parents=True, exist_ok=True)
     MachineCollection.save(machine, {**Machine.get_defaults(), "machine": machine}, _path=machine_file)
-    log.enable()
+    if verbose:
+        log.enable()
+    else:  # by a handler of our own: after a line by asv's, its log adds words to lines that it has not printed
+        logging.getLogger().addHandler(logging.StreamHandler())
     logging.getLogger().setLevel(logging.INFO if verbose else logging.ERROR)
     Run.run(
         conf, range_spec=commits, machine=machine, _machine_file=machine_file, record_samples=True,
