@@ -20,7 +20,7 @@ from benchmarks import dashboard_scale
 from .hostile import hostile_records, hostile_store
 from .stored import command, failed, record, store
 
-ALONE = {"forward.js", "from_file.js"}
+ALONE = {"forward.js", "from_file.js", "history.js"}
 """Scripts that are no modules."""
 
 
