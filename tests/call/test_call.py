@@ -312,3 +312,12 @@ def test_progress_goes_to_standard_error_unless_quiet(capsys):
     assert "1 run, 0 of them reused" in told.err
     harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5, quiet=True)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_page_of_the_comparison(tmp_path, monkeypatch):
+    made = harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5, quiet=True)
+    text = made.to_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == text
+    assert "harness compare --plugins smo" in text
+    with pytest.raises(UsageError, match="does not exist"):
+        made.to_html(tmp_path / "no" / "page.html")
