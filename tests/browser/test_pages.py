@@ -44,9 +44,11 @@ from tests.browser.made import (
     support,
 )
 
+pytest.importorskip("selenium", reason="the browser is driven by selenium: pip install selenium")
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
 from harness_dashboard.traces import TARGETS
+from selenium.webdriver.common.keys import Keys
 
 SUB_PATH = "some/path"
 
@@ -151,6 +153,49 @@ def test_the_order_and_the_columns_of_a_table_are_in_the_address(browser: Browse
     assert len(browser.find("#figure thead th")) == before - 1
     browser.driver.back()
     browser.wait("return document.querySelectorAll('#figure thead th').length === arguments[0]", before)
+
+
+# -- search and glossary -------------------------------------------------------------------------------
+
+
+def found(browser: Browser) -> list[str]:
+    return [each.text for each in browser.find("#found li")]
+
+
+def test_the_search_finds_solvers_data_sets_pages_and_words_by_keyboard(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, "pareto")
+    browser.find("body")[0].send_keys("/")
+    assert browser.ask("return document.activeElement.id") == "wanted"
+    box = browser.find("#wanted")[0]
+    for typed, kind, name in (("newc", "solver", "newcomer"), ("12000 svc", "data set", problem("made-12000")),
+                              ("anytime", "page", "Anytime curves"), ("kkt", "word", "KKT violation")):  # fmt: skip
+        box.clear()
+        box.send_keys(typed)
+        assert f"{name}\n{kind}" in found(browser)
+    box.send_keys(Keys.ARROW_DOWN, Keys.ESCAPE)
+    assert browser.ask("return document.activeElement.id") == "wanted"
+    assert found(browser) == [] or not browser.find("#found")[0].is_displayed()
+    box.send_keys(" ", Keys.ENTER)
+    browser.wait("return window.harnessDashboard.page === 'glossary'")
+    assert "term=kkt" in hash_of(browser)
+    assert browser.ask("return document.activeElement.textContent") == "KKT violation"
+    box.send_keys("no such thing")
+    assert found(browser) == ["Nothing has this name."]
+
+
+def test_titles_of_figures_lead_to_the_glossary(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, "glossary")
+    words = [each.text for each in browser.find("dt")]
+    assert {"Epsilon", "Certified relative gap", "KKT violation", "Core set", "Kernel evaluations"} <= set(words)
+    assert not browser.find("#controls select")
+    for page in ("table", f"table?dataset={problem('made-300')}", "pareto", "anytime"):
+        drawn(browser, pages, page)
+        for link in browser.find("a.term"):
+            drawn(browser, pages, link.get_attribute("href").partition("#/")[2])
+            assert browser.find("dt.asked")
+            break
+        else:
+            raise AssertionError(page)
 
 
 # -- downloads -----------------------------------------------------------------------------------------
@@ -334,7 +379,7 @@ def test_a_curve_has_a_bar_at_each_target_that_several_runs_reached(browser: Bro
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
-@pytest.mark.parametrize("page", ["table", "pareto", "profiles", "anytime", "coresets"])
+@pytest.mark.parametrize("page", ["table", "pareto", "profiles", "anytime", "coresets", "glossary"])
 def test_no_page_is_wider_than_the_screen(browser: Browser, pages: str, page: str, width: int, scheme: str) -> None:
     browser.size(width, 844 if width < 600 else 900)
     browser.prefer(scheme)

@@ -181,12 +181,27 @@ def test_the_ranking_does_not_depend_on_the_commit_that_other_pages_show(browser
     assert "as it was measured last" in browser.find("#note")[0].text
 
 
+def test_links_lead_to_the_two_side_by_side_and_to_a_page_of_each(browser: Browser, made: Made) -> None:
+    drawn(browser, made, "which")
+    (link,) = browser.find("#figure tbody tr:nth-child(3) td:last-child a")
+    link.click()
+    redrawn(browser, "two")
+    assert STRANGER in browser.find("main")[0].text
+    browser.driver.back()
+    redrawn(browser, "which")
+    browser.find("#figure tbody th a")[0].click()
+    redrawn(browser, "solver")
+    drawn(browser, made, "which")
+    browser.find("#below tbody th a")[0].click()
+    redrawn(browser, "dataset")
+
+
 # -- what is known, without a ranking ---------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def small(window: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    """Two machines: on one nothing is certified, on the other six data sets; made without statsmodels."""
+    """Two machines, made without statsmodels: on one nothing is certified; on the other c-svc has a clear answer, nu-svc none."""
     pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
     from harness_dashboard import configuration, export, site
     from harness_dashboard.data import compact
@@ -200,6 +215,11 @@ def small(window: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         record(solver, f"set{i}", fit_seconds=seconds, cpu_seconds=seconds)
         for i in range(6)
         for solver, seconds in (("quick", 0.1), ("slow", 1.0))
+    ]  # fmt: skip
+    runs += [
+        record(solver, f"set{i}", formulation="nu-svc", problem_parameters={"nu": 0.5}, fit_seconds=seconds, cpu_seconds=seconds)
+        for i in range(6)
+        for solver, seconds in (("even", 1.0 + 9.0 * (i % 2)), ("odd", 10.0 - 9.0 * (i % 2)))
     ]  # fmt: skip
     blind |= {"measured_at": "2025-01-01T00:00:00.000+00:00"}  # the machine that measured last is the first one
     runs += [record(solver, "set0", relative_gap=None, **blind) for solver in ("quick", "slow")]
@@ -224,6 +244,13 @@ def test_without_a_test_it_says_what_is_missing_and_answers_all_the_same(browser
     )
     assert "statsmodels is missing where this page was made; pip install 'svm-harness[asv]'." in told(browser)
     assert "stays first in 6 of 6" in told(browser)
+
+
+def test_two_that_win_in_turns_cannot_be_told_apart(browser: Browser, small: Made) -> None:
+    drawn(browser, small, "which", formulation="nu-svc")
+    assert take(browser) == "For nu-svc, certified gap 10⁻³: take even or odd: they cannot be told apart."
+    assert "even was the fastest on 3 of 6 data sets." in told(browser)
+    assert "Against odd, even was ahead by more than the noise on 3 of 6 data sets, behind on 3." in told(browser)
 
 
 def test_a_machine_on_which_nothing_is_certified_says_so(browser: Browser, small: Made) -> None:

@@ -28,8 +28,8 @@ export async function draw({ latest, place, index, solvers, look, values, places
   const quality = QUALITIES.includes(values.get("y")) ? values.get("y") : QUALITIES[0];
   places.controls.append(
     choice("Data set", "dataset", datasets.map((name) => [name, name]), datasets[number]),
-    choice("Against", "x", costs.map(([name]) => [name, titles[name]]), cost),
-    choice("Quality", "y", QUALITIES.map((name) => [name, FIGURES[name].title]), quality),
+    choice("Against", "x", costs.map(([name]) => [name, titles[name]]), cost, FIGURES[COSTS[cost]].term),
+    choice("Quality", "y", QUALITIES.map((name) => [name, FIGURES[name].title]), quality, FIGURES[quality].term),
   );
   const [column, row] = [traces.columns.indexOf(cost), traces.columns.indexOf(quality)];
   const off = hidden();

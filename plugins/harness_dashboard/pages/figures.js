@@ -43,7 +43,7 @@ export function figured(row, figure, { target = null, marks = [] } = {}) {
 /* The column of a figure. of: the row of what the table has in a line. */
 export function figureColumn(figure, rows, of = (row) => row) {
   return {
-    title: titleOf(figure, rows), unit: FIGURES[figure].unit, value: (each) => of(each)[figure], cell: (each) => figured(of(each), figure),
+    title: titleOf(figure, rows), unit: FIGURES[figure].unit, term: FIGURES[figure].term, value: (each) => of(each)[figure], cell: (each) => figured(of(each), figure),
     interval: rows.some((row) => ends(row, figure)) ? (each) => ends(of(each), figure) : null,
   };
 }

@@ -44,11 +44,11 @@ function best(rows, which) {
   return new Set(near.length < others ? near : []);
 }
 
-function columnOf(of, names, which, title, note) {
+function columnOf(of, names, which, title, note, term = null) {
   const top = best(names.map(of).filter(Boolean), which);
   const measured = (solver) => (of(solver)?.measured ? of(solver) : null);
   return {
-    title, note, unit: FIGURES[which.figure].unit,
+    title, note, unit: FIGURES[which.figure].unit, term,
     value: (solver) => (measured(solver) ? valueOf(of(solver), which) : null),
     said: (solver) => (of(solver) && !measured(solver) ? of(solver).status : null),
     interval: (solver) => measured(solver) && ends(of(solver), which.figure, which.target),
@@ -77,7 +77,7 @@ export function draw({ rows, solvers, figures, index, look, values, places }) {
   const asked = Number(values.get("target") ?? NaN);
   const target = !COSTS.includes(figure) ? null : targets.some((each) => each.target === asked) ? asked : usualTarget(rows, index.targets, figure);
   places.controls.append(choice("Data sets", "dataset", [["", `all ${datasets.length}, one figure`], ...datasets.map((name) => [name, name])], chosen));
-  if (!chosen) places.controls.append(choice("Figure", "figure", offered.map((name) => [name, titleOf(name, rows)]), figure));
+  if (!chosen) places.controls.append(choice("Figure", "figure", offered.map((name) => [name, titleOf(name, rows)]), figure, FIGURES[figure].term));
   if (!chosen && target !== null) places.controls.append(choice("Certified relative gap at most", "target", targets.map((each) => [String(each.target), tick(each.gap, "gap")]), String(target)));
   legend(places.legend, look, solvers, new Set(rows.filter((row) => !chosen || row.dataset === chosen).map((row) => row.solver)));
   const off = hidden();
@@ -109,10 +109,10 @@ function figuresOf(chosen, { shown, figures, targets, names, of }) {
   const twin = { cpu: "cpu_seconds", wall: "fit_seconds" }[shown[0]?.clock]; // it is the figure `time` once more
   return [
     ...COSTS.flatMap((figure) => targets.map((each) => ({ ...each, figure }))).filter(isKnown).map((which) => ({
-      ...columnOf(of, names, which, which.figure === "seconds_to" ? timeTitle(shown, "trace_clock") : "Kernel values", `to gap ${tick(which.gap, "gap")}`), off: !USUAL.includes(which.gap),
+      ...columnOf(of, names, which, which.figure === "seconds_to" ? timeTitle(shown, "trace_clock") : "Kernel values", `to gap ${tick(which.gap, "gap")}`, FIGURES[which.figure].term), off: !USUAL.includes(which.gap),
     })),
     ...figures.map((figure) => ({ figure, target: null })).filter(isKnown).map((which) => ({
-      ...columnOf(of, names, which, titleOf(which.figure, shown), which.figure === "time" ? "until it stopped" : undefined), off: which.figure === twin,
+      ...columnOf(of, names, which, titleOf(which.figure, shown), which.figure === "time" ? "until it stopped" : undefined, FIGURES[which.figure].term), off: which.figure === twin,
     })),
   ];
 }

@@ -47,7 +47,7 @@ export function draw({ rows, solvers, figures, look, values, places }) {
   const cost = costs.includes(values.get("x")) ? values.get("x") : costs[0];
   const error = errors.includes(values.get("y")) ? values.get("y") : errors[0];
   const titled = (names) => names.map((name) => [name, titleOf(name, here)]);
-  places.controls.append(choice("Data set", "dataset", sets.map((name) => [name, name]), chosen), choice("Cost", "x", titled(costs), cost), choice("Error", "y", titled(errors), error));
+  places.controls.append(choice("Data set", "dataset", sets.map((name) => [name, name]), chosen), choice("Cost", "x", titled(costs), cost, FIGURES[cost].term), choice("Error", "y", titled(errors), error, FIGURES[error].term));
   if (problems.length > 1) {
     const each = problems.map(([name, cells]) => [name, `${name || "unknown"} (${cells})`]);
     places.controls.append(choice("Problem", "problem", gaps ? each : [["all", `all (${whole.length})`], ...each], problem ?? "all"));

@@ -51,11 +51,11 @@ export function given(solvers) {
 
 export const plain = (solver) => (shared && solver.endsWith(shared) ? solver.slice(0, -shared.length) : solver);
 
-/* A choice among values, kept in the address. */
-export function choice(title, name, options, chosen) {
+/* A choice among values, kept in the address. term: the word of the glossary that explains what is chosen. */
+export function choice(title, name, options, chosen, term) {
   const select = make("select", { name, onchange: () => change({ [name]: select.value }) });
   for (const [value, label] of options) select.append(make("option", { value, selected: value === chosen }, label));
-  return make("label", {}, title, select);
+  return make("label", {}, make("span", {}, title, explained(term, select.selectedOptions[0]?.textContent ?? title)), select);
 }
 
 export function tick(title, name, on) {
@@ -137,11 +137,14 @@ function walkRows(event) {
   next.focus();
 }
 
+/* A small way to a word of the glossary. */
+export const explained = (term, title) => (term ? make("a", { class: "term", href: `#/glossary?term=${term}`, title: `What is: ${title}`, "aria-label": `What is: ${title}` }, "?") : null);
+
 /* A table whose columns sort and can be chosen, both kept in the address, and that downloads.
 
    columns: title, note; value(row): a number or a text, by which it sorts and which a file has; and where they are needed
    cell(row): node or text; attributes(row); unit: of the values in a file; interval(row): [low, high] for a file;
-   said(row): what a file has where there is no value; off: hidden unless it is chosen.
+   said(row): what a file has where there is no value; off: hidden unless it is chosen; term: its word in the glossary.
    options: label; name: what tells two tables of a page apart in the address; class; folded: a text, behind which it waits;
    told(columns): called with those that are shown, whenever they change. */
 export function table(columns, rows, { label = "Table", name = "", class: kind, folded = "", told = null } = {}) {
@@ -158,7 +161,7 @@ export function table(columns, rows, { label = "Table", name = "", class: kind, 
   let heads = [];
   function drawHeads() {
     heads = shown().map((column) => make("th", { scope: "col" },
-      make("button", { type: "button", onclick: () => sort(column) }, column.title, column.note ? make("small", {}, column.note) : null)));
+      make("button", { type: "button", onclick: () => sort(column) }, column.title, column.note ? make("small", {}, column.note) : null), explained(column.term, column.title)));
     head.replaceChildren(make("tr", {}, ...heads));
   }
   function draw() {

@@ -1,6 +1,7 @@
 /* Which solver? The landing page: a sentence that answers it for a kind of problem, how sure that is, and what it rests on. */
 
 import { Chart } from "./chart.js";
+import { to, toDataset, toSolver } from "./detail.js";
 import { breakable, choice, make, plain, table } from "./parts.js";
 import { inCommon, paintQuality } from "./profile.js";
 import { paintScaling } from "./scaling.js";
@@ -96,6 +97,7 @@ function question(ask, ranking) {
 const short = (value) => (value >= 100 ? String(Math.round(value)) : String(Number(value.toPrecision(2))));
 const ratio = (value) => (value > 0.9 && value < 1.1 ? value.toFixed(2) : short(value));
 const probability = (p) => (p < 0.001 ? "p < 0.001" : `p = ${p >= 0.1 ? Number(p.toFixed(2)) : Number(p.toPrecision(2))}`);
+const bare = (p) => (known(p) ? probability(p).replace("p = ", "").replace("p ", "") : "–");
 const counted = (count, one) => `${count} ${one}${count === 1 ? "" : "s"}`;
 const sets = (count) => counted(count, "data set");
 const range = (of, i, write) => (known(of[1][i]) ? `${write(of[1][i])} to ${write(of[2][i])}` : "");
@@ -220,16 +222,9 @@ function none(ask, ranking, found) {
 
 /* ---- what it rests on ---------------------------------------------------------------------------------------------- */
 
-const pageThere = (name) => document.querySelector(`#pages [data-page="${name}"]`) !== null;
-
-function link(page, values, label) {
-  return pageThere(page) ? make("a", { href: address(page, new URLSearchParams(values)) }, label) : document.createTextNode(label);
-}
-
-const place = (values) => (values.get("place") ? { place: values.get("place") } : {});
-
 function ranked(of, solvers, cost, values) {
   const rows = of.solver.map((solver, i) => ({ i, solver: solvers[solver] }));
+  const here = values.get("place") ? { place: values.get("place") } : {};
   const spread = (name, write) => ({
     value: (row) => of[name][0][row.i],
     interval: (row) => [of[name][1][row.i], of[name][2][row.i]],
@@ -237,19 +232,17 @@ function ranked(of, solvers, cost, values) {
   });
   const p = (row) => (of.p === null || row.i === 0 ? null : of.p[row.i]);
   const columns = [
-    { title: "Solver", value: (row) => row.solver, cell: (row) => (pageThere("solver") ? link("solver", { solver: row.solver, ...place(values) }, plain(row.solver)) : breakable(plain(row.solver))), attributes: (row) => ({ "data-solver": row.solver }) },
+    { title: "Solver", value: (row) => row.solver, cell: (row) => toSolver(row.solver, breakable(plain(row.solver))), attributes: (row) => ({ "data-solver": row.solver }) },
     { title: "Mean rank", note: `of ${sets(of.sets)}`, ...spread("rank", (value) => value.toFixed(1)) },
-    { title: "Wins", note: "shared where not apart", value: (row) => of.wins[row.i], cell: (row) => document.createTextNode(short(of.wins[row.i])) },
-    { title: "Gap reached", note: "on data sets", value: (row) => of.solved[row.i] / of.ran[row.i], cell: (row) => document.createTextNode(`${short(of.solved[row.i])} of ${of.ran[row.i]}`) },
+    { title: "Wins", note: "shared where not apart", value: (row) => of.wins[row.i], cell: (row) => short(of.wins[row.i]) },
+    { title: "Gap reached", note: "on data sets", value: (row) => of.solved[row.i] / of.ran[row.i], cell: (row) => `${short(of.solved[row.i])} of ${of.ran[row.i]}` },
     { title: `${COSTS[cost]} over the best`, note: "geometric mean, where reached", ...spread("ratio", (value) => `${ratio(value)}×`) },
     { title: "Over the first", note: "where both reached", ...spread("to_first", (value) => `${ratio(value)}×`) },
-    { title: "p against the first", note: "Wilcoxon, Holm", value: p, cell: (row) => document.createTextNode(known(p(row)) ? probability(p(row)).replace("p = ", "").replace("p ", "") : "–") },
-    { title: "p alone", note: "not corrected", off: true, value: (row) => (row.i ? of.alone_p[row.i] : null), cell: (row) => document.createTextNode(row.i ? probability(of.alone_p[row.i]).replace("p = ", "").replace("p ", "") : "–") },
-    { title: "First ahead / level / behind", note: "data sets", value: (row) => (row.i ? of.ahead[row.i] - of.behind[row.i] : null), cell: (row) => document.createTextNode(row.i ? `${of.ahead[row.i]} / ${of.equal[row.i]} / ${of.behind[row.i]}` : "–") },
+    { title: "p against the first", note: "Wilcoxon, Holm", value: p, cell: (row) => bare(p(row)) },
+    { title: "p alone", note: "not corrected", off: true, value: (row) => (row.i ? of.alone_p[row.i] : null), cell: (row) => bare(row.i ? of.alone_p[row.i] : null) },
+    { title: "First ahead / level / behind", note: "data sets", value: (row) => (row.i ? of.ahead[row.i] - of.behind[row.i] : null), cell: (row) => (row.i ? `${of.ahead[row.i]} / ${of.equal[row.i]} / ${of.behind[row.i]}` : "–") },
+    { title: "Side by side", value: (row) => (row.i ? row.solver : ""), cell: (row) => (row.i ? to("two", { a: rows[0].solver, b: row.solver, ...here }, "with the first") : "") },
   ];
-  if (pageThere("two")) {
-    columns.push({ title: "Side by side", value: (row) => (row.i ? row.solver : ""), cell: (row) => (row.i ? link("two", { a: solvers[of.solver[0]], b: row.solver, ...place(values) }, "with the first") : document.createTextNode("")) });
-  }
   return table(columns, rows, { label: "The solvers ranked", name: "ranked" });
 }
 
@@ -288,7 +281,7 @@ function ranks(target, of, solvers, look) {
 }
 
 /* The data sets, and who was the fastest on each. */
-function problems(of, rows, ask, ranking, latest, values) {
+function problems(of, rows, ask, ranking, latest) {
   const target = latest.targets.indexOf(ranking.targets[ask.gap]);
   const cost = `${ask.cost}_to`;
   const names = ranking.problems[ranking.kinds[kindOf(ask)]].map((i) => latest.datasets[i]);
@@ -301,11 +294,11 @@ function problems(of, rows, ask, ranking, latest, values) {
       first: best ? here.filter((row) => !apart(row, best, cost, target)).map((row) => row.solver) : [] };
   });
   return table([
-    { title: "Data set", value: (row) => row.dataset, cell: (row) => (pageThere("dataset") ? link("dataset", { dataset: row.dataset, ...place(values) }, row.dataset) : breakable(row.dataset)) },
-    { title: "Points", value: (row) => row.n, cell: (row) => document.createTextNode(text(row.n, "")) },
-    { title: "Dimensions", value: (row) => row.d, cell: (row) => document.createTextNode(text(row.d, "")) },
-    { title: "Not zero", value: (row) => row.density, cell: (row) => document.createTextNode(text(row.density, "share")) },
-    { title: "Least", value: (row) => row.least, cell: (row) => document.createTextNode(text(row.least, ask.cost === "seconds" ? "s" : "")) },
+    { title: "Data set", value: (row) => row.dataset, cell: (row) => toDataset(row.dataset, breakable(row.dataset)) },
+    { title: "Points", value: (row) => row.n, cell: (row) => text(row.n, "") },
+    { title: "Dimensions", value: (row) => row.d, cell: (row) => text(row.d, "") },
+    { title: "Not zero", value: (row) => row.density, cell: (row) => text(row.density, "share") },
+    { title: "Least", value: (row) => row.least, cell: (row) => text(row.least, ask.cost === "seconds" ? "s" : "") },
     { title: "Fastest", note: "all that are not apart", value: (row) => row.first.map(plain).join(", "), cell: (row) => breakable(row.first.length ? row.first.map(plain).join(", ") : "none reached the gap") },
   ], found, { label: "The data sets behind it", name: "sets" });
 }
@@ -344,7 +337,8 @@ export async function draw({ rows, latest, solvers, place: measured, index, look
   marks += paintQuality(quality, inCommon(here, first), { solvers: first, look, targets: index.targets, budget: "end" });
   const growth = section(places.figure, "How the time grows with n", "On all data sets of this problem, whatever their size.");
   marks += paintScaling(growth, rows.filter((row) => !ask.formulation || row.formulation === ask.formulation), ranking, { solvers: first, all: solvers, look, targets: index.targets, target: ask.gap, axis: "n_train", formulation: ask.formulation });
-  const set = section(places.below, "The data sets behind it", "");
-  set.append(problems(of, here, ask, ranking, about, values));
+  const several = ranking.problems[kind].length;
+  const set = section(places.below, "The data sets behind it", several > of.all ? `${several} problems on ${sets(of.all)}: problems and sizes of one data set are not independent, so they count as one together.` : "");
+  set.append(problems(of, here, ask, ranking, about));
   return marks;
 }
