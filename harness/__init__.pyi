@@ -1,5 +1,8 @@
 # What a plugin author imports, the one list of it: `harness/__init__.py` reads it to know where each name lives.
 
+from harness.call.compare import compare as compare
+from harness.call.data import data as data
+from harness.call.result import Result as Result
 from harness.cli.about import about_dataset as about_dataset
 from harness.cli.about import about_solver as about_solver
 from harness.cli.lazy import CommandGroup as CommandGroup
@@ -29,6 +32,7 @@ from harness.kernels.functions import Poly as Poly
 from harness.kernels.functions import Power as Power
 from harness.kernels.functions import Precomputed as Precomputed
 from harness.kernels.oracle import KernelOracle as KernelOracle
+from harness.kernels.points import as_points as as_points
 from harness.learner import Learner as Learner
 from harness.measure.drive import Outcome as Outcome
 from harness.measure.drive import drive as drive
@@ -71,6 +75,7 @@ from harness.report.noise import interval as interval
 from harness.report.rows import kernel_text as kernel_text
 from harness.report.rows import problem_text as problem_text
 from harness.report.rows import settings_text as settings_text
+from harness.report.table import report_table as report_table
 from harness.run.reading import StoreReader as StoreReader
 from harness.run.record import Limits as Limits
 from harness.run.record import Record as Record

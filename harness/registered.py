@@ -42,7 +42,7 @@ class Registered:
         self.kernels: dict[str, type[Kernel]] = {}
         self.formulations: dict[str, type[Problem]] = {}
         self.metrics: dict[str, Callable[[Any, Any], float]] = {}
-        self.report_formats: dict[str, Callable[[list[dict[str, Any]]], str]] = {}
+        self.report_formats: dict[str, Callable[..., str]] = {}
         self._owner: dict[tuple[str, str], str] = {}  # (kind, name) -> plugin
         self._files: set[Path] = set()  # that plugins were loaded from
         self.used: set[str] = set()  # plugins whose classes and functions were asked for

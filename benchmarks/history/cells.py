@@ -44,9 +44,14 @@ def limits_class() -> Any:
     return getattr(harness, "Limits", None) or harness.Budget  # type: ignore[attr-defined, unused-ignore]
 
 
+def all_cells() -> list[tuple[str, str]]:
+    """Return every cell of the grid, in the order in which asv numbers them."""
+    return [(solver, dataset) for solver in SOLVERS for dataset in DATASETS]
+
+
 def chosen() -> list[tuple[str, str]]:
     """Return the cells that are to be fitted: all, or those that ``harness dashboard check`` names."""
-    cells = [(solver, dataset) for solver in SOLVERS for dataset in DATASETS]
+    cells = all_cells()
     only = os.environ.get(shared.ONLY)
     named = None if only is None else {tuple(pair) for pair in json.loads(only)}
     return [cell for cell in cells if named is None or cell in named]

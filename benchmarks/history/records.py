@@ -42,10 +42,16 @@ def measured() -> Fitted:
             records[cell] = _without_fit(cell, cells.statuses().ERROR, str(error))
         except Exception as error:  # the commit itself is broken
             records[cell] = _without_fit(cell, cells.statuses().ERROR, f"{type(error).__name__}: {error}")
+    for cell in records:
+        _tell(cell)
     records.update(_fitted(specs))
     ordered = {cell: {**records[cell], **facts.get(cell, {})} for cell in cells.chosen()}
     _write(list(ordered.values()))
     return ordered
+
+
+def _tell(cell: tuple[str, str]) -> None:
+    shared.tell(shared.DONE, f"{shared.FITS}-{cells.all_cells().index(cell)}")
 
 
 def _without_fit(cell: tuple[str, str], status: str, reason: str) -> dict[str, Any]:
@@ -87,6 +93,7 @@ def _serve(core: int, specs: dict[tuple[str, str], Any], records: Fitted) -> Non
     try:
         for cell, spec in specs.items():
             records[cell] = _one(pool, cell, spec)
+            _tell(cell)
     finally:
         pool.close()
 

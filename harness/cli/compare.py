@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +118,7 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
     registry = ctx.meta.get(_REGISTRY) or loading.registry(given["plugin_path"])
     form = formats.chosen(given["format_"], target, registry.report_formats)
     output.warn_of_suffix(target, given["format_"], registry.report_formats)
-    study = _asked(given, registry)
+    study = asked(given, registry)
     _tell_and_save(ctx, given, registry)
     if given["dry_run"]:
         output.deliver(dry_run.shown(study, registry, form), target, quiet=given["quiet"])
@@ -150,14 +151,16 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         except (KeyboardInterrupt, NotKept) as error:
             ended = error
     if isinstance(ended, KeyboardInterrupt):  # said when the live display is gone
-        _say_what_is_kept(progress.done, progress.total, study)
+        say_what_is_kept(progress.done, progress.total, study)
         ctx.exit(130)
 
     def deliver(records: Sequence[Record]) -> None:
         if given["cells"] or form not in formats.OF_RUNS:
             records = with_cells(records)
         styled = target is None and output.styled()
-        content = formats.render(form, records, added=registry.report_formats, width=output.width(), styled=styled)
+        content = formats.render(
+            form, records, added=registry.report_formats, width=output.width(), styled=styled, command=ctx.meta[_TYPED]
+        )
         output.deliver(content, target, quiet=given["quiet"])
 
     if ended is not None:
@@ -177,7 +180,7 @@ def _tell_and_save(ctx: click.Context, given: Mapping[str, Any], registry: Regis
         say(f"note: {names_} of the command line replace{'s' if len(replaced) == 1 else ''} what {given['study']} says")
     if given["save_study"]:
         target = Path(given["save_study"])
-        study_text.save(study_text.options_of(ctx, registry, target), target)
+        study_text.save(study_text.placed(study_text.options_of(ctx, registry), target, registry), target)
         if not given["quiet"]:
             say(f"written to {target}")
 
@@ -193,7 +196,7 @@ def _deliver_somewhere(deliver: Callable[[Sequence[Record]], None], records: Seq
         click.echo(formats.render("json", records), nl=False)
 
 
-def _asked(given: dict[str, Any], registry: Registry) -> Study:
+def asked(given: dict[str, Any], registry: Registry) -> Study:
     """Return the study that the options ask for, and say which plugins could not be loaded; errors as `study_of`."""
     from harness.cli import loading
     from harness.entries import Broken
@@ -283,17 +286,19 @@ def with_cells(records: Sequence[Record]) -> list[Record]:
     return [each for record in records for each in (record, *record.cells)]
 
 
-def _say_what_is_kept(done: int, total: int, study: Study) -> None:
+def say_what_is_kept(done: int, total: int, study: Study) -> None:
+    """Say, of a comparison that was interrupted, how much of it the store has."""
     from harness.run.store import default_store
 
     store = study.store or default_store()
     measured = f"{done} of {total} runs are finished and kept in {store}" if total else "no run had been started"
-    say(f"harness: interrupted; {measured}. The same command goes on where it stopped.")
+    say(f"harness: interrupted; {measured}. The same again goes on where it stopped.")
 
 
 _LINE = click.core.ParameterSource.COMMANDLINE
 _REGISTRY = f"{__name__}.registry"
 _STUDIES = f"{__name__}.studies"
+_TYPED = f"{__name__}.typed"
 _DERIVED = f"{__name__}.derived"
 
 
@@ -315,6 +320,11 @@ def context_of(studies: Sequence[StudyFile]) -> click.Context:
     return command.make_context("compare", [], parent=program)
 
 
+def registry_of(ctx: click.Context) -> Registry:
+    """Return the registry that the context of studies was made with."""
+    return ctx.meta[_REGISTRY]  # type: ignore[no-any-return]
+
+
 class Comparison(options.SectionedCommand):
     """The command with an option for each parameter of each formulation, those of a plugin that is given by its path too."""
 
@@ -322,10 +332,12 @@ class Comparison(options.SectionedCommand):
         """Find the options that formulations bring and what a study file says, then read the arguments by them."""
         from harness.cli import derived, loading, study_file
 
+        ctx.meta[_TYPED] = shlex.join([*ctx.command_path.split(), *args])
         paths, studies = _values_of(args, "--plugin-path"), list(ctx.meta.get(_STUDIES, ()))
         if not ctx.resilient_parsing:  # of a completion, for which no plugin runs
             studies += map(study_file.parsed, _values_of(args, "--study"))
-            paths = paths or [path for study in studies for path in study_file.plugin_paths(study)]
+            for study in reversed(studies):
+                paths = paths or study_file.plugin_paths(study)
         if (studies or paths) and not ctx.resilient_parsing:
             of_the_program = ctx.find_root().params.get("plugin_path", ())
             ctx.meta[_REGISTRY] = loading.registry([*of_the_program, *paths])

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 NARROWEST_TERMINAL = 60
 
 
-def checked_output(output: str | None) -> Path | None:
-    """Return the output file's path, checked before anything is measured.
+def checked_output(output: str | None, option: str = "--output") -> Path | None:
+    """Return the output file's path, checked before anything is measured; ``option`` is what asked for it.
 
     Raises
     ------
@@ -32,9 +32,9 @@ def checked_output(output: str | None) -> Path | None:
     """
     if output is None:
         return None
-    path = checked_file(output, "--output", "results.json")
+    path = checked_file(output, option, "results.json")
     if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise UsageError(f"--output: the folder {path.parent} of {output} cannot be written; name another.")
+        raise UsageError(f"{option}: the folder {path.parent} of {output} cannot be written; name another.")
     return path
 
 

@@ -84,13 +84,12 @@ def _toml(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else repr(value)
 
 
-def options_of(ctx: click.Context, registry: Registry, target: Path | None = None) -> dict[str, Any]:
+def options_of(ctx: click.Context, registry: Registry) -> dict[str, Any]:
     """Return what a command measures, as :func:`write` takes it: the options that were given, by a line or a file.
 
-    target : the file that it is for: relative paths lead from its folder; None: they become absolute
+    Paths are absolute; :func:`placed` has them as a file needs them.
     """
     found: dict[str, Any] = {}
-    folder = None if target is None else target.resolve().parent
     for parameter in ctx.command.get_params(ctx):
         name = parameter.name or ""
         value = ctx.params.get(name)
@@ -98,14 +97,24 @@ def options_of(ctx: click.Context, registry: Registry, target: Path | None = Non
         if not given or name in OF_THE_COMMAND or value is None or value == () or value is False:
             continue
         if name == "plugin_path":
-            found[name] = [_led(each, folder) for each in value]
-        elif name in ("plugins", "datasets"):
-            parts = [
-                part for text in value for part in parts_of(text, folder=Path.cwd() if name == "datasets" else None)
-            ]
-            found[name] = [moved(part, Path.cwd(), folder, registry) for part in parts] if name == "datasets" else parts
+            found[name] = [_led(each, None) for each in value]
+        elif name == "datasets":
+            parts = [part for text in value for part in parts_of(text, folder=Path.cwd())]
+            found[name] = [moved(part, Path.cwd(), None, registry) for part in parts]
+        elif name == "plugins":
+            found[name] = [part for text in value for part in parts_of(text, folder=None)]
         else:
             found[name] = _plain(value)
+    return found
+
+
+def placed(options: Mapping[str, Any], target: Path, registry: Registry | None) -> dict[str, Any]:
+    """Return options with absolute paths, as :func:`options_of` gives them, for a file: paths in its folder relative to it."""
+    found, folder = dict(options), target.resolve().parent
+    if "plugin_path" in found:
+        found["plugin_path"] = [_led(path, folder) for path in found["plugin_path"]]
+    if "datasets" in found:
+        found["datasets"] = [moved(text, Path.cwd(), folder, registry) for text in found["datasets"]]
     return found
 
 

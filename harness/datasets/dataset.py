@@ -15,6 +15,7 @@ import numpy as np
 from harness import parameters
 from harness.datasets.imbalance import with_imbalance
 from harness.datasets.noise import with_noise
+from harness.kernels.points import as_points
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ _PIECE = 1 << 20  # values that are read at a time
 class Dataset:
     """Training and test points with everything a run needs to state its problem.
 
-    ``x_*`` : (n, d), C-contiguous float64 or float32 (perhaps memory-mapped) or ``scipy.sparse.csr_array``
+    ``x_*`` : (n, d), C-contiguous float64 or float32 (perhaps memory-mapped) or ``scipy.sparse.csr_array``; sparse ones
+        of any other kind are converted
     ``y_*`` : (n,) float64; -1 / +1 for classification, any finite real for regression
     ``sha256`` : what the source says of its content, see :func:`content_sha256`; a claim, the host measures
         (:func:`measured_sha256`) what it plans, runs and records
@@ -53,12 +55,22 @@ class Dataset:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     planted: Mask | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("x_train", "x_test"):
+            if hasattr(x := getattr(self, name), "tocsr") and np.ndim(x) != 1:  # what else is wrong, `validate` says
+                object.__setattr__(self, name, as_points(x, f"data set '{self.name}': {name}"))
+
     @functools.cached_property
     def density(self) -> float:
         """The share of the features of the training points that are not zero; all of them are read once."""
         x: Any = self.x_train  # scipy's types do not know what it counts
         found = x.count_nonzero() if is_csr(x) else sum(np.count_nonzero(piece) for _, piece in pieces(x))
         return float(found / max(1, x.shape[0] * x.shape[1]))
+
+    @functools.cached_property
+    def positive_share(self) -> float | None:
+        """The share of the training points whose label is +1; None in regression."""
+        return float((self.y_train > 0).mean()) if self.task == "classification" else None
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.datasets.dataset import Points
 
+KEPT = "arrays"
+"""The folder of the cache with what was given in memory, see `harness.call.data`: such a file is called by its name alone."""
+
 _SHORT = 40  # characters of a path that a heading has room for
 
 
@@ -93,12 +96,16 @@ class FileSource(DataSource):
 
         As short as a stem it would not tell ``a/d.csv`` from ``b/d.csv``, or from ``d.npz``.
         """
+        from harness.datasets.cache import cache_root
+
         changed = [
             f"{parameter_.name}={quoted(_shown(value) if parameter_.name == 'test' else str(value))}"
             for parameter_ in parameters.parameters_of(type(self))
             if parameter_.name != "path" and (value := getattr(self, parameter_.name)) != parameter_.default
         ]
-        name = quoted(_shown(self.path))
+        path = Path(self.path)
+        kept = path.parent.parent.name == KEPT and path.parents[2] == cache_root().resolve()
+        name = quoted(path.stem if kept else _shown(self.path))
         return f"{name}[{','.join(changed)}]" if changed else name
 
     def load(self) -> Dataset:
@@ -161,7 +168,7 @@ class FileSource(DataSource):
         if table.categories:
             parts = one_hot(parts, table.categories)
         x_train, x_test = self._scaled(*parts)
-        defaults = rbf(gamma=_gamma_scale(x_train), c=1.0)
+        defaults = {**rbf(gamma=_gamma_scale(x_train), c=1.0), **table.defaults}
         return dataclasses.replace(data, x_train=x_train, x_test=x_test, defaults=defaults)
 
     def _scaled(self, x_train: Points, x_test: Points) -> tuple[Points, Points]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import lzma
 import math
 import os
@@ -20,6 +21,7 @@ from harness.datasets.compression import is_compressed, opened
 from harness.datasets.labels import clipped, from_text
 from harness.datasets.tables import Table, checked
 from harness.errors import DataError
+from harness.kernels.points import as_points
 
 _TRAINING = (("x_train", "y_train"), ("X_train", "y_train"), ("x", "y"), ("X", "y"))
 _TEST = (("x_test", "y_test"), ("X_test", "y_test"))
@@ -164,14 +166,20 @@ def read_npz(path: Path) -> Table:
                 f"'{path}' is not a NumPy file of numbers ({clipped(str(error), 120)}). Write it again with numpy.savez."
             ) from None
         with archive:
-            keys = _keys({name.removesuffix(".npy") for name in archive.namelist()}, path)
+            names = {name.removesuffix(".npy") for name in archive.namelist()}
+            sparse = {name.removesuffix(".indptr") for name in names if name.endswith(".indptr")}
+            keys = _keys(names | sparse, path)
             parts = [
-                (_points(_member(archive, x, path), x, path), _label_array(_member(archive, y, path), y, path))
+                (
+                    _sparse_points(archive, x, path) if x in sparse else _points(_member(archive, x, path), x, path),
+                    _label_array(_member(archive, y, path), y, path),
+                )
                 for x, y in keys
             ]
+            defaults = _defaults(_member(archive, "defaults", path), path) if "defaults" in names else {}
     # An empty test part says no more than none at all, and None lets the caller draw one.
-    test = parts[1] if len(parts) > 1 and len(parts[1][0]) else None
-    return checked(Table(*parts[0], test=test), path)
+    test = parts[1] if len(parts) > 1 and parts[1][0].shape[0] else None
+    return checked(Table(*parts[0], test=test, defaults=defaults), path)
 
 
 def _keys(names: set[str], path: Path) -> list[tuple[str, str]]:
@@ -218,6 +226,34 @@ def _points(x: np.ndarray[Any, Any], key: str, path: Path) -> np.ndarray[Any, An
         refuse_beyond(8 * x.size, path, f"its array {key} as float64")
         x = _as_float64(x)
     return np.ascontiguousarray(x)
+
+
+def _sparse_points(archive: zipfile.ZipFile, key: str, path: Path) -> Any:
+    """Return points that are kept as the four parts of a CSR array: ``key.data``, ``.indices``, ``.indptr``, ``.shape``."""
+    import scipy.sparse
+
+    parts: dict[str, Any] = {
+        part: _member(archive, f"{key}.{part}", path) for part in ("data", "indices", "indptr", "shape")
+    }
+    try:
+        n, d = (int(length) for length in parts["shape"])
+        x = scipy.sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(n, d))
+        x.check_format(full_check=True)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise DataError(
+            f"'{path}': the parts of the sparse points {key} make no CSR array ({clipped(str(error), 120)}). Write them again."
+        ) from None
+    return as_points(x, f"'{path}': {key}")
+
+
+def _defaults(text: np.ndarray[Any, Any], path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(str(text))
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise DataError(f"'{path}': the defaults are no JSON object. Write them again, or leave them out.")
+    return found
 
 
 def _label_array(y: np.ndarray[Any, Any], key: str, path: Path) -> np.ndarray[Any, Any]:

@@ -56,7 +56,8 @@ class Table:
 
     ``x``: (n, d), dense or CSR, finite; a missing value is NaN where :class:`Options` allow it. ``labels``: (n,) float64
     or text. ``test``: the file's own test part, if any. ``names``: of the features, where the file has them.
-    ``categories``: column -> the texts that it holds, a cell being the position of its text among them.
+    ``categories``: column -> the texts that it holds, a cell being the position of its text among them. ``defaults``: those
+    of the data set that was kept in the file, see :class:`harness.datasets.Dataset`.
     """
 
     x: Points
@@ -64,6 +65,7 @@ class Table:
     test: tuple[Points, np.ndarray[Any, Any]] | None = None
     names: tuple[str, ...] | None = None
     categories: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+    defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
 def checked(

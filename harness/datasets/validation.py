@@ -67,7 +67,7 @@ def validate(dataset: Dataset) -> None:
 
     Raises
     ------
-    DataError : points not (n, d) C-contiguous float64/float32 or canonical CSR; no rows or no features; labels
+    DataError : points not (n, d) C-contiguous float64/float32 or CSR; no rows or no features; labels
         not (n,) float64, not -1/+1 (classification), of one class only; lengths or d that do not match; NaN or
         infinity.
     """
@@ -95,14 +95,7 @@ def validate(dataset: Dataset) -> None:
 def _check_points(x: Any, what: str) -> None:
     import scipy.sparse
 
-    if scipy.sparse.issparse(x):
-        if not isinstance(x, scipy.sparse.csr_array):
-            raise DataError(
-                f"{what} is a {type(x).__name__}; expected scipy.sparse.csr_array: convert with csr_array(x)."
-            )
-        if not x.has_canonical_format:
-            raise DataError(f"{what} has unsorted or repeated column indices; call its sum_duplicates() first.")
-    elif not isinstance(x, np.ndarray):
+    if not isinstance(x, np.ndarray | scipy.sparse.csr_array):  # which is canonical, see `Dataset`
         raise DataError(f"{what} is a {type(x).__name__}; expected a NumPy array or scipy.sparse.csr_array.")
     if x.ndim != 2:
         raise DataError(f"{what} has {x.ndim} dimension(s), shape {x.shape}; expected (n, d). One feature is (n, 1).")

@@ -18,6 +18,7 @@ from harness.kernels.crew import Crew
 from harness.kernels.distances import Distances, DistanceWay
 from harness.kernels.features import width_of
 from harness.kernels.functions import Exponential, GivenValues, Kernel, OfProducts, Power, squared_norms
+from harness.kernels.points import as_points
 from harness.kernels.way import PackingWay, Way
 from harness.kernels.ways import choose, is_mapped, scratch
 
@@ -86,7 +87,7 @@ class Engine:
 
     Parameters
     ----------
-    x : (n, d) dense, memory-mapped or CSR; for ``precomputed`` (n, n) kernel values
+    x : (n, d) dense, memory-mapped or sparse of any kind, see :func:`as_points`; for ``precomputed`` (n, n) kernel values
     dtype : of the blocks, float64 or float32; the points are laid out when the first values are asked for
     threads : that share the columns of a request
     distances : between the points, from which the values of an RBF kernel are computed where they are kept
@@ -105,9 +106,9 @@ class Engine:
     ) -> None:
         self.kernel, self.dtype, self.threads = kernel, np.dtype(dtype), threads
         self._given = isinstance(kernel.form, GivenValues)
-        self._whole = whole if whole is not None else _Whole(kernel, x, distances)
+        self._whole = whole if whole is not None else _Whole(kernel, as_points(x), distances)
         self._index = index  # which points of the whole these are; None if all
-        self.n = int(x.shape[0]) if index is None else len(index)
+        self.n = int(self._whole.source.shape[0]) if index is None else len(index)
         self._packed: Way | None = None
         self._own: Way | None = None  # of a view alone, where the whole is not laid out in this dtype
         self._asked = 0

@@ -13,6 +13,7 @@ import numpy as np
 
 from harness.kernels.crew import Crew
 from harness.kernels.functions import GivenValues, Kernel, Power
+from harness.kernels.points import as_points
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -241,6 +242,7 @@ def expanded_at(kernel: Kernel, points: Any, coef: Block, new: Any) -> Block:
 
     new : (m, d); for ``precomputed``, (m, n): k(z, x_j)
     """
+    new = as_points(new)
     support, count = np.flatnonzero(coef), int(new.shape[0])
     if len(support) == 0 or count == 0:
         return np.zeros(count)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from harness import parameters
+from harness.kernels.points import as_points
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
@@ -107,6 +108,7 @@ class DotProductKernel(Kernel):
         """
 
     def block(self, x: Points, z: Points) -> Block:
+        x, z = as_points(x), as_points(z)
         products = x @ z.T
         if not isinstance(products, np.ndarray):
             products = products.toarray()
@@ -200,6 +202,7 @@ class Precomputed(Kernel):
 
 def squared_norms(x: Points) -> Block:
     """Return |x_i|^2 in float64, shape (len(x),), in blocks of rows so that mapped files need no copy."""
+    x = as_points(x)
     result = np.empty(x.shape[0])
     step = max(1, 4_000_000 // max(1, x.shape[1]))
     for start in range(0, x.shape[0], step):

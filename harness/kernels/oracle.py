@@ -13,7 +13,7 @@ from harness.kernels.checks import check_range, checked_slots
 from harness.kernels.columns import Columns
 from harness.kernels.counter import Counter
 from harness.kernels.engine import Engine
-from harness.kernels.extra import joined, reason_against
+from harness.kernels.extra import by_rows, joined, reason_against
 from harness.kernels.features import Features, combination, expanded_at, products_with
 from harness.kernels.functions import Kernel, Power
 from harness.kernels.matrices import HeldRows, Matrices
@@ -379,6 +379,7 @@ class KernelOracle:
         ------
         UsageError : values were given in place of points; ``points`` are of another width or type, or not finite.
         """
+        points = by_rows(points)
         refused = reason_against(points, self.kernel, self.n_features)
         if refused is not None:
             raise UsageError(f"the kernel cannot be extended: {refused}")

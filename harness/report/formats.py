@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from harness.errors import PluginError, UsageError
 from harness.parameters import did_you_mean
@@ -19,7 +19,8 @@ OF_RUNS = ("table", "markdown")  # show a path as one line, unless its cells are
 _SUFFIXES = {
     ".txt": "table", ".json": "json", ".csv": "csv", ".md": "markdown", ".markdown": "markdown", ".parquet": "parquet"
 }  # fmt: skip
-Renderer = Callable[[list[dict[str, Any]]], str]
+Renderer = Callable[..., str]
+"""From the records, as dicts, to text; one that has a parameter ``command`` is given the command line by that name."""
 
 
 def chosen(name: str | None, output: str | Path | None, added: Mapping[str, Renderer]) -> str:
@@ -56,17 +57,19 @@ def render(
     styled: bool = False,
     dated: bool = False,
     remarks: Sequence[str] = (),
+    command: str = "",
 ) -> str | bytes:
     """Return the records in a format: text that ends in a newline, or the content of a binary file.
 
-    ``width``, ``styled``, ``dated`` and ``remarks`` are the table's.
+    ``width``, ``styled``, ``dated`` and ``remarks`` are the table's; ``command`` is the line that made the comparison, for
+    a plugin's format that shows it.
 
     Raises
     ------
     PluginError : a plugin's format raised or returned no text.
     """
     if name in (added or {}):
-        return _plugin_text(name, (added or {})[name], records)
+        return _plugin_text(name, (added or {})[name], records, command)
     if name in files.WRITERS:
         content = files.content(name, records)
         return content if name == "parquet" else content.decode()
@@ -75,9 +78,10 @@ def render(
     return table.render(records, width=width, styled=styled, dated=dated, remarks=remarks)
 
 
-def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record]) -> str:
+def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], command: str) -> str:
     try:
-        text = renderer([dict(record) for record in records])
+        told = {"command": command} if "command" in inspect.signature(renderer).parameters else {}
+        text = renderer([dict(record) for record in records], **told)
     except Exception as error:  # a plugin may raise anything; the records are safe in the store
         raise PluginError(f"the report format '{name}' failed: {type(error).__name__}: {error}.") from error
     if not isinstance(text, str):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from harness.report import footnotes, layout, measures, path_table
 from harness.report.layout import PIPE_WIDTH, Cell, Column
@@ -63,6 +64,11 @@ def render(
     for note in notes:
         result.extend(layout.paragraph(note, width))
     return "\n".join(result).rstrip("\n") + "\n"
+
+
+def report_table(records: Iterable[Mapping[str, Any]], *, width: int = PIPE_WIDTH) -> str:
+    """Return the table that `harness compare` ends with, as plain text at most ``width`` columns wide."""
+    return render([Record(record) for record in records], width=width)
 
 
 def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> Sheet:

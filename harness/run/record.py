@@ -205,6 +205,7 @@ class Fields(TypedDict):
     n_features: int
     n_test: int
     density: float  # share of the features of the training points that are not zero
+    positive_share: float  # of the training points, those whose label is +1; None in regression
     threads: int
     time_limit: float
     memory_limit: int

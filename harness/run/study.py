@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness import parameters, selection
+from harness.datasets.files import KEPT
 from harness.entries import Broken
 from harness.run.record import NO_LIMITS, Limits
 
@@ -94,9 +95,13 @@ def _asked_of(item: Chosen | Broken) -> list[Any]:
 
 
 def _unlocated(source: DataSource) -> dict[str, Any]:
-    """Return the parameters of a source that are not as they come, of a path the name of its file."""
+    """Return the parameters of a source that are not as they come; of a path the name of its file, or its content's hash."""
     found = parameters.changed(source)
-    return {name: Path(value).name if name in ("path", "test") else value for name, value in found.items()}
+    return {name: _file(Path(value)) if name in ("path", "test") else value for name, value in found.items()}
+
+
+def _file(path: Path) -> str:
+    return path.parent.name if path.parent.parent.name == KEPT else path.name
 
 
 def _is_range(seeds: Sequence[int]) -> bool:

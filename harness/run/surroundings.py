@@ -32,6 +32,7 @@ def completed(
         "n_features": int(dataset.x_train.shape[1]),
         "n_test": int(dataset.x_test.shape[0]),
         "density": dataset.density,
+        "positive_share": dataset.positive_share,
         "versions": {**versions(), **own_version},
         "machine": machine(),
         "git_commit": git_commit(),

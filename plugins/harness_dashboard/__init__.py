@@ -6,11 +6,13 @@ asv (airspeed velocity) is the optional dependency ``asv``; it measures and publ
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness import hookimpl
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
     import click
 
 
@@ -20,3 +22,15 @@ def harness_commands() -> list[click.Command]:
     from harness_dashboard.command import dashboard
 
     return [dashboard]
+
+
+@hookimpl
+def harness_report_formats() -> Mapping[str, Callable[..., str]]:
+    """Add ``--format html``: the pages of one comparison as a single file."""
+    return {"html": _html}
+
+
+def _html(records: Sequence[Mapping[str, Any]], command: str = "") -> str:
+    from harness_dashboard.single import of_records
+
+    return of_records(records, command=command)

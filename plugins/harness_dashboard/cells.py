@@ -36,13 +36,19 @@ def dataset_name(record: Mapping[str, Any]) -> str:
 
     A run that ended before its problem was known has the bare name; see `settle`.
     """
+    return f"{record.get('dataset') or '?'}{_problem(record)}"
+
+
+def bare(name: str, runs: Iterable[Mapping[str, Any]]) -> str:
+    """Return the name of a data set as `dataset_name` made it of one of these runs, without problem and kernel."""
+    return name.removesuffix(next((_problem(run) for run in runs if run.get("kernel")), ""))
+
+
+def _problem(record: Mapping[str, Any]) -> str:
     formulation = record.get("formulation")
-    parts = (
-        str(record.get("dataset") or "?"),
-        problem_text(formulation, record.get("problem_parameters")) if formulation else "",
-        kernel_text(record.get("kernel"), record.get("kernel_parameters")),
-    )
-    return ", ".join(part for part in parts if part)
+    problem = problem_text(formulation, record.get("problem_parameters")) if formulation else ""
+    kernel = kernel_text(record.get("kernel"), record.get("kernel_parameters"))
+    return "".join(f", {part}" for part in (problem, kernel) if part)
 
 
 def identity(record: Mapping[str, Any]) -> str:

@@ -30,6 +30,11 @@ def _configured(config: str | None) -> Any:
     return configuration.load(config or configuration.FILE_NAME)
 
 
+def _note(sentence: str) -> None:
+    if sentence:
+        click.echo(f"note: {sentence}", err=True)
+
+
 @click.group(cls=CommandGroup, short_help="The history of every solver, as a web site.")
 def dashboard() -> None:
     """Watch every solver over the commits of a repository, or show a result store as a web site.
@@ -57,6 +62,7 @@ def run(commits: str, again: bool, machine: str | None, config: str | None, verb
 
     bench = Bench.of(_configured(config), machine, verbose=verbose)
     wanted = bench.repository.range(commits)
+    _note(bench.repository.edited())
     todo = [commit for commit in wanted if again or not bench.is_measured(commit)]
     if len(todo) < len(wanted):
         click.echo(f"{len(wanted) - len(todo)} of {len(wanted)} commits were measured before; --again measures anew")
@@ -118,7 +124,15 @@ def serve(config: str | None, port: int) -> None:
     type=click.Path(file_okay=False),
     help="Make a dashboard of the stores alone: no repository needed.",
 )
-def export(config: str | None, stores: Sequence[str], commit: str | None, standalone: str | None) -> None:
+@click.option(
+    "--single-file",
+    metavar="FILE",
+    type=click.Path(),
+    help="Write the pages of the stores alone as one HTML file: no asv, no server needed.",
+)
+def export(
+    config: str | None, stores: Sequence[str], commit: str | None, standalone: str | None, single_file: str | None
+) -> None:
     """Write what `harness compare` has stored as results of the dashboard, each run at the commit it was measured at.
 
     Whatever was exported before stays; the same run twice counts once, as it was measured last. Then make the site:
@@ -127,7 +141,13 @@ def export(config: str | None, stores: Sequence[str], commit: str | None, standa
     With --standalone the folder gets a configuration, a repository with one commit for each state of the code that was
     measured, and the results: harness dashboard build --config FOLDER. The folder is new or empty, or one that this
     made before: it then reads the stores of before anew beside the named ones, and touches no file of another's.
+
+    With --single-file the pages of ours, their scripts and the data are one file, to be opened from a disk or a mail.
     """
+    if single_file is not None and (config, commit, standalone) != (None, None, None):
+        raise UsageError(
+            "--single-file: it is made of the stores alone; give it without --config, --commit, --standalone."
+        )
     if standalone is not None and (commit is not None or config is not None):
         raise UsageError(
             "--standalone: it makes its own configuration and commits; give it without --config and --commit."
@@ -136,6 +156,9 @@ def export(config: str | None, stores: Sequence[str], commit: str | None, standa
     from harness_dashboard import export as exporting
 
     paths = [Path(store) for store in stores] or [default_store()]
+    if single_file is not None:
+        _write_single(paths, single_file)
+        return
     if standalone is not None:
         summary = exporting.standalone(paths, Path(standalone).absolute())
     else:
@@ -143,9 +166,23 @@ def export(config: str | None, stores: Sequence[str], commit: str | None, standa
     for line in summary.told():
         click.echo(line)
     for sentence in summary.unread:
-        click.echo(f"note: {sentence}", err=True)
+        _note(sentence)
     chosen = f" --config {standalone}" if standalone else f" --config {config}" if config else ""
     click.echo(f"make the site: harness dashboard build{chosen}")
+
+
+def _write_single(stores: Sequence[Path], file: str) -> None:
+    from harness import checked_output, deliver
+    from harness_dashboard.single import of_stores
+
+    target = checked_output(file, option="--single-file")
+    text, summary = of_stores(stores)
+    deliver(text, target, quiet=True)
+    for line in summary.told(f"{file} ({len(text.encode()) / 1e6:.1f} MB)"):
+        click.echo(line)
+    for sentence in summary.unread:
+        click.echo(f"note: {sentence}", err=True)
+    click.echo(f"open it in a browser: {file}")
 
 
 @dashboard.command(short_help="Compare two commits: is the newer one slower?")
@@ -200,10 +237,17 @@ def check(ctx: click.Context, /, base: str, head: str, **given: Any) -> None:
 
     target = checked_output(given["output"])
     bench = Bench.of(_configured(given["config"]), given["machine"], verbose=given["verbose"])
+    older, newer = bench.repository.named(base, "BASE").name, bench.repository.named(head, "HEAD").name
+    if older == newer:
+        raise UsageError(
+            f"BASE and HEAD are one commit: '{base}' and '{head}' both name {older[:8]}; name two, the older one first, "
+            "as in `harness dashboard check HEAD~1 HEAD`."
+        )
+    _note(bench.repository.edited())
     report = compare(
         bench,
-        bench.repository.named(base, "BASE").name,
-        bench.repository.named(head, "HEAD").name,
+        older,
+        newer,
         thresholds=Thresholds(given["count_threshold"], given["time_factor"], given["memory_factor"]),
         only=[name.strip() for name in given["only"].split(",")] if given["only"] else (),
         keep=given["keep"],

@@ -146,6 +146,14 @@ class Repository:
         """Return the first line of a commit's message."""
         return git(self.folder, "show", "-s", "--format=%s", commit).strip()
 
+    def edited(self) -> str:
+        """Return a sentence of the edits that no commit has, so that nobody takes them for measured; empty without any."""
+        if not (self.folder / ".git").exists():
+            return ""
+        files = git(self.folder, "status", "--porcelain", "--untracked-files=no").splitlines()
+        what = "1 file has" if len(files) == 1 else f"{len(files)} files have"
+        return f"{what} edits that are not committed: they are not measured" if files else ""
+
     def on_branches(self, branches: Sequence[str | None]) -> set[str]:
         """Return the commits of these branches, of the checked out one where a branch is None."""
         return set(git(self.folder, "rev-list", *[branch or "HEAD" for branch in branches], "--").split())

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness_dashboard import history, traces
+from harness_dashboard.about import about
 from harness_dashboard.commits import SHOWN, Called
 from harness_dashboard.ranking import ranking
 from harness_dashboard.tables import FIGURES, TRACED, table, trace
@@ -104,6 +105,7 @@ def _place(number: int, files: list[RecordFile], called: Mapping[str, Called]) -
                             "measured": file.measured_at, "cells": len(cells), "file": name})  # fmt: skip
     latest = table(newest, costs=True)
     yield f"{number}-latest.json", latest
+    yield f"{number}-about.json", about(latest)
     yield f"{number}-ranking.json", ranking(latest)
     for i, (dataset, facts) in enumerate(zip(latest["datasets"], latest["dataset_facts"], strict=True)):
         found = {
@@ -118,6 +120,7 @@ def _place(number: int, files: list[RecordFile], called: Mapping[str, Called]) -
             "file": f"{number}-latest.json",
             "cells": len(newest),
             "trace": f"{number}-trace-",
+            "about": f"{number}-about.json",
             "ranking": f"{number}-ranking.json",
         },
     }

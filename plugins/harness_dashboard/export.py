@@ -19,7 +19,7 @@ from harness_dashboard.numbers import ENVIRONMENT
 from harness_dashboard.records import RecordFile, read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from harness_dashboard.configuration import Configuration
     from harness_dashboard.records import Cell
@@ -27,11 +27,17 @@ if TYPE_CHECKING:
 LONGEST_REASON = 2000
 
 
+def many(number: int, what: str) -> str:
+    """Return ``1 run``, ``2 runs``."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
 @dataclass
 class Summary:
     """What an export did.
 
     runs : those written; ``cells`` at ``commits``
+    problems : data sets with problem and kernel, as the cells are called
     changed : runs that were measured with changed files in the tree
     older : measurements of cells that were measured anew at the same commit
     homeless : runs without a commit, or of one that the repository does not have
@@ -46,6 +52,7 @@ class Summary:
     commits: int = 0
     solvers: set[str] = field(default_factory=set)
     datasets: set[str] = field(default_factory=set)
+    problems: set[str] = field(default_factory=set)
     changed: int = 0
     older: int = 0
     homeless: int = 0
@@ -53,9 +60,15 @@ class Summary:
     off_branch: int = 0
     unread: list[str] = field(default_factory=list)
 
-    def told(self) -> list[str]:
-        """Return what was exported, and what was not and why."""
-        place = f"{self.commits} commit{'' if self.commits == 1 else 's'} to {self.folder}"
+    def what(self) -> str:
+        """Return how many solvers and data sets the runs are of; problems where there are more of them."""
+        solvers, datasets, problems = map(len, (self.solvers, self.datasets, self.problems))
+        more = f" ({problems} problems)" if problems > datasets else ""
+        return f"{many(solvers, 'solver')} on {many(datasets, 'data set')}{more}"
+
+    def told(self, place: str = "") -> list[str]:
+        """Return what was exported, and what was not and why; ``place`` says where to, if not to the folder."""
+        at = f"{many(self.commits, 'commit')} to {place or self.folder}"
         notes = {
             "were measured in a changed tree; they stand at the commit it came from": self.changed,
             "name no commit of the repository and were left out; --commit REV says where they belong": self.homeless,
@@ -64,36 +77,42 @@ class Summary:
             "are of commits that are not on the dashboard's branches: no graph shows them": self.off_branch,
         }
         return [
-            f"exported {self.runs} runs of {len(self.solvers)} solvers on {len(self.datasets)} problems at {place}",
+            f"exported {many(self.runs, 'run')} of {self.what()} at {at}",
             *(f"note: {number} runs {note}" for note, number in notes.items() if number),
         ]
 
 
 @dataclass(frozen=True)
-class _Place:
+class Place:
     """Where a run stands: one file of records and one of asv's."""
 
     commit: Commit
     machine: str
     python: str
 
+    @property
+    def environment(self) -> str:
+        """What the environment of such results is called."""
+        return f"{ENVIRONMENT}{self.python}"
 
-class _Collection:
+
+class Collection:
     """The runs of a store by place and cell; only the newest runs of a cell keep their traces.
 
     A store may hold hundreds of thousands of runs: they pass by one at a time, and what is not shown is dropped at once.
     """
 
     def __init__(self) -> None:
-        self.places: dict[_Place, dict[Cell, list[Record]]] = {}
+        self.places: dict[Place, dict[Cell, list[Record]]] = {}
         self.machines: dict[str, dict[str, Any]] = {}
         self._newest: dict[tuple[str, str, Cell], tuple[int, list[Record]]] = {}
 
     def add(self, record: Record, commit: Commit) -> None:
+        """Take a run that was measured at a commit; one of the same cell at a newer commit takes its trace."""
         machine = self._machine(record.get("machine") or {})
         python = untrusted.python_version((record.get("versions") or {}).get("python"))
         cell = untrusted.name(naming.solver_name(record)), untrusted.name(naming.dataset_name(record))
-        place = _Place(commit, machine, python)
+        place = Place(commit, machine, python)
         runs = self.places.setdefault(place, {}).setdefault(cell, [])
         key = (machine, python, cell)
         time, newest = self._newest.get(key, (commit.time, runs))
@@ -154,13 +173,13 @@ def export(stores: Sequence[Path], into: Configuration, revision: str | None = N
     ------
     UsageError : no store, no repository, no such commit, or nothing in the stores that could be exported.
     """
-    _check(stores)
+    check(stores)
     repository = Repository(into.asv.repo)
     stand_in = repository.named(revision, "--commit") if revision else None
     summary = Summary(into.folder)
-    collection = _collected(stores, lambda record: repository.of(record) or stand_in, summary)
+    collection = collected(stores, lambda record: repository.of(record) or stand_in, summary)
     if not collection.places:
-        raise UsageError(_nothing(stores, summary))
+        raise UsageError(nothing(stores, summary))
     on_branches = repository.on_branches(into.asv.branches)
     _write(collection, into, summary, {place.commit.name: place.commit.name for place in collection.places})
     summary.off_branch = sum(
@@ -183,13 +202,13 @@ def standalone(stores: Sequence[Path], folder: Path, project: str = "svm-harness
     UsageError : no store, an empty one, a former one that is gone, or the folder holds something else.
     """
     configuration.need_asv()
-    _check(stores)
+    check(stores)
     known, file = folder / ".standalone", folder / configuration.FILE_NAME
     stores = list(dict.fromkeys(path.absolute() for path in (*_former_stores(folder, known), *stores)))
     states, summary = States(), Summary(folder)
-    collection = _collected(stores, states.of, summary)
+    collection = collected(stores, states.of, summary)
     if not collection.places:
-        raise UsageError(_nothing(stores, summary))
+        raise UsageError(nothing(stores, summary))
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(known, (json.dumps({"stores": [str(path) for path in stores]}) + "\n").encode())
     if not file.exists():
@@ -221,7 +240,8 @@ def _former_stores(folder: Path, known: Path) -> list[Path]:
     return found
 
 
-def _check(stores: Sequence[Path]) -> None:
+def check(stores: Sequence[Path]) -> None:
+    """Raise a ``UsageError`` where a store is not there."""
     for store in stores:
         if not store.is_file():
             raise UsageError(
@@ -229,7 +249,8 @@ def _check(stores: Sequence[Path]) -> None:
             )
 
 
-def _nothing(stores: Sequence[Path], summary: Summary) -> str:
+def nothing(stores: Sequence[Path], summary: Summary) -> str:
+    """Return why nothing of the stores could be exported."""
     names = ", ".join(map(str, stores))
     if not summary.homeless:
         named = f"the result store {names} holds" if len(stores) == 1 else f"the result stores {names} hold"
@@ -240,9 +261,9 @@ def _nothing(stores: Sequence[Path], summary: Summary) -> str:
     )
 
 
-def _collected(stores: Sequence[Path], commit_of: Callable[[Record], Commit | None], summary: Summary) -> _Collection:
+def collected(stores: Sequence[Path], commit_of: Callable[[Record], Commit | None], summary: Summary) -> Collection:
     """Read the stores, all of them in the order of time."""
-    collection = _Collection()
+    collection = Collection()
     with contextlib.ExitStack() as stack:
         opened = [stack.enter_context(StoreReader(path)) for path in stores]
         for record in heapq.merge(*(each.records() for each in opened), key=lambda record: str(record["measured_at"])):
@@ -260,36 +281,43 @@ def _collected(stores: Sequence[Path], commit_of: Callable[[Record], Commit | No
     return collection
 
 
-def _write(collection: _Collection, into: Configuration, summary: Summary, hashes: dict[str, str]) -> None:
+def _write(collection: Collection, into: Configuration, summary: Summary, hashes: dict[str, str]) -> None:
     """Write the records and asv's results of every place, merged with what is there."""
     files: list[RecordFile] = []
     for place, found in collection.places.items():
-        commit, environment = hashes[place.commit.name], f"{ENVIRONMENT}{place.python}"
-        path = untrusted.below(into.folder, file_of(into.records_dir, commit, environment, place.machine))
+        commit = hashes[place.commit.name]
+        path = untrusted.below(into.folder, file_of(into.records_dir, commit, place.environment, place.machine))
         merged = {cell: list(runs) for cell, runs in found.items()}
         for cell, runs in read_file(path).cells().items() if path.exists() else ():
             merged.setdefault(cell, []).extend(runs)
-        for cell, runs in merged.items():
-            merged[cell], older = naming.counting(_unique(runs))
-            summary.older += older
-        records = [record for runs in merged.values() for record in runs]
-        for record in records:
-            if "trace" in record:
-                record["trace"] = traces.thinned(record["trace"])
-        newest = max(str(record.get("measured_at")) for record in records)
-        file = RecordFile(commit, place.commit.time, place.machine, environment, newest, records)
+        file = record_file(place, merged, summary, commit)
         file.write(into.records_dir)
         files.append(file)
-        _write_results(file, merged, into.results_dir)
-        summary.cells += len(merged)
-        summary.runs += len(records)
-        summary.solvers.update(cell[0] for cell in merged)
-        summary.datasets.update(cell[1] for cell in merged)
+        _write_results(file, file.cells(), into.results_dir)
     summary.commits = len({file.commit for file in files})
     for name, machine in collection.machines.items():
         _write_machine(into.results_dir, name, machine)
     traces.prune(into.records_dir, ENVIRONMENT)
     numbers.merge(into.results_dir)
+
+
+def record_file(place: Place, found: Mapping[Cell, Iterable[Record]], summary: Summary, commit: str) -> RecordFile:
+    """Return the runs of a place that count, their traces thinned, and add them to what the summary tells."""
+    records: list[Record] = []
+    for cell, runs in found.items():
+        kept, older = naming.counting(_unique(runs))
+        records += kept
+        summary.older += older
+        summary.datasets.add(naming.bare(cell[1], kept))
+    for record in records:
+        if "trace" in record:
+            record["trace"] = traces.thinned(record["trace"])
+    summary.runs += len(records)
+    summary.cells += len(found)
+    summary.solvers.update(cell[0] for cell in found)
+    summary.problems.update(cell[1] for cell in found)
+    newest = max(str(record.get("measured_at")) for record in records)
+    return RecordFile(commit, place.commit.time, place.machine, place.environment, newest, records)
 
 
 def _unique(runs: Iterable[Record]) -> list[Record]:

@@ -25,6 +25,11 @@ NO_PAGE = "#commit/"
 FORWARD = "solvers.html"
 """Where our page was before: links to it lead to the front page, with what stands behind the ``#``."""
 
+_ADDED = """  <meta name="viewport" content="width=device-width, initial-scale=1">
+    <link rel="stylesheet" href="solvers/history.css">
+    <script src="solvers/history.js"></script>
+  """
+
 
 def arrange(site: Path, called: Mapping[str, Called]) -> None:
     """Put our pages into the site that asv has just written, and ours in front.
@@ -55,7 +60,7 @@ def linked(html: str) -> str:
     """Return asv's front page with ours in its navigation, before the tab of a single benchmark, and what mends it."""
     entry = f'<li id="nav-li-solvers"><a href="{FRONT}">Compare solvers</a></li>\n        '
     html = re.sub(r'(?=<li id="nav-li-graphdisplay">)', entry, html, count=1)
-    return re.sub(r"(?=</head>)", '  <script src="solvers/history.js"></script>\n  ', html, count=1)
+    return re.sub(r"(?=</head>)", _ADDED, html, count=1)
 
 
 def renamed(index: dict[str, Any], called: Mapping[str, Called]) -> dict[str, Any]:

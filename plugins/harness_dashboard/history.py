@@ -9,19 +9,29 @@ commit, environment and machine: ``records/<commit>-<environment>-<machine>.json
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
+import time
 from pathlib import Path
 from typing import Any
 
 FIT, RECORD, COMMAND = "solvers.Fit.", "solvers.Record.", "command."
 """How asv names the benchmarks: module and class in ``benchmarks/history``."""
 
-MODULE, RECORDS, MACHINE, ONLY = (
-    "HARNESS_HISTORY", "HARNESS_HISTORY_RECORDS", "HARNESS_HISTORY_MACHINE", "HARNESS_HISTORY_ONLY",
+MODULE, RECORDS, MACHINE, ONLY, PROGRESS = (
+    "HARNESS_HISTORY", "HARNESS_HISTORY_RECORDS", "HARNESS_HISTORY_MACHINE", "HARNESS_HISTORY_ONLY", "HARNESS_HISTORY_PROGRESS",
 )  # fmt: skip
-"""Variables: this file, the folder of the records, the machine's name, the cells to be fitted as JSON (all if not set)."""
+"""Variables: this file, the folder of the records, the machine's name, the cells to be fitted as JSON (all if not set), the
+file that is told how far a measurement is (`tell`; none if not set)."""
+
+PLAN, DONE, NOW = "plan", "done", "now"
+"""What is told: how often each number will be taken, as JSON; that one was taken, ``solvers.Fit.time_fit-3`` of the fourth
+cell; what is being done that is no number."""
+
+FITS = "records.fit"
+"""How a fit of a cell for its record is called among the numbers; asv knows it as a part of another."""
 
 VERSION = 1
 ABSENT = "absent"
@@ -38,7 +48,7 @@ ENDED = (
     "iterations", "support_vectors", "core_set_size", "working_set_size", "relative_gap", "kkt_violation", "epsilon", "epsilon_plus",
     "test_accuracy", "metrics", "evaluations_at_least", "gap_rounding", "undecidable", "target_gap", "trace",
 )  # fmt: skip
-FACTS = ("label", "n_train", "n_features", "n_test", "density")
+FACTS = ("label", "n_train", "n_features", "n_test", "density", "positive_share")
 FIELDS = (*ASKED, *ENDED, *FACTS)
 """What is kept of a run, beside ``solver`` and ``dataset``, the names as asv has them."""
 
@@ -76,6 +86,14 @@ def write(
     target = file_of(folder, commit, environment, machine)
     put(target, json.dumps(content, allow_nan=False, separators=(",", ":")))
     return target
+
+
+def tell(kind: str, text: str) -> None:
+    """Say how far the measurement is, to whoever waits for it: `PLAN`, `DONE` or `NOW`; a line that is short is whole."""
+    file = os.environ.get(PROGRESS)
+    if file:
+        with contextlib.suppress(OSError), Path(file).open("a") as stream:
+            stream.write(f"{time.time():.3f}\t{kind}\t{text}\n")
 
 
 def put(target: Path, text: str) -> None:

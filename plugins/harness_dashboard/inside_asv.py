@@ -18,6 +18,7 @@ tests/dashboard/test_asv.py says which of them has changed when a newer asv lack
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import logging
 import os
@@ -30,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from asv import util
+from asv.commands import run as asv_run
 from asv.commands.publish import Publish
 from asv.commands.run import Run
 from asv.console import log
@@ -37,9 +39,12 @@ from asv.environment import Environment, EnvironmentUnavailable, get_environment
 from asv.machine import Machine, MachineCollection
 from asv.plugin_manager import plugin_manager
 from asv.plugins.git import Git
+from asv.plugins.regressions import Regressions
+from asv.publishing import OutputPublisher
+from asv.runner import ForkServer, Spawner
 
 from harness import UsageError
-from harness_dashboard import commits, comparison, front, history, numbers, offline, untrusted  # noqa: F401  asv finds what is imported
+from harness_dashboard import commits, comparison, front, history, numbers, offline, regressions, untrusted  # noqa: F401  asv finds what is imported
 from harness_dashboard.configuration import OURS, load
 
 HOLDS_FOR = "asv>=0.6.6,<0.7"
@@ -124,6 +129,7 @@ class Overlay(Environment):
         folder = self.commits / commit_hash
         if not folder.is_dir() or (folder / _NOT_INSTALLED).exists():
             self._set_installed_commit_hash(None)
+            history.tell(history.NOW, f"installing {commit_hash[:8]}")
             checkout = self.folder / "project"
             repo.checkout(str(checkout), commit_hash)
             self.install(checkout / (conf.repo_subdir or ""), folder, conf.install_timeout)
@@ -183,6 +189,24 @@ class Ranges(Git):
         return list(self.ranges[range_spec])
 
 
+class Believed(OutputPublisher):
+    """Takes out of asv's regressions, and of their feed, what the samples do not bear out."""
+
+    name, button_label, description, order = "believed", None, "steps beyond the noise", Regressions.order + 1
+
+    @classmethod
+    def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
+        """Rewrite what asv has just written."""
+        file = Path(conf.html_dir, "regressions.json")
+        found = util.load_json(str(file))["regressions"]
+        parameters = {f"{graph.path}.json": graph.params for _, graph in graphs}
+        kept = regressions.believed(found, Path(conf.results_dir), benchmarks, parameters, revisions)
+        if kept != found:
+            util.write_json(str(file), {"regressions": kept}, compact=True)
+            commits_of = {place: commit for commit, place in revisions.items()}
+            Regressions._save_feed(conf, benchmarks, kept, revisions, commits_of)  # noqa: SLF001 (see above)
+
+
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
@@ -197,6 +221,7 @@ def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, v
     verbose : asv's own progress on standard error, else what went wrong
     arguments : of ``Run.run``
     """
+    _tell_each_number(len(commits), (arguments.get("attribute") or {}).get("rounds"))
     Path(machine_file).parent.mkdir(parents=True, exist_ok=True)
     MachineCollection.save(machine, {**Machine.get_defaults(), "machine": machine}, _path=machine_file)
     log.enable()
@@ -206,6 +231,39 @@ def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, v
         launch_method=conf.launch_method, show_stderr=verbose, **arguments,
     )  # fmt: skip
     log.flush()
+
+
+def _tell_each_number(commits: int, rounds: int | None) -> None:
+    """Let asv tell (`history.tell`) how many numbers it will take, and each that it has taken."""
+    run_all = asv_run.run_benchmarks
+    planned: list[dict[str, int]] = []
+
+    def run_benchmarks(benchmarks: Any, *given: Any, **settings: Any) -> Any:
+        if not planned:  # it is called for each commit and round
+            selected = benchmarks.benchmark_selection
+            planned.append({
+                name: commits * (rounds or each.get("rounds", 1)) * len(selected.get(name) or _cells(each))
+                for name, each in benchmarks.items()
+            })  # fmt: skip
+            history.tell(history.PLAN, json.dumps(planned[0]))
+        return run_all(benchmarks, *given, **settings)
+
+    def telling(run: Callable[..., Any]) -> Callable[..., Any]:
+        def told(self: Any, name: str, **settings: Any) -> Any:
+            try:
+                return run(self, name=name, **settings)
+            finally:
+                history.tell(history.DONE, name)
+
+        return told
+
+    asv_run.run_benchmarks = run_benchmarks
+    for kind in (Spawner, ForkServer):
+        kind.run = telling(kind.run)
+
+
+def _cells(benchmark: Any) -> list[Any]:
+    return list(itertools.product(*benchmark["params"]))
 
 
 def publish(conf: Any) -> None:

@@ -8,6 +8,7 @@ import fcntl
 import functools
 import json
 import platform
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,7 @@ from harness import Record, Status, UsageError
 from harness_dashboard import history, processes
 from harness_dashboard.commits import Repository
 from harness_dashboard.configuration import Configuration
+from harness_dashboard.progress import watching
 from harness_dashboard.records import NO_RUN, Cell, RecordFile, read_file
 
 
@@ -132,16 +134,21 @@ class Bench:
         variables = {
             history.MODULE: history.__file__, history.RECORDS: str(self.records), history.MACHINE: self.machine
         }  # fmt: skip
-        fitted = grid(self.configuration).cells if cells is None else list(cells)
+        whole = grid(self.configuration).cells
+        fitted = whole if cells is None else list(cells)
         if cells is not None:
             variables[history.ONLY] = json.dumps(fitted)
         for commit in commits:
             self.record_file_of(commit).unlink(missing_ok=True)  # what is there afterwards was written now
-        with locked(self.configuration):
+        live = sys.stderr.isatty() and not self.verbose
+        with locked(self.configuration), watching(whole, len(fitted) * len(commits), live=live) as watch:
+            if not self.verbose:  # asv tells it all itself
+                variables[history.PROGRESS] = str(watch.file)
             processes.asv(
                 "measure",
                 self.configuration,
                 variables,
+                watch=watch.look,
                 changed={"results_dir": str(self.results)},
                 commits=list(commits),
                 machine=self.machine,

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from harness import UsageError
 if TYPE_CHECKING:
     from harness_dashboard.configuration import Configuration
 
+_LOOK = 0.5  # seconds between two looks at how far a task is
 _LEAVE = 10.0  # seconds that asv has after Ctrl-C, of which the terminal has told it too
 
 
@@ -42,9 +43,26 @@ def git(folder: Path, *arguments: str, content: str | None = None, accepted: tup
     return done.stdout
 
 
-def asv(task: str, configuration: Configuration, variables: Mapping[str, str] | None = None, **settings: Any) -> Any:
+def _answer(process: subprocess.Popen[str], request: str, watch: Callable[[], None]) -> str:
+    waiting: str | None = request
+    while True:
+        watch()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.communicate(waiting, _LOOK)[0]
+        waiting = None
+
+
+def asv(
+    task: str,
+    configuration: Configuration,
+    variables: Mapping[str, str] | None = None,
+    *,
+    watch: Callable[[], None] = lambda: None,
+    **settings: Any,
+) -> Any:
     """Let asv carry out a task of `inside_asv` and return its result.
 
+    watch : called now and then meanwhile
     settings : of the task, JSON data; those of asv's configuration that differ for this call as ``changed``
     variables : of the process's environment, beside those of this one
 
@@ -61,7 +79,7 @@ def asv(task: str, configuration: Configuration, variables: Mapping[str, str] | 
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=configuration.folder, env=environment
     ) as process:
         try:
-            answer, _ = process.communicate(request)
+            answer = _answer(process, request, watch)
         except KeyboardInterrupt:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_LEAVE)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness import LOSSES, Record, Status, interval, is_number, kernel_text, problem_text
 from harness_dashboard import traces
+from harness_dashboard.cells import bare
 from harness_dashboard.numbers import figure, rounded
 from harness_dashboard.records import NO_RUN, Cell, RecordFile
 
@@ -121,11 +122,10 @@ def _dataset_facts(name: str, runs: Sequence[Record]) -> dict[str, Any]:
     stated = [run for run in runs if run.get("formulation")]
     problems = {(run["formulation"], repr(run.get("problem_parameters"))) for run in stated}
     problem = _problem(stated) if len(problems) == 1 else _problem([])
-    suffix = "".join(f", {part}" for part in (problem["problem"], kernel) if part)
     return {
-        "set": name.removesuffix(suffix), **problem, "several": len(problems) > 1,
+        "set": bare(name, runs), **problem, "several": len(problems) > 1,
         "kernel": kernel, "kernel_parameters": _first(runs, "kernel_parameters") or {},
-        **{fact: _first(runs, fact) for fact in ("n_train", "n_features", "n_test", "density")},
+        **{fact: _first(runs, fact) for fact in ("n_train", "n_features", "n_test", "density", "positive_share")},
         **_clocks([run for run in runs if run.measured]),
     }  # fmt: skip
 

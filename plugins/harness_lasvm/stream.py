@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import CSVC, DataError, Kernel, KernelOracle, Linear, Precomputed, UsageError
+from harness import CSVC, DataError, Kernel, KernelOracle, Linear, Precomputed, UsageError, as_points
 from harness_lasvm.solver import LASVM
 
 if TYPE_CHECKING:
@@ -323,23 +323,11 @@ def _points(x: Any, what: str) -> Any:
     ------
     DataError : no numbers of this shape, or not finite.
     """
-    import scipy.sparse
-
-    sparse = scipy.sparse.issparse(x)
-    try:
-        points: Any = scipy.sparse.csr_array(x, copy=True) if sparse else np.asarray(x)
-    except ValueError:
-        raise DataError(f"{what} has rows of different lengths; expected numbers of shape (m, d).") from None
-    if points.ndim != 2 or points.dtype.kind not in "fiub":
-        raise DataError(f"{what} is {points.dtype} of shape {points.shape}; expected numbers of shape (m, d).")
+    points: Any = as_points(x, what)
+    sparse = not isinstance(points, np.ndarray)
     if points.shape[1] == 0:
         raise DataError(f"{what} has no features; expected points of shape (m, d) with d at least 1.")
-    dtype = points.dtype if points.dtype in (np.float32, np.float64) else np.float64
-    if sparse:
-        points.sum_duplicates()
-        points = points.astype(dtype)
-    else:
-        points = np.array(points, dtype=dtype, order="C")
+    points = points.copy() if sparse else np.array(points, order="C")
     values = points.data if sparse else points
     if not np.isfinite(values).all():
         if sparse:

@@ -1,18 +1,27 @@
-"""Compare solvers on small data, publish the result, and take the pictures of this folder.
+"""Compare solvers on generated data, publish the result, and take the pictures of this folder.
 
-    pip install -e '.[test]'                 # asv and selenium; and chromium with its driver from the system
-    python reports/dashboard/run.py
+    pip install -e '.[test]'                          # asv and selenium; and chromium with its driver from the system
+    python reports/dashboard/run.py                   # on one free core: at most the minutes of MINUTES, and the pictures
+    python reports/dashboard/run.py --folder kept     # store and site stay there, and the same command goes on
+    python reports/dashboard/run.py --tiny            # small sets, one run each: to try it; --pictures says where they go
 
-Everything is made in a temporary folder: no result store of the user's is read or written. A few minutes.
+No result store of the user's is read or written.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
 
 FOLDER = Path(__file__).resolve().parent
 if str(FOLDER.parents[1]) not in sys.path:
@@ -20,76 +29,176 @@ if str(FOLDER.parents[1]) not in sys.path:
 
 from benchmarks.browser import Browser, chromium, missing, served  # noqa: E402
 
-SOLVERS = (
-    "kernel-perceptron,lasvm,lasvm[epochs=5],smo,smo-block,libsvm,fw,fw-pairwise,fw-newton,cvm,"
-    "randsvm-1[oracle=smo],gilbert"
-)
-DATASETS = "digits,breast-cancer,twonorm[n=2000],checkerboard[n=2000]"
-GAP, SECONDS = "1e-4", 20
-WIDE, PHONE = (1280, 760), (360, 740)
-PICTURES = (
-    ("table", "table", "", WIDE, "light"),
-    ("pareto", "pareto", "checkerboard", WIDE, "light"),
-    ("profiles", "profiles", "", WIDE, "light"),
-    ("anytime", "anytime", "checkerboard", WIDE, "light"),
-    ("coresets", "coresets", "twonorm", WIDE, "light"),
-    ("pareto-dark", "pareto", "checkerboard", WIDE, "dark"),
-    ("anytime-phone", "anytime", "checkerboard", PHONE, "light"),
-)
-"""Picture, page, how the data set that is chosen on it begins, screen, colours."""
+MINUTES = 12
+"""After so many no run is started and what is left out is named."""
+GAP, SECONDS, REPEAT = "1e-3", 20, 3
+SIZES = (1000, 3000, 10000)
+SOLVERS = "smo-block,smo,libsvm,lasvm"
+CORE_SETS = "fw[epsilon=[0.1,0.01,0.001]],cvm,fw-newton,smo-block"
+SWEEP_C = "0.1,1,10,100"
+SHAPED = ("clouds[n={n},d=50]", "sphere[n={n},d=50]", "heavy-tails[n={n},d=50]", "twonorm[n={n}]", "ringnorm[n={n}]",
+          "waveform-breiman[n={n}]")  # fmt: skip
+"""Generated sets: three of 50 features, three of about 20."""
+ASKED = {"n": 10000, "d": 50, "gap": 1}
+"""What the landing page is asked; the gap by its place among those it offers: 1e-3."""
+WIDE, PHONE = (1400, 900), (390, 844)
+TALLEST = 1800  # pixels of a picture
 
 
-def harness(*arguments: str) -> None:
-    """Run the command; a run that fails (exit code 1) is part of the picture."""
-    done = subprocess.run([sys.executable, "-m", "harness.cli.main", *arguments], check=False)
-    if done.returncode > 1:
-        sys.exit(f"harness {' '.join(arguments)} ended with {done.returncode}")
+@dataclass(frozen=True)
+class Part:
+    """One command of the comparison; the question's own sets come first, in case the time ends."""
+
+    name: str
+    datasets: str
+    solvers: str
+    options: tuple[str, ...] = ("--target-gap", GAP)
 
 
-def picture(
-    browser: Browser, address: str, name: str, page: str, dataset: str, screen: tuple[int, int], scheme: str
-) -> None:
+def sizes(tiny: bool) -> tuple[int, int, int]:
+    return (200, 300, 400) if tiny else SIZES
+
+
+def of_size(n: int) -> str:
+    return ",".join(each.format(n=n) for each in SHAPED)
+
+
+def parts(tiny: bool) -> list[Part]:
+    """Return what is measured; tiny: the same of few points."""
+    small, middle, _ = sizes(tiny)
+    return [
+        *(Part(f"{n} points", of_size(n), SOLVERS) for n in reversed(sizes(tiny))),
+        Part("embedded sets and a board", f"digits,breast-cancer,checkerboard[n={middle}]", SOLVERS),
+        Part("C", f"twonorm[n={middle}]", SOLVERS, ("--C", SWEEP_C, "--target-gap", GAP)),
+        Part("core sets", f"breast-cancer,twonorm[n={small}],clouds[n={small},d=50]", CORE_SETS,
+             ("--formulation", "l2-svc")),
+    ]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A page to photograph: its name in the address, and what the address says beside."""
+
+    page: str
+    values: dict[str, Any]
+    alone: bool = False  # of the single file, not of the site
+
+
+def pictures(tiny: bool) -> dict[str, Picture]:
+    """Return file -> page; a data set is told by how its name begins."""
+    small, middle, large = sizes(tiny)
+    return {
+        "which": Picture("which", ASKED),
+        "table": Picture("table", {}),
+        "pareto": Picture("pareto", {"dataset": f"twonorm[n={middle}]"}),
+        "profiles": Picture("profiles", {}),
+        "scaling": Picture("scaling", {}),
+        "anytime": Picture("anytime", {"dataset": f"sphere[n={middle}"}),
+        "coresets": Picture("coresets", {"dataset": f"twonorm[n={small}], l2-svc"}),
+        "two": Picture("two", {"a": "smo-block", "b": "libsvm"}),
+        "solver": Picture("solver", {"name": "fw"}),
+        "dataset": Picture("dataset", {"name": f"clouds[n={large}"}),
+        "single": Picture("which", ASKED, alone=True),
+    }
+
+
+def harness(*arguments: str, seconds: float | None = None) -> bool:
+    """Run the command; a run that fails (exit code 1) is part of the picture. Return whether it ended within the time."""
+    given = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(FOLDER.parents[1]), os.environ.get("PYTHONPATH")])),
+    }
+    process = subprocess.Popen([sys.executable, "-m", "harness.cli.main", *arguments], env=given)
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGINT)  # finished runs are in the store
+        process.wait()
+        return False
+    if process.returncode > 1:
+        sys.exit(f"harness {' '.join(arguments)} ended with {process.returncode}")
+    return True
+
+
+def measure(store: Path, tiny: bool) -> None:
+    """Compare, part after part, within the time."""
+    began = time.monotonic()
+    planned = parts(tiny)
+    for number, part in enumerate(planned, start=1):
+        spent = time.monotonic() - began
+        left = 60 * MINUTES - spent
+        print(f"[part {number}/{len(planned)}] {part.name}; {spent / 60:.1f} of {MINUTES} min spent", flush=True)
+        ended = left > 0 and harness(
+            "compare", "--plugin-path", str(FOLDER / "sources.py"), "--plugins", part.solvers, "--datasets", part.datasets,
+            "--store", str(store), "--time-limit", str(SECONDS), "--repeat", "1" if tiny else str(REPEAT), *part.options,
+            seconds=left,
+        )  # fmt: skip
+        if not ended:
+            print(f"not whole for want of time: {', '.join(each.name for each in planned[number - 1 :])}", flush=True)
+            return
+    print(f"measured in {(time.monotonic() - began) / 60:.1f} min", flush=True)
+
+
+def take(browser: Browser, address: str, shot: Picture, file: Path, screen: tuple[int, int], scheme: str) -> None:
     """Take one picture of a page at its own height."""
     width, height = screen
     browser.prefer(scheme)
     browser.size(width, height)
-    browser.open(f"{address}solvers.html#{page}")
-    ready = "return window.harnessDashboard && window.harnessDashboard.page === arguments[0]"
-    browser.wait(ready, page)
-    if dataset:
-        browser.ask(
-            "const select = document.querySelector('select[name=dataset]');"
-            "select.value = [...select.options].find(option => option.value.startsWith(arguments[0])).value;"
-            "window.harnessDashboard.page = null; select.dispatchEvent(new Event('change'));",
-            dataset,
-        )
-        browser.wait(ready, page)
-    browser.size(width, min(1800, browser.ask("return document.documentElement.scrollHeight")))
-    errors = browser.ask("return window.harnessDashboard.errors")
-    if errors:
-        sys.exit(f"{name}: the page says {errors}")
-    browser.driver.save_screenshot(str(FOLDER / f"{name}.png"))
-    print(f"{name}.png: {browser.ask('return window.harnessDashboard.drawn')} marks", flush=True)
+    browser.open(f"{address}#/{shot.page}?{urlencode(shot.values)}")
+    browser.wait("return window.harnessDashboard && window.harnessDashboard.page === arguments[0]", shot.page)
+    if errors := browser.ask("return window.harnessDashboard.errors"):
+        sys.exit(f"{file.name}: the page says {errors}")
+    if (wider := browser.ask("return document.documentElement.scrollWidth") - width) > 0:
+        sys.exit(f"{file.name}: the page is {wider} pixels wider than its screen")
+    browser.size(width, min(TALLEST, browser.ask("return document.documentElement.scrollHeight")))
+    browser.driver.save_screenshot(str(file))
+    print(f"{file.name}: {browser.ask('return window.harnessDashboard.drawn')} marks", flush=True)
+
+
+def whole(values: dict[str, Any], table: dict[str, list[str]]) -> dict[str, Any]:
+    """Return what an address says with the whole names of solvers and data sets, of which only the beginning is given."""
+    names = [*table["solvers"], *table["datasets"]]
+    asked = {
+        name: [each for each in names if str(value) and each.startswith(str(value))] for name, value in values.items()
+    }
+    return {
+        name: found[0] if (found := asked[name]) and value not in names else value for name, value in values.items()
+    }
+
+
+def photograph(store: Path, folder: Path, into: Path, tiny: bool) -> None:
+    """Make the site and the single file, and take every page: on a desktop's screen in light, on a phone's in dark."""
+    site, single = folder / "site", folder / "comparison.html"
+    harness("dashboard", "export", "--store", str(store), "--standalone", str(site))
+    harness("dashboard", "build", "--config", str(site))
+    harness("dashboard", "export", "--store", str(store), "--single-file", str(single))
+    into.mkdir(parents=True, exist_ok=True)
+    table = json.loads((site / "html" / "solvers" / "data" / "0-latest.json").read_text())
+    shots = {name: replace(shot, values=whole(shot.values, table)) for name, shot in pictures(tiny).items()}
+    with served(site) as address, chromium() as browser:
+        for name, shot in shots.items():
+            at = single.as_uri() if shot.alone else address
+            take(browser, at, shot, into / f"{name}.png", WIDE, "light")
+            take(browser, at, shot, into / f"{name}-phone.png", PHONE, "dark")
+        for name, screen, scheme in (("which-dark", WIDE, "dark"), ("which-phone-light", PHONE, "light")):
+            take(browser, address, shots["which"], into / f"{name}.png", screen, scheme)
 
 
 def main() -> None:
     """Compare, publish, photograph."""
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    reader.add_argument("--time-limit", default=str(SECONDS), help="seconds inside a solver")
+    reader.add_argument("--folder", type=Path, help="where store and site are, and stay; new or of an earlier call")
+    reader.add_argument("--pictures", type=Path, default=FOLDER, help="where the pictures go; this folder if not given")
+    reader.add_argument("--tiny", action="store_true", help="small sets, one run each")
     given = reader.parse_args()
     if missing():
         sys.exit(missing())
-    with tempfile.TemporaryDirectory(prefix="harness-dashboard-") as folder:
-        store, site = str(Path(folder) / "results.sqlite"), Path(folder) / "site"
-        harness(
-            "compare", "--plugins", SOLVERS, "--datasets", DATASETS, "--store", store, "--target-gap", GAP,
-            "--time-limit", given.time_limit,
-        )  # fmt: skip
-        harness("dashboard", "export", "--store", store, "--standalone", str(site))
-        harness("dashboard", "build", "--config", str(site))
-        with served(site) as address, chromium() as browser:
-            for each in PICTURES:
-                picture(browser, address, *each)
+    with tempfile.TemporaryDirectory(prefix="harness-dashboard-") as scratch:
+        folder = (given.folder or Path(scratch)).absolute()
+        folder.mkdir(parents=True, exist_ok=True)
+        store = folder / "results.sqlite"
+        measure(store, given.tiny)
+        photograph(store, folder, given.pictures.absolute(), given.tiny)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,9 @@ SHAPES = {
 SPARSE = {"made-5000": 0.04, "made-20000": 0.01}
 """Data set -> share of the features that are not zero; 1 of all others."""
 
+POSITIVE = 0.4
+"""Share of the training points whose label is +1, on every data set."""
+
 FASTEST, TWIN, STOPS_EARLY, SLOW, STRANGER, CORE = "smo-block", "libsvm", "lasvm", "smo", "newcomer", "fw"
 TWINS = (FASTEST, TWIN)
 SOLVERS = (FASTEST, TWIN, STOPS_EARLY, SLOW, STRANGER)
@@ -144,8 +147,9 @@ def _run(
         "formulation": formulation, "problem_parameters": {"C": C}, "kernel": "rbf",
         "kernel_parameters": {"gamma": gamma(dataset)}, "seed": 0, "repetition": repetition, "status": status,
         "reason": reason, "cache_mb": 256.0, "threads": 1, "time_limit": 60.0, "n_train": n, "n_features": d, "n_test": n // 2,
-        "density": SPARSE.get(dataset, 1.0), "measured_at": measured.isoformat(timespec="milliseconds"), "versions": VERSIONS,
-        "machine": MACHINE, "git_commit": commit, "code_sha256": commit, "data_sha256": f"{list(SHAPES).index(dataset):064d}",
+        "density": SPARSE.get(dataset, 1.0), "positive_share": POSITIVE, "versions": VERSIONS,
+        "measured_at": measured.isoformat(timespec="milliseconds"), "machine": MACHINE, "git_commit": commit, "code_sha256": commit,
+        "data_sha256": f"{list(SHAPES).index(dataset):064d}",
         "key": f"{label}-{dataset}-{formulation}-{C}-{commit}-{repetition}",
     }  # fmt: skip
     if reason:
@@ -157,7 +161,8 @@ def _run(
     counted, size = evaluations(solver, dataset), support(dataset, C, epsilon)
     last = epsilon or GAPS[solver]
     trace = [
-        {"seconds": wall * (i + 1) / _POINTS, "kernel_evaluations": counted and counted * (i + 1) // _POINTS, "iteration": i,
+        {"seconds": wall * (i + 1) / _POINTS, "cpu_seconds": cpu * (i + 1) / _POINTS,
+         "kernel_evaluations": counted and counted * (i + 1) // _POINTS, "iteration": i,
          "reason": "seconds", "support_vectors": max(2, size * (i + 1) // _POINTS), "relative_gap": float(gap),
          **({"epsilon": float(gap)} if epsilon else {}),
          "test_accuracy": 1 - error(dataset, solver, C, epsilon or 0.0) - 0.1 * float(gap - last)}

@@ -117,3 +117,50 @@ def test_the_site_of_a_comparison_opens_on_our_page_and_leads_to_no_empty_one(
     assert browser.ask("return [...document.links].map(each => each.getAttribute('href'))")
     assert browser.find("a[href^='history.html']") == []
     assert browser.complaints() == []
+
+
+TABS = {
+    "": "#summarygrid-display .benchmark-container",
+    "#summarylist": "#summarylist-body table",
+    "#regressions": "#regressions-body table",
+    "#grid.track_kernel_evaluations": "#main-graph canvas",
+}
+
+
+@pytest.mark.parametrize("tab", TABS)
+@pytest.mark.parametrize("size", [*SIZES, (768, 900), (1000, 700)])
+def test_asvs_bar_covers_nothing_and_nothing_is_wider_than_the_screen(
+    browser: Browser, states: str, tab: str, size: tuple[int, int]
+) -> None:
+    """At the commit before, the bar was five lines high on a phone and lay on the first rows."""
+    browser.size(*size)
+    browser.open(f"{states}history.html{tab}")
+    browser.wait("return document.querySelector(arguments[0])", TABS[tab])
+    below, left, right, graph = browser.ask(
+        "const bar = document.getElementById('nav').getBoundingClientRect();"
+        "const box = document.querySelector(arguments[0]).getBoundingClientRect();"
+        "const graph = document.querySelector('#graph').getBoundingClientRect();"
+        "return [box.top - bar.bottom, box.left, box.left + Math.min(box.width, 300), graph.width];",
+        TABS[tab],
+    )
+    assert below >= 0
+    assert 0 <= left < right <= size[0]
+    assert browser.ask("return document.documentElement.scrollWidth") <= size[0]
+    assert not tab.startswith("#grid") or graph > 0.6 * size[0]
+
+
+def test_asvs_pages_are_dark_where_ours_are(browser: Browser, states: str) -> None:
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    browser.open(f"{states}history.html#regressions")
+    browser.wait("return document.querySelector('#regressions-body table')")
+    light = browser.ask(colour)
+    browser.prefer("dark")
+    browser.wait(f"return (() => {{ {colour} }})() !== arguments[0]", light)
+    browser.open(states)
+    browser.wait("return window.harnessDashboard && window.harnessDashboard.page")
+    browser.find("#theme")[0].click()  # light, whatever the system says
+    browser.open(f"{states}history.html")
+    try:
+        assert browser.ask(colour) == light
+    finally:
+        browser.ask("localStorage.clear()")

@@ -19,7 +19,7 @@ from tests.dashboard.hostile import hostile_store, shown_records
 TABS = (
     "", "#summarylist", "#regressions", "#grid.time_fit", "#grid.time_fit?x-axis=solver", "#grid.track_failed?x-axis=dataset",
 )  # fmt: skip
-PAGES = ("table", "pareto", "profiles", "anytime", "coresets")
+PAGES = ("which", "table", "pareto", "profiles", "scaling", "anytime", "coresets", "two", "solver", "dataset")
 HOVER = """
 const wanted = arguments[0];
 const found = [...document.querySelectorAll(wanted)].slice(0, 60);
@@ -117,3 +117,38 @@ def test_what_came_in_by_another_road_is_stopped_by_the_policy(browser: Browser,
             assert browser.complaints() != []
             assert browser.ask("return location.href").startswith(address)
         assert received(elsewhere) == b""
+
+
+HOLES = {
+    "jQuery, CVE-2020-11022": (
+        "$('body').append($('<div>').html('<style><style /><img src=x onerror=window.__xss=1>'));"
+    ),
+    "jQuery, a script among the markup": "try { $('body').append('<script>window.__xss=2<' + '/script>'); } catch { }",
+    "Bootstrap, CVE-2019-8331": (
+        "const made = '<div class=tooltip><img src=x onerror=window.__xss=3><div class=tooltip-inner></div></div>';"
+        "$('<b title=x>').appendTo('body').attr('data-template', made).tooltip('show');"
+    ),
+    "Bootstrap, CVE-2018-14042": (
+        "const made = '<img src=x onerror=window.__xss=4>';"
+        "$('<b title=x>').appendTo('body').attr('data-container', made).tooltip('show');"
+    ),
+}
+
+
+@pytest.mark.parametrize("hole", HOLES)
+def test_the_holes_of_asvs_libraries_run_nothing_under_the_policy(browser: Browser, address: str, hole: str) -> None:
+    """asv's jQuery and Bootstrap are old. That the holes are real is seen where the browser ignores the policy."""
+    for ignored in (False, True):
+        browser.driver.execute_cdp_cmd("Page.setBypassCSP", {"enabled": ignored})
+        try:
+            browser.open(f"{address}history.html")
+            browser.wait("return window.jQuery && jQuery.asv.main_json && jQuery.active === 0")
+            browser.ask(HOLES[hole])
+            browser.wait("return [...document.images].every(each => each.complete)")
+            if ignored:
+                browser.wait("return window.__xss", seconds=5.0)
+            else:
+                assert browser.ask("return window.__xss ?? null") is None
+                assert any("Content Security Policy" in message for message in browser.complaints())
+        finally:
+            browser.driver.execute_cdp_cmd("Page.setBypassCSP", {"enabled": False})

@@ -9,6 +9,7 @@ import csv
 import functools
 import http.server
 import json
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -18,7 +19,36 @@ from xml.etree import ElementTree
 import pytest
 
 from benchmarks.browser import Browser
-from tests.browser.made import CORE, EPSILONS, FASTEST, STOPS_EARLY, Made
+from tests.browser.made import (
+    CORE,
+    CORE_SETS,
+    CRASHED,
+    DISTURBED,
+    EPSILONS,
+    FASTEST,
+    GAPS,
+    NOISE,
+    NOT_OBSERVABLE,
+    QUANTILES,
+    SHAPES,
+    SLOW,
+    SOLVERS,
+    STOPS_EARLY,
+    SWEEP_C,
+    SWEEP_SOLVERS,
+    SWEPT,
+    TWINS,
+    Made,
+    problem,
+    seconds,
+    support,
+)
+
+pytest.importorskip("selenium", reason="the browser is driven by selenium: pip install selenium")
+pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
+
+from harness_dashboard.traces import TARGETS
+from selenium.webdriver.common.keys import Keys
 
 SUB_PATH = "some/path"
 
@@ -125,6 +155,49 @@ def test_the_order_and_the_columns_of_a_table_are_in_the_address(browser: Browse
     browser.wait("return document.querySelectorAll('#figure thead th').length === arguments[0]", before)
 
 
+# -- search and glossary -------------------------------------------------------------------------------
+
+
+def found(browser: Browser) -> list[str]:
+    return [each.text for each in browser.find("#found li")]
+
+
+def test_the_search_finds_solvers_data_sets_pages_and_words_by_keyboard(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, "pareto")
+    browser.find("body")[0].send_keys("/")
+    assert browser.ask("return document.activeElement.id") == "wanted"
+    box = browser.find("#wanted")[0]
+    for typed, kind, name in (("newc", "solver", "newcomer"), ("12000 svc", "data set", problem("made-12000")),
+                              ("anytime", "page", "Anytime curves"), ("kkt", "word", "KKT violation")):  # fmt: skip
+        box.clear()
+        box.send_keys(typed)
+        assert f"{name}\n{kind}" in found(browser)
+    box.send_keys(Keys.ARROW_DOWN, Keys.ESCAPE)
+    assert browser.ask("return document.activeElement.id") == "wanted"
+    assert found(browser) == [] or not browser.find("#found")[0].is_displayed()
+    box.send_keys(" ", Keys.ENTER)
+    browser.wait("return window.harnessDashboard.page === 'glossary'")
+    assert "term=kkt" in hash_of(browser)
+    assert browser.ask("return document.activeElement.textContent") == "KKT violation"
+    box.send_keys("no such thing")
+    assert found(browser) == ["Nothing has this name."]
+
+
+def test_titles_of_figures_lead_to_the_glossary(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, "glossary")
+    words = [each.text for each in browser.find("dt")]
+    assert {"Epsilon", "Certified relative gap", "KKT violation", "Core set", "Kernel evaluations"} <= set(words)
+    assert not browser.find("#controls select")
+    for page in ("table", f"table?dataset={problem('made-300')}", "pareto", "anytime"):
+        drawn(browser, pages, page)
+        for link in browser.find("a.term"):
+            drawn(browser, pages, link.get_attribute("href").partition("#/")[2])
+            assert browser.find("dt.asked")
+            break
+        else:
+            raise AssertionError(page)
+
+
 # -- downloads -----------------------------------------------------------------------------------------
 
 
@@ -158,12 +231,155 @@ def test_a_chart_is_saved_with_its_colours_and_its_legend(browser: Browser, page
     assert browser.complaints() == []
 
 
+# -- the table ----------------------------------------------------------------------------------------
+
+
+def shaded(browser: Browser) -> dict[str, set[str]]:
+    """Data set -> the solvers whose cells are shaded."""
+    found: dict[str, set[str]] = {}
+    for cell in browser.find("#figure td.best"):
+        found.setdefault(cell.get_attribute("data-dataset"), set()).add(cell.get_attribute("data-solver"))
+    return found
+
+
+def test_the_table_asks_for_the_time_to_a_certified_gap(browser: Browser, pages: str) -> None:
+    """Who stops early is not the fastest: it never reached 1e-3."""
+    drawn(browser, pages, "table")
+    assert browser.ask("return document.querySelector('[name=target]').selectedOptions[0].textContent") == "10⁻³"
+    best = shaded(browser)
+    assert not any(STOPS_EARLY in solvers for solvers in best.values())
+    assert not any(len(set(TWINS) & solvers) == 1 for name, solvers in best.items() if "c-svc C=10," in name)
+    assert best[problem("made-12000")] == set(TWINS)
+    assert "newcomer" in best[problem("made-300")]
+    (cell,) = browser.find(f"td[data-solver='{STOPS_EARLY}'][data-dataset='{problem('made-300')}']")
+    assert cell.text.startswith("not reached")
+    drawn(browser, pages, "table?target=1")
+    (cell,) = browser.find(f"td[data-solver='{STOPS_EARLY}'][data-dataset='{problem('made-300')}']")
+    assert float(cell.get_attribute("data-value")) > 0.0
+
+
+def test_a_figure_has_its_interval_and_its_clock(browser: Browser, pages: str, tmp_path: Path) -> None:
+    drawn(browser, pages, "table?figure=time")
+    (cell,) = browser.find(f"td[data-solver='{FASTEST}'][data-dataset='{problem('made-3000')}']")
+    low, high = (seconds(FASTEST, "made-3000") * math.exp(NOISE * QUANTILES[place]) for place in (0, -1))
+    assert f"{low * 1e3:.0f} to {high * 1e3:.0f} ms" in cell.text
+    note = browser.find("#note")[0].text
+    assert "CPU time of one thread" in note
+    assert "⚠ 1 cell: wall time more than 1.5 times CPU time" in note
+    (marked,) = browser.find("#figure td .mark")
+    disturbed = marked.find_element("xpath", "ancestor::td")
+    assert (disturbed.get_attribute("data-solver"), disturbed.get_attribute("data-dataset")) == (
+        DISTURBED[0],
+        problem(DISTURBED[1]),
+    )
+    with saved(browser, "#figure [data-download=csv]", tmp_path).open(newline="", encoding="utf-8") as opened:
+        head, *lines = list(csv.reader(opened))
+    place = head.index(f"made-3000, {problem('made-3000').partition(', ')[2]} (s)")
+    (line,) = [line for line in lines if line[0] == FASTEST]
+    assert [float(value) for value in line[place : place + 3]] == pytest.approx(
+        [seconds(FASTEST, "made-3000"), low, high], rel=1e-4
+    )
+
+
+def test_kernel_values_that_are_not_counted_are_not_missed(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, "table?figure=kernel_evaluations_to")
+    cells = browser.find(f"td[data-solver='{NOT_OBSERVABLE}'][data-status=ok]")
+    assert len(cells) == len(SHAPES)
+    assert {cell.text for cell in cells} == {"\N{EN DASH}"}
+
+
+def test_the_sentence_below_counts_the_cells_above(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, f"table?dataset={problem('made-300')}")
+    assert browser.find("#below")[0].text == f"All {len(SOLVERS)} cells that were run did what was asked."
+    browser.find(f"#legend input[data-solver='{SLOW}']")[0].click()
+    settled(browser)
+    assert browser.find("#below")[0].text == f"All {len(SOLVERS) - 1} cells that were run did what was asked."
+    drawn(browser, pages, "table")
+    count = len(browser.find("#figure td[data-solver]"))
+    assert browser.find("#below h2")[0].text == f"2 of {count} cells did not do what was asked"
+    browser.ask("document.querySelector('#figure .menu summary').click()")
+    (box,) = browser.find(f"#figure .menu input[name='{problem(CRASHED[1])}']")
+    box.click()
+    count = len(browser.find("#figure td[data-solver]"))
+    assert browser.find("#below h2")[0].text == f"1 of {count} cells did not do what was asked"
+
+
+# -- the Pareto front ----------------------------------------------------------------------------------
+
+SWEPT_CURVES = """
+const at = (path) => [...path.matchAll(/([-\\d.]+),([-\\d.]+)/g)].map(([, x, y]) => `${Math.round(x)},${Math.round(y)}`);
+return [...document.querySelectorAll('#figure .curve')].map(curve => [curve.dataset.solver, at(curve.getAttribute('d'))]);
+"""
+PLACES = """
+return [...document.querySelectorAll('#figure .point')].map(point => [point.dataset.solver, point.dataset.dataset,
+  at(point.getAttribute('transform'))[0], point.getAttribute('aria-label')]);
+""".replace("return", SWEPT_CURVES.partition("return")[0] + "return", 1)
+
+
+def test_a_sweep_over_three_C_is_three_points_on_one_curve_with_their_C(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, f"pareto?dataset={SWEPT}")
+    points = {(solver, dataset): (at, told) for solver, dataset, at, told in browser.ask(PLACES)}
+    curves = browser.ask(SWEPT_CURVES)
+    for solver in SWEEP_SOLVERS:
+        (curve,) = [places for name, places in curves if name == solver]
+        assert curve == [points[solver, problem(SWEPT, C=C)][0] for C in SWEEP_C]
+        for C in SWEEP_C:
+            assert f"C={C:g}," in points[solver, problem(SWEPT, C=C)][1]
+    labels = browser.ask("return [...document.querySelectorAll('#figure .label')].map(each => each.textContent)")
+    assert {"C=100", f"{STOPS_EARLY}, c-svc, C=1"} <= set(labels)
+    browser.find("#below summary")[0].click()
+    rows = browser.wait("const rows = [...document.querySelectorAll('#below tbody tr')].map(r => r.innerText);"
+                        "return rows.length && rows;")  # fmt: skip
+    for C in SWEEP_C:
+        assert [row for row in rows if row.startswith(FASTEST) and f"c-svc C={C:g}\t" in row]
+
+
+def test_a_sweep_over_epsilon_is_joined_by_its_base(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, f"pareto?dataset={CORE_SETS[0]}&x=support_vectors")
+    points = {solver: at for solver, _, at, _ in browser.ask(PLACES)}
+    (curve,) = [places for name, places in browser.ask(SWEPT_CURVES) if name.startswith(CORE)]
+    assert curve == [points[f"{CORE}[epsilon={epsilon:g}]"] for epsilon in sorted(EPSILONS)]
+    xs = browser.ask(f"return [...document.querySelectorAll('.point[data-solver^=\"{CORE}\"]')].map(p => +p.dataset.x)")
+    assert sorted(xs) == sorted(support(CORE_SETS[0], epsilon=epsilon) for epsilon in EPSILONS)
+
+
+def test_what_differs_by_less_than_its_noise_shares_the_front(browser: Browser, pages: str) -> None:
+    for dataset in SHAPES:
+        drawn(browser, pages, f"pareto?dataset={problem(dataset)}&problem={problem(dataset).partition(', ')[2]}")
+        ringed = {each.get_attribute("data-solver") for each in browser.find("#figure .on-front")}
+        assert set(TWINS) <= ringed or not set(TWINS) & ringed
+        assert SLOW not in ringed
+    assert len(browser.find("#figure .bar")) >= len(SOLVERS) - 1  # five runs each
+
+
+# -- curves ----------------------------------------------------------------------------------------------
+
+
+def test_core_sets_of_a_sweep_are_joined_by_its_base(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, f"coresets?dataset={problem(CORE_SETS[0], 'l2-svc', 1.0)}")
+    points = browser.ask(PLACES)
+    ends = {solver: at for solver, _, at, told in points if "on the way" not in told}
+    assert len(ends) == len(EPSILONS)
+    joined = [ends[f"{CORE}[epsilon={epsilon:g}]"] for epsilon in sorted(EPSILONS)]
+    assert joined in [places for _, places in browser.ask(SWEPT_CURVES)]
+
+
+def test_a_curve_has_a_bar_at_each_target_that_several_runs_reached(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, f"anytime?dataset={problem('made-3000')}")
+    for solver in SOLVERS:
+        reached = sum(target >= GAPS[solver] * (1 - 1e-9) for target in TARGETS)
+        assert len(browser.find(f"#figure .bar[data-solver='{solver}']")) == reached
+    assert browser.find("#figure .title")[0].text.startswith(("CPU time", "Wall time"))
+    drawn(browser, pages, f"anytime?dataset={problem('made-3000')}&x=kernel_evaluations")
+    assert browser.find("#figure .bar") == []  # a count is the same in every run
+
+
 # -- how it looks --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
-@pytest.mark.parametrize("page", ["table", "pareto", "profiles", "anytime", "coresets"])
+@pytest.mark.parametrize("page", ["table", "pareto", "profiles", "anytime", "coresets", "glossary"])
 def test_no_page_is_wider_than_the_screen(browser: Browser, pages: str, page: str, width: int, scheme: str) -> None:
     browser.size(width, 844 if width < 600 else 900)
     browser.prefer(scheme)

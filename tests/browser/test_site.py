@@ -130,9 +130,9 @@ def test_links_to_where_asvs_page_was_lead_to_the_same_place_in_it(browser: Brow
 # -- our pages --------------------------------------------------------------------------------------------
 
 
-def drawn(browser: Browser, site: Site, page: str) -> int:
+def drawn(browser: Browser, site: Site, page: str, query: str = "") -> int:
     """Open a page, wait until it is drawn, and return how many marks it says it has."""
-    browser.open(f"{site.address}#{page}")
+    browser.open(f"{site.address}#{page}{query}")
     browser.wait("return window.harnessDashboard && window.harnessDashboard.page === arguments[0]", page)
     assert browser.ask("return window.harnessDashboard.errors") == []
     return int(browser.ask("return window.harnessDashboard.drawn"))
@@ -151,7 +151,7 @@ def test_each_page_draws_without_an_error_or_a_foreign_request(
 
 
 def test_the_table_has_the_newest_commits_own_figures(browser: Browser, site: Site) -> None:
-    drawn(browser, site, "table")
+    drawn(browser, site, "table", "?figure=fit_seconds")
     newest = site.history.commits["planted"]
     files = list((site.history.repository / ".asv" / "records").rglob(f"{newest}*.json"))
     (records,) = [json.loads(file.read_text())["records"] for file in files]
@@ -164,7 +164,7 @@ def test_the_table_has_the_newest_commits_own_figures(browser: Browser, site: Si
 
 
 def test_a_click_sorts_the_table(browser: Browser, site: Site) -> None:
-    drawn(browser, site, "table")
+    drawn(browser, site, "table", "?figure=fit_seconds")
     heads = browser.find("#figure th[scope=col] button")
     heads[1].click()
     first = browser.ask("return [...document.querySelectorAll('#figure tbody tr')].map(r => r.cells[0].textContent)")

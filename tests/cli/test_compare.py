@@ -1,6 +1,7 @@
 """The command as a user runs it: a process, its output, its exit code."""
 
 import csv
+import html
 import io
 import json
 import os
@@ -69,6 +70,29 @@ def test_output_goes_to_the_file(invoke, slow, tmp_path):
     assert f"written to {target}" in done.stderr
     assert json.loads(target.read_text())[0]["solver"] == "quick"
     assert sorted(path.name for path in tmp_path.iterdir() if "out" in path.name) == ["out.json"]
+
+
+@pytest.mark.parametrize("asked", [(), ("--format", "html")])
+def test_a_page_of_the_comparison(invoke, slow, tmp_path, asked):
+    """By the suffix of the file or by name; it says the command that made it, with its table."""
+    target = tmp_path / ("page" if asked else "page.html")
+    arguments = (
+        "compare",
+        "--plugin-path",
+        slow,
+        "--plugins",
+        "quick[shift=[0,0.5]]",
+        *DATA,
+        *asked,
+        "--output",
+        str(target),
+    )
+    done = invoke(*arguments)
+    assert done.exit_code == 0, done.stderr
+    text = html.unescape(target.read_text())
+    assert text.startswith("<!doctype html>")
+    assert f"compare --plugin-path {slow} --plugins 'quick[shift=[0,0.5]]' --datasets 'twonorm[n=200]'" in text
+    assert re.search(r"^quick\[shift=0\.5\] .* ok$", text, re.MULTILINE)
 
 
 def test_failed_and_skipped_runs_are_rows(invoke, slow):

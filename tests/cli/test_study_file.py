@@ -218,12 +218,12 @@ def test_a_file_goes_round(tmp_path_factory, registry, options):
     path.write_text(study_text.write(options, "a comment"))
     context = compare.context_of([study_file.parsed(path)])
     again = path.with_name("again.toml")
-    study_text.save(study_text.options_of(context, registry, again), again)
+    study_text.save(study_text.options_of(context, registry), again)
     other = compare.context_of([study_file.parsed(again)])
     assert {name: value for name, value in other.params.items() if name != "plugins"} == {
         name: value for name, value in context.params.items() if name != "plugins"
     }
-    third = study_text.write(study_text.options_of(other, registry, again))
+    third = study_text.write(study_text.options_of(other, registry))
     assert third == again.read_text()
 
 

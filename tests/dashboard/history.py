@@ -227,12 +227,16 @@ def settle_times(history: History, slow: Mapping[str, str]) -> None:
     stored = {name: json.loads(file.read_text()) for name, file in files.items()}
     first = next(iter(stored.values()))
     times, (solvers, _), *_ = first["results"][benchmark]
+    sampled = first["result_columns"].index("samples")
+    samples = first["results"][benchmark][sampled]
     one_solver = len(times) // len(solvers)
     for name, results in stored.items():
         assert results["results"][benchmark][1][0] == solvers
-        results["results"][benchmark][0] = [
-            time if time is None or solvers[cell // one_solver] != repr(slow.get(name)) else 2.0 * time
-            for cell, time in enumerate(times)
+        factors = [2.0 if solvers[cell // one_solver] == repr(slow.get(name)) else 1.0 for cell in range(len(times))]
+        figures = results["results"][benchmark]
+        figures[0] = [time and factor * time for time, factor in zip(times, factors, strict=True)]
+        figures[sampled] = [
+            runs and [factor * time for time in runs] for runs, factor in zip(samples, factors, strict=True)
         ]
         files[name].write_text(json.dumps(results))
 

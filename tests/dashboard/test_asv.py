@@ -19,6 +19,7 @@ import harness_dashboard
 from asv.commands.publish import Publish
 from asv.commands.run import Run
 from asv.environment import Environment
+from asv.plugins.regressions import Regressions
 from harness_dashboard import inside_asv
 
 FOLDER = Path(harness_dashboard.__file__).parent
@@ -29,6 +30,7 @@ ARGUMENTS = {
         "launch_method", "show_stderr",
     },
     Publish.run: {"conf", "range_spec", "pull"},
+    Regressions._save_feed: {"conf", "benchmarks", "data", "revisions", "revision_to_hash"},
 }  # fmt: skip
 NEW = (
     f"asv {asv.__version__} has no {{}} any more: plugins/harness_dashboard/inside_asv.py holds for "

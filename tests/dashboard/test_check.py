@@ -20,6 +20,7 @@ from harness_dashboard.records import Cell
 
 from harness.errors import UsageError
 from tests.dashboard.history import ROOT
+from tests.dashboard.stored import command, git, repository
 
 CELL: Cell = ("fw", "twonorm")
 LIMITS = Thresholds()
@@ -192,3 +193,29 @@ def test_the_benchmarks_have_the_names_that_the_check_asks_for() -> None:
     command = (folder / f"{COMMAND.strip('.')}.py").read_text()
     assert "def time_help" in command
     assert "def track_harness_overhead" in command
+
+
+# -- the two commits, before anything is measured -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("base", "head"), [("HEAD", "HEAD"), ("main", "HEAD~0"), ("HEAD^{commit}", "main")])
+def test_two_names_of_one_commit_are_refused(tmp_path: Any, capsys: Any, base: str, head: str) -> None:
+    """At the commit before, eight minutes told that a commit is as fast as itself."""
+    commits = repository(tmp_path / "code")
+    code, _, err = command(capsys, "check", base, head, "--config", tmp_path / "code")
+    assert code == 2
+    assert f"BASE and HEAD are one commit: '{base}' and '{head}' both name {commits[-1][:8]}; name two" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_edits_that_are_not_committed_are_told(tmp_path: Any, capsys: Any, monkeypatch: Any) -> None:
+    repository(tmp_path / "code")
+    git(tmp_path / "code", "add", "-A")
+    git(tmp_path / "code", "commit", "-q", "-m", "configuration")
+    monkeypatch.setattr(checking, "check", lambda *_, **__: Report("a" * 40, "b" * 40, LIMITS, [], 7))
+    code, _, err = command(capsys, "check", "HEAD~1", "HEAD", "--config", tmp_path / "code")
+    assert (code, err) == (0, "")
+    (tmp_path / "code" / "asv.conf.json").write_text((tmp_path / "code" / "asv.conf.json").read_text() + "\n")
+    (tmp_path / "code" / "new.py").write_text("")
+    code, _, err = command(capsys, "check", "HEAD~1", "HEAD", "--config", tmp_path / "code")
+    assert (code, err) == (0, "note: 1 file has edits that are not committed: they are not measured\n")

@@ -187,11 +187,11 @@ def test_runs_without_a_commit_of_the_repository_are_told_and_can_be_given_one(t
         tmp_path / "s.sqlite", record(git_commit=commits[0] + "+"), record("fw", git_commit="f" * 40), record("qp")
     )
     code, out, _ = command(capsys, "export", "--config", tmp_path / "code", "--store", path)
-    assert (code, "exported 1 runs of 1 solvers" in out) == (0, True)
+    assert (code, "exported 1 run of 1 solver on 1 data set" in out) == (0, True)
     assert "note: 2 runs name no commit of the repository and were left out; --commit REV" in out
     assert "note: 1 runs were measured in a changed tree" in out
     code, out, _ = command(capsys, "export", "--config", tmp_path / "code", "--store", path, "--commit", "HEAD")
-    assert (code, "3 solvers on 1 problems at 2 commits" in out) == (0, True)
+    assert (code, "3 solvers on 1 data set at 2 commits" in out) == (0, True)
     assert {file.commit: len(file.records) for file in read_all(tmp_path / "code" / ".asv" / "records")} == {
         commits[0]: 1,
         commits[1]: 2,

@@ -44,7 +44,7 @@ def test_facts_of_solvers_and_data_sets():
     assert found["dataset_facts"] == [{
         "set": "digits", "formulation": "c-svc", "problem_parameters": {"C": 10.0, "class_weight": "none"},
         "problem": "c-svc C=10", "kernel": "rbf gamma=0.05", "kernel_parameters": {"gamma": 0.05}, "n_train": 100,
-        "n_features": 2, "n_test": 50, "density": 0.5, "clock": "cpu", "trace_clock": "cpu",
+        "n_features": 2, "n_test": 50, "density": 0.5, "positive_share": None, "clock": "cpu", "trace_clock": "cpu",
     }]  # fmt: skip
 
 

@@ -7,14 +7,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
-from harness_dashboard import configuration, export, site
+from harness_dashboard import configuration, export, processes, progress, site
 
-from .stored import git, record, repository, store
+from .stored import command, git, record, repository, store
 
 BENCHMARKS = """
 import os
@@ -86,6 +87,21 @@ def test_a_run_needs_no_questions_and_a_quick_one_replaces_nothing(project: Path
     assert done.returncode == 0, done.stdout + done.stderr
     assert (project / "told").read_text() == "other "  # nothing is saved: no records either
     assert set(json.loads((project / ".asv/machine.json").read_text())) == {"version", machine, "other"}
+
+
+@pytest.mark.slow
+def test_a_measurement_tells_how_far_it_is(project: Path, tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
+    """At the commit before, five to eight minutes passed without a word."""
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    monkeypatch.setattr(processes, "_LOOK", 0.02)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (project / "grid.json").write_text(json.dumps({"solvers": [], "datasets": []}))
+    code, out, err = command(capfd, "run", "--machine", "told", "--config", project)
+    assert (code, "0 cells" in out) == (0, True), err
+    shown = err.splitlines()
+    assert shown[0].startswith("[1/1] ")
+    assert [line for line in shown if line.startswith("[3/3] ")] != []  # two rounds of a time, and a count
+    assert all(len(line) < 100 for line in shown)
 
 
 def samples(file: Path) -> list[float]:

@@ -57,7 +57,6 @@ def test_of_a_restricted_oracle_it_is_over_the_restricted_points():
         (OWN.astype(str), "give real numbers"),
         (OWN.astype(complex), "of type complex128; give real numbers"),
         (scipy.sparse.csr_array(np.full((1, 4), np.inf)), "hold inf"),
-        (scipy.sparse.csc_array(OWN), "are a csc_array"),
     ],
 )
 def test_points_that_are_none_are_refused_in_a_sentence(points, reason):

@@ -329,7 +329,7 @@ def test_the_chunk_is_the_callers_own():
         (np.zeros((3, 4)), np.array([1.0, np.nan, 1.0]), "has the label nan; expected -1 or"),
         (np.full((3, 4), np.nan), np.ones(3), "holds nan in row 0, column 0"),
         (scipy.sparse.csr_array([[0, 0, 0, 1.0], [0, np.inf, 0, 0]]), np.ones(2), "holds inf in row 1, column 1"),
-        (np.zeros(4), np.ones(1), r"of shape \(4,\); expected numbers of shape \(m, d\)"),
+        (np.zeros(4), np.ones(1), r"of shape \(4,\); expected numbers of shape \(n, d\)"),
         (np.array([["a", "b", "c", "d"]]), np.ones(1), "expected numbers of shape"),
         (np.empty((3, 0)), np.ones(3), "has no features"),
         (np.full((3, 4), 1e200), np.ones(3), r"\|x\|\^2 = inf in row 0 .* overflow float32; scale the features"),

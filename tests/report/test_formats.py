@@ -75,6 +75,12 @@ def test_formats_of_plugins():
     assert formats.render("names", [record("a"), record("b")], added=added) == "a,b\n"
 
 
+def test_a_plugins_format_is_told_the_command_if_it_asks():
+    added = {"line": lambda records, command="none": command}
+    assert formats.render("line", [record()], added=added, command="harness compare") == "harness compare\n"
+    assert formats.render("line", [record()], added=added) == "\n"
+
+
 @pytest.mark.parametrize("broken", [lambda records: 1 / 0, lambda records: None])
 def test_failing_format_of_a_plugin_is_named(broken):
     with pytest.raises(PluginError, match="report format 'bad'"):

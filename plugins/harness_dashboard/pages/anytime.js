@@ -1,17 +1,19 @@
 /* Anytime curves: how good the model was after so much time, so many kernel values or so many labels. */
 
 import { Chart, scale } from "./chart.js";
+import { clockNote, timeTitle } from "./figures.js";
 import { alternative, choice, legend } from "./parts.js";
-import { hidden, load } from "./store.js";
+import { hidden, interval, load } from "./store.js";
 import { FIGURES, known, text } from "./units.js";
 
 export const title = "Anytime curves";
+export const newest = true;
 
-const COSTS = { seconds: "fit_seconds", kernel_evaluations: "kernel_evaluations", labels_used: "labels_used" };
+const COSTS = { seconds: "time", kernel_evaluations: "kernel_evaluations", labels_used: "labels_used" };
 const QUALITIES = ["relative_gap", "test_error"];
 const LEAST = { relative_gap: 1e-12, test_error: 1e-5 };
 
-export async function draw({ latest, place, solvers, look, values, places, still }) {
+export async function draw({ latest, place, index, solvers, look, values, places, still }) {
   const datasets = latest.datasets;
   const wanted = datasets.indexOf(values.get("dataset"));
   const number = wanted >= 0 ? wanted : Math.max(0, datasets.findIndex((name) => latest.traced.has(name)));
@@ -20,12 +22,14 @@ export async function draw({ latest, place, solvers, look, values, places, still
   if (!still()) return null;
   const has = (name) => Object.values(traces.solvers).some((points) => points.some((point) => known(point[traces.columns.indexOf(name)])));
   const costs = Object.entries(COSTS).filter(([name]) => name !== "labels_used" || has(name)); // few formulations sell labels
+  const rows = latest.rows.filter((row) => row.dataset === datasets[number]);
+  const titles = { ...Object.fromEntries(costs.map(([name, figure]) => [name, FIGURES[figure].title])), seconds: timeTitle(rows, "trace_clock") };
   const cost = costs.some(([name]) => name === values.get("x")) ? values.get("x") : "seconds";
   const quality = QUALITIES.includes(values.get("y")) ? values.get("y") : QUALITIES[0];
   places.controls.append(
     choice("Data set", "dataset", datasets.map((name) => [name, name]), datasets[number]),
-    choice("Against", "x", costs.map(([name, figure]) => [name, FIGURES[figure].title]), cost),
-    choice("Quality", "y", QUALITIES.map((name) => [name, FIGURES[name].title]), quality),
+    choice("Against", "x", costs.map(([name]) => [name, titles[name]]), cost, FIGURES[COSTS[cost]].term),
+    choice("Quality", "y", QUALITIES.map((name) => [name, FIGURES[name].title]), quality, FIGURES[quality].term),
   );
   const [column, row] = [traces.columns.indexOf(cost), traces.columns.indexOf(quality)];
   const off = hidden();
@@ -39,19 +43,28 @@ export async function draw({ latest, place, solvers, look, values, places, still
     if (!off.has(solver)) curves.push({ solver, points: usable });
   }
   legend(places.legend, look, solvers, present);
-  places.note.append(` The newest measurement of each solver; quality is certified outside the clock.${quality === "relative_gap" ? " At most 10⁻¹² is drawn as 10⁻¹²." : ""}`);
+  const bars = quality === "relative_gap" ? intervals(rows.filter((row) => curves.some((curve) => curve.solver === row.solver)), cost, index.targets) : [];
+  places.note.append(` The newest measurement of each solver, of several runs the one of median time; quality is certified outside the clock.${quality === "relative_gap" ? " At most 10⁻¹² is drawn as 10⁻¹²." : ""}`,
+    bars.length ? " Bars: the interval of all runs at a target." : "", cost === "seconds" ? clockNote(rows, "trace_clock") : "");
   if (!curves.length) return places.empty("No trace with these figures: choose other figures, another data set, or switch solvers on.");
-  return paint(places, curves, { cost, quality, look, chosen: datasets[number] });
+  return paint(places, curves, { cost, quality, look, bars, title: titles[cost], chosen: datasets[number] });
 }
 
-function paint(places, curves, { cost, quality, look, chosen }) {
-  const [xs, ys] = [FIGURES[COSTS[cost]], FIGURES[quality]];
+/* Between which costs repeated runs reached each target. */
+function intervals(rows, cost, targets) {
+  return rows.filter((row) => row.runs > 1).flatMap((row) => targets.map((gap, i) => ({ solver: row.solver, y: gap, ends: interval(row, `${cost}_to`, i) })))
+    .filter(({ ends }) => ends && ends[0] < ends[1]);
+}
+
+function paint(places, curves, { cost, quality, look, bars, title: xTitle, chosen }) {
+  const [xs, ys] = [{ ...FIGURES[COSTS[cost]], title: xTitle }, FIGURES[quality]];
   const chart = new Chart(places.figure, { height: Math.max(480, 90 + 14 * Math.min(curves.length, 40)), right: 90, label: `${ys.title} against ${xs.title} on ${chosen}` });
   const { left, right, top, bottom } = chart.box;
   const points = curves.flatMap((curve) => curve.points);
-  const x = scale(points.map((p) => p.x), true, [left, right]);
+  const x = scale([...points.map((p) => p.x), ...bars.flatMap((bar) => bar.ends)], true, [left, right]);
   const y = scale(points.map((p) => p.y), true, [bottom, top]);
   chart.axes(x, y, { x: xs.title, y: ys.title }, { x: xs.unit, y: ys.unit });
+  for (const { solver, y: gap, ends: [low, high] } of bars) chart.bar([x(low), y(gap)], [known(high) ? x(high) : right, y(gap)], look, solver);
   const ends = [];
   for (const { solver, points: own } of curves) {
     const path = own.map((p) => [x(p.x), y(p.y)]);

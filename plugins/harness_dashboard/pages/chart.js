@@ -38,9 +38,11 @@ function widthOf(text) {
   return Chart.pen.measureText(text).width;
 }
 
-/* A drawing of the width of its place. right: room for labels at the ends of curves. */
+/* A drawing of the width of its place. right: room for labels at the ends of curves; family(solver): solvers of the same one
+   are brought out together. */
 export class Chart {
-  constructor(target, { height = 460, right = 16, label }) {
+  constructor(target, { height = 460, right = 16, label, family = (solver) => solver }) {
+    this.family = family;
     this.width = Math.max(300, Math.min(1200, target.clientWidth || 300));
     this.narrow = this.width < 560;
     this.height = this.narrow ? Math.min(height, 380) : height;
@@ -87,7 +89,7 @@ export class Chart {
     return this.svg.append("path").attr("class", "band").attr("data-solver", solver).attr("d", area(points)).style("fill", look.colour(solver));
   }
 
-  /* One point. told: lines of the tip; data: what a test or a reader's script may ask for. */
+  /* One point, and what `labels` takes. told: lines of the tip; data: what a test or a reader's script may ask for. */
   point({ x, y, area = 64, solver, name = solver, look, data, told, front = false }) {
     this.looks.set(solver, look);
     const node = this.svg.append("path").attr("class", front ? "point on-front" : "point").attr("transform", `translate(${x},${y})`)
@@ -97,7 +99,8 @@ export class Chart {
     const element = node.node();
     const show = () => {
       showTip(element, told);
-      this.svg.selectAll(".curve, .point, .label, .bar, .band").classed("faint", function () { return this.dataset.solver !== solver; });
+      this.svg.selectAll(".curve, .point, .label, .bar, .band").nodes()
+        .forEach((each) => each.classList.toggle("faint", this.family(each.dataset.solver) !== this.family(solver)));
     };
     const rest = () => {
       hideTip();
@@ -105,12 +108,13 @@ export class Chart {
     };
     node.on("mouseenter focus", show).on("mouseleave blur", rest).on("keydown", (event) => this.walk(event, element));
     this.points.push({ x, y, solver, name, element, radius: Math.sqrt(area / Math.PI) });
+    return this.points.at(-1);
   }
 
   /* Left and right: along a solver's own points; up and down: to the nearest point of another solver. */
   walk(event, element) {
     const here = this.points.find((point) => point.element === element);
-    const own = this.points.filter((point) => point.solver === here.solver);
+    const own = this.points.filter((point) => this.family(point.solver) === this.family(here.solver)).sort((a, b) => a.x - b.x);
     let next = null;
     if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
       const place = own.indexOf(here) + (event.key === "ArrowRight" ? 1 : -1);
@@ -118,7 +122,7 @@ export class Chart {
       next = own.length > 1 ? own[place] : this.points[all];
     } else if (event.key === "ArrowUp" || event.key === "ArrowDown") {
       const up = event.key === "ArrowUp";
-      const others = this.points.filter((point) => point.solver !== here.solver && (up ? point.y < here.y : point.y >= here.y));
+      const others = this.points.filter((point) => !own.includes(point) && (up ? point.y < here.y : point.y >= here.y));
       next = d3.least(others, (point) => Math.hypot(point.x - here.x, point.y - here.y));
     } else if (event.key === "Escape") {
       hideTip();

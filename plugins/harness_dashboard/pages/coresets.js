@@ -1,14 +1,13 @@
 /* Core-set size against 1/epsilon: the bound of the theory, and what was needed. */
 
 import { Chart, scale } from "./chart.js";
+import { ends } from "./figures.js";
 import { alternative, choice, legend } from "./parts.js";
 import { hidden, load } from "./store.js";
-import { byName, known, text } from "./units.js";
+import { settings, sweeps, written } from "./sweep.js";
+import { byName, known, range, text } from "./units.js";
 
 export const title = "Core sets";
-
-/* Variants of a solver, such as fw[epsilon=0.01] and fw[epsilon=0.001], are one curve. */
-const family = (solver) => solver.replace(/\b(epsilon|eps|tol|tau|max_core)=[^,\]]*,? ?/g, "").replace(/\[\s*\]/, "").replace(/, ?\]/, "]").replace(/ \(target [^)]*\)/, "");
 
 const LEAST = 1e-8; // a smaller epsilon is rounding, and would stretch the axis
 
@@ -35,7 +34,7 @@ export async function draw({ rows, solvers, look, values, places, latest, place,
   legend(places.legend, look, solvers, new Set(here.map((row) => row.solver)));
   const off = hidden();
   const shown = here.filter((row) => !off.has(row.solver));
-  places.note.append(" Epsilon is certified: recomputed from the model. Large marks: core sets of finished runs, variants of a solver joined; small marks: the points with a coefficient on the way. The dotted line is size = 1/epsilon.");
+  places.note.append(" Epsilon is certified: recomputed from the model. Large marks: core sets of finished runs, a solver's sweep over a parameter joined; small marks: the points with a coefficient on the way. The dotted line is size = 1/epsilon.");
   if (!shown.length) return places.empty("Every solver with a core set is switched off.");
   return paint(places, shown, { look, chosen, traces });
 }
@@ -44,20 +43,20 @@ function paint(places, shown, { look, chosen, traces }) {
   const points = shown.map((row) => ({ row, solver: row.solver, x: 1 / Math.max(row.epsilon, LEAST), y: row.support_vectors }));
   const way = points.flatMap((p) => (traces.get(p.solver) ?? []).map((step) => ({ ...step, solver: p.solver })));
   const everything = [...points, ...way];
-  const families = d3.groups(points, (p) => family(p.solver));
-  const chart = new Chart(places.figure, { height: 480, right: 90, label: `Core-set size against 1/epsilon on ${chosen}` });
+  const base = new Map(shown.map((row) => [row.solver, row.base]));
+  const chart = new Chart(places.figure, { height: 480, right: 90, label: `Core-set size against 1/epsilon on ${chosen}`, family: (solver) => base.get(solver) });
   const { left, right, top, bottom } = chart.box;
   const x = scale(everything.map((p) => p.x), true, [left, right]);
   const y = scale(everything.map((p) => p.y), true, [bottom, top]);
   chart.axes(x, y, { x: "1/epsilon", y: "Core-set size" }, { x: "", y: "" });
   const [low, high] = [Math.max(x.domain()[0], y.domain()[0]), Math.min(x.domain()[1], y.domain()[1])];
   if (low < high) chart.svg.append("path").attr("class", "guide").attr("d", d3.line()([[x(low), y(low)], [x(high), y(high)]]));
-  for (const [, members] of families) {
-    members.sort((a, b) => a.x - b.x);
-    if (members.length < 2) continue;
+  const told = new Map();
+  for (const { by, points: members } of sweeps(points)) {
     const path = members.map((p) => [x(p.x), y(p.y)]);
     chart.keepClear(path);
     chart.curve(path, look, members[0].solver);
+    members.forEach((p) => told.set(p, `${by}=${written(settings(p.row)[by])}`));
   }
   for (const [solver, steps] of d3.groups(way, (p) => p.solver)) {
     const path = steps.map((p) => [x(p.x), y(p.y)]);
@@ -72,9 +71,12 @@ function paint(places, shown, { look, chosen, traces }) {
   }
   const first = chart.points.length;
   for (const p of points) {
+    const [across, along] = [ends(p.row, "epsilon")?.map((epsilon) => 1 / Math.max(epsilon, LEAST)), ends(p.row, "support_vectors")];
+    if (across) chart.bar([x(across[1]), y(p.y)], [x(across[0]), y(p.y)], look, p.solver);
+    if (along && along[0] > 0) chart.bar([x(p.x), y(along[0])], [x(p.x), y(along[1])], look, p.solver);
     chart.point({
       x: x(p.x), y: y(p.y), area: 90, solver: p.solver, look, data: { dataset: chosen, x: p.x, y: p.y },
-      told: [p.solver, `Core-set size: ${text(p.y, "")}`, `Epsilon: ${text(p.row.epsilon, "gap")} (1/epsilon ${text(p.x, "")})`, `Support vectors: ${text(p.row.support_vectors, "")}`],
+      told: [p.solver, ...(told.has(p) ? [told.get(p)] : []), `Core-set size: ${text(p.y, "")}${along ? ` (${range(along, "")})` : ""}`, `Epsilon: ${text(p.row.epsilon, "gap")} (1/epsilon ${text(p.x, "")})`],
     });
   }
   chart.labels(chart.points.slice(first));

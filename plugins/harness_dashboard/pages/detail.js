@@ -4,16 +4,14 @@ import { make, plain, table } from "./parts.js";
 import { address, interval, load } from "./store.js";
 import { FIGURES, known, text } from "./units.js";
 
-export const natural = (a, b) => a.localeCompare(b, undefined, { numeric: true });
-
 /* A way to a page of ours. */
 export const to = (page, values, ...children) => make("a", { href: address(page, new URLSearchParams(values)) }, ...children);
 export const toSolver = (name, shown = plain(name)) => to("solver", { name }, shown);
 export const toDataset = (name, shown = name) => to("dataset", { name }, shown);
 
-/* What is known of the solvers and data sets that are installed where the site was made. */
-export async function aboutAll(place) {
-  return place.latest.about ? load(place.latest.about) : { solvers: {}, datasets: {} };
+/* What is known of the solvers or data sets that are installed where the site was made, by their bare names. */
+export async function aboutAll(place, kind) {
+  return new Map(place.latest.about ? Object.entries((await load(place.latest.about))[kind]) : []);
 }
 
 const OF_ASV = { time: ["Fit.time_fit", "time_fit"], kernel_evaluations: ["Record.track_kernel_evaluations", "track_kernel_evaluations"] };

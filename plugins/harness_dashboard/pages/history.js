@@ -1,4 +1,4 @@
-/* What asv's own pages lack: a commit, or a project, that has no page on the web is no link. */
+/* What asv's own pages lack: a commit, or a project, that has no page on the web is no link; dark where ours are dark. */
 
 (() => {
   "use strict";
@@ -13,6 +13,15 @@
     mend(document);
     new MutationObserver(() => mend(document)).observe(document.body, { subtree: true, childList: true, attributes: true, attributeFilter: ["href"] });
   });
+
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  function theme() {
+    let own = null;
+    try { own = localStorage.getItem("theme"); } catch { /* a browser may forbid it */ }
+    document.documentElement.dataset.theme = own || (dark.matches ? "dark" : "light");
+  }
+  dark.addEventListener("change", theme);
+  theme();
 
   const open = window.open.bind(window); // a click on a point of a graph opens its commit
   window.open = (address, ...rest) => (String(address).startsWith(NO_PAGE) ? null : open(address, ...rest));

@@ -2,16 +2,25 @@
 
 import * as anytime from "./anytime.js";
 import * as coresets from "./coresets.js";
+import * as dataset from "./dataset.js";
+import * as glossary from "./glossary.js";
 import * as overview from "./overview.js";
 import * as pareto from "./pareto.js";
 import { choice, given, hideTip, Look, make } from "./parts.js";
 import * as profile from "./profile.js";
+import * as scaling from "./scaling.js";
+import { findable, search } from "./search.js";
 import { address, load, rows, state } from "./store.js";
+import * as solver from "./solver.js";
+import * as two from "./two.js";
+import * as which from "./which.js";
 
 /* The pages in groups, by their names in the address. */
 const GROUPS = [
-  { table: overview, pareto },
-  { profiles: profile, anytime, coresets },
+  { which },
+  { table: overview, pareto, two, solver, dataset },
+  { profiles: profile, scaling, anytime, coresets },
+  { glossary },
 ];
 const PAGES = Object.assign({}, ...GROUPS);
 const FIRST = Object.keys(PAGES)[0];
@@ -60,6 +69,19 @@ function fold(away) {
   part("menu").setAttribute("aria-expanded", String(!away));
 }
 
+/* What the box in the header finds; a solver or a data set without a page of its own is found in the table. */
+function names(latest, values) {
+  const kept = [...values].filter(([name]) => ["place", "commit"].includes(name));
+  const to = (page, ...more) => address(page, new URLSearchParams([...kept, ...more]));
+  const own = (page, name, otherwise) => (Object.hasOwn(PAGES, page) ? to(page, ["name", name]) : to("table", ...otherwise));
+  return [
+    ...Object.entries(PAGES).map(([page, { title }]) => ["page", title, to(page)]),
+    ...latest.solvers.map((name) => ["solver", name, own("solver", name, [])]),
+    ...latest.datasets.map((name) => ["data set", name, own("dataset", name, [["dataset", name]])]),
+    ...Object.entries(glossary.TERMS).map(([term, [word]]) => ["word", word, to("glossary", ["term", term])]),
+  ];
+}
+
 const day = (time) => (time ? new Date(time).toISOString().slice(0, 10) : "undated");
 
 function nothing(text) {
@@ -86,7 +108,7 @@ async function chosen(index, place, values) {
   const all = rows(latest, index.figures);
   const found = commit === null ? all : commit === newest ? all.filter((row) => row.commit === commit.commit)
     : rows(await load(commit.file), index.figures);
-  return { commit, newest: commit === null || commit === newest, latest: { datasets: latest.datasets, solvers: latest.solvers, traced: new Set(all.filter((row) => row.seconds_to).map((row) => row.dataset)) }, rows: found };
+  return { commit, newest: commit === null || commit === newest, latest: { rows: all, datasets: latest.datasets, solvers: latest.solvers, traced: new Set(all.filter((row) => row.seconds_to).map((row) => row.dataset)) }, rows: found };
 }
 
 function places(page) {
@@ -95,6 +117,19 @@ function places(page) {
     controls: part("controls"), note: part("note"), legend: part("legend"), figure: part("figure"), below: part("below"),
     empty: (text) => { part("figure").replaceChildren(make("p", { class: "empty" }, text)); return 0; }, page,
   };
+}
+
+/* Which machine and commit a page shows, and the choice of others. */
+function measured(kept, index, number, { page, commit, latest }) {
+  const place = index.places[number];
+  if (index.places.length > 1) kept.controls.append(choice("Measured on", "place", index.places.map((each, i) => [String(i), `${each.machine}, ${each.environment}`]), String(number)));
+  if (place.commits.length > 1 && !PAGES[page].newest) {
+    const named = place.commits.map((each, i) => [each.commit, `${i ? "" : "newest: "}${each.name}, ${day(each.time)}${each.title ? `, ${each.title}` : ""} (${each.cells} cells)`]);
+    kept.controls.append(choice("Commit", "commit", [["latest", `each cell as measured last (${place.latest.cells})`], ...named], commit ? commit.commit : "latest"));
+  }
+  kept.note.append(`${commit ? `Commit ${commit.name} of ${day(commit.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
+  const all = given(latest.solvers);
+  if (all) kept.note.append(` Every solver: ${all}.`);
 }
 
 async function draw() {
@@ -117,19 +152,14 @@ async function draw() {
     window.harnessDashboard.page = page;
     return;
   }
-  const number = Math.min(index.places.length - 1, Math.max(0, Number(values.get("place")) || 0));
+  const number = Math.min(index.places.length - 1, Math.max(0, Math.trunc(Number(values.get("place"))) || 0));
   const place = index.places[number];
-  const { commit, newest, latest, rows: found } = await chosen(index, place, values);
+  const always = PAGES[page].newest; // it shows each cell as measured last, whatever commit other pages show
+  const { commit, newest, latest, rows: found } = await chosen(index, place, always ? new URLSearchParams({ commit: "latest" }) : values);
   if (!still()) return;
+  findable(names(latest, values));
   const kept = places(page);
-  if (index.places.length > 1) kept.controls.append(choice("Measured on", "place", index.places.map((each, i) => [String(i), `${each.machine}, ${each.environment}`]), String(number)));
-  if (place.commits.length > 1 && page !== "anytime") {
-    const named = place.commits.map((each, i) => [each.commit, `${i ? "" : "newest: "}${each.name}, ${day(each.time)}${each.title ? `, ${each.title}` : ""} (${each.cells} cells)`]);
-    kept.controls.append(choice("Commit", "commit", [["latest", `each cell as measured last (${place.latest.cells})`], ...named], commit ? commit.commit : "latest"));
-  }
-  kept.note.append(`${commit && page !== "anytime" ? `Commit ${commit.name} of ${day(commit.time)}` : "Each cell as it was measured last"}, on ${place.machine}, ${place.environment}.`);
-  const all = given(latest.solvers);
-  if (all) kept.note.append(` Every solver: ${all}.`);
+  if (!PAGES[page].timeless) measured(kept, index, number, { page, commit, latest });
   const figures = index.figures.filter((name) => found.some((row) => row[name] !== null));
   const drawn = await PAGES[page].draw({ rows: found, solvers: latest.solvers, latest, newest, place, index, figures, look: new Look(latest.solvers), values, places: kept, still });
   if (!still()) return;
@@ -149,6 +179,7 @@ async function safely() {
 }
 
 theme();
+search(part("wanted"), part("found"), part("how-many"));
 part("menu").addEventListener("click", () => fold(part("menu").getAttribute("aria-expanded") === "true"));
 part("skip").addEventListener("click", (event) => {
   event.preventDefault(); // the part of the address behind # names the page that is shown

@@ -1,76 +1,129 @@
 /* Solver x data set: one figure of all, or all figures of one data set. */
 
+import { clockNote, ends, figured, timeTitle, titleOf } from "./figures.js";
 import { breakable, choice, legend, make, plain, table } from "./parts.js";
-import { competes, hidden } from "./store.js";
-import { byName, FIGURES, known, text } from "./units.js";
+import { apart, competes, hidden } from "./store.js";
+import { byName, FIGURES, known, text, tick } from "./units.js";
 
 export const title = "Table";
 
-const stated = (row) => make("span", { class: "status", title: row.reason }, row.status);
+const COSTS = ["seconds_to", "kernel_evaluations_to"];
+const TARGET = 1e-3; // what solvers stop at by themselves, more or less: the first choice
+const USUAL = [1e-2, 1e-3, 1e-6];
 
-function content(row, figure) {
+const stated = (row) => make("span", { class: "status", title: row.reason }, row.status);
+const valueOf = (row, { figure, target }) => (target === null ? row[figure] : row[figure]?.[target]) ?? null;
+const isTime = (figure) => FIGURES[figure].unit === "s" && figure !== "compile_seconds";
+
+/* Whether a run ended without being certified at the target; what is not counted is not missed. */
+const missed = (row, target) => row.ran && !known(row.seconds_to?.[target]);
+
+function content(row, { figure, target, gap }) {
   if (!row) return document.createTextNode("");
   if (!row.measured) return row.ran ? stated(row) : make("span", { class: "soft", title: row.reason }, "n/a");
-  const shown = make("span", { title: row.runs > 1 ? `median of ${row.runs} runs` : null }, (figure === "kernel_evaluations" && row.at_least ? "≥ " : "") + text(row[figure], FIGURES[figure].unit));
-  if (/ \d+\/\d+$/.test(row.status)) shown.append(" ", stated(row));
-  else if (!row.complete) shown.append(make("span", { class: "soft", title: `${row.status}: ${row.reason || ""}` }, " †"));
-  return shown;
+  const marks = [
+    row.disturbed && isTime(figure) ? make("span", { class: "mark", title: `wall time ${text(row.disturbed, "ratio")} CPU time: the machine did other work` }, " ⚠") : "",
+    / \d+\/\d+$/.test(row.status) ? make("span", {}, " ", stated(row)) : row.complete ? "" : make("span", { class: "soft", title: `${row.status}: ${row.reason || ""}` }, " †"),
+  ];
+  if (target === null || !missed(row, target)) return figured(row, figure, { target, marks });
+  return make("span", { class: "soft", title: `never certified at ${tick(gap, "gap")}` }, "not reached", ...marks, make("small", { class: "ends" }, `gap ${text(row.relative_gap, "gap")}`));
 }
 
-const attributes = (row, figure, best) => (row ? {
-  "data-solver": row.solver, "data-dataset": row.dataset, "data-status": row.status, "data-value": row[figure],
-  class: best !== null && row[figure] === best && competes(row, figure) ? "best" : null,
-} : { class: "none" });
-
-/* The best value of a column, if more than one solver did what was asked; what depends on where a solver stopped
-   compares only if all of them were asked for the same gap. */
-function best(rows, figure) {
+/* The solvers of a column that share its shading: the best and what is not told apart from it, if anything is. What a target
+   costs compares for whoever was certified to reach it; what else depends on where a solver stopped, only where all were
+   asked for the same gap. */
+function best(rows, which) {
+  const { figure, target } = which;
   const { low, stops } = FIGURES[figure];
-  const rivals = rows.filter((row) => competes(row, figure));
-  const values = rivals.map((row) => row[figure]);
-  if (low === null || values.length < 2) return null;
-  if (stops && !rivals.every((row) => known(row.target_gap) && row.target_gap === rivals[0].target_gap)) return null;
-  const found = Math.min(...values);
-  return values.every((value) => value === found) ? null : found;
+  const rivals = rows.filter((row) => (target === null ? competes(row, figure) : known(valueOf(row, which))));
+  const others = rivals.length + (target === null ? 0 : rows.filter((row) => missed(row, target)).length); // who never reached it has lost
+  if (low === null || others < 2 || !rivals.length) return new Set();
+  if (stops && !rivals.every((row) => known(row.target_gap) && row.target_gap === rivals[0].target_gap)) return new Set();
+  const top = d3.least(rivals, (row) => valueOf(row, which));
+  const near = rivals.filter((row) => !apart(row, top, figure, target));
+  return new Set(near.length < others ? near : []);
 }
 
-export function draw({ rows, solvers, figures, look, values, places }) {
+function columnOf(of, names, which, title, note, term = null) {
+  const top = best(names.map(of).filter(Boolean), which);
+  const measured = (solver) => (of(solver)?.measured ? of(solver) : null);
+  return {
+    title, note, unit: FIGURES[which.figure].unit, term,
+    value: (solver) => (measured(solver) ? valueOf(of(solver), which) : null),
+    said: (solver) => (of(solver) && !measured(solver) ? of(solver).status : null),
+    interval: (solver) => measured(solver) && ends(of(solver), which.figure, which.target),
+    cell: (solver) => content(of(solver), which),
+    attributes: (solver) => {
+      const row = of(solver);
+      return row ? { "data-solver": solver, "data-dataset": row.dataset, "data-status": row.status, "data-value": valueOf(row, which), class: top.has(row) ? "best" : null } : { class: "none" };
+    },
+  };
+}
+
+/* The target at first: 1e-3, or the closest to it that half of the cells with a certified gap have reached, else what most have. */
+function usualTarget(rows, targets, figure) {
+  const certified = rows.filter((row) => row[figure]);
+  const reached = targets.map((_, i) => certified.filter((row) => known(row[figure][i])).length);
+  const half = targets.findLastIndex((gap, i) => gap >= TARGET && reached[i] * 2 >= certified.length);
+  return half >= 0 ? half : d3.greatestIndex(reached);
+}
+
+export function draw({ rows, solvers, figures, index, look, values, places }) {
   const datasets = [...new Set(rows.map((row) => row.dataset))].sort(byName);
   const chosen = datasets.includes(values.get("dataset")) ? values.get("dataset") : "";
-  const figure = figures.includes(values.get("figure")) ? values.get("figure") : "fit_seconds";
+  const offered = [...COSTS.filter((name) => rows.some((row) => row[name]?.some(known))), ...figures];
+  const figure = offered.includes(values.get("figure")) ? values.get("figure") : offered[0];
+  const targets = index.targets.map((gap, i) => ({ gap, target: i })).filter(({ target }) => rows.some((row) => COSTS.some((name) => known(row[name]?.[target]))));
+  const asked = Number(values.get("target") ?? NaN);
+  const target = !COSTS.includes(figure) ? null : targets.some((each) => each.target === asked) ? asked : usualTarget(rows, index.targets, figure);
   places.controls.append(choice("Data sets", "dataset", [["", `all ${datasets.length}, one figure`], ...datasets.map((name) => [name, name])], chosen));
-  if (!chosen) places.controls.append(choice("Figure", "figure", figures.map((name) => [name, FIGURES[name].title]), figure));
-  legend(places.legend, look, solvers, new Set(rows.map((row) => row.solver)));
+  if (!chosen) places.controls.append(choice("Figure", "figure", offered.map((name) => [name, titleOf(name, rows)]), figure, FIGURES[figure].term));
+  if (!chosen && target !== null) places.controls.append(choice("Certified relative gap at most", "target", targets.map((each) => [String(each.target), tick(each.gap, "gap")]), String(target)));
+  legend(places.legend, look, solvers, new Set(rows.filter((row) => !chosen || row.dataset === chosen).map((row) => row.solver)));
   const off = hidden();
-  const shown = rows.filter((row) => !off.has(row.solver));
+  const shown = rows.filter((row) => !off.has(row.solver) && (!chosen || row.dataset === chosen));
   const cells = new Map(shown.map((row) => [`${row.solver}\n${row.dataset}`, row]));
-  const cell = (solver, dataset) => cells.get(`${solver}\n${dataset}`);
-  const names = [...new Set(shown.map((row) => row.solver))].filter((name) => !chosen || cell(name, chosen));
+  const cell = (dataset) => (solver) => cells.get(`${solver}\n${dataset}`);
+  const names = [...new Set(shown.map((row) => row.solver))];
   const first = { title: "Solver", value: (name) => name, cell: (name) => breakable(plain(name)) };
-  const column = (of, name, head, note) => {
-    const top = best(names.map(of).filter(Boolean), name);
-    return {
-      title: head, note,
-      value: (solver) => { const row = of(solver); return row && row.measured ? row[name] : null; },
-      cell: (solver) => content(of(solver), name),
-      attributes: (solver) => attributes(of(solver), name, top),
-    };
-  };
-  const columns = chosen
-    ? figures.filter((name) => names.some((solver) => known(cell(solver, chosen)[name]))).map((name) => column((solver) => cell(solver, chosen), name, FIGURES[name].title))
+  const columns = chosen ? figuresOf(chosen, { shown, figures, targets, names, of: cell(chosen) })
     : datasets.map((dataset) => {
       const [head, ...rest] = dataset.split(/, (?=[a-z0-9-]+(?: [a-zA-Z0-9_]+=|, |$))/);
-      return column((solver) => cell(solver, dataset), figure, head, rest.join(", "));
+      return { ...columnOf(cell(dataset), names, { figure, target, gap: index.targets[target] }, head, rest.join(", ")), dataset };
     });
-  places.figure.replaceChildren(table([first, ...columns], names, { label: chosen ? `All figures on ${chosen}` : `${FIGURES[figure].title}, solvers by data sets` }));
-  places.note.append(" Best of a column shaded, costs only where all were asked for the same gap; ≥ at least, not all is counted; – not observable; empty: not run; † did not do what was asked.");
-  below(places.below, shown.filter((row) => (row.failed || / \d+\/\d+$/.test(row.status)) && (!chosen || row.dataset === chosen)), shown);
+  const label = chosen ? `All figures on ${chosen}` : `${titleOf(figure, rows)}${target === null ? "" : ` of ${tick(index.targets[target], "gap")}`}, solvers by data sets`;
+  const told = (visible) => {
+    const there = new Set(visible.map((column) => column.dataset));
+    below(places.below, shown.filter((row) => chosen || there.has(row.dataset)));
+  };
+  places.figure.replaceChildren(table([first, ...columns], names, { label, told }));
+  const timed = chosen || isTime(figure);
+  places.note.append(timed ? clockNote(shown, target === null ? "clock" : "trace_clock") : "", shown.some((row) => row.runs > 1) ? " Below a median: the interval of its repeated runs." : "",
+    ` Shaded: the best of a column and what is not told apart from it by more than its noise; ${target === null || chosen ? "costs up to a solver's own stop only where all were asked for the same gap" : "who was never certified that good has not reached the target"}; ≥ at least, not all is counted; – not observable; empty: not run; † did not do what was asked.`);
   return cells.size;
 }
 
-function below(target, failures, shown) {
+/* The columns of one data set: the costs of the targets, then each figure that is known. */
+function figuresOf(chosen, { shown, figures, targets, names, of }) {
+  const isKnown = (which) => shown.some((row) => known(valueOf(row, which)));
+  const twin = { cpu: "cpu_seconds", wall: "fit_seconds" }[shown[0]?.clock]; // it is the figure `time` once more
+  return [
+    ...COSTS.flatMap((figure) => targets.map((each) => ({ ...each, figure }))).filter(isKnown).map((which) => ({
+      ...columnOf(of, names, which, which.figure === "seconds_to" ? timeTitle(shown, "trace_clock") : "Kernel values", `to gap ${tick(which.gap, "gap")}`, FIGURES[which.figure].term), off: !USUAL.includes(which.gap),
+    })),
+    ...figures.map((figure) => ({ figure, target: null })).filter(isKnown).map((which) => ({
+      ...columnOf(of, names, which, titleOf(which.figure, shown), which.figure === "time" ? "until it stopped" : undefined, FIGURES[which.figure].term), off: which.figure === twin,
+    })),
+  ];
+}
+
+/* What was run and did not do what was asked, of the cells that are shown. */
+function below(target, shown) {
+  const ran = shown.filter((row) => row.ran);
+  const failures = ran.filter((row) => !row.complete);
+  const cells = (number) => (number === 1 ? "1 cell" : `${number} cells`);
   if (!failures.length) {
-    target.replaceChildren(make("p", {}, `All ${shown.length} cells did what was asked.`));
+    target.replaceChildren(make("p", {}, `${ran.length === 1 ? "The 1 cell that was run" : `All ${cells(ran.length)} that were run`} did what was asked.`));
     return;
   }
   const columns = [
@@ -79,5 +132,5 @@ function below(target, failures, shown) {
     { title: "Status", value: (row) => row.status, cell: stated },
     { title: "Reason", value: (row) => row.reason || "", cell: (row) => row.reason || "no reason is known" },
   ];
-  target.replaceChildren(make("h2", {}, `${failures.length} of ${shown.length} cells did not do what was asked`), table(columns, failures, { label: "Failures and their reasons", class: "failures" }));
+  target.replaceChildren(make("h2", {}, `${failures.length} of ${cells(ran.length)} did not do what was asked`), table(columns, failures, { label: "Failures and their reasons", name: "failures", class: "failures" }));
 }

@@ -1,14 +1,17 @@
-/* Cost against error on one data set: who is on the front? */
+/* Cost against error on one data set: who is on the front? A solver's sweep over a parameter is a curve. */
 
 import { Chart, scale } from "./chart.js";
-import { alternative, choice, legend, make, plain } from "./parts.js";
-import { competes, hidden, points as pointsOf } from "./store.js";
-import { byName, FIGURES, known, text } from "./units.js";
+import { clockNote, ends, figureColumn, titleOf } from "./figures.js";
+import { alternative, breakable, choice, legend, plain } from "./parts.js";
+import { apart, competes, hidden } from "./store.js";
+import { settings, sweeps, tellers, written } from "./sweep.js";
+import { byName, FIGURES, known, range, text } from "./units.js";
 
 export const title = "Pareto front";
 
-const COSTS = ["fit_seconds", "kernel_evaluations"];
+const COSTS = ["time", "kernel_evaluations", "support_vectors"];
 const ERRORS = ["test_error", "mse", "mae", "relative_gap"];
+const LEAST = { relative_gap: 1e-12 }; // what rounding made smaller is zero
 
 /* The points that no other is at least as good as in both; from the cheapest on. */
 export function front(points) {
@@ -20,71 +23,108 @@ export function front(points) {
   });
 }
 
+/* Those that no other is better than: not worse in either figure, and better in one by more than the noise. */
+function unbeaten(points, cost, error) {
+  const worse = (p, q, figure, end) => q[end] < p[end] && apart(p.row, q.row, figure);
+  return points.filter((p) => !points.some((q) => (worse(p, q, cost, "x") && !worse(q, p, error, "y"))
+    || (worse(p, q, error, "y") && !worse(q, p, cost, "x"))));
+}
+
 export function draw({ rows, solvers, figures, look, values, places }) {
   const usable = rows.filter((row) => row.measured && COSTS.some((name) => known(row[name])) && ERRORS.some((name) => known(row[name])));
-  const datasets = [...new Set(usable.map(pointsOf))].sort(byName);
-  if (!datasets.length) return places.empty("No run has both a cost and an error.");
+  const sets = [...new Set(usable.map((row) => row.set))].sort(byName);
+  if (!sets.length) return places.empty("No run has both a cost and an error.");
   const asked = values.get("dataset") ?? "";
-  const chosen = datasets.find((name) => name === asked) ?? usable.filter((row) => row.dataset === asked).map(pointsOf)[0] ?? datasets[0];
-  const whole = usable.filter((row) => pointsOf(row) === chosen);
-  const problems = d3.rollups(whole, (found) => found.length, (row) => row.formulation ?? "").sort((a, b) => b[1] - a[1]);
+  const chosen = sets.find((name) => name === asked) ?? usable.find((row) => row.dataset === asked)?.set ?? sets[0];
+  const whole = usable.filter((row) => row.set === chosen);
+  const problemOf = (row) => [row.problem, row.kernel].filter(Boolean).join(", ");
+  const problems = d3.rollups(whole, (found) => found.length, problemOf).sort((a, b) => b[1] - a[1]);
   const gaps = values.get("y") === "relative_gap"; // gaps of different problems do not compare
   const problem = problems.some(([name]) => name === values.get("problem")) ? values.get("problem") : gaps ? problems[0][0] : null;
-  const here = whole.filter((row) => problem === null || (row.formulation ?? "") === problem);
+  const here = whole.filter((row) => problem === null || problemOf(row) === problem);
   const offered = (names) => names.filter((name) => figures.includes(name) && here.some((row) => known(row[name])));
   const [costs, errors] = [offered(COSTS), offered(ERRORS)];
   const cost = costs.includes(values.get("x")) ? values.get("x") : costs[0];
   const error = errors.includes(values.get("y")) ? values.get("y") : errors[0];
-  const titled = (names) => names.map((name) => [name, FIGURES[name].title]);
-  places.controls.append(choice("Data set", "dataset", datasets.map((name) => [name, name]), chosen), choice("Cost", "x", titled(costs), cost), choice("Error", "y", titled(errors), error));
+  const titled = (names) => names.map((name) => [name, titleOf(name, here)]);
+  places.controls.append(choice("Data set", "dataset", sets.map((name) => [name, name]), chosen), choice("Cost", "x", titled(costs), cost, FIGURES[cost].term), choice("Error", "y", titled(errors), error, FIGURES[error].term));
   if (problems.length > 1) {
     const each = problems.map(([name, cells]) => [name, `${name || "unknown"} (${cells})`]);
     places.controls.append(choice("Problem", "problem", gaps ? each : [["all", `all (${whole.length})`], ...each], problem ?? "all"));
   }
   legend(places.legend, look, solvers, new Set(here.map((row) => row.solver)));
   const off = hidden();
-  const least = error === "relative_gap" ? 1e-12 : -Infinity; // what rounding made smaller is zero
-  const twins = new Set(d3.rollups(here, (found) => found.length, (row) => row.solver).filter(([, cells]) => cells > 1).map(([solver]) => solver));
-  const points = here.filter((row) => !off.has(row.solver) && known(row[cost]) && known(row[error]))
-    .map((row) => ({ row, solver: row.solver, name: twins.has(row.solver) ? `${plain(row.solver)}, ${row.formulation}` : row.solver, x: row[cost], y: Math.max(row[error], least) }));
-  const missing = here.filter((row) => !off.has(row.solver)).length - points.length;
-  places.note.append(" Bottom left is best; the dashed line is the front of those that did what was asked; a larger mark has more support vectors.", missing ? ` ${missing} not shown: no ${FIGURES[cost].title.toLowerCase()} known.` : "");
+  const shown = here.filter((row) => !off.has(row.solver));
+  const told = tellers(shown);
+  const points = shown.filter((row) => known(row[cost]) && known(row[error])).map((row) => ({
+    row, solver: row.solver, name: [plain(row.solver), ...told(row)].join(", "), x: row[cost], y: Math.max(row[error], LEAST[error] ?? -Infinity),
+  }));
+  const curves = sweeps(points);
+  const missing = shown.length - points.length;
+  places.note.append(" Bottom left is best; the dashed line is the front of those that did what was asked, a ring marks what nothing beats by more than its noise.",
+    curves.length ? ` Joined: a solver's sweep over ${[...new Set(curves.map((curve) => curve.by))].join(" or ")}.` : "",
+    cost === "support_vectors" ? "" : " A larger mark has more support vectors.", shown.some((row) => ends(row, cost) || ends(row, error)) ? " Bars: intervals of repeated runs." : "", cost === "time" ? clockNote(here) : "",
+    missing ? ` ${missing} not shown: no ${titleOf(cost, here).toLowerCase()} known.` : "");
   if (!points.length) return places.empty("No solver that is switched on has both figures.");
-  paint(places, points, { cost, error, look, chosen });
+  paint(places, points, curves, { cost, error, look, chosen });
   return points.length;
 }
 
-function paint(places, points, { cost, error, look, chosen }) {
+function paint(places, points, curves, { cost, error, look, chosen }) {
+  const rows = points.map((p) => p.row);
+  const [xTitle, yTitle] = [titleOf(cost, rows), titleOf(error, rows)];
   const [xUnit, yUnit] = [FIGURES[cost].unit, FIGURES[error].unit];
-  const chart = new Chart(places.figure, { height: 560, label: `${FIGURES[error].title} against ${FIGURES[cost].title} on ${chosen}` });
+  const base = new Map(rows.map((row) => [row.solver, row.base]));
+  const chart = new Chart(places.figure, { height: 560, label: `${yTitle} against ${xTitle} on ${chosen}`, family: (solver) => base.get(solver) });
   const { left, right, top, bottom } = chart.box;
-  const x = scale(points.map((p) => p.x), true, [left, right - (chart.narrow ? 6 : 60)]);
-  const y = scale(points.map((p) => p.y), FIGURES[error].log, [bottom, top]);
-  chart.axes(x, y, { x: FIGURES[cost].title, y: FIGURES[error].title }, { x: xUnit, y: yUnit });
-  const best = front(points.filter((p) => competes(p.row, cost)));
+  const x = scale([...points.map((p) => p.x), ...rows.flatMap((row) => ends(row, cost) ?? [])], true, [left, right - (chart.narrow ? 6 : 60)]);
+  const y = scale([...points.map((p) => p.y), ...rows.flatMap((row) => ends(row, error) ?? [])], FIGURES[error].log, [bottom, top]);
+  chart.axes(x, y, { x: xTitle, y: yTitle }, { x: xUnit, y: yUnit });
+  const rivals = points.filter((p) => competes(p.row, cost));
+  const best = front(rivals);
+  const on = new Set(unbeaten(rivals, cost, error));
   const steps = best.flatMap((p, i) => (i ? [[x(p.x), y(best[i - 1].y)], [x(p.x), y(p.y)]] : [[x(p.x), top], [x(p.x), y(p.y)]]));
   if (best.length) steps.push([right, y(best.at(-1).y)]);
   if (best.length) chart.svg.append("path").attr("class", "front").attr("d", d3.line()(steps));
   chart.keepClear(steps);
-  const most = d3.max(points, (p) => p.row.support_vectors) || 1;
-  const area = (p) => 40 + 300 * ((p.row.support_vectors || 0) / most);
-  const ordered = [...points].sort((a, b) => area(b) - area(a)); // small marks over large ones
-  for (const p of ordered) {
-    const on = best.includes(p);
-    chart.point({
-      x: x(p.x), y: y(p.y), area: area(p), solver: p.solver, look, front: on,
-      name: p.name, data: { dataset: p.row.dataset, x: p.x, y: p.row[error], size: p.row.support_vectors ?? "" },
-      told: [p.row.formulation ? `${p.solver}, ${p.row.formulation}` : p.solver, `${FIGURES[cost].title}: ${text(p.x, xUnit)}`, `${FIGURES[error].title}: ${text(p.row[error], yUnit)}`,
-        `Support vectors: ${text(p.row.support_vectors, "")}`, ...(on ? ["on the front"] : []), ...(p.row.complete ? [] : [`status: ${p.row.status}`])],
-    });
+  const at = (p) => [x(p.x), y(p.y)];
+  const short = new Map(); // along a curve its parameter is enough: the first point has the name
+  for (const { by, points: own } of curves) {
+    chart.curve(own.map(at), look, own[0].solver);
+    chart.keepClear(own.map(at));
+    own.slice(1).forEach((p) => short.set(p, `${by}=${written(settings(p.row)[by])}`));
   }
-  const at = new Map(chart.points.map((point) => [point.name, point]));
-  chart.labels([...best, ...points.filter((p) => !best.includes(p))].map((p) => at.get(p.name)));
+  for (const p of points) {
+    const [px, py] = at(p);
+    const [across, along] = [ends(p.row, cost), ends(p.row, error)];
+    if (across) chart.bar([x(across[0]), py], [x(across[1]), py], look, p.solver);
+    if (along && (along[0] > 0 || !FIGURES[error].log)) chart.bar([px, y(along[0])], [px, y(along[1])], look, p.solver);
+  }
+  const most = d3.max(rows, (row) => row.support_vectors) || 1;
+  const area = (p) => (cost === "support_vectors" ? 90 : 40 + 300 * ((p.row.support_vectors || 0) / most));
+  const placed = new Map();
+  for (const p of [...points].sort((a, b) => area(b) - area(a))) { // small marks over large ones
+    const [px, py] = at(p);
+    const figure = (name) => {
+      const [unit, sure] = [FIGURES[name].unit, ends(p.row, name)];
+      return `${titleOf(name, rows)}: ${text(p.row[name], unit)}${sure ? ` (${range(sure, unit)})` : ""}`;
+    };
+    placed.set(p, chart.point({
+      x: px, y: py, area: area(p), solver: p.solver, look, front: on.has(p), name: short.get(p) ?? p.name,
+      data: { dataset: p.row.dataset, x: p.x, y: p.row[error], size: p.row.support_vectors ?? "" },
+      told: [p.solver, [p.row.problem, p.row.kernel].filter(Boolean).join(", "), figure(cost), figure(error),
+        ...(cost === "support_vectors" ? [] : [figure("support_vectors")]),
+        ...(on.has(p) ? ["nothing beats it by more than its noise"] : []), ...(p.row.complete ? [] : [`status: ${p.row.status}`])],
+    }));
+  }
+  chart.labels([...best, ...points.filter((p) => !best.includes(p) && on.has(p)), ...points.filter((p) => !on.has(p) && !best.includes(p))].map((p) => placed.get(p)));
   places.below.replaceChildren(alternative([
-    { title: "Solver", value: (p) => p.name },
-    { title: FIGURES[cost].title, value: (p) => p.x, cell: (p) => text(p.x, xUnit) },
-    { title: FIGURES[error].title, value: (p) => p.row[error], cell: (p) => text(p.row[error], yUnit) },
-    { title: "Support vectors", value: (p) => p.row.support_vectors, cell: (p) => text(p.row.support_vectors, "") },
-    { title: "On the front", value: (p) => (best.includes(p) ? "yes" : "no"), cell: (p) => make("span", {}, best.includes(p) ? "yes" : "") },
+    { title: "Solver", value: (p) => p.solver, cell: (p) => breakable(p.solver) },
+    { title: "Problem", value: (p) => p.row.problem ?? "" },
+    { title: "Kernel", value: (p) => p.row.kernel ?? "" },
+    figureColumn(cost, rows, (p) => p.row),
+    figureColumn(error, rows, (p) => p.row),
+    ...(cost === "support_vectors" ? [] : [figureColumn("support_vectors", rows, (p) => p.row)]),
+    { title: "On the front", value: (p) => (on.has(p) ? "yes" : "") },
   ], points));
 }

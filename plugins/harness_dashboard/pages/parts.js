@@ -51,11 +51,11 @@ export function given(solvers) {
 
 export const plain = (solver) => (shared && solver.endsWith(shared) ? solver.slice(0, -shared.length) : solver);
 
-/* A choice among values, kept in the address. */
-export function choice(title, name, options, chosen) {
+/* A choice among values, kept in the address. term: the word of the glossary that explains what is chosen. */
+export function choice(title, name, options, chosen, term) {
   const select = make("select", { name, onchange: () => change({ [name]: select.value }) });
   for (const [value, label] of options) select.append(make("option", { value, selected: value === chosen }, label));
-  return make("label", {}, title, select);
+  return make("label", {}, make("span", {}, title, explained(term, select.selectedOptions[0]?.textContent ?? title)), select);
 }
 
 export function tick(title, name, on) {
@@ -137,13 +137,17 @@ function walkRows(event) {
   next.focus();
 }
 
+/* A small way to a word of the glossary. */
+export const explained = (term, title) => (term ? make("a", { class: "term", href: `#/glossary?term=${term}`, title: `What is: ${title}`, "aria-label": `What is: ${title}` }, "?") : null);
+
 /* A table whose columns sort and can be chosen, both kept in the address, and that downloads.
 
    columns: title, note; value(row): a number or a text, by which it sorts and which a file has; and where they are needed
    cell(row): node or text; attributes(row); unit: of the values in a file; interval(row): [low, high] for a file;
-   said(row): what a file has where there is no value; off: hidden unless it is chosen.
-   options: label; name: what tells two tables of a page apart in the address; class; folded: a text, behind which it waits. */
-export function table(columns, rows, { label = "Table", name = "", class: kind, folded = "" } = {}) {
+   said(row): what a file has where there is no value; off: hidden unless it is chosen; term: its word in the glossary.
+   options: label; name: what tells two tables of a page apart in the address; class; folded: a text, behind which it waits;
+   told(columns): called with those that are shown, whenever they change. */
+export function table(columns, rows, { label = "Table", name = "", class: kind, folded = "", told = null } = {}) {
   const [first, ...others] = columns;
   const [sortName, columnsName] = ["sort", "columns"].map((what) => (name ? `${what}-${name}` : what));
   const asked = state().values.get(sortName) ?? "";
@@ -153,28 +157,40 @@ export function table(columns, rows, { label = "Table", name = "", class: kind, 
   const [head, body] = [make("thead"), make("tbody")];
   const shown = () => [first, ...others.filter((column) => Boolean(column.off) === toggled.has(keyOf(column)))];
   const lines = () => (by ? ordered(rows, by, down) : rows);
+  const order = (column) => (column === by ? (down ? "descending" : "ascending") : "none");
+  let heads = [];
+  function drawHeads() {
+    heads = shown().map((column) => make("th", { scope: "col" },
+      make("button", { type: "button", onclick: () => sort(column) }, column.title, column.note ? make("small", {}, column.note) : null), explained(column.term, column.title)));
+    head.replaceChildren(make("tr", {}, ...heads));
+  }
   function draw() {
-    const order = (column) => (column === by ? (down ? "descending" : "ascending") : "none");
-    head.replaceChildren(make("tr", {}, ...shown().map((column) => make("th", { scope: "col", "aria-sort": order(column) },
-      make("button", { type: "button", onclick: () => sort(column) }, column.title, column.note ? make("small", {}, column.note) : null)))));
-    body.replaceChildren(...lines().map((row, i) => make("tr", { tabindex: i ? -1 : 0 }, ...shown().map((column) => make(
+    const columnsNow = shown();
+    heads.forEach((each, i) => each.setAttribute("aria-sort", order(columnsNow[i])));
+    body.replaceChildren(...lines().map((row, i) => make("tr", { tabindex: i ? -1 : 0 }, ...columnsNow.map((column) => make(
       column === first ? "th" : "td", { scope: column === first ? "row" : null, ...column.attributes?.(row) },
       column.cell ? column.cell(row) : String(column.value(row) ?? ""))))));
   }
   function sort(column) {
     down = by === column && !down;
     by = column;
-    const place = shown().indexOf(column);
     remember({ [sortName]: `${down ? "-" : ""}${keyOf(column)}` });
     draw();
-    head.querySelectorAll("button")[place].focus();
   }
+  function chosen() {
+    remember({ [columnsName]: joined(toggled) });
+    drawHeads();
+    draw();
+    told?.(shown());
+  }
+  drawHeads();
   body.addEventListener("keydown", walkRows);
   const frame = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
     make("table", { class: kind }, make("caption", { hidden: true }, label), head, body));
   const tools = make("div", { class: "tools" },
-    others.length > 1 ? columnMenu(others, toggled, () => { remember({ [columnsName]: joined(toggled) }); draw(); }) : null,
+    others.length > 1 ? columnMenu(others, toggled, chosen) : null,
     buttons(["csv", "json"], label, (type) => saveTable(shown(), lines(), label, type)));
+  told?.(shown());
   if (!folded) {
     draw();
     return make("div", { class: "view" }, frame, tools);

@@ -5,15 +5,19 @@ import { FIGURES, known } from "./units.js";
 const DATA = "solvers/data/";
 const loaded = new Map();
 
-/* Load a file once. */
+/* Load a file once: in a single page it stands in the page itself. */
 export function load(name) {
   if (!loaded.has(name)) {
-    loaded.set(name, fetch(DATA + name, { cache: "no-cache" }).then((answer) => {
-      if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
-      return answer.json();
-    }));
+    const embedded = document.querySelector(`script[type="application/json"][data-name="${CSS.escape(name)}"]`);
+    loaded.set(name, embedded ? Promise.resolve(JSON.parse(embedded.textContent)) : fetched(name));
   }
   return loaded.get(name);
+}
+
+async function fetched(name) {
+  const answer = await fetch(DATA + name, { cache: "no-cache" });
+  if (!answer.ok) throw new Error(`${name}: ${answer.status}`);
+  return answer.json();
 }
 
 const COLUMNS = ["status", "reason", "runs", "ran", "measured", "complete", "failed", "target_gap", "at_least", "intervals", "disturbed",

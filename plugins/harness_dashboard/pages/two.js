@@ -1,10 +1,10 @@
 /* Two solvers, or two commits: a ratio for each cell with its interval, and what that makes over all data sets. */
 
 import { Chart } from "./chart.js";
-import { graph, measured, natural, to, toDataset, toSolver } from "./detail.js";
+import { graph, measured, to, toDataset, toSolver } from "./detail.js";
 import { choice, legend, make, plain, table } from "./parts.js";
 import { apart, competes, hidden, interval, load, rows as rowsOf } from "./store.js";
-import { FIGURES, known, text } from "./units.js";
+import { byName, FIGURES, known, text } from "./units.js";
 
 export const title = "Compare two";
 
@@ -18,6 +18,7 @@ const BESIDE = ["kernel_evaluations", "support_vectors", "test_error", "relative
 const DRAWS = 2000; // of data sets with replacement
 const LEAST = 5; // data sets from which on what is drawn of them says something
 const MOST = 60; // rows of a chart
+const LONGEST = 56; // letters of a row's name; the tip has the whole
 
 const valueOf = (row, figure, target) => (target === null ? row[figure] : row[figure]?.[target]);
 
@@ -29,7 +30,8 @@ export function quotient(a, b, figure, target) {
   if (!fine(a) || !fine(b) || !clocks) {
     const never = (row) => row.ran && !(figure.startsWith("kernel") && row.measured && (row.at_least || !known(row.kernel_evaluations)));
     const alone = fine(a) && !fine(b) && never(b) ? "a" : fine(b) && !fine(a) && never(a) ? "b" : null;
-    return { ratio: null, low: null, high: null, better: clocks ? alone : null, alone: clocks ? alone : null };
+    const neither = COMPARED[figure].target && a.measured && b.measured && !fine(a) && !fine(b) && never(a) && never(b);
+    return { ratio: null, low: null, high: null, better: clocks ? alone : null, alone: clocks ? alone : null, neither };
   }
   const [x, y] = [interval(a, figure, target), interval(b, figure, target)];
   const ratio = valueOf(b, figure, target) / valueOf(a, figure, target);
@@ -90,12 +92,12 @@ function twoSolvers({ rows, solvers, values, places, look }) {
   if (first === second) { places.empty(`Both are ${plain(first)}: choose another solver.`); return null; }
   places.controls.append(make("span", { class: "beside" }, to("two", { ...Object.fromEntries(values), a: second, b: first }, "Swap them")));
   const [left, right] = [on(first), on(second)];
-  const pairs = [...left.keys()].filter((dataset) => right.has(dataset)).sort(natural).map((dataset) => ({ a: left.get(dataset), b: right.get(dataset), dataset, solver: null }));
+  const pairs = [...left.keys()].filter((dataset) => right.has(dataset)).sort(byName).map((dataset) => ({ a: left.get(dataset), b: right.get(dataset), dataset, solver: null }));
   const list = (cells) => [...new Set([...cells.values()].map((row) => (row.formulation ? `${row.set ?? row.dataset} with ${row.formulation}` : row.dataset)))].slice(0, 4).join(", ");
   return {
     names: [plain(first), plain(second)], heads: [toSolver(first), toSolver(second)], words: [`less: ${plain(second)}`, `less: ${plain(first)}`], pairs,
-    look: { colour: (side) => look.colour(side === "a" ? first : second), shape: (side, area) => look.shape(side === "a" ? first : second, area) },
-    on: (pair) => [first, second], none: `${plain(first)} and ${plain(second)} share no data set with the same problem and kernel: ${plain(first)} was run on ${list(left)}; ${plain(second)} on ${list(right)}.`,
+    keys: { a: first, b: second }, look, on: () => [first, second], 
+    none: `${plain(first)} and ${plain(second)} share no data set with the same problem and kernel: ${plain(first)} was run on ${list(left)}; ${plain(second)} on ${list(right)}.`,
   };
 }
 
@@ -103,13 +105,15 @@ const day = (time) => (time ? new Date(time).toISOString().slice(0, 10) : "undat
 
 /* The cells of all solvers that two commits have in common. */
 async function twoCommits({ index, place, values, places, latest, solvers, look }, commits) {
-  const number = (name, otherwise) => { const found = commits.findIndex((each) => each.commit === values.get(name)); return found < 0 ? otherwise : found; };
+  const called = (wanted) => commits.findIndex((each) => each.commit === wanted || each.name === wanted);
+  const number = (name, otherwise) => (called(values.get(name)) < 0 ? otherwise : called(values.get(name)));
   const [newer, older] = [number("new", 0), number("old", 1)];
+  places.note.replaceChildren(`On ${place.machine}, ${place.environment}.`); // the page's own speaks of one commit
   for (const name of ["old", "new"]) {
     const wanted = values.get(name);
-    if (wanted && !commits.some((each) => each.commit === wanted)) places.note.append(` Of commit ${wanted.slice(0, 12)} no cells are kept here: another stands in its place.`);
+    if (wanted && called(wanted) < 0) places.note.append(` Of commit ${wanted.slice(0, 12)} no cells are kept here: another stands in its place.`);
   }
-  const named = commits.map((each) => [each.commit, `${each.commit.slice(0, 8)}${each.title ? ` ${each.title.slice(0, 40)}` : ""}, ${day(each.time)} (${each.cells} cells)`]);
+  const named = commits.map((each) => [each.commit, `${each.name}, ${day(each.time)}${each.title ? `, ${each.title}` : ""} (${each.cells} cells)`]);
   places.controls.querySelector("[name=commit]")?.parentElement.remove(); // this page has two of them
   places.controls.append(choice("Older", "old", named, commits[older].commit), choice("Newer", "new", named, commits[newer].commit));
   if (newer === older) { places.empty("Both are the same commit: choose another."); return null; }
@@ -120,13 +124,14 @@ async function twoCommits({ index, place, values, places, latest, solvers, look 
   const both = after.filter((row) => there.has(key(row)));
   legend(places.legend, look, solvers, new Set(both.map((row) => row.solver)));
   const off = hidden();
-  const pairs = both.filter((row) => !off.has(row.solver)).map((row) => ({ a: there.get(key(row)), b: row, dataset: row.dataset, solver: row.solver })).sort((x, y) => natural(x.solver, y.solver) || natural(x.dataset, y.dataset));
-  const names = [older, newer].map((i) => commits[i].commit.slice(0, 8));
-  places.note.replaceChildren(`Commit ${names[1]} of ${day(commits[newer].time)} over ${names[0]} of ${day(commits[older].time)}, on ${place.machine}, ${place.environment}.`);
+  const pairs = both.filter((row) => !off.has(row.solver)).map((row) => ({ a: there.get(key(row)), b: row, dataset: row.dataset, solver: row.solver })).sort((x, y) => byName(x.solver, y.solver) || byName(x.dataset, y.dataset));
+  const names = [older, newer].map((i) => commits[i].name);
+  places.note.append(` Commit ${names[1]} of ${day(commits[newer].time)} over ${names[0]} of ${day(commits[older].time)}.`);
   return {
     names, heads: names, words: ["less now", "more now"], pairs, commits: true,
-    look: { colour: (side) => (side === "a" ? "var(--bad)" : "var(--s2)"), shape: (side, area) => d3.symbol(side === "a" ? d3.symbolTriangle : d3.symbolCircle, area)() },
-    on: (pair) => [pair.solver], none: `${both.length ? "Every solver that both commits have is switched off" : `The commits ${names.join(" and ")} have no cell in common`}.`,
+    keys: { a: "more now", b: "less now" }, on: (pair) => [pair.solver],
+    look: { colour: (side) => (side === "more now" ? "var(--bad)" : "var(--s2)"), shape: (side, area) => d3.symbol(side === "more now" ? d3.symbolTriangle : d3.symbolSquare, area)() },
+    none: `${both.length ? "Every solver that both commits have is switched off" : `The commits ${names.join(" and ")} have no cell in common`}.`,
   };
 }
 
@@ -137,19 +142,19 @@ function paint(given, sides, pairs, { figure, target }) {
   const mean = geometricMean(known);
   const unit = COMPARED[figure].unit;
   const count = (test) => pairs.filter(test).length;
-  const tally = { a: count((p) => p.better === "a"), b: count((p) => p.better === "b"), even: count((p) => p.ratio !== null && !p.better), none: count((p) => p.ratio === null && !p.alone) };
+  const tally = { a: count((p) => p.better === "a"), b: count((p) => p.better === "b"), even: count((p) => p.ratio !== null && !p.better), neither: count((p) => p.neither), none: count((p) => p.ratio === null && !p.alone && !p.neither) };
   const answer = make("p", { class: "answer" });
   if (mean) {
     const sure = mean.low > 1 || mean.high < 1;
-    answer.append(`${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), the geometric mean over ${mean.sets} data set${mean.sets === 1 ? "" : "s"}: `,
+    answer.append(`${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), ${mean.sets > 1 ? `the geometric mean over ${mean.sets} data sets` : "on one data set"}: `,
       make("strong", { "data-verdict": sure ? "apart" : "even" }, sure ? `${mean.ratio > 1 ? one : other} needs less` : "they are not told apart"), ". ");
   }
   const alone = (side, name) => { const cells = count((p) => p.alone === side); return cells ? ` ${name} alone got there on ${cells}.` : ""; };
-  answer.append(`${one} needs less on ${tally.a}, ${other} on ${tally.b} of ${pairs.length} cells; ${tally.even} are not told apart.`, alone("a", one), alone("b", other), tally.none ? ` ${tally.none} cannot be compared.` : "");
+  answer.append(`${sides.commits ? `More now on ${tally.a}, less on` : `${one} needs less on ${tally.a}, ${other} on`} ${tally.b} of ${pairs.length} cells; ${tally.even} are not told apart.`, alone("a", one), alone("b", other), tally.neither ? ` Neither got there on ${tally.neither}.` : "", tally.none ? ` ${tally.none} cannot be compared.` : "");
   places.note.append(` ${COMPARED[figure].title}. A ratio's interval goes from the low end of one over the high end of the other to the opposite: it holds wherever both do. Told apart are two whose own intervals do not overlap.`,
-    mean && mean.sets >= LEAST ? ` The mean's interval is that of ${DRAWS.toLocaleString("en")} draws of data sets.` : mean ? ` The mean's interval is of these data sets alone: ${mean.sets} say little of others.` : "",
+    mean && mean.sets >= LEAST ? ` The mean's interval is that of ${DRAWS.toLocaleString("en")} draws of data sets.` : mean ? ` The mean's interval is of these data sets alone: fewer than ${LEAST} say nothing of others.` : "",
     target === null && !sides.commits ? " Each stopped where its own rule says; their gaps are in the table." : "");
-  const frame = make("div");
+  const frame = make("div", { class: "view" });
   places.figure.replaceChildren(answer, frame);
   const shown = [...known].sort((x, y) => Math.abs(Math.log(y.ratio)) - Math.abs(Math.log(x.ratio))).slice(0, MOST);
   if (known.length > MOST) places.note.append(` The chart has the ${MOST} cells that differ most, the table all.`);
@@ -162,7 +167,7 @@ const ends = ({ low, high }) => `${text(low, "ratio")} to ${Number.isFinite(high
 
 function tableOf(pairs, sides, { figure, target, unit, index, place }) {
   const [one, other] = sides.names;
-  const told = (pair) => (pair.alone ? `only ${pair.alone === "a" ? one : other}` : pair.ratio === null ? "cannot be compared" : pair.better ? (sides.commits ? (pair.better === "a" ? "more now" : "less now") : `${pair.better === "a" ? one : other} needs less`) : "not told apart");
+  const told = (pair) => (pair.alone ? `only ${pair.alone === "a" ? one : other}` : pair.neither ? "neither got there" : pair.ratio === null ? "cannot be compared" : pair.better ? (sides.commits ? (pair.better === "a" ? "more now" : "less now") : `${pair.better === "a" ? one : other} needs less`) : "not told apart");
   const side = (name, which) => ({
     title: name, note: COMPARED[figure].title.toLowerCase(), unit, value: (pair) => (pair[which].measured ? valueOf(pair[which], figure, target) ?? null : null),
     cell: (pair) => (pair[which].measured ? measured(pair[which], figure, unit, target) : make("span", { class: "status", title: pair[which].reason }, pair[which].status)), interval: (pair) => interval(pair[which], figure, target),
@@ -191,19 +196,25 @@ class Dots extends Chart {
   constructor(target, pairs, mean, sides, label) {
     super(target, { label });
     Object.assign(this, { pairs, mean, sides });
-    const wide = Math.max(...this.names().map((name) => this.words(name).width));
+    const wide = Math.max(...this.names().map((name) => this.fitting(name).width));
     this.row = this.narrow ? 36 : 24; // a phone has the names above the dots
     this.height = 62 + this.row * (pairs.length + 1) + 20;
     this.svg.attr("viewBox", `0 0 ${this.width} ${this.height}`).attr("height", this.height);
-    this.box = { left: this.narrow ? 14 : Math.min(wide + 16, this.width * 0.45), right: this.width - 20, top: 34, bottom: this.height - 44 };
+    this.box = { left: this.narrow ? 14 : Math.min(wide + 22, this.width * 0.5), right: this.width - 20, top: 34, bottom: this.height - 44 };
   }
 
+  /* A name as a row may have it: longer than beside a point. */
+  fitting(name) {
+    const short = name.length > LONGEST ? `${name.slice(0, LONGEST - 1)}…` : name;
+    return { short, width: this.words("").width + Chart.pen.measureText(short).width };
+  }
+
+  /* As short as they can be without two being the same: the data set, its problem, its kernel. */
   names() {
-    const alone = new Set(d3.rollups(this.pairs, (own) => own.length, (pair) => `${pair.solver}\n${pair.set}`).filter(([, cells]) => cells === 1).map(([key]) => key));
-    return [...this.pairs.map((pair) => {
-      const dataset = alone.has(`${pair.solver}\n${pair.set}`) ? pair.set : pair.dataset;
-      return pair.solver ? `${plain(pair.solver)}, ${dataset}` : dataset;
-    }), "geometric mean"];
+    const parts = (pair, most) => [pair.solver && plain(pair.solver), pair.set, ...[pair.a.problem, pair.a.kernel].slice(0, most)].filter(Boolean).join(", ");
+    const several = (most) => new Set(d3.rollups(this.pairs, (own) => own.length, (pair) => parts(pair, most)).filter(([, cells]) => cells > 1).map(([name]) => name));
+    const twice = [0, 1].map(several);
+    return [...this.pairs.map((pair) => parts(pair, twice[0].has(parts(pair, 0)) ? (twice[1].has(parts(pair, 1)) ? 2 : 1) : 0)), "geometric mean"];
   }
 
   axis() {
@@ -216,7 +227,7 @@ class Dots extends Chart {
     const inside = [...TICKS.slice(1).map((tick) => 1 / tick), ...TICKS].filter((tick) => tick >= x.domain()[0] && tick <= x.domain()[1]).sort(d3.ascending);
     const least = Math.log(x.domain()[1] / x.domain()[0]) / room;
     const ticks = inside.filter((tick) => tick === 1 || Math.abs(Math.log(tick)) > least).reduce((kept, tick) => (tick === 1 || !kept.length || Math.log(tick / kept.at(-1)) >= least ? [...kept, tick] : kept), []);
-    const form = (tick) => `${Number(tick.toPrecision(2))}×`;
+    const form = (tick) => `${Number(tick.toPrecision(3))}×`;
     this.svg.append("g").attr("class", "grid").attr("transform", `translate(0,${bottom})`).attr("aria-hidden", "true").call(d3.axisBottom(x).tickValues(ticks).tickSize(top - bottom).tickFormat(""));
     this.svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${bottom})`).attr("aria-hidden", "true").call(d3.axisBottom(x).tickValues(ticks).tickFormat(form));
     this.svg.append("path").attr("class", "one").attr("d", `M${x(1)},${top - 8}V${bottom}`);
@@ -231,19 +242,19 @@ class Dots extends Chart {
   paint(unit, figure, target) {
     const { left, right, top } = this.box;
     const x = this.axis();
-    const even = { colour: () => "var(--back)", shape: (_, area) => d3.symbol(d3.symbolCircle, area)(), dash: () => "" };
-    const look = { ...this.sides.look, dash: () => "" };
+    const { look, keys } = this.sides;
+    const even = { colour: () => "var(--back)", shape: (_, area) => d3.symbol(d3.symbolCircle, area)() };
     const inside = (value) => Math.min(right, Math.max(left, x(value)));
     const names = this.names();
     const line = ({ ratio, low, high }, i, better, told, data) => {
       const y = top + this.row * (i + (this.narrow ? 0.75 : 0.5));
-      const side = better ?? "even";
+      const side = keys[better] ?? "not told apart";
       this.svg.append("text").attr("class", i === this.pairs.length ? "name mean" : "name").attr("x", this.narrow ? left : left - 10).attr("y", this.narrow ? y - 11 : y + 4)
-        .attr("text-anchor", this.narrow ? "start" : "end").attr("aria-hidden", "true").text(this.words(names[i]).short);
-      this.svg.append("path").attr("class", better ? "bar" : "bar even").attr("d", `M${inside(low)},${y}H${inside(high)}M${inside(low)},${y - 4}v8M${inside(high)},${y - 4}v8`)
-        .style("stroke", better ? look.colour(side) : null);
+        .attr("text-anchor", this.narrow ? "start" : "end").attr("aria-hidden", "true").text(this.fitting(names[i]).short);
+      this.bar([inside(low), y], [inside(high), y], better ? look : { colour: () => "var(--soft)" }, side);
       this.point({ x: inside(ratio), y, area: i === this.pairs.length ? 130 : 70, solver: side, name: names[i], look: better ? look : even, data, told });
       this.points.at(-1).element.classList.toggle("even", !better);
+      if (!better) this.looks.delete(side); // it is no solver's mark
     };
     this.pairs.forEach((pair, i) => line(pair, i, pair.better, [names[i], `${this.sides.names[1]} over ${this.sides.names[0]}: ${text(pair.ratio, "ratio")}, ${ends(pair)}`,
       ...["a", "b"].map((which, n) => `${this.sides.names[n]}: ${text(valueOf(pair[which], figure, target), unit)}`), pair.better ? "told apart" : "not told apart"],

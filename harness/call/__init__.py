@@ -1,0 +1,1 @@
+"""``harness.compare(...)``: the command as a call, for scripts and notebooks."""

@@ -1,0 +1,133 @@
+"""The call itself: from keywords and objects to the options of the command, through the same runner, to a result."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.call.objects import Objects, plain
+from harness.call.result import Result, command_of
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.cli.progress import Reporter
+    from harness.registry import Registry
+    from harness.run.study import RunSpec, Study
+
+_INSTEAD = {
+    "format": "the result has .table, .frame and .to_html()",
+    "output": "the result has .to_html(path) and .frame",
+    "dry_run": "`harness compare --dry-run` says what a comparison would cost",
+    "save_study": "the result has .save_study(path)",
+    "cells": "the result's .frame has every cell of a path",
+    "resume": "fresh=True measures again what the store holds",
+}
+
+
+def compare(
+    plugins: Any = None,
+    datasets: Any = None,
+    *,
+    study: str | Path | None = None,
+    plugin_path: str | Path | Iterable[str | Path] = (),
+    store: str | Path | None = None,
+    fresh: bool = False,
+    quiet: bool = False,
+    yes: bool = False,
+    **options: Any,
+) -> Result:
+    """Run solvers on data sets and return what it cost: what ``harness compare`` does, with objects where it takes names.
+
+    Every run has a process of its own and is kept in the store at once; the same call again reuses it.
+
+    Parameters
+    ----------
+    plugins : solvers: a selection such as ``"lasvm[epochs=[1,2]],fw"``, a :class:`Solver` class or instance, or a list of
+        these; one that is defined in a script or a notebook too
+    datasets : names and paths as on the command line, what :func:`data` returns, ``(X, y)``, ``(X, y, X_test, y_test)``, a
+        pandas frame, a :class:`Dataset`, a list of these, or a dict of these by name. None: digits and breast-cancer
+    study : a study file, whose options count where none is given here
+    plugin_path : files of plugins that are not installed
+    store : the result store; None: the user's own
+    fresh : measure again what the store holds
+    quiet : no progress
+    yes : carry out more than a million runs
+    options : those of the command, by name: ``C=[1, 10]``, ``gamma="scale"``, ``target_gap=1e-3``, ``time_limit="5m"``,
+        ``repeat=3``, ``path={"C": [1, 10]}``, ``formulation=harness.CSVC`` or ``{"c-svc": {"C": 10}}``, ``kernel=RBF(gamma=0.1)``
+
+    Raises
+    ------
+    UsageError, DataError : what the command refuses, in the same words, every mistake at once.
+    NotKept : what was measured could not be kept; the error has it in ``records``.
+    KeyboardInterrupt : passed on; what was measured is in the store, and the same call goes on from there.
+    """
+    from harness.cli import compare as command
+    from harness.cli import effects, loading, study_file, study_text
+
+    for name in options:
+        if name in _INSTEAD:
+            raise UsageError(f"harness.compare: {name} is an option of the command alone; {_INSTEAD[name]}.")
+    paths = [str(path) for path in ([plugin_path] if isinstance(plugin_path, str | Path) else plugin_path)]
+    studies = [study_file.parsed(study)] if study is not None else []
+    known = [*(path for each in studies for path in study_file.plugin_paths(each)), *paths]
+    objects = Objects(loading.registry(known), known)
+    said = objects.options({"plugins": plugins, "datasets": datasets, **options})
+    context = command.context_of([*studies, study_file.StudyFile("harness.compare", Path.cwd(), said)])
+    given = context.params | {"store": plain(store), "resume": not fresh, "yes": yes}
+    if not given["plugins"]:
+        raise UsageError("plugins is missing; name solvers or plugins, for example harness.compare('lasvm,fw').")
+    registry: Registry = command.registry_of(context)
+    asked = command.asked(given, registry)
+    with _reporter(quiet=quiet) as progress:
+
+        def planned(specs: list[RunSpec], reused: int) -> None:
+            progress.planned(specs, reused)
+            for note in effects.notes(given, specs, registry):
+                progress.say(note)
+
+        records = _records(asked, registry, progress, planned)
+    kept = study_text.options_of(context, registry)
+    further = [
+        *(["--store", str(store)] if store else []),
+        *(["--fresh"] if fresh else []),
+        *(["--yes"] if yes else []),
+    ]
+    return Result(tuple(records), command_of(kept, further), asked.sha256, kept, registry)
+
+
+def _records(study: Study, registry: Registry, progress: Reporter, planned: Any) -> Any:
+    from harness.run import session
+
+    try:
+        return session.compare(
+            study,
+            registry,
+            on_planned=planned,
+            on_started=progress.started,
+            on_finished=progress.finished,
+            on_note=progress.say,
+        )
+    except KeyboardInterrupt:
+        from harness.cli.compare import say_what_is_kept
+
+        say_what_is_kept(progress.done, progress.total, study)
+        raise
+
+
+def _reporter(*, quiet: bool) -> Reporter:
+    from harness.cli.progress import reporter
+
+    if not quiet and _in_notebook():
+        from harness.call.notebook import Shown
+
+        return Shown()
+    return reporter(quiet=quiet)
+
+
+def _in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return getattr(shell, "kernel", None) is not None

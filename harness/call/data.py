@@ -1,0 +1,189 @@
+"""Arrays, sparse matrices and frames as data sets: kept by their content, so that every process can read them.
+
+They are written to the harness's cache as files of the formats that it reads anyway. A file's name has the hash of what
+is in it: the same content is written once, and runs over it are reused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness.datasets.cache import cache_root
+from harness.datasets.dataset import Dataset, content_sha256, is_csr
+from harness.datasets.files import KEPT, FileSource
+from harness.errors import DataError
+from harness.kernels.points import as_points
+from harness.parameters import validated
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_LONGEST = 100  # characters of a name
+
+
+def data(
+    X: Any,
+    y: Any = None,
+    *,
+    X_test: Any = None,
+    y_test: Any = None,
+    name: str = "",
+    label: str | None = None,
+    **settings: Any,
+) -> FileSource:
+    """Return what is in memory as a data set of :func:`harness.compare`.
+
+    Parameters
+    ----------
+    X : (n, d) points: an array or a list, a sparse matrix or array of any kind that SciPy has, a pandas frame; or a
+        :class:`Dataset`, which has all the rest
+    y : (n,) labels, two values of any type, the greater one is +1; numbers with ``task="regression"``. None: the label is a
+        column of the frame ``X``, see ``label``
+    X_test, y_test : points for testing; without them a quarter of the rows is kept for it, see ``test_fraction``
+    name : in tables and records; empty: ``array-`` and the beginning of the content's hash
+    label : the column of a frame that is the label; None: the one called label, target, class or y, else the last one
+    settings : what a file takes in brackets: ``test_fraction=0``, ``positive="spam"``, ``scale="standard"``,
+        ``task="regression"``, ``categories="one-hot"``, ``missing="mean"`` ...
+
+    Raises
+    ------
+    DataError : no points, or not as many labels.
+    UsageError : an unknown setting.
+    """
+    if isinstance(X, Dataset):
+        alone = {} if X.x_test.shape[0] else {"test_fraction": 0.0}
+        settings = {**({} if X.task == "classification" else {"task": X.task}), **alone, **settings}
+        parts = {"x_train": X.x_train, "y_train": X.y_train, "x_test": X.x_test, "y_test": X.y_test}
+        return _kept_arrays(parts, name or _named(X.name), settings, X.defaults)
+    if (X_test is None) is not (y_test is None):
+        raise DataError("of X_test and y_test one is given; expected both, or neither.")
+    if _is_frame(X) and y is None:
+        return _kept_frame(X, X_test, name, {"label_column": label, **settings})
+    if label is not None or y is None:
+        what = "label names a column of a frame that is given without y" if label is not None else "y is missing"
+        raise DataError(f"{what}; give points and labels, data(X, y), or one frame, data(frame, label='kind').")
+    parts = {"x_train": _points(X, "X"), "y_train": _labels(y, "y")}
+    _check_lengths(parts["x_train"], parts["y_train"], "X", "y")
+    if X_test is not None:
+        parts |= {"x_test": _points(X_test, "X_test"), "y_test": _labels(y_test, "y_test")}
+        _check_lengths(parts["x_test"], parts["y_test"], "X_test", "y_test")
+    return _kept_arrays(parts, name, settings)
+
+
+def _is_frame(x: Any) -> bool:
+    return hasattr(x, "iloc") and hasattr(x, "columns")
+
+
+def _points(x: Any, what: str) -> Any:
+    return as_points(x.to_numpy() if _is_frame(x) else x, what)
+
+
+def _labels(y: Any, what: str) -> np.ndarray[Any, Any]:
+    """Return (n,) labels as numbers or text."""
+    found = np.asarray(y)
+    found = found.reshape(-1) if found.ndim == 2 and 1 in found.shape else found
+    if found.ndim != 1:
+        raise DataError(f"{what} has shape {found.shape}; expected (n,), one label for each point.")
+    if found.dtype.kind not in "fiubSU":
+        numbers = all(isinstance(each, int | float | np.number) for each in found.tolist())
+        found = found.astype(np.float64 if numbers else np.str_)
+    return found
+
+
+def _check_lengths(x: Any, y: Any, points: str, labels: str) -> None:
+    if x.shape[0] != len(y):
+        raise DataError(
+            f"{points} has {x.shape[0]} rows and {labels} {len(y)} labels; expected one label for each row."
+        )
+
+
+def _named(name: str) -> str:
+    return name.replace(os.sep, "-")[:_LONGEST]
+
+
+def _checked_name(name: str, sha256: str) -> str:
+    if not name:
+        return f"array-{sha256[:8]}"
+    if os.sep in name or name.startswith(".") or len(name) > _LONGEST or not name.isprintable():
+        raise DataError(f"name={name!r} cannot name data; take some letters and digits, as in name='mine'.")
+    return name
+
+
+def _kept_arrays(
+    parts: Mapping[str, Any], name: str, settings: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+) -> FileSource:
+    """Return the data set of arrays, which are in the cache then."""
+    told = json.dumps(dict(defaults or {}), sort_keys=True, default=str)
+    sha256 = hashlib.sha256(f"{content_sha256(*parts.values())} {told}".encode()).hexdigest()
+    members: dict[str, Any] = {} if told == "{}" else {"defaults": np.array(told)}
+    for key, array in parts.items():
+        if is_csr(array):
+            shape = np.array(array.shape)
+            own = {"data": array.data, "indices": array.indices, "indptr": array.indptr, "shape": shape}
+            members |= {f"{key}.{part}": values for part, values in own.items()}
+        else:
+            members[key] = array
+
+    def write(path: Path) -> None:
+        with path.open("wb") as file:
+            np.savez(file, **members)
+
+    return _source(_kept(f"{_checked_name(name, sha256)}.npz", sha256, write), settings)
+
+
+def _kept_frame(frame: pd.DataFrame, test: Any, name: str, settings: dict[str, Any]) -> FileSource:
+    """Return the data set of a frame, and of one with the test points."""
+    from io import BytesIO
+
+    paths = []
+    for part, given in (("", frame), ("-test", test)):
+        if given is None:
+            continue
+        stream = BytesIO()
+        try:
+            named = given.set_axis(list(map(str, given.columns)), axis=1).reset_index(drop=True)
+            named.to_parquet(stream, index=False)
+        except Exception as error:  # pyarrow has many words for a column of several types
+            reason = " ".join(str(error).split())[:200]
+            raise DataError(f"the frame cannot be kept as Parquet ({reason}); give each column one type.") from None
+        content = stream.getvalue()
+        sha256 = hashlib.sha256(content).hexdigest()
+        file = f"{_checked_name(name, sha256)}{part}.parquet"
+        paths.append(_kept(file, sha256, partial(_write, content)))
+    return _source(paths[0], {**settings, **({"test": str(paths[1])} if len(paths) > 1 else {})})
+
+
+def _write(content: bytes, path: Path) -> None:
+    path.write_bytes(content)
+
+
+def _kept(name: str, sha256: str, write: Callable[[Path], Any]) -> Path:
+    """Return the path of a file of this content, written if it is not there."""
+    path = cache_root().resolve() / KEPT / sha256[:24] / name
+    if not path.exists():
+        unfinished = path.with_name(f".{os.urandom(4).hex()}{path.suffix}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write(unfinished)
+            unfinished.replace(path)
+        except OSError as error:
+            raise DataError(
+                f"the data cannot be kept in {path.parent} ({error.strerror or error}); make room, or name another folder "
+                "by the environment variable HARNESS_CACHE."
+            ) from None
+        finally:
+            unfinished.unlink(missing_ok=True)
+    return path
+
+
+def _source(path: Path, settings: Mapping[str, Any]) -> FileSource:
+    values = validated(FileSource, {**settings, "path": str(path)}, owner="data")
+    return FileSource(**values)

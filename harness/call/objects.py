@@ -1,0 +1,213 @@
+"""Solvers, data sets, kernels and formulations as objects: turned into the options that a command line has for them."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from harness import parameters
+from harness.call.data import data
+from harness.call.own_source import plugin_of
+from harness.datasets.dataset import Dataset, DataSource
+from harness.errors import UsageError
+from harness.kernels.functions import Kernel
+from harness.problems.problem import Problem
+from harness.selection import Item, text_of
+from harness.solver import Solver
+
+if TYPE_CHECKING:
+    from harness.registry import Registry
+
+
+class Objects:
+    """What a call is given, as options.
+
+    registry : of the plugins that are known before
+    plugin_paths : of those and of the plugins that hold the solvers given
+    """
+
+    def __init__(self, registry: Registry, plugin_paths: Iterable[str]) -> None:
+        self.registry = registry
+        self.plugin_paths = list(plugin_paths)
+
+    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options as a study file has them: text, numbers, truth values, lists of these.
+
+        Raises
+        ------
+        UsageError : an object that means none of what an option takes; and as :func:`data` does.
+        """
+        found: dict[str, Any] = {}
+        for name, value in given.items():
+            if value is None:
+                continue
+            if name in ("plugins", "core_set_oracle"):
+                texts = [self.solver(each, name) for each in _listed(value)]
+                found[name] = texts[0] if name == "core_set_oracle" and len(texts) == 1 else texts
+            elif name == "datasets":
+                found[name] = list(self.datasets(value))
+            elif name == "kernel":
+                found[name] = ",".join(_kernel(each) for each in _listed(value))
+            elif name == "formulation":
+                for key, each in _formulations(value).items():
+                    if key in given and key != name:
+                        raise UsageError(f"formulation and {key} both say what {key} is; leave out one of them.")
+                    found[key] = each
+            else:
+                found[name] = plain(value)
+        if self.plugin_paths:
+            found["plugin_path"] = self.plugin_paths
+        return found
+
+    def solver(self, item: Any, option: str) -> str:
+        """Return the selection that means a solver: its name, its class or an instance."""
+        if isinstance(item, str):
+            return item
+        cls = item if inspect.isclass(item) else type(item)
+        if not issubclass(cls, Solver):
+            raise UsageError(f"{option}: {item!r:.80} is no solver; give its name, its class or an instance of it.")
+        values = {} if inspect.isclass(item) else parameters.changed(item)
+        try:
+            texts = {name: [_text(value)] for name, value in values.items()}
+        except TypeError:
+            raise UsageError(
+                f"{option}: {item!r:.200} has a parameter that is no number and no text; give it by name."
+            ) from None
+        return text_of(Item(f"{self._plugin(cls)}/{cls.name}", texts))
+
+    def _plugin(self, cls: type[Solver]) -> str:
+        """Return the name of the plugin that a class is of; one is written for it if there is none."""
+        name = getattr(cls, "name", "")
+        for plugin, solvers in self.registry.solvers.items():
+            if solvers.get(name) is cls:
+                return plugin
+        module = sys.modules.get(cls.__module__)
+        file = Path(getattr(module, "__file__", None) or "").resolve()
+        for plugin, known in self.registry.plugins.items():  # imported here and, as a plugin, once more
+            same = file.is_file() and Path(known.module.__file__ or "").resolve() == file
+            if same and name in self.registry.solvers.get(plugin, {}):
+                return plugin
+        is_plugin = cls.__module__ != "__main__" and hasattr(module, "harness_solvers")
+        path = file if is_plugin else plugin_of(cls)
+        if str(path) not in self.plugin_paths:
+            self.plugin_paths.append(str(path))
+        return path.parent.name if path.name == "__init__.py" else path.stem
+
+    def datasets(self, value: Any, name: str = "") -> Iterable[str]:
+        """Yield the selections that mean data sets: names, sources, arrays with labels, frames, or a dict of these by name."""
+        if isinstance(value, str):
+            yield value
+        elif isinstance(value, Path):
+            yield text_of(Item(str(value)))
+        elif isinstance(value, Mapping):
+            for key, each in value.items():
+                if isinstance(each, str | Path | DataSource):
+                    what = (
+                        "harness.data(X, y, name=...) names arrays"
+                        if isinstance(each, DataSource)
+                        else "it has its own"
+                    )
+                    raise UsageError(f"datasets: the name {key!r} is given to what is no array and no frame: {what}.")
+                yield from self.datasets(each, str(key))
+        elif isinstance(value, DataSource):
+            yield self._source(value)
+        elif isinstance(value, Dataset) or hasattr(value, "columns"):
+            yield self._source(data(value, name=name))
+        elif (
+            isinstance(value, tuple)
+            and len(value) in (2, 4)
+            and not isinstance(value[0], str | DataSource | Dataset | Path)
+        ):
+            x, y, *test = value
+            yield self._source(
+                data(x, y, X_test=test[0] if test else None, y_test=test[1] if test else None, name=name)
+            )
+        elif isinstance(value, list | tuple) and not name:
+            for each in value:
+                yield from self.datasets(each)
+        else:
+            raise UsageError(
+                f"datasets: a {type(value).__name__} is no data set; give a name, a path, (X, y), (X, y, X_test, y_test), a frame, "
+                "what harness.data(...) returns, or a dict of these by name."
+            )
+
+    def _source(self, source: DataSource) -> str:
+        values = {name: [_text(value)] for name, value in parameters.changed(source).items() if name != "path"}
+        cls = type(source)
+        if self.registry.datasets.get(cls.name) not in (cls, None) or (
+            cls.name not in self.registry.datasets and cls.name != "file"
+        ):
+            raise UsageError(
+                f"datasets: {cls.__name__} is a source that no plugin registers; give its load() as a Dataset."
+            )
+        return text_of(Item(str(getattr(source, "path", "")) if cls.name == "file" else cls.name, values))
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple | set | frozenset) else [value]
+
+
+def _text(value: Any) -> str:
+    value = plain(value)
+    if isinstance(value, bool | None):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise TypeError(value)
+
+
+def plain(value: Any) -> Any:
+    """Return numbers, texts and lists of them as TOML would have them: those of NumPy, tuples, ranges and paths too."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, range) and value.step == 1 and len(value):
+        return f"{value[0]}-{value[-1]}"
+    if isinstance(value, Mapping):
+        return {_name(key): plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple | set | frozenset | range) or hasattr(value, "to_list"):
+        return [
+            "none" if each is None else plain(each)
+            for each in (value if not hasattr(value, "to_list") else value.to_list())
+        ]
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 10_000:
+        raise UsageError("a number has too many digits.")
+    return value
+
+
+def _name(thing: Any) -> str:
+    return str(getattr(thing, "name", thing))
+
+
+def _kernel(item: Any) -> str:
+    cls = item if inspect.isclass(item) else type(item)
+    if not issubclass(cls, Kernel):
+        return str(plain(item))
+    values = {} if inspect.isclass(item) else parameters.values_of(item)
+    return text_of(Item(cls.name, {name: [_text(value)] for name, value in values.items()}))
+
+
+def _formulations(value: Any) -> dict[str, Any]:
+    """Return the options of formulations: names, classes, or a dict from these to their parameters."""
+    given = value if isinstance(value, Mapping) else dict.fromkeys(_listed(value))
+    found: dict[str, Any] = {"formulation": []}
+    for formulation, values in given.items():
+        if isinstance(formulation, Problem):
+            raise UsageError(
+                "formulation: a problem that is stated already has its data; give its class, and datasets."
+            )
+        if not (isinstance(formulation, str) or (inspect.isclass(formulation) and issubclass(formulation, Problem))):
+            raise UsageError(
+                f"formulation: {formulation!r:.80} is none; give a name such as 'c-svc' or a class such as harness.CSVC."
+            )
+        found["formulation"].append(_name(formulation))
+        for name, each in (values or {}).items():
+            if found.setdefault(name, plain(each)) != plain(each):
+                raise UsageError(f"formulation: {name} is to be two things; compare the formulations in two calls.")
+    return found

@@ -1,0 +1,145 @@
+"""What a comparison in Python gives: records, a frame, the table, a page, and which solver was best."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from harness.call.best import Best, best_of
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from harness.registry import Registry
+    from harness.run.record import Record
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """The runs of one comparison. A notebook shows it as a table.
+
+    Attributes
+    ----------
+    records : a run each, as the store has it, in the order of the plan; a path has its ``cells``
+    command : the command line that compares the same
+    study : SHA-256 of what was asked, as every record has it
+    """
+
+    records: tuple[Record, ...]
+    command: str
+    study: str
+    _options: Mapping[str, Any] = field(default_factory=dict)
+    _registry: Registry | None = None
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The records as a pandas DataFrame, one row a run, a cell of a path too; nested figures are dicts and lists."""
+        import pandas as pd
+
+        from harness.cli.compare import with_cells
+        from harness.run.record import COLUMNS
+
+        return pd.DataFrame(with_cells(self.records), columns=[*COLUMNS, "reused"])
+
+    @property
+    def table(self) -> str:
+        """The table that the command prints, 100 columns wide."""
+        from harness.report import formats
+
+        return str(formats.render("table", self.records))
+
+    @property
+    def failures(self) -> tuple[Record, ...]:
+        """The runs that failed or did not do what was asked; each has its ``reason``."""
+        return tuple(record for record in self.records if record.failed)
+
+    def best(self, by: str = "time", target: float | None = None) -> Best:
+        """Return which solver is best on each data set, and whether that can be told apart from the noise of the runs.
+
+        Parameters
+        ----------
+        by : ``time`` (CPU seconds where every run had one thread, else seconds), ``test_accuracy``, or another figure of a
+            record: ``kernel_evaluations``, ``support_vectors``, ``relative_gap``, ``metrics.f1`` ...
+        target : a certified relative gap: the time, or the kernel evaluations, until it was reached. Without it runs
+            compare in what they cost only if all had the same ``target_gap``
+
+        Raises
+        ------
+        UsageError : an unknown figure; costs of runs that stopped where each wanted.
+        """
+        return best_of(self.records, by, target)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """Return this comparison as one page that needs nothing else; written to ``path`` if that is given.
+
+        Raises
+        ------
+        UsageError : no installed plugin makes such pages; the file cannot be written.
+        """
+        from harness.cli import output
+        from harness.report import formats
+
+        added = self._registry.report_formats if self._registry is not None else {}
+        if "html" not in added:
+            raise UsageError("no installed plugin makes pages; harness_dashboard, which comes with the harness, does.")
+        target = None if path is None else output.checked_output(str(path))
+        text = str(formats.render("html", self.records, added=added))
+        if target is not None:
+            output.deliver(text, target, quiet=True)
+        return text
+
+    def save_study(self, path: str | Path) -> None:
+        """Write what was asked as a study file, for ``harness compare --study`` and ``harness.compare(study=...)``.
+
+        Raises
+        ------
+        UsageError : the file cannot be written.
+        """
+        from harness.cli import study_text
+
+        target = Path(path)
+        study_text.save(study_text.placed(self._options, target, self._registry), target, f"{self.command}")
+
+    def __str__(self) -> str:
+        return self.table
+
+    def __repr__(self) -> str:
+        runs = "1 run" if len(self.records) == 1 else f"{len(self.records)} runs"
+        solvers = list(dict.fromkeys(str(record.get("solver")) for record in self.records))
+        datasets = list(dict.fromkeys(str(record.get("dataset")) for record in self.records))
+        failed = f", {len(self.failures)} of them did not do what was asked" if self.failures else ""
+        return f"<{runs} of {_few(solvers)} on {_few(datasets)}{failed}>"
+
+    def _repr_html_(self) -> str:
+        from harness.call.shown import html
+
+        return html(self.records)
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+
+def command_of(options: Mapping[str, Any], further: Sequence[str] = ()) -> str:
+    """Return the command line of options as a study file has them."""
+    words = ["harness", "compare"]
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            words += [option] if value else []
+        elif isinstance(value, Mapping):
+            axes = [f"{axis}=[{','.join(map(_number, values))}]" for axis, values in value.items()]
+            words += [option, ",".join(axes)]
+        elif name in ("plugin_path", "datasets"):
+            words += [word for each in value for word in (option, str(each))]
+        else:
+            words += [option, ",".join(map(_number, value)) if isinstance(value, list) else _number(value)]
+    return shlex.join([*words, *further])
+
+
+def _number(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)

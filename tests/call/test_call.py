@@ -1,0 +1,314 @@
+"""``harness.compare`` in this process: the same as the command, with objects where it takes names."""
+
+import json
+import shlex
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numba
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+from numpy.random import default_rng
+
+import harness
+from harness import CSVC, RBF, DataError, Iterate, Linear, Solver, UsageError, parameter
+from harness.cli import study_file
+from harness.registry import get_solver
+from tests.kernels.test_points import KINDS, as_kind
+
+pytestmark = pytest.mark.usefixtures("warm_sessions", "own_store")
+RNG = default_rng(0)
+X = np.round(RNG.normal(size=(80, 3)), 3)
+X[np.abs(X) < 0.3] = 0.0
+Y = np.where(X[:, 0] > X[:, 1], "spam", "ham")
+STEP = 1.0
+SMALL = {"plugins": "smo", "quiet": True, "gamma": 0.5, "C": 1}
+
+
+@pytest.fixture
+def own_store(tmp_path, monkeypatch):
+    from harness import registry
+
+    monkeypatch.setenv("HARNESS_STORE", str(tmp_path / "store.sqlite"))
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(registry, "_shared_registry", registry._shared_registry)
+
+
+@numba.njit(cache=True)
+def clipped(value, upper):
+    return min(max(value, 0.0), upper * STEP)
+
+
+def _signs(problem):
+    return problem.targets
+
+
+@dataclass(frozen=True)
+class OwnAscent(Solver):
+    """Coordinate ascent, defined where no plugin is."""
+
+    name = "own-ascent"
+    solves: ClassVar = (harness.CSVCNoBias,)
+    epochs: int = parameter(50, "passes", ge=1)
+
+    def iterates(self, problem, rng):
+        y, alpha, scores = _signs(problem), np.zeros(problem.n), np.zeros(problem.n)
+        diagonal = problem.kernel.diagonal()
+        for epoch in range(self.epochs):
+            for i in rng.permutation(problem.n):
+                best = alpha[i] + (y[i] - scores[i]) / diagonal[i]
+                step = y[i] * clipped(y[i] * best, problem.upper[i]) - alpha[i]
+                scores += step * problem.kernel.row(i)
+                alpha[i] += step
+            yield Iterate(dual_coef=alpha, done=epoch == self.epochs - 1)
+
+
+# -- the same as the command ------------------------------------------------------------------------------
+
+
+def test_a_call_gives_what_its_command_gives(tmp_path, monkeypatch):
+    from click.testing import CliRunner
+
+    from harness.cli.main import cli
+
+    made = harness.compare(
+        "smo,lasvm", ["twonorm[n=200]"], C=[1, 10], repeat=2, gamma="scale", target_gap=0.5, path=None, quiet=True
+    )
+    assert [record["status"] for record in made.records] == ["ok"] * 8
+    words = shlex.split(made.command)
+    assert words[:2] == ["harness", "compare"]
+    done = CliRunner().invoke(cli, [*words[1:], "--format", "json", "--quiet"])
+    assert done.exit_code == 0, done.stderr
+    records = json.loads(done.stdout)
+    assert all(record["reused"] for record in records)
+    assert {record["study"] for record in records} == {made.study}
+    assert [record["key"] for record in records] == [record["key"] for record in made.records]
+
+    frame = made.frame
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame["key"]) == [record["key"] for record in records]
+    again = harness.compare(study=_saved(made, tmp_path), quiet=True)
+    assert again.study == made.study
+    assert all(record["reused"] for record in again.records)
+    assert "all runs reused" in again.table
+    assert str(again) == again.table
+    assert repr(again) == "<8 runs of smo, lasvm on twonorm[n=200]>"
+    assert harness.compare(study=_saved(made, tmp_path), plugins="smo", repeat=1, quiet=True).study != made.study
+
+
+def _saved(made, folder):
+    made.save_study(folder / "study.toml")
+    return folder / "study.toml"
+
+
+def test_values_of_numpy_and_ranges():
+    first = harness.compare(datasets="twonorm[n=60,n_test=9]", C=np.array([1.0, 2]), seeds=range(2), **_without("C"))
+    second = harness.compare(datasets="twonorm[n=60,n_test=9]", C=(1, 2), seeds=[0, 1], **_without("C"))
+    assert len(first.records) == 4
+    assert first.study == second.study
+
+
+def _without(*names):
+    return {name: value for name, value in SMALL.items() if name not in names}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "plugins is missing; name solvers"),
+        ({"plugins": "smu"}, "harness.compare: plugins: there is no solver or plugin called 'smu'"),
+        (
+            {"plugins": "smo", "C": "x", "foo": 1, "repeat": 0},
+            "has 3 mistakes:(?s:.*)C: 'x'(?s:.*)'foo'(?s:.*)repeat: '0'",
+        ),
+        ({"plugins": "smo", "C": {"a": 1}}, "is not a text, a number or a list"),
+        ({"plugins": "smo", "C": [[1]]}, r"C: \[1\] is not a text or a number"),
+        ({"plugins": "smo", "repeat": 10**5000}, "too many digits"),
+        ({"plugins": "smo", "dry_run": True}, "dry_run is an option of the command alone"),
+        ({"plugins": "smo", "output": "x.html"}, r"output is an option of the command alone; the result has .to_html"),
+        ({"plugins": 3}, "plugins: 3 is no solver; give its name, its class or an instance"),
+        ({"plugins": RBF}, "is no solver"),
+        ({"plugins": "smo", "datasets": 3}, "a int is no data set; give a name"),
+        ({"plugins": "smo", "datasets": (X, Y[:3])}, "X has 80 rows and y 3 labels"),
+        ({"plugins": "smo", "datasets": (X[0], Y)}, "X is float64 of shape"),
+        ({"plugins": "smo", "datasets": {"a/b": (X, Y)}}, "name='a/b' cannot name data"),
+        ({"plugins": "smo", "datasets": {"a": (X, np.ones(80))}}, "all 80 labels are '1'"),
+        ({"plugins": "smo", "formulation": 3}, "formulation: 3 is none"),
+        ({"plugins": "smo", "formulation": {CSVC: {"C": 1}, "l2-svc": {"C": 2}}}, "C is to be two things"),
+        ({"plugins": "smo", "formulation": {CSVC: {"C": 1}}, "C": 1}, "both say what C is"),
+        ({"plugins": "smo", "plugin_path": "nowhere.py"}, "plugin path nowhere.py does not exist"),
+        ({"plugins": "smo", "study": "nowhere.toml"}, "the study nowhere.toml cannot be read"),
+        ({"plugins": "smo", "kernel": Solver}, "there is no kernel called"),
+    ],
+)
+def test_mistakes_are_sentences(given, message):
+    with pytest.raises(UsageError, match=message):
+        harness.compare(**given, quiet=True)
+
+
+# -- objects ---------------------------------------------------------------------------------------------
+
+
+def test_solvers_kernels_and_formulations_as_objects():
+    made = harness.compare(
+        [get_solver("smo", tau=1e-2), type(get_solver("lasvm"))], "twonorm[n=60,n_test=9]",
+        formulation={CSVC: {"C": [1, 5]}}, kernel=[RBF(gamma=0.5), Linear], quiet=True,
+    )  # fmt: skip
+    asked = [(record["label"], record["problem_parameters"]["C"], record["kernel"]) for record in made.records]
+    assert set(asked) == {
+        (label, C, kernel) for label in ("smo[tau=0.01]", "lasvm") for C in (1, 5) for kernel in ("rbf", "linear")
+    }
+    assert "smo/smo[tau=0.01]" in made.command
+
+
+def test_a_solver_of_this_file_is_carried_out_by_a_process_of_its_own():
+    made = harness.compare([OwnAscent, OwnAscent(epochs=5)], {"own": (X, Y)}, C=1, gamma=0.5, quiet=True)
+    assert [(record["label"], record["status"]) for record in made.records] == [
+        ("own-ascent", "ok"), ("own-ascent[epochs=5]", "ok")
+    ], made.table  # fmt: skip
+    assert made.records[0]["relative_gap"] < 1e-2
+    again = harness.compare(OwnAscent, {"own": (X, Y)}, C=1, gamma=0.5, quiet=True)
+    assert again.records[0]["reused"]
+
+
+def test_a_solver_that_uses_what_no_file_can_have_is_refused():
+    @dataclass(frozen=True)
+    class Inner(OwnAscent):
+        name = "inner"
+
+    with pytest.raises(UsageError, match="'inner' is defined within a function"):
+        harness.compare(Inner, (X, Y), quiet=True)
+    with pytest.raises(UsageError, match="uses RNG, a Generator that no file can have; put the solver into a file"):
+        harness.compare(UsesAGenerator, (X, Y), quiet=True)
+
+
+@dataclass(frozen=True)
+class UsesAGenerator(OwnAscent):
+    name = "uses-a-generator"
+
+    def iterates(self, problem, rng):
+        yield from super().iterates(problem, RNG)
+
+
+def test_a_solver_of_a_plugins_file():
+    from tests.strangers import ascent
+
+    made = harness.compare(ascent.MatrixAscent(gap=0.1), "twonorm[n=60,n_test=9]", quiet=True, C=1, gamma=0.1)
+    assert (made.records[0]["plugin"], made.records[0]["status"]) == ("ascent", "ok")
+    assert f"--plugin-path {ascent.__file__}" in made.command
+
+
+SOURCES = {
+    "arrays": lambda: (X, Y),
+    "lists": lambda: (X.tolist(), Y.tolist()),
+    "two numbers": lambda: (X, np.where(Y == "spam", 7, 3)),
+    "truth values": lambda: (X, Y == "spam"),
+    "objects": lambda: (X, np.array(Y.tolist(), dtype=object)),
+    "a frame": lambda: pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "label": Y}),
+    "a frame and a series": lambda: (pd.DataFrame(X), pd.Series(Y)),
+    **{kind: lambda kind=kind: (as_kind(X, kind), Y) for kind in KINDS},
+}  # fmt: skip
+
+
+def test_the_same_points_of_every_kind_give_the_same_models():
+    by_column = pd.DataFrame({0: Y, 1: X[:, 0], 2: X[:, 1], 3: X[:, 2]})
+    by_column = harness.data(by_column, label="0", name="by column")
+    made = harness.compare(datasets=[{name: make() for name, make in SOURCES.items()}, by_column], **SMALL)
+    found = {record["dataset"]: record for record in made.records}
+    assert list(found) == [*SOURCES, "by column[label_column=0]"]
+    assert {record["status"] for record in made.records} == {"ok"}
+    assert {(record["n_train"], record["n_features"], record["n_test"]) for record in made.records} == {(60, 3, 20)}
+    for record in made.records:
+        assert record["dual"] == pytest.approx(found["arrays"]["dual"], rel=1e-6)
+        assert record["test_accuracy"] == found["arrays"]["test_accuracy"]
+
+
+def test_whole_numbers_and_truth_values_in_sparse_points():
+    points = X > 0.2
+    dense = harness.compare(datasets=(points.astype(float), Y), **SMALL)
+    for dtype in (bool, np.int8, np.uint16, np.int64, np.float32):
+        sparse = harness.compare(datasets={"s": (scipy.sparse.coo_matrix(points.astype(dtype)), Y)}, **SMALL)
+        assert sparse.records[0]["dual"] == pytest.approx(dense.records[0]["dual"], rel=1e-6)
+
+
+def test_content_decides_what_is_reused_and_names_what_is_shown():
+    first = harness.compare(datasets=(X, Y), **SMALL).records[0]
+    assert first["dataset"].startswith("array-")
+    named = harness.compare(datasets={"mine": (X.copy(), Y.copy())}, **SMALL)
+    assert (named.records[0]["dataset"], named.records[0]["reused"]) == ("mine", True)
+    assert "mine: 60 x 3" in named.table
+    changed = X.copy()
+    changed[0, 0] += 1
+    other = harness.compare(datasets={"mine": (changed, Y)}, **SMALL)
+    assert not other.records[0]["reused"]
+    assert other.study != named.study
+
+
+def test_test_points_and_settings():
+    made = harness.compare(
+        datasets=[(X[:60], Y[:60], X[60:], Y[60:]), harness.data(X, Y, name="all", test_fraction=0)], **SMALL
+    )
+    assert [(record["n_train"], record["n_test"]) for record in made.records] == [(60, 20), (80, 0)]
+    assert made.records[1]["dataset"] == "all[test_fraction=0.0]"
+    many = harness.data(X, np.arange(80) % 3, positive="2", name="many")
+    assert harness.compare(datasets=many, **SMALL).records[0]["status"] == "ok"
+    numbers = harness.data(X, X[:, 0] * 2, task="regression", name="numbers")
+    assert harness.compare(datasets=numbers, formulation="eps-svr", **SMALL).records[0]["status"] == "ok"
+    with pytest.raises(DataError, match="of X_test and y_test one is given"):
+        harness.data(X, Y, X_test=X)
+    with pytest.raises(UsageError, match="data has no parameter 'sclae'"):
+        harness.data(X, Y, sclae="standard")
+    with pytest.raises(DataError, match="y is missing"):
+        harness.data(X)
+
+
+def test_a_dataset_keeps_its_parts_and_defaults():
+    y = np.where(Y == "spam", 1.0, -1.0)
+    given = harness.Dataset("own set", scipy.sparse.csr_matrix(X[:60]), y[:60], scipy.sparse.csr_matrix(X[60:]), y[60:], "",
+                            defaults={"kernel": "linear", "C": 3.0})  # fmt: skip
+    (record,) = harness.compare("smo", given, quiet=True).records
+    assert (record["dataset"], record["kernel"], record["problem_parameters"]["C"]) == ("own set", "linear", 3.0)
+    assert (record["n_train"], record["n_test"], record["status"]) == (60, 20, "ok")
+
+
+def test_a_registered_source_as_an_object():
+    from harness.datasets.generators import Twonorm
+
+    (record,) = harness.compare(datasets=Twonorm(n=60, n_test=9), **SMALL).records
+    assert record["dataset"] == "twonorm[n=60,n_test=9]"
+
+
+def test_a_saved_study_of_arrays_finds_them(tmp_path):
+    made = harness.compare(datasets={"mine": (X, Y)}, **SMALL)
+    again = harness.compare(study=_saved(made, tmp_path), quiet=True)
+    assert [(record["dataset"], record["reused"]) for record in again.records] == [("mine", True)]
+    assert study_file.parsed(tmp_path / "study.toml").values["plugins"] == ["smo"]  # noqa: PD011
+
+
+# -- what is shown ---------------------------------------------------------------------------------------
+
+
+def test_html_escapes_names_and_marks_the_best():
+    made = harness.compare("smo,lasvm", {"<b>&": (X, Y)}, target_gap=0.5, C=1, gamma=0.5, repeat=2, quiet=True)
+    text = made._repr_html_()
+    assert "&lt;b&gt;&amp;" in text
+    assert "<b>&</b>" not in text
+    assert text.count("<tr>") == 3
+
+
+def test_failures_have_their_reasons():
+    made = harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5, target_gap=1e-300, quiet=True)
+    (failed,) = made.failures
+    assert failed["reason"]
+    assert "1 of them did not do what was asked" in repr(made)
+
+
+def test_progress_goes_to_standard_error_unless_quiet(capsys):
+    harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5)
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "1 run, 0 of them reused" in told.err
+    harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5, quiet=True)
+    assert capsys.readouterr() == ("", "")

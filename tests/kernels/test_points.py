@@ -1,0 +1,168 @@
+"""Sparse points of every kind that SciPy has mean the same: at the kernel, a data set, a problem and a stream."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from harness_lasvm import LASVMStream
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness import (
+    CSVC,
+    RBF,
+    DataError,
+    Dataset,
+    KernelOracle,
+    Limits,
+    Linear,
+    Poly,
+    as_points,
+    drive,
+    get_solver,
+)  # fmt: skip
+from harness.datasets import validate
+
+KINDS = [f"{name}_{form}" for name in ("csr", "csc", "coo", "bsr", "dia", "dok", "lil") for form in ("array", "matrix")]
+DTYPES = [np.float64, np.float32, np.int64, np.int8, np.uint16, np.bool_]
+N, D = 12, 5
+
+
+def drawn(seed, dtype):
+    """(N, D) numbers, about half of them 0, the last feature of every point too; both signs where the type has them."""
+    rng = np.random.default_rng(seed)
+    low = 0 if np.dtype(dtype).kind in "ub" else -3
+    x = rng.integers(low, 4, (N, D)) * rng.integers(0, 2, (N, D))
+    x[:, -1] = 0
+    return x.astype(dtype)
+
+
+def as_kind(x, kind):
+    return getattr(scipy.sparse, kind)(x)
+
+
+def untidy(x, form):
+    """CSR with indices out of order, one of them twice in a row, and a zero that is stored."""
+    rows = [np.flatnonzero(row)[::-1] for row in x]
+    data, indices, indptr = [], [], [0]
+    for row, columns in zip(x, rows, strict=True):
+        for column in columns:
+            parts = (row[column] - 1, 1) if x.dtype.kind in "fi" else (row[column],)
+            data += parts
+            indices += [column] * len(parts)
+        data.append(0)
+        indices.append(D - 1)
+        indptr.append(len(data))
+    return getattr(scipy.sparse, f"csr_{form}")((np.array(data, dtype=x.dtype), indices, indptr), shape=x.shape)
+
+
+SPARSE = st.builds(
+    lambda seed, dtype, kind: (x := drawn(seed, dtype), untidy(x, kind.removeprefix("untidy_")) if "untidy" in kind
+                               else as_kind(x, kind)),
+    st.integers(0, 9), st.sampled_from(DTYPES), st.sampled_from([*KINDS, "untidy_array", "untidy_matrix"]),
+)  # fmt: skip
+
+
+def labels(x):
+    return np.where(np.arange(len(x)) % 2, 1.0, -1.0)
+
+
+@given(SPARSE)
+@settings(max_examples=100)
+def test_points_are_canonical_and_what_was_given_stays(given_):
+    x, sparse = given_
+    before = {
+        name: np.copy(value)
+        for name in ("data", "indices", "indptr")
+        if (value := getattr(sparse, name, None)) is not None
+    }
+    found = as_points(sparse)
+    assert isinstance(found, scipy.sparse.csr_array)
+    assert found.has_canonical_format
+    assert found.dtype == (x.dtype if x.dtype in (np.float64, np.float32) else np.float64)
+    np.testing.assert_array_equal(found.toarray(), x.astype(np.float64))
+    for name, value in before.items():
+        np.testing.assert_array_equal(getattr(sparse, name), value)
+    canonical = scipy.sparse.csr_array(x.astype(np.float64))
+    assert as_points(canonical) is canonical
+
+
+@given(SPARSE, st.sampled_from([RBF(gamma=0.3), Linear(), Poly(degree=2, gamma=0.5)]))
+@settings(max_examples=60)
+def test_kernels_take_every_kind(given_, kernel):
+    x, sparse = given_
+    dense = x.astype(np.float64)
+    rtol = 1e-4 if x.dtype == np.float32 else 1e-12
+    expected = kernel.block(dense, dense)
+    np.testing.assert_allclose(kernel.block(sparse, sparse), expected, rtol, 1e-6)
+    np.testing.assert_allclose(kernel.diagonal(sparse), kernel.diagonal(dense), rtol)
+    oracle = KernelOracle(kernel, sparse)
+    np.testing.assert_allclose(oracle.block(np.arange(N)), expected, rtol, 1e-6)
+    coef = np.linspace(-1, 1, N)
+    np.testing.assert_allclose(oracle.expand_new(coef, sparse), expected @ coef, rtol, 1e-4)
+    np.testing.assert_allclose(oracle.extended(sparse).row(0), [*expected[0], *expected[0]], rtol, 1e-6)
+
+
+@given(SPARSE)
+@settings(max_examples=40)
+def test_a_data_set_of_every_kind_is_sound(given_):
+    x, sparse = given_
+    data = Dataset("own", sparse, labels(x), sparse, labels(x), "")
+    validate(data)
+    np.testing.assert_array_equal(data.x_train.toarray(), x)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["smo-block", "smo", "lasvm", "gilbert"])
+def test_solvers_take_every_kind(kind, name):
+    from harness import L2SVC
+
+    x = drawn(3, np.float64)
+    problem = L2SVC if name == "gilbert" else CSVC
+
+    def model(points):
+        stated = problem.build(KernelOracle(RBF(gamma=0.5), points), labels(x), {"C": 1.0})
+        return drive(get_solver(name), stated, np.random.default_rng(0), Limits(iterations=200))
+
+    expected, found = model(scipy.sparse.csr_array(x)), model(as_kind(x, kind))
+    assert found.status == expected.status
+    np.testing.assert_array_equal(found.dual_coef, expected.dual_coef)
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "untidy_array", "untidy_matrix"])
+def test_a_stream_takes_every_kind(kind):
+    x = drawn(4, np.int64)
+    sparse = untidy(x, kind.removeprefix("untidy_")) if "untidy" in kind else as_kind(x, kind)
+    scores = []
+    for points in (sparse, scipy.sparse.csr_array(x.astype(float))):
+        stream = LASVMStream(RBF(gamma=0.5), C=1.0)
+        stream.feed(points, labels(x))
+        stream.finish()
+        scores.append(stream.model().decision_function(points))
+    np.testing.assert_array_equal(scores[0], scores[1])
+
+
+@pytest.mark.parametrize(
+    ("x", "message"),
+    [
+        ([[1.0, 2.0], [3.0]], "rows of different lengths"),
+        ([1.0, 2.0], "expected numbers of shape"),
+        (np.array([["a", "b"]]), "expected numbers of shape"),
+        (np.array([[1j, 2.0]]), "expected numbers of shape"),
+        (scipy.sparse.csr_array(np.array([[1j, 2.0]])), "is complex128 of shape"),
+    ],
+)
+def test_what_is_no_points_is_refused(x, message):
+    with pytest.raises(DataError, match=message):
+        as_points(x)
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_dense_points_of_any_kind():
+    x = drawn(5, np.int64)
+    for given_ in (x, x.tolist(), np.matrix(x), np.asfortranarray(x), x.astype(bool)):
+        found = as_points(given_)
+        assert type(found) is np.ndarray
+        assert found.dtype == np.float64
+        assert found.flags.c_contiguous
+    floats = x.astype(np.float32)
+    assert as_points(floats) is floats
