@@ -56,13 +56,6 @@ export function apart(a, b, figure, target = null) {
   return Boolean(x && y) && (x[1] < y[0] || y[1] < x[0]);
 }
 
-/* The name of a row's data set without its problem: cost and test error compare over all problems on the same points. */
-export function points(row) {
-  const parts = row.dataset.split(", ");
-  const place = parts.findIndex((part, i) => i > 0 && row.formulation && (part === row.formulation || part.startsWith(`${row.formulation} `)));
-  return parts.filter((_, i) => place < 0 || i !== place).join(", ");
-}
-
 /* Whether a figure competes: every run did what was asked, and the figure is no lower bound. */
 export const competes = (row, figure) => row.complete && known(row[figure]) && !(figure === "kernel_evaluations" && row.at_least);
 
