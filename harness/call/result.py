@@ -87,7 +87,7 @@ class Result:
         if "html" not in added:
             raise UsageError("no installed plugin makes pages; harness_dashboard, which comes with the harness, does.")
         target = None if path is None else output.checked_output(str(path))
-        text = str(formats.render("html", self.records, added=added))
+        text = str(formats.render("html", self.records, added=added, command=self.command))
         if target is not None:
             output.deliver(text, target, quiet=True)
         return text

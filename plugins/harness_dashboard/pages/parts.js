@@ -140,7 +140,7 @@ function walkRows(event) {
 }
 
 /* A small way to a word of the glossary. */
-const explained = (term, title) => (term ? make("a", { class: "term", href: `#/glossary?term=${term}`, title: `What is: ${title}`, "aria-label": `What is: ${title}` }, "?") : null);
+export const explained = (term, title) => (term ? make("a", { class: "term", href: `#/glossary?term=${term}`, title: `What is: ${title}`, "aria-label": `What is: ${title}` }, "?") : null);
 
 /* A table whose columns sort and can be chosen, both kept in the address, and that downloads.
 

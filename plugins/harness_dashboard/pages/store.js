@@ -56,6 +56,12 @@ export function apart(a, b, figure, target = null) {
   return Boolean(x && y) && (x[1] < y[0] || y[1] < x[0]);
 }
 
+/* How many data sets rows are of, and how many problems they are stated as where those are more: "4 data sets (16 problems)". */
+export function setsIn(rows) {
+  const [sets, problems] = ["set", "dataset"].map((name) => new Set(rows.map((row) => row[name])).size);
+  return `${sets} data set${sets === 1 ? "" : "s"}${problems > sets ? ` (${problems} problems)` : ""}`;
+}
+
 /* Whether a figure competes: every run did what was asked, and the figure is no lower bound. */
 export const competes = (row, figure) => row.complete && known(row[figure]) && !(figure === "kernel_evaluations" && row.at_least);
 
