@@ -1,8 +1,8 @@
 /* Two solvers, or two commits: a ratio for each cell with its interval, and what that makes over all data sets. */
 
 import { Chart } from "./chart.js";
-import { graph, measured, to, toDataset, toSolver } from "./detail.js";
-import { clockNote } from "./figures.js";
+import { graph, to, toDataset, toSolver } from "./detail.js";
+import { clockNote, figured } from "./figures.js";
 import { choice, legend, make, plain, table } from "./parts.js";
 import { apart, competes, hidden, interval, load, rows as rowsOf } from "./store.js";
 import { byName, FIGURES, known, text } from "./units.js";
@@ -175,7 +175,7 @@ function tableOf(pairs, sides, { figure, target, unit, index, place }) {
   const told = (pair) => (pair.alone ? `only ${pair.alone === "a" ? one : other}` : pair.neither ? "neither got there" : pair.ratio === null ? "cannot be compared" : pair.better ? (sides.commits ? (pair.better === "a" ? "more now" : "less now") : `${pair.better === "a" ? one : other} needs less`) : "not told apart");
   const side = (name, which) => ({
     title: name, note: COMPARED[figure].title.toLowerCase(), unit, value: (pair) => (pair[which].measured ? valueOf(pair[which], figure, target) ?? null : null),
-    cell: (pair) => (pair[which].measured ? measured(pair[which], figure, target) : make("span", { class: "status", title: pair[which].reason }, pair[which].status)), interval: (pair) => interval(pair[which], figure, target),
+    cell: (pair) => (pair[which].measured ? figured(pair[which], figure, { target }) : make("span", { class: "status", title: pair[which].reason }, pair[which].status)), interval: (pair) => interval(pair[which], figure, target),
   });
   const beside = BESIDE.filter((name) => name !== figure && pairs.some(({ a, b }) => known(a[name]) || known(b[name]))).flatMap((name) => [["a", one], ["b", other]].map(([which, note]) => ({
     title: FIGURES[name].title, note, unit: FIGURES[name].unit, term: FIGURES[name].term, value: (pair) => pair[which][name], cell: (pair) => text(pair[which][name], FIGURES[name].unit),
