@@ -156,6 +156,22 @@ def test_who_never_reaches_the_target_has_no_ratio(browser: Browser, made: Made)
     assert f"{plan.FASTEST} alone got there on" in words(browser, "#figure .answer")
 
 
+def test_who_was_asked_for_less_has_not_failed_to_reach_more(browser: Browser, made: Made) -> None:
+    drawn(browser, made, "two")
+    found = browser.ask(
+        """
+        const { quotient } = await import('./solvers/two.js');
+        const run = { ran: true, measured: true, runs: 3, clock: 'cpu', trace_clock: 'cpu' };
+        const of = (seconds, target_gap) => ({ ...run, seconds_to: [1, seconds], target_gap });
+        const reached = of(5, null);
+        const pairs = [[reached, of(null, 0.01)], [reached, of(null, 0.001)], [reached, of(9, 0.01)], [of(null), of(null)]];
+        const told = pairs.map(([a, b]) => quotient(a, b, 'seconds_to', 1, 0.001));
+        return told.map(({ ratio, alone, neither }) => [ratio, alone, neither]);
+        """
+    )
+    assert found == [[None, None, False], [None, "a", False], [None, None, False], [None, None, True]]
+
+
 def test_what_is_not_observable_is_not_compared(browser: Browser, made: Made) -> None:
     drawn(browser, made, "two", a=plan.FASTEST, b=plan.NOT_OBSERVABLE)
     offered = browser.ask("return [...document.querySelector('[name=figure]').options].map(option => option.value)")
