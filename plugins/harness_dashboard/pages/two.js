@@ -145,22 +145,33 @@ async function twoCommits({ index, place, values, places, latest, solvers, look 
   };
 }
 
+/* The sentences above the chart; first who got there at all: a mean is of those cells alone where both did. */
+function answered(pairs, mean, cells, sides, there) {
+  const [one, other] = sides.names;
+  const count = (test) => pairs.filter(test).length;
+  const alone = [["a", one], ["b", other]].map(([side, name]) => [name, count((p) => p.alone === side)]).filter(([, number]) => number);
+  const [neither, none] = [count((p) => p.neither), count((p) => p.ratio === null && !p.alone && !p.neither)];
+  const lacking = alone.length + neither > 0;
+  const box = make("p", { class: "answer" }, ...alone.map(([name, number]) => make("strong", {}, `${name} alone ${there} on ${number} of ${pairs.length} cells. `)));
+  if (mean) {
+    const sure = mean.low > 1 || mean.high < 1;
+    const over = mean.sets > 1 ? `the geometric mean over ${mean.sets} data sets${cells > mean.sets ? ` (${cells} cells)` : ""}` : `on one data set${cells > 1 ? ` (${cells} cells)` : ""}`;
+    box.append(`${lacking ? `Where both ${there}, ` : ""}${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), ${over}: `,
+      make("strong", { "data-verdict": sure ? "apart" : "even" }, sure ? `${mean.ratio > 1 ? one : other} needs less` : "they are not told apart"), ". ");
+  }
+  const [a, b, even] = [count((p) => p.ratio !== null && p.better === "a"), count((p) => p.ratio !== null && p.better === "b"), count((p) => p.ratio !== null && !p.better)];
+  if (cells) box.append(`${sides.commits ? `More now on ${a}, less on` : `${one} needs less on ${a}, ${other} on`} ${b} of ${cells} cells; ${even} are not told apart.`);
+  box.append(neither ? ` Neither ${there} on ${neither}.` : "", none ? ` ${none} cannot be compared.` : "");
+  return box;
+}
+
 function paint(given, sides, pairs, { figure, target }) {
   const { places, index, place } = given;
   const [one, other] = sides.names;
   const known = pairs.filter((pair) => pair.ratio !== null);
   const mean = geometricMean(known);
   const measure = COMPARED[figure].unit;
-  const count = (test) => pairs.filter(test).length;
-  const tally = { a: count((p) => p.better === "a"), b: count((p) => p.better === "b"), even: count((p) => p.ratio !== null && !p.better), neither: count((p) => p.neither), none: count((p) => p.ratio === null && !p.alone && !p.neither) };
-  const answer = make("p", { class: "answer" });
-  if (mean) {
-    const sure = mean.low > 1 || mean.high < 1;
-    answer.append(`${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), ${mean.sets > 1 ? `the geometric mean over ${mean.sets} data sets${known.length > mean.sets ? ` (${known.length} cells)` : ""}` : "on one data set"}: `,
-      make("strong", { "data-verdict": sure ? "apart" : "even" }, sure ? `${mean.ratio > 1 ? one : other} needs less` : "they are not told apart"), ". ");
-  }
-  const alone = (side, name) => { const cells = count((p) => p.alone === side); return cells ? ` ${name} alone got there on ${cells}.` : ""; };
-  answer.append(`${sides.commits ? `More now on ${tally.a}, less on` : `${one} needs less on ${tally.a}, ${other} on`} ${tally.b} of ${pairs.length} cells; ${tally.even} are not told apart.`, alone("a", one), alone("b", other), tally.neither ? ` Neither got there on ${tally.neither}.` : "", tally.none ? ` ${tally.none} cannot be compared.` : "");
+  const answer = answered(pairs, mean, known.length, sides, target === null ? "did what was asked" : "got there");
   places.note.append(` ${COMPARED[figure].title}. A ratio's interval goes from the low end of one over the high end of the other to the opposite: it holds wherever both do. Told apart are two whose own intervals do not overlap.`,
     mean && mean.sets >= LEAST ? ` The mean's interval is that of ${DRAWS.toLocaleString("en")} draws of data sets.` : mean ? ` The mean's interval is of these data sets alone: fewer than ${LEAST} say nothing of others.` : "",
     target === null && !sides.commits ? " Each stopped where its own rule says; their gaps are in the table." : "");
