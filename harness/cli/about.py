@@ -7,7 +7,7 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.catalogue import docstring, summary
+from harness.cli.catalogue import docstring, summary, unmarked
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +51,7 @@ def parameters_told(cls: type) -> list[dict[str, str]]:
             "type": known.type_name,
             "range": known.range,
             "default": "required" if known.default is dataclasses.MISSING else _as_typed(known.default),
-            "meaning": known.doc,
+            "meaning": unmarked(known.doc),
         }
         for known in parameters.parameters_of(cls)
     ]

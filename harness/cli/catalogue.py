@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from harness.problems.problem import Problem
     from harness.registry import Registry
 
-_MARKUP = re.compile(r"(?::\w+:)?`{1,2}([^`]+)`{1,2}")  # ``code``, `name`, :mod:`module`
+_MARKUP = re.compile(r"(?::[\w:]+:)?`{1,2}([^`]+)`{1,2}")  # ``code``, `name`, :mod:`module`
 KINDS = ("solvers", "plugins", "datasets", "kernels", "formulations", "metrics", "commands")
 
 
@@ -94,20 +94,24 @@ def _broken(registry: Registry) -> list[Entry]:
 
 def _told(subject: Any) -> str:
     """Return what is said of a thing in a line: a data set has a description of its own."""
-    return str(getattr(subject, "description", "")) or summary(subject)
+    return unmarked(str(getattr(subject, "description", ""))) or summary(subject)
 
 
 def summary(subject: Any) -> str:
     """Return the first paragraph of a docstring in one line, without its markup."""
-    plain = _MARKUP.sub(r"\1", docstring(subject).partition("\n\n")[0])
-    return " ".join(plain.split())
+    return " ".join(docstring(subject).partition("\n\n")[0].split())
 
 
 def docstring(subject: Any) -> str:
     """Return the docstring, empty without one; the signature that a dataclass makes up is none."""
     text = inspect.cleandoc(getattr(subject, "__doc__", None) or "")
     generated = isinstance(subject, type) and text.startswith(f"{subject.__name__}(")
-    return "" if generated else _MARKUP.sub(r"\1", text)
+    return "" if generated else unmarked(text)
+
+
+def unmarked(text: str) -> str:
+    """Return a text as a reader of plain text wants it: ``code``, `names` and the roles of references without their marks."""
+    return _MARKUP.sub(r"\1", text)
 
 
 def find(registry: Registry, name: str) -> list[Entry]:

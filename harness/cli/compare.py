@@ -125,8 +125,14 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         ctx.exit(0)
 
     from harness.run import session
+    from harness.run.store import default_store
+
+    store = study.store or default_store()
+    is_new = not store.exists()
 
     def planned(specs: list[RunSpec], reused: int) -> None:
+        if is_new and not given["quiet"]:
+            progress.say(f"note: the result store {store} is new; every run is kept in it")
         progress.planned(specs, reused)
         for note in effects.notes(given, specs, registry):
             progress.say(note)

@@ -38,24 +38,47 @@ def described(entry: Entry, registry: Registry, width: int) -> str:
     heading = f"{entry.kind} {entry.name}"
     parts = [heading + (f" (plugin {entry.plugin})" if entry.kind != "plugin" and entry.plugin else "")]
     sections = {"solver": _solver, "data set": _dataset, "formulation": _formulation, "plugin": _plugin}
-    parts += sections[entry.kind](entry, registry, width) if entry.kind in sections else _documented(entry.subject)
+    parts += (
+        sections[entry.kind](entry, registry, width) if entry.kind in sections else _documented(entry.subject, width)
+    )
     if entry.kind in ("solver", "data set", "kernel"):
         parts.append(_parameters(entry.subject, width))
     return "\n\n".join(part for part in parts if part)
 
 
-def _documented(subject: Any) -> list[str]:
+def _documented(subject: Any, width: int) -> list[str]:
     from harness.cli.catalogue import docstring
 
-    return [textwrap.indent(docstring(subject) or "(no description)", _INDENT)]
+    return [_set(docstring(subject) or "(no description)", width)]
+
+
+def _set(text: str, width: int) -> str:
+    """Return a docstring within a width; lines that are set in, as lists and formulas are, stay as they were written."""
+    lines: list[str] = []
+    for paragraph in text.split("\n\n"):
+        own = paragraph.split("\n")
+        written = any(line.startswith((" ", "* ", "- ")) for line in own) or any(" : " in line for line in own)
+        lines += [_INDENT + line for line in own] if written else _wrapped(" ".join(own), width, _INDENT)
+        lines.append("")
+    return "\n".join(lines[:-1])
+
+
+def _wrapped(text: str, width: int, indent: str, hang: str = "") -> list[str]:
+    """Return the lines of a text, further ones set in by ``hang``; no word is broken, a name with hyphens neither."""
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=indent,
+        subsequent_indent=indent + hang,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _facts(pairs: Sequence[tuple[str, Any]], width: int) -> str:
-    lines = []
-    for title, value in pairs:
-        if value:
-            lines += textwrap.wrap(f"{title}: {value}", width, initial_indent=_INDENT, subsequent_indent=_INDENT * 2)
-    return "\n".join(lines)
+    return "\n".join(
+        line for title, value in pairs if value for line in _wrapped(f"{title}: {value}", width, _INDENT, _INDENT)
+    )
 
 
 def _solver(entry: Entry, registry: Registry, width: int) -> list[str]:
@@ -67,7 +90,7 @@ def _solver(entry: Entry, registry: Registry, width: int) -> list[str]:
         ("converges to the optimum", "yes" if cls.exact else "no"),
         ("version", " ".join(part for part in (plugin.distribution, plugin.version) if part)),
     ]
-    return [*_documented(cls), _facts(facts, width)]
+    return [*_documented(cls, width), _facts(facts, width)]
 
 
 def _dataset(entry: Entry, _registry: Registry, width: int) -> list[str]:
@@ -75,7 +98,7 @@ def _dataset(entry: Entry, _registry: Registry, width: int) -> list[str]:
 
     files = _files(entry.subject)
     facts = [("description", entry.summary), ("raw files", _raw_files(files)), *_contents(entry.subject, files)]
-    parts = [textwrap.indent(docstring(entry.subject), _INDENT), _facts(facts, width)]
+    parts = [_set(docstring(entry.subject), width), _facts(facts, width)]
     return [*parts, "\n".join(line for file in files.items() for line in _raw_file(*file))]
 
 
@@ -150,8 +173,8 @@ def _formulation(entry: Entry, registry: Registry, width: int) -> list[str]:
     ]
     mathematics = docstring(sys.modules[cls.__module__])
     return [
-        *_documented(cls),
-        textwrap.indent(mathematics, _INDENT),
+        *_documented(cls, width),
+        _set(mathematics, width),
         _facts(facts, width),
         _parameters(cls.parameter_class, width),
     ]
@@ -170,21 +193,16 @@ def _plugin(entry: Entry, registry: Registry, width: int) -> list[str]:
     for kind in ("solvers", "datasets", "kernels", "formulations", "metrics", "commands"):
         own = [other.name for other in catalogue.entries(registry, kind) if other.plugin == entry.name]
         facts.append((kind, ", ".join(own)))
-    return [*_documented(plugin.module), _facts(facts, width)]
+    return [*_documented(plugin.module, width), _facts(facts, width)]
 
 
 def _parameters(cls: type, width: int) -> str:
     from harness.cli.about import parameters_told
-    from harness.report import layout
 
-    rows = [[_INDENT + told.pop("name"), *told.values()] for told in parameters_told(cls)]
-    if not rows:
-        return f"{_INDENT}no parameters"
-    columns = [
-        layout.Column(_INDENT + "parameter"),
-        layout.Column("type", wrap="words"),
-        layout.Column("range"),
-        layout.Column("default"),
-        layout.Column("meaning", wrap="words"),
-    ]
-    return layout.table(columns, rows, width)
+    lines: list[str] = []
+    for told in parameters_told(cls):
+        bounds = f" in {told['range']}" if told["range"] else ""
+        default = told["default"] if told["default"] == "required" else f"default {told['default']}"
+        lines += _wrapped(f"{told['name']}: {told['type']}{bounds}, {default}", width, _INDENT * 2, _INDENT)
+        lines += _wrapped(told["meaning"], width, _INDENT * 4)
+    return "\n".join([f"{_INDENT}parameters:", *lines] if lines else [f"{_INDENT}no parameters"])

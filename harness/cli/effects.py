@@ -1,11 +1,12 @@
-"""Which options of a comparison do nothing: no planned run has the parameter they set."""
+"""What is said of a comparison before it starts: options that do nothing, and cores that are not there."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from harness.registry import Registry
     from harness.run.study import RunSpec
@@ -14,10 +15,32 @@ _KERNEL = ("gamma", "degree", "coef0")
 
 
 def notes(given: Mapping[str, Any], specs: Iterable[RunSpec], registry: Registry) -> list[str]:
-    """Return a sentence for each option that was given and that no run takes a parameter from."""
+    """Return a sentence for each option that was given and that no run takes a parameter from, and one on scarce cores."""
     formulated = [spec for spec in specs if spec.formulation and spec.kernel]
     if not formulated:
         return []  # plugins that could not be loaded, or solvers that solve nothing of what was asked: they say so
+    return [
+        *_without_effect(given, formulated, registry),
+        *_scarce(given.get("threads", 1), min(given.get("jobs", 1), len(formulated))),
+    ]
+
+
+def _scarce(threads: int, jobs: int) -> list[str]:
+    """Return what to expect of more threads than there are cores."""
+    cores = len(os.sched_getaffinity(0))
+    there = f"{cores} core{'' if cores == 1 else 's'}"
+    if threads > cores:
+        return [
+            f"note: --threads {threads} is more than the {there} here: threads wait for each other, times say little"
+        ]
+    if threads * jobs > cores:
+        each = "" if threads == 1 else f" of {threads} threads each"
+        return [f"note: {jobs} runs at a time{each} share {there} here: they wait for each other, times say little"]
+    return []
+
+
+def _without_effect(given: Mapping[str, Any], formulated: Sequence[RunSpec], registry: Registry) -> list[str]:
+    """Return a sentence for each option that was given and that no run takes a parameter from."""
     stated = [(registry.formulations[spec.formulation], spec.problem_parameters) for spec in formulated]
     of_problems = {name for formulation, values in stated for name in formulation.counting(values)}
     of_kernels = {name for spec in formulated for name in spec.kernel_parameters}

@@ -10,6 +10,7 @@ kept, 70 a fault of the harness, 130 Ctrl-C.
 from __future__ import annotations
 
 import contextlib
+import difflib
 import itertools
 import os
 import sys
@@ -22,6 +23,7 @@ import harness
 from harness import guard
 from harness.cli import options
 from harness.cli.commands import PROGRAM
+from harness.cli.environment import VARIABLES
 from harness.cli.lazy import LazyGroup
 from harness.cli.say import say
 from harness.errors import HarnessError, NotKept
@@ -58,6 +60,12 @@ class Program(LazyGroup):
             code = _say(f"internal error: {text}; set HARNESS_DEBUG=1 for the traceback", EXIT_FAULT)
         sys.exit(code if isinstance(code, int) else 0)
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the environment variables, then the exit codes."""
+        with formatter.section("Environment variables"):
+            formatter.write_dl(list(VARIABLES.items()))
+        super().format_epilog(ctx, formatter)
+
 
 def _say(message: str, code: int) -> int:
     say(f"{PROGRAM}: {message}")
@@ -78,6 +86,8 @@ def _where(error: OSError) -> list[str]:
 
 def _usage(error: click.ClickException) -> str:
     """Return click's error as one sentence that begins with the option and ends with where to read on."""
+    if isinstance(error, click.NoSuchOption) and error.ctx is not None:
+        error = click.NoSuchOption(error.option_name, possibilities=_near(error.option_name, error.ctx), ctx=error.ctx)
     message = " ".join(error.format_message().split())
     if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter) and error.param:
         names = [name for name in error.param.opts if name.startswith("--")]
@@ -87,6 +97,12 @@ def _usage(error: click.ClickException) -> str:
     context = getattr(error, "ctx", None)
     where = context.command_path if context is not None else PROGRAM
     return f"{message.rstrip()} See `{where} --help`."
+
+
+def _near(option: str, ctx: click.Context) -> list[str]:
+    """Return the options whose names are like a misspelt one; the dashes, which all have, make none like another."""
+    known = {each.lstrip("-"): each for parameter in ctx.command.get_params(ctx) for each in parameter.opts}
+    return [known[name] for name in difflib.get_close_matches(option.lstrip("-"), known, n=3)]
 
 
 def _debug() -> None:

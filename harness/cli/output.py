@@ -105,12 +105,12 @@ def show(content: str | bytes | Callable[[IO[bytes]], object]) -> None:
 def width() -> int:
     """Return the columns of the terminal, at least 60.
 
-    A pipe has 100, so that what reads it sees the same table everywhere; more if COLUMNS asks for more.
+    A pipe has 100, so that what reads it sees the same table everywhere, unless COLUMNS asks for others.
     """
     if sys.stdout.isatty():
         return max(NARROWEST_TERMINAL, shutil.get_terminal_size().columns)
     asked = os.environ.get("COLUMNS", "")
-    return max(PIPE_WIDTH, int(asked)) if asked.isascii() and asked.isdigit() else PIPE_WIDTH
+    return max(NARROWEST_TERMINAL, int(asked)) if asked.isascii() and asked.isdigit() else PIPE_WIDTH
 
 
 def styled() -> bool:

@@ -64,13 +64,14 @@ class Lines(Reporter):
 
 
 class Live(Reporter):
-    """A bar with the current run, the failures and the time left; it is gone when the table comes."""
+    """A bar with the failures and the time left, below it the current run; it is gone when the table comes."""
 
     def __init__(self) -> None:
         super().__init__()
         from rich import progress
-        from rich.console import Console
-        from rich.table import Column
+        from rich.console import Console, Group
+        from rich.live import Live as Display
+        from rich.text import Text
 
         self._progress = progress.Progress(
             progress.MofNCompleteColumn(),
@@ -79,27 +80,29 @@ class Live(Reporter):
             progress.TextColumn("left"),
             progress.TimeRemainingColumn(),
             progress.TextColumn("{task.fields[failed]}"),
-            progress.TextColumn(
-                "{task.description}", markup=False, table_column=Column(no_wrap=True, overflow="ellipsis")
-            ),
+        )
+        self._task = self._progress.add_task("", total=None, failed="")
+        self._run = Text("reading data")  # on lines of its own: beside the bar a narrow terminal would cut it
+        self._display = Display(
+            Group(self._progress, self._run),
             console=Console(stderr=True),
             transient=True,
             refresh_per_second=_REFRESHES_A_SECOND,
         )
-        self._task = self._progress.add_task("reading data", total=None, failed="")
 
     def planned(self, specs: list[RunSpec], reused: int) -> None:
         """Set the bar's length."""
         super().planned(specs, reused)
-        self._progress.update(self._task, total=self.total, description="")
+        self._run.plain = ""
+        self._progress.update(self._task, total=self.total)
 
     def started(self, spec: RunSpec) -> None:
         """Show the run."""
-        self._progress.update(self._task, description=_run(spec.solver, spec.as_dict()))
+        self._run.plain = _run(spec.solver, spec.as_dict())
 
     def say(self, text: str) -> None:
         """Print a line above the bar."""
-        self._progress.console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
+        self._display.console.print(plain(text), markup=False, highlight=False, soft_wrap=True)
 
     def finished(self, record: Record, reused: bool) -> None:
         """Advance the bar; a failure stays on the screen as a line."""
@@ -111,12 +114,12 @@ class Live(Reporter):
             self.say(line(record, reused=reused))
 
     def __enter__(self) -> Self:
-        self._progress.start()
+        self._display.start()
         return self
 
     def __exit__(self, *_exception: object) -> None:
         """Take the display away."""
-        self._progress.stop()
+        self._display.stop()
 
 
 def reporter(*, quiet: bool) -> Reporter:

@@ -53,7 +53,7 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
     cls=CommandGroup,
     invoke_without_command=True,
     help=_HELP,
-    short_help="Show, export, merge and delete the results of earlier comparisons.",
+    short_help="Show, export, merge or delete earlier results.",
 )
 @click.option("--store", **options.STORE)
 @click.option(

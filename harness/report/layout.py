@@ -25,6 +25,7 @@ _AFTER = re.compile(r"(?<=[,\[/ ])")
 NARROWEST = 8
 LABEL_ROOM = 40  # what labels get before other wrapping columns get more than WORDS_ROOM
 WORDS_ROOM = 14
+WORD_ROOM = 20  # of a name such as polytope-distance, which is not broken while there is room
 LABEL_ENOUGH = 20  # labels that get less than this share with the others so that the fewest lines come of it
 
 
@@ -85,7 +86,7 @@ def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], wid
     if len(flexible) == 2 and sum(widths[i] for i in flexible) > left >= 2 * NARROWEST:
         first, second = flexible
         lines_with = functools.partial(_line_count, columns, rows, flexible)
-        unbroken = min(_longest_word(columns[first], rows, first), WORDS_ROOM)
+        unbroken = min(_longest_word(columns[first], rows, first), WORD_ROOM)
         widths[first] = min(
             range(NARROWEST, max(NARROWEST, min(widths[first], left - NARROWEST)) + 1),
             key=lambda size: (size < unbroken, lines_with([size, left - size]), -size),
@@ -93,7 +94,9 @@ def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], wid
         widths[second] = left - widths[first]
         return widths
     for position, i in enumerate(flexible):  # the narrow ones first: what they do not need goes to the wide ones
-        widths[i] = max(NARROWEST, min(widths[i], left // (len(flexible) - position)))
+        after = len(flexible) - position - 1
+        unbroken = min(_longest_word(columns[i], rows, i), WORD_ROOM, left - after * NARROWEST)
+        widths[i] = max(NARROWEST, unbroken, min(widths[i], left // (after + 1)))
         left -= widths[i]
     return widths
 
@@ -171,7 +174,7 @@ def wrapped(text: str, width: int, wrap: Literal["words", "label"] | None) -> li
     if wrap is None or text_width(text) <= width:
         return [text]
     if wrap == "words":
-        return textwrap.wrap(text, width) or [""]
+        return textwrap.wrap(text, width, break_on_hyphens=False) or [""]
     result, current = [], ""
     for piece in _AFTER.split(text):
         if current and text_width(current + piece) > width:

@@ -303,8 +303,7 @@ def schema_of(connection: sqlite3.Connection, path: Path) -> int:
         )
     if not ours or shape != _SHAPES.get(version):
         raise UsageError(
-            f"{path} is a database of something else, not a result store; it was left as it is. Name another file with "
-            "--store."
+            f"{path} is a database of something else, not a result store; it was left as it is. Name another file."
         )
     return int(version)
 
@@ -312,11 +311,11 @@ def schema_of(connection: sqlite3.Connection, path: Path) -> int:
 def cannot_be_opened(path: Path, error: Exception) -> UsageError:
     """Return the error of a file that cannot be opened as a store."""
     why = getattr(error, "strerror", None) or error
-    return UsageError(f"the result store {path} cannot be opened ({why}); name another with --store.")
+    return UsageError(f"the result store {path} cannot be opened ({why}); name another file.")
 
 
 def _refuse_no_file(path: Path) -> None:
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode):
         what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
-        raise UsageError(f"the result store {path} cannot be opened: it is {what}; name a file with --store.")
+        raise UsageError(f"the result store {path} cannot be opened: it is {what}; name a file.")

@@ -29,11 +29,11 @@ def test_quick_comparison_in_every_format(harness, invoke, slow):
     assert "\x1b" not in first.stdout + first.stderr
     assert max(map(len, first.stdout.splitlines())) <= 100
     lines = first.stderr.splitlines()
-    assert lines[0] == "4 runs, 0 of them reused from the store"
+    assert lines[1] == "4 runs, 0 of them reused from the store"
     assert re.fullmatch(
         r"\[4/4\] quick\[shift=0.5\] c-svc C=\S+ rbf gamma=\S+ twonorm\[n=200\] seed 0 rep 1: "
         r"ok \S+ s, 0 kernel evaluations, gap 1.0e0",
-        lines[4],
+        lines[5],
     )
 
     # What follows is reused from the store: no workers, so no process of its own is needed.
@@ -177,8 +177,8 @@ def test_interrupt_keeps_what_was_measured(slow, tmp_path):
     ]
     process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    seen = [process.stderr.readline(), process.stderr.readline()]
-    assert seen[1].startswith("[1/2] quick"), seen
+    seen = [process.stderr.readline() for _ in range(3)]
+    assert seen[2].startswith("[1/2] quick"), seen
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
     out, error = process.communicate(timeout=30)

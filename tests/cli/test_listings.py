@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 
@@ -29,7 +30,7 @@ def test_describe_solver(invoke, slow):
     text = invoke("describe", "quick", "--plugin-path", slow).stdout
     assert text.startswith("solver quick (plugin slow_plugin)")
     assert "solves: c-svc" in text
-    assert text.splitlines()[-1].split() == ["shift", "float", "[0,", "1]", "0", "does", "nothing"]
+    assert text.splitlines()[-2:] == ["    shift: float in [0, 1], default 0", "        does nothing"]
 
 
 def test_describe_plugin_and_solver_of_one_name(invoke):
@@ -83,3 +84,36 @@ def test_describe_shows_names_without_markup(invoke):
     text = invoke("describe", "lasvm").stdout
     assert "LASVMStream" in text
     assert ":class:" not in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_no_description_breaks_a_word_shows_markup_or_leaves_the_width(width):
+    from harness.cli import catalogue, describe
+    from harness.registry import load_registry
+
+    registry = load_registry()
+    entries = [entry for kind in catalogue.KINDS for entry in catalogue.entries(registry, kind)]
+    for entry in entries:
+        text = describe.described(entry, registry, width)
+        assert "`" not in text, entry.name
+        assert re.search(r":(mod|class|meth|func|data|py):", text) is None, entry.name
+        whole = " ".join(catalogue.docstring(entry.subject).split())
+        assert set(whole.split()) <= set(text.split()) or entry.kind in ("plugin", "command"), entry.name
+        if entry.kind == "solver":
+            parameters = text[text.index("  parameters") if "  parameters" in text else len(text) :]
+            assert max(map(len, parameters.splitlines()), default=0) <= width, entry.name
+
+
+def test_roles_and_code_marks_are_left_out():
+    from harness.cli.catalogue import unmarked
+
+    text = "see :mod:`harness.path`, :py:class:`~x.Y`, ``code`` and `name`"
+    assert unmarked(text) == "see harness.path, ~x.Y, code and name"
+
+
+def test_names_with_hyphens_are_not_broken_in_a_list(invoke, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = invoke("list", "solvers").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not any(line.rstrip().endswith("-") for line in lines)
+    assert any("polytope-distance" in line for line in lines)

@@ -193,7 +193,7 @@ def test_parts_of_a_description_of_raw_files(invoke, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize(
     ("terminal", "columns", "width"),
-    [(False, None, 100), (False, "90", 100), (False, "160", 160), (False, "wide", 100),
+    [(False, None, 100), (False, "90", 90), (False, "40", 60), (False, "160", 160), (False, "wide", 100),
      (True, "70", 70), (True, "40", 60), (True, "120", 120)],
 )  # fmt: skip
 def test_width(monkeypatch, terminal, columns, width):
