@@ -56,6 +56,8 @@ def shown(result):
         (["dataset!~twonorm", "fit_seconds < 1"], ["smo"]),
         (["fit_seconds>=4.5"], ["lasvm", "lasvm", "lasvm"]),
         (["fit_seconds=9"], ["lasvm"]),
+        (["fit_seconds<9", "fit_seconds>4.5"], []),
+        (["fit_seconds<=9", "fit_seconds>=9"], ["lasvm"]),
         (["fit_seconds>1.9", "solver=smo"], []),  # as it was measured last
         (["problem_parameters.C=1"], ["fw", "lasvm"]),
         (["problem_parameters.C>1", "solver=smo"], ["smo"]),
