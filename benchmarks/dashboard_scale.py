@@ -3,10 +3,11 @@
     python benchmarks/dashboard_scale.py                      30 solvers x 40 data sets x 167 commits
     python benchmarks/dashboard_scale.py --seeds 5            33 commits, five seeds a cell
     python benchmarks/dashboard_scale.py --runs 5000 --keep out
+    python benchmarks/dashboard_scale.py --single-file        500 runs (10 x 10 cells of five seeds) as one file
 
 The runs are made up by a seeded generator, shaped as measured ones are: times scatter by 3 % and step up or down at
 a few commits, counts stay the same but for those commits, one run in fifty fails, each run has a trace. Prints the
-seconds (wall and CPU, children included) of the export and of the site, and the bytes of the site.
+seconds (wall and CPU, children included) of the export and of the site, and the bytes of the site, or of the one file.
 """
 
 from __future__ import annotations
@@ -101,6 +102,22 @@ def cpu_seconds() -> float:
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
+def single_file(folder: Path) -> None:
+    """Print what the pages of 500 runs weigh as one file, and how much of it are the runs."""
+    from harness_dashboard import single
+
+    weights = []
+    for name, runs in (("none", 0), ("all", 500)):
+        store = folder / f"{name}.sqlite"
+        store.unlink(missing_ok=True)
+        fill(store, records(runs, 10, 10, 5))
+        began = time.perf_counter()
+        text = single.of_stores([store])[0] if runs else single.page([], project="x", called={})
+        weights.append(len(text.encode()))
+    print(f"single file: 500 runs, {weights[1]:,} bytes, of which {weights[1] - weights[0]:,} are of the runs; "
+          f"{time.perf_counter() - began:.1f} s")  # fmt: skip
+
+
 def main() -> None:
     from harness_dashboard import configuration, export, site
 
@@ -110,10 +127,14 @@ def main() -> None:
     parser.add_argument("--datasets", type=int, default=40)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="a folder to work in, which stays; a store in it is used again")
+    parser.add_argument("--single-file", action="store_true", help="make one file of 500 runs instead of a site")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = given.keep or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
+        if given.single_file:
+            single_file(folder)
+            return
         store = folder / "results.sqlite"
         if not store.exists():
             fill(store, records(given.runs, given.solvers, given.datasets, given.seeds))

@@ -38,6 +38,7 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("readme")
     (path / "perceptron_plugin.py").write_text(python_block("# perceptron_plugin.py"))
     (path / "test_perceptron_plugin.py").write_text(python_block("# test_perceptron_plugin.py"))
+    (path / "study.toml").write_text("".join(block for block in blocks("toml") if block.startswith("# study.toml")))
     rows = [f"{i % 7},{(i * 3) % 5},{'a' if i % 7 + (i * 3) % 5 > 5 else 'b'}" for i in range(120)]
     (path / "my_data.csv").write_text("first,second,kind\n" + "\n".join(rows) + "\n")
     first = shlex.split(commands()[0])  # as the reader has done, so that there are results to look at

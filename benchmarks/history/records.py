@@ -1,29 +1,33 @@
-"""One fit of each cell, isolated, with its certificate: the record that every count of a commit is read from.
+"""Fits of each cell, isolated, with their certificates: of the first one every count of a commit is read.
 
-asv keeps numbers only, so the records are also written beside its results, with status, reason and trace.
+A quick fit is repeated: one time alone may be that of a cold process, or of a busy machine. asv keeps numbers only, so the
+records are also written beside its results, with status, reason and trace.
 """
 
 from __future__ import annotations
 
 import datetime
+import itertools
 import os
 import platform
 import subprocess
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from . import cells, shared
 
 _JOBS = 2
+_RUNS, _ENOUGH = 5, 1.0  # at most so many runs of a cell, and none that would begin after so many seconds in the solver
 
 Fitted = dict[tuple[str, str], dict[str, Any]]
 """The records of cells, (solver, data set)."""
 
 
 def measured() -> Fitted:
-    """Fit every chosen cell once and return the records; one that could not be fitted says why."""
-    records: Fitted = {}
+    """Fit every chosen cell and return the record of its first run, which says why where it could not be fitted."""
+    records: dict[tuple[str, str], list[dict[str, Any]]] = {}
     specs: dict[tuple[str, str], Any] = {}
     facts: Fitted = {}
     for cell in cells.chosen():
@@ -37,17 +41,17 @@ def measured() -> Fitted:
                 "density": getattr(data, "density", None),  # older commits do not know it
             }
         except cells.Absent as error:
-            records[cell] = _without_fit(cell, shared.ABSENT, str(error))
+            records[cell] = [_without_fit(cell, shared.ABSENT, str(error))]
         except cells.Faulty as error:
-            records[cell] = _without_fit(cell, cells.statuses().ERROR, str(error))
+            records[cell] = [_without_fit(cell, cells.statuses().ERROR, str(error))]
         except Exception as error:  # the commit itself is broken
-            records[cell] = _without_fit(cell, cells.statuses().ERROR, f"{type(error).__name__}: {error}")
+            records[cell] = [_without_fit(cell, cells.statuses().ERROR, f"{type(error).__name__}: {error}")]
     for cell in records:
         _tell(cell)
     records.update(_fitted(specs))
-    ordered = {cell: {**records[cell], **facts.get(cell, {})} for cell in cells.chosen()}
-    _write(list(ordered.values()))
-    return ordered
+    ordered = {cell: [{**run, **facts.get(cell, {})} for run in records[cell]] for cell in cells.chosen()}
+    _write(list(itertools.chain.from_iterable(ordered.values())))
+    return {cell: runs[0] for cell, runs in ordered.items()}
 
 
 def _tell(cell: tuple[str, str]) -> None:
@@ -59,13 +63,13 @@ def _without_fit(cell: tuple[str, str], status: str, reason: str) -> dict[str, A
     return {"solver": cell[0], "dataset": cell[1], **empty, "status": status, "reason": reason, "trace": []}
 
 
-def _fitted(specs: dict[tuple[str, str], Any]) -> Fitted:
+def _fitted(specs: dict[tuple[str, str], Any]) -> dict[tuple[str, str], list[dict[str, Any]]]:
     """Fit the cells by two workers of the harness, which enforce limits of time and memory.
 
     Which worker fits which plugin's solvers is always the same: a run's peak memory includes what its worker holds.
     """
     plugins = list(dict.fromkeys(spec.plugin for spec in specs.values()))
-    records: Fitted = {}
+    records: dict[tuple[str, str], list[dict[str, Any]]] = {}
     cores = sorted(os.sched_getaffinity(0))
     shares = [plugins[place::_JOBS] for place in range(_JOBS)]
     threads = [
@@ -86,16 +90,26 @@ def _fitted(specs: dict[tuple[str, str], Any]) -> Fitted:
     return records
 
 
-def _serve(core: int, specs: dict[tuple[str, str], Any], records: Fitted) -> None:
+def _serve(core: int, specs: dict[tuple[str, str], Any], records: dict[tuple[str, str], list[dict[str, Any]]]) -> None:
     from harness.run.pool import Pool  # its processes are started anew when they die
 
     pool = Pool([core], Path(os.environ["NUMBA_CACHE_DIR"]), threading.Event())
     try:
         for cell, spec in specs.items():
-            records[cell] = _one(pool, cell, spec)
+            records[cell] = _repeated(pool, cell, spec)
             _tell(cell)
     finally:
         pool.close()
+
+
+def _repeated(pool: Any, cell: tuple[str, str], spec: Any) -> list[dict[str, Any]]:
+    """Return the runs of a cell, repeated where they are quick and well."""
+    runs = [_one(pool, cell, spec)]
+    spent = [float(runs[0]["fit_seconds"] or _ENOUGH)]
+    while len(runs) < _RUNS and runs[-1]["status"] == cells.statuses().OK and sum(spent) + spent[0] < _ENOUGH:
+        runs.append(_one(pool, cell, replace(spec, repetition=len(runs))))
+        spent.append(float(runs[-1]["fit_seconds"] or _ENOUGH))
+    return runs
 
 
 def _one(pool: Any, cell: tuple[str, str], spec: Any) -> dict[str, Any]:

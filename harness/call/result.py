@@ -81,13 +81,14 @@ class Result:
         UsageError : no installed plugin makes such pages; the file cannot be written.
         """
         from harness.cli import output
+        from harness.cli.compare import with_cells
         from harness.report import formats
 
         added = self._registry.report_formats if self._registry is not None else {}
         if "html" not in added:
             raise UsageError("no installed plugin makes pages; harness_dashboard, which comes with the harness, does.")
         target = None if path is None else output.checked_output(str(path))
-        text = str(formats.render("html", self.records, added=added))
+        text = str(formats.render("html", with_cells(self.records), added=added, command=self.command))
         if target is not None:
             output.deliver(text, target, quiet=True)
         return text

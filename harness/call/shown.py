@@ -37,7 +37,7 @@ def html(records: Sequence[Record]) -> str:
         marked = any(cell.best for _, cells in sheet.groups for row in cells for cell in row)
         parts += [_note(f"{measures.BEST.format('bold:')}.")] if marked else []
         parts += [_note(note) for note in sheet.notes]
-    return f'<div class="harness-result">{"".join(parts) or "<p>no records</p>"}</div>'
+    return f'<div class="harness-result" style="overflow-x: auto">{"".join(parts) or "<p>no records</p>"}</div>'
 
 
 def _heading(text: str) -> str:
@@ -53,7 +53,7 @@ def _table(titles: Sequence[str], rows: Sequence[Sequence[tuple[str, bool]]], le
 
     def cell(kind: str, index: int, text: str) -> str:
         align = "left" if index < left or index == len(titles) - 1 else "right"
-        return f'<{kind} style="text-align: {align}">{text}</{kind}>'
+        return f'<{kind} style="text-align: {align}; padding: 0.1em 0.6em">{text}</{kind}>'
 
     head = "".join(cell("th", index, _text(title)) for index, title in enumerate(titles))
     body = "".join(

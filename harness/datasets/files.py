@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import os
+from collections.abc import Iterator
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -96,17 +98,22 @@ class FileSource(DataSource):
 
         As short as a stem it would not tell ``a/d.csv`` from ``b/d.csv``, or from ``d.npz``.
         """
-        from harness.datasets.cache import cache_root
-
         changed = [
             f"{parameter_.name}={quoted(_shown(value) if parameter_.name == 'test' else str(value))}"
             for parameter_ in parameters.parameters_of(type(self))
             if parameter_.name != "path" and (value := getattr(self, parameter_.name)) != parameter_.default
         ]
-        path = Path(self.path)
-        kept = path.parent.parent.name == KEPT and path.parents[2] == cache_root().resolve()
-        name = quoted(path.stem if kept else _shown(self.path))
+        name = quoted(self._kept_name or _shown(self.path))
         return f"{name}[{','.join(changed)}]" if changed else name
+
+    @property
+    def _kept_name(self) -> str:
+        """What data that were given in memory are called; empty of a file of a user's."""
+        from harness.datasets.cache import cache_root
+
+        path = Path(self.path)
+        is_kept = path.parent.parent.name == KEPT and path.parents[2] == cache_root().resolve()
+        return path.stem if is_kept else ""
 
     def load(self) -> Dataset:
         """Return the file's points; parsed and split once, then mapped from the cache until the file changes.
@@ -120,7 +127,7 @@ class FileSource(DataSource):
         from harness.datasets.compression import existing_file
         from harness.datasets.readers import refuse_too_large, told
 
-        with told(self.path), reading_within(None):
+        with self._called(), told(self.path), reading_within(None):
             paths = [existing_file(path) for path in (self.path, self.test) if path]
             for path in paths:
                 refuse_too_large(path)
@@ -128,6 +135,16 @@ class FileSource(DataSource):
             # Not the path but the content is part of the key; the suffix is, because it decides how to read it.
             key = {"files": [[path.suffixes, content[path]] for path in paths], "parameters": self._of_the_key()}
             return as_dataset(self.label, cache.fetch("file", key, lambda: self._parse().entry(), content))
+
+    @contextlib.contextmanager
+    def _called(self) -> Iterator[None]:
+        """Call data that were given in memory by their name, where a message has the path of their file."""
+        try:
+            yield
+        except DataError as error:
+            if not self._kept_name:
+                raise
+            raise DataError(str(error).replace(f"'{self.path}'", f"data '{self._kept_name}'")) from None
 
     def _of_the_key(self) -> dict[str, Any]:
         """Return the parameters that the cache's key has: all but the paths, and later ones that change nothing."""

@@ -22,6 +22,8 @@ def clean(value: Any, entries: int = ENTRIES, characters: int = _CHARACTERS) -> 
     No NaN, no infinity, no numpy scalars or arrays, no tuples; at most so many entries and characters in all, eight
     levels, no text longer than 4,000 characters or with control characters.
     """
+    if type(value) is str and len(value) <= TEXT_CHARACTERS and value.isprintable():
+        return value  # as are most of the texts of 200,000 records
     return bounded(value, entries, characters)[0]
 
 
@@ -40,6 +42,9 @@ class _Room:
     cut: bool = False
 
     def text(self, value: Any, length: int = TEXT_CHARACTERS) -> str:
+        if type(value) is str and len(value) <= length and value.isprintable():
+            self.characters -= len(value)
+            return value
         given = shown(value)
         self.cut |= len(given) > length
         text = clipped(given, length)
@@ -50,6 +55,8 @@ class _Room:
 def _cleaned(value: Any, depth: int, room: _Room) -> Any:
     if value is None or isinstance(value, bool):
         return value
+    if type(value) is str:
+        return room.text(value)
     if hasattr(value, "dtype") and hasattr(value, "reshape"):  # a numpy scalar or array, without importing numpy
         value = value.reshape(-1)[0].item() if value.ndim == 0 else value[: room.entries + 1].tolist()
     if isinstance(value, int):

@@ -326,6 +326,8 @@ _KINDS = {
 
 
 def _fitting(value: Any, kind: type) -> Any:
+    if kind is float and type(value) is float:  # most figures
+        return value if math.isfinite(value) else None
     if kind in (int, float):
         if not _is_number(value) or not math.isfinite(value):
             return None

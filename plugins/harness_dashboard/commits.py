@@ -53,6 +53,11 @@ class Called:
     title: str
 
 
+def short(git_commit: str) -> str:
+    """Return the first digits of a record's commit, with ``+`` if its tree was changed; nothing of what is no hash."""
+    return git_commit[:SHOWN] + "+" * git_commit.endswith("+") if _HASH.fullmatch(git_commit) else ""
+
+
 def called(folder: str | Path) -> dict[str, Called]:
     """Return how every commit of a local repository is called, by its hash; none where there is no repository."""
     if not _is_repository(Path(folder)):
@@ -174,18 +179,20 @@ class _State:
     @property
     def name(self) -> str:
         """The commit that was measured, ``929e25f1+`` where its tree was changed; the version if git knew none."""
-        if _HASH.fullmatch(self.git_commit):
-            return self.git_commit[:SHOWN] + "+" * self.git_commit.endswith("+")
-        return f"{word(self.versions.get('svm-harness'), 'unknown')}, no commit"
+        return short(self.git_commit) or f"{word(self.versions.get('svm-harness'), 'unknown')}, no commit"
+
+    @property
+    def title(self) -> str:
+        """The version, and when it was first measured."""
+        harness = self.versions.get("svm-harness", "of unknown version")
+        return f"svm-harness {harness}, measured {_date(self.commit.time)}"
 
     def message(self, name: str) -> str:
         """Return what distinguishes the state, in words; ``name`` is what it is called."""
-        harness = self.versions.get("svm-harness", "of unknown version")
         libraries = ", ".join(f"{name} {number}" for name, number in self.versions.items() if name != "svm-harness")
         code = "\n".join(f"{plugin}: {code[:32]}" for plugin, code in sorted(self.code.items()))
         made = f"commit {self.git_commit}\n" if self.git_commit else ""
-        title = f"svm-harness {harness}, measured {_date(self.commit.time)}"
-        return f"{title}\n\n{made}{libraries}\n\n{code}\n\n{_MEASURED_AS}: {name}\n"
+        return f"{self.title}\n\n{made}{libraries}\n\n{code}\n\n{_MEASURED_AS}: {name}\n"
 
 
 class States:
@@ -222,6 +229,13 @@ class States:
         git(folder, "fast-import", "--quiet", content="\n".join(lines) + "\n")
         hashes = git(folder, "rev-list", "--reverse", "--topo-order", "main").split()
         return {state.commit.name: name for state, name in zip(self._states, hashes, strict=True)}
+
+    def called(self) -> dict[str, Called]:
+        """Return how the states are called, by the names of their commits."""
+        return {
+            state.commit.name: Called(name, state.title)
+            for state, name in zip(self._states, self._names(), strict=True)
+        }
 
     def _names(self) -> list[str]:
         """Return what the states are called: those of one commit are numbered."""

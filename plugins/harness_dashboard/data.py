@@ -15,7 +15,7 @@ from harness_dashboard import history, traces
 from harness_dashboard.about import about
 from harness_dashboard.commits import SHOWN, Called
 from harness_dashboard.ranking import ranking
-from harness_dashboard.tables import FIGURES, TRACED, table, trace
+from harness_dashboard.tables import FIGURES, table, traced
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -48,7 +48,7 @@ def data(
     project: str,
     beside: bool = False,
     called: Mapping[str, Called] | None = None,
-    **told: Any,
+    told: Mapping[str, str] | None = None,
 ) -> Iterator[Item]:
     """Yield the name and the content of each file, ``index.json`` the last.
 
@@ -56,7 +56,7 @@ def data(
     ----------
     beside : asv's pages are in the site; ours lead there if any place has two commits: one point is no curve
     called : how the commits are called, by their hashes; one that is not there by its own
-    told : further entries of the index
+    told : what is said on top of the page of a single comparison
     """
     places: dict[tuple[str, str], list[RecordFile]] = {}
     for file in files:
@@ -76,7 +76,7 @@ def data(
             "figures": FIGURES,
             "history": beside and curves,
             "places": entries,
-            **told,
+            "told": told or {},
         },
     )
 
@@ -108,11 +108,7 @@ def _place(number: int, files: list[RecordFile], called: Mapping[str, Called]) -
     yield f"{number}-about.json", about(latest)
     yield f"{number}-ranking.json", ranking(latest)
     for i, (dataset, facts) in enumerate(zip(latest["datasets"], latest["dataset_facts"], strict=True)):
-        found = {
-            solver: trace(runs, facts["trace_clock"]) for (solver, on), (_, runs) in newest.items() if on == dataset
-        }
-        shown = {solver: points for solver, points in found.items() if points}
-        yield f"{number}-trace-{i}.json", {"columns": TRACED, "clock": facts["trace_clock"], "solvers": shown}
+        yield f"{number}-trace-{i}.json", traced(newest, dataset, facts["trace_clock"])
     return {
         "commits": commits,
         "older": max(0, len(files) - len(commits)),

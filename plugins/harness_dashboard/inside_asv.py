@@ -190,17 +190,21 @@ class Ranges(Git):
 
 
 class Believed(OutputPublisher):
-    """Takes out of asv's regressions, and of their feed, what the samples do not bear out."""
+    """Takes out of asv's regressions, their feed and the list of the benchmarks what the samples do not bear out."""
 
     name, button_label, description, order = "believed", None, "steps beyond the noise", Regressions.order + 1
 
     @classmethod
     def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
         """Rewrite what asv has just written."""
-        file = Path(conf.html_dir, "regressions.json")
+        site = Path(conf.html_dir)
+        samples = regressions.Samples(Path(conf.results_dir), benchmarks, revisions)
+        parameters = {f"{graph.path}.json": graph.params for _, graph in graphs if "summary" not in graph.params}
+        for each in {json.dumps(told, sort_keys=True): told for told in parameters.values()}.values():
+            regressions.settle_summary(site, samples, each)
+        file = site / "regressions.json"
         found = util.load_json(str(file))["regressions"]
-        parameters = {f"{graph.path}.json": graph.params for _, graph in graphs}
-        kept = regressions.believed(found, Path(conf.results_dir), benchmarks, parameters, revisions)
+        kept = regressions.believed(found, samples, parameters)
         if kept != found:
             util.write_json(str(file), {"regressions": kept}, compact=True)
             commits_of = {place: commit for commit, place in revisions.items()}
@@ -224,7 +228,10 @@ def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, v
     _tell_each_number(len(commits), (arguments.get("attribute") or {}).get("rounds"))
     Path(machine_file).parent.mkdir(parents=True, exist_ok=True)
     MachineCollection.save(machine, {**Machine.get_defaults(), "machine": machine}, _path=machine_file)
-    log.enable()
+    if verbose:
+        log.enable()
+    else:  # by a handler of our own: after a line by asv's, its log adds words to lines that it has not printed
+        logging.getLogger().addHandler(logging.StreamHandler())
     logging.getLogger().setLevel(logging.INFO if verbose else logging.ERROR)
     Run.run(
         conf, range_spec=commits, machine=machine, _machine_file=machine_file, record_samples=True,

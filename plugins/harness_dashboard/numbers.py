@@ -79,7 +79,7 @@ def figure(run: Mapping[str, Any], name: str) -> float | None:
     if name == "test_error":
         accuracy = run.get("test_accuracy")
         return 1.0 - accuracy if is_number(accuracy) else None
-    value = run.get(name, (run.get("metrics") or {}).get(name))
+    value = run[name] if name in run else (run.get("metrics") or {}).get(name)
     return value if is_number(value) else None
 
 

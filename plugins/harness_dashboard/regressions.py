@@ -1,60 +1,68 @@
 """Which of the steps that asv finds in the times are told: those where the samples before and after are apart.
 
 asv looks for steps in medians alone. On a machine that does other work a median moves by a third, while its samples lie
-where they lay; what `interval` and `apart` call the same is no regression.
+where they lay; what `interval` and `apart` call the same is no change.
 """
 
 from __future__ import annotations
 
+import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from asv.graph import Graph
 from asv.results import iter_results
 
 from harness import apart, interval, is_number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 Entry = list[Any]
 """asv's: name, path of the graph, its parameters, place of the cell, newest and best value, and the steps
 ``[revision before or None, revision after, value before, value after]``."""
+Step = tuple[int | None, int]
+"""The places in the history of the commits before and after; None: the one just before."""
+Span = tuple[float, float]
 
 
-def believed(
-    entries: Iterable[Entry], results: Path, benchmarks: Mapping[str, Any], graphs: Mapping[str, Any], revisions: Mapping[str, int]
-) -> list[Entry]:  # fmt: skip
-    """Return asv's entries without the steps of times where the samples of both sides overlap, and none that has no other.
+class Samples:
+    """The samples of the timed benchmarks at every commit.
 
-    Parameters
-    ----------
     results : the folder of asv's results
     benchmarks : as asv describes them
-    graphs : path of a graph -> its parameters
     revisions : commit -> its place in the history
     """
-    found = list(entries)
-    timed = {str(entry[0]).partition("(")[0] for entry in found}
-    timed = {name for name in timed if name in benchmarks and benchmarks[name]["type"] == "time"}
-    if not timed:
-        return found
-    measured: dict[str, list[tuple[int, Mapping[str, Any], Any]]] = {name: [] for name in timed}
-    for each in iter_results(str(results)):
-        for name in timed.intersection(each.get_all_result_keys()):
-            if each.commit_hash in revisions:
-                measured[name].append((revisions[each.commit_hash], each.params, each))
-    kept = []
-    for entry in found:
-        name, path, _, cell, _, _, steps = entry
-        name = str(name).partition("(")[0]
-        if name in timed:
-            parameters, of = graphs[path], benchmarks[name]["params"]
-            fitting = [(revision, each) for revision, told, each in measured[name] if _same(told, parameters)]
-            spans = {revision: span for revision, each in fitting if (span := _interval(each, name, of, cell or 0))}
-            steps = [step for step in steps if _apart(step, spans)]
-        if steps:
-            kept.append([*entry[:-1], steps])
-    return kept
+
+    def __init__(self, results: Path, benchmarks: Mapping[str, Any], revisions: Mapping[str, int]) -> None:
+        self.cells = {name: each["params"] for name, each in benchmarks.items() if each["type"] == "time"}
+        self._results = (
+            [each for each in iter_results(str(results)) if each.commit_hash in revisions] if self.cells else []
+        )
+        self._places = [revisions[each.commit_hash] for each in self._results]
+        self._read: dict[tuple[int, str], list[Span | None]] = {}
+
+    def bear_out(self, name: str, parameters: Mapping[str, Any], cell: int, step: Step) -> bool:
+        """Whether the samples on both sides of a step are apart, or nothing is known of one; ``parameters`` of the graph."""
+        before, after = step
+        fitting = [i for i, each in enumerate(self._results) if _same(each.params, parameters)]
+        spans = {self._places[i]: span for i in fitting if (span := self._spans(i, name)[cell])}
+        if before is None:
+            before = max((place for place in spans if place < after), default=-1)
+        return before not in spans or after not in spans or apart(spans[before], spans[after])
+
+    def _spans(self, i: int, name: str) -> list[Span | None]:
+        if (i, name) not in self._read:
+            results, params = self._results[i], self.cells[name]
+            if name in results.get_all_result_keys():
+                columns = (
+                    getattr(results, f"get_result_{what}")(name, params) for what in ("value", "samples", "stats")
+                )
+                self._read[i, name] = [_span(*told) for told in zip(*columns, strict=True)]
+            else:
+                self._read[i, name] = [None] * math.prod(map(len, params))
+        return self._read[i, name]
 
 
 def _same(told: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
@@ -62,21 +70,34 @@ def _same(told: Mapping[str, Any], parameters: Mapping[str, Any]) -> bool:
     return all((told.get(name) or "") == (value or "") for name, value in parameters.items() if name != "branch")
 
 
-def _interval(results: Any, name: str, params: Sequence[Sequence[str]], cell: int) -> tuple[float, float] | None:
+def _span(value: Any, samples: Sequence[float] | None, stats: Mapping[str, Any] | None) -> Span | None:
     """Return where the median of a cell's samples lies; None if it was not measured."""
-    samples, stats, values = (
-        getattr(results, f"get_result_{what}")(name, params)[cell] for what in ("samples", "stats", "value")
-    )
     if samples:
         return interval(samples, noisy=True)
     if stats and is_number(low := stats.get("ci_99_a")) and is_number(high := stats.get("ci_99_b")):
         return low, high
-    return interval([values], noisy=True) if is_number(values) else None
+    return interval([value], noisy=True) if is_number(value) else None
 
 
-def _apart(step: Sequence[Any], spans: Mapping[int, tuple[float, float]]) -> bool:
-    """Whether the samples of the commit after a step are apart from those of the one before; so if either has none."""
-    before, after = step[0], step[1]
-    if before is None:  # asv leaves it out where one commit lies between
-        before = max((revision for revision in spans if revision < after), default=None)
-    return before not in spans or after not in spans or apart(spans[before], spans[after])
+def believed(entries: Sequence[Entry], samples: Samples, graphs: Mapping[str, Mapping[str, Any]]) -> list[Entry]:
+    """Return asv's regressions without the steps that the samples do not bear out; ``graphs`` has the parameters by path."""
+    kept = []
+    for *entry, steps in entries:
+        name, path, cell = str(entry[0]).partition("(")[0], entry[1], entry[3] or 0
+        if name in samples.cells:
+            steps = [step for step in steps if samples.bear_out(name, graphs[path], cell, (step[0], step[1]))]
+        if steps:
+            kept.append([*entry, steps])
+    return kept
+
+
+def settle_summary(site: Path, samples: Samples, parameters: Mapping[str, Any]) -> None:
+    """Take changes that the samples do not bear out from asv's list of the benchmarks; ``parameters`` of the graphs of one list."""
+    file = site / f"{Graph.get_file_path(parameters, 'summary')}.json"
+    rows = json.loads(file.read_bytes())
+    for row in rows:
+        changed = row["change_rev"]
+        timed = changed and row["name"] in samples.cells
+        if timed and not samples.bear_out(row["name"], parameters, row["idx"] or 0, (changed[0], changed[1])):
+            row.update(change_rev=None, prev_value=None)
+    file.write_text(json.dumps(rows, separators=(",", ":")))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness import Record, UsageError, checked, is_number, report_table
 from harness_dashboard import data, export, untrusted
-from harness_dashboard.commits import Commit, States
+from harness_dashboard.commits import Called, Commit, States, short
 from harness_dashboard.joined import joined
 
 if TYPE_CHECKING:
@@ -33,14 +33,17 @@ _FROM_FILE = re.compile(r'^  <div id="from-file".*?^  </div>\n', re.MULTILINE | 
 _CONTENT = '<main id="content" tabindex="-1">\n'
 
 
-def page(files: Iterable[RecordFile], *, project: str, told: Mapping[str, str] | None = None) -> str:
+def page(
+    files: Iterable[RecordFile], *, project: str, called: Mapping[str, Called], told: Mapping[str, str] | None = None
+) -> str:
     """Return the pages of these runs as one HTML file.
 
+    called : how their commits are called
     told : of a single comparison ``title``, ``table``, ``command``, ``machine`` and ``versions``: they stand on top
     """
     style = (PAGES / "style.css").read_text(encoding="utf-8")
     scripts = [D3.read_text(encoding="utf-8"), joined(PAGES, "main.js")]
-    blocks = data.data(files, project=project, told=told or {})
+    blocks = data.data(files, project=project, called=called, told=told)
     policy = (
         f"default-src 'none'; script-src {_hashes(scripts)}; style-src 'unsafe-inline'; style-src-elem {_hashes([style])}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -96,7 +99,7 @@ def of_stores(stores: Sequence[Path], *, project: str = "svm-harness") -> tuple[
         raise UsageError(export.nothing(stores, summary))
     files = [export.record_file(place, found, summary, place.commit.name) for place, found in collection.places.items()]
     summary.commits = len({file.commit for file in files})
-    return page(files, project=project), summary
+    return page(files, project=project, called=states.called()), summary
 
 
 def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> str:
@@ -113,7 +116,7 @@ def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> st
     runs = [record for record in own if not record.get("path")]
     newest = untrusted.moment(max((str(record.get("measured_at")) for record in own), default=""))
     first = next((str(record["git_commit"]) for record in own if record.get("git_commit")), "")
-    commit = Commit(untrusted.fact(first) or "this comparison", int(1000 * newest.timestamp()))
+    commit = Commit("comparison", int(1000 * newest.timestamp()))
     for record in runs:
         collection.add(Record(record), commit)
     collection.settle()
@@ -127,7 +130,8 @@ def of_records(records: Sequence[Mapping[str, Any]], *, command: str = "") -> st
         "machine": "; ".join(dict.fromkeys(_machine(record.get("machine") or {}) for record in own)),
         "versions": "; ".join(dict.fromkeys(_versions(record.get("versions") or {}) for record in own)),
     }
-    return page(files, project="svm-harness", told=told)
+    called = Called(short(first) or "unknown", f"measured {newest:%Y-%m-%d}")
+    return page(files, project="svm-harness", called={commit.name: called}, told=told)
 
 
 def _machine(told: Mapping[str, Any]) -> str:

@@ -46,8 +46,9 @@ LONGEST_REASON = 600
 def table(cells: Cells, *, costs: bool) -> dict[str, Any]:
     """Return cells column by column: names as places in lists, figures as medians over the runs that have a model.
 
-    A column without any value is left out. Beside the columns: ``solvers`` and ``solver_facts``, ``datasets`` and
-    ``dataset_facts``, ``commits``, ``rows``; and ``problems`` where one data set has several, each a row's ``problem``.
+    A column of which every value is none, or false, is left out. Beside the columns: ``solvers`` and ``solver_facts``,
+    ``datasets`` and ``dataset_facts``, ``commits``, ``rows``; and ``problems`` where one data set has several, each a row's
+    ``problem``.
 
     Parameters
     ----------
@@ -82,7 +83,11 @@ def table(cells: Cells, *, costs: bool) -> dict[str, Any]:
         "dataset_facts": [facts[name] for name in datasets],
         "commits": commits,
         **({"problems": problems} if problems else {}),
-        "columns": {name: values for name, values in columns.items() if any(value is not None for value in values)},
+        "columns": {
+            name: values
+            for name, values in columns.items()
+            if any(value is not None and value is not False for value in values)
+        },
         "rows": len(cells),
     }
 
@@ -196,13 +201,25 @@ def _finite(value: float) -> float | None:
     return None if value == float("inf") else rounded(value)
 
 
-def trace(runs: list[Record], clock: str) -> list[list[Any]]:
+def traced(cells: Cells, dataset: str, clock: str) -> dict[str, Any]:
+    """Return the traces on a data set: ``columns``, those of `TRACED` that any has, the ``clock``, and solver -> points."""
+    found = {solver: _trace(runs, clock) for (solver, on), (_, runs) in cells.items() if on == dataset}
+    shown = {solver: points for solver, points in found.items() if points}
+    used = [i for i in range(len(TRACED)) if any(point[i] is not None for points in shown.values() for point in points)]
+    return {
+        "columns": [TRACED[i] for i in used],
+        "clock": clock,
+        "solvers": {solver: [[point[i] for i in used] for point in points] for solver, points in shown.items()},
+    }
+
+
+def _trace(runs: list[Record], clock: str) -> list[list[Any]]:
     """Return the trace of the run of median time, point by point (`TRACED`); its end is the run's own figures."""
     by = CLOCKS[clock]
-    traced = sorted((run for run in runs if run.get("trace")), key=lambda run: run.get(by) or 0.0)
-    if not traced:
+    ordered = sorted((run for run in runs if run.get("trace")), key=lambda run: run.get(by) or 0.0)
+    if not ordered:
         return []
-    points = traces.thinned(traced[(len(traced) - 1) // 2]["trace"])
+    points = traces.thinned(ordered[(len(ordered) - 1) // 2]["trace"])
     timed = [{**point, "seconds": point.get("cpu_seconds")} for point in points] if clock == "cpu" else points
     return [
         [None if (value := figure(point, name)) is None else rounded(value, 4) for name in TRACED] for point in timed

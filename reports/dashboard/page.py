@@ -1,17 +1,23 @@
-"""The page reports/dashboard/README.md: pictures, which run.py takes, and what was run for them."""
+"""The page reports/dashboard/README.md: pictures, which run.py takes, and what is run for them."""
 
 from __future__ import annotations
 
-from reports.dashboard.run import DATASETS, FOLDER, GAP, SECONDS, SOLVERS
+from reports.dashboard.run import ASKED, FOLDER, GAP, MINUTES, REPEAT, SECONDS, SHAPED, SIZES, SOLVERS, SWEEP_C
 from reports.kit.page import Page
 
 
 def sections() -> dict[str, str]:
-    """Return what was run."""
+    """Return what is run."""
+    sizes = [f"{n:,}" for n in SIZES]
+    solvers = ", ".join(f"`{name}`" for name in SOLVERS.split(","))
     return {
-        "runs": f"{len(SOLVERS.split(','))} solvers asked for a relative gap of {GAP} on {len(DATASETS.split(','))} small data sets, "
-        f"{SECONDS} seconds each at most, and the site that `harness dashboard` makes of the result. One command compares, publishes "
-        "and takes the pictures (it needs chromium and its driver):"
+        "runs": f"{solvers} are asked for a relative gap of {GAP} on {len(SHAPED)} generated data sets of {', '.join(sizes[:-1])} "
+        f"and {sizes[-1]} points, two embedded sets and a checkerboard, {REPEAT} times each, {SECONDS} seconds at most; one set has "
+        f"a sweep over C = {', '.join(SWEEP_C.split(','))}, and Frank-Wolfe and its like solve l2-svc on three. One command compares "
+        f"(at most {MINUTES} minutes on a free core), publishes and takes the pictures (it needs chromium and its driver):",
+        "asked": "The landing page says which solver to take for a kind of problem, and how sure that is. Here it is asked for "
+        f"{ASKED['n']:,} points in {ASKED['d']} dimensions at a certified gap of {GAP}: type the points and the dimensions, and "
+        "choose the gap.",
     }
 
 

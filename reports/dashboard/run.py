@@ -36,7 +36,7 @@ SIZES = (1000, 3000, 10000)
 SOLVERS = "smo-block,smo,libsvm,lasvm"
 CORE_SETS = "fw[epsilon=[0.1,0.01,0.001]],cvm,fw-newton,smo-block"
 SWEEP_C = "0.1,1,10,100"
-SHAPED = ("clouds[n={n},d=50]", "sphere[n={n},d=50]", "heavy-tails[n={n},d=50]", "twonorm[n={n}]", "ringnorm[n={n}]",
+SHAPED = ("clouds[n={n}]", "sphere[n={n}]", "heavy-tails[n={n}]", "twonorm[n={n}]", "ringnorm[n={n}]",
           "waveform-breiman[n={n}]")  # fmt: skip
 """Generated sets: three of 50 features, three of about 20."""
 ASKED = {"n": 10000, "d": 50, "gap": 1}
@@ -59,18 +59,19 @@ def sizes(tiny: bool) -> tuple[int, int, int]:
     return (200, 300, 400) if tiny else SIZES
 
 
-def of_size(n: int) -> str:
-    return ",".join(each.format(n=n) for each in SHAPED)
+def of_size(n: int, shaped: tuple[str, ...]) -> str:
+    return ",".join(each.format(n=n) for each in shaped)
 
 
 def parts(tiny: bool) -> list[Part]:
     """Return what is measured; tiny: the same of few points."""
     small, middle, _ = sizes(tiny)
+    shaped = SHAPED[:2] if tiny else SHAPED
     return [
-        *(Part(f"{n} points", of_size(n), SOLVERS) for n in reversed(sizes(tiny))),
+        *(Part(f"{n} points", of_size(n, shaped), SOLVERS) for n in reversed(sizes(tiny))),
         Part("embedded sets and a board", f"digits,breast-cancer,checkerboard[n={middle}]", SOLVERS),
         Part("C", f"twonorm[n={middle}]", SOLVERS, ("--C", SWEEP_C, "--target-gap", GAP)),
-        Part("core sets", f"breast-cancer,twonorm[n={small}],clouds[n={small},d=50]", CORE_SETS,
+        Part("core sets", f"breast-cancer,twonorm[n={small}],clouds[n={small}]", CORE_SETS,
              ("--formulation", "l2-svc")),
     ]  # fmt: skip
 
@@ -93,7 +94,7 @@ def pictures(tiny: bool) -> dict[str, Picture]:
         "pareto": Picture("pareto", {"dataset": f"twonorm[n={middle}]"}),
         "profiles": Picture("profiles", {}),
         "scaling": Picture("scaling", {}),
-        "anytime": Picture("anytime", {"dataset": f"sphere[n={middle}"}),
+        "anytime": Picture("anytime", {"dataset": f"sphere[n={middle}]"}),
         "coresets": Picture("coresets", {"dataset": f"twonorm[n={small}], l2-svc"}),
         "two": Picture("two", {"a": "smo-block", "b": "libsvm"}),
         "solver": Picture("solver", {"name": "fw"}),

@@ -2,7 +2,7 @@
 
 ``harness compare --plugin-path reports/dashboard/sources.py --datasets 'clouds[n=1000,d=50]' --plugins smo,libsvm``
 
-Source: none; they are ours. gamma is that at which the mean pair of points has a kernel value of 1/e.
+Source: none; they are ours. gamma is, to two digits, that at which the mean pair of points has a kernel value of 1/e.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Shaped(DataSource):
     def load(self) -> Dataset:
         x, y = self.drawn(self.n + self.n_test, np.random.default_rng([self.seed, self.d]))
         parts = x[: self.n], y[: self.n], x[self.n :], y[self.n :]
-        defaults = {"kernel": "rbf", "gamma": float(0.5 / x.var(axis=0).sum()), "C": 1.0}
+        defaults = {"kernel": "rbf", "gamma": float(f"{0.5 / x.var(axis=0).sum():.2g}"), "C": 1.0}
         return Dataset(self.label, *parts, content_sha256(*parts), "classification", defaults)
 
 

@@ -46,3 +46,11 @@ def test_apart_is_that_of_the_command(ask, factor):
     assert ask("apart", row(), row(time=2.0 * factor), "time") is told
     assert ask("apart", row(time=2.0 * factor), row(), "time") is told
     assert ask("apart", row(), row(kernel_evaluations=101), "kernel_evaluations") is True
+
+
+def test_data_sets_are_counted_apart_from_problems(ask, browser):
+    rows = [{"set": name, "dataset": f"{name}, c-svc C={C}"} for name in "ab" for C in (1, 10, 100)]
+    assert ask("setsIn", rows) == "2 data sets (6 problems)"
+    assert ask("setsIn", rows[:1]) == "1 data set"
+    choices = browser.ask("return document.querySelector('#controls [name=dataset] option').textContent")
+    assert choices == "8 data sets (12 problems), one figure"

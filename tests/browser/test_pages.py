@@ -39,6 +39,7 @@ from tests.browser.made import (
     SWEPT,
     TWINS,
     Made,
+    overlapping,
     problem,
     seconds,
     support,
@@ -223,6 +224,9 @@ def test_a_chart_is_saved_with_its_colours_and_its_legend(browser: Browser, page
     back = root.find(f"{space}rect")
     assert back is not None
     assert back.get("fill") == browser.ask("return getComputedStyle(document.body).backgroundColor")
+    colour = browser.ask("return getComputedStyle(document.querySelector('.point')).fill")
+    assert colour.startswith("rgb(")
+    assert colour in {each.get("fill") for each in root.iter(f"{space}path")}
     words = [each.text for each in root.iter(f"{space}text")]
     assert {FASTEST, STOPS_EARLY} <= set(words)
     assert len(browser.find("#figure svg text")) < len(words)  # the page's own chart has no legend left in it
@@ -343,6 +347,21 @@ def test_a_sweep_over_epsilon_is_joined_by_its_base(browser: Browser, pages: str
     assert sorted(xs) == sorted(support(CORE_SETS[0], epsilon=epsilon) for epsilon in EPSILONS)
 
 
+def test_a_sweep_is_in_the_order_of_its_number_and_one_for_each_choice_of_the_others(
+    browser: Browser, pages: str
+) -> None:
+    drawn(browser, pages, "glossary")
+    found = browser.ask("""
+        const { sweeps } = await import(new URL('solvers/sweep.js', location.href));
+        const point = (C, gamma) => ({ row: { base: 'smo', formulation: 'c-svc', kernel: `rbf gamma=${gamma}`, parameters: {},
+          settings: 'target 0.001', problem_parameters: { C }, kernel_parameters: { gamma } } });
+        const points = [[100, 1], [1, 2], [1, 1], [100, 2], [10, 1], [10, 2]].map(([C, gamma]) => point(C, gamma));
+        const asked = ({ row }) => [row.problem_parameters.C, row.kernel_parameters.gamma];
+        return sweeps(points).map(({ by, points }) => [by, points.map(asked)]);
+    """)
+    assert found == [["C", [[C, gamma] for C in (1, 10, 100)]] for gamma in (1, 2)]
+
+
 def test_what_differs_by_less_than_its_noise_shares_the_front(browser: Browser, pages: str) -> None:
     for dataset in SHAPES:
         drawn(browser, pages, f"pareto?dataset={problem(dataset)}&problem={problem(dataset).partition(', ')[2]}")
@@ -376,15 +395,52 @@ def test_a_curve_has_a_bar_at_each_target_that_several_runs_reached(browser: Bro
 
 # -- how it looks --------------------------------------------------------------------------------------
 
+FAINT = """
+const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+const over = ([r, g, b, a = 1], back) => [r, g, b].map((each, i) => each * a + back[i] * (1 - a));
+const light = (rgb) => rgb.map(c => c / 255).map(c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)
+  .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+const back = (element) => {
+  const chain = [];
+  for (let each = element; each; each = each.parentElement) chain.unshift(parse(getComputedStyle(each).backgroundColor));
+  return chain.reduce((under, colour) => over(colour, under), [255, 255, 255]);
+};
+const found = new Set();
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const element = walker.currentNode.parentElement;
+  if (!walker.currentNode.textContent.trim() || element.closest('.skip')) continue;
+  if (!element.checkVisibility({ visibilityProperty: true })) continue;
+  const style = getComputedStyle(element);
+  const under = back(element);
+  const colour = over(parse(element.closest('svg') ? style.fill : style.color), under);
+  const [x, y] = [light(colour), light(under)].sort((a, b) => b - a);
+  const ratio = (x + 0.05) / (y + 0.05);
+  if (ratio < 4.5) found.add(`${element.tagName}.${element.className.baseVal ?? element.className} ${ratio.toFixed(2)}`);
+}
+return [...found];
+"""
+"""Texts whose contrast is below 4.5, which WCAG 2.1 asks for (level AA)."""
+
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1400])
-@pytest.mark.parametrize("page", ["table", "pareto", "profiles", "anytime", "coresets", "glossary"])
-def test_no_page_is_wider_than_the_screen(browser: Browser, pages: str, page: str, width: int, scheme: str) -> None:
+@pytest.mark.parametrize("page", ["table", "pareto", "anytime", "coresets", "glossary"])
+def test_a_page_fits_its_screen_and_can_be_read(
+    browser: Browser, pages: str, page: str, width: int, scheme: str
+) -> None:
     browser.size(width, 844 if width < 600 else 900)
     browser.prefer(scheme)
     drawn(browser, pages, page)
+    assert overlapping(browser) == []
+    browser.ask("document.querySelectorAll('details').forEach(each => each.open = true)")
+    if page != "glossary":
+        browser.wait("return document.querySelector('.menu input')")
+        kinds = [each.get_attribute("data-download") for each in browser.find("[data-download]")]
+        assert set(kinds) == ({"csv", "json"} if page == "table" else {"csv", "json", "svg", "png"})
+    browser.ask("document.getElementById('menu').click()")
     assert browser.ask("return document.documentElement.scrollWidth") <= width
+    assert browser.ask(FAINT) == []
     assert browser.complaints() == []
 
 

@@ -71,6 +71,28 @@ def test_the_page_of_a_comparison_says_what_it_is_of(browser, tmp_path):
         )
         assert "<b>slow</b>" in browser.ask("return document.querySelector('#told pre[aria-label=Table]').innerText")
         picture(browser, f"single-comparison-{width}")
+        browser.ask("document.querySelector('#pages [data-page=pareto]').click()")
+        browser.wait("return window.harnessDashboard.page === 'pareto'")
+        assert browser.ask("return document.querySelector('#told').open") is False, (
+            "the page that was asked for is in sight"
+        )
+
+
+def test_a_comparison_of_paths_alone_is_its_table(browser, tmp_path):
+    path = {
+        "costs": {"C": [1.0, 10.0]},
+        "widths": {},
+        "folds": 0,
+        "start": "warm",
+        "cells": 2,
+        "finished": 2,
+        "certified": 2,
+    }
+    page = tmp_path / "page.html"
+    page.write_text(single.of_records([record("smo", path=path)]), encoding="utf-8")
+    assert opened(browser, page) == 0
+    assert "path of 2 C" in browser.ask("return document.querySelector('#told').innerText")
+    assert "a line of the table above" in browser.ask("return document.querySelector('#figure').innerText")
 
 
 def test_nothing_of_a_hostile_store_is_carried_out(browser, tmp_path):

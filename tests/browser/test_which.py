@@ -159,10 +159,10 @@ def test_a_kind_without_data_sets_says_so_and_leads_to_one_that_has(browser: Bro
     assert first(browser) in TWINS
 
 
-@pytest.mark.parametrize("value", ["-3", "0", "many"])
+@pytest.mark.parametrize("value", ["-3", "0", "3.7", "many"])
 def test_a_wrong_number_gets_a_sentence(browser: Browser, made: Made, value: str) -> None:
     drawn(browser, made, "which", n=value)
-    assert "n must be a number above 0, as in 10000; all sizes are shown." in browser.find("#note")[0].text
+    assert "n must be a whole number above 0, as in 10000; without one all are taken." in browser.find("#note")[0].text
     assert first(browser) in TWINS
 
 
@@ -194,6 +194,36 @@ def test_links_lead_to_the_two_side_by_side_and_to_a_page_of_each(browser: Brows
     drawn(browser, made, "which")
     browser.find("#below tbody th a")[0].click()
     redrawn(browser, "dataset")
+
+
+def test_its_words_are_explained(browser: Browser, made: Made) -> None:
+    for page in PAGES:
+        drawn(browser, made, page)
+        wanted = {each.get_attribute("href").partition("term=")[2] for each in browser.find("main a.term")}
+        assert wanted
+        for term in sorted(wanted):
+            drawn(browser, made, "glossary", term=term)
+            assert browser.find("dt.asked"), term
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_an_address_with_nonsense_shows_what_is_usual(browser: Browser, made: Made, page: str) -> None:
+    usual = drawn(browser, made, page)
+    names = (
+        "gap",
+        "target",
+        "cost",
+        "size",
+        "dimension",
+        "density",
+        "formulation",
+        "problem",
+        "axis",
+        "family",
+        "budget",
+    )
+    for nonsense in ("9", "1.5", "toString"):
+        assert drawn(browser, made, page, **dict.fromkeys(names, nonsense)) == usual
 
 
 # -- what is known, without a ranking ---------------------------------------------------------------------
@@ -363,7 +393,11 @@ def test_the_stranger_grows_faster_by_the_planted_exponent(browser: Browser, mad
     got = {(solver, x) for solver, own in points(browser, "#figure").items() for x, _ in own}
     assert (STRANGER, float(SHAPES[CRASHED[1]][0])) not in got
     assert (FASTEST, float(SHAPES[SWEPT][0])) in got
-    assert f"{STRANGER}: time grows as n to the power 2.3" in browser.find("#figure")[0].text
+    assert browser.find(f"#figure .point[data-solver='{STRANGER}']")
+    rows = {row.find_element("css selector", "th").text: row.text for row in browser.find("#below tbody tr")}
+    assert list(rows)[-1] == STRANGER  # the steepest line
+    assert f"{exponents[STRANGER]:.2f} (" in rows[STRANGER]
+    assert f"{exponents[STRANGER]:.2f} (" in browser.find("#figure p.soft")[0].text
 
 
 def test_scaling_by_dimension_and_a_point_that_says_what_it_is(browser: Browser, made: Made) -> None:

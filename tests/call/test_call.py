@@ -135,6 +135,8 @@ def _without(*names):
         ({"plugins": "smo", "datasets": (X[0], Y)}, "X is float64 of shape"),
         ({"plugins": "smo", "datasets": {"a/b": (X, Y)}}, "name='a/b' cannot name data"),
         ({"plugins": "smo", "datasets": {"a": (X, np.ones(80))}}, "all 80 labels are '1'"),
+        ({"plugins": "smo", "datasets": {"a": (X * np.nan, Y)}}, "^data 'a': row 1, column 1 holds nan"),
+        ({"plugins": "smo", "datasets": {"a": "digits"}}, "the name 'a' is given to what is no array"),
         ({"plugins": "smo", "formulation": 3}, "formulation: 3 is none"),
         ({"plugins": "smo", "formulation": {CSVC: {"C": 1}, "l2-svc": {"C": 2}}}, "C is to be two things"),
         ({"plugins": "smo", "formulation": {CSVC: {"C": 1}}, "C": 1}, "both say what C is"),
@@ -312,3 +314,12 @@ def test_progress_goes_to_standard_error_unless_quiet(capsys):
     assert "1 run, 0 of them reused" in told.err
     harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5, quiet=True)
     assert capsys.readouterr() == ("", "")
+
+
+def test_a_page_of_the_comparison(tmp_path, monkeypatch):
+    made = harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5, quiet=True)
+    text = made.to_html(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == text
+    assert "harness compare --plugins smo" in text
+    with pytest.raises(UsageError, match="does not exist"):
+        made.to_html(tmp_path / "no" / "page.html")

@@ -122,10 +122,15 @@ def test_the_records_are_what_the_pages_read(history: History) -> None:
     file = read_file(bench_of(history).record_file_of(history.commits["clean"]))
     assert (file.commit, file.machine) == (history.commits["clean"], MACHINE)
     assert file.commit_time == 1_700_086_400_000
-    run = next(record for record in file.records if (record["solver"], record["dataset"]) == ("fw", "twonorm"))
+    runs = file.cells()["fw", "twonorm"]
+    assert [run["repetition"] for run in runs] == [0, 1, 2, 3, 4], "a quick fit is repeated"
+    assert len({run["kernel_evaluations"] for run in runs}) == 1
+    run = runs[0]
     assert set(run) >= set(FIELDS)
     assert run["trace"][-1]["reason"] == "end"
     assert run["n_train"] == 200
+    assert (run["threads"], run["density"]) == (1, 1.0)
+    assert all(point["cpu_seconds"] >= 0.0 for point in run["trace"])
 
 
 def test_nothing_of_the_checkout_is_imported(history: History) -> None:

@@ -30,6 +30,9 @@ def listed(folder, *samples, counts=None):
     entries = json.loads((conf.html_dir / "regressions.json").read_text())["regressions"]
     feed = (conf.html_dir / "regressions.xml").read_text()
     assert feed.count("<entry>") == len([step for entry in entries for step in entry[-1]])
+    (summary,) = conf.html_dir.rglob("summary.json")
+    changed = [row["name"] for row in json.loads(summary.read_text()) if row["change_rev"]]
+    assert changed == [entry[0].partition("(")[0] for entry in entries]
     return [entry[0].partition("(")[0] for entry in entries]
 
 

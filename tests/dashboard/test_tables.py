@@ -129,6 +129,17 @@ def test_a_trace_is_drawn_by_the_clock_it_names(tmp_path):
     assert page_data(tmp_path)["a", DIGITS]["time"] == 0.5
 
 
+def test_columns_that_say_nothing_are_left_out(tmp_path):
+    trace = [point(1.0, 0.05, cpu_seconds=0.5)]
+    found = dict(
+        data.data([RecordFile("c" * 40, 1, "m", "e", "1", [run("a", trace=trace, test_accuracy=1.0)])], project="x")
+    )
+    columns = found["0-latest.json"]["columns"]
+    assert columns["test_error"] == [0], "zero is a figure"
+    assert not {"at_least", "failed", "epsilon"} & set(columns)
+    assert found["0-trace-0.json"]["columns"] == ["seconds", "kernel_evaluations", "relative_gap"]
+
+
 def test_the_index_tells_titles_and_what_it_is_told(tmp_path):
     files = [RecordFile("c" * 40, 1, "m", "e", "1", [run()])]
     found = dict(data.data(files, project="x", called={"c" * 40: Called("cafe", "Faster")}, told={"command": "x"}))

@@ -1,6 +1,7 @@
 /* A page a data set: what it is, the problems that were stated on it, and all solvers' results. */
 
 import { aboutAll, enumerated, facts, failures, parameters, results, section, to, toSolver } from "./detail.js";
+import { clockNote } from "./figures.js";
 import { choice, make, plain } from "./parts.js";
 import { byName, known, text } from "./units.js";
 
@@ -35,6 +36,7 @@ export async function draw({ rows, values, places, place, index, figures, latest
     { title: "Solver", value: (row) => plain(row.solver), cell: (row) => toSolver(row.solver) },
     ...(problems.length > 1 && !only ? [{ title: "Problem", value: (row) => row.dataset.slice(chosen.length + 2) }] : []),
   ];
+  places.note.append(clockNote(here));
   const ordered = [...here].sort((a, b) => byName(a.dataset, b.dataset) || byName(a.solver, b.solver));
   places.below.replaceChildren(
     section("All results", results(heads, ordered, { index, figures, label: `All results on ${only ?? chosen}` })),

@@ -1,7 +1,8 @@
 /* What the pages of a pair, a solver and a data set share: ways to other pages, lists of facts, tables of results. */
 
+import { ends, figureColumn, figured, titleOf } from "./figures.js";
 import { make, plain, table } from "./parts.js";
-import { address, interval, load } from "./store.js";
+import { address, load } from "./store.js";
 import { FIGURES, known, text } from "./units.js";
 
 /* A way to a page of ours. */
@@ -36,13 +37,12 @@ export const section = (heading, ...children) => make("section", {}, make("h2", 
 /* Nodes with commas between them. */
 export const enumerated = (nodes) => nodes.flatMap((node, i) => (i ? [", ", node] : [node]));
 
-/* A figure with its interval, where it has one. target: the place of a certified gap, of a figure that has several. */
-export function measured(row, figure, unit, target = null) {
-  const value = target === null ? row[figure] : row[figure]?.[target];
-  const ends = interval(row, figure, target);
-  const shown = make("span", {}, (figure === "kernel_evaluations" && row.at_least ? "≥ " : "") + text(value, unit));
-  if (ends && ends[0] < ends[1]) shown.append(make("small", { class: "interval" }, ` ${text(ends[0], unit)} to ${Number.isFinite(ends[1]) ? text(ends[1], unit) : "never"}`));
-  return shown;
+const isTime = (figure) => FIGURES[figure].unit === "s" && figure !== "compile_seconds";
+
+/* A figure with its interval; a time that was disturbed is marked. target: the place of a certified gap. */
+export function measured(row, figure, target = null) {
+  const disturbed = row.disturbed && isTime(figure);
+  return figured(row, figure, { target, marks: disturbed ? [make("span", { class: "mark", title: `wall time ${text(row.disturbed, "ratio")} CPU time: the machine did other work` }, " ⚠")] : [] });
 }
 
 /* The parameters of a solver or a data set. */
@@ -56,16 +56,15 @@ const USUAL = ["time", "kernel_evaluations", "support_vectors", "test_error", "r
 /* All figures of rows behind the columns that say which row it is. */
 export function results(heads, rows, { index, figures, label }) {
   const target = index.targets.findIndex((gap) => gap <= 1.001e-3);
-  const column = (name) => ({
-    title: FIGURES[name].title, unit: FIGURES[name].unit, off: !USUAL.includes(name), value: (row) => (row.measured ? row[name] : null),
-    cell: (row) => (row.measured ? measured(row, name, FIGURES[name].unit) : ""), interval: (row) => (row.measured ? interval(row, name) : null),
-  });
-  const columns = [...heads, { title: "Status", value: (row) => row.status, cell: (row) => make("span", { class: row.failed ? "status" : null, title: row.reason }, row.status) }];
-  if (target >= 0 && rows.some((row) => known(row.seconds_to?.[target]))) {
-    columns.push({ title: `Time to a gap of ${text(index.targets[target], "gap")}`, unit: "s", value: (row) => row.seconds_to?.[target] ?? null, cell: (row) => (row.measured ? measured(row, "seconds_to", "s", target) : "") });
-  }
   const there = figures.filter((name) => rows.some((row) => known(row[name])));
-  return table([...columns, ...there.map(column)], rows, { label, name: "results" });
+  const column = (name) => ({ ...figureColumn(name, rows), off: !USUAL.includes(name), cell: (row) => (row.measured ? measured(row, name) : "") });
+  const status = { title: "Status", value: (row) => row.status, cell: (row) => make("span", { class: row.failed ? "status" : null, title: row.reason }, row.status) };
+  const reached = {
+    title: titleOf("seconds_to", rows), note: text(index.targets[target], "gap"), unit: "s", term: "target", value: (row) => row.seconds_to?.[target] ?? null,
+    cell: (row) => (row.measured ? measured(row, "seconds_to", target) : ""), interval: (row) => ends(row, "seconds_to", target),
+  };
+  const any = target >= 0 && rows.some((row) => known(row.seconds_to?.[target]));
+  return table([...heads, status, ...(any ? [reached] : []), ...there.map(column)], rows, { label, name: "results" });
 }
 
 /* The rows that did not do what was asked, with their reasons. */

@@ -34,6 +34,7 @@ window.addEventListener("unhandledrejection", (event) => window.harnessDashboard
 
 const part = (id) => document.getElementById(id);
 let turn = 0;
+let last = null; // the page that was drawn
 
 function theme() {
   const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -146,9 +147,12 @@ async function draw() {
     return;
   }
   navigation(page, values, index);
+  if (last !== null && last !== page) part("told")?.removeAttribute("open"); // of a comparison: who goes on to a page wants to see it
+  last = page;
   part("project").textContent = index.project;
   if (!index.places.length) {
-    nothing("Nothing was measured yet");
+    if (index.told.table) places(page).empty("A path is a line of the table above; the pages show runs of one problem.");
+    else nothing("Nothing was measured yet");
     window.harnessDashboard.page = page;
     return;
   }

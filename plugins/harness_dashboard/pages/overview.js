@@ -2,7 +2,7 @@
 
 import { clockNote, ends, figured, timeTitle, titleOf } from "./figures.js";
 import { breakable, choice, legend, make, plain, table } from "./parts.js";
-import { apart, competes, hidden } from "./store.js";
+import { apart, competes, hidden, setsIn } from "./store.js";
 import { byName, FIGURES, known, text, tick } from "./units.js";
 
 export const title = "Table";
@@ -76,7 +76,7 @@ export function draw({ rows, solvers, figures, index, look, values, places }) {
   const targets = index.targets.map((gap, i) => ({ gap, target: i })).filter(({ target }) => rows.some((row) => COSTS.some((name) => known(row[name]?.[target]))));
   const asked = Number(values.get("target") ?? NaN);
   const target = !COSTS.includes(figure) ? null : targets.some((each) => each.target === asked) ? asked : usualTarget(rows, index.targets, figure);
-  places.controls.append(choice("Data sets", "dataset", [["", `all ${datasets.length}, one figure`], ...datasets.map((name) => [name, name])], chosen));
+  places.controls.append(choice("Data sets", "dataset", [["", `${setsIn(rows)}, one figure`], ...datasets.map((name) => [name, name])], chosen));
   if (!chosen) places.controls.append(choice("Figure", "figure", offered.map((name) => [name, titleOf(name, rows)]), figure, FIGURES[figure].term));
   if (!chosen && target !== null) places.controls.append(choice("Certified relative gap at most", "target", targets.map((each) => [String(each.target), tick(each.gap, "gap")]), String(target)));
   legend(places.legend, look, solvers, new Set(rows.filter((row) => !chosen || row.dataset === chosen).map((row) => row.solver)));

@@ -101,9 +101,11 @@ function ordered(rows, column, down) {
   });
 }
 
-/* A box that opens below its name; Escape closes it. */
-function menu(title, ...content) {
-  const box = make("details", { class: "menu" }, make("summary", {}, title), make("div", {}, ...content));
+/* A box that opens at its name and is filled when it is first opened; Escape closes it. */
+function menu(title, content) {
+  const inside = make("div");
+  const box = make("details", { class: "menu" }, make("summary", {}, title), inside);
+  box.addEventListener("toggle", () => { if (!inside.childElementCount) inside.append(...content()); });
   box.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !box.open) return;
     box.open = false;
@@ -114,7 +116,7 @@ function menu(title, ...content) {
 
 /* Which columns are shown: `toggled` holds those that are not as they usually are. */
 function columnMenu(columns, toggled, changed) {
-  return menu("Columns", ...columns.map((column) => {
+  return menu("Columns", () => columns.map((column) => {
     const key = keyOf(column);
     const box = make("input", { type: "checkbox", name: key, checked: Boolean(column.off) === toggled.has(key) });
     box.addEventListener("change", () => {

@@ -2,7 +2,7 @@
    threshold, the share that it brought to a certified gap of at most so much (quality profile). */
 
 import { Chart, roomFor, scale } from "./chart.js";
-import { alternative, choice, legend, make, plain, tick } from "./parts.js";
+import { alternative, choice, explained, legend, make, plain, tick } from "./parts.js";
 import { apart, hidden } from "./store.js";
 import { known, text, tick as tickText } from "./units.js";
 
@@ -162,11 +162,12 @@ export function paintQuality(place, rows, { solvers, look, targets, budget, name
     x, y, start, right, look, drawn, banded: solvers.length <= BANDS,
     told: (value, height) => `a certified gap of at most ${text(value, "gap")} on ${text(height, "share")} of ${kept.length} problems`,
   });
-  const corner = solvers.flatMap((solver) => corners(found.get(solver)).map(([gap, height]) => ({ solver, gap, height, sure: spread(found.get(solver), units, gap, drawn) })));
+  const corner = solvers.flatMap((solver) => corners(found.get(solver)).map(([gap, height]) => ({ solver, gap, height })));
+  const sure = (row) => spread(found.get(row.solver), units, row.gap, drawn); // only where the table is opened or saved
   place.append(alternative([
     { title: "Solver", value: (row) => row.solver },
     { title: "Certified gap at most", value: (row) => row.gap, cell: (row) => text(row.gap, "gap") },
-    { title: "Share of problems", value: (row) => row.height, cell: (row) => text(row.height, "share") + within(row.sure), interval: (row) => row.sure },
+    { title: "Share of problems", value: (row) => row.height, cell: (row) => text(row.height, "share") + within(sure(row)), interval: sure },
   ], corner, name));
   return chart.points.length;
 }
@@ -186,12 +187,13 @@ export function draw({ rows, solvers, index, look, values, places }) {
   if (!certified.length) return places.empty("No run of this choice has a certified gap; traces are kept for the newest measurement of each cell.");
   const cost = values.get("cost") === "kernel_evaluations" ? "kernel_evaluations" : "seconds";
   const usual = d3.max([0, 1, 2], (i) => (certified.some((row) => known(row[`${cost}_to`]?.[i])) ? i : 0));
-  const target = Math.min(index.targets.length - 1, Math.max(0, Number(values.get("target") ?? usual)));
-  const budget = values.get("budget") in BUDGETS ? values.get("budget") : "end";
+  const wanted = Number(values.get("target") ?? usual);
+  const target = Object.hasOwn(index.targets, wanted) ? wanted : usual;
+  const budget = Object.hasOwn(BUDGETS, values.get("budget") ?? "") ? values.get("budget") : "end";
   places.controls.append(
     choice("Problem", "problem", formulations.map(([name, cells]) => [name, `${name || "unknown"} (${cells} cells)`]), formulation),
-    choice("Certified relative gap at most", "target", index.targets.map((value, i) => [String(i), tickText(value, "gap")]), String(target)),
-    choice("Cost", "cost", Object.entries(COSTS), cost),
+    choice("Certified relative gap at most", "target", index.targets.map((value, i) => [String(i), tickText(value, "gap")]), String(target), "target"),
+    choice("Cost", "cost", Object.entries(COSTS), cost, cost === "seconds" ? "time" : "evaluations"),
     choice("Quality", "budget", ["end", "1", "2", "5", "10"].map((name) => [name, BUDGETS[name]]), budget),
   );
   legend(places.legend, look, solvers, new Set(certified.map((row) => row.solver)));
@@ -225,10 +227,8 @@ export function draw({ rows, solvers, index, look, values, places }) {
       : "No solver that is switched on was certified that good; take a larger gap.");
   }
   const place = make("div");
-  places.below.append(make("h2", {}, `Quality profiles ${BUDGETS[budget]}`), place,
-    make("p", { class: "soft" }, "They need no target: the share of problems on which the certified relative gap is at most what the axis says. After Fasano, Piermarini and Roma, ‘Benchmarking optimization algorithms with quality profiles’ (2025): "
-      + "their (f − f*) / (f₀ − f*) takes the best value that any solver found for f*, here a certificate bounds the distance to the optimum, so that a profile does not depend on who else takes part. "
-      + "At the end of each run a solver that stops early is low, however fast it was: the other choices give all the same time, in steps of the gaps that are kept."));
+  places.below.append(make("h2", {}, `Quality profiles ${BUDGETS[budget]}`, explained("quality-profile", "Quality profiles")), place,
+    make("p", { class: "soft" }, "They need no target: the share of problems on which the certified relative gap is at most what the axis says. At the end of each run a solver that stops early is low, however fast it was; the other choices give all the same time, in steps of the gaps that are kept."));
   const quality = asked.filter((row) => !off.has(row.solver) && used.includes(row.dataset));
   marks += paintQuality(place, quality, { solvers: shown, look, targets: index.targets, budget });
   return marks;

@@ -1,7 +1,7 @@
 /* How the time to a target grows with the number of points or of dimensions. */
 
 import { Chart, roomFor, scale } from "./chart.js";
-import { alternative, choice, legend, make, plain } from "./parts.js";
+import { alternative, breakable, choice, explained, legend, make, plain, table } from "./parts.js";
 import { hidden, interval, load } from "./store.js";
 import { known, text, tick } from "./units.js";
 
@@ -9,6 +9,7 @@ export const title = "Scaling";
 export const newest = true;
 
 const AXES = { n_train: "Points, n", n_features: "Dimensions, d" };
+const FEW = 5; // solvers whose exponents a sentence has room for
 const base = (row) => row.set.split("[")[0];
 
 /* The fits of one view: solver -> its line. */
@@ -54,8 +55,9 @@ export function paintScaling(place, rows, ranking, { solvers, all, look, targets
     });
   }
   chart.ends(ends);
+  const over = family === null ? "over all data sets, easy and hard ones together" : `over the sizes of ${family} alone`;
   place.append(make("p", { class: "soft" }, ends.length
-    ? `${ends.map(({ solver }) => `${plain(solver)}: time grows as ${letter} to the power ${exponent(lines.get(solver))}`).join("; ")}. ${family === null ? "Over all data sets, easy and hard ones together" : `Over the sizes of ${family} alone`}; least squares in logarithms, 95 % intervals.`
+    ? `Time grows as ${letter} to the power ${ends.length <= FEW ? ends.map(({ solver }) => `${exponent(lines.get(solver))} of ${plain(solver)}`).join(", ") : "that the table has for each solver"}: ${over}; least squares in logarithms, 95 % intervals.`
     : `No line: fewer than three ${letter === "n" ? "sizes" : "dimensions"} were brought to this gap by one solver${formulation ? "" : ", or problems are mixed"}.`));
   place.append(alternative([
     { title: "Solver", value: ({ row }) => row.solver },
@@ -63,7 +65,7 @@ export function paintScaling(place, rows, ranking, { solvers, all, look, targets
     { title: "Points", value: ({ row }) => row.n_train, cell: ({ row }) => text(row.n_train, "") },
     { title: "Dimensions", value: ({ row }) => row.n_features, cell: ({ row }) => text(row.n_features, "") },
     { title: "Time to the gap", value: (point) => point.y, unit: "s", cell: (point) => text(point.y, "s"), interval: (point) => point.within },
-    { title: "Exponent of the solver", value: ({ row }) => lines.get(row.solver)?.exponent[0] ?? null, cell: ({ row }) => exponent(lines.get(row.solver)), interval: ({ row }) => lines.get(row.solver)?.exponent.slice(1) ?? null },
+    { title: "Exponent of the solver", term: "exponent", value: ({ row }) => lines.get(row.solver)?.exponent[0] ?? null, cell: ({ row }) => exponent(lines.get(row.solver)), interval: ({ row }) => lines.get(row.solver)?.exponent.slice(1) ?? null },
   ], points, "scaling"));
   return chart.points.length;
 }
@@ -75,21 +77,31 @@ export async function draw({ rows, solvers, place, index, look, values, places, 
   const formulations = d3.rollups(certified, (found) => found.length, (row) => row.formulation ?? "").sort((a, b) => b[1] - a[1]);
   if (!formulations.length) return places.empty("No run of this choice has a certified gap, so there is no time to a target.");
   const formulation = formulations.some(([name]) => name === values.get("problem")) ? values.get("problem") : formulations[0][0];
-  const axis = values.get("axis") in AXES ? values.get("axis") : "n_train";
-  const target = ranking.targets[Number(values.get("gap"))] === undefined || !values.has("gap") ? 1 : Number(values.get("gap"));
+  const axis = Object.hasOwn(AXES, values.get("axis") ?? "") ? values.get("axis") : "n_train";
+  const wanted = Number(values.get("gap") ?? 1);
+  const target = Object.hasOwn(ranking.targets, wanted) ? wanted : 1;
   const here = certified.filter((row) => (row.formulation ?? "") === formulation);
   const families = [...new Set(ranking.scaling.filter((fit) => fit.axis === axis && fit.formulation === formulation && fit.family !== null).map((fit) => fit.family))];
   const family = families.includes(values.get("family")) ? values.get("family") : null;
   places.controls.append(
     choice("Problem", "problem", formulations.map(([name, cells]) => [name, `${name || "unknown"} (${cells} cells)`]), formulation),
     choice("Against", "axis", Object.entries(AXES), axis),
-    choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(target)),
-    choice("Data sets", "family", [["", "all"], ...families.map((name) => [name, `${name}, its sizes alone`])], family ?? ""),
+    choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(target), "target"),
+    choice("Data sets", "family", [["", "all"], ...families.map((name) => [name, `${name}, its sizes alone`])], family ?? "", "exponent"),
   );
   legend(places.legend, look, solvers, new Set(here.map((row) => row.solver)));
   const off = hidden();
   const shown = solvers.filter((name) => !off.has(name) && here.some((row) => row.solver === name));
   const marks = paintScaling(places.figure, here, ranking, { solvers: shown, all: solvers, look, targets: index.targets, target, axis, formulation, family, height: Math.max(480, 90 + 14 * Math.min(shown.length, 40)) });
+  const lines = [...linesOf(ranking, solvers, { axis, formulation, family, target }).entries()].filter(([solver]) => shown.includes(solver));
+  if (lines.length) {
+    places.below.append(make("h2", {}, "Exponents", explained("exponent", "Exponents")), table([
+      { title: "Solver", value: ([solver]) => solver, cell: ([solver]) => breakable(plain(solver)), attributes: ([solver]) => ({ "data-solver": solver }) },
+      { title: "Exponent", value: ([, fit]) => fit.exponent[0], cell: ([, fit]) => exponent(fit), interval: ([, fit]) => fit.exponent.slice(1) },
+      { title: "Points", note: "of the line", value: ([, fit]) => fit.points },
+      { title: axis === "n_train" ? "Sizes" : "Dimensions", value: ([, fit]) => fit.sizes[0], cell: ([, fit]) => fit.sizes.map((size) => text(size, "")).join(" to ") },
+    ], d3.sort(lines, ([, fit]) => fit.exponent[0]), { label: "Exponents of growth", name: "exponents" }));
+  }
   places.note.append(" A point is a data set; a line is fitted where a solver reached the gap at three sizes or more.");
   return marks;
 }

@@ -2,12 +2,12 @@
 
 import { Chart, scale } from "./chart.js";
 import { aboutAll, enumerated, facts, failures, parameters, results, section, to, toDataset, toSolver } from "./detail.js";
+import { clockNote } from "./figures.js";
 import { alternative, choice, make, plain } from "./parts.js";
+import { sweeps, tellers } from "./sweep.js";
 import { byName, FIGURES, known, text } from "./units.js";
 
 export const title = "Solvers";
-
-const SETTING = (row) => [...Object.entries(row.parameters ?? {}), ...Object.entries(row.problem_parameters ?? {})].filter(([, value]) => typeof value !== "object");
 
 export async function draw({ rows, solvers, values, places, place, latest, index, figures, look, still }) {
   const about = await aboutAll(place, "solvers");
@@ -40,6 +40,7 @@ export async function draw({ rows, solvers, values, places, place, latest, index
     ...(here.some((row) => row.solver !== here[0].solver) ? [{ title: "Configuration", value: (row) => plain(row.solver), cell: (row) => toSolver(row.solver) }] : []),
   ];
   const ordered = [...here].sort((a, b) => byName(a.dataset, b.dataset) || byName(a.solver, b.solver));
+  places.note.append(clockNote(here));
   const drawn = sizes(places, family, { values, look, chosen });
   places.below.replaceChildren(
     section("All results", results(heads, ordered, { index, figures, label: `All results of ${plain(only ?? chosen)}` })),
@@ -98,26 +99,25 @@ function sizes(places, family, { values, look, chosen }) {
   const set = several.find(([name]) => name === asked || usable.some((row) => row.dataset === asked && row.set === name))?.[0] ?? several[0][0];
   places.controls.append(choice("Sizes on", "dataset", several.map(([name, cells]) => [name, `${name} (${cells})`]), set));
   const points = usable.filter((row) => (row.set ?? row.dataset) === set).map((row) => ({ row, x: row.support_vectors, y: row.test_error }));
-  const varying = new Set(points.flatMap(({ row }) => SETTING(row).map(([name]) => name)).filter((name) => new Set(points.map(({ row }) => JSON.stringify(Object.fromEntries(SETTING(row))[name]))).size > 1));
-  const told = (row) => [row.formulation, ...SETTING(row).filter(([name]) => varying.has(name)).map(([name, value]) => `${name}=${value}`)].filter(Boolean).join(" ");
+  const apart = tellers(points.map(({ row }) => row));
+  const told = (row) => [plain(row.solver), ...apart(row)].join(", ");
   const frame = make("div", { class: "view" });
-  places.figure.append(section(`Core-set size against accuracy on ${set}`, make("p", { class: "soft" }, "Each mark is a configuration of it on a problem; those of one formulation and kernel are joined."), frame));
+  places.figure.append(section(`Core-set size against accuracy on ${set}`, make("p", { class: "soft" }, "Each mark is a configuration of it on a problem; a sweep over one number is joined."), frame));
   const chart = new Chart(frame, { height: 400, right: 60, label: `Test error against support vectors of ${chosen} on ${set}` });
   const { left, right, top, bottom } = chart.box;
   const x = scale(points.map((p) => p.x), true, [left, right]);
   const y = scale(points.map((p) => p.y), false, [bottom, top]);
   chart.axes(x, y, { x: FIGURES.support_vectors.title, y: FIGURES.test_error.title }, { x: "", y: "%" });
-  for (const [, own] of d3.groups(points, ({ row }) => `${row.formulation}\n${row.kernel}`)) {
-    own.sort((a, b) => a.x - b.x);
+  for (const { by, points: own } of sweeps(points)) {
     const path = own.map((p) => [x(p.x), y(p.y)]);
     chart.keepClear(path);
-    if (own.length > 1) chart.curve(path, look, own[0].row.solver).attr("data-formulation", own[0].row.formulation).attr("data-points", own.length);
-    for (const p of own) {
-      chart.point({
-        x: x(p.x), y: y(p.y), area: 80, solver: p.row.solver, name: told(p.row) || plain(p.row.solver), look, data: { dataset: p.row.dataset, x: p.x, y: p.y },
-        told: [plain(p.row.solver), p.row.dataset, `Support vectors: ${text(p.x, "")}`, `Test error: ${text(p.y, "%")}`],
-      });
-    }
+    chart.curve(path, look, own[0].row.solver).attr("data-by", by).attr("data-points", own.length);
+  }
+  for (const p of points) {
+    chart.point({
+      x: x(p.x), y: y(p.y), area: 80, solver: p.row.solver, name: told(p.row), look, data: { dataset: p.row.dataset, x: p.x, y: p.y },
+      told: [plain(p.row.solver), p.row.dataset, `${FIGURES.support_vectors.title}: ${text(p.x, "")}`, `Test error: ${text(p.y, "%")}`],
+    });
   }
   chart.labels(chart.points);
   frame.append(alternative([

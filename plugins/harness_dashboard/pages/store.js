@@ -56,11 +56,10 @@ export function apart(a, b, figure, target = null) {
   return Boolean(x && y) && (x[1] < y[0] || y[1] < x[0]);
 }
 
-/* The name of a row's data set without its problem: cost and test error compare over all problems on the same points. */
-export function points(row) {
-  const parts = row.dataset.split(", ");
-  const place = parts.findIndex((part, i) => i > 0 && row.formulation && (part === row.formulation || part.startsWith(`${row.formulation} `)));
-  return parts.filter((_, i) => place < 0 || i !== place).join(", ");
+/* How many data sets rows are of, and how many problems they are stated as where those are more: "4 data sets (16 problems)". */
+export function setsIn(rows) {
+  const [sets, problems] = ["set", "dataset"].map((name) => new Set(rows.map((row) => row[name])).size);
+  return `${sets} data set${sets === 1 ? "" : "s"}${problems > sets ? ` (${problems} problems)` : ""}`;
 }
 
 /* Whether a figure competes: every run did what was asked, and the figure is no lower bound. */

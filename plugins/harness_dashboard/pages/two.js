@@ -2,6 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { graph, measured, to, toDataset, toSolver } from "./detail.js";
+import { clockNote } from "./figures.js";
 import { choice, legend, make, plain, table } from "./parts.js";
 import { apart, competes, hidden, interval, load, rows as rowsOf } from "./store.js";
 import { byName, FIGURES, known, text } from "./units.js";
@@ -39,10 +40,13 @@ export function quotient(a, b, figure, target) {
   return { ratio, low: y[0] / x[1], high: y[1] / x[0], better, alone: null };
 }
 
+/* The data set behind a name with parameters: draws of other sizes or with noise are not independent (ranking.unit). */
+const unit = (pair) => (pair.set ?? "").split("[")[0];
+
 /* The geometric mean over data sets, each with the same weight, and its interval: of what would come out for 95 % of other such
    choices of data sets, every ratio at its low end and at its high end. Of few data sets only the latter. */
 export function geometricMean(quotients) {
-  const logs = d3.groups(quotients, (each) => each.set).map(([, own]) => ["low", "ratio", "high"].map((end) => d3.mean(own, (each) => Math.log(each[end]))));
+  const logs = d3.groups(quotients, unit).map(([, own]) => ["low", "ratio", "high"].map((end) => d3.mean(own, (each) => Math.log(each[end]))));
   if (!logs.length) return null;
   const mean = (chosen, place) => Math.exp(d3.mean(chosen, (each) => each[place]));
   if (logs.length < LEAST) return { ratio: mean(logs, 1), low: mean(logs, 0), high: mean(logs, 2), sets: logs.length };
@@ -67,7 +71,7 @@ export async function draw(given) {
   const usual = index.targets.findIndex((gap) => gap <= 1.001e-3);
   const target = COMPARED[figure].target ? Math.min(index.targets.length - 1, Math.max(0, Number(values.get("target") ?? usual))) : null;
   places.controls.append(choice("Figure", "figure", offered.map((name) => [name, COMPARED[name].title]), figure));
-  if (target !== null) places.controls.append(choice("Certified relative gap at most", "target", index.targets.map((gap, i) => [String(i), text(gap, "gap")]), String(target)));
+  if (target !== null) places.controls.append(choice("Certified relative gap at most", "target", index.targets.map((gap, i) => [String(i), text(gap, "gap")]), String(target), "gap"));
   const pairs = sides.pairs.map((pair) => ({ ...pair, ...quotient(pair.a, pair.b, figure, target), set: pair.a.set ?? pair.a.dataset }));
   return paint(given, sides, pairs, { figure, target });
 }
@@ -140,13 +144,13 @@ function paint(given, sides, pairs, { figure, target }) {
   const [one, other] = sides.names;
   const known = pairs.filter((pair) => pair.ratio !== null);
   const mean = geometricMean(known);
-  const unit = COMPARED[figure].unit;
+  const measure = COMPARED[figure].unit;
   const count = (test) => pairs.filter(test).length;
   const tally = { a: count((p) => p.better === "a"), b: count((p) => p.better === "b"), even: count((p) => p.ratio !== null && !p.better), neither: count((p) => p.neither), none: count((p) => p.ratio === null && !p.alone && !p.neither) };
   const answer = make("p", { class: "answer" });
   if (mean) {
     const sure = mean.low > 1 || mean.high < 1;
-    answer.append(`${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), ${mean.sets > 1 ? `the geometric mean over ${mean.sets} data sets` : "on one data set"}: `,
+    answer.append(`${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), ${mean.sets > 1 ? `the geometric mean over ${mean.sets} data sets${known.length > mean.sets ? ` (${known.length} cells)` : ""}` : "on one data set"}: `,
       make("strong", { "data-verdict": sure ? "apart" : "even" }, sure ? `${mean.ratio > 1 ? one : other} needs less` : "they are not told apart"), ". ");
   }
   const alone = (side, name) => { const cells = count((p) => p.alone === side); return cells ? ` ${name} alone got there on ${cells}.` : ""; };
@@ -154,12 +158,13 @@ function paint(given, sides, pairs, { figure, target }) {
   places.note.append(` ${COMPARED[figure].title}. A ratio's interval goes from the low end of one over the high end of the other to the opposite: it holds wherever both do. Told apart are two whose own intervals do not overlap.`,
     mean && mean.sets >= LEAST ? ` The mean's interval is that of ${DRAWS.toLocaleString("en")} draws of data sets.` : mean ? ` The mean's interval is of these data sets alone: fewer than ${LEAST} say nothing of others.` : "",
     target === null && !sides.commits ? " Each stopped where its own rule says; their gaps are in the table." : "");
+  if (measure === "s") places.note.append(clockNote(pairs.flatMap(({ a, b }) => [a, b]), target === null ? "clock" : "trace_clock"));
   const frame = make("div", { class: "view" });
   places.figure.replaceChildren(answer, frame);
   const shown = [...known].sort((x, y) => Math.abs(Math.log(y.ratio)) - Math.abs(Math.log(x.ratio))).slice(0, MOST);
   if (known.length > MOST) places.note.append(` The chart has the ${MOST} cells that differ most, the table all.`);
-  if (shown.length) new Dots(frame, known.filter((pair) => shown.includes(pair)), mean, sides, `${COMPARED[figure].title}: ${other} over ${one}`).paint(unit, figure, target);
-  places.below.replaceChildren(tableOf(pairs, sides, { figure, target, unit, index, place }));
+  if (shown.length) new Dots(frame, known.filter((pair) => shown.includes(pair)), mean, sides, `${COMPARED[figure].title}: ${other} over ${one}`).paint(measure, figure, target);
+  places.below.replaceChildren(tableOf(pairs, sides, { figure, target, unit: measure, index, place }));
   return pairs.length;
 }
 
@@ -170,21 +175,22 @@ function tableOf(pairs, sides, { figure, target, unit, index, place }) {
   const told = (pair) => (pair.alone ? `only ${pair.alone === "a" ? one : other}` : pair.neither ? "neither got there" : pair.ratio === null ? "cannot be compared" : pair.better ? (sides.commits ? (pair.better === "a" ? "more now" : "less now") : `${pair.better === "a" ? one : other} needs less`) : "not told apart");
   const side = (name, which) => ({
     title: name, note: COMPARED[figure].title.toLowerCase(), unit, value: (pair) => (pair[which].measured ? valueOf(pair[which], figure, target) ?? null : null),
-    cell: (pair) => (pair[which].measured ? measured(pair[which], figure, unit, target) : make("span", { class: "status", title: pair[which].reason }, pair[which].status)), interval: (pair) => interval(pair[which], figure, target),
+    cell: (pair) => (pair[which].measured ? measured(pair[which], figure, target) : make("span", { class: "status", title: pair[which].reason }, pair[which].status)), interval: (pair) => interval(pair[which], figure, target),
   });
   const beside = BESIDE.filter((name) => name !== figure && pairs.some(({ a, b }) => known(a[name]) || known(b[name]))).flatMap((name) => [["a", one], ["b", other]].map(([which, note]) => ({
-    title: FIGURES[name].title, note, unit: FIGURES[name].unit, value: (pair) => pair[which][name], cell: (pair) => text(pair[which][name], FIGURES[name].unit),
+    title: FIGURES[name].title, note, unit: FIGURES[name].unit, term: FIGURES[name].term, value: (pair) => pair[which][name], cell: (pair) => text(pair[which][name], FIGURES[name].unit),
   })));
   const graphOf = (pair) => graph(index, place, figure, sides.on(pair), pair.dataset);
   const columns = [
     { title: "Data set", value: (pair) => pair.dataset, cell: (pair) => toDataset(pair.dataset) },
     ...(sides.commits ? [{ title: "Solver", value: (pair) => pair.solver, cell: (pair) => toSolver(pair.solver) }] : []),
     { title: "Ratio", note: `${other} / ${one}`, value: (pair) => pair.ratio, interval: (pair) => (pair.ratio === null ? null : [pair.low, pair.high]),
-      cell: (pair) => make("span", {}, text(pair.ratio, "ratio"), pair.ratio === null ? null : make("small", { class: "interval" }, ` ${ends(pair)}`)),
+      cell: (pair) => make("span", {}, text(pair.ratio, "ratio"), pair.ratio === null ? null : make("small", { class: "ends" }, ends(pair))),
       attributes: (pair) => ({ "data-dataset": pair.dataset, "data-solver": pair.solver, "data-value": pair.ratio, "data-low": pair.low, "data-high": pair.high, "data-better": pair.better ?? "" }) },
-    { title: "Told apart", value: told },
-    side(one, "a"), side(other, "b"), ...beside,
+    { title: "Told apart", term: "interval", value: told },
+    side(one, "a"), side(other, "b"),
     ...(index.history ? [{ title: "History", value: graphOf, cell: (pair) => make("a", { href: graphOf(pair) }, "graph") }] : []),
+    ...beside,
   ];
   return table(columns, pairs, { label: `${COMPARED[figure].title}: ${other} over ${one}`, name: "cells" });
 }

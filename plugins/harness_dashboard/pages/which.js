@@ -2,7 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { to, toDataset, toSolver } from "./detail.js";
-import { breakable, choice, make, plain, table } from "./parts.js";
+import { breakable, choice, explained, make, plain, table } from "./parts.js";
 import { inCommon, paintQuality } from "./profile.js";
 import { paintScaling } from "./scaling.js";
 import { address, apart, change, load } from "./store.js";
@@ -22,8 +22,10 @@ const number = (values, name) => {
   return given === null ? null : Number(given);
 };
 
+const whole = (value) => Number.isSafeInteger(value) && value > 0;
+
 /* The place of the class that a number is in, "" where it is none. */
-const classOf = (value, classes) => (value > 0 && Number.isFinite(value) ? String(classes.findIndex(([high]) => high === null || value <= high)) : "");
+const classOf = (value, classes) => (whole(value) ? String(classes.findIndex(([high]) => high === null || value <= high)) : "");
 
 /* What is asked: from the address, where a typed number decides its class. */
 function asked(values, ranking) {
@@ -39,7 +41,7 @@ function asked(values, ranking) {
     density: has("density", ["dense", "sparse"]),
     gap: Number(has("gap", ranking.targets.map((_, i) => String(i)), "1")),
     cost: has("cost", Object.keys(COSTS), "seconds"),
-    wrong: [[n, "n"], [d, "d"]].filter(([value]) => value !== null && !(value > 0 && Number.isFinite(value))).map(([, name]) => name),
+    wrong: [[n, "n"], [d, "d"]].filter(([value]) => value !== null && !whole(value)).map(([, name]) => name),
   };
 }
 
@@ -70,8 +72,8 @@ function controls(places, ranking, ask) {
     typed("Dimensions, d =", "d", ask.d, "dimension"),
     classes("or dimensions", "dimension", ranking.dimensions, ask.dimension, "d"),
     choice("Density", "density", [["", "all"], ["dense", "dense"], ["sparse", `sparse: at most ${100 * ranking.sparse} % not zero`]], ask.density),
-    choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(ask.gap)),
-    choice("Cost", "cost", Object.entries(COSTS), ask.cost),
+    choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(ask.gap), "gap"),
+    choice("Cost", "cost", Object.entries(COSTS), ask.cost, ask.cost === "seconds" ? "time" : "evaluations"),
   );
 }
 
@@ -198,7 +200,7 @@ function answer(of, solvers, ask, ranking) {
   const box = make("div", { class: "answer", role: "status" },
     make("p", { class: "take" }, `For ${question(ask, ranking)}: take `, make("strong", { "data-first": solvers[of.solver[0]] }, said.take), said.lead),
     make("p", {}, said.fast));
-  if (said.sure.length) box.append(make("p", { class: "sure" }, make("b", {}, "How sure: "), said.sure.join(" ")));
+  if (said.sure.length) box.append(make("p", { class: "sure" }, make("b", {}, "How sure: "), `${said.sure.join(" ")} `, explained("wilcoxon", "Wilcoxon's test")));
   return box;
 }
 
@@ -233,12 +235,12 @@ function ranked(of, solvers, cost, values) {
   const p = (row) => (of.p === null || row.i === 0 ? null : of.p[row.i]);
   const columns = [
     { title: "Solver", value: (row) => row.solver, cell: (row) => toSolver(row.solver, breakable(plain(row.solver))), attributes: (row) => ({ "data-solver": row.solver }) },
-    { title: "Mean rank", note: `of ${sets(of.sets)}`, ...spread("rank", (value) => value.toFixed(1)) },
-    { title: "Wins", note: "shared where not apart", value: (row) => of.wins[row.i], cell: (row) => short(of.wins[row.i]) },
-    { title: "Gap reached", note: "on data sets", value: (row) => of.solved[row.i] / of.ran[row.i], cell: (row) => `${short(of.solved[row.i])} of ${of.ran[row.i]}` },
-    { title: `${COSTS[cost]} over the best`, note: "geometric mean, where reached", ...spread("ratio", (value) => `${ratio(value)}×`) },
+    { title: "Mean rank", term: "mean-rank", note: `of ${sets(of.sets)}`, ...spread("rank", (value) => value.toFixed(1)) },
+    { title: "Wins", term: "wins", note: "shared where not apart", value: (row) => of.wins[row.i], cell: (row) => short(of.wins[row.i]) },
+    { title: "Gap reached", term: "target", note: "on data sets", value: (row) => of.solved[row.i] / of.ran[row.i], cell: (row) => `${short(of.solved[row.i])} of ${of.ran[row.i]}` },
+    { title: `${COSTS[cost]} over the best`, term: "ratio", note: "geometric mean, where reached", ...spread("ratio", (value) => `${ratio(value)}×`) },
     { title: "Over the first", note: "where both reached", ...spread("to_first", (value) => `${ratio(value)}×`) },
-    { title: "p against the first", note: "Wilcoxon, Holm", value: p, cell: (row) => bare(p(row)) },
+    { title: "p against the first", term: "wilcoxon", note: "Wilcoxon, Holm", value: p, cell: (row) => bare(p(row)) },
     { title: "p alone", note: "not corrected", off: true, value: (row) => (row.i ? of.alone_p[row.i] : null), cell: (row) => bare(row.i ? of.alone_p[row.i] : null) },
     { title: "First ahead / level / behind", note: "data sets", value: (row) => (row.i ? of.ahead[row.i] - of.behind[row.i] : null), cell: (row) => (row.i ? `${of.ahead[row.i]} / ${of.equal[row.i]} / ${of.behind[row.i]}` : "–") },
     { title: "Side by side", value: (row) => (row.i ? row.solver : ""), cell: (row) => (row.i ? to("two", { a: rows[0].solver, b: row.solver, ...here }, "with the first") : "") },
@@ -256,13 +258,14 @@ function ranks(target, of, solvers, look) {
   const name = (i) => solvers[of.solver[i]];
   const widest = Math.max(...d3.range(lines).map((i) => chart.words(name(i)).width));
   const stretches = (of.groups ?? []).filter(([first]) => first < lines);
+  const most = narrow ? 5 : 14; // lines at the right
   const left = narrow ? 12 : 16 + widest;
-  const right = chart.width - 12 - 8 * Math.min(stretches.length, 8);
-  const most = Math.max(...d3.range(lines).map((i) => of.rank[2][i] ?? of.rank[0][i]));
-  const x = d3.scaleLinear([1, Math.max(2, most)], [left + 6, right - 6]);
+  const right = chart.width - 12 - 8 * Math.min(stretches.length, most);
+  const last = Math.max(...d3.range(lines).map((i) => of.rank[2][i] ?? of.rank[0][i]));
+  const x = d3.scaleLinear([1, Math.max(2, last)], [left + 6, right - 6]);
   const y = (i) => 8 + step * (i + (narrow ? 0.68 : 0.5));
   const bottom = 8 + step * lines;
-  const axis = d3.axisBottom(x).ticks(Math.min(8, Math.max(2, Math.floor(most))));
+  const axis = d3.axisBottom(x).ticks(Math.min(8, Math.max(2, Math.floor(last))));
   chart.svg.append("g").attr("class", "grid").attr("aria-hidden", "true").attr("transform", `translate(0,${bottom})`).call(d3.axisBottom(x).ticks(8).tickSize(-step * lines).tickFormat(""));
   chart.svg.append("g").attr("class", "axis x").attr("aria-hidden", "true").attr("transform", `translate(0,${bottom})`).call(axis);
   chart.svg.append("text").attr("class", "title").attr("x", right).attr("y", bottom + 34).attr("text-anchor", "end").text("Mean rank →");
@@ -272,11 +275,12 @@ function ranks(target, of, solvers, look) {
     const within = range(of.rank, i, (value) => value.toFixed(1));
     chart.point({ x: x(of.rank[0][i]), y: y(i), solver: name(i), look, data: { rank: of.rank[0][i] }, told: [plain(name(i)), `mean rank ${of.rank[0][i].toFixed(2)}${within ? ` (${within})` : ""} of ${sets(of.sets)}`] });
   }
-  stretches.slice(0, 8).forEach(([first, last], i) => {
+  stretches.slice(0, most).forEach(([first, end], i) => {
     const at = right + 8 + 8 * i;
-    chart.svg.append("path").attr("class", "group").attr("data-group", `${first}-${last}`).attr("d", `M${at},${y(first) - 5}V${y(Math.min(last, lines - 1)) + 5}`)
+    chart.svg.append("path").attr("class", "group").attr("data-group", `${first}-${end}`).attr("d", `M${at},${y(first) - 5}V${y(Math.min(end, lines - 1)) + 5}`)
       .style("stroke", "var(--soft)").attr("stroke-width", 3).attr("stroke-linecap", "round");
   });
+  if (lines < of.solver.length) target.append(make("p", { class: "soft" }, `The first ${lines} of ${of.solver.length}; the table has all.`));
   return chart.points.length;
 }
 
@@ -303,9 +307,9 @@ function problems(of, rows, ask, ranking, latest) {
   ], found, { label: "The data sets behind it", name: "sets" });
 }
 
-function section(target, heading, told) {
+function section(target, heading, told, term) {
   const here = make("div");
-  target.append(make("section", { class: "part" }, make("h2", {}, heading), told ? make("p", { class: "soft" }, told) : null, here));
+  target.append(make("section", { class: "part" }, make("h2", {}, heading, explained(term, heading)), told ? make("p", { class: "soft" }, told) : null, here));
   return here;
 }
 
@@ -317,7 +321,7 @@ export async function draw({ rows, latest, solvers, place: measured, index, look
   }
   const ask = asked(values, ranking);
   controls(places, ranking, ask);
-  if (ask.wrong.length) places.note.append(` ${list(ask.wrong)} must be a number above 0, as in 10000; all sizes are shown.`);
+  if (ask.wrong.length) places.note.append(` ${list(ask.wrong)} must be a whole number above 0, as in 10000; without one all are taken.`);
   const kind = ranking.kinds[kindOf(ask)];
   const of = kind === undefined ? null : ranking.ranked[kind][ask.cost][ask.gap];
   if (!of) {
@@ -329,13 +333,13 @@ export async function draw({ rows, latest, solvers, place: measured, index, look
   places.figure.append(answer(of, solvers, ask, ranking));
   places.figure.append(make("h2", {}, "The ranking"), ranked(of, solvers, ask.cost, values));
   if (of.few) places.figure.append(make("p", { class: "soft" }, `${of.few} solver${of.few === 1 ? "" : "s"} that ran on less than half of these data sets ${of.few === 1 ? "is" : "are"} left out.`));
-  let marks = ranks(section(places.figure, "Mean ranks", `Bars: ${100 * (1 - ranking.level)} % intervals by resampling the data sets.${of.groups?.length ? " A line at the right joins solvers of which no two are told apart." : ""}`), of, solvers, look);
+  let marks = ranks(section(places.figure, "Mean ranks", `Bars: ${100 * (1 - ranking.level)} % intervals by resampling the data sets.${of.groups?.length ? " A line at the right joins solvers of which no two are told apart." : ""}`, "resampling"), of, solvers, look);
   const kept = new Set(ranking.problems[kind].map((i) => latest.datasets[i]));
   const first = of.solver.slice(0, 4).map((i) => solvers[i]);
   const here = rows.filter((row) => kept.has(row.dataset) && (!ask.formulation || row.formulation === ask.formulation));
-  const quality = section(places.figure, "Quality profile of the first few", "Needs no threshold: on which share of the problems a run ended with a certified gap of at most so much.");
+  const quality = section(places.figure, "Quality profile of the first few", "Needs no threshold: on which share of the problems a run ended with a certified gap of at most so much.", "quality-profile");
   marks += paintQuality(quality, inCommon(here, first), { solvers: first, look, targets: index.targets, budget: "end" });
-  const growth = section(places.figure, "How the time grows with n", "On all data sets of this problem, whatever their size.");
+  const growth = section(places.figure, "How the time grows with n", "On all data sets of this problem, whatever their size.", "exponent");
   marks += paintScaling(growth, rows.filter((row) => !ask.formulation || row.formulation === ask.formulation), ranking, { solvers: first, all: solvers, look, targets: index.targets, target: ask.gap, axis: "n_train", formulation: ask.formulation });
   const several = ranking.problems[kind].length;
   const set = section(places.below, "The data sets behind it", several > of.all ? `${several} problems on ${sets(of.all)}: problems and sizes of one data set are not independent, so they count as one together.` : "");
