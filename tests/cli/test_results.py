@@ -209,6 +209,7 @@ def test_nothing_is_deleted_while_somebody_measures(invoke, store):
         (("--delete", "--output", "x.csv"), "--delete does not go with --output"),
         (("--path", "--delete"), "--delete does not go with --path"),
         (("--path", "--where", "seed=1"), "--path does not go with --where"),
+        (("--yes",), "--yes answers the question of --delete"),
         (("--limit", "3", "merge", "a.db"), "--limit is none of merge's options"),
         (("mrge", "a.db"), "did you mean 'merge'?"),
     ],
