@@ -56,6 +56,8 @@ def shown(result):
         (["dataset!~twonorm", "fit_seconds < 1"], ["smo"]),
         (["fit_seconds>=4.5"], ["lasvm", "lasvm", "lasvm"]),
         (["fit_seconds=9"], ["lasvm"]),
+        (["fit_seconds<9", "fit_seconds>4.5"], []),
+        (["fit_seconds<=9", "fit_seconds>=9"], ["lasvm"]),
         (["fit_seconds>1.9", "solver=smo"], []),  # as it was measured last
         (["problem_parameters.C=1"], ["fw", "lasvm"]),
         (["problem_parameters.C>1", "solver=smo"], ["smo"]),
@@ -207,6 +209,7 @@ def test_nothing_is_deleted_while_somebody_measures(invoke, store):
         (("--delete", "--output", "x.csv"), "--delete does not go with --output"),
         (("--path", "--delete"), "--delete does not go with --path"),
         (("--path", "--where", "seed=1"), "--path does not go with --where"),
+        (("--yes",), "--yes answers the question of --delete"),
         (("--limit", "3", "merge", "a.db"), "--limit is none of merge's options"),
         (("mrge", "a.db"), "did you mean 'merge'?"),
     ],
