@@ -44,7 +44,7 @@ def data(
     Parameters
     ----------
     X : (n, d) points: an array or a list, a sparse matrix or array of any kind that SciPy has, a pandas frame; or a
-        :class:`Dataset`, which has all the rest
+        :class:`Dataset`, which has all the rest (which of its points are planted is not kept)
     y : (n,) labels, two values of any type, the greater one is +1; numbers with ``task="regression"``. None: the label is a
         column of the frame ``X``, see ``label``
     X_test, y_test : points for testing; without them a quarter of the rows is kept for it, see ``test_fraction``
