@@ -243,9 +243,13 @@ def drawn(browser: Browser, made: Made, page: str, **values: Any) -> int:
 
 
 def redrawn(browser: Browser, page: str) -> int:
-    """Wait until the page that a click asked for is drawn, return how many marks it has."""
+    """Wait until the page that a click asked for is drawn, return how many marks it has.
+
+    A link changes the address at once and the page a little later: what is drawn must be of the address.
+    """
     browser.wait(
-        "return window.harnessDashboard.page === arguments[0] && location.hash.startsWith(`#/${arguments[0]}`)", page
+        "const { page, address } = window.harnessDashboard; return page === arguments[0] && address === location.hash;",
+        page,
     )
     assert browser.ask("return window.harnessDashboard.errors") == []
     return int(browser.ask("return window.harnessDashboard.drawn"))

@@ -111,6 +111,19 @@ def test_no_text_becomes_markup():
             assert way not in text, name
 
 
+def test_what_a_module_imports_is_exported_where_it_says():
+    """A name that is missing leaves every page blank, and only a browser would tell."""
+    scripts = {path.name: path.read_text() for path in PAGES.glob("*.js")}
+    exported = {
+        name: set(re.findall(r"^export (?:const|(?:async )?function\*?|class) (\w+)", text, re.MULTILINE))
+        for name, text in scripts.items()
+    }
+    for name, text in scripts.items():
+        for names, module in re.findall(r'^import \{([^}]*)\} from "\./([^"]+)";', text, re.MULTILINE):
+            wanted = {each.split(" as ")[0].strip() for each in names.split(",") if each.strip()}
+            assert wanted <= exported[module], (name, module)
+
+
 def test_the_costs_of_the_targets_come_from_the_certified_trace(built):
     row = page_data(built.html_dir)["smo", "digits, c-svc C=10, rbf gamma=0.05"]
     assert row["seconds_to"] == [0.1, 0.2, 0.3, 0.4, None, None]

@@ -3,7 +3,7 @@
 import { ends, figureColumn, figured, titleOf } from "./figures.js";
 import { make, plain, table } from "./parts.js";
 import { address, load } from "./store.js";
-import { FIGURES, known, text } from "./units.js";
+import { known, text } from "./units.js";
 
 /* A way to a page of ours. */
 export const to = (page, values, ...children) => make("a", { href: address(page, new URLSearchParams(values)) }, ...children);
@@ -37,14 +37,6 @@ export const section = (heading, ...children) => make("section", {}, make("h2", 
 /* Nodes with commas between them. */
 export const enumerated = (nodes) => nodes.flatMap((node, i) => (i ? [", ", node] : [node]));
 
-const isTime = (figure) => FIGURES[figure].unit === "s" && figure !== "compile_seconds";
-
-/* A figure with its interval; a time that was disturbed is marked. target: the place of a certified gap. */
-export function measured(row, figure, target = null) {
-  const disturbed = row.disturbed && isTime(figure);
-  return figured(row, figure, { target, marks: disturbed ? [make("span", { class: "mark", title: `wall time ${text(row.disturbed, "ratio")} CPU time: the machine did other work` }, " ⚠")] : [] });
-}
-
 /* The parameters of a solver or a data set. */
 export function parameters(known) {
   const columns = [["Parameter", "name"], ["Type", "type"], ["Range", "range"], ["Default", "default"], ["Meaning", "meaning"]];
@@ -57,11 +49,11 @@ const USUAL = ["time", "kernel_evaluations", "support_vectors", "test_error", "r
 export function results(heads, rows, { index, figures, label }) {
   const target = index.targets.findIndex((gap) => gap <= 1.001e-3);
   const there = figures.filter((name) => rows.some((row) => known(row[name])));
-  const column = (name) => ({ ...figureColumn(name, rows), off: !USUAL.includes(name), cell: (row) => (row.measured ? measured(row, name) : "") });
+  const column = (name) => ({ ...figureColumn(name, rows), off: !USUAL.includes(name), cell: (row) => (row.measured ? figured(row, name) : "") });
   const status = { title: "Status", value: (row) => row.status, cell: (row) => make("span", { class: row.failed ? "status" : null, title: row.reason }, row.status) };
   const reached = {
     title: titleOf("seconds_to", rows), note: text(index.targets[target], "gap"), unit: "s", term: "target", value: (row) => row.seconds_to?.[target] ?? null,
-    cell: (row) => (row.measured ? measured(row, "seconds_to", target) : ""), interval: (row) => ends(row, "seconds_to", target),
+    cell: (row) => (row.measured ? figured(row, "seconds_to", { target }) : ""), interval: (row) => ends(row, "seconds_to", target),
   };
   const any = target >= 0 && rows.some((row) => known(row.seconds_to?.[target]));
   return table([...heads, status, ...(any ? [reached] : []), ...there.map(column)], rows, { label, name: "results" });

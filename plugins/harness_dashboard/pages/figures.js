@@ -31,13 +31,17 @@ export function ends(row, figure, target = null) {
   return found && found[0] < found[1] ? found : null;
 }
 
-/* A figure with its interval below it; marks: what stands behind the figure. */
+export const isTime = (figure) => FIGURES[figure].unit === "s" && figure !== "compile_seconds";
+
+/* A figure with its interval below it; a time that other work disturbed is marked. target: the place of a certified gap;
+   marks: what else stands behind the figure. */
 export function figured(row, figure, { target = null, marks = [] } = {}) {
   const { unit } = FIGURES[figure];
   const least = figure === "kernel_evaluations" && row.at_least ? "≥ " : "";
   const sure = ends(row, figure, target);
+  const disturbed = row.disturbed && isTime(figure) ? make("span", { class: "mark", title: `wall time ${text(row.disturbed, "ratio")} CPU time: the machine did other work` }, " ⚠") : null;
   return make("span", { title: row.runs > 1 ? `median of ${row.runs} runs` : null },
-    least + text(target === null ? row[figure] : row[figure]?.[target], unit), ...marks, sure ? make("small", { class: "ends" }, range(sure, unit)) : null);
+    least + text(target === null ? row[figure] : row[figure]?.[target], unit), disturbed, ...marks, sure ? make("small", { class: "ends" }, range(sure, unit)) : null);
 }
 
 /* The column of a figure. of: the row of what the table has in a line. */

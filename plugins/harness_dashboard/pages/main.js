@@ -27,8 +27,8 @@ const FIRST = Object.keys(PAGES)[0];
 const OF_ASV = /^(summarylist|regressions)$|\./;
 const COMMANDS = "harness compare --plugins smo,lasvm --datasets digits,twonorm\nharness dashboard export\nharness dashboard build";
 
-/* What a test, or a reader's own script, may ask: the page that is drawn, how many marks it has, what went wrong. */
-window.harnessDashboard = { page: null, drawn: 0, errors: [] };
+/* What a test, or a reader's own script, may ask: the page that is drawn, by which address, how many marks it has, what went wrong. */
+window.harnessDashboard = { page: null, address: null, drawn: 0, errors: [] };
 window.addEventListener("error", (event) => window.harnessDashboard.errors.push(String(event.message)));
 window.addEventListener("unhandledrejection", (event) => window.harnessDashboard.errors.push(String(event.reason)));
 
@@ -138,6 +138,7 @@ async function draw() {
   const focus = held();
   const still = () => mine === turn;
   const { page: asked, values } = state();
+  const here = location.hash;
   const page = Object.hasOwn(PAGES, asked) ? asked : FIRST;
   hideTip();
   document.title = `${PAGES[page].title}: solvers side by side`;
@@ -168,8 +169,7 @@ async function draw() {
   const drawn = await PAGES[page].draw({ rows: found, solvers: latest.solvers, latest, newest, place, index, figures, look: new Look(latest.solvers), values, places: kept, still });
   if (!still()) return;
   if (focus) document.querySelector(focus)?.focus({ preventScroll: true });
-  window.harnessDashboard.page = page;
-  window.harnessDashboard.drawn = drawn;
+  Object.assign(window.harnessDashboard, { page, address: here, drawn });
 }
 
 async function safely() {

@@ -1,6 +1,6 @@
 /* Solver x data set: one figure of all, or all figures of one data set. */
 
-import { clockNote, ends, figured, timeTitle, titleOf } from "./figures.js";
+import { clockNote, ends, figured, isTime, timeTitle, titleOf } from "./figures.js";
 import { breakable, choice, legend, make, plain, table } from "./parts.js";
 import { apart, competes, hidden, setsIn } from "./store.js";
 import { byName, FIGURES, known, text, tick } from "./units.js";
@@ -13,7 +13,6 @@ const USUAL = [1e-2, 1e-3, 1e-6];
 
 const stated = (row) => make("span", { class: "status", title: row.reason }, row.status);
 const valueOf = (row, { figure, target }) => (target === null ? row[figure] : row[figure]?.[target]) ?? null;
-const isTime = (figure) => FIGURES[figure].unit === "s" && figure !== "compile_seconds";
 
 /* Whether a run ended without being certified at the target; what is not counted is not missed. */
 const missed = (row, target) => row.ran && !known(row.seconds_to?.[target]);
@@ -21,10 +20,7 @@ const missed = (row, target) => row.ran && !known(row.seconds_to?.[target]);
 function content(row, { figure, target, gap }) {
   if (!row) return document.createTextNode("");
   if (!row.measured) return row.ran ? stated(row) : make("span", { class: "soft", title: row.reason }, "n/a");
-  const marks = [
-    row.disturbed && isTime(figure) ? make("span", { class: "mark", title: `wall time ${text(row.disturbed, "ratio")} CPU time: the machine did other work` }, " ⚠") : "",
-    / \d+\/\d+$/.test(row.status) ? make("span", {}, " ", stated(row)) : row.complete ? "" : make("span", { class: "soft", title: `${row.status}: ${row.reason || ""}` }, " †"),
-  ];
+  const marks = [/ \d+\/\d+$/.test(row.status) ? make("span", {}, " ", stated(row)) : row.complete ? "" : make("span", { class: "soft", title: `${row.status}: ${row.reason || ""}` }, " †")];
   if (target === null || !missed(row, target)) return figured(row, figure, { target, marks });
   return make("span", { class: "soft", title: `never certified at ${tick(gap, "gap")}` }, "not reached", ...marks, make("small", { class: "ends" }, `gap ${text(row.relative_gap, "gap")}`));
 }
