@@ -14,8 +14,7 @@ from harness import Record, StoreReader, UsageError, is_number, write_whole
 from harness_dashboard import cells as naming
 from harness_dashboard import configuration, numbers, traces, untrusted
 from harness_dashboard.commits import Commit, Repository, States, configuration_text
-from harness_dashboard.history import FIELDS, file_of
-from harness_dashboard.numbers import ENVIRONMENT
+from harness_dashboard.history import ENVIRONMENT, FIELDS, file_of
 from harness_dashboard.records import RecordFile, read_file
 
 if TYPE_CHECKING:

@@ -33,6 +33,9 @@ cell; what is being done that is no number."""
 FITS = "records.fit"
 """How a fit of a cell for its record is called among the numbers; asv knows it as a part of another."""
 
+ENVIRONMENT = "compare-py"
+"""What the environments of exported results begin with; behind it Python's version."""
+
 VERSION = 1
 ABSENT = "absent"
 """What stands for the status of a solver that a commit does not have: no run, so none of its statuses."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness import Record, UsageError, is_number
 from harness_dashboard import untrusted
-from harness_dashboard.history import LEAST_GAP
+from harness_dashboard.history import ENVIRONMENT, LEAST_GAP
 from harness_dashboard.records import NO_RUN
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from harness_dashboard.records import Cell
 
 PREFIX = "grid."
-ENVIRONMENT = "compare-py"
-"""What the environments of exported results begin with; behind it Python's version."""
-
 BENCHMARK_VERSION = "1"  # asv hides results of another version: it changes when a figure changes its meaning
 _NOT_RUN = (float("nan"), None)  # asv's n/a
 _GREATEST = 1e100  # asv squares and adds them

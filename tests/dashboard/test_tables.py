@@ -7,7 +7,7 @@ import json
 import pytest
 from harness_dashboard import data, tables
 from harness_dashboard.commits import Called
-from harness_dashboard.records import RecordFile
+from harness_dashboard.records import RecordFile, read_all
 
 from tests.dashboard.stored import failed, page_data, record
 
@@ -140,6 +140,14 @@ def test_columns_that_say_nothing_are_left_out(tmp_path):
     assert columns["test_error"] == [0], "zero is a figure"
     assert not {"at_least", "failed", "epsilon"} & set(columns)
     assert found["0-trace-0.json"]["columns"] == ["seconds", "kernel_evaluations", "relative_gap"]
+
+
+@pytest.mark.parametrize(("environment", "clock"), [("overlay-py3.11", "cpu"), ("compare-py3.11", "wall")])
+def test_files_of_the_history_from_before_threads_were_told_are_of_one_thread(tmp_path, environment, clock):
+    old = {name: value for name, value in run(cpu_seconds=2.0, fit_seconds=40.0).items() if name != "threads"}
+    RecordFile("c" * 40, 1, "m", environment, "1", [old]).write(tmp_path)
+    found = dict(data.data(read_all(tmp_path), project="x"))["0-latest.json"]
+    assert found["dataset_facts"][0]["clock"] == clock
 
 
 def test_the_index_tells_titles_and_what_it_is_told(tmp_path):
