@@ -38,7 +38,8 @@ def measured() -> Fitted:
                 "n_train": int(data.x_train.shape[0]),
                 "n_features": int(data.x_train.shape[1]),
                 "n_test": int(data.x_test.shape[0]),
-                "density": getattr(data, "density", None),  # older commits do not know it
+                "density": getattr(data, "density", None),  # older commits do not know these two
+                "positive_share": getattr(data, "positive_share", None),
             }
         except cells.Absent as error:
             records[cell] = [_without_fit(cell, shared.ABSENT, str(error))]

@@ -14,7 +14,6 @@ from harness.errors import UsageError
 if TYPE_CHECKING:
     from harness.cli.progress import Reporter
     from harness.registry import Registry
-    from harness.run.study import RunSpec, Study
 
 _INSTEAD = {
     "format": "the result has .table, .frame and .to_html()",
@@ -64,7 +63,7 @@ def compare(
     KeyboardInterrupt : passed on; what was measured is in the store, and the same call goes on from there.
     """
     from harness.cli import compare as command
-    from harness.cli import effects, loading, study_file, study_text
+    from harness.cli import loading, study_file, study_text
 
     for name in options:
         if name in _INSTEAD:
@@ -75,19 +74,20 @@ def compare(
     objects = Objects(loading.registry(known), known)
     said = objects.options({"plugins": plugins, "datasets": datasets, **options})
     context = command.context_of([*studies, study_file.StudyFile("harness.compare", Path.cwd(), said)])
-    given = context.params | {"store": plain(store), "resume": not fresh, "yes": yes}
+    given = context.params | {"store": plain(store), "resume": not fresh, "yes": yes, "quiet": quiet}
     if not given["plugins"]:
         raise UsageError("plugins is missing; name solvers or plugins, for example harness.compare('lasvm,fw').")
     registry: Registry = command.registry_of(context)
     asked = command.asked(given, registry)
+    interrupted: KeyboardInterrupt | None = None
     with _reporter(quiet=quiet) as progress:
-
-        def planned(specs: list[RunSpec], reused: int) -> None:
-            progress.planned(specs, reused)
-            for note in effects.notes(given, specs, registry):
-                progress.say(note)
-
-        records = _records(asked, registry, progress, planned)
+        try:
+            records = command.carried_out(asked, registry, given, progress)
+        except KeyboardInterrupt as error:
+            interrupted = error
+    if interrupted is not None:  # said when the live display is gone
+        command.say_what_is_kept(progress.done, progress.total, asked)
+        raise interrupted
     kept = study_text.options_of(context, registry)
     further = [
         *(["--store", str(store)] if store else []),
@@ -95,25 +95,6 @@ def compare(
         *(["--yes"] if yes else []),
     ]
     return Result(tuple(records), command_of(kept, further), asked.sha256, kept, registry)
-
-
-def _records(study: Study, registry: Registry, progress: Reporter, planned: Any) -> Any:
-    from harness.run import session
-
-    try:
-        return session.compare(
-            study,
-            registry,
-            on_planned=planned,
-            on_started=progress.started,
-            on_finished=progress.finished,
-            on_note=progress.say,
-        )
-    except KeyboardInterrupt:
-        from harness.cli.compare import say_what_is_kept
-
-        say_what_is_kept(progress.done, progress.total, study)
-        raise
 
 
 def _reporter(*, quiet: bool) -> Reporter:

@@ -19,6 +19,7 @@ from harness.run.record import FAILED, Status
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from harness.cli.progress import Reporter
     from harness.cli.study_file import StudyFile
     from harness.datasets.dataset import DataSource
     from harness.registry import Registry
@@ -108,7 +109,7 @@ being done (unfinished) or without the target gap certified (missed), or every r
 
 def compare(ctx: click.Context, /, **given: Any) -> None:
     """Carry out a comparison, show its table, and exit with 1 if a run failed or did not do what was asked."""
-    from harness.cli import dry_run, effects, loading, output
+    from harness.cli import dry_run, loading, output
     from harness.cli.progress import reporter
     from harness.report import formats
 
@@ -124,30 +125,10 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         output.deliver(dry_run.shown(study, registry, form), target, quiet=given["quiet"])
         ctx.exit(0)
 
-    from harness.run import session
-    from harness.run.store import default_store
-
-    store = study.store or default_store()
-    is_new = not store.exists()
-
-    def planned(specs: list[RunSpec], reused: int) -> None:
-        if is_new and not given["quiet"]:
-            progress.say(f"note: the result store {store} is new; every run is kept in it")
-        progress.planned(specs, reused)
-        for note in effects.notes(given, specs, registry):
-            progress.say(note)
-
     ended: KeyboardInterrupt | NotKept | None = None
     with reporter(quiet=given["quiet"]) as progress:
         try:
-            records = session.compare(
-                study,
-                registry,
-                on_planned=planned,
-                on_started=progress.started,
-                on_finished=progress.finished,
-                on_note=progress.say,
-            )
+            records = carried_out(study, registry, given, progress)
         except (KeyboardInterrupt, NotKept) as error:
             ended = error
     if isinstance(ended, KeyboardInterrupt):  # said when the live display is gone
@@ -168,6 +149,32 @@ def compare(ctx: click.Context, /, **given: Any) -> None:
         raise ended
     deliver(records)
     ctx.exit(exit_code(records))
+
+
+def carried_out(study: Study, registry: Registry, given: Mapping[str, Any], progress: Reporter) -> list[Record]:
+    """Carry out a study, telling ``progress`` of its runs and of what is to be said before they start; errors as the session."""
+    from harness.cli import effects
+    from harness.run import session
+    from harness.run.store import default_store
+
+    store = study.store or default_store()
+    is_new = not store.exists()
+
+    def planned(specs: list[RunSpec], reused: int) -> None:
+        if is_new and not given["quiet"]:
+            progress.say(f"note: the result store {store} is new; every run is kept in it")
+        progress.planned(specs, reused)
+        for note in effects.notes(given, specs, registry):
+            progress.say(note)
+
+    return session.compare(
+        study,
+        registry,
+        on_planned=planned,
+        on_started=progress.started,
+        on_finished=progress.finished,
+        on_note=progress.say,
+    )
 
 
 def _tell_and_save(ctx: click.Context, given: Mapping[str, Any], registry: Registry) -> None:

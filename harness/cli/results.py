@@ -88,6 +88,8 @@ def command(ctx: click.Context, /, **given: Any) -> None:
         beside = [other.removesuffix("_") for other in others if given[name] and given[other]]
         if beside:
             raise UsageError(f"--{name} does not go with --{beside[0]}; leave one of them out.")
+    if given["yes"] and not given["delete"]:
+        raise UsageError("--yes answers the question of --delete, which is not given; add it, or leave --yes out.")
     _check_statuses(given["status"])
     if given["path"]:
         _tell_path(given["store"])

@@ -19,6 +19,7 @@ import numpy as np
 from harness.datasets.bounds import refuse_beyond
 from harness.datasets.compression import is_compressed, opened
 from harness.datasets.labels import clipped, from_text
+from harness.datasets.libsvm_files import MOST_INDEX
 from harness.datasets.tables import Table, checked
 from harness.errors import DataError
 from harness.kernels.points import as_points
@@ -237,6 +238,8 @@ def _sparse_points(archive: zipfile.ZipFile, key: str, path: Path) -> Any:
     }
     try:
         n, d = (int(length) for length in parts["shape"])
+        if not 0 <= d <= MOST_INDEX:
+            raise ValueError(f"{d} features")
         x = scipy.sparse.csr_array((parts["data"], parts["indices"], parts["indptr"]), shape=(n, d))
         x.check_format(full_check=True)
     except (ValueError, TypeError, OverflowError) as error:

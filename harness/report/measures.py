@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BEST = (
     "{} best of its data set among rows whose every run is ok, and what differs from it by less than the runs do (seconds of "
-    f"one run: a factor of {noise.ONE_RUN:g}); gap and optimality: of its problem"
+    f"one run: a factor of {noise.ONE_RUN:g} either way); gap and optimality: of its problem"
 )
 """What a reader is told of the mark."""
 

@@ -25,6 +25,7 @@ SHOWN = 8
 _MEASURED_AS = "Measured-as"
 """The trailer of a commit made for a state of code: what it is called where people read it."""
 
+_NAME = re.compile(r"[\w.+-]{1,40}(?:, no commit)?(?: \(\d+\))?", re.ASCII)
 _HASH = re.compile(r"[0-9a-f]{7,64}\+?")
 _URL = re.compile(r"(?:https?|ssh|git)://(?:[^/@\s]*@)?(?P<host>[\w.-]+)(?::\d+)?/(?P<path>[\w./~+-]+)")
 _SCP = re.compile(
@@ -66,7 +67,7 @@ def called(folder: str | Path) -> dict[str, Called]:
     found = {}
     for entry in filter(None, git(Path(folder), "log", "-z", "--all", form).split("\0")):
         commit, name, title = entry.split("\n", 2)
-        found[commit] = Called(name.strip() or commit[:SHOWN], title)
+        found[commit] = Called(name.strip() if _NAME.fullmatch(name.strip()) else commit[:SHOWN], title)
     return found
 
 

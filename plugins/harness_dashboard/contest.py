@@ -159,11 +159,14 @@ def intervals(values: Array) -> tuple[Array, Array, Array]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DegenerateDataWarning)  # a resample may hold no data set that a solver solved
-        drawn = bootstrap((np.arange(sets),), statistic, n_resamples=RESAMPLES, method="percentile", vectorized=True,
-                          random_state=np.random.default_rng(SEED)).bootstrap_distribution  # fmt: skip
+        found = bootstrap((np.arange(sets),), statistic, n_resamples=RESAMPLES, method="percentile", vectorized=True,
+                          confidence_level=1 - LEVEL, random_state=np.random.default_rng(SEED))  # fmt: skip
+    ends = np.array([*found.confidence_interval])
     enough = (~np.isnan(values)).sum(axis=1) >= 2
-    ends = np.vstack([nothing, nothing])
-    ends[:, enough] = np.nanquantile(drawn[enough], [LEVEL / 2, 1 - LEVEL / 2], axis=1)
+    some = enough & np.isnan(found.bootstrap_distribution).any(axis=1)  # of these the library has no interval
+    if some.any():
+        ends[:, some] = np.nanquantile(found.bootstrap_distribution[some], [LEVEL / 2, 1 - LEVEL / 2], axis=1)
+    ends[:, ~enough] = np.nan
     return means, ends[0], ends[1]
 
 

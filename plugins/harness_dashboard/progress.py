@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -110,7 +110,8 @@ class Watch:
         whole = text[: text.rfind("\n") + 1]
         self._read += len(whole.encode())
         for line in whole.splitlines():
-            self.progress.read(line)
+            with suppress(ValueError):  # how far it is must never stop a measurement
+                self.progress.read(line)
         if whole:
             self.show()
 

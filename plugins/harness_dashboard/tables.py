@@ -188,11 +188,10 @@ def _costs(runs: list[Record], clock: str) -> dict[str, Any]:
         each = [traces.spent(points, run, cost, clock) for run, points in carried_out]
         targets = [[float("inf") if value is None else value for value in spent] for spent in zip(*each, strict=True)]
         found[name] = [_finite(median(spent)) for spent in targets]
-        differing = [len(set(spent)) > 1 for spent in targets]
-        if any(differing):
+        sure = [interval(spent, noisy=name in NOISY) for spent in targets] if len(runs) > 1 else []
+        if any(low < high for low, high in sure):
             found[f"{name}_intervals"] = [
-                [_finite(end) for end in interval(spent, noisy=name in NOISY)] if differs else None
-                for spent, differs in zip(targets, differing, strict=True)
+                [_finite(end) for end in each] if each[0] < each[1] else None for each in sure
             ]
     return found
 

@@ -1,6 +1,6 @@
 """Compare solvers on generated data, publish the result, and take the pictures of this folder.
 
-    pip install -e '.[test]'                          # asv and selenium; and chromium with its driver from the system
+    pip install -e '.[test,report]'                   # asv, selenium, Pillow; and chromium with its driver from the system
     python reports/dashboard/run.py                   # on one free core: at most the minutes of MINUTES, and the pictures
     python reports/dashboard/run.py --folder kept     # store and site stay there, and the same command goes on
     python reports/dashboard/run.py --tiny            # small sets, one run each: to try it; --pictures says where they go
@@ -11,6 +11,7 @@ No result store of the user's is read or written.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import os
 import signal
@@ -23,6 +24,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from PIL import Image
+
 FOLDER = Path(__file__).resolve().parent
 if str(FOLDER.parents[1]) not in sys.path:
     sys.path.insert(0, str(FOLDER.parents[1]))
@@ -34,12 +37,12 @@ MINUTES = 12
 GAP, SECONDS, REPEAT = "1e-3", 20, 3
 SIZES = (1000, 3000, 10000)
 SOLVERS = "smo-block,smo,libsvm,lasvm"
-CORE_SETS = "fw[epsilon=[0.1,0.01,0.001]],cvm,fw-newton,smo-block"
-SWEEP_C = "0.1,1,10,100"
+CORE_SETS = "fw,cvm,fw-newton,smo-block"
+SWEEP_C, SWEEP_CHI = "0.1,1,10,100", "0.1,1,10"
 SHAPED = ("clouds[n={n}]", "sphere[n={n}]", "heavy-tails[n={n}]", "twonorm[n={n}]", "ringnorm[n={n}]",
           "waveform-breiman[n={n}]")  # fmt: skip
 """Generated sets: three of 50 features, three of about 20."""
-ASKED = {"n": 10000, "d": 50, "gap": 1}
+ASKED = {"n": SIZES[-1], "d": 50, "gap": 1}
 """What the landing page is asked; the gap by its place among those it offers: 1e-3."""
 WIDE, PHONE = (1400, 900), (390, 844)
 TALLEST = 1800  # pixels of a picture
@@ -52,7 +55,7 @@ class Part:
     name: str
     datasets: str
     solvers: str
-    options: tuple[str, ...] = ("--target-gap", GAP)
+    options: tuple[str, ...] = ()
 
 
 def sizes(tiny: bool) -> tuple[int, int, int]:
@@ -70,9 +73,9 @@ def parts(tiny: bool) -> list[Part]:
     return [
         *(Part(f"{n} points", of_size(n, shaped), SOLVERS) for n in reversed(sizes(tiny))),
         Part("embedded sets and a board", f"digits,breast-cancer,checkerboard[n={middle}]", SOLVERS),
-        Part("C", f"twonorm[n={middle}]", SOLVERS, ("--C", SWEEP_C, "--target-gap", GAP)),
+        Part("C", f"twonorm[n={middle}]", SOLVERS, ("--C", SWEEP_C)),
         Part("core sets", f"breast-cancer,twonorm[n={small}],clouds[n={small}]", CORE_SETS,
-             ("--formulation", "l2-svc")),
+             ("--formulation", "l2-svc", "--C", SWEEP_CHI)),
     ]  # fmt: skip
 
 
@@ -86,20 +89,21 @@ class Picture:
 
 
 def pictures(tiny: bool) -> dict[str, Picture]:
-    """Return file -> page; a data set is told by how its name begins."""
+    """Return file -> page; a solver or a data set is told by how its name begins."""
     small, middle, large = sizes(tiny)
+    asked = ASKED | {"n": large}
     return {
-        "which": Picture("which", ASKED),
+        "which": Picture("which", asked),
         "table": Picture("table", {}),
         "pareto": Picture("pareto", {"dataset": f"twonorm[n={middle}]"}),
         "profiles": Picture("profiles", {}),
         "scaling": Picture("scaling", {}),
         "anytime": Picture("anytime", {"dataset": f"sphere[n={middle}]"}),
-        "coresets": Picture("coresets", {"dataset": f"twonorm[n={small}], l2-svc"}),
+        "coresets": Picture("coresets", {"dataset": f"twonorm[n={small}], l2-svc C=1,"}),
         "two": Picture("two", {"a": "smo-block", "b": "libsvm"}),
         "solver": Picture("solver", {"name": "fw"}),
         "dataset": Picture("dataset", {"name": f"clouds[n={large}"}),
-        "single": Picture("which", ASKED, alone=True),
+        "single": Picture("which", asked, alone=True),
     }
 
 
@@ -131,7 +135,8 @@ def measure(store: Path, tiny: bool) -> None:
         print(f"[part {number}/{len(planned)}] {part.name}; {spent / 60:.1f} of {MINUTES} min spent", flush=True)
         ended = left > 0 and harness(
             "compare", "--plugin-path", str(FOLDER / "sources.py"), "--plugins", part.solvers, "--datasets", part.datasets,
-            "--store", str(store), "--time-limit", str(SECONDS), "--repeat", "1" if tiny else str(REPEAT), *part.options,
+            "--store", str(store), "--target-gap", GAP, "--time-limit", str(SECONDS), "--repeat", "1" if tiny else str(REPEAT),
+            *part.options,
             seconds=left,
         )  # fmt: skip
         if not ended:
@@ -152,7 +157,8 @@ def take(browser: Browser, address: str, shot: Picture, file: Path, screen: tupl
     if (wider := browser.ask("return document.documentElement.scrollWidth") - width) > 0:
         sys.exit(f"{file.name}: the page is {wider} pixels wider than its screen")
     browser.size(width, min(TALLEST, browser.ask("return document.documentElement.scrollHeight")))
-    browser.driver.save_screenshot(str(file))
+    drawn = Image.open(io.BytesIO(browser.driver.get_screenshot_as_png())).convert("RGB")
+    drawn.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(file, optimize=True)
     print(f"{file.name}: {browser.ask('return window.harnessDashboard.drawn')} marks", flush=True)
 
 

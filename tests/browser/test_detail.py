@@ -115,7 +115,7 @@ def test_a_ratio_and_its_interval_are_what_is_planted(browser: Browser, made: Ma
     assert browser.ask("return document.querySelector('[data-verdict]').dataset.verdict") == "apart"
     said = words(browser, "#figure .answer")
     assert f"{plan.SLOW} needs 4.00\N{MULTIPLICATION SIGN} what {plan.FASTEST} needs" in said
-    assert f"{plan.FASTEST} alone got there on 1." in said
+    assert f"{plan.FASTEST} alone did what was asked on 1 of 8 cells." in said
     assert len(browser.find("#figure .point.even")) == 0
     (swap,) = browser.find("#controls .beside a")
     swap.click()
@@ -153,7 +153,23 @@ def test_other_sizes_and_problems_of_a_data_set_count_together(browser: Browser,
 def test_who_never_reaches_the_target_has_no_ratio(browser: Browser, made: Made) -> None:
     drawn(browser, made, "two", a=plan.FASTEST, b=plan.STOPS_EARLY, figure="seconds_to", target=2)
     assert all("value" not in each and each["better"] == "a" for each in compared(browser).values())
-    assert f"{plan.FASTEST} alone got there on" in words(browser, "#figure .answer")
+    assert f"{plan.FASTEST} alone got there on 10 of 10 cells." in words(browser, "#figure .answer")
+
+
+def test_who_was_asked_for_less_has_not_failed_to_reach_more(browser: Browser, made: Made) -> None:
+    drawn(browser, made, "two")
+    found = browser.ask(
+        """
+        const { quotient } = await import('./solvers/two.js');
+        const run = { ran: true, measured: true, runs: 3, clock: 'cpu', trace_clock: 'cpu' };
+        const of = (seconds, target_gap) => ({ ...run, seconds_to: [1, seconds], target_gap });
+        const reached = of(5, null);
+        const pairs = [[reached, of(null, 0.01)], [reached, of(null, 0.001)], [reached, of(9, 0.01)], [of(null), of(null)]];
+        const told = pairs.map(([a, b]) => quotient(a, b, 'seconds_to', 1, 0.001));
+        return told.map(({ ratio, alone, neither }) => [ratio, alone, neither]);
+        """
+    )
+    assert found == [[None, None, False], [None, "a", False], [None, None, False], [None, None, True]]
 
 
 def test_what_is_not_observable_is_not_compared(browser: Browser, made: Made) -> None:
@@ -225,7 +241,7 @@ def test_of_two_commits_only_what_was_slowed_down_is_told_apart(browser: Browser
     for key in slower:
         assert found[key]["better"] == "a"
         assert float(found[key]["value"]) == pytest.approx(plan.SLOWDOWN, rel=1e-3)
-    assert "More now on 2, less on 0 of 52 cells" in words(browser, "#figure .answer")
+    assert "More now on 2, less on 0 of 50 cells" in words(browser, "#figure .answer")
     browser.find(f"#legend input[data-solver='{plan.SLOWER}']")[0].click()
     browser.wait("return window.harnessDashboard.page === 'two' && window.harnessDashboard.drawn < 52")
     assert {each["better"] for each in compared(browser).values()} == {""}

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scipy.stats import binom
 
 from benchmarks.browser import Browser, served
 from tests.browser.made import (
@@ -351,6 +353,22 @@ def test_a_profile_is_that_of_the_slow_twin_and_starts_at_the_share_won(
         FASTEST,
     )
     assert starts[0] == pytest.approx(starts[1], abs=0.01)
+
+
+def test_the_table_of_a_profile_has_its_points_and_the_interval_of_resampled_data_sets(
+    browser: Browser, made: Made
+) -> None:
+    """Resampling data sets, each with one problem, makes the share won binomial."""
+    drawn(browser, made, "profiles", target=2)
+    won = {solver: own[0][1] for solver, own in points(browser, "#figure").items()}
+    browser.find("#below summary")[0].click()
+    browser.wait("return document.querySelectorAll('#below tbody tr').length === 5")
+    rows = {row.find_element("css selector", "th").text: row.text for row in browser.find("#below tbody tr")}
+    low, high = binom.ppf([0.025, 0.975], 8, won[FASTEST]) / 8
+    share = re.search(r"(\d+) % \((\d+) % to (\d+) %\)", rows[FASTEST])
+    assert share
+    assert [int(each) for each in share.groups()] == pytest.approx([100 * won[FASTEST], 100 * low, 100 * high], abs=0.5)
+    assert f"1.00\u00d7: {100 * won[FASTEST]:.0f} %, " in rows[FASTEST]
 
 
 def test_quality_profiles_need_no_target(browser: Browser, made: Made) -> None:

@@ -14,14 +14,16 @@ def runs(solver, seconds, **fields):
 
 def test_a_solver_that_differs_by_less_than_the_noise_is_not_told_apart():
     best = best_of(
-        [*runs("smo", [1.0, 1.2, 1.4]), *runs("lasvm", [1.3, 1.5, 1.7]), *runs("fw", [9.0, 9.1, 9.2])], "time", None
+        [*runs("smo", [1.0, 1.2, 1.2, 1.4]), *runs("lasvm", [1.3, 1.5, 1.5, 1.7]), *runs("fw", [9.0, 9.1, 9.2])],
+        "time",
+        None,
     )
     (place,) = best.places
     assert (place.solver, place.value, place.interval) == ("smo", 1.2, (1.0, 1.4))
     assert (place.ties, place.beaten, place.sure, best.sure) == (("lasvm",), ("fw",), False, False)
     assert str(place).endswith("smo, 1.20 s (1.00 to 1.40), not told apart from lasvm.")
     assert best.solver == "smo"
-    apart = best_of([*runs("smo", [1.0, 1.2]), *runs("lasvm", [1.3, 1.5])], "time", None)
+    apart = best_of([*runs("smo", [1.0, 1.2]), *runs("lasvm", [2.3, 2.5])], "time", None)
     assert apart.sure
     assert str(apart).endswith("told apart from lasvm.")
 

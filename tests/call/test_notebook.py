@@ -83,7 +83,9 @@ def test_the_best_is_said_in_sentences(executed):
 
 def test_progress_is_one_line_that_changed(executed):
     progress = shown(executed[1][0], "text/plain")[0]
-    assert progress == "12 runs, 0 of them reused from the store\n[12/12]"
+    new, *others = progress.splitlines()
+    assert new.startswith("note: the result store ")
+    assert others == ["12 runs, 0 of them reused from the store", "[12/12]"]
     assert not [output for output in executed[1][0] if output.get("name") == "stderr"]
 
 

@@ -1,6 +1,7 @@
 """Sub-commands that plugins add: installed ones and files, broken ones, and none that takes another's name."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -72,7 +73,7 @@ def test_the_command_of_a_file_is_listed_and_works(tmp_path):
     given = ("--plugin-path", "greeting.py")
     code, out, err, _ = run(*given, "--help", cache=tmp_path)
     assert (code, err) == (0, "")
-    assert "greet       Say hello." in out
+    assert re.search(r"^  greet +Say hello\.$", out, flags=re.MULTILINE)
     assert run(*given, "greet", "you", cache=tmp_path)[:3] == (0, "hello you\n", "")
     (row,) = [line for line in run(*given, "list", "commands", cache=tmp_path)[1].splitlines() if "greet" in line]
     assert row.split() == ["greet", "greeting", "Say", "hello."]

@@ -1,5 +1,6 @@
 """``harness results``: filters, exports, deletions, merges, where the store lies; a sentence for what is typed wrong."""
 
+import contextlib
 import json
 import os
 import pty
@@ -8,12 +9,16 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from harness.cli.where import condition
 from harness.errors import UsageError
+from harness.run.record import TYPES, checked
 from harness.run.store import SCHEMA_VERSION, Store, read_results
 from tests.cli.conftest import COMMAND
 from tests.report.fabricated import failed, record
+from tests.run.test_merging import RUNS
 
 
 @pytest.fixture
@@ -56,6 +61,8 @@ def shown(result):
         (["dataset!~twonorm", "fit_seconds < 1"], ["smo"]),
         (["fit_seconds>=4.5"], ["lasvm", "lasvm", "lasvm"]),
         (["fit_seconds=9"], ["lasvm"]),
+        (["fit_seconds<9", "fit_seconds>4.5"], []),
+        (["fit_seconds<=9", "fit_seconds>=9"], ["lasvm"]),
         (["fit_seconds>1.9", "solver=smo"], []),  # as it was measured last
         (["problem_parameters.C=1"], ["fw", "lasvm"]),
         (["problem_parameters.C>1", "solver=smo"], ["smo"]),
@@ -105,6 +112,18 @@ def test_what_is_no_condition_is_a_sentence(text, sentence):
     with pytest.raises(UsageError, match="--where: ") as caught:
         condition(text)
     assert sentence in str(caught.value)
+
+
+SIGNS = st.sampled_from(["=", "==", "!=", "<", "<=", ">", ">=", "~", "!~"])
+NAMES = st.sampled_from([*TYPES, "metrics.f1", "parameters.", "solver.x", "nothing"]) | st.text(max_size=5)
+VALUES = st.sampled_from(["none", "1", "nan", "2026", "ok,none", "[", "a[b,c", "*"]) | st.text(max_size=6)
+
+
+@given(st.builds("{}{}{}".format, NAMES, SIGNS, VALUES) | st.text(max_size=12), RUNS)
+@settings(max_examples=300)
+def test_any_text_is_a_condition_on_any_run_or_a_sentence(text, run):
+    with contextlib.suppress(UsageError):
+        assert condition(text).fits(checked(run)[0]) in (True, False)
 
 
 def test_what_fits_nothing_says_what_there_is(invoke, store):
@@ -201,18 +220,19 @@ def test_nothing_is_deleted_while_somebody_measures(invoke, store):
 
 
 @pytest.mark.parametrize(
-    ("given", "sentence"),
+    ("arguments", "sentence"),
     [
         (("--delete", "--limit", "3"), "--delete does not go with --limit"),
         (("--delete", "--output", "x.csv"), "--delete does not go with --output"),
         (("--path", "--delete"), "--delete does not go with --path"),
         (("--path", "--where", "seed=1"), "--path does not go with --where"),
+        (("--yes",), "--yes answers the question of --delete"),
         (("--limit", "3", "merge", "a.db"), "--limit is none of merge's options"),
         (("mrge", "a.db"), "did you mean 'merge'?"),
     ],
 )
-def test_options_that_say_nothing_together_are_refused(harness, given, sentence):
-    done = harness("results", *given)
+def test_options_that_say_nothing_together_are_refused(harness, arguments, sentence):
+    done = harness("results", *arguments)
     assert done.returncode == 2
     assert sentence in done.stderr
     assert "Traceback" not in done.stderr

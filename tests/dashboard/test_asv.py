@@ -16,10 +16,12 @@ pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-har
 
 import asv
 import harness_dashboard
+from asv.commands import run as asv_run
 from asv.commands.publish import Publish
 from asv.commands.run import Run
 from asv.environment import Environment
 from asv.plugins.regressions import Regressions
+from asv.runner import ForkServer, Spawner
 from harness_dashboard import inside_asv
 
 FOLDER = Path(harness_dashboard.__file__).parent
@@ -30,6 +32,9 @@ ARGUMENTS = {
         "launch_method", "show_stderr",
     },
     Publish.run: {"conf", "range_spec", "pull"},
+    asv_run.run_benchmarks: {"benchmarks"},
+    Spawner.run: {"name"},
+    ForkServer.run: {"name"},
     Regressions._save_feed: {"conf", "benchmarks", "data", "revisions", "revision_to_hash"},
 }  # fmt: skip
 NEW = (

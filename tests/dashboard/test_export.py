@@ -357,6 +357,9 @@ def test_a_commit_of_a_repository_is_called_by_its_hash_and_has_its_title(tmp_pa
     assert names[newest] == Called(newest[:8], "a\x01b <c>")
     assert names[commits[0]] == Called(commits[0][:8], "commit 0")
     assert called(tmp_path) == {}
+    git(tmp_path / "code", "commit", "-q", "--allow-empty", "-m", "x\n\nMeasured-as: <img src=x>")
+    newest = git(tmp_path / "code", "rev-parse", "HEAD")
+    assert called(tmp_path / "code")[newest].name == newest[:8]  # the feed is made of it
 
 
 @pytest.mark.parametrize(

@@ -74,6 +74,10 @@ def test_a_line_is_printed_now_and_then_and_half_a_line_waits(file, capsys, monk
         stream.write("ling é\n")
     watch.look()
     assert capsys.readouterr().err == "compiling é\n"
+    with file.open("a") as stream:
+        stream.write("rubbish\nx\tplan\t{}\n1.0\tplan\t{\n2.0\tnow\tgoing on\n")
+    watch.look()
+    assert watch.progress.doing == "going on"
 
 
 def test_nothing_is_told_where_nobody_asked(tmp_path, monkeypatch):

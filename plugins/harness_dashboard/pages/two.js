@@ -23,21 +23,26 @@ const LONGEST = 56; // letters of a row's name; the tip has the whole
 
 const valueOf = (row, figure, target) => (target === null ? row[figure] : row[figure]?.[target]);
 
-/* What b needs over what a needs. low, high: it lies between these wherever both figures lie in their intervals. ratio is null
-   where one has no figure; alone: the one that has it, where the other ran and never got there. */
-export function quotient(a, b, figure, target) {
-  const fine = (row) => (COMPARED[figure].target ? row.measured : competes(row, figure)) && valueOf(row, figure, target) > 0;
-  const clocks = a.clock === b.clock || !["time", "seconds_to"].includes(figure);
-  if (!fine(a) || !fine(b) || !clocks) {
-    const never = (row) => row.ran && !(figure.startsWith("kernel") && row.measured && (row.at_least || !known(row.kernel_evaluations)));
-    const alone = fine(a) && !fine(b) && never(b) ? "a" : fine(b) && !fine(a) && never(a) ? "b" : null;
-    const neither = COMPARED[figure].target && a.measured && b.measured && !fine(a) && !fine(b) && never(a) && never(b);
-    return { ratio: null, low: null, high: null, better: clocks ? alone : null, alone: clocks ? alone : null, neither };
+/* What b needs over what a needs. low, high: it lies between these wherever both figures lie in their intervals. better: the one
+   that needs less, where they are told apart; alone: the one that has the figure, where the other ran and never got there;
+   neither: both ran and none got there. target: the place of a gap, and gap itself; a run that was asked to stop at a larger
+   one says nothing of it. */
+export function quotient(a, b, figure, target = null, gap = null) {
+  const asked = (row) => target === null || !known(row.target_gap) || row.target_gap <= gap * (1 + 1e-9);
+  const has = (row) => asked(row) && (target === null ? competes(row, figure) : row.measured) && valueOf(row, figure, target) > 0;
+  const unseen = (row) => figure.startsWith("kernel") && row.measured && (row.at_least || !known(row.kernel_evaluations));
+  const never = (row) => row.ran && asked(row) && !has(row) && !unseen(row);
+  const nothing = { ratio: null, low: null, high: null, better: null, alone: null, neither: false };
+  const clock = { time: "clock", seconds_to: "trace_clock" }[figure];
+  if (clock && a[clock] !== b[clock]) return nothing;
+  if (!has(a) || !has(b)) {
+    const alone = has(a) && never(b) ? "a" : has(b) && never(a) ? "b" : null;
+    return { ...nothing, better: alone, alone, neither: target !== null && never(a) && never(b) };
   }
   const [x, y] = [interval(a, figure, target), interval(b, figure, target)];
   const ratio = valueOf(b, figure, target) / valueOf(a, figure, target);
   const better = apart(a, b, figure, target) ? (ratio > 1 ? "a" : "b") : null;
-  return { ratio, low: y[0] / x[1], high: y[1] / x[0], better, alone: null };
+  return { ...nothing, ratio, low: y[0] / x[1], high: y[1] / x[0], better };
 }
 
 /* The data set behind a name with parameters: draws of other sizes or with noise are not independent (ranking.unit). */
@@ -72,7 +77,7 @@ export async function draw(given) {
   const target = COMPARED[figure].target ? Math.min(index.targets.length - 1, Math.max(0, Number(values.get("target") ?? usual))) : null;
   places.controls.append(choice("Figure", "figure", offered.map((name) => [name, COMPARED[name].title]), figure));
   if (target !== null) places.controls.append(choice("Certified relative gap at most", "target", index.targets.map((gap, i) => [String(i), text(gap, "gap")]), String(target), "gap"));
-  const pairs = sides.pairs.map((pair) => ({ ...pair, ...quotient(pair.a, pair.b, figure, target), set: pair.a.set ?? pair.a.dataset }));
+  const pairs = sides.pairs.map((pair) => ({ ...pair, ...quotient(pair.a, pair.b, figure, target, index.targets[target]), set: pair.a.set ?? pair.a.dataset }));
   return paint(given, sides, pairs, { figure, target });
 }
 
@@ -84,12 +89,13 @@ function twoSolvers({ rows, solvers, values, places, look }) {
   const on = (name) => new Map(own.get(name).map((row) => [row.dataset, row]));
   const common = (one, other) => [...on(one).keys()].filter((dataset) => on(other).has(dataset)).length;
   const ordered = [...present].sort((x, y) => own.get(y).length - own.get(x).length);
-  const pick = (asked, otherwise) => (present.includes(asked) ? asked : otherwise);
-  const first = pick(values.get("a"), ordered.find((name) => name !== values.get("b")));
+  const called = (asked) => present.find((name) => name === asked) ?? present.find((name) => plain(name) === asked);
+  const pick = (asked, otherwise) => called(asked) ?? otherwise;
+  const first = pick(values.get("a"), ordered.find((name) => name !== called(values.get("b"))));
   const second = pick(values.get("b"), d3.greatest(ordered.filter((name) => name !== first), (name) => common(first, name)));
   for (const side of ["a", "b"]) {
     const wanted = values.get(side);
-    if (wanted && !present.includes(wanted)) places.note.append(` There is no solver called ${wanted} here: ${side === "a" ? first : second} stands in its place.`);
+    if (wanted && !called(wanted)) places.note.append(` There is no solver called ${wanted} here: ${side === "a" ? first : second} stands in its place.`);
   }
   const names = present.map((name) => [name, plain(name)]);
   places.controls.append(choice("Solver", "a", names, first), choice("with", "b", names, second));
@@ -139,22 +145,33 @@ async function twoCommits({ index, place, values, places, latest, solvers, look 
   };
 }
 
+/* The sentences above the chart; first who got there at all: a mean is of those cells alone where both did. */
+function answered(pairs, mean, cells, sides, there) {
+  const [one, other] = sides.names;
+  const count = (test) => pairs.filter(test).length;
+  const alone = [["a", one], ["b", other]].map(([side, name]) => [name, count((p) => p.alone === side)]).filter(([, number]) => number);
+  const [neither, none] = [count((p) => p.neither), count((p) => p.ratio === null && !p.alone && !p.neither)];
+  const lacking = alone.length + neither > 0;
+  const box = make("p", { class: "answer" }, ...alone.map(([name, number]) => make("strong", {}, `${name} alone ${there} on ${number} of ${pairs.length} cells. `)));
+  if (mean) {
+    const sure = mean.low > 1 || mean.high < 1;
+    const over = mean.sets > 1 ? `the geometric mean over ${mean.sets} data sets${cells > mean.sets ? ` (${cells} cells)` : ""}` : `on one data set${cells > 1 ? ` (${cells} cells)` : ""}`;
+    box.append(`${lacking ? `Where both ${there}, ` : ""}${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), ${over}: `,
+      make("strong", { "data-verdict": sure ? "apart" : "even" }, sure ? `${mean.ratio > 1 ? one : other} needs less` : "they are not told apart"), ". ");
+  }
+  const [a, b, even] = [count((p) => p.ratio !== null && p.better === "a"), count((p) => p.ratio !== null && p.better === "b"), count((p) => p.ratio !== null && !p.better)];
+  if (cells) box.append(`${sides.commits ? `More now on ${a}, less on` : `${one} needs less on ${a}, ${other} on`} ${b} of ${cells} cells; ${even} are not told apart.`);
+  box.append(neither ? ` Neither ${there} on ${neither}.` : "", none ? ` ${none} cannot be compared.` : "");
+  return box;
+}
+
 function paint(given, sides, pairs, { figure, target }) {
   const { places, index, place } = given;
   const [one, other] = sides.names;
   const known = pairs.filter((pair) => pair.ratio !== null);
   const mean = geometricMean(known);
   const measure = COMPARED[figure].unit;
-  const count = (test) => pairs.filter(test).length;
-  const tally = { a: count((p) => p.better === "a"), b: count((p) => p.better === "b"), even: count((p) => p.ratio !== null && !p.better), neither: count((p) => p.neither), none: count((p) => p.ratio === null && !p.alone && !p.neither) };
-  const answer = make("p", { class: "answer" });
-  if (mean) {
-    const sure = mean.low > 1 || mean.high < 1;
-    answer.append(`${other} needs ${text(mean.ratio, "ratio")} what ${one} needs (${ends(mean)}), ${mean.sets > 1 ? `the geometric mean over ${mean.sets} data sets${known.length > mean.sets ? ` (${known.length} cells)` : ""}` : "on one data set"}: `,
-      make("strong", { "data-verdict": sure ? "apart" : "even" }, sure ? `${mean.ratio > 1 ? one : other} needs less` : "they are not told apart"), ". ");
-  }
-  const alone = (side, name) => { const cells = count((p) => p.alone === side); return cells ? ` ${name} alone got there on ${cells}.` : ""; };
-  answer.append(`${sides.commits ? `More now on ${tally.a}, less on` : `${one} needs less on ${tally.a}, ${other} on`} ${tally.b} of ${pairs.length} cells; ${tally.even} are not told apart.`, alone("a", one), alone("b", other), tally.neither ? ` Neither got there on ${tally.neither}.` : "", tally.none ? ` ${tally.none} cannot be compared.` : "");
+  const answer = answered(pairs, mean, known.length, sides, target === null ? "did what was asked" : "got there");
   places.note.append(` ${COMPARED[figure].title}. A ratio's interval goes from the low end of one over the high end of the other to the opposite: it holds wherever both do. Told apart are two whose own intervals do not overlap.`,
     mean && mean.sets >= LEAST ? ` The mean's interval is that of ${DRAWS.toLocaleString("en")} draws of data sets.` : mean ? ` The mean's interval is of these data sets alone: fewer than ${LEAST} say nothing of others.` : "",
     target === null && !sides.commits ? " Each stopped where its own rule says; their gaps are in the table." : "");

@@ -321,6 +321,7 @@ export async function draw({ rows, latest, solvers, place: measured, index, look
   }
   const ask = asked(values, ranking);
   controls(places, ranking, ask);
+  places.note.append(" Type how many points and dimensions you have: the answer is for data sets of that class.");
   if (ask.wrong.length) places.note.append(` ${list(ask.wrong)} must be a whole number above 0, as in 10000; without one all are taken.`);
   const kind = ranking.kinds[kindOf(ask)];
   const of = kind === undefined ? null : ranking.ranked[kind][ask.cost][ask.gap];

@@ -1,0 +1,50 @@
+"""Sparse points and defaults in an NPZ: what a file may say, and what is refused in a sentence."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+from harness.datasets import FileSource
+from harness.errors import DataError
+
+X = scipy.sparse.csr_array(np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 3.0], [0.0, 4.0, 0.0], [5.0, 0.0, 0.0]]))
+Y = np.array([1.0, -1.0, 1.0, -1.0])
+PARTS = {"x.data": X.data, "x.indices": X.indices, "x.indptr": X.indptr, "x.shape": np.array(X.shape), "y": Y}
+
+
+def loaded(tmp_path, **settings):
+    return FileSource(path=str(tmp_path / "d.npz"), test_fraction=0.0, **settings).load()
+
+
+def test_sparse_points_and_defaults(tmp_path):
+    np.savez(tmp_path / "d.npz", **PARTS, defaults=np.array(json.dumps({"kernel": "linear", "C": 2.0})))
+    data = loaded(tmp_path)
+    np.testing.assert_array_equal(data.x_train.toarray(), X.toarray())
+    assert (data.defaults["kernel"], data.defaults["C"]) == ("linear", 2.0)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"x.indices": np.array([0, 9, 2, 1, 0])}, "make no CSR array"),
+        ({"x.indices": np.array([0, -1, 2, 1, 0])}, "make no CSR array"),
+        ({"x.indptr": np.array([0, 2, 9, 4, 5])}, "make no CSR array"),
+        ({"x.shape": np.array([10**15, 3])}, "make no CSR array"),
+        ({"x.shape": np.array([4, 10**12])}, "make no CSR array"),
+        ({"x.shape": np.array([4])}, "make no CSR array"),
+        ({"x.shape": np.array(["a", "b"])}, "make no CSR array"),
+        ({"x.data": np.array(["a"] * 5)}, "make no CSR array|expected numbers"),
+        ({"x.data": np.full(5, np.nan)}, "row 1, column 1 holds nan"),
+        ({"x.shape": None}, "the array 'x.shape' cannot be read"),
+        ({"y": Y[:3]}, "labels shape"),
+        ({"defaults": np.array("[")}, "the defaults are no JSON object"),
+        ({"defaults": np.array("3")}, "the defaults are no JSON object"),
+    ],
+)
+def test_what_is_damaged_is_refused(tmp_path, changed, message):
+    parts = {name: value for name, value in {**PARTS, **changed}.items() if value is not None}
+    np.savez(tmp_path / "d.npz", **parts)
+    with pytest.raises(DataError, match=message):
+        loaded(tmp_path)
