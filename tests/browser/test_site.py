@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from statistics import median
 
 import pytest
 
@@ -155,11 +156,14 @@ def test_the_table_has_the_newest_commits_own_figures(browser: Browser, site: Si
     newest = site.history.commits["planted"]
     files = list((site.history.repository / ".asv" / "records").rglob(f"{newest}*.json"))
     (records,) = [json.loads(file.read_text())["records"] for file in files]
-    ended = {(each["solver"], each["dataset"]): each for each in records if each["status"] == "ok"}
+    ended: dict[tuple[str, str], list[float]] = {}
+    for each in records:
+        if each["status"] == "ok":
+            ended.setdefault((each["solver"], each["dataset"]), []).append(each["fit_seconds"])
     assert len(ended) == 6
-    for (solver, dataset), record in ended.items():
+    for (solver, dataset), seconds in ended.items():
         (cell,) = browser.find(f"td[data-solver='{solver}'][data-dataset^='{dataset}']")
-        assert float(cell.get_attribute("data-value")) == pytest.approx(record["fit_seconds"], rel=1e-5)
+        assert float(cell.get_attribute("data-value")) == pytest.approx(median(seconds), rel=1e-5)
     assert newest[:8] in browser.find("#note")[0].text
 
 

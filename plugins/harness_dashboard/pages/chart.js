@@ -84,8 +84,8 @@ export class Chart {
   }
 
   /* The intervals along a curve: [x, low, high] of each of its points, in pixels. */
-  band(points, look, solver, shape = d3.curveLinear) {
-    const area = d3.area().x((p) => p[0]).y0((p) => p[1]).y1((p) => p[2]).curve(shape);
+  band(points, look, solver) {
+    const area = d3.area().x((p) => p[0]).y0((p) => p[1]).y1((p) => p[2]);
     return this.svg.append("path").attr("class", "band").attr("data-solver", solver).attr("d", area(points)).style("fill", look.colour(solver));
   }
 
