@@ -101,7 +101,7 @@ def test_reading_results_in_python(folder):  # the other commands may still writ
 
 @pytest.mark.slow
 def test_the_stream_learns(folder):
-    done = run([sys.executable, "-c", python_block("import numpy as np")], folder)
+    done = run([sys.executable, "-c", python_block("import numpy as np\n\nfrom harness import RBF")], folder)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert lines[-1].startswith("20000 ")
