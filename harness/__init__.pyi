@@ -76,6 +76,11 @@ from harness.report.rows import kernel_text as kernel_text
 from harness.report.rows import problem_text as problem_text
 from harness.report.rows import settings_text as settings_text
 from harness.report.table import report_table as report_table
+from harness.report.timing import CLOCKS as CLOCKS
+from harness.report.timing import clocks as clocks
+from harness.report.timing import places as places
+from harness.report.timing import reached as reached
+from harness.report.timing import spent as spent
 from harness.run.reading import StoreReader as StoreReader
 from harness.run.record import Limits as Limits
 from harness.run.record import Record as Record

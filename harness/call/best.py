@@ -6,21 +6,24 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
 from harness.parameters import did_you_mean
 from harness.report import figures, measures, noise, path_table
 from harness.report.rows import Group, Row, grouped
+from harness.report.timing import CLOCKS, clocks, reached, spent
 from harness.run.record import COLUMNS
 
 if TYPE_CHECKING:
     from harness.run.record import Record
 
-_CLOCKS = {"cpu": "cpu_seconds", "wall": "fit_seconds"}
-_NOISY = (*_CLOCKS.values(), "peak_rss_bytes")  # differ from one run to the next of the same code
+_NOISY = (*CLOCKS.values(), "peak_rss_bytes")  # differ from one run to the next of the same code
 _STOPS = (*_NOISY, "kernel_evaluations", "iterations", "support_vectors")  # depend on where a solver stopped
-_UNTIL = (*_CLOCKS.values(), "kernel_evaluations")  # what a trace tells of a target
+_UNTIL = {
+    **{figure: ("seconds", clock) for clock, figure in CLOCKS.items()}, "kernel_evaluations": ("kernel_evaluations", "wall"),
+}  # fmt: skip
+"""Figure -> the cost and clock of a trace that tell what it was at a target."""
 _MORE = ("test_accuracy", "train_accuracy", "margin_lower", "dual")  # more of it is better; of all others less
 _DOUBTS = {"kernel_evaluations": "evaluations_at_least", "relative_gap": "undecidable"}
 _TEXTS = {
@@ -58,8 +61,8 @@ class Place:
         """Return the place as a sentence."""
         if not self.solver:
             return f"{self.dataset}: no solver did what was asked."
-        text = _TEXTS.get(self.figure, figures.seconds if self.figure in _CLOCKS.values() else figures.significant)
-        unit = " s" if self.figure in _CLOCKS.values() else " %" if text is figures.percent else ""
+        text = _TEXTS.get(self.figure, figures.seconds if self.figure in CLOCKS.values() else figures.significant)
+        unit = " s" if self.figure in CLOCKS.values() else " %" if text is figures.percent else ""
         low, high = (text(end) for end in self.interval)
         between = f" ({low} to {high})" if low != high else ""
         told = f"not told apart from {_and(self.ties)}" if self.ties else f"told apart from {_and(self.beaten)}"
@@ -120,8 +123,8 @@ def _figure(by: str, target: float | None, group: Group, runs: Sequence[Record])
     """Return the field that is compared within a group."""
     measured = [record for row in group.rows for record in row.measured]
     if by in ("time", "seconds"):
-        honest = all(record.get("threads") == 1 and figures.is_number(record.get("cpu_seconds")) for record in measured)
-        figure = _CLOCKS["cpu" if by == "time" and honest else "wall"]
+        of_runs, of_traces = clocks(measured)
+        figure = CLOCKS["wall" if by == "seconds" else of_runs if target is None else of_traces]
     else:
         figure = by
         known = {name for record in runs for name, value in record.items() if figures.is_number(value)}
@@ -172,21 +175,11 @@ def _values(row: Row, figure: str, target: float | None) -> list[float]:
         return []
     if target is None:
         return row.values(figure) if row.complete else []
-    found = [_until(record, figure, target) for record in row.measured]
+    cost, clock = _UNTIL[figure]
+    found = [spent(reached(record, [target]), record, cost, clock)[0] for record in row.measured]
     return (
         [value for value in found if value is not None] if None not in found and len(found) == len(row.records) else []
     )
-
-
-def _until(record: Record, figure: str, target: float) -> float | None:
-    """Return what a run had spent when its gap was first surely at most ``target``; None: it never was, or nobody knows."""
-    end: dict[str, Any] = {**record, "seconds": record.get("fit_seconds")}
-    for point in [*(record.get("trace") or []), end]:
-        gap = point.get("relative_gap")
-        if figures.is_number(gap) and gap + (point.get("gap_rounding") or 0.0) <= target:
-            value = point.get("seconds" if figure == "fit_seconds" else figure)
-            return float(value) if figures.is_number(value) else None
-    return None
 
 
 def _and(names: Sequence[str]) -> str:

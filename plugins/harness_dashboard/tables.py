@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness import LOSSES, Record, Status, interval, is_number, kernel_text, problem_text
+from harness import CLOCKS, LOSSES, Record, Status, clocks, interval, kernel_text, problem_text, reached, spent
 from harness_dashboard import traces
 from harness_dashboard.cells import bare
 from harness_dashboard.numbers import figure, rounded
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 Cells = Mapping[Cell, tuple[RecordFile, list[Record]]]
 """The runs of each cell, and the file that they come from."""
-
-CLOCKS = {"cpu": "cpu_seconds", "wall": "fit_seconds"}
-"""A clock and the figure that it shows."""
 
 FIGURES = (
     "time", "fit_seconds", "cpu_seconds", "compile_seconds", "kernel_evaluations", "iterations", "support_vectors",
@@ -127,11 +124,12 @@ def _dataset_facts(name: str, runs: Sequence[Record]) -> dict[str, Any]:
     stated = [run for run in runs if run.get("formulation")]
     problems = {(run["formulation"], repr(run.get("problem_parameters"))) for run in stated}
     problem = _problem(stated) if len(problems) == 1 else _problem([])
+    clock, trace_clock = clocks([run for run in runs if run.measured])
     return {
         "set": bare(name, runs), **problem, "several": len(problems) > 1,
         "kernel": kernel, "kernel_parameters": _first(runs, "kernel_parameters") or {},
         **{fact: _first(runs, fact) for fact in ("n_train", "n_features", "n_test", "density", "positive_share")},
-        **_clocks([run for run in runs if run.measured]),
+        "clock": clock, "trace_clock": trace_clock,
     }  # fmt: skip
 
 
@@ -141,13 +139,6 @@ def _problem(runs: Iterable[Record]) -> dict[str, Any]:
     formulation, parameters = run.get("formulation"), run.get("problem_parameters") or {}
     text = problem_text(formulation, parameters) if formulation else ""
     return {"formulation": formulation, "problem_parameters": parameters, "problem": text}
-
-
-def _clocks(measured: Sequence[Record]) -> dict[str, str]:
-    """Return the clock of the figures, and that of the traces: some runs may have CPU time at their end alone."""
-    cpu = bool(measured) and all(run.get("threads") == 1 and is_number(run.get("cpu_seconds")) for run in measured)
-    traced = cpu and all(is_number(point.get("cpu_seconds")) for run in measured for point in run.get("trace") or ())
-    return {"clock": "cpu" if cpu else "wall", "trace_clock": "cpu" if traced else "wall"}
 
 
 def _first(runs: Iterable[Record], name: str) -> Any:
@@ -183,12 +174,12 @@ def _costs(runs: list[Record], clock: str) -> dict[str, Any]:
     found: dict[str, Any] = {f"{name}{ending}": None for name in _OF_COST.values() for ending in ("", "_intervals")}
     if not any(run.get("relative_gap") is not None for run in runs):
         return found
-    carried_out = [(run, traces.reached(run)) for run in runs if run.get("status") != Status.SKIPPED]
+    carried_out = [(run, reached(run, traces.TARGETS)) for run in runs if run.get("status") != Status.SKIPPED]
     for cost, name in _OF_COST.items():
-        each = [traces.spent(points, run, cost, clock) for run, points in carried_out]
-        targets = [[float("inf") if value is None else value for value in spent] for spent in zip(*each, strict=True)]
-        found[name] = [_finite(median(spent)) for spent in targets]
-        sure = [interval(spent, noisy=name in NOISY) for spent in targets] if len(runs) > 1 else []
+        each = [spent(points, run, cost, clock) for run, points in carried_out]
+        targets = [[float("inf") if value is None else value for value in costs] for costs in zip(*each, strict=True)]
+        found[name] = [_finite(median(costs)) for costs in targets]
+        sure = [interval(costs, noisy=name in NOISY) for costs in targets] if len(runs) > 1 else []
         if any(low < high for low, high in sure):
             found[f"{name}_intervals"] = [
                 [_finite(end) for end in each] if each[0] < each[1] else None for each in sure

@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import ROUND_CEILING, Context
 from typing import TYPE_CHECKING, Any
 
-from harness import is_number
+from harness import is_number, places
 from harness_dashboard.numbers import rounded
 from harness_dashboard.records import read_file
 
@@ -38,7 +38,7 @@ def thinned(trace: Sequence[Point], points: int = POINTS) -> list[Point]:
     The first, the last and those at which a target was first reached are always among them, so that thinning changes
     no performance profile.
     """
-    wanted = {0, len(trace) - 1, *(place for place in _places(trace) if place is not None)}
+    wanted = {0, len(trace) - 1, *(place for place in places(trace, TARGETS) if place is not None)}
     if len(trace) > points:
         wanted.update(round(i * (len(trace) - 1) / (points - 1)) for i in range(points))
     else:
@@ -61,42 +61,6 @@ def _rounded(value: float) -> float | int:
 def upward(gap: float, digits: int = 4) -> float:
     """Return a gap with a few significant digits, none below the measured one: rounding must not reach a target."""
     return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(gap))))
-
-
-def _places(trace: Sequence[Point]) -> list[int | None]:
-    """Return for each target the first point whose certified gap is surely at most that, None if there is none."""
-    gaps = [
-        gap + (point.get("gap_rounding") or 0.0) if is_number(gap := point.get("relative_gap")) else None
-        for point in trace
-    ]
-    return [next((i for i, gap in enumerate(gaps) if gap is not None and gap <= target), None) for target in TARGETS]
-
-
-def reached(run: Point) -> list[Point | None]:
-    """Return the point at which a run's gap was first certified below each target.
-
-    Its end counts as a point of its trace. None: never reached.
-    """
-    last = {**run, "seconds": run.get("fit_seconds")}
-    points = [*(run.get("trace") or []), last]
-    return [None if place is None else points[place] for place in _places(points)]
-
-
-def spent(points: Sequence[Point | None], run: Point, cost: str, clock: str = "wall") -> list[float | None]:
-    """Return what a run had spent at points (see `reached`); None where there is no point, or none knows it.
-
-    cost : ``seconds``, of ``clock``, ``cpu`` or ``wall``; or ``kernel_evaluations``
-    """
-    if cost == "kernel_evaluations" and run.get("evaluations_at_least"):
-        return [None] * len(points)
-    name = "cpu_seconds" if cost == "seconds" and clock == "cpu" else cost
-    found = [None if point is None else point.get(name) for point in points]
-    return [value if is_number(value) else None for value in found]
-
-
-def cost_of_targets(run: Point, cost: str, clock: str = "wall") -> list[float | None]:
-    """Return what a run had spent when its gap was certified below each target, see `reached` and `spent`."""
-    return spent(reached(run), run, cost, clock)
 
 
 def prune(folder: Path, environment: str) -> None:

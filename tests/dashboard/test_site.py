@@ -23,6 +23,7 @@ from harness_dashboard.records import RecordFile, read_file
 from harness_dashboard.untrusted import POLICY
 
 from harness.errors import UsageError
+from harness.report.timing import reached, spent
 from harness.run.record import Record, Status, StoppedBy
 
 from .stored import command, failed, git, page_data, record, repository, store
@@ -157,9 +158,13 @@ def test_the_pages_are_told_who_did_what_was_asked(tmp_path):
     assert cells["partly"]["seconds_to"][0] == 0.1
 
 
+def costs(run, cost):
+    return spent(reached(run, traces.TARGETS), run, cost)
+
+
 def test_a_gap_counts_as_reached_only_beyond_its_rounding():
     run = {"relative_gap": 9e-3, "gap_rounding": 2e-3, "fit_seconds": 1.0}
-    assert traces.cost_of_targets(run, "seconds")[:3] == [1.0, None, None]
+    assert costs(run, "seconds")[:3] == [1.0, None, None]
 
 
 @given(st.lists(st.floats(1e-9, 2.0), min_size=1, max_size=150))
@@ -168,7 +173,7 @@ def test_thinning_a_trace_changes_no_target(gaps):
     trace = [{"seconds": i + 1, "relative_gap": gap} for i, gap in enumerate(gaps)]
     thin = traces.thinned(trace)
     assert len(thin) <= traces.POINTS + len(traces.TARGETS) + 2
-    assert traces.cost_of_targets({"trace": thin}, "seconds") == traces.cost_of_targets({"trace": trace}, "seconds")
+    assert costs({"trace": thin}, "seconds") == costs({"trace": trace}, "seconds")
 
 
 def test_only_the_newest_measurement_of_a_cell_keeps_its_trace(tmp_path):

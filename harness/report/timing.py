@@ -1,0 +1,59 @@
+"""By which clock runs are compared, and what a run had spent when a gap was certified: one rule for calls and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness.report.figures import is_number
+
+if TYPE_CHECKING:
+    from harness.run.record import Record
+
+Point = Mapping[str, Any]
+
+CLOCKS = {"cpu": "cpu_seconds", "wall": "fit_seconds"}
+"""A clock, and the figure of a run that it shows."""
+
+
+def clocks(measured: Sequence[Record]) -> tuple[str, str]:
+    """Return the clock of runs that are compared, ``cpu`` or ``wall``, and that of their traces.
+
+    CPU seconds, which no busy machine stretches, where every run ran in one thread and has them; some runs may have them
+    at their end alone, not at the points of their traces.
+
+    measured : runs with a model, on one data set
+    """
+    cpu = bool(measured) and all(run.get("threads") == 1 and is_number(run.get("cpu_seconds")) for run in measured)
+    traced = cpu and all(is_number(point.get("cpu_seconds")) for run in measured for point in run.get("trace") or ())
+    return "cpu" if cpu else "wall", "cpu" if traced else "wall"
+
+
+def places(trace: Sequence[Point], targets: Sequence[float]) -> list[int | None]:
+    """Return for each target the first point whose certified relative gap is surely at most that, None if there is none."""
+    gaps = [
+        gap + (point.get("gap_rounding") or 0.0) if is_number(gap := point.get("relative_gap")) else None
+        for point in trace
+    ]
+    return [next((i for i, gap in enumerate(gaps) if gap is not None and gap <= target), None) for target in targets]
+
+
+def reached(run: Point, targets: Sequence[float]) -> list[Point | None]:
+    """Return the point at which a run's gap was first certified below each target.
+
+    Its end counts as a point of its trace. None: never reached.
+    """
+    points: list[Point] = [*(run.get("trace") or []), {**run, "seconds": run.get("fit_seconds")}]
+    return [None if place is None else points[place] for place in places(points, targets)]
+
+
+def spent(points: Sequence[Point | None], run: Point, cost: str, clock: str = "wall") -> list[float | None]:
+    """Return what a run had spent at points (see `reached`); None where there is no point, or none knows it.
+
+    cost : ``seconds``, of ``clock``; or ``kernel_evaluations``
+    """
+    if cost == "kernel_evaluations" and run.get("evaluations_at_least"):
+        return [None] * len(points)
+    name = "cpu_seconds" if cost == "seconds" and clock == "cpu" else cost
+    found = [None if point is None else point.get(name) for point in points]
+    return [value if is_number(value) else None for value in found]
