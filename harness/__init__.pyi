@@ -78,6 +78,7 @@ from harness.report.rows import settings_text as settings_text
 from harness.report.table import report_table as report_table
 from harness.report.timing import CLOCKS as CLOCKS
 from harness.report.timing import clocks as clocks
+from harness.report.timing import disturbed as disturbed
 from harness.report.timing import places as places
 from harness.report.timing import reached as reached
 from harness.report.timing import spent as spent

@@ -112,10 +112,9 @@ def best_of(records: Sequence[Record], by: str, target: float | None) -> Best:
 
 def _parts(group: Group) -> list[Group]:
     """Return a group a problem where a formulation has several (``C=[1, 10]``): which is easier says nothing of solvers."""
-    formulations = {row.problem: row.formulation for row in group.rows if row.problem}
-    if len(formulations) == len(set(formulations.values())):
+    if not group.swept:
         return [group]
-    rows = {problem: [row for row in group.rows if row.problem == problem] for problem in formulations}
+    rows = {problem: [row for row in group.rows if row.problem == problem] for problem in group.problems}
     return [Group(f"{group.dataset} {problem}", group.kernel, each) for problem, each in rows.items()]
 
 

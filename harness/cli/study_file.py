@@ -192,16 +192,21 @@ def options(file: StudyFile, parameters: Iterable[click.Parameter], registry: Re
     UsageError : every mistake in a sentence of its own, with its line.
     """
     found, mistakes = dict[str, Any](), list[tuple[int, str]]()
-    known = {str(each.name): each for each in parameters if isinstance(each, click.Option)}
+    own = [each for each in parameters if isinstance(each, click.Option) and "--help" not in each.opts]
+    known = {str(each.name): each for each in own}
     spelt = {opt.removeprefix("--").replace("-", "_"): name for name, each in known.items() for opt in each.opts}
     for key, value in file.values.items():
         name = key.replace("-", "_") if key.replace("-", "_") in known else spelt.get(key.replace("-", "_"), "")
         try:
+            if isinstance(value, Mapping) and (name not in known or name in OF_THE_COMMAND):
+                raise _Mistake(
+                    (f"[{_shown(key)[1:-1]}] is a section; the keys of a study stand above any, by themselves.", None)
+                )
             if name in OF_THE_COMMAND or key == "fresh":
                 why = f"{_shown(key)} is no part of a study; give --{key.replace('_', '-')} with the command."
                 raise _Mistake((why, None))
             if name not in known:
-                names = [each for each in known if each not in OF_THE_COMMAND and each != "help"]
+                names = [each for each in known if each not in OF_THE_COMMAND]
                 near = did_you_mean(key, names) if len(key) < 100 else ""
                 raise _Mistake((f"there is no option {_shown(key)}{near}; `harness compare --help` shows all.", None))
             if name in found:

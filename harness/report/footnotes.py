@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
-from harness.report import figures
+from harness.report import figures, timing
 from harness.report.measures import GAP, LABELS, WORKING_SET
 from harness.report.rows import formulation_of
 
@@ -74,6 +74,14 @@ def _reading(rows: Sequence[Row], shown: Sequence[Measure]) -> list[str]:
         runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
         found.append(
             f"figures are medians over {runs} runs (seeds and repetitions); ± is half the range of the seconds."
+        )
+    shared = [
+        row.name for row in rows if timing.disturbed(row.measured, row.median("fit_seconds"), row.median("cpu_seconds"))
+    ]
+    if shared:
+        found.append(
+            f"wall time above {timing.DISTURBED:g} times CPU time in one thread, so the machine did other work: "
+            f"{', '.join(dict.fromkeys(shared))}."
         )
     if WORKING_SET in shown:
         found.append(

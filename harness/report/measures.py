@@ -8,17 +8,18 @@ What depends on where a solver stopped compares only among rows that were asked 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from harness.report import figures, noise
+from harness.report import figures, noise, timing
 
 if TYPE_CHECKING:
     from harness.report.rows import Group, Row
 
 BEST = (
-    "{} best of its data set among rows whose every run is ok, and what differs from it by less than the runs do (seconds of "
-    f"one run: a factor of {noise.ONE_RUN:g} either way); gap and optimality: of its problem"
+    "{} best of its data set among rows whose every run is ok, and what differs from it by less than the runs do (seconds, by CPU "
+    f"time where all have one thread, of one run: a factor of {noise.ONE_RUN:g} either way); gap and optimality, and costs "
+    "where a parameter has several values: of its problem"
 )
 """What a reader is told of the mark."""
 
@@ -36,6 +37,7 @@ class Measure:
     doubt : field of a record; a row of which any run has it is not ranked
     doubted : what such a row shows, ``{}`` is the figure
     within : rows that may be ranked against each other: those of the ``group`` or only those of one ``problem``
+    timed : it is wall seconds, ranked by the honest clock of its group (`timing.clocks`)
     noisy : it differs from one run to the next of the same code: a time
     spread : show half the range over the runs behind the median
     room : the width that is kept for the column when it is decided what else there is room for; not the width of
@@ -51,6 +53,7 @@ class Measure:
     doubt: str = ""
     doubted: str = ""
     within: Literal["group", "problem"] = "group"
+    timed: bool = False
     noisy: bool = False
     spread: bool = False
     room: int = 0
@@ -79,7 +82,9 @@ class Measure:
         return text + (figures.spread(row.values(self.figure)) if self.spread and value is not None else "")
 
 
-FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", stops=True, noisy=True, spread=True, room=13)
+FIT = Measure(
+    "seconds", "fit_seconds", figures.seconds, "low", stops=True, timed=True, noisy=True, spread=True, room=13
+)
 EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", stops=True,
                       doubt="evaluations_at_least", doubted="≥{}", room=6)  # fmt: skip
 SIZE = Measure("SV", "support_vectors", figures.count, "low", stops=True, room=5)
@@ -162,8 +167,12 @@ def best_rows(measure: Measure, group: Group) -> set[int]:
     """
     if measure.best is None or (measure.stops and group.loose):
         return set()
+    if measure.timed:
+        clock, _ = timing.clocks([record for row in group.rows for record in row.measured])
+        measure = replace(measure, figure=timing.CLOCKS[clock])
     best: set[int] = set()
-    scopes = [None] if measure.within == "group" else [*dict.fromkeys(row.problem for row in group.rows)]
+    whole = measure.within == "group" and not (measure.stops and group.swept)
+    scopes = [None] if whole else [*dict.fromkeys(row.problem for row in group.rows)]
     for scope in scopes:
         rivals = {
             i: value

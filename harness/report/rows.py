@@ -131,6 +131,12 @@ class Group:
         return rivals if len(rivals) > 1 and (len(targets) > 1 or None in targets) else []
 
     @property
+    def swept(self) -> bool:
+        """Whether a formulation has several problems, ``C=[1, 10]``: what they cost says nothing of solvers."""
+        formulations = {row.problem: row.formulation for row in self.rows if row.problem}
+        return len(formulations) > len(set(formulations.values()))
+
+    @property
     def problems(self) -> list[str]:
         """The different problems of the rows, in their order."""
         return list(dict.fromkeys(row.problem for row in self.rows if row.problem))

@@ -16,6 +16,10 @@ CLOCKS = {"cpu": "cpu_seconds", "wall": "fit_seconds"}
 """A clock, and the figure of a run that it shows."""
 
 
+DISTURBED = 1.5
+"""Wall over CPU seconds of one thread, beyond which a run shared its core with other work."""
+
+
 def clocks(measured: Sequence[Record]) -> tuple[str, str]:
     """Return the clock of runs that are compared, ``cpu`` or ``wall``, and that of their traces.
 
@@ -27,6 +31,15 @@ def clocks(measured: Sequence[Record]) -> tuple[str, str]:
     cpu = bool(measured) and all(run.get("threads") == 1 and is_number(run.get("cpu_seconds")) for run in measured)
     traced = cpu and all(is_number(point.get("cpu_seconds")) for run in measured for point in run.get("trace") or ())
     return "cpu" if cpu else "wall", "cpu" if traced else "wall"
+
+
+def disturbed(measured: Sequence[Record], wall: float | None, cpu: float | None) -> float | None:
+    """Return wall over CPU seconds where they say that runs of one thread shared their core, else None.
+
+    wall, cpu : medians over the runs ``measured``
+    """
+    shared = wall / cpu if wall and cpu and all(run.get("threads") == 1 for run in measured) else 0.0
+    return shared if shared > DISTURBED else None
 
 
 def places(trace: Sequence[Point], targets: Sequence[float]) -> list[int | None]:

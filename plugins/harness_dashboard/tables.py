@@ -11,7 +11,19 @@ from collections.abc import Callable, Mapping, Sequence
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness import CLOCKS, LOSSES, Record, Status, clocks, interval, kernel_text, problem_text, reached, spent
+from harness import (
+    CLOCKS,
+    LOSSES,
+    Record,
+    Status,
+    clocks,
+    disturbed,
+    interval,
+    kernel_text,
+    problem_text,
+    reached,
+    spent,
+)
 from harness_dashboard import traces
 from harness_dashboard.cells import bare
 from harness_dashboard.numbers import figure, rounded
@@ -31,9 +43,6 @@ FIGURES = (
 
 NOISY = frozenset({"time", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "seconds_to"})
 """Those that differ from one run to the next of the same code on the same data."""
-
-DISTURBED = 1.5
-"""Wall over CPU seconds of one thread, beyond which the run shared its core with other work."""
 
 TRACED = ("seconds", "kernel_evaluations", "labels_used", "relative_gap", "test_error", "support_vectors", "epsilon")
 _OF_COST = {"seconds": "seconds_to", "kernel_evaluations": "kernel_evaluations_to"}
@@ -161,9 +170,8 @@ def _figures(runs: list[Record], clock: str) -> dict[str, Any]:
             low, high = interval(values, noisy=name in NOISY)
             if low < high:
                 intervals[name] = [rounded(low), rounded(high)]
-    wall, cpu = found["fit_seconds"], found["cpu_seconds"]
-    shared = wall / cpu if cpu and wall and all(run.get("threads") == 1 for run in measured) else 0.0
-    return {**found, "intervals": intervals or None, "disturbed": rounded(shared, 3) if shared > DISTURBED else None}
+    shared = disturbed(measured, found["fit_seconds"], found["cpu_seconds"])
+    return {**found, "intervals": intervals or None, "disturbed": shared and rounded(shared, 3)}
 
 
 def _costs(runs: list[Record], clock: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from harness import ONE_RUN, apart, interval
 from harness.report import formats, table
+from harness.run.record import Record
 from tests.report.fabricated import hull, record
 
 
@@ -83,6 +84,30 @@ def test_runs_that_overlap_share_the_star(runs, told_apart):
     ]
     found = starred([*made, record("c", fit_seconds=30.0)])
     assert found == ({"a"} if told_apart else {"a", "b"})
+
+
+def test_stars_go_by_the_clock_of_the_pages():
+    """Wall seconds say that b was faster; the machine was busy while a ran."""
+    rows = [record("a", fit_seconds=9.0, cpu_seconds=1.0), record("b", fit_seconds=3.0), record("c", fit_seconds=30.0)]
+    assert starred(rows) == {"a"}
+    text = " ".join(table.render(rows).split())
+    assert "wall time above 1.5 times CPU time in one thread, so the machine did other work: a." in text
+    assert starred([Record({**row, "threads": 2}) for row in rows]) == {"b"}  # threads add up in CPU seconds
+    assert "the machine did other work" not in table.render([record("a"), record("b")])
+
+
+def test_costs_of_a_sweep_are_ranked_within_each_problem():
+    """A small C is easier: that says nothing of solvers."""
+    rows = [
+        record(name, fit_seconds=seconds * C, problem_parameters={"C": C})
+        for C in (1.0, 100.0)
+        for name, seconds in (("a", 1.0), ("b", 9.0))
+    ]
+    lines = [line for line in table.render(rows).splitlines() if "c-svc" in line]
+    assert [line.split()[:4] for line in lines] == [
+        ["a", "c-svc", "C=1", "1.00*"], ["b", "c-svc", "C=1", "9.00"],
+        ["a", "c-svc", "C=100", "100*"], ["b", "c-svc", "C=100", "900"],
+    ]  # fmt: skip
 
 
 def test_counts_are_what_they_are():

@@ -21,7 +21,8 @@ qp               c-svc C=10       1235 ±0%   1.23M  120  3.2e-3  1.0e-3  97.16 
 fw               l2-svc chi=10  0.0123 ±0%*   210k* 120  3.2e-3  9.0e-4  97.16  ok
 
 * best of its data set among rows whose every run is ok, and what differs from it by less than the
-  runs do (seconds of one run: a factor of 1.5 either way); gap and optimality: of its problem.
+  runs do (seconds, by CPU time where all have one thread, of one run: a factor of 1.5 either way);
+  gap and optimality, and costs where a parameter has several values: of its problem.
 [1] qp: timeout: ran past the time limit of 10 s
 figures are medians over 3 runs (seeds and repetitions); ± is half the range of the seconds.
 eps (hull formulations): the certified margin is at least (1 - eps) times the optimal one.
