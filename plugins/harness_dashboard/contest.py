@@ -214,15 +214,23 @@ def corrected(p: Array) -> Array | None:
     return np.minimum(found, found.T)
 
 
-def groups(p: Array) -> list[tuple[int, int]]:
-    """Return the longest stretches of neighbours of which no two are told apart; p is in the order of the ranks.
+def least_p(sets: int, solvers: int) -> float:
+    """Return the least p that the exact test of a pair can have after Holm's correction for all pairs."""
+    return float(min(1.0, 2.0 ** (1 - sets) * (solvers * (solvers - 1) // 2)))
 
+
+def groups(p: Array, reached: Array) -> list[tuple[int, int]]:
+    """Return the longest stretches of neighbours of which no two are told apart.
+
+    p : shape (s, s), in the order of the ranks
+    reached : (s,), whether a solver reached the target anywhere; one that did is in no stretch with one that did not
     Returns first and last place of each, of two solvers or more.
     """
+    alike = (p >= LEVEL) & (reached[:, None] == reached[None])
     found: list[tuple[int, int]] = []
     for first in range(len(p)):
         last = first
-        while last + 1 < len(p) and (p[first : last + 1, last + 1] >= LEVEL).all():
+        while last + 1 < len(p) and alike[first : last + 1, last + 1].all():
             last += 1
         if last > first and (not found or last > found[-1][1]):
             found.append((first, last))

@@ -221,6 +221,8 @@ def _sure(of: Contest) -> dict[str, Any]:
     ratio, to_first, rank = (np.stack(each) for each in zip(*(np.split(part, 3) for part in ends), strict=True))
     p = contest.tests(of) if of.sets > 1 else np.ones((len(of.costs), len(of.costs)))
     holm = contest.corrected(p)
+    least = contest.least_p(of.sets, len(of.costs))
+    groups = None if holm is None else contest.groups(holm, np.nansum(of.reached, axis=1) > 0)
     sign = np.sign(of.between[0])  # below zero: the first one spent less
     return {
         "counted": (~np.isnan(of.ratios)).sum(axis=1).tolist(),
@@ -233,7 +235,8 @@ def _sure(of: Contest) -> dict[str, Any]:
         "behind": (sign > 0).sum(axis=1).tolist(),
         "alone_p": _short(p[0]),
         "p": None if holm is None else _short(holm[0]),
-        "groups": None if holm is None else contest.groups(holm),
+        "least_p": least,
+        "groups": groups if groups is None or least < contest.LEVEL else [],  # no test could tell any two apart
         "stable": contest.stability(of, 0),
     }
 

@@ -362,6 +362,24 @@ def test_a_sweep_is_in_the_order_of_its_number_and_one_for_each_choice_of_the_ot
     assert found == [["C", [[C, gamma] for C in (1, 10, 100)]] for gamma in (1, 2)]
 
 
+def test_a_parameter_is_told_where_it_differs_among_the_problems_of_a_formulation(browser: Browser, pages: str) -> None:
+    drawn(browser, pages, "glossary")
+    found = browser.ask("""
+        const { tellers } = await import(new URL('solvers/sweep.js', location.href));
+        const kernel = { kernel: 'rbf gamma=1', kernel_parameters: { gamma: 1 } };
+        const row = (formulation, problem_parameters) => ({ formulation, problem_parameters, ...kernel });
+        const rows = [row('c-svc', { C: 1, class_weight: 'none' }), row('c-svc', { C: 10, class_weight: null }),
+          row('c-svc', { C: 10, class_weight: 'balanced' }), row('nu-svc', { nu: 0.5, class_weight: 'none' })];
+        return rows.map(tellers(rows));
+    """)
+    assert found == [
+        ["c-svc", "C=1"],
+        ["c-svc", "C=10"],
+        ["c-svc", "C=10", "class_weight=balanced"],
+        ["nu-svc"],
+    ]
+
+
 def test_what_differs_by_less_than_its_noise_shares_the_front(browser: Browser, pages: str) -> None:
     for dataset in SHAPES:
         drawn(browser, pages, f"pareto?dataset={problem(dataset)}&problem={problem(dataset).partition(', ')[2]}")
@@ -394,6 +412,29 @@ def test_a_curve_has_a_bar_at_each_target_that_several_runs_reached(browser: Bro
 
 
 # -- how it looks --------------------------------------------------------------------------------------
+
+ASIDE = """
+return [...document.querySelectorAll('#figure thead th')].flatMap(head => {
+  const [button, link] = [head.querySelector('button'), head.querySelector('a.term')];
+  const words = document.createRange();
+  words.selectNodeContents(button);
+  const last = [...words.getClientRects()].filter(each => each.width).at(-1);
+  const off = [button, link].filter(Boolean).map(each => Math.abs(each.getBoundingClientRect().bottom - last.bottom));
+  if (link) off.push(6 + link.getBoundingClientRect().right - head.getBoundingClientRect().right);
+  return off.some(each => each > 6) ? [[head.textContent, off]] : [];
+});
+"""
+"""Heads of columns whose sort mark, or the way to the glossary, is not beside the last line of its words or outside of the head."""
+
+
+@pytest.mark.parametrize("width", [390, 1400])
+@pytest.mark.parametrize("page", ["which", "table", "dataset"])
+def test_the_marks_of_a_head_stand_beside_its_last_line(browser: Browser, pages: str, page: str, width: int) -> None:
+    browser.size(width, 900)
+    drawn(browser, pages, f"table?dataset={problem('made-300')}" if page == "dataset" else page)
+    assert len(browser.find("#figure thead th button small")) > 3
+    assert browser.ask(ASIDE) == []
+
 
 FAINT = """
 const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);

@@ -17,6 +17,8 @@ from benchmarks.browser import Browser, served
 from tests.browser.made import (
     CRASHED,
     CROSSING,
+    DISTURBANCE,
+    DISTURBED,
     FASTEST,
     SHAPES,
     SLOW,
@@ -124,7 +126,7 @@ def test_filters_change_the_answer(browser: Browser, made: Made) -> None:
     redrawn(browser, "which")
     assert first(browser) in TWINS
     drawn(browser, made, "which", formulation="l2-svc")
-    assert take(browser) == f"For l2-svc, certified gap 10⁻³: take {FASTEST}."
+    assert take(browser) == f"For l2-svc, certified gap 10⁻³: take {FASTEST}; on 2 data sets only."
 
 
 def test_the_class_takes_the_place_of_a_typed_number(browser: Browser, made: Made) -> None:
@@ -142,9 +144,52 @@ def test_one_data_set_is_said_to_be_one(browser: Browser, made: Made) -> None:
     drawn(browser, made, "which", size=1, density="sparse")
     assert "on the one data set" in told(browser)
     assert "One data set only: of others nothing is known." in told(browser)
+    assert "on 1 data set only" in take(browser)
     assert "left out" not in told(browser)
     assert "p = " not in told(browser)
     assert browser.find("#figure .bar") == [] or first(browser) in TWINS
+
+
+def test_the_headline_of_few_data_sets_has_their_number(browser: Browser, made: Made) -> None:
+    drawn(browser, made, "which", n=10_000, d=50)
+    assert take(browser).endswith(": they cannot be told apart; on 2 data sets only.")
+    picture(browser, "which-few")
+    assert "stays first in 2 of 2." in told(browser)
+    assert "half of them" not in told(browser)
+    drawn(browser, made, "which")  # of 8
+    assert "only" not in take(browser)
+    assert "with only half of them" in told(browser)
+
+
+def test_where_no_test_could_tell_any_two_apart_no_line_joins_any(browser: Browser, made: Made) -> None:
+    drawn(browser, made, "which", n=10_000, d=50)
+    assert browser.find("#figure path.group") == []
+    words = browser.find("#figure section.part p")[0].text
+    assert "A line at the right" not in words
+    assert "with 2 data sets and 5 solvers no test could tell any two apart, as its p is not below 1." in words
+    drawn(browser, made, "which", gap=2, cost="kernel_evaluations")  # of 8, and four solvers: one's are not observable
+    assert len(browser.find("#figure path.group")) > 0
+    assert "A line at the right" in browser.find("#figure section.part p")[0].text
+
+
+def test_its_times_say_their_clock_and_where_the_machine_did_other_work(browser: Browser, made: Made) -> None:
+    drawn(browser, made, "which")
+    note = browser.find("#note")[0].text
+    assert "Time is CPU time of one thread. ⚠ 1 cell: wall time more than 1.5 times CPU time" in note
+    assert browser.ask("return document.querySelector('[name=cost]').selectedOptions[0].textContent") == "CPU time"
+    heads = browser.ask(
+        "return [...document.querySelectorAll('#content thead th button')].map(each => each.textContent)"
+    )
+    assert [head for head in heads if head.startswith("CPU time over the best")]
+    assert "LeastCPU time" in heads
+    assert "How the CPU time grows with n" in {each.text.rstrip("?") for each in browser.find("h2")}
+    (mark,) = browser.find("#content td .mark")
+    assert mark.find_element("xpath", "ancestor::tr/th").get_attribute("data-solver") == DISTURBED[0]
+    assert mark.get_attribute("title").startswith(f"{DISTURBED[1]}, ")
+    assert f"wall time {DISTURBANCE:.2f}\u00d7 CPU time" in mark.get_attribute("title")
+    drawn(browser, made, "which", cost="kernel_evaluations")
+    assert "Time is" not in browser.find("#note")[0].text
+    assert browser.find("#content td .mark") == []
 
 
 def test_a_kind_without_data_sets_says_so_and_leads_to_one_that_has(browser: Browser, made: Made) -> None:
@@ -233,7 +278,12 @@ def test_an_address_with_nonsense_shows_what_is_usual(browser: Browser, made: Ma
 
 @pytest.fixture(scope="module")
 def small(window: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Made]:
-    """Two machines, made without statsmodels: on one nothing is certified; on the other c-svc has a clear answer, nu-svc none."""
+    """Three machines, by their number.
+
+    0 : made without statsmodels; c-svc has a clear answer, nu-svc none
+    1 : nothing is certified
+    2 : of eight data sets one solver brings all to the gap, one three, one none
+    """
     pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
     from harness_dashboard import configuration, export, site
     from harness_dashboard.data import compact
@@ -255,6 +305,14 @@ def small(window: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     ]  # fmt: skip
     blind |= {"measured_at": "2025-01-01T00:00:00.000+00:00"}  # the machine that measured last is the first one
     runs += [record(solver, "set0", relative_gap=None, **blind) for solver in ("quick", "slow")]
+    partly: dict[str, Any] = {
+        "machine": blind["machine"] | {"processor": "Partly", "id": "1" * 16}, "measured_at": "2024-01-01T00:00:00.000+00:00"
+    }  # fmt: skip
+    runs += [
+        record(solver, f"set{i}", relative_gap=1e-4 if i < reached else 0.5, **partly)
+        for solver, reached in (("every", 8), ("some", 3), ("never", 0))
+        for i in range(8)
+    ]
     export.standalone([store(folder / "s.sqlite", *runs)], folder / "dashboard")
     built = Path(site.build(configuration.load(folder / "dashboard")).folder)
     data = built / "solvers" / "data"
@@ -289,6 +347,28 @@ def test_a_machine_on_which_nothing_is_certified_says_so(browser: Browser, small
     drawn(browser, small, "which", place=1)
     assert "No run here has a certified gap, so nothing can be ranked" in browser.find("#figure")[0].text
     assert browser.find(".answer") == []
+
+
+def test_no_line_joins_one_that_never_reached_the_gap_with_one_that_did(browser: Browser, small: Made) -> None:
+    """The test does not tell 'some' and 'never' apart: on five of eight data sets neither reached it."""
+    drawn(browser, small, "which", place=2)
+    assert order(browser) == ["every", "some", "never"]
+    p = browser.ask("return document.querySelectorAll('#figure tbody tr')[2].cells[6].textContent")
+    assert p.startswith("0.02")  # three solvers and eight data sets: it could tell any two apart
+    assert [path.get_attribute("data-group") for path in browser.find("#figure path.group")] == ["0-1"]
+
+
+def test_labels_of_the_front_leave_out_what_tells_no_problems_of_a_formulation_apart(
+    browser: Browser, small: Made
+) -> None:
+    """c-svc has one C and a class weight of 'none', nu-svc one nu: the formulation is enough."""
+    drawn(browser, small, "pareto", dataset="set1")
+    labels = set(browser.ask("return [...document.querySelectorAll('#figure .label')].map(each => each.textContent)"))
+    assert labels == {"quick, c-svc", "slow, c-svc", "even, nu-svc", "odd, nu-svc"}
+    tips = browser.ask(
+        "return [...document.querySelectorAll('#figure .point')].map(each => each.getAttribute('aria-label'))"
+    )
+    assert all("c-svc C=10" in tip or "nu-svc nu=0.5" in tip for tip in tips)
 
 
 # -- profiles ---------------------------------------------------------------------------------------------

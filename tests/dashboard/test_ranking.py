@@ -174,8 +174,25 @@ def test_the_bootstrap_interval_is_that_of_resampled_data_sets():
 def test_groups_are_stretches_in_which_no_two_are_told_apart():
     p = np.ones((4, 4))
     p[0, 2] = p[2, 0] = p[0, 3] = p[3, 0] = p[1, 3] = p[3, 1] = 0.01
-    assert contest.groups(p) == [(0, 1), (1, 2), (2, 3)]
-    assert contest.groups(np.where(np.eye(3), 1.0, 0.001)) == []
+    everywhere = np.ones(4, dtype=bool)
+    assert contest.groups(p, everywhere) == [(0, 1), (1, 2), (2, 3)]
+    assert contest.groups(np.where(np.eye(3), 1.0, 0.001), everywhere[:3]) == []
+
+
+def test_one_that_reached_the_target_nowhere_is_in_no_group_with_one_that_did():
+    reached = np.array([True, True, False, False])
+    assert contest.groups(np.ones((4, 4)), reached) == [(0, 1), (2, 3)]
+    costs = [[1.0] * 8, [1.0] * 3 + [math.inf] * 5, [math.inf] * 8]
+    found = answer(ranking.ranking(table(costs)))
+    assert (found["solved"], found["groups"]) == ([8, 3, 0], [(0, 1)])
+
+
+@pytest.mark.parametrize(("sets", "joined"), [(2, []), (5, []), (6, [(0, 1)])])
+def test_where_no_test_could_tell_any_two_apart_there_are_no_groups(sets, joined):
+    """Two solvers: the least p of n data sets is 2 to the power 1 - n, above 0.05 up to n = 5."""
+    found = answer(ranking.ranking(table([[1.0] * sets, [1.1] * sets])))
+    assert found["least_p"] == 2.0 ** (1 - sets)
+    assert found["groups"] == joined
 
 
 # -- what changes nothing ---------------------------------------------------------------------------------

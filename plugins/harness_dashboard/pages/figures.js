@@ -33,15 +33,17 @@ export function ends(row, figure, target = null) {
 
 export const isTime = (figure) => FIGURES[figure].unit === "s" && figure !== "compile_seconds";
 
+/* The mark of a time that other work disturbed; null where none did. */
+export const disturbance = (row, where = "") => (row.disturbed ? make("span", { class: "mark", title: `${where}wall time ${text(row.disturbed, "ratio")} CPU time: the machine did other work` }, " ⚠") : null);
+
 /* A figure with its interval below it; a time that other work disturbed is marked. target: the place of a certified gap;
    marks: what else stands behind the figure. */
 export function figured(row, figure, { target = null, marks = [] } = {}) {
   const { unit } = FIGURES[figure];
   const least = figure === "kernel_evaluations" && row.at_least ? "≥ " : "";
   const sure = ends(row, figure, target);
-  const disturbed = row.disturbed && isTime(figure) ? make("span", { class: "mark", title: `wall time ${text(row.disturbed, "ratio")} CPU time: the machine did other work` }, " ⚠") : null;
   return make("span", { title: row.runs > 1 ? `median of ${row.runs} runs` : null },
-    least + text(target === null ? row[figure] : row[figure]?.[target], unit), disturbed, ...marks, sure ? make("small", { class: "ends" }, range(sure, unit)) : null);
+    least + text(target === null ? row[figure] : row[figure]?.[target], unit), isTime(figure) ? disturbance(row) : null, ...marks, sure ? make("small", { class: "ends" }, range(sure, unit)) : null);
 }
 
 /* The column of a figure. of: the row of what the table has in a line. */

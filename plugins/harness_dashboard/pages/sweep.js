@@ -18,12 +18,13 @@ function differing(all) {
   return names.filter((name) => new Set(all.map((each) => JSON.stringify(each[name] ?? null))).size > 1);
 }
 
-/* What tells the problems of these rows apart, as a function of a row: ["l2-svc", "C=10"]; nothing where there is one problem. */
+/* What tells the problems of these rows apart, as a function of a row: ["l2-svc", "C=10"]; nothing where there is one problem.
+   A parameter tells where it differs among the problems of the row's formulation; one that is "none" is not there. */
 export function tellers(rows) {
-  const asked = (row) => ({ ...row.problem_parameters, ...row.kernel_parameters });
-  const names = differing(rows.map(asked));
+  const asked = (row) => Object.fromEntries(Object.entries({ ...row.problem_parameters, ...row.kernel_parameters }).filter(([, value]) => (value ?? "none") !== "none"));
+  const names = new Map(d3.groups(rows, (row) => row.formulation).map(([formulation, own]) => [formulation, differing(own.map(asked))]));
   const kinds = [(row) => row.formulation, kernelOf].filter((of) => new Set(rows.map(of)).size > 1);
-  return (row) => [...kinds.map((of) => of(row)), ...names.filter((name) => asked(row)[name] !== undefined).map((name) => `${name}=${written(asked(row)[name])}`)].filter(Boolean);
+  return (row) => [...kinds.map((of) => of(row)), ...names.get(row.formulation).filter((name) => asked(row)[name] !== undefined).map((name) => `${name}=${written(asked(row)[name])}`)].filter(Boolean);
 }
 
 /* The sweeps among points that have a row each: of one solver, formulation and kernel, in the order of the number that differs.

@@ -2,6 +2,7 @@
 
 import { Chart } from "./chart.js";
 import { to, toDataset, toSolver } from "./detail.js";
+import { clockNote, disturbance, figured, timeTitle } from "./figures.js";
 import { breakable, choice, explained, make, plain, table } from "./parts.js";
 import { inCommon, paintQuality } from "./profile.js";
 import { paintScaling } from "./scaling.js";
@@ -11,9 +12,11 @@ import { known, text, tick } from "./units.js";
 export const title = "Which solver?";
 export const newest = true;
 
-const COSTS = { seconds: "Time", kernel_evaluations: "Kernel values computed" };
+const COSTS = ["seconds", "kernel_evaluations"];
 const DRAWN = 15; // solvers of the chart of ranks
 const FEW = 6; // data sets, below which a sentence says how little they are
+const FIRM = 5; // and below which the headline has their number
+const HALVED = 4; // and below which half of them are one or two
 
 /* ---- the question -------------------------------------------------------------------------------------------------- */
 
@@ -40,12 +43,15 @@ function asked(values, ranking) {
     dimension: d === null ? has("dimension", ["0", "1", "2"]) : classOf(d, ranking.dimensions),
     density: has("density", ["dense", "sparse"]),
     gap: Number(has("gap", ranking.targets.map((_, i) => String(i)), "1")),
-    cost: has("cost", Object.keys(COSTS), "seconds"),
+    cost: has("cost", COSTS, "seconds"),
     wrong: [[n, "n"], [d, "d"]].filter(([value]) => value !== null && !whole(value)).map(([, name]) => name),
   };
 }
 
 const kindOf = ({ formulation, size, dimension, density }) => [formulation, size, dimension, density].join("|");
+
+/* The title of a cost: a time says by which clock of these rows it is. */
+const costTitle = (cost, rows) => (cost === "seconds" ? timeTitle(rows, "trace_clock") : "Kernel values computed");
 
 /* A number to type: Enter, or leaving it, asks. */
 function typed(label, name, value, emptied) {
@@ -64,7 +70,7 @@ function classes(label, name, offered, chosen, replaced) {
   return box;
 }
 
-function controls(places, ranking, ask) {
+function controls(places, ranking, ask, rows) {
   places.controls.append(
     choice("Problem", "formulation", [...ranking.formulations.map((name) => [name, name]), ...(ranking.formulations.length > 1 ? [["all", "all"]] : [])], ask.formulation || "all"),
     typed("Points, n =", "n", ask.n, "size"),
@@ -73,7 +79,7 @@ function controls(places, ranking, ask) {
     classes("or dimensions", "dimension", ranking.dimensions, ask.dimension, "d"),
     choice("Density", "density", [["", "all"], ["dense", "dense"], ["sparse", `sparse: at most ${100 * ranking.sparse} % not zero`]], ask.density),
     choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(ask.gap), "gap"),
-    choice("Cost", "cost", Object.entries(COSTS), ask.cost, ask.cost === "seconds" ? "time" : "evaluations"),
+    choice("Cost", "cost", COSTS.map((cost) => [cost, costTitle(cost, rows)]), ask.cost, ask.cost === "seconds" ? "time" : "evaluations"),
   );
 }
 
@@ -118,8 +124,9 @@ export function ties(of) {
 }
 
 const pairs = (of) => (of.solver.length * (of.solver.length - 1)) / 2;
-/* The least p that the test can have for so many data sets and solvers. */
-const leastP = (of) => Math.min(1, 2 ** (1 - of.sets) * pairs(of));
+/* Whether no outcome of the test could tell any two apart, and the words for it: so few data sets, so many solvers. */
+const blind = (of) => of.p !== null && of.least_p >= of.level;
+const bound = (of) => `its p is not below ${Number(of.least_p.toPrecision(1))}`;
 
 /* How often the first one had the least cost. */
 function fastest(of, first) {
@@ -152,7 +159,7 @@ function test(of, i, name) {
   const [p, alone] = [probability(of.p[i]), probability(of.alone_p[i])];
   const how = `${p}, ${sets(of.sets)}${p === alone ? "" : `; without Holm's correction for ${counted(pairs(of), "pair")} ${alone}`}`;
   if (of.p[i] < of.level) return `Wilcoxon's test tells it apart from ${name(i)} (${how}).`;
-  const never = leastP(of) >= of.level ? `, and never can with so few data sets: its p is not below ${Number(leastP(of).toPrecision(1))}` : "";
+  const never = blind(of) ? `, and never can with so few data sets: ${bound(of)}` : "";
   return `Wilcoxon's test does not tell it apart from ${name(i)} (${how})${never}.`;
 }
 
@@ -166,7 +173,7 @@ function sure(of, name, tied, missing) {
   if (of.p === null) told.push(`${missing ? missing[0].toUpperCase() + missing.slice(1) : "No test was made"}.`);
   else told.push(test(of, next ?? tied[0], name));
   const { left_out: left, halves, of_halves: all } = of.stable;
-  told.push(`When one data set is left out, ${name(0)} stays first in ${left} of ${of.sets}; with only half of them, in ${Math.round((100 * halves) / all)} %.`);
+  told.push(`When one data set is left out, ${name(0)} stays first in ${left} of ${of.sets}${of.sets < HALVED ? "" : `; with only half of them, in ${Math.round((100 * halves) / all)} %`}.`);
   if (of.sets < FEW) told.push(`${of.sets} data sets say little about others.`);
   return told;
 }
@@ -177,6 +184,7 @@ export function sentences(of, solvers, ask, ranking) {
   const tied = ties(of);
   const next = of.solver.map((_, i) => i).find((i) => i > 0 && !tied.includes(i));
   const few = tied.length > 0 && tied.length <= 3;
+  const only = of.sets < FIRM ? `; on ${sets(of.sets)} only.` : ".";
   const fast = [fastest(of, name(0))];
   if (of.solver.length < 2) fast.push("No other solver was run on half of these data sets");
   for (const i of few ? tied : tied.slice(0, 1)) fast.push(asFast(of, i, name, ask.cost));
@@ -189,7 +197,7 @@ export function sentences(of, solvers, ask, ranking) {
   }
   return {
     take: few ? list([0, ...tied].map(name), "or") : name(0),
-    lead: few ? ": they cannot be told apart." : tied.length ? `. ${tied.length} others cannot be told apart from it: ${list([...tied.slice(0, 3).map(name), ...(tied.length > 3 ? [`${tied.length - 3} more`] : [])])}.` : ".",
+    lead: few ? `: they cannot be told apart${only}` : tied.length ? `${only} ${tied.length} others cannot be told apart from it: ${list([...tied.slice(0, 3).map(name), ...(tied.length > 3 ? [`${tied.length - 3} more`] : [])])}.` : only,
     fast: `${fast.join(". ")}.`,
     sure: sure(of, name, tied, ranking.missing),
   };
@@ -224,13 +232,15 @@ function none(ask, ranking, found) {
 
 /* ---- what it rests on ---------------------------------------------------------------------------------------------- */
 
-function ranked(of, solvers, cost, values) {
+function ranked(of, solvers, cost, values, cells) {
+  const disturbed = cost === "seconds" ? d3.rollup(cells.filter((row) => row.disturbed), (own) => d3.greatest(own, (row) => row.disturbed), (row) => row.solver) : new Map();
+  const mark = (row) => (disturbed.has(row.solver) ? disturbance(disturbed.get(row.solver), `${disturbed.get(row.solver).dataset}: `) : null);
   const rows = of.solver.map((solver, i) => ({ i, solver: solvers[solver] }));
   const here = values.get("place") ? { place: values.get("place") } : {};
-  const spread = (name, write) => ({
+  const spread = (name, write, marked = () => null) => ({
     value: (row) => of[name][0][row.i],
     interval: (row) => [of[name][1][row.i], of[name][2][row.i]],
-    cell: (row) => make("span", {}, known(of[name][0][row.i]) ? write(of[name][0][row.i]) : "–", known(of[name][1][row.i]) ? make("small", {}, ` ${range(of[name], row.i, write).replace(" to ", "–")}`) : null),
+    cell: (row) => make("span", {}, known(of[name][0][row.i]) ? write(of[name][0][row.i]) : "–", marked(row), known(of[name][1][row.i]) ? make("small", {}, ` ${range(of[name], row.i, write).replace(" to ", "–")}`) : null),
   });
   const p = (row) => (of.p === null || row.i === 0 ? null : of.p[row.i]);
   const columns = [
@@ -238,7 +248,7 @@ function ranked(of, solvers, cost, values) {
     { title: "Mean rank", term: "mean-rank", note: `of ${sets(of.sets)}`, ...spread("rank", (value) => value.toFixed(1)) },
     { title: "Wins", term: "wins", note: "shared where not apart", value: (row) => of.wins[row.i], cell: (row) => short(of.wins[row.i]) },
     { title: "Gap reached", term: "target", note: "on data sets", value: (row) => of.solved[row.i] / of.ran[row.i], cell: (row) => `${short(of.solved[row.i])} of ${of.ran[row.i]}` },
-    { title: `${COSTS[cost]} over the best`, term: "ratio", note: "geometric mean, where reached", ...spread("ratio", (value) => `${ratio(value)}×`) },
+    { title: `${costTitle(cost, cells)} over the best`, term: "ratio", note: "geometric mean, where reached", ...spread("ratio", (value) => `${ratio(value)}×`, mark) },
     { title: "Over the first", note: "where both reached", ...spread("to_first", (value) => `${ratio(value)}×`) },
     { title: "p against the first", term: "wilcoxon", note: "Wilcoxon, Holm", value: p, cell: (row) => bare(p(row)) },
     { title: "p alone", note: "not corrected", off: true, value: (row) => (row.i ? of.alone_p[row.i] : null), cell: (row) => bare(row.i ? of.alone_p[row.i] : null) },
@@ -294,7 +304,7 @@ function problems(of, rows, ask, ranking, latest) {
     const here = rows.filter((row) => row.dataset === dataset && compared.has(row.solver) && known(row[cost]?.[target]) && !(row.target_gap > ranking.targets[ask.gap] * (1 + 1e-9)));
     const best = d3.least(here, (row) => row[cost][target]);
     const any = best ?? rows.find((row) => row.dataset === dataset);
-    return { dataset, n: any?.n_train ?? null, d: any?.n_features ?? null, density: any?.density ?? null, least: best ? best[cost][target] : null,
+    return { dataset, n: any?.n_train ?? null, d: any?.n_features ?? null, density: any?.density ?? null, best, least: best ? best[cost][target] : null,
       first: best ? here.filter((row) => !apart(row, best, cost, target)).map((row) => row.solver) : [] };
   });
   return table([
@@ -302,7 +312,7 @@ function problems(of, rows, ask, ranking, latest) {
     { title: "Points", value: (row) => row.n, cell: (row) => text(row.n, "") },
     { title: "Dimensions", value: (row) => row.d, cell: (row) => text(row.d, "") },
     { title: "Not zero", value: (row) => row.density, cell: (row) => text(row.density, "share") },
-    { title: "Least", value: (row) => row.least, cell: (row) => text(row.least, ask.cost === "seconds" ? "s" : "") },
+    { title: "Least", note: costTitle(ask.cost, rows), unit: ask.cost === "seconds" ? "s" : "", value: (row) => row.least, cell: (row) => (row.best ? figured(row.best, cost, { target }) : "–") },
     { title: "Fastest", note: "all that are not apart", value: (row) => row.first.map(plain).join(", "), cell: (row) => breakable(row.first.length ? row.first.map(plain).join(", ") : "none reached the gap") },
   ], found, { label: "The data sets behind it", name: "sets" });
 }
@@ -320,7 +330,8 @@ export async function draw({ rows, latest, solvers, place: measured, index, look
     return places.empty("No run here has a certified gap, so nothing can be ranked: the solvers of this machine stopped before the first one, or their problem has no certificate. The table has what they cost.");
   }
   const ask = asked(values, ranking);
-  controls(places, ranking, ask);
+  const solved = rows.filter((row) => row.seconds_to && (!ask.formulation || row.formulation === ask.formulation));
+  controls(places, ranking, ask, solved);
   places.note.append(" Type how many points and dimensions you have: the answer is for data sets of that class.");
   if (ask.wrong.length) places.note.append(` ${list(ask.wrong)} must be a whole number above 0, as in 10000; without one all are taken.`);
   const kind = ranking.kinds[kindOf(ask)];
@@ -331,16 +342,19 @@ export async function draw({ rows, latest, solvers, place: measured, index, look
   }
   of.level = ranking.level;
   const about = { ...latest, targets: index.targets };
-  places.figure.append(answer(of, solvers, ask, ranking));
-  places.figure.append(make("h2", {}, "The ranking"), ranked(of, solvers, ask.cost, values));
-  if (of.few) places.figure.append(make("p", { class: "soft" }, `${of.few} solver${of.few === 1 ? "" : "s"} that ran on less than half of these data sets ${of.few === 1 ? "is" : "are"} left out.`));
-  let marks = ranks(section(places.figure, "Mean ranks", `Bars: ${100 * (1 - ranking.level)} % intervals by resampling the data sets.${of.groups?.length ? " A line at the right joins solvers of which no two are told apart." : ""}`, "resampling"), of, solvers, look);
   const kept = new Set(ranking.problems[kind].map((i) => latest.datasets[i]));
-  const first = of.solver.slice(0, 4).map((i) => solvers[i]);
   const here = rows.filter((row) => kept.has(row.dataset) && (!ask.formulation || row.formulation === ask.formulation));
+  if (ask.cost === "seconds") places.note.append(clockNote(here, "trace_clock"));
+  places.figure.append(answer(of, solvers, ask, ranking));
+  places.figure.append(make("h2", {}, "The ranking"), ranked(of, solvers, ask.cost, values, here));
+  if (of.few) places.figure.append(make("p", { class: "soft" }, `${of.few} solver${of.few === 1 ? "" : "s"} that ran on less than half of these data sets ${of.few === 1 ? "is" : "are"} left out.`));
+  const joined = of.groups?.length ? " A line at the right joins solvers of which no two are told apart."
+    : blind(of) && of.solver.length > 1 ? ` No line joins solvers that are not told apart: with ${sets(of.sets)} and ${counted(of.solver.length, "solver")} no test could tell any two apart, as ${bound(of)}.` : "";
+  let marks = ranks(section(places.figure, "Mean ranks", `Bars: ${100 * (1 - ranking.level)} % intervals by resampling the data sets.${joined}`, "resampling"), of, solvers, look);
+  const first = of.solver.slice(0, 4).map((i) => solvers[i]);
   const quality = section(places.figure, "Quality profile of the first few", "Needs no threshold: on which share of the problems a run ended with a certified gap of at most so much.", "quality-profile");
   marks += paintQuality(quality, inCommon(here, first), { solvers: first, look, targets: index.targets, budget: "end" });
-  const growth = section(places.figure, "How the time grows with n", "On all data sets of this problem, whatever their size.", "exponent");
+  const growth = section(places.figure, `How the ${timeTitle(solved, "trace_clock").replace(/^[TW]/, (letter) => letter.toLowerCase())} grows with n`, "On all data sets of this problem, whatever their size.", "exponent");
   marks += paintScaling(growth, rows.filter((row) => !ask.formulation || row.formulation === ask.formulation), ranking, { solvers: first, all: solvers, look, targets: index.targets, target: ask.gap, axis: "n_train", formulation: ask.formulation });
   const several = ranking.problems[kind].length;
   const set = section(places.below, "The data sets behind it", several > of.all ? `${several} problems on ${sets(of.all)}: problems and sizes of one data set are not independent, so they count as one together.` : "");
