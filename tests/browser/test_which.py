@@ -172,6 +172,12 @@ def test_where_no_test_could_tell_any_two_apart_no_line_joins_any(browser: Brows
     assert "A line at the right" in browser.find("#figure section.part p")[0].text
 
 
+@pytest.mark.parametrize("page", ["profiles", "scaling"])
+def test_profiles_and_scaling_say_the_clock_too(browser: Browser, made: Made, page: str) -> None:
+    drawn(browser, made, page)
+    assert "Time is CPU time of one thread." in browser.find("#note")[0].text
+
+
 def test_its_times_say_their_clock_and_where_the_machine_did_other_work(browser: Browser, made: Made) -> None:
     drawn(browser, made, "which")
     note = browser.find("#note")[0].text

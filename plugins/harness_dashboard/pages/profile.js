@@ -2,6 +2,7 @@
    threshold, the share that it brought to a certified gap of at most so much (quality profile). */
 
 import { Chart, roomFor, scale } from "./chart.js";
+import { clockNote } from "./figures.js";
 import { alternative, choice, explained, legend, make, plain, tick } from "./parts.js";
 import { apart, hidden } from "./store.js";
 import { known, text, tick as tickText } from "./units.js";
@@ -217,7 +218,7 @@ export function draw({ rows, solvers, index, look, values, places }) {
   places.controls.append(tick("only problems that every shown solver was run on", "common", common));
   const used = common ? both : all;
   const { found, kept } = ratios(reached, shown, used, { cost: `${cost}_to`, target });
-  places.note.append(` ${kept.length} problems, of ${all.length} in all; never certified that good counts as not solved${common ? "" : ", and so does not run"}. What is not apart from the best counts as the best.`,
+  places.note.append(` ${kept.length} problems, of ${all.length} in all; never certified that good counts as not solved${common ? "" : ", and so does not run"}. What is not apart from the best counts as the best.`, cost === "seconds" ? clockNote(certified, "trace_clock") : "",
     blind.size ? ` Kernel values of ${[...blind].join(", ")} are not observable.` : "");
   let marks = 0;
   if (kept.length) marks += paint(places, found, { look, rows: asked, kept, label: COSTS[cost] });

@@ -1,6 +1,7 @@
 /* How the time to a target grows with the number of points or of dimensions. */
 
 import { Chart, roomFor, scale } from "./chart.js";
+import { clockNote } from "./figures.js";
 import { alternative, breakable, choice, explained, legend, make, plain, table } from "./parts.js";
 import { hidden, interval, load } from "./store.js";
 import { known, text, tick } from "./units.js";
@@ -102,6 +103,6 @@ export async function draw({ rows, solvers, place, index, look, values, places, 
       { title: axis === "n_train" ? "Sizes" : "Dimensions", value: ([, fit]) => fit.sizes[0], cell: ([, fit]) => fit.sizes.map((size) => text(size, "")).join(" to ") },
     ], d3.sort(lines, ([, fit]) => fit.exponent[0]), { label: "Exponents of growth", name: "exponents" }));
   }
-  places.note.append(" A point is a data set; a line is fitted where a solver reached the gap at three sizes or more.");
+  places.note.append(" A point is a data set; a line is fitted where a solver reached the gap at three sizes or more.", clockNote(here, "trace_clock"));
   return marks;
 }
