@@ -13,6 +13,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from harness.errors import NotKept, UsageError
@@ -83,7 +84,7 @@ class Store(StoreReader):
 
     def _prepare(self) -> None:
         run = self._connection.execute
-        run("PRAGMA journal_mode=WAL")
+        self._keep_a_log()
         run("PRAGMA synchronous=FULL")
         if self._is_ready():
             return
@@ -98,6 +99,18 @@ class Store(StoreReader):
             run(f"PRAGMA application_id={APPLICATION_ID}")
             run(TABLE)
             self._show_columns()
+
+    def _keep_a_log(self) -> None:
+        """Keep the log beside the file. SQLite does not wait where another process begins to do so at the same moment."""
+        end = monotonic() + _BUSY_SECONDS
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() > end:
+                    raise
+                sleep(0.01)
 
     def _is_ready(self) -> bool:
         """Return whether there is nothing to prepare, for which one need not wait for other writers."""

@@ -6,6 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 
 import pandas as pd
@@ -28,6 +29,19 @@ def test_newest_wins_and_nothing_is_overwritten(tmp_path):
         assert next(store.of("k"))["fit_seconds"] == 2.0
         assert [row["fit_seconds"] for row in store.records()] == [1.0, 2.0]
         assert list(store.of("other")) == []
+
+
+def test_a_store_that_another_process_is_making_is_waited_for(tmp_path):
+    """SQLite refuses at once to keep a log beside a file that somebody else is about to write."""
+    other = sqlite3.connect(tmp_path / "s.sqlite", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    done = threading.Timer(0.2, other.execute, ["COMMIT"])
+    done.start()
+    with Store(tmp_path / "s.sqlite") as store:
+        store.append(record())
+        assert store.count() == 1
+    done.join()
+    other.close()
 
 
 def test_every_column_is_there_and_unknown_is_null(tmp_path):

@@ -6,6 +6,7 @@ All of them run in the isolated process of a measured run; what becomes of each 
 import gc
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -35,10 +36,10 @@ def way(table, name):
 
 def label_arrays(roots: list[Any], sizes: tuple[int, ...]) -> list[list[int]]:
     """Return the arrays of -1 and +1, both there, of one of the sizes that are reached from the roots."""
-    seen, queue, found = set(map(id, roots)), list(roots), []
+    seen, queue, found = set(map(id, roots)), deque(roots), []
     most = len(seen) + OBJECTS
     while queue and len(seen) < most:
-        each = queue.pop()
+        each = queue.popleft()  # what is near first: the modules behind it are without end
         array = None
         if isinstance(each, np.ndarray):
             array = each
