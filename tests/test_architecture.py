@@ -195,3 +195,16 @@ def test_only_the_record_declares_what_a_record_is() -> None:
         if re.search(r"^Record = |^class Record\b.*dict", (ROOT / module).read_text(), flags=re.M)
     ]
     assert declared == ["harness/run/record.py"]
+
+
+def test_at_the_top_stands_only_what_belongs_there():
+    """What a trial wrote is easily committed with the rest."""
+    asked = ["git", "-C", str(ROOT), "ls-files"]
+    if not (ROOT / ".git").exists():
+        pytest.skip("no checkout")
+    listed = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.splitlines()
+    top = {name.partition("/")[0] for name in listed}
+    assert {name for name in top if not name.startswith(".")} == {
+        "CHANGELOG.md", "LICENSE", "README.md", "asv.conf.json", "benchmarks", "harness", "plugins", "pyproject.toml", "reports",
+        "tests",
+    }  # fmt: skip
