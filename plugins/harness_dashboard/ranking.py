@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import ONE_RUN, is_number
+from harness import interval, is_number
 from harness_dashboard import contest, scaling
 from harness_dashboard.contest import Contest
 from harness_dashboard.numbers import rounded
@@ -142,7 +142,7 @@ def _ends(value: float, within: Sequence[float | None] | None, *, once: bool) ->
     """Return the interval of a cost; it has no upper end where some run never reached the target."""
     if within:
         return within[0] or 0.0, math.inf if within[1] is None else within[1]
-    return (value / ONE_RUN, value * ONE_RUN) if once else (value, value)
+    return interval([value], noisy=once)
 
 
 def _unseen(columns: Mapping[str, Any], nothing: list[None]) -> Array:

@@ -10,7 +10,7 @@ from harness_dashboard import single
 from tests.browser.made import Made, overlapping, picture, too_wide
 from tests.browser.test_hostile import ATTACK, received
 from tests.dashboard.hostile import hostile_store, shown_records
-from tests.dashboard.stored import failed, record
+from tests.dashboard.stored import PATH, failed, record
 
 PAGES = "return [...document.querySelectorAll('#pages [data-page]')].map((link) => link.dataset.page)"
 
@@ -79,17 +79,8 @@ def test_the_page_of_a_comparison_says_what_it_is_of(browser, tmp_path):
 
 
 def test_a_comparison_of_paths_alone_is_its_table(browser, tmp_path):
-    path = {
-        "costs": {"C": [1.0, 10.0]},
-        "widths": {},
-        "folds": 0,
-        "start": "warm",
-        "cells": 2,
-        "finished": 2,
-        "certified": 2,
-    }
     page = tmp_path / "page.html"
-    page.write_text(single.of_records([record("smo", path=path)]), encoding="utf-8")
+    page.write_text(single.of_records([record("smo", path=PATH)]), encoding="utf-8")
     assert opened(browser, page) == 0
     assert "path of 2 C" in browser.ask("return document.querySelector('#told').innerText")
     assert "a line of the table above" in browser.ask("return document.querySelector('#figure').innerText")

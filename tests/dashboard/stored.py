@@ -14,6 +14,17 @@ from harness.run.store import Store
 MACHINE = {"processor": "Made Up 9000", "cores": 4, "memory_bytes": 2**34, "system": "Linux", "id": "abcdef0123456789"}
 _places = itertools.count()
 
+PATH = {
+    "costs": {"C": [1.0, 10.0]},
+    "widths": {},
+    "folds": 0,
+    "start": "warm",
+    "cells": 2,
+    "finished": 2,
+    "certified": 2,
+}
+"""What a record says of a path that was gone through whole."""
+
 
 def record(solver="smo", dataset="digits", **changes):
     """Return one record; its time and counts are its own."""

@@ -18,7 +18,7 @@ from harness_dashboard.joined import joined
 from benchmarks import dashboard_scale
 
 from .hostile import hostile_records, hostile_store
-from .stored import command, failed, record, store
+from .stored import PATH, command, failed, record, store
 
 
 class Parts(HTMLParser):
@@ -197,16 +197,7 @@ def test_the_page_of_a_comparison_has_its_table_machine_versions_and_command():
 
 
 def test_paths_are_lines_of_the_table():
-    path = {
-        "costs": {"C": [1.0, 10.0]},
-        "widths": {},
-        "folds": 0,
-        "start": "warm",
-        "cells": 2,
-        "finished": 2,
-        "certified": 2,
-    }
-    whole, cell = record("smo", path=path), record("smo", path={**path, "cell": 0})
+    whole, cell = record("smo", path=PATH), record("smo", path={**PATH, "cell": 0})
     parts = Parts(single.of_records([whole, cell]))
     assert "path of 2 C" in parts.told["Table"]
     assert "Command" not in parts.told
