@@ -42,6 +42,13 @@ settings.register_profile("explore", parent=settings.get_profile("ci"), derandom
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that read downloaded data sets: ``-m real_data`` runs them alone."""
+    for item in items:
+        if "raw_data" in getattr(item, "fixturenames", ()):
+            item.add_marker("real_data")
+
+
 @pytest.fixture(scope="session")
 def raw_data() -> Path:
     """The folder of downloaded data sets; tests that need it are skipped where there is none."""
