@@ -172,6 +172,9 @@ class SklearnEx(LibSVM):
     """oneDAL's SVC (scikit-learn-intelex): working sets of up to 2048 points, kernel blocks by matrix product.
 
     With ``dtype=float32`` everything is float32, the gradient included: the library then stops short of its ``tol``.
+    Two kinds of problems are refused, as the library is wrong on them without a word (2026.2): c-svc with three points,
+    where its working set of two does not change and it gives up, with models up to a relative gap of 1; and eps-svr
+    whose targets all lie in one tube, where it has no intercept.
     """
 
     name = "sklearnex"
@@ -180,6 +183,13 @@ class SklearnEx(LibSVM):
     kernels: ClassVar[tuple[type[Kernel], ...]] = (RBF, Linear, Poly)
 
     dtype: Literal["float64", "float32"] = parameter("float64", "precision of the points and of all that follows")
+
+    def skip(self, problem: Problem) -> str | None:
+        if isinstance(problem, CSVC) and problem.n == 3:
+            return f"{self.name} stops before it is done on c-svc with three points, and does not say so; take libsvm."
+        if isinstance(problem, EpsSVR) and np.ptp(problem.targets) <= 2.0 * problem.epsilon:
+            return f"{self.name} finds no intercept where one tube of epsilon={problem.epsilon:g} holds all targets; take libsvm."
+        return super().skip(problem)
 
     def converted(self, problem: Problem) -> Any:
         # oneDAL's threads are TBB's: OMP_NUM_THREADS does not reach them

@@ -11,6 +11,7 @@ import pytest
 
 from harness.registry import load_registry
 from harness.testing import SolverConformance
+from harness.testing.problems import zoo_of
 
 FIRST_PARTY = ("active", "fw", "lasvm", "peers", "perceptron", "qp", "rgd", "robust", "sampling", "smo")
 NAMED_OTHERWISE = (
@@ -86,6 +87,7 @@ SETTINGS = {
     "ramp-exact": Setting(gap=1e-6),
     "libsvm": Setting(),
     "libsvm-svr": Setting(),
+    "libsvm-official": Setting(),
     "liblinear": Setting(gap=None),
     "sklearnex": Setting(),
     "thundersvm": Setting(),
@@ -102,6 +104,10 @@ VARIANTS = {
     "outlier-path": [{"path": "s"}],
     "undersampling": [{"active": "active-small-pool[stop=support]", "oracle": "smo-block"}],  # to the ratio it finds
 }
+
+
+# cases that a library is known to get wrong, and that its solver refuses in one sentence
+REFUSED = {"sklearnex": ["c-svc:three-points", "eps-svr:inside-the-tube", "eps-svr:constant-target"]}
 
 
 def _suite(name: str, variant: dict[str, Any] | None = None) -> type[SolverConformance]:
@@ -130,3 +136,10 @@ def test_the_plugin_loads_and_every_solver_is_configured_here(plugin: str) -> No
         pytest.skip(f"plugin '{plugin}' registers no solver yet")
     assert set(solvers) <= set(SETTINGS)
     assert next(iter(solvers)) == plugin or plugin in NAMED_OTHERWISE, "the first solver carries the plugin's name"
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if name in _classes])
+def test_what_a_library_gets_wrong_is_refused_and_nothing_else(name: str) -> None:
+    solver = _classes[name]()
+    refused = {str(case): solver.skip(case.problem()) for case in zoo_of(solver)}
+    assert {case for case, reason in refused.items() if reason and "points of both" not in reason} == set(REFUSED[name])
