@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import HarnessError, PluginError, UsageError
 from harness.registry import get_solver
+from harness.solver import Solver, Subsolver
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness.arrays import Array
     from harness.learner import Learner
     from harness.problems.problem import Problem
-    from harness.solver import Iterate, Solver
 
 
 class OracleFailure(PluginError):
     """The oracle raised, ran out of time, or returned what its certificate does not confirm."""
 
 
-class Oracle:
-    """One run's oracle and what it cost.
+class Oracle(Subsolver):
+    """One run's oracle and what it cost; ``iterates`` drives it, see :class:`harness.solver.Subsolver`.
 
     Parameters
     ----------
@@ -41,54 +39,8 @@ class Oracle:
     """
 
     def __init__(self, oracle: str | Solver) -> None:
-        self.solver: Solver = get_solver(oracle) if isinstance(oracle, str) else oracle
+        super().__init__(get_solver(oracle) if isinstance(oracle, str) else oracle)
         self.name = oracle if isinstance(oracle, str) else oracle.name
-        self.calls = self.evaluations = 0
-        self.seconds = 0.0
-
-    def iterates(
-        self,
-        problem: Problem,
-        *,
-        gap: float | None = None,
-        start: Array | None = None,
-        rng: np.random.Generator | None = None,
-    ) -> Iterator[Iterate]:
-        """Drive the solver on ``problem`` to its end; its kernel evaluations count to the run, and as the oracle's.
-
-        Parameters
-        ----------
-        gap : relative gap it is asked for; None: as it is configured
-        start : (n,) feasible coefficients, for solvers that declare a method ``iterates_from``
-        rng : None: the same for every call
-        """
-        import numpy as np
-
-        solver = self.solver if gap is None else self.solver.with_target_gap(gap)
-        rng, counter = np.random.default_rng(0) if rng is None else rng, problem.kernel.counter
-        warm: Any = getattr(solver, "iterates_from", None)
-        iterates = iter(solver.iterates(problem, rng) if start is None or warm is None else warm(problem, rng, start))
-        self.calls += 1
-        counter.oracle_calls += 1
-        try:
-            while True:
-                began, before = time.perf_counter(), counter.evaluations
-                try:
-                    found = next(iterates, None)
-                finally:
-                    self.seconds += time.perf_counter() - began
-                    spent = counter.evaluations - before
-                    self.evaluations += spent
-                    counter.oracle_evaluations += spent
-                if found is None:
-                    return
-                yield found
-                if found.done:
-                    return
-        finally:
-            close = getattr(iterates, "close", None)
-            if close is not None:
-                close()
 
     def learner(self, problem: Problem, rng: np.random.Generator) -> Learner:
         """Return the solver as one that is taught example by example.

@@ -21,7 +21,7 @@ MODULES = sorted(
 )
 PRINTING = ("harness/cli/", "harness/report/")
 STARTING = ("harness/run/", "plugins/harness_dashboard/processes.py")
-READING_THE_MACHINE = (("harness/measure/machine.py", "subprocess"),)  # asks git for the commit
+READING_THE_MACHINE = (("harness/machine.py", "subprocess"),)  # asks git for the commit
 LONGEST_MODULE, LONGEST_FUNCTION = 400, 80
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.errors import DataError
-from harness.measure.machine import status_bytes
+from harness.machine import status_bytes
 
 AS_TEXT = 3
 """Bytes of memory that a byte of text takes while it is parsed: itself, its numbers, and these in their parts."""

@@ -14,7 +14,6 @@ from harness.parameters import values_of
 
 if TYPE_CHECKING:
     from harness.arrays import Block
-    from harness.datasets.dataset import Dataset
     from harness.kernels.oracle import KernelOracle
 
 _ROWS = 16  # looked at for finite values
@@ -75,8 +74,8 @@ def _named(oracle: KernelOracle) -> str:
     return f"kernel '{oracle.kernel.name}' ({given or 'no parameters'})"
 
 
-def check_precomputed(dataset: Dataset) -> None:
-    """Raise DataError unless the data are an (n, n) symmetric PSD matrix and test rows against its n points."""
+def check_precomputed(dataset: Any) -> None:
+    """Raise DataError unless the data of a `harness.Dataset` are an (n, n) symmetric PSD matrix, test rows (m, n)."""
     values: Any = dataset.x_train
     n, columns = values.shape
     if n != columns:

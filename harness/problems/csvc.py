@@ -16,6 +16,7 @@ import numpy as np
 from harness import parameters
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
+from harness.problems import cases
 from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion
 from harness.problems.problem import Certificate, Laws, Problem, immutable
@@ -23,7 +24,6 @@ from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
-    from harness.testing import Case
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,8 @@ class CSVC(Problem):
         self.upper: Vector = immutable(upper)
 
     @classmethod
-    def zoo(cls) -> list[Case]:
-        from harness.testing import problems
-
-        return problems.two_classes(cls, {"C": 10.0}, {"C": 1.0}, pair=0.5, three=0.5)
+    def zoo(cls) -> list[cases.Case]:
+        return cases.two_classes(cls, {"C": 10.0}, {"C": 1.0}, pair=0.5, three=0.5)
 
     @property
     def C(self) -> float:

@@ -24,6 +24,7 @@ from harness import parameters
 from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
+from harness.problems import cases
 from harness.problems.dual import DualForm, two_hulls
 from harness.problems.expansion import Expansion
 from harness.problems.problem import Certificate, Laws, NoParameters, Problem
@@ -31,7 +32,6 @@ from harness.problems.rounding import Bounded, unit_of
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
-    from harness.testing import Case
 
 
 class HardMargin(Problem):
@@ -44,11 +44,9 @@ class HardMargin(Problem):
     has_core_set = True
 
     @classmethod
-    def zoo(cls) -> list[Case]:
-        from harness.testing import problems
-
+    def zoo(cls) -> list[cases.Case]:
         # whole hulls with points in both classes touch: w = 0, and no direction to certify
-        return problems.two_classes(cls, pair=2.0, three=2.0, opposite=False)
+        return cases.two_classes(cls, pair=2.0, three=2.0, opposite=False)
 
     @property
     def caps(self) -> tuple[float, float]:
@@ -123,10 +121,8 @@ class L2SVC(HardMargin):
     laws = Laws(doubled={"chi": 0.5}, scaled={"chi": -1}, objective=1)
 
     @classmethod
-    def zoo(cls) -> list[Case]:
-        from harness.testing import problems
-
-        return problems.two_classes(cls, {"C": 10.0}, {"C": 1.0}, pair=2.1)
+    def zoo(cls) -> list[cases.Case]:
+        return cases.two_classes(cls, {"C": 10.0}, {"C": 1.0}, pair=2.1)
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         self.chi = float(settings.C if settings.chi is None else settings.chi)
@@ -163,10 +159,8 @@ class ReducedHull(HardMargin):
     laws = Laws(doubled={"D": 0.5, "D_minus": 0.5}, objective=1)
 
     @classmethod
-    def zoo(cls) -> list[Case]:
-        from harness.testing import problems
-
-        return problems.two_classes(cls, pair=2.0, three=2.0)
+    def zoo(cls) -> list[cases.Case]:
+        return cases.two_classes(cls, pair=2.0, three=2.0)
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         super().__init__(kernel, targets, settings)

@@ -25,6 +25,7 @@ from harness import parameters
 from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
+from harness.problems import cases
 from harness.problems.certificate import undecided
 from harness.problems.dual import DualForm, two_hulls
 from harness.problems.expansion import Expansion
@@ -33,7 +34,6 @@ from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
-    from harness.testing import Case
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,8 @@ class NuSVC(Problem):
             )
 
     @classmethod
-    def zoo(cls) -> list[Case]:
-        from harness.testing import problems
-
-        return problems.two_classes(cls, pair=-0.125, three=-0.125)  # w = (0, nu)
+    def zoo(cls) -> list[cases.Case]:
+        return cases.two_classes(cls, pair=-0.125, three=-0.125)  # w = (0, nu)
 
     @property
     def settled(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from harness import parameters
 from harness.kernels.functions import RBF
 from harness.parameters import parameter
+from harness.problems import cases
 from harness.problems.certificate import undecided
 from harness.problems.dual import DualForm, capped_simplex
 from harness.problems.expansion import Expansion
@@ -26,7 +27,6 @@ from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
-    from harness.testing import Case
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,11 @@ class OneClass(Problem):
     laws = Laws(doubled={}, objective=1)
 
     @classmethod
-    def zoo(cls) -> list[Case]:
-        from harness.testing import problems
-
-        case: problems.Maker = partial(problems.Case.of, cls)
-        rbf, (cloud, y) = RBF(gamma=0.5), problems.overlapping(40)
+    def zoo(cls) -> list[cases.Case]:
+        case: cases.Maker = partial(cases.Case.of, cls)
+        rbf, (cloud, y) = RBF(gamma=0.5), cases.overlapping(40)
         return [
-            *problems.away_from_the_origin(cls, {"nu": 0.3}, optimum=-0.5),
+            *cases.away_from_the_origin(cls, {"nu": 0.3}, optimum=-0.5),
             case("every-point-at-the-cap", cloud, y, rbf, {"nu": 1.0}),
             case("cap-out-of-reach", cloud, y, rbf, {"nu": 0.01}),
         ]

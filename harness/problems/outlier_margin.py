@@ -29,6 +29,7 @@ from harness.errors import UsageError
 from harness.kernels.functions import RBF, Linear
 from harness.kernels.oracle import KernelOracle, engine_of
 from harness.parameters import parameter
+from harness.problems import cases
 from harness.problems.expansion import Expansion
 from harness.problems.giving_up import GivingUp
 from harness.problems.hulls import HardMargin
@@ -40,7 +41,6 @@ from harness.shares import rounded_down
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
-    from harness.testing import Case
 
 _NODES = 20_000  # of the search that a certificate makes: a few seconds
 _known: WeakKeyDictionary[Any, dict[Any, tuple[float, float]]] = WeakKeyDictionary()
@@ -113,18 +113,16 @@ class OutlierMargin(Problem):
     laws = Laws(doubled={}, objective=1)
 
     @classmethod
-    def zoo(cls) -> list[Case]:
-        from harness.testing import problems
-
-        case: Any = partial(problems.Case.of, cls)
+    def zoo(cls) -> list[cases.Case]:
+        case: Any = partial(cases.Case.of, cls)
         classes, wrong = [1.0] * 5 + [-1.0] * 5, [2.0, 3.0, 4.0, 5.0, -6.0, -2.0, -3.0, -4.0, -5.0, -4.5]
         line, ray = (
             np.outer(wrong, [0.6, 0.8]),
             np.outer([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0, -1.0], [1.0, 1.0]),
         )
         each, origin = {"outliers_plus": 0.2, "outliers_minus": 0.0}, {"outliers": 0.1, "against": "origin"}
-        x, y = problems.overlapping(20)
-        few, labels = problems.separable(10)
+        x, y = cases.overlapping(20)
+        few, labels = cases.separable(10)
         whole, rbf = {"outliers": 0.1, "delta": 0.0}, RBF(gamma=0.5)
         return [
             case("line", line, classes, Linear(), whole, "protocol", optimum=8.0),
@@ -133,7 +131,7 @@ class OutlierMargin(Problem):
             case("overlapping", x, y, Linear(), {"outliers": 0.3}, "protocol"),
             case("overlapping-rbf", x, y, rbf, {"outliers": 0.1}, "protocol"),
             case("cloud", x + 1.0, y, Linear(), {**origin, "outliers": 0.2}),
-            case("constant-feature", problems.with_constant(few), labels, Linear(), {"outliers": 0.2}),
+            case("constant-feature", cases.with_constant(few), labels, Linear(), {"outliers": 0.2}),
             case("duplicates", np.concatenate([few, few]), [*labels, *labels], rbf, whole),
             case("nobody", few, labels, Linear(), {"outliers": 0.0}),
             case("meets", line, classes, Linear(), {"outliers": 0.0}, "meets"),

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.kernels.functions import Linear
+from harness.problems import cases
 from harness.problems.dual import DualForm, capped_simplex
 from harness.problems.expansion import Expansion
 from harness.problems.problem import Certificate, Laws, NoParameters, Problem
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
-    from harness.testing import Case
 
 
 class PolytopeDistance(Problem):
@@ -39,14 +39,12 @@ class PolytopeDistance(Problem):
     has_core_set = True
 
     @classmethod
-    def zoo(cls) -> list[Case]:
-        from harness.testing import problems
-
+    def zoo(cls) -> list[cases.Case]:
         line = np.outer(np.arange(1.0, 6.0), [1.0, 1.0])
-        through_the_origin = problems.Case.of(
+        through_the_origin = cases.Case.of(
             cls, "line-through-the-origin", line, [1, -1, 1, -1, 1], Linear(), {}, optimum=1.0
         )
-        return [*problems.away_from_the_origin(cls, {}, optimum=0.5), through_the_origin]
+        return [*cases.away_from_the_origin(cls, {}, optimum=0.5), through_the_origin]
 
     def dual_form(self) -> DualForm:
         return replace(capped_simplex(self.n, 1.0), relative=True)

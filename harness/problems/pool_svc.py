@@ -24,6 +24,7 @@ from harness.errors import InvalidModel, LabelsSpent, UsageError
 from harness.kernels.functions import RBF
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
+from harness.problems import cases
 from harness.problems.csvc import CSVC, CSVCParameters
 from harness.problems.expansion import Expansion
 from harness.problems.problem import Certificate, Problem, immutable
@@ -31,7 +32,6 @@ from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
-    from harness.testing import Case
 
     Indices = np.ndarray[Any, np.dtype[np.intp]]
     Seller = Callable[[Indices], Vector]
@@ -101,16 +101,14 @@ class PoolSVC(Problem):
         self.upper: Vector = immutable(np.full(kernel.n, self.C))
 
     @classmethod
-    def zoo(cls) -> list[Case]:
-        from harness.testing import Case, problems
-
-        x, y = problems.overlapping(40)
+    def zoo(cls) -> list[cases.Case]:
+        x, y = cases.overlapping(40)
         budgets = {"one-label": 1, "few-labels": 12}
         limited = [
-            Case.of(cls, name, x, y, RBF(gamma=0.5), {"C": 1.0, "budget": budget}, "protocol")
+            cases.Case.of(cls, name, x, y, RBF(gamma=0.5), {"C": 1.0, "budget": budget}, "protocol")
             for name, budget in budgets.items()
         ]
-        return [*problems.two_classes(cls, {"C": 10.0}, {"C": 1.0}), *limited]
+        return [*cases.two_classes(cls, {"C": 10.0}, {"C": 1.0}), *limited]
 
     def contents(self) -> dict[str, str]:
         """Return the checksums of what does not change as labels are bought."""

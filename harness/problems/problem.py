@@ -15,13 +15,13 @@ from harness import parameters
 from harness.errors import InvalidModel
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import Parameter
+from harness.problems import cases
 from harness.problems.certificate import Certificate
 from harness.problems.expansion import Expansion, expansions
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.problems.dual import DualForm
-    from harness.testing import Case
 
 __all__ = ["AT_BOUND", "FEASIBLE", "Certificate", "Laws", "NoParameters", "Problem", "immutable"]
 
@@ -164,14 +164,12 @@ class Problem(metaclass=_Sealed):
         return cls.inliers is not Problem.inliers
 
     @classmethod
-    def zoo(cls) -> list[Case]:
+    def zoo(cls) -> list[cases.Case]:
         """Return small problems of the formulation on which solvers are tested, with their answers where known by hand.
 
         The default is the usual data for its task, under its own defaults.
         """
-        from harness.testing import problems
-
-        usual = problems.two_classes if cls.task == "classification" else problems.real_values
+        usual = cases.two_classes if cls.task == "classification" else cases.real_values
         return usual(cls)
 
     def restrict(self, indices: Any) -> Problem:

@@ -26,6 +26,7 @@ from harness.errors import InvalidModel, UsageError
 from harness.kernels.functions import RBF
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
+from harness.problems import cases
 from harness.problems.csvc import CSVCNoBias, CSVCParameters
 from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion, expansions
@@ -34,7 +35,6 @@ from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Mask, Vector
-    from harness.testing import Case
 
 _RESOLVED = 1e-6  # relative gap that is asked for where the convex problem is solved anew
 _MOVED = 0.25  # of the points are moved in solving anew
@@ -59,14 +59,12 @@ class RampSVC(Problem):
     constraints = "|dual_coef_i| <= C_i and intercept 0"
 
     @classmethod
-    def zoo(cls) -> list[Case]:
-        from harness.testing import problems
-
-        x, y = problems.separable(16)
+    def zoo(cls) -> list[cases.Case]:
+        x, y = cases.separable(16)
         wrong, soft = np.where(np.arange(16) < 4, -y, y), {"C": 1.0}
         # far on the wrong side: beyond s
-        beyond = problems.Case.of(cls, "outliers", 2.0 * x, wrong, RBF(gamma=0.5), soft, "protocol", "outliers")
-        return [*problems.two_classes(cls, {"C": 10.0}, soft), beyond]
+        beyond = cases.Case.of(cls, "outliers", 2.0 * x, wrong, RBF(gamma=0.5), soft, "protocol", "outliers")
+        return [*cases.two_classes(cls, {"C": 10.0}, soft), beyond]
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Any = None) -> None:
         super().__init__(kernel, targets, settings)

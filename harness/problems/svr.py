@@ -17,6 +17,7 @@ import numpy as np
 from harness import parameters
 from harness.kernels.functions import RBF, Linear
 from harness.parameters import parameter
+from harness.problems import cases
 from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion
 from harness.problems.problem import Certificate, Laws, Problem
@@ -24,7 +25,6 @@ from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
-    from harness.testing import Case
 
 
 @dataclass(frozen=True)
@@ -49,20 +49,18 @@ class EpsSVR(Problem):
     laws = Laws(doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)
 
     @classmethod
-    def zoo(cls) -> list[Case]:
-        from harness.testing import problems
-
-        case: problems.Maker = partial(problems.Case.of, cls)
+    def zoo(cls) -> list[cases.Case]:
+        case: cases.Maker = partial(cases.Case.of, cls)
         rbf, hard, soft = RBF(gamma=0.5), {"C": 10.0, "epsilon": 0.1}, {"C": 1.0, "epsilon": 0.1}
-        x, y = problems.curve(40)
+        x, y = cases.curve(40)
         return [
             # w = 0.9: inside the tube
-            case("pair", problems.PAIR, [1.0, -1.0], Linear(), hard, "protocol", optimum=0.405),
+            case("pair", cases.PAIR, [1.0, -1.0], Linear(), hard, "protocol", optimum=0.405),
             case("constant-target", x, np.full(40, 5.0), rbf, soft, optimum=0.0),
             case("inside-the-tube", x, y, rbf, {"C": 1.0, "epsilon": 100.0}, optimum=0.0),
             case("without-tube", x, y, rbf, {"C": 1.0, "epsilon": 0.0}),
             case("one-outlier", x, np.where(np.arange(40) == 3, 50.0, y), rbf, soft),
-            *problems.real_values(cls, hard, soft),
+            *cases.real_values(cls, hard, soft),
         ]
 
     @property

@@ -35,6 +35,7 @@ from harness.errors import InvalidModel
 from harness.kernels.functions import RBF, Linear
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
+from harness.problems import cases
 from harness.problems.dual import DualForm, first_at_cap
 from harness.problems.expansion import Expansion
 from harness.problems.hulls import ReducedHull, ReducedHullParameters, settled_caps
@@ -43,7 +44,6 @@ from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
-    from harness.testing import Case
 
 _MEETING = 1e-15  # 2 epsilon sigma below this part of the largest (epsilon + |y|)^2 is no function's
 _ROUNDING = 1e-12  # a sum of weights this near to its total, relative, is off by rounding
@@ -102,23 +102,21 @@ class TubeSVR(Problem):
     laws = Laws(doubled={"D": 0.5, "D_minus": 0.5})
 
     @classmethod
-    def zoo(cls) -> list[Case]:
-        from harness.testing import problems
-
-        case: problems.Maker = partial(problems.Case.of, cls)
+    def zoo(cls) -> list[cases.Case]:
+        case: cases.Maker = partial(cases.Case.of, cls)
         linear, rbf = Linear(), RBF(gamma=0.5)
         hard, soft = {"epsilon": 2.0, "D": 1.0}, {"epsilon": 0.5, "D": 0.1}
-        plane, _ = problems.separable(16)
-        x, y = problems.curve(40)
+        plane, _ = cases.separable(16)
+        x, y = cases.curve(40)
         few, values = x[:12], y[:12]
         steep = 2.0 * plane[:, 0] - plane[:, 1] + 3.0 + 0.3 * np.cos(np.arange(16))
         return [
             # the shifted points lie on y = x + 1/2 and y = x - 1/2, which are 1 / sqrt(2) apart
-            case("pair", problems.PAIR, [1.0, -1.0], linear, {"epsilon": 0.5, "D": 1.0}, "protocol", optimum=0.25),
+            case("pair", cases.PAIR, [1.0, -1.0], linear, {"epsilon": 0.5, "D": 1.0}, "protocol", optimum=0.25),
             case("hard-plane", plane, steep, linear, hard, "protocol"),
             case("soft-plane", plane, steep, linear, {"epsilon": 1.0, "D": 0.25}),
             case("a-cap-for-each-side", plane, steep, linear, {"epsilon": 1.0, "D": 0.5, "D_minus": 0.125}),
-            case("constant-feature", problems.with_constant(plane), steep, linear, hard),
+            case("constant-feature", cases.with_constant(plane), steep, linear, hard),
             case("constant-target", x, np.full(40, 5.0), rbf, soft, optimum=0.5),  # w = 0, sigma = 2 epsilon
             case("every-point-at-the-cap", x, y, rbf, {"epsilon": 0.5, "D": 1.0 / 40.0}, optimum=0.5),
             case("no-tube", plane, steep, linear, {"epsilon": 0.01, "D": 1.0}, "meets", optimum=0.0),

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import TYPE_CHECKING, Any
 
-from harness.measure.machine import thread_cpu_seconds
+from harness.machine import thread_cpu_seconds
 from harness.run import allowed
 from harness.run.descendants import trackers_of
 from harness.run.forking import Child

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from harness.measure.machine import now, started
+from harness.machine import now, started
 
 RENEWAL_SECONDS = 30.0
 LAPSE_SECONDS = 300.0

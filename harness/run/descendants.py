@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, process_time, sleep
 
-from harness.measure.machine import status_bytes
+from harness.machine import status_bytes
 from harness.run.groups import Home
 
 _ONE_BY_ONE_SECONDS = 0.02  # with control groups; what lives then is ended with its group

@@ -19,9 +19,9 @@ from harness.kernels.checks import check_finite
 from harness.kernels.engine import Engine
 from harness.kernels.oracle import KernelOracle, engine_of, uncounted
 from harness.kernels.ways import is_mapped, sum_of_words
+from harness.machine import load_average, now, reset_peak_memory, status_bytes
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome, drive
-from harness.measure.machine import load_average, now, reset_peak_memory, status_bytes
 from harness.measure.scored import Weights
 from harness.measure.trace import TracePlan
 from harness.problems.problem import Problem

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from os import getpid  # by name: what a solver patches later is not this function
 
-from harness.measure.machine import status_bytes
+from harness.machine import status_bytes
 from harness.run.messages import SECRET_BYTES, BrokenStream, Message, Reader, send
 from harness.run.parenthood import at_parents_end
 from harness.run.place import Place

@@ -10,9 +10,9 @@ from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import InvalidModel, UsageError
+from harness.machine import load_average, now, reset_peak_memory, status_bytes
 from harness.measure.compilation import CompilationWatch
 from harness.measure.drive import Outcome
-from harness.measure.machine import load_average, now, reset_peak_memory, status_bytes
 from harness.measure.path_drive import CellOutcome, drive_path
 from harness.path import Grid, SolutionPath
 from harness.problems.problem import Problem

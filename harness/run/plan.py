@@ -13,7 +13,7 @@ from harness.entries import Broken, Chosen
 from harness.errors import UsageError
 from harness.kernels.checks import check_precomputed
 from harness.kernels.functions import Precomputed
-from harness.measure.machine import machine
+from harness.machine import machine
 from harness.measure.metrics import applicable
 from harness.registry import Registry
 from harness.run.path_plan import along_path, check_path

@@ -16,7 +16,7 @@ from harness import guard
 from harness.errors import UsageError
 from harness.files import user_cache
 from harness.guard import Phase
-from harness.measure.machine import now
+from harness.machine import now
 from harness.run import allowed
 from harness.run.cleaning import clipped
 from harness.run.messages import METRIC, Certified, Certify, Ended, Run

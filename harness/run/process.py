@@ -18,7 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from harness.measure.machine import started
+from harness.machine import started
 from harness.run import groups
 from harness.run.descendants import living
 from harness.run.folder import sweep

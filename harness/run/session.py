@@ -13,7 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import DataError, NotKept, UsageError
-from harness.measure.machine import machine, now, versions
+from harness.machine import machine, now, versions
 from harness.parameters import values_of
 from harness.registry import Registry
 from harness.run.claims import RENEWAL_SECONDS, Driver, this_driver

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from harness.entries import source_sha256
 from harness.guard import Phase, guarded
-from harness.measure.machine import machine, versions
+from harness.machine import machine, versions
 from harness.run.record import COLUMNS, Record
 from harness.run.study import RunSpec
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.measure.machine import now
+from harness.machine import now
 from harness.run import allowed, child
 from harness.run.messages import Ended
 from harness.run.record import Status, StoppedBy

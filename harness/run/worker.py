@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from harness import guard
 from harness.errors import HarnessError
 from harness.guard import Phase
+from harness.machine import now
 from harness.measure.compilation import CompilationWatch
-from harness.measure.machine import now
 from harness.run import allowed, child
 from harness.run.forking import fork, limit_memory
 from harness.run.messages import Busy, Compiling, Ended, Message, Reader, Run, Warm, send

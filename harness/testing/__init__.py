@@ -11,7 +11,7 @@ Put this beside your plugin as ``test_my_solver.py`` and run ``pytest``::
 
 Every check is one ``test_`` method with one line that says what it asks; most of them run once for each
 problem of a small zoo, in every formulation that the solver solves: each has its own, a plugin's too (see
-:meth:`harness.Problem.zoo` and :mod:`harness.testing.problems`). The solver is driven once on each problem, and all
+:meth:`harness.Problem.zoo`; ``harness.testing.problems`` has the usual data). The solver is driven once on each problem, and all
 checks judge that drive. What cannot be asked of it is no test of its suite: no gap of a solver that claims none, no
 problem that its ``skip`` refuses. Declare what else does not apply rather than editing a check:
 
@@ -22,10 +22,11 @@ problem that its ``skip`` refuses. Declare what else does not apply rather than 
 Without pytest, ``run_checks(TestMySolver)`` returns one :class:`Result` for each check and problem.
 """
 
+from harness.problems import cases as problems
+from harness.problems.cases import Case as Case
 from harness.testing.conformance import SolverConformance as SolverConformance
-from harness.testing.problems import Case as Case
-from harness.testing.problems import zoo as zoo
 from harness.testing.runner import Result as Result
 from harness.testing.runner import run_checks as run_checks
+from harness.testing.suite import zoo as zoo
 
-__all__ = ["Case", "Result", "SolverConformance", "run_checks", "zoo"]
+__all__ = ["Case", "Result", "SolverConformance", "problems", "run_checks", "zoo"]

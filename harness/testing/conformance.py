@@ -18,10 +18,10 @@ from harness.kernels.functions import RBF, Linear, Precomputed
 from harness.kernels.oracle import engine_of, uncounted
 from harness.measure.drive import drive
 from harness.measure.scored import FreeExpansion
+from harness.problems.cases import Case, csr
 from harness.run.record import Limits
 from harness.solver import Iterate
 from harness.testing import exact
-from harness.testing.problems import Case, csr, path_over
 from harness.testing.running import Snapshot, bought_of, bytes_of, observed, snapshots
 from harness.testing.suite import (
     PATIENT_SECONDS,
@@ -32,6 +32,7 @@ from harness.testing.suite import (
     claims_a_gap,
     converges,
     is_observable,
+    path_over,
 )
 
 _PATIENCE = 2.0  # seconds: the host can stop a run only at a yield
@@ -39,7 +40,7 @@ _WHATEVER_THE_STORAGE = ("test_every_iterate_is_feasible", "test_ends_by_itself"
 
 
 def _is_symmetric(case: Case) -> bool:
-    return case.formulation.laws.symmetric
+    return bool(case.formulation.laws.symmetric)
 
 
 def _has_a_law_of_doubling(case: Case) -> bool:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from harness.registry import solver_serving
 
 if TYPE_CHECKING:
+    from harness.problems.cases import Case
     from harness.problems.problem import Problem
-    from harness.testing.problems import Case
 
 _WIDTH = 1e-5  # relative gap beyond which the oracle's own answer is no reference
 _known: dict[int, tuple[Case, tuple[float, float]]] = {}

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from harness.kernels.counter import Counter
+    from harness.problems.cases import Case
     from harness.problems.problem import Certificate, Problem
     from harness.solver import Solver
-    from harness.testing.problems import Case
 
 _KEPT = 1000  # iterates of a drive; a solver that yields more often is judged by the first ones and the last
 

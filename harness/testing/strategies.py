@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harness.errors import UsageError
 from harness.kernels.functions import RBF, Kernel, Linear, Poly
-from harness.testing.problems import Case, csr
+from harness.problems.cases import Case, csr
 
 if TYPE_CHECKING:
     from harness.problems.problem import Problem

@@ -6,13 +6,17 @@ import functools
 import unittest
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from harness.kernels.functions import RBF
 from harness.measure.path_drive import drive_path
+from harness.parameters import values_of
+from harness.path import Grid, SolutionPath
+from harness.problems.cases import Case
+from harness.registry import shared_registry
 from harness.run.record import Limits, Status, StoppedBy
-from harness.testing.problems import Case, path_over, zoo_of
 from harness.testing.running import Run, observed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from harness.problems.problem import Certificate, Problem
     from harness.solver import Solver
@@ -72,6 +76,36 @@ def buys_labels(suite: type[Suite]) -> bool:
     return any(formulation.sells_labels for formulation in suite.solver.solves)
 
 
+def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:
+    """Return the cases of every formulation in turn."""
+    return [case for formulation in formulations for case in _cases(formulation)]
+
+
+@functools.cache  # the same objects for every suite, so that the exact oracle is asked once for each
+def _cases(formulation: type[Problem]) -> list[Case]:
+    return formulation.zoo()
+
+
+def path_over(case: Case, *, cold: bool) -> SolutionPath | None:
+    """Return a path over a case: a quarter of its price of a violation and all of it, for two widths of an RBF kernel.
+
+    None where it has neither.
+    """
+    costs = {
+        name: (0.25 * case.values[name], float(case.values[name])) for name in ("C", "chi") if case.values.get(name)
+    }
+    values = {name: value for name, value in case.values.items() if name not in costs}
+    gamma = getattr(case.kernel, "gamma", None) if isinstance(case.kernel, RBF) else None
+    widths = {} if gamma is None else {"gamma": (float(gamma), 2.0 * gamma)}
+    if not costs and not widths:
+        return None
+    kernel, own = type(case.kernel), {} if widths else values_of(case.kernel)
+    grid = Grid(dict([*costs.items()][:1]), widths)
+    others = {**dict([*costs.items()][1:]), **values}
+    formulation: Any = case.formulation
+    return SolutionPath(grid, formulation, kernel, case.x.copy(), case.y, others, own, cache_mb=1.0, cold=cold)
+
+
 class Suite:
     """Subclass with a name that starts with ``Test``, set ``solver`` and ``gap``, run pytest.
 
@@ -115,7 +149,8 @@ class Suite:
     @classmethod
     @functools.cache
     def _taken(cls) -> list[Case]:
-        return [case for case in (zoo_of(cls.solver) if cls.cases is None else cls.cases) if cls._takes(case)]
+        cases = zoo(shared_registry().solved_by(type(cls.solver))) if cls.cases is None else cls.cases
+        return [case for case in cases if cls._takes(case)]
 
     @classmethod
     def _takes(cls, case: Case) -> bool:
@@ -162,7 +197,7 @@ class Suite:
             raise unittest.SkipTest(f"came with version {since}; the suite is pinned to {self.exclude_after}")
 
     def _stated(self, case: Case) -> Problem:
-        problem = case.problem()
+        problem: Problem = case.problem()
         reason = self.solver.skip(problem)
         if reason is not None:
             raise unittest.SkipTest(reason)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from harness.measure.machine import machine, now, versions
+from harness.machine import machine, now, versions
 from harness.run.surroundings import git_commit
 
 _PEER_PACKAGES = ("scikit-learn-intelex", "daal", "libsvm-official", "thundersvm-cpu")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.measure.machine import now
+from harness.machine import now
 from harness.registry import load_registry
 from harness.run.record import Status
 from reports.kit.grids import Options

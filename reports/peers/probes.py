@@ -29,7 +29,7 @@ from harness import (
     parameter,
 )
 from harness.kernels.oracle import engine_of
-from harness.measure.machine import reset_peak_memory, status_bytes
+from harness.machine import reset_peak_memory, status_bytes
 from harness.registry import load_registry
 
 CALL_SIZES = (200, 1000, 2000, 5000)  # points

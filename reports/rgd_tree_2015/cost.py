@@ -29,7 +29,7 @@ from harness_rgd.run import Run
 
 from benchmarks.anonymous_memory import Memory
 from harness import KernelOracle, Linear, OutlierMargin
-from harness.measure.machine import now
+from harness.machine import now
 from harness.run.surroundings import git_commit
 from reports.kit.grids import Options
 from reports.kit.journal import Row

@@ -34,7 +34,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "plugins")]
 
-from harness.measure.machine import machine, now  # noqa: E402
+from harness.machine import machine, now  # noqa: E402
 from reports.robustness.faults import FAULTS, GOOD, Fault  # noqa: E402
 from reports.robustness.tools import NAMES, TOOLS, Tool  # noqa: E402
 

@@ -9,9 +9,9 @@ import pytest
 
 from harness import RBF, KernelOracle, Linear, ReducedHull, UsageError, drive, get_solver
 from harness.kernels.oracle import uncounted
+from harness.problems.cases import Case, overlapping, separable
 from harness.problems.conversion import thresholds, to_c_svc
 from harness.registry import load_registry
-from harness.testing.problems import Case, overlapping, separable
 from tests.plugins.hull_problems import clouds, hard, matrix_of
 from tests.plugins.sampling_problems import exact
 from tests.problems.exact import nearest_points

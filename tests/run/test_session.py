@@ -98,7 +98,7 @@ def test_a_change_of_library_version_makes_results_stale(study, monkeypatch):
     request, registry = study("well-behaved")
     assert compare(request, registry)[0]["reused"] is False
     assert compare(request, registry)[0]["reused"] is True
-    from harness.measure.machine import versions
+    from harness.machine import versions
 
     monkeypatch.setattr("harness.run.session.versions", lambda: {**versions(), "numba": "0.0"})
     assert compare(request, registry)[0]["reused"] is False

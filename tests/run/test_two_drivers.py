@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.measure import machine
+from harness import machine
 from harness.run import claims
 from harness.run.claims import this_driver
 from harness.run.record import Record

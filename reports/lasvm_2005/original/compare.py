@@ -27,7 +27,7 @@ from harness_lasvm import LASVM
 
 from harness import CSVC, RBF, KernelOracle
 from harness.cli.say import say
-from harness.measure.machine import now
+from harness.machine import now
 from harness.registry import load_registry
 from harness.run.execute import warm_up
 from harness.run.surroundings import git_commit

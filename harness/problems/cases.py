@@ -14,16 +14,12 @@ import numpy as np
 
 from harness.kernels.functions import RBF, Kernel, Linear
 from harness.kernels.oracle import KernelOracle
-from harness.parameters import values_of
-from harness.path import Grid, SolutionPath
-from harness.registry import shared_registry
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from harness.arrays import Vector
-    from harness.problems.problem import Problem
-    from harness.solver import Solver
+    from harness.protocols import Formulation
 
     Maker = Callable[..., "Case"]
 
@@ -39,7 +35,7 @@ class Case:
     """
 
     name: str
-    formulation: type[Problem]
+    formulation: Formulation
     x: Any
     y: Vector
     kernel: Kernel
@@ -50,7 +46,7 @@ class Case:
     @classmethod
     def of(
         cls,
-        formulation: type[Problem],
+        formulation: Formulation,
         name: str,
         x: Any,
         y: Any,
@@ -65,7 +61,7 @@ class Case:
     def __str__(self) -> str:
         return f"{self.formulation.name}:{self.name}"
 
-    def problem(self) -> Problem:
+    def problem(self) -> Any:
         """State the problem over a copy of the data: a solver that writes into them spoils no other check."""
         return self.formulation.build(KernelOracle(self.kernel, self.x.copy(), cache_mb=1.0), self.y, self.values)
 
@@ -85,23 +81,8 @@ class Case:
         return replace(self, optimum=None, **changes)
 
 
-def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:
-    """Return the cases of every formulation in turn."""
-    return [case for formulation in formulations for case in _cases(formulation)]
-
-
-def zoo_of(solver: Solver) -> list[Case]:
-    """Return the cases of every formulation that a solver solves, of those that are registered."""
-    return zoo(shared_registry().solved_by(type(solver)))
-
-
-@functools.cache  # the same objects for every suite, so that the exact oracle is asked once for each
-def _cases(formulation: type[Problem]) -> list[Case]:
-    return formulation.zoo()
-
-
 def two_classes(
-    formulation: type[Problem],
+    formulation: Formulation,
     hard: Mapping[str, Any] | None = None,
     soft: Mapping[str, Any] | None = None,
     *,
@@ -143,7 +124,7 @@ def two_classes(
 
 
 def real_values(
-    formulation: type[Problem], hard: Mapping[str, Any] | None = None, soft: Mapping[str, Any] | None = None
+    formulation: Formulation, hard: Mapping[str, Any] | None = None, soft: Mapping[str, Any] | None = None
 ) -> list[Case]:
     """Return the usual cases of regression: ``hard`` are the parameters for data on a plane, ``soft`` for a noisy curve."""
     hard, soft = hard or {}, soft or {}
@@ -162,7 +143,7 @@ def real_values(
     ]
 
 
-def away_from_the_origin(formulation: type[Problem], values: Mapping[str, Any], *, optimum: float) -> list[Case]:
+def away_from_the_origin(formulation: Formulation, values: Mapping[str, Any], *, optimum: float) -> list[Case]:
     """Return the usual cases of one class; ``optimum`` is that of a pair, and of three points, whose w is (1, 0).
 
     With the linear kernel points around the origin would have w = 0.
@@ -213,25 +194,6 @@ def overlapping(n: int, seed: int = 5) -> tuple[Vector, Vector]:
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     return rng.normal(size=(n, 3)) + 0.6 * y[:, None], y
-
-
-def path_over(case: Case, *, cold: bool) -> SolutionPath | None:
-    """Return a path over a case: a quarter of its price of a violation and all of it, for two widths of an RBF kernel.
-
-    None where it has neither.
-    """
-    costs = {
-        name: (0.25 * case.values[name], float(case.values[name])) for name in ("C", "chi") if case.values.get(name)
-    }
-    values = {name: value for name, value in case.values.items() if name not in costs}
-    gamma = getattr(case.kernel, "gamma", None) if isinstance(case.kernel, RBF) else None
-    widths = {} if gamma is None else {"gamma": (float(gamma), 2.0 * gamma)}
-    if not costs and not widths:
-        return None
-    kernel, own = type(case.kernel), {} if widths else values_of(case.kernel)
-    grid = Grid(dict([*costs.items()][:1]), widths)
-    others = {**dict([*costs.items()][1:]), **values}
-    return SolutionPath(grid, case.formulation, kernel, case.x.copy(), case.y, others, own, cache_mb=1.0, cold=cold)
 
 
 def csr(x: Any) -> Any:
