@@ -81,6 +81,11 @@ def zoo(formulations: Iterable[type[Problem]]) -> list[Case]:
     return [case for formulation in formulations for case in _cases(formulation)]
 
 
+def zoo_of(solver: Solver) -> list[Case]:
+    """Return the cases of every formulation that a solver solves, of those that are registered."""
+    return zoo(shared_registry().solved_by(type(solver)))
+
+
 @functools.cache  # the same objects for every suite, so that the exact oracle is asked once for each
 def _cases(formulation: type[Problem]) -> list[Case]:
     return formulation.zoo()
@@ -149,7 +154,7 @@ class Suite:
     @classmethod
     @functools.cache
     def _taken(cls) -> list[Case]:
-        cases = zoo(shared_registry().solved_by(type(cls.solver))) if cls.cases is None else cls.cases
+        cases = zoo_of(cls.solver) if cls.cases is None else cls.cases
         return [case for case in cases if cls._takes(case)]
 
     @classmethod

@@ -11,7 +11,7 @@ import pytest
 
 from harness.registry import load_registry
 from harness.testing import SolverConformance
-from harness.testing.problems import zoo_of
+from harness.testing.suite import zoo_of
 
 FIRST_PARTY = ("active", "fw", "lasvm", "peers", "perceptron", "qp", "rgd", "robust", "sampling", "smo")
 NAMED_OTHERWISE = (
