@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import hashlib
-from collections.abc import Callable, Iterable
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from harness.errors import PluginError, UsageError
+from harness.plain import plain_line
 
 if TYPE_CHECKING:
     from harness.solver import Solver
@@ -60,6 +68,55 @@ class Chosen:
         if not extra:
             return own
         return f"{own[:-1]},{extra}]" if own.endswith("]") else f"{own}[{extra}]"
+
+
+_REASON_CHARACTERS = 500
+
+
+@contextlib.contextmanager
+def code_of(plugin: str, what: str = "its import") -> Iterator[None]:
+    """Context in which a plugin's code runs in this process: what it prints goes to standard error.
+
+    Where the user or a signal ends it, the plugin is named, for it may be what the user waited for.
+
+    Raises
+    ------
+    PluginError : the code raised what is no ``Exception``, `SystemExit` for one.
+    KeyboardInterrupt : the user interrupted; its text names the plugin.
+    """
+    place = f"while plugin '{plain_line(plugin)}' was at {what}"
+
+    def ended(number: int, _frame: object) -> NoReturn:
+        os.write(2, f"harness: ended by {signal.Signals(number).name} {place}.\n".encode(errors="replace"))
+        os._exit(128 + number)
+
+    in_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, ended) if in_main else None
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(place) from None
+    except Exception:
+        raise
+    except BaseException as error:
+        raise PluginError(last_line(error)) from error
+    finally:
+        if in_main:
+            signal.signal(signal.SIGTERM, before)
+
+
+def last_line(error: BaseException) -> str:
+    """Return why a plugin could not be loaded: the last line of what it raised."""
+    try:
+        text = str(error).strip() or type(error).__name__
+    except BaseException as second:  # its text is the plugin's code too
+        text = f"its text raised {type(second).__name__}"
+    if "cannot inherit non-frozen dataclass" in text:  # Python names neither the class nor the way out
+        text += ": solvers, data sets and kernels are frozen; put @dataclass(frozen=True) above the class"
+    if not isinstance(error, (PluginError, UsageError)):
+        text = f"{type(error).__name__}: {text.splitlines()[-1]}"
+    return plain_line(text, _REASON_CHARACTERS)
 
 
 def source_sha256(module: ModuleType) -> str:

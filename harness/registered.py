@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pluggy
 
-from harness import admission, guard, hookspecs, parameters, selection
-from harness.entries import Broken, Plugin
+from harness import admission, hookspecs, parameters, selection
+from harness.entries import Broken, Plugin, code_of, last_line
 from harness.errors import PluginError, UsageError
-from harness.guard import Phase, guarded, last_line
 from harness.parameters import Parameter, did_you_mean
 
 if TYPE_CHECKING:
@@ -49,22 +48,14 @@ class Registered:
 
     # -- loading -------------------------------------------------------------------------------------
 
-    def load(
-        self, name: str, importer: Callable[[], ModuleType], distribution: str = "", version: str = "", origin: str = ""
-    ) -> None:
-        """Import and register one plugin; a failure is kept in ``broken`` under its name.
-
-        origin : its path, if it came from one
-        """
-        phase = Phase(origin or name)
+    def load(self, name: str, importer: Callable[[], ModuleType], distribution: str = "", version: str = "") -> None:
+        """Import and register one plugin; a failure is kept in ``broken`` under its name."""
         try:
             if name in self.plugins:
                 raise PluginError(
                     f"a plugin called '{name}' is already loaded from {self.plugins[name].module.__file__}; rename one."
                 )
-            if known := guard.known(phase):
-                raise PluginError(known)
-            with guarded(phase):
+            with code_of(name):
                 module = importer()
                 self.register(name, module)
         except Exception as error:  # a plugin may raise anything at import
@@ -99,7 +90,7 @@ class Registered:
             plugin_name = path.parent.name if path.name == "__init__.py" else path.stem
             if path not in self._files and (only is None or plugin_name in only):
                 self._files.add(path)
-                self.load(plugin_name, functools.partial(admission.module_from, path), origin=str(path))
+                self.load(plugin_name, functools.partial(admission.module_from, path))
 
     def _collect(self, module: ModuleType) -> dict[str, Any]:
         def call(hook: str) -> Any:

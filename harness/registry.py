@@ -11,10 +11,9 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import guard, hookspecs, parameters, selection
-from harness.entries import Broken, Chosen, Plugin
-from harness.errors import PluginError, UsageError
-from harness.guard import Phase, guarded, last_line
+from harness import hookspecs, parameters, selection
+from harness.entries import Broken, Chosen, Plugin, code_of, last_line
+from harness.errors import UsageError
 from harness.parameters import did_you_mean
 from harness.registered import Registered
 
@@ -136,11 +135,8 @@ def _configured(
         else:
             solver_values[name] = value
     values = parameters.validated(cls, solver_values, owner=f"solver '{cls.name}'")
-    phase = Phase(plugin, cls.name, "its configuration")
     try:
-        if known := guard.known(phase):
-            raise PluginError(known)
-        with guarded(phase):
+        with code_of(plugin, f"the configuration of its solver '{cls.name}'"):
             chosen = Chosen(plugin, cls(**values), problem_values)
             parameters.values_of(chosen.solver)
             hash(chosen.label)
@@ -183,7 +179,6 @@ def load_registry(plugin_paths: Iterable[str | Path] = (), only: Collection[str]
     ------
     UsageError : a plugin path that is no file and no package folder. A plugin that fails to load is kept in ``broken``.
     """
-    guard.prepared()
     registry = Registry()
     _builtin(registry)
     registry.load_all(installed(), plugin_paths, only)

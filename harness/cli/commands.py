@@ -113,15 +113,14 @@ def _file(module: str) -> str | None:
 
 def of(registry: Registry, found: Added | None = None) -> Added:
     """Ask the plugins of a registry, and add their commands to ``found``; a plugin's are taken all or none."""
-    from harness.entries import Broken
-    from harness.guard import Phase, guarded, last_line
+    from harness.entries import Broken, code_of, last_line
     from harness.plain import plain_line
 
     found = found or Added()
     found.broken.update(registry.broken)
     for name, plugin in registry.plugins.items():
         try:
-            with guarded(Phase(name, doing=f"its {HOOK}")):
+            with code_of(name, f"its {HOOK}"):
                 given = _checked(getattr(plugin.module, HOOK, tuple)(), found)
         except Exception as error:  # a plugin may raise anything
             found.broken[name] = Broken(name, last_line(error))

@@ -9,9 +9,7 @@ kept, 70 a fault of the harness, 130 Ctrl-C.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import itertools
 import os
 import sys
 import warnings
@@ -20,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 import harness
-from harness import guard
 from harness.cli import options
 from harness.cli.commands import PROGRAM
 from harness.cli.environment import VARIABLES
@@ -49,8 +46,11 @@ class Program(LazyGroup):
             code = _say(str(error), EXIT_NOT_KEPT)
         except HarnessError as error:
             code = _say(str(error), EXIT_USAGE)
-        except click.Abort:
-            code = _say("interrupted.", EXIT_INTERRUPTED)
+        except click.Abort as error:
+            code = _say(
+                f"{' '.join(['interrupted', *map(str, error.__cause__.args if error.__cause__ else ())])}.",
+                EXIT_INTERRUPTED,
+            )
         except OSError as error:
             _debug()
             code = _say(": ".join([*_where(error), f"{error.strerror or error}."]), EXIT_USAGE)
@@ -134,27 +134,8 @@ def cli(ctx: click.Context, /, **_given: Any) -> None:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the command."""
     warnings.formatwarning = lambda message, *_args, **_keywords: f"{PROGRAM}: warning: {plain_line(str(message))}\n"
-    given = sys.argv[1:] if arguments is None else list(arguments)
-    guard.before_plugins(lambda: _supervised(given))
-    try:
-        cli.main(args=arguments)
-    except SystemExit as ended:
-        guard.ending(ended.code if isinstance(ended.code, int) else EXIT_FAULT)
-        raise
+    cli.main(args=arguments)
     raise AssertionError("unreachable: main exits")
-
-
-def _supervised(arguments: Sequence[str]) -> None:
-    """Go on in a process that is watched; how long an import may take is read before the options are, which need plugins."""
-    from harness.cli import values
-    from harness.run import supervisor
-
-    texts = [name.partition("=")[2] for name in arguments if name.startswith("--time-limit=")]
-    texts += [text for name, text in itertools.pairwise(arguments) if name == "--time-limit"]
-    limit = None
-    with contextlib.suppress(click.UsageError):  # said when the options are read
-        limit = values.DURATION.convert(texts[-1], None, None) if texts else None
-    supervisor.start(supervisor.allowed(limit))
 
 
 if __name__ == "__main__":

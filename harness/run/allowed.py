@@ -23,7 +23,6 @@ _WITHOUT_LIMIT_SECONDS = 60.0  # what a phase may take beside the measured run, 
 _ONE_COMPILATION_SECONDS = 10.0  # that a single function may compile, at least: a busy machine takes eight
 _COMPILATION_SECONDS = 120.0  # of a warm-up, at least
 _START_SECONDS = 60.0  # that a process may import plugins and read data, at least
-_IMPORT_SECONDS = 3.0  # that an import may take, at least
 _CERTIFY_SECONDS = 1800.0
 _ENDING_SECONDS = 10.0  # that the host may need to end a run's processes and to send what it knows, at least
 
@@ -81,11 +80,6 @@ def excess(seen: Watch, limits: Limits) -> StoppedBy | None:
 def starting(time_limit: float | None) -> float:
     """Return the seconds in which a process of the host's has imported what it needs."""
     return max(_START_SECONDS, phase_seconds(time_limit))
-
-
-def importing(time_limit: float | None) -> float:
-    """Return the seconds that the import of one plugin may take, those not counted in which it waits for a core."""
-    return max(_IMPORT_SECONDS, warm_up_limit(time_limit))
 
 
 def reading(seconds: float, time_limit: float | None) -> float:

@@ -76,7 +76,6 @@ class Watch:
     exit_status: int = 0
     left_behind: int = 0
     survivors: tuple[int, ...] = ()  # processes that could not be killed
-    left_elsewhere: list[str] = field(default_factory=list)  # sentences on what is outside the run's folder
     seller: Seller | None = None  # of labels; None: the problem came with them
     buying_seconds: float = 0.0  # that purchases since the last trace point took, as far as that can be
     bought_seconds: float = 0.0  # that all purchases took
@@ -116,8 +115,7 @@ def watch(
             selector.register(fd, selectors.EVENT_READ)
         ended = False
         while not ended and not reader.closed and not seen.killed_for and seen.fitted is None:
-            events = selector.select(_POLL_SECONDS)
-            for ready, _ in events:
+            for ready, _ in selector.select(_POLL_SECONDS):
                 if ready.fd == child.messages:
                     _take(seen, reader, child)
                 elif ready.fd == output:
@@ -128,8 +126,6 @@ def watch(
                 else:
                     _exit_if_alone(control, child)
                     selector.unregister(control)  # the next request waits until this run is over
-            if not events:
-                child.place.elsewhere.look([pid, *child.place.descendants.others(pid)])
             if not seen.killed_for and seen.fitted is None:
                 told(seen)
                 seen.killed_for = allowed.excess(seen, limits) or _beyond_memory(seen, child, limits)
@@ -143,18 +139,16 @@ def watch(
 
 def _finish(seen: Watch, child: Child, reader: Reader) -> None:
     """End a child and all that it started, and read what it had to say."""
-    descendants, elsewhere = child.place.descendants, child.place.elsewhere
+    descendants = child.place.descendants
     if seen.fitted is not None:  # it waits
         others = descendants.others(child.pid)
         seen.left_behind = len(others) - len(trackers_of(others))
-        elsewhere.look([child.pid, *others])
     child.release()
     killed = _end(seen, child.pid, gently=bool(seen.killed_for), finished=not seen.killed_for)
     if killed and seen.fitted is None and not seen.killed_for:
         seen.killed_for = StoppedBy.FAULT
         seen.broken = "closed a descriptor that is not its own, or became another program, and went on"
     seen.cpu_seconds = max(seen.cpu_seconds, descendants.cpu_seconds())
-    elsewhere.look(descendants.others(child.pid))
     left = descendants.end()
     seen.left_behind = max(seen.left_behind, left.count)
     seen.survivors = left.alive
@@ -165,7 +159,6 @@ def _finish(seen: Watch, child: Child, reader: Reader) -> None:
     while reader.received < until and seen.fitted is None and not seen.broken:
         _take(seen, reader, child)
     child.close()
-    seen.left_elsewhere = elsewhere.end()
 
 
 def _waiting(pipe: int) -> int:

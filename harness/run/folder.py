@@ -1,8 +1,7 @@
-"""The folder of its own that each run has, and what it leaves elsewhere.
+"""The folder of its own that each run has.
 
 A worker makes one folder in the user's temporary folder and, in that, one for each run: where the run works and where
-its temporary files go. It is emptied when the run is over. What the run was seen to write elsewhere is named; shared
-memory that is certainly its is taken away.
+its temporary files go. It is emptied when the run is over.
 """
 
 from __future__ import annotations
@@ -10,25 +9,17 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import re
 import shutil
-import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
-from time import time_ns
 
 TEMPORARY = ("TMPDIR", "TEMP", "TMP")
 """The variables that name the folder of temporary files."""
 
 _PREFIX = "harness-runs-"
 _TRIES = 5
-_NAMED = 5
-_LEAST_NUMBER = 100  # of a process that a name may tell; smaller ones are in names by chance
-_TICK_NS = 20_000_000  # the system's clock of files stands still for some milliseconds
-_SHARED_MEMORY = Path("/dev/shm")  # POSIX shared memory and semaphores are there
 
 
 class Quarters:
@@ -138,111 +129,3 @@ def enter(folder: Path) -> None:
     for name in TEMPORARY:
         os.environ[name] = str(folder)
     tempfile.tempdir = str(folder)
-
-
-class Elsewhere:
-    """What a run's processes were seen to write outside its folder: all else there may be another program's.
-
-    Seen is what they have open for writing and, where shared memory was made meanwhile, mapped so; shared memory is a
-    run's too if the number of one of its processes is in the name, as libraries put it there so that no two collide.
-    """
-
-    def __init__(self, shared_memory: Path = _SHARED_MEMORY) -> None:
-        self._shared = Path(os.path.realpath(shared_memory))
-
-    def begin(self, own: Path) -> None:
-        """Forget the last run: one begins whose folder is ``own``, without symbolic links in its path."""
-        self._own, self._began = own, time_ns() - _TICK_NS
-        self._before = _names(self._shared)
-        self._written: set[str] = set()
-        self._numbers: set[str] = set()
-
-    def look(self, pids: Iterable[int]) -> None:
-        """Note what processes of the run write, while they are alive."""
-        for pid in pids:
-            if pid >= _LEAST_NUMBER:
-                self._numbers.add(str(pid))
-            self._written |= _open_for_writing(pid)
-            if not self._before.issuperset(_names(self._shared)):
-                self._written |= _mapped_for_writing(pid)
-
-    def end(self, but: int = 0) -> list[str]:
-        """Return sentences on what the run left outside its folder; take away shared memory that only it has, or ``but``."""
-        written = {Path(path) for path in self._written}
-        names = {path.relative_to(self._shared).parts[0] for path in written if self._shared in path.parents}
-        shared = [
-            self._shared / name
-            for name in sorted(_names(self._shared) - self._before)
-            if name in names or self._numbers.intersection(re.split(r"[\W_]+", name))
-        ]
-        used = _in_use(self._shared, but) if shared else set()
-        sizes = {file: _sized(file) for file in shared if file.name not in used}
-        gone = [size for file, size in sizes.items() if _removed(file)]
-        outside = [file for file in sorted(written) if self._own not in file.parents and self._is_new(file)]
-        told = [f"{_some(gone)} was left in {self._shared}; the host deleted it"] if gone else []
-        if outside:
-            told.append(
-                f"it wrote {_some([_sized(file, str(file)) for file in outside])}, which is left there; a run's own folder "
-                "is its working folder, and that of tempfile"
-            )
-        return told
-
-    def _is_new(self, file: Path) -> bool:
-        """Return whether this is a file that was written since the beginning, no device and no pipe."""
-        try:
-            found = file.lstat()
-        except OSError:
-            return False
-        return stat.S_ISREG(found.st_mode) and found.st_ctime_ns >= self._began
-
-
-def _names(folder: Path) -> set[str]:
-    with contextlib.suppress(OSError):
-        return set(os.listdir(folder))
-    return set()
-
-
-def _sized(file: Path, name: str = "") -> str:
-    with contextlib.suppress(OSError):
-        return f"{name or file.name} ({file.lstat().st_size / 1e6:.1f} MB)"
-    return name or file.name
-
-
-def _some(names: list[str]) -> str:
-    more = [f"{len(names) - _NAMED} more"] if len(names) > _NAMED else []
-    return ", ".join(names[:_NAMED] + more)
-
-
-def _removed(file: Path) -> bool:
-    with contextlib.suppress(OSError):
-        if stat.S_ISDIR(file.lstat().st_mode):
-            delete(file)
-        else:
-            file.unlink()
-    return not os.path.lexists(file)
-
-
-def _open_for_writing(pid: int) -> set[str]:
-    """Return the paths that a process has open for writing, without what has none."""
-    found = set()
-    with contextlib.suppress(OSError), os.scandir(f"/proc/{pid}/fd") as descriptors:
-        for each in descriptors:
-            with contextlib.suppress(OSError):  # it is closed
-                if os.lstat(each.path).st_mode & stat.S_IWUSR:  # of the link: how it was opened
-                    found.add(str(Path(each.path).readlink()))
-    return {path for path in found if path.startswith("/")}
-
-
-def _mapped_for_writing(pid: int) -> set[str]:
-    """Return the paths of the files that a process shares its memory with."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", errors="surrogateescape") as maps:
-        rows = [line.rstrip("\n").split(maxsplit=5) for line in maps]
-        return {row[5] for row in rows if len(row) == 6 and row[1].startswith("rw") and row[1].endswith("s")}
-    return set()
-
-
-def _in_use(folder: Path, but: int) -> set[str]:
-    """Return the names in a folder that any process writes, ``but`` excepted."""
-    pids = [int(name) for name in os.listdir("/proc") if name.isdecimal() and int(name) != but]
-    paths = {Path(path) for pid in pids for path in _open_for_writing(pid) | _mapped_for_writing(pid)}
-    return {path.relative_to(folder).parts[0] for path in paths if folder in path.parents}

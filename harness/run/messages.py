@@ -35,7 +35,7 @@ METRIC = "computing the metric"  # begins what the certifier says it does where 
 _KINDS: dict[str, Any] = {
     "claims": dict, "figures": dict, "spec": dict, "sources": dict, "points": list, "on": bool,
     "seconds": (int, float), "host_seconds": (int, float), "waited": (int, float), "intercept": (int, float),
-    "refused": str, "what": str, "origin": str, "adopt": bool, "reading": (int, float), "occupied": (int, float),
+    "refused": str, "what": str, "adopt": bool, "reading": (int, float), "occupied": (int, float),
     "final": bool,
 }  # fmt: skip
 
@@ -233,14 +233,10 @@ class Fitted(_Part):
 
 @dataclass(frozen=True)
 class Busy(_Part):
-    """To the driver: ``what`` is done now, as in "while reading the data"; the next message comes in so many seconds.
-
-    origin : of a plugin that is imported, see `harness.guard.Phase`; its seconds are not those in which it waits for a core
-    """
+    """To the driver: ``what`` is done now, as in "while reading the data"; the next message comes in so many seconds."""
 
     what: str
     seconds: float
-    origin: str = ""
 
 
 @dataclass(frozen=True)

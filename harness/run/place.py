@@ -1,4 +1,4 @@
-"""Where the runs of a worker take place: a folder of their own, what they write elsewhere, and the processes they start."""
+"""Where the runs of a worker take place: a folder of their own, and the processes they start."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from harness.run.descendants import Descendants
-from harness.run.folder import TEMPORARY, Elsewhere, Quarters, enter
+from harness.run.folder import TEMPORARY, Quarters, enter
 
 
 class Place:
@@ -18,7 +18,6 @@ class Place:
     def __init__(self) -> None:
         self._quarters: Quarters | None = None
         self._run: Path | None = None
-        self._own: Elsewhere | None = None
 
     def begin(self) -> None:
         """Make what the next run needs.
@@ -29,10 +28,8 @@ class Place:
         """
         if self._quarters is None:
             self._quarters = Quarters()
-            self.elsewhere = Elsewhere()
             self.descendants = Descendants()
         self._run = self._quarters.new()
-        self.elsewhere.begin(self._run)
         self.descendants.begin()
 
     def enter(self) -> None:
@@ -51,9 +48,6 @@ class Place:
     def adopted(self) -> Iterator[None]:
         """Have the solver's code run in this process itself, in a folder as a run has it."""
         assert self._quarters is not None
-        if self._own is None:
-            self._own = Elsewhere()
-            self._own.begin(self._quarters.folder)
         before = Path.cwd(), {name: os.environ.get(name) for name in TEMPORARY}, tempfile.tempdir
         enter(self._quarters.new())
         try:
@@ -67,10 +61,7 @@ class Place:
             self.clear()
 
     def remove(self) -> None:
-        """Remove all folders, and shared memory that the solver's code made in this process: the worker ends."""
-        if self._own is not None:
-            self._own.look([os.getpid()])
-            self._own.end(but=os.getpid())
+        """Remove all folders: the worker ends."""
         if self._quarters is not None:
             self._quarters.remove()
             self.descendants.close()

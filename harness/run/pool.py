@@ -12,10 +12,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from harness import guard
 from harness.errors import UsageError
 from harness.files import user_cache
-from harness.guard import Phase
 from harness.machine import now
 from harness.run import allowed
 from harness.run.cleaning import clipped
@@ -118,10 +116,6 @@ class Pool:
                 if not worker.heard and not is_new:
                     # it was not this run that ended it or kept it, but what the one before did to it after its end
                     self._not_adopting.add(spec.worker)
-                    continue
-                phase = Phase(worker.importing)
-                if worker.importing and not guard.known(phase):  # the others need not import it
-                    guard.make_known([(phase, f"its import in a worker came to no end: {error}")])
                     continue
                 attempts += 1
                 spent = monotonic() - worker.heard if worker.heard else 0.0

@@ -23,7 +23,6 @@ from harness.run import groups
 from harness.run.descendants import living
 from harness.run.folder import sweep
 from harness.run.messages import BrokenStream, Busy, Ended, Message, Reader, send
-from harness.run.supervisor import Clock
 
 _CLOSE_SECONDS = 1.5
 _LATE_SECONDS = 0.5  # that a message may be late
@@ -55,7 +54,6 @@ class Process:
 
     heard : when it last said something to the request that it has, of ``monotonic()``; 0.0: nothing
     doing : what it then said that it does
-    importing : the origin of the plugin that it then said it imports
     """
 
     def __init__(
@@ -82,7 +80,7 @@ class Process:
         if cores is not None:
             os.sched_setaffinity(self.process.pid, cores)
         self.reader = Reader(ours.fileno())
-        self.heard, self.doing, self.importing = 0.0, "", ""
+        self.heard, self.doing = 0.0, ""
         self._free_by = monotonic() + starting
 
     def ask(
@@ -99,7 +97,7 @@ class Process:
         ------
         WorkerDied : it ended.
         """
-        self.heard, self.doing, self.importing = 0.0, "", ""
+        self.heard, self.doing = 0.0, ""
         try:
             send(self.socket.fileno(), message)
         except OSError as error:
@@ -115,7 +113,7 @@ class Process:
         Late : it did not say anything in time, or was stopped, and had to be killed.
         WorkerDied : it ended before it answered, or said what is no message.
         """
-        began, since, clock = monotonic(), monotonic(), None
+        began = since = monotonic()
         deadline = max(self._free_by, began + _IDLE_SECONDS) + _LATE_SECONDS
         with selectors.DefaultSelector() as selector:
             selector.register(self.socket, selectors.EVENT_READ)
@@ -124,8 +122,7 @@ class Process:
                     raise WorkerDied("stopped")
                 if not selector.select(0.2):
                     # after a last look: we may have been stopped ourselves
-                    waited = monotonic() > deadline if clock is None else clock.sample() > deadline - since
-                    if waited or monotonic() > began + limit:
+                    if monotonic() > min(deadline, began + limit):
                         self.kill()
                         raise Late(self.doing, monotonic() - since)
                     continue
@@ -139,8 +136,6 @@ class Process:
                             self._free_by = since + getattr(answer, "occupied", 0.0)
                             return answer
                         else:
-                            self.importing = answer.origin
-                            clock = Clock(self.process.pid) if answer.origin else None
                             self.doing, deadline = answer.what, since + answer.seconds + _LATE_SECONDS
                 except BrokenStream as error:
                     raise WorkerDied(str(error)) from error

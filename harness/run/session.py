@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import os
 import queue
@@ -16,7 +15,6 @@ from harness.errors import DataError, NotKept, UsageError
 from harness.machine import machine, now, versions
 from harness.parameters import values_of
 from harness.registry import Registry
-from harness.run.claims import RENEWAL_SECONDS, Driver, this_driver
 from harness.run.plan import plan
 from harness.run.pool import Pool, numba_cache_folder
 from harness.run.process import WorkerDied
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
     OnFinished = Callable[[Record, bool], None]
     OnNote = Callable[[str], None]
 
-_POLL_SECONDS = 0.2  # how often a driver looks whether another has ended a run
-
 
 def compare(
     study: Study,
@@ -53,12 +49,8 @@ def compare(
 
     Every record is in the store before ``on_finished(record, reused)`` hears of it. A run that the store
     holds with the same code, versions, data and machine is reused unless ``study.fresh``. ``on_note(sentence)`` hears
-    what is no run's fault: an observing plugin that failed, rows that cannot be read or be trusted, another driver that
-    is waited for.
-
-    Drivers that share a store carry each run out once: one claims it before it starts, the others carry out other runs
-    first, then wait and take the record that it stored, whatever became of the run. With ``study.fresh`` a driver takes
-    no record of another's: it waits for its turn and measures each run itself.
+    what is no run's fault: an observing plugin that failed, rows that cannot be read or be trusted. Two drivers
+    that share a store may measure the same run: both rows are kept, the newer one stands for it.
 
     pool : the processes of the runs, which serve several studies of one job each, and which the caller closes; None: its own
 
@@ -106,8 +98,6 @@ class _Session:
 
     def run(self) -> list[Record]:
         finished: dict[int, Record] = {}
-        self.driver, self.renewed = this_driver(), monotonic()
-        self.waited_for: set[str] = set()
         self.unkept: dict[int, Record] = {}  # measured, and not in the store
         try:
             with Store(self.study.store or default_store()) as store:
@@ -120,12 +110,9 @@ class _Session:
                 "alone. Make room, or name another file with --store; the same command goes on where it stopped.",
                 [everything[index] for index in sorted(everything)],
             ) from None
-        finally:
-            self.driver.end()
         return [finished[index] for index in range(len(self.specs))]
 
     def _run(self, store: Store, finished: dict[int, Record]) -> None:
-        self.last_before = store.last()
         for index in range(len(self.specs)):
             record = self._known(store, index)
             if record is not None:
@@ -137,10 +124,10 @@ class _Session:
             if self.on_finished:
                 self.on_finished(record, True)
         todo = [index for index in range(len(self.specs)) if index not in finished]
-        for index, record, reused in self._carried_out(todo, store):
+        for index, record in self._carried_out(todo, store):
             finished[index] = record
             if self.on_finished:
-                self.on_finished(record, reused)
+                self.on_finished(record, False)
 
     def _say_what_cannot_be_used(self, store: Store, finished: Container[int]) -> None:
         if self.on_note is None:
@@ -180,15 +167,6 @@ class _Session:
                 return self._reused(store, index, record)
         return None
 
-    def _of_another(self, store: StoreReader, index: int) -> Record | None:
-        """Return what another driver has measured of this very run since the session began, whatever became of it."""
-        if self.study.fresh:
-            return None
-        for record in store.of(self.keys[index], self.last_before):
-            if not record.get("sources") or self._is_current(record["sources"]):
-                return self._reused(store, index, record)
-        return None
-
     def _reused(self, store: StoreReader, index: int, record: Record) -> Record | None:
         """Return a record of the store with the rows of its cells; None if it does not hold them all."""
         # the same content may have been measured from a file of another name, and for another study
@@ -209,11 +187,11 @@ class _Session:
 
     # -- running -------------------------------------------------------------------------------------
 
-    def _carried_out(self, todo: list[int], store: Store) -> Iterator[tuple[int, Record, bool]]:
-        """Yield (index, record, reused) as runs finish, each already stored."""
+    def _carried_out(self, todo: list[int], store: Store) -> Iterator[tuple[int, Record]]:
+        """Yield (index, record) as runs finish, each already stored."""
         waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         results: queue.SimpleQueue[tuple[int, Record | BaseException]] = queue.SimpleQueue()
-        begun: queue.SimpleQueue[int | Driver] = queue.SimpleQueue()
+        begun: queue.SimpleQueue[int] = queue.SimpleQueue()
         stop = threading.Event()
         for index in todo:
             waiting.put(index)
@@ -231,67 +209,46 @@ class _Session:
             slot.start()
         try:
             for _ in todo:
-                index, outcome = self._next(results, begun, store)
+                index, outcome = self._next(results, begun)
                 if isinstance(outcome, BaseException):
                     raise outcome
-                reused = bool(outcome.get("reused"))  # another process measured the same run in the meantime
-                if reused:
-                    record = outcome
-                else:
-                    record = self._completed(index, outcome)
-                    self.unkept[index] = record
-                    store.append(record, self.driver)
-                    del self.unkept[index]
-                    self._tell_plugins("harness_run_finished", record=dict(record))
-                yield index, record, reused
+                record = self._completed(index, outcome)
+                self.unkept[index] = record
+                store.append(record)
+                del self.unkept[index]
+                self._tell_plugins("harness_run_finished", record=dict(record))
+                yield index, record
         finally:
             stop.set()
             for slot in slots:
                 slot.join()
             while not results.empty():  # ended, and not yet stored
                 index, outcome = results.get()
-                if isinstance(outcome, Record) and not outcome.get("reused"):
+                if isinstance(outcome, Record):
                     self.unkept[index] = self._completed(index, outcome)
-            with contextlib.suppress(NotKept):
-                store.release(self.driver)
 
     def _next(
         self,
         results: queue.SimpleQueue[tuple[int, Record | BaseException]],
-        begun: queue.SimpleQueue[int | Driver],
-        store: Store,
+        begun: queue.SimpleQueue[int],
     ) -> tuple[int, Record | BaseException]:
         while True:
             while not begun.empty():
-                said = begun.get()
-                if isinstance(said, Driver):
-                    self._say_that_it_waits(said)
-                    continue
-                spec = self.specs[said]
+                spec = self.specs[begun.get()]
                 self._tell_plugins("harness_run_started", spec=copy.deepcopy(spec.as_dict()))
                 if self.on_started:
                     self.on_started(spec)
-            if monotonic() - self.renewed > RENEWAL_SECONDS:
-                store.renew(self.driver)
-                self.renewed = monotonic()
             try:
                 return results.get(timeout=0.05)
             except queue.Empty:
                 continue
-
-    def _say_that_it_waits(self, holder: Driver) -> None:
-        if self.on_note and holder.name not in self.waited_for:
-            self.on_note(
-                f"note: waiting for another driver ({holder}), which measures the same runs and keeps them in the same store"
-            )
-        self.waited_for.add(holder.name)
 
     def _slot(
         self,
         cores: list[int] | None,
         numba_cache: Path,
         waiting: queue.SimpleQueue[int],
-        begun: queue.SimpleQueue[int | Driver],
+        begun: queue.SimpleQueue[int],
         results: queue.SimpleQueue[tuple[int, Record | BaseException]],
         stop: threading.Event,
     ) -> None:
@@ -299,15 +256,13 @@ class _Session:
         pool = self.pool or Pool(cores, numba_cache, stop)
         pool.stop = stop
         try:
-            with Store(self.study.store or default_store()) as store:
-                for index in self._claimed(waiting, begun, store, stop):
-                    record = self._of_another(store, index)
-                    if record is None:
-                        begun.put(index)
-                        record = self._one(index, pool)
-                    else:
-                        store.release(self.driver, self.keys[index])
-                    results.put((index, record))
+            while not stop.is_set():
+                try:
+                    index = waiting.get_nowait()
+                except queue.Empty:
+                    return
+                begun.put(index)
+                results.put((index, self._one(index, pool)))
         except WorkerDied:
             return  # the session was stopped
         except BaseException as error:
@@ -315,33 +270,6 @@ class _Session:
         finally:
             if pool is not self.pool:
                 pool.close()
-
-    def _claimed(
-        self,
-        waiting: queue.SimpleQueue[int],
-        begun: queue.SimpleQueue[int | Driver],
-        store: Store,
-        stop: threading.Event,
-    ) -> Iterator[int]:
-        """Yield runs, each after it was claimed; those that another has claimed come last."""
-        refused = 0
-        while not stop.is_set():
-            try:
-                index = waiting.get_nowait()
-            except queue.Empty:
-                return
-            holder = store.claim(self.keys[index], self.driver)
-            if holder is None:
-                refused = 0
-                yield index
-                continue
-            waiting.put(index)
-            refused += 1
-            if refused >= waiting.qsize():  # each of those that are left
-                if holder.name != self.driver.name:
-                    begun.put(holder)
-                refused = 0
-                stop.wait(_POLL_SECONDS)
 
     def _one(self, index: int, pool: Pool) -> Record:
         if (spec := self.specs[index]).broken_reason:

@@ -17,7 +17,6 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING
 
 from harness.errors import NotKept, UsageError
-from harness.run.claims import TABLE, Claims, Driver
 from harness.run.reading import (
     APPLICATION_ID,
     DAMAGE,
@@ -80,7 +79,6 @@ class Store(StoreReader):
                 raise
         except (OSError, *DAMAGE) as error:
             raise cannot_be_opened(self.path, error) from None
-        self._claims = Claims(self._connection)
 
     def _prepare(self) -> None:
         run = self._connection.execute
@@ -97,7 +95,6 @@ class Store(StoreReader):
                 run("CREATE INDEX IF NOT EXISTS records_key ON records (key)")
                 run(f"PRAGMA user_version={SCHEMA_VERSION}")
             run(f"PRAGMA application_id={APPLICATION_ID}")
-            run(TABLE)
             self._show_columns()
 
     def _keep_a_log(self) -> None:
@@ -117,8 +114,7 @@ class Store(StoreReader):
         run = self._connection.execute
         shown = {name for _, name, *_ in run("PRAGMA table_info(results)")}
         marked = run("PRAGMA application_id").fetchone()[0] == APPLICATION_ID
-        claims = run("SELECT 1 FROM sqlite_master WHERE name = 'claims'").fetchone()
-        return marked and bool(claims) and shown.issuperset(COLUMNS)
+        return marked and shown.issuperset(COLUMNS)
 
     def _show_columns(self) -> None:
         """Make the view anew unless it has every column: an older harness may have made it. What it has more stays."""
@@ -145,8 +141,8 @@ class Store(StoreReader):
             raise
 
     @contextlib.contextmanager
-    def _written(self, *, durable: bool) -> Iterator[None]:
-        """Commit what is written inside; what need not outlive a loss of power does not wait for the disk.
+    def _written(self) -> Iterator[None]:
+        """Commit what is written inside.
 
         Raises
         ------
@@ -154,7 +150,6 @@ class Store(StoreReader):
         """
         try:
             self._refuse_another_file()
-            self._connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             with self._transaction():
                 yield
             self._refuse_another_file()
@@ -169,21 +164,17 @@ class Store(StoreReader):
         if self._stamped() != self._files:
             raise StoreGone(f"the result store {self.path} was deleted, moved or replaced since it was opened")
 
-    def append(self, record: Record, driver: Driver | None = None) -> None:
-        """Commit one record, the rows of its cells with it, and end the claim that ``driver`` has of its run.
-
-        It is on disk when this returns.
+    def append(self, record: Record) -> None:
+        """Commit one record, the rows of its cells with it. It is on disk when this returns.
 
         Raises
         ------
         NotKept : it could not be written.
         """
-        with self._written(durable=True):
+        with self._written():
             for each in (*record.cells, record):
                 content = written(each)
                 self._connection.execute(_INSERT, (*content, checksum(*content)))
-            if driver is not None:
-                self._claims.release(driver, str(record["key"]))
 
     def add(self, rows: Iterable[tuple[str, str, str, str, int | None]]) -> None:
         """Commit rows of other stores as they are there, all of them or none: their four texts and their checksum.
@@ -192,7 +183,7 @@ class Store(StoreReader):
         ------
         NotKept : they could not be written.
         """
-        with self._written(durable=True):
+        with self._written():
             self._connection.executemany(_INSERT, rows)
 
     def delete(self, rows: Iterable[tuple[int, str, str]]) -> int:
@@ -202,38 +193,12 @@ class Store(StoreReader):
 
         Raises
         ------
-        UsageError : somebody measures into the store.
         NotKept : the store could not be written.
         """
-        with self._written(durable=True):
-            measuring = self._claims.living()
-            if measuring:
-                raise UsageError(
-                    f"runs are being measured into {self.path} ({measuring[0]}); nothing was deleted. Wait until that is over."
-                )
+        with self._written():
             before = self._connection.total_changes
             self._connection.executemany("DELETE FROM records WHERE id = ? AND key = ? AND measured_at = ?", rows)
             return self._connection.total_changes - before
-
-    def claim(self, key: str, driver: Driver) -> Driver | None:
-        """Claim a run for a driver; return who else has claimed it, None if it is now this driver's.
-
-        Raises
-        ------
-        NotKept : the claim could not be written.
-        """
-        with self._written(durable=False):
-            return self._claims.take(key, driver)
-
-    def renew(self, driver: Driver) -> None:
-        """Say that a driver with claims goes on; as `claim`."""
-        with self._written(durable=False):
-            self._claims.renew(driver)
-
-    def release(self, driver: Driver, key: str | None = None) -> None:
-        """Give back a driver's claim of a run, or all of its claims; as `claim`."""
-        with self._written(durable=False):
-            self._claims.release(driver, key)
 
 
 def read_results(path: str | Path | None = None) -> pd.DataFrame:

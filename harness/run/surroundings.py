@@ -7,8 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.entries import source_sha256
-from harness.guard import Phase, guarded
+from harness.entries import code_of, source_sha256
 from harness.machine import machine, versions
 from harness.run.record import COLUMNS, Record
 from harness.run.study import RunSpec
@@ -60,7 +59,7 @@ def _label(spec: RunSpec, registry: Registry) -> str:
     if spec.broken_reason:
         return spec.solver
     try:
-        with guarded(Phase(spec.plugin, spec.solver, "its configuration")):
+        with code_of(spec.plugin, "the label of its solver"):
             return registry.solver_class(f"{spec.plugin}/{spec.solver}")(**spec.parameters).label
     except Exception:  # it was made once already; what fails now is the plugin's
         return spec.solver

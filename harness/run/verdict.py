@@ -56,8 +56,6 @@ def verdict(seen: child.Watch, spec: RunSpec, wall: float) -> Ended:
         claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
     if seen.output.strip():
         claims["output"] = "\n".join(part for part in (claims.get("output"), seen.output) if part)
-    if seen.left_elsewhere:
-        claims["faults"] = [*_sentences(claims.get("faults")), *seen.left_elsewhere]
     if claims.get("peak_rss_bytes") is None and seen.peak_rss:
         claims["peak_rss_bytes"] = seen.peak_rss
     killed = seen.fitted is None and seen.phase == "fit"

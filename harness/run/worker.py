@@ -17,9 +17,7 @@ from dataclasses import replace
 from time import monotonic  # by name: what a solver patches later is not this clock
 from typing import TYPE_CHECKING, Any
 
-from harness import guard
 from harness.errors import HarnessError
-from harness.guard import Phase
 from harness.machine import now
 from harness.measure.compilation import CompilationWatch
 from harness.run import allowed, child
@@ -79,13 +77,6 @@ class Worker:
         self._until = monotonic() + seconds
         send(self.control, Busy(what, min(seconds, _FOR_EVER)))
 
-    def _importing(self, phase: Phase | int | None, limits: Limits) -> None:
-        """Say which plugin's import begins, or that none is under way."""
-        if isinstance(phase, Phase):
-            send(self.control, Busy("importing a plugin", allowed.importing(limits.seconds), phase.origin))
-        else:
-            self._busy("loading its plugins", allowed.starting(limits.seconds))
-
     def _answer(self, spec: RunSpec, request: Run) -> None:
         from harness.run.execute import is_environment, layout, of_environment, sentence
 
@@ -126,12 +117,8 @@ class Worker:
 
         if self.bench is None:
             self._busy("loading its plugins", allowed.starting(spec.limits.seconds))
-        guard.watched(lambda phase: self._importing(phase, spec.limits))
-        try:
-            registry = load_registry() if self.bench is None else self.bench.registry
-            registry.load_all((), spec.plugin_paths, {spec.plugin, *spec.trusted})
-        finally:
-            guard.watched(None)
+        registry = load_registry() if self.bench is None else self.bench.registry
+        registry.load_all((), spec.plugin_paths, {spec.plugin, *spec.trusted})
         if self.bench is None:
             from threadpoolctl import threadpool_limits
 
@@ -156,8 +143,7 @@ class Worker:
             without = f"its warm-up on a few points {warm_up_ended(seen, spec)}; the run was carried out without one"
             self.cold.add(kind)
             self.place.begin()
-            first, seen = seen, self._watched(spec, solver, problem, seller, cold=True)
-            seen.left_elsewhere[:0] = first.left_elsewhere
+            seen = self._watched(spec, solver, problem, seller, cold=True)
         ended = verdict(seen, spec, monotonic() - seen.phase_began)
         warmed = self.warm.get(kind, seen.warm_up_seconds)
         if warmed is not None:

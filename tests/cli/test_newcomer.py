@@ -12,7 +12,7 @@ from harness.cli import effects
 from harness.cli.environment import VARIABLES
 
 ROOT = Path(__file__).resolve().parents[2]
-INTERNAL = {"HARNESS_BROKEN_PLUGINS", "HARNESS_COMPLETE"}  # the host's own, from process to process; click's
+INTERNAL = {"HARNESS_COMPLETE"}  # click's own
 
 
 def test_python_m_harness_is_the_command():

@@ -206,19 +206,6 @@ def test_on_a_terminal_it_asks(store, answer, left, monkeypatch):
     assert len(read_results(store)) == left
 
 
-def test_nothing_is_deleted_while_somebody_measures(invoke, store):
-    from harness.run.claims import this_driver
-
-    driver = this_driver()
-    with Store(store) as open_store:
-        open_store.claim("running", driver)
-        result = invoke("results", "--delete", "--yes")
-        driver.end()
-    assert result.exit_code == 2
-    assert len(read_results(store)) == 7
-    assert "deleted 7 rows" in invoke("results", "--delete", "--yes").stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

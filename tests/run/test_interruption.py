@@ -37,8 +37,8 @@ def wait_for(condition, seconds=60.0, between=0.02):
 
 
 def workers_of(command):
-    """The warm processes of a command: the process that was started watches the driver, which started them."""
-    return [worker for driver in psutil.Process(command.pid).children() for worker in driver.children()]
+    """The warm processes of a command."""
+    return psutil.Process(command.pid).children()
 
 
 def stored(store):

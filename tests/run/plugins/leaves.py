@@ -212,35 +212,6 @@ def files_killed():
     time.sleep(LONG)
 
 
-def kept_open(name):
-    KEPT.append(Path("/tmp", f"{name}-{os.environ['LEAVES_MARK']}").open("w"))  # noqa: SIM115
-
-
-@thing
-def files_elsewhere():
-    kept_open("files-elsewhere")
-
-
-@thing
-def files_elsewhere_crashed():
-    kept_open("files-elsewhere-crashed")
-    time.sleep(0.5)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@thing
-def shared_memory():  # a resource tracker of Python's removes it
-    KEPT.append(SharedMemory(create=True, size=1_000_000, name=f"tracked-{os.environ['LEAVES_MARK']}"))
-
-
-@thing
-def shared_memory_bare():
-    file = os.open(f"/dev/shm/bare-{os.environ['LEAVES_MARK']}", os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
-    os.ftruncate(file, 1_000_000)
-    KEPT.append(mmap.mmap(file, 1_000_000))
-    os.close(file)
-
-
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     return [Leaves]
