@@ -19,7 +19,7 @@ from harness.parameters import parameter
 from harness.problems import cases
 from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion
-from harness.problems.problem import Certificate, Laws, Problem, immutable
+from harness.problems.problem import BoundedProblem, Certificate, Laws, Problem, immutable
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -37,10 +37,11 @@ class CSVCParameters:
         parameters.check(self, owner="formulation 'c-svc'")
 
 
-class CSVC(Problem):
+class CSVC(BoundedProblem):
     """The C-SVM with a bias. ``upper`` holds C_i, shape (n,); per-class and per-sample costs go through it."""
 
     name = "c-svc"
+    tells_zero = False
     parameter_class = CSVCParameters
     constraints = "0 <= y_i dual_coef_i <= C_i and sum dual_coef = 0"
     laws = Laws(doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)
@@ -92,17 +93,15 @@ class CSVC(Problem):
         equality = abs(float(dual_coef.sum())) / max(scale, float(np.abs(dual_coef).sum()))
         return max(box, equality)
 
-    def certificate(
-        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
-    ) -> Certificate:
+    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """P, D and the gap with the given intercept; the KKT violation is max g over I_up - min g over I_low, g = y - f."""
-        model, y = expansion or Expansion.of_scores(dual_coef, scores), self.targets
+        y = self.targets
         hinge = (1.0 - (model.scores + intercept) * y).positive()
         half = model.squared * 0.5
         return Certificate.of_objectives(
             half + hinge.dot(self.upper),
             Bounded.exact(y * dual_coef).sum() - half,
-            kkt_violation=self.kkt_violation(dual_coef, scores),
+            kkt_violation=self.kkt_violation(dual_coef, model.scores.value),
             feasibility_violation=self.feasibility_violation(dual_coef),
             rounding_known=model.known,
             slack=model.slack_of_sum(dual_coef, y) if self.has_bias and model.known else 0.0,

@@ -27,14 +27,14 @@ from harness.parameters import parameter
 from harness.problems import cases
 from harness.problems.dual import DualForm, two_hulls
 from harness.problems.expansion import Expansion
-from harness.problems.problem import Certificate, Laws, NoParameters, Problem
+from harness.problems.problem import BoundedProblem, Certificate, Laws, NoParameters, Problem
 from harness.problems.rounding import Bounded, unit_of
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
 
 
-class HardMargin(Problem):
+class HardMargin(BoundedProblem):
     """The nearest points of conv(P) and conv(Q)."""
 
     name = "hard-margin"
@@ -76,17 +76,14 @@ class HardMargin(Problem):
         used = dual_coef != 0.0
         return float(scores[positive & used].max()), float(scores[~positive & used].min())
 
-    def certificate(
-        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
-    ) -> Certificate:
+    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """Margin bounds, epsilon of Kumar & Yildirim (10), (11), and the gap as this module defines it."""
         violation = self.feasibility_violation(dual_coef)
         positive, used = self.targets > 0, dual_coef != 0.0
         if not (positive & used).any() or not (~positive & used).any():
             return Certificate(feasibility_violation=violation)
-        model = expansion or self.expansion_of(dual_coef, scores)
         near_p, near_q = self._nearest(model.scores)
-        far_p, far_q = self._farthest(dual_coef, scores)
+        far_p, far_q = self._farthest(dual_coef, model.scores.value)
         return Certificate.of_margin(
             model,
             near_p - near_q,

@@ -29,7 +29,7 @@ from harness.problems import cases
 from harness.problems.certificate import undecided
 from harness.problems.dual import DualForm, two_hulls
 from harness.problems.expansion import Expansion
-from harness.problems.problem import Certificate, Laws, Problem
+from harness.problems.problem import BoundedProblem, Certificate, Laws
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class NuSVCParameters:
         parameters.check(self, owner="formulation 'nu-svc'")
 
 
-class NuSVC(Problem):
+class NuSVC(BoundedProblem):
     """The nu-SVM with a bias; ``restrict`` keeps nu, so that the cap is 1 / n of the points that are left."""
 
     name = "nu-svc"
@@ -97,15 +97,13 @@ class NuSVC(Problem):
         at = min(self.n, math.ceil(Fraction(self.nu) * self.n)) - 1
         return float(np.partition(margins, at)[at])
 
-    def certificate(
-        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
-    ) -> Certificate:
+    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """P at the given intercept and the best rho, D, and the gap relative to |D| = 1/2 |w|^2.
 
         The KKT violation is in units of f. Where w = 0 the reduced hulls meet: that is the optimum, and the gap is then
         relative to the largest k(x, x) nu^2 / 2. Certificate says what counts as w = 0.
         """
-        model, positive = expansion or self.expansion_of(dual_coef, scores), self.targets > 0
+        scores, positive = model.scores.value, self.targets > 0
         rho, half = self.rho(intercept, scores), model.squared * 0.5
         violations: dict[str, Any] = {
             "kkt_violation": self.kkt_violation(dual_coef, scores),

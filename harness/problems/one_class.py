@@ -22,7 +22,7 @@ from harness.problems import cases
 from harness.problems.certificate import undecided
 from harness.problems.dual import DualForm, capped_simplex
 from harness.problems.expansion import Expansion
-from harness.problems.problem import Certificate, Laws, Problem
+from harness.problems.problem import BoundedProblem, Certificate, Laws
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class OneClassParameters:
         parameters.check(self, owner="formulation 'one-class'")
 
 
-class OneClass(Problem):
+class OneClass(BoundedProblem):
     """The one-class SVM; ``restrict`` keeps nu, so that the cap is 1 / (nu n) of the points that are left."""
 
     name = "one-class"
@@ -76,19 +76,17 @@ class OneClass(Problem):
         box = max(float(-dual_coef.min()), float(dual_coef.max()) - self.cap, 0.0) / cap
         return max(box, abs(float(dual_coef.sum()) - 1.0))
 
-    def certificate(
-        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
-    ) -> Certificate:
+    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """P, D and the gap at rho = -intercept, relative to |D| = 1/2 |w|^2; the KKT violation is in units of f.
 
         Where w = 0 the origin is among the points: that is the optimum, and the gap is then relative to the largest
         k(x, x) / 2. Certificate says what counts as w = 0.
         """
-        model, rho = expansion or self.expansion_of(dual_coef, scores), -intercept
+        rho = -intercept
         cap = Bounded.exact(1.0) / (Bounded.exact(self.nu) * float(self.n))
         half = model.squared * 0.5
         violations: dict[str, Any] = {
-            "kkt_violation": self.kkt_violation(dual_coef, scores),
+            "kkt_violation": self.kkt_violation(dual_coef, model.scores.value),
             "feasibility_violation": self.feasibility_violation(dual_coef),
         }
         if not model.has_direction and not model.vanishes:

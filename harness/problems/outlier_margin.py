@@ -34,7 +34,7 @@ from harness.problems.expansion import Expansion
 from harness.problems.giving_up import GivingUp
 from harness.problems.hulls import HardMargin
 from harness.problems.polytope_distance import PolytopeDistance
-from harness.problems.problem import Certificate, Laws, Problem
+from harness.problems.problem import BoundedProblem, Certificate, Laws, Problem
 from harness.problems.rounding import Bounded, unit_of
 from harness.problems.upper_margin import upper_margin
 from harness.shares import rounded_down
@@ -100,7 +100,7 @@ class Kept:
         return self.lowest - self.highest
 
 
-class OutlierMargin(Problem):
+class OutlierMargin(BoundedProblem):
     """The widest margin after giving up a share of the points.
 
     share : what the optimum may give up; allowance : what a model may, (1 + delta) times as many
@@ -234,9 +234,7 @@ class OutlierMargin(Problem):
         formulation = PolytopeDistance if self.against_origin else HardMargin
         return formulation.build(self.kernel.restrict(indices), self.targets[indices])
 
-    def certificate(
-        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
-    ) -> Certificate:
+    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """Return the margin along the model's direction against the upper bound of the optimal one; see the module.
 
         As objectives: 1/2 margin_lower^2, 0 where what is kept is not separated, and 1/2 margin_upper^2; the relative gap
@@ -250,7 +248,6 @@ class OutlierMargin(Problem):
         violation = self.feasibility_violation(dual_coef)
         if not (dual_coef != 0.0).any():
             return Certificate(feasibility_violation=violation)
-        model = expansion or self.expansion_of(dual_coef, scores)
         signed = model.scores * np.where(self.positive, 1.0, -1.0)
         reach = signed.of_rising(lambda each: np.add(*self._ends(each)))
         # the ends are scores as they are; their sum is rounded, here and in what bounds it
@@ -259,6 +256,6 @@ class OutlierMargin(Problem):
             model,
             reach,
             self.bounds[1],
-            given_up=self.kept(scores).given_up,
+            given_up=self.kept(model.scores.value).given_up,
             feasibility_violation=violation,
         )

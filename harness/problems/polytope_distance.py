@@ -22,13 +22,13 @@ from harness.kernels.functions import Linear
 from harness.problems import cases
 from harness.problems.dual import DualForm, capped_simplex
 from harness.problems.expansion import Expansion
-from harness.problems.problem import Certificate, Laws, NoParameters, Problem
+from harness.problems.problem import BoundedProblem, Certificate, Laws, NoParameters
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
 
 
-class PolytopeDistance(Problem):
+class PolytopeDistance(BoundedProblem):
     """The point of conv{x_i} nearest to the origin."""
 
     name = "polytope-distance"
@@ -52,9 +52,7 @@ class PolytopeDistance(Problem):
     def feasibility_violation(self, dual_coef: Vector) -> float:
         return max(float(-dual_coef.min()), abs(float(dual_coef.sum()) - 1.0), 0.0)
 
-    def certificate(
-        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
-    ) -> Certificate:
+    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """Bounds of the distance, epsilon, and the gap as this module defines it.
 
         epsilon_plus is the least epsilon of Definition 1, 1 - min_i <w, x_i> / |w|^2; epsilon_minus is that of the
@@ -64,8 +62,8 @@ class PolytopeDistance(Problem):
         used = dual_coef != 0.0
         if not used.any():
             return Certificate(feasibility_violation=violation)
+        scores = model.scores.value
         near, far = float(scores.min()), float(scores[used].max())
-        model = expansion or self.expansion_of(dual_coef, scores)
         return Certificate.of_margin(
             model,
             model.scores.of_rising(np.min),

@@ -26,7 +26,6 @@ from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems import cases
 from harness.problems.csvc import CSVC, CSVCParameters
-from harness.problems.expansion import Expansion
 from harness.problems.problem import Certificate, Problem, immutable
 from harness.problems.rounding import Bounded
 
@@ -230,9 +229,7 @@ class PoolSVC(Problem):
             return _of_nothing(self.feasibility_violation(coef))
         return self.labelled().certify(coef[bought], intercept, None if scores is None else scores[bought])
 
-    def certificate(
-        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
-    ) -> Certificate:
+    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
         """Return the certificate of c-svc over what was bought."""
         bought = self.bought
         if not len(bought):

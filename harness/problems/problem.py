@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import zlib
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.problems.dual import DualForm
 
-__all__ = ["AT_BOUND", "FEASIBLE", "Certificate", "Laws", "NoParameters", "Problem", "immutable"]
+__all__ = ["AT_BOUND", "FEASIBLE", "BoundedProblem", "Certificate", "Laws", "NoParameters", "Problem", "immutable"]
 
 FEASIBLE = 1e-6  # violation of the constraints, relative to their scale, up to which a model is accepted
 AT_BOUND = 1e-9  # a coefficient this close to its bound, relative to its range, counts as at the bound
@@ -231,11 +230,14 @@ class Problem(metaclass=_Sealed):
 
     @abstractmethod
     def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
-        """Return the certificate from the coefficients and ``scores`` = K dual_coef, all (n,).
+        """Return the certificate from the coefficients and ``scores`` = K dual_coef, all (n,)."""
 
-        A formulation that takes a fourth argument, ``expansion: Expansion | None = None``, is given the scores with
-        bounds of their rounding there, and can bound the rounding of its figures; others leave gap_rounding None.
+    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
+        """Return the certificate from scores with bounds of their rounding.
+
+        A formulation that can bound the rounding of its figures overrides this; others leave gap_rounding None.
         """
+        return self.certificate(dual_coef, intercept, model.scores.value)
 
     def certify(self, dual_coef: Any, intercept: float, scores: Vector | None = None) -> Certificate:
         """Compute the scores of all n points and return the certificate; counted like any other kernel values.
@@ -247,31 +249,18 @@ class Problem(metaclass=_Sealed):
         """
         coef = np.asarray(dual_coef, dtype=np.float64)
         with np.errstate(all="ignore"):
-            if "expansion" not in inspect.signature(self.certificate).parameters:
-                return self.certificate(coef, float(intercept), self.kernel.expand(coef) if scores is None else scores)
             return self._closest(coef, float(intercept), expansions(self.kernel, coef, scores))
 
     def _closest(self, coef: Vector, intercept: float, found: Iterator[Expansion]) -> Certificate:
         """Return the certificate of the first expansion that settles it, or the best of all."""
         best: Certificate | None = None
         for expansion in found:
-            bounded: Any = self.certificate
-            latest: Certificate = bounded(coef, intercept, expansion.scores.value, expansion)
+            latest = self.bounded_certificate(coef, intercept, expansion)
             best = latest if best is None or latest.is_closer_than(best) else best
             if best.settled:
                 break
         assert best is not None
         return best
-
-    def expansion_of(self, dual_coef: Vector, scores: Vector, largest: float | None = None) -> Expansion:
-        """Return what a certificate is computed from where it is given ``scores`` alone, which may be inexact.
-
-        Rounding of w = 0 is told from the rest by the largest k(x, x); with a ridge w is never 0.
-
-        largest : the largest k(x, x), where it is known already: saves asking for the diagonal
-        """
-        doubt = 0.0 if self.kernel.ridge else _IN_DOUBT * (self.largest_diagonal() if largest is None else largest)
-        return Expansion.of_scores(dual_coef, scores, doubt)
 
     def certificate_cost(self, support: int) -> int:
         """Return about how many kernel values the certificate of a model with ``support`` support vectors takes."""
@@ -318,3 +307,31 @@ class Problem(metaclass=_Sealed):
     def scores_new(self, dual_coef: Vector, intercept: float, points: Any) -> Vector:
         """Return f(z) for new points z, what the metrics see; counted like any other kernel values."""
         return self.kernel.expand_new(dual_coef, points) + intercept
+
+
+class BoundedProblem(Problem):
+    """A formulation whose certificate is computed from scores with bounds of their rounding, whether these are known or not.
+
+    tells_zero : whether its certificate asks if w = 0, which rounding hides
+    """
+
+    tells_zero: ClassVar[bool] = True
+
+    @abstractmethod
+    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate: ...
+
+    def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
+        return self.bounded_certificate(dual_coef, intercept, self.expansion_of(dual_coef, scores))
+
+    def expansion_of(self, dual_coef: Vector, scores: Vector, largest: float | None = None) -> Expansion:
+        """Return what a certificate is computed from where it is given ``scores`` alone, which may be inexact.
+
+        Rounding of w = 0 is told from the rest by the largest k(x, x); with a ridge w is never 0.
+
+        largest : the largest k(x, x), where it is known already: saves asking for the diagonal
+        """
+        if self.kernel.ridge or not self.tells_zero:
+            return Expansion.of_scores(dual_coef, scores)
+        return Expansion.of_scores(
+            dual_coef, scores, _IN_DOUBT * (self.largest_diagonal() if largest is None else largest)
+        )

@@ -30,7 +30,7 @@ from harness.problems import cases
 from harness.problems.csvc import CSVCNoBias, CSVCParameters
 from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion, expansions
-from harness.problems.problem import AT_BOUND, Certificate, Problem, immutable
+from harness.problems.problem import AT_BOUND, BoundedProblem, Certificate, Problem, immutable
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -51,10 +51,11 @@ class RampSVCParameters(CSVCParameters):
         parameters.check(self, owner="formulation 'ramp-svc'")
 
 
-class RampSVC(Problem):
+class RampSVC(BoundedProblem):
     """The SVM with the ramp loss. ``hinge`` is the same problem with the hinge loss; its ``upper`` holds C_i, (n,)."""
 
     name = "ramp-svc"
+    tells_zero = False
     parameter_class = RampSVCParameters
     constraints = "|dual_coef_i| <= C_i and intercept 0"
 
@@ -116,9 +117,7 @@ class RampSVC(Problem):
         """Return the convex problem whose concave part is the tangent with beta_i = C_i at ``outliers``, (n,) bool."""
         return RampSubproblem(self.kernel, self.targets, self.settings, self.upper, outliers)
 
-    def certificate(
-        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
-    ) -> Certificate:
+    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """J_s, and how far the model is from being stationary.
 
         primal : J_s(w)
@@ -137,7 +136,7 @@ class RampSVC(Problem):
         InvalidModel : the intercept is not 0.
         """
         _refuse_intercept(self, intercept)
-        model = expansion or Expansion.of_scores(dual_coef, scores)
+        scores = model.scores.value
         convex = self.subproblem(self.outliers(scores))
         return Certificate.of_objectives(
             self._objective(model),
@@ -187,7 +186,7 @@ class RampSVC(Problem):
         return max(0.0, float(missed.max()))
 
 
-class RampSubproblem(Problem):
+class RampSubproblem(BoundedProblem):
     """The convex problem that CCCP solves at one model: c-svc-nobias with the bounds of ``outliers`` shifted by -y C.
 
     Its objective holds the constant (1 - s) sum beta, so that primal and dual are upper bounds of J_s where they meet
@@ -195,6 +194,7 @@ class RampSubproblem(Problem):
     """
 
     name = "ramp-svc-subproblem"
+    tells_zero = False
     parameter_class = RampSVCParameters
     constraints = "0 <= y_i dual_coef_i + beta_i <= C_i and intercept 0"
 
@@ -234,9 +234,7 @@ class RampSubproblem(Problem):
         """Return the dual objective, constant included, of a model and its expansion."""
         return Bounded.exact(self.targets * dual_coef).sum() - model.squared * 0.5 + self._constant
 
-    def certificate(
-        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
-    ) -> Certificate:
+    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """P, D, the gap, and the largest gradient that its bound does not hold.
 
         Raises
@@ -244,14 +242,13 @@ class RampSubproblem(Problem):
         InvalidModel : the intercept is not 0.
         """
         _refuse_intercept(self, intercept)
-        model = expansion or Expansion.of_scores(dual_coef, scores)
         rising = Bounded.exact(self.targets) - model.scores
         # the larger of lower * g and upper * g
         loss = rising * self.lower_bounds + rising.positive() * (Bounded.exact(self.upper_bounds) - self.lower_bounds)
         return Certificate.of_objectives(
             model.squared * 0.5 + loss.sum() + self._constant,
             self.bounded_dual(dual_coef, model),
-            kkt_violation=self.kkt_violation(dual_coef, scores),
+            kkt_violation=self.kkt_violation(dual_coef, model.scores.value),
             feasibility_violation=self.feasibility_violation(dual_coef),
             rounding_known=model.known,
         )

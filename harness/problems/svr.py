@@ -20,7 +20,7 @@ from harness.parameters import parameter
 from harness.problems import cases
 from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion
-from harness.problems.problem import Certificate, Laws, Problem
+from harness.problems.problem import BoundedProblem, Certificate, Laws
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ class EpsSVRParameters:
         parameters.check(self, owner="formulation 'eps-svr'")
 
 
-class EpsSVR(Problem):
+class EpsSVR(BoundedProblem):
     """The epsilon-insensitive SVR with a bias; ``targets`` are real numbers, predictions are f itself."""
 
     name = "eps-svr"
+    tells_zero = False
     task = "regression"
     metrics = ("mse", "mae", "r2", "pearson")
     parameter_class = EpsSVRParameters
@@ -87,20 +88,17 @@ class EpsSVR(Problem):
         # rounding of an equality over many coefficients grows with their sum, not with C
         return max(box, abs(float(dual_coef.sum())) / max(self.C, float(size.sum())))
 
-    def certificate(
-        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
-    ) -> Certificate:
+    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """P, D and the gap with the given intercept, relative to max(1, |P|); the KKT violation as in c-svc."""
-        model, half_width = expansion or Expansion.of_scores(dual_coef, scores), self.epsilon
         residual = Bounded.exact(self.targets) - (model.scores + intercept)
-        beyond = (abs(residual) - half_width).positive()
+        beyond = (abs(residual) - self.epsilon).positive()
         half = model.squared * 0.5
-        linear = Bounded.exact(self.targets).dot(dual_coef) - Bounded.exact(np.abs(dual_coef)).sum() * half_width
+        linear = Bounded.exact(self.targets).dot(dual_coef) - Bounded.exact(np.abs(dual_coef)).sum() * self.epsilon
         return Certificate.of_objectives(
             half + beyond.sum() * self.C,
             linear - half,
-            kkt_violation=self.kkt_violation(dual_coef, scores),
+            kkt_violation=self.kkt_violation(dual_coef, model.scores.value),
             feasibility_violation=self.feasibility_violation(dual_coef),
             rounding_known=model.known,
-            slack=model.slack_of_sum(dual_coef, self.targets, half_width) if model.known else 0.0,
+            slack=model.slack_of_sum(dual_coef, self.targets, self.epsilon) if model.known else 0.0,
         )

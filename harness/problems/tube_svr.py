@@ -39,7 +39,7 @@ from harness.problems import cases
 from harness.problems.dual import DualForm, first_at_cap
 from harness.problems.expansion import Expansion
 from harness.problems.hulls import ReducedHull, ReducedHullParameters, settled_caps
-from harness.problems.problem import Certificate, Laws, Problem, immutable
+from harness.problems.problem import BoundedProblem, Certificate, Laws, immutable
 from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class _TubeForm(DualForm):
         return self.feasible(_weights(np.asarray(dual_coef, dtype=np.float64), caps))
 
 
-class TubeSVR(Problem):
+class TubeSVR(BoundedProblem):
     """The tube of Bi & Bennett, hard or soft; ``targets`` are real numbers, predictions are y(x)."""
 
     name = "tube-svr"
@@ -221,18 +221,16 @@ class TubeSVR(Problem):
         middle = scores + 2.0 * self.epsilon * self.shifts + intercept
         return _weights(dual_coef, self.caps, np.argsort(np.abs(middle), kind="stable"))
 
-    def certificate(
-        self, dual_coef: Vector, intercept: float, scores: Vector, expansion: Expansion | None = None
-    ) -> Certificate:
+    def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate:
         """Return the certificate of the reduced hulls of the 2 n examples: margin bounds, epsilon and gap."""
-        hull = self.composed()
-        both, weights = self.composed_scores(dual_coef, scores), self.weights(dual_coef, intercept, scores)
-        if expansion is None:
-            further = (np.abs(self.shifts) + self.epsilon) ** 2 - self.shifts**2
-            whole = hull.expansion_of(weights, both, float((self.kernel.diagonal() + further).max()))
+        weights = self.weights(dual_coef, intercept, model.scores.value)
+        both = self.composed_scores(dual_coef, model.scores.value)
+        if model.known:
+            whole = self._composed_expansion(dual_coef, model)
         else:
-            whole = self._composed_expansion(dual_coef, expansion)
-        found = hull.certificate(weights, intercept, both, whole)
+            further = (np.abs(self.shifts) + self.epsilon) ** 2 - self.shifts**2
+            whole = self.composed().expansion_of(weights, both, float((self.kernel.diagonal() + further).max()))
+        found = self.composed().bounded_certificate(weights, intercept, whole)
         return replace(found, feasibility_violation=self.feasibility_violation(dual_coef))
 
     def _composed_expansion(self, dual_coef: Vector, model: Expansion) -> Expansion:
