@@ -317,6 +317,11 @@ class BoundedProblem(Problem):
 
     tells_zero: ClassVar[bool] = True
 
+    def __init_subclass__(cls) -> None:
+        """A subclass that computes its certificate from scores alone knows of no bounds, whatever it extends."""
+        if "certificate" in cls.__dict__ and "bounded_certificate" not in cls.__dict__:
+            cls.bounded_certificate = Problem.bounded_certificate  # type: ignore[method-assign]
+
     @abstractmethod
     def bounded_certificate(self, dual_coef: Vector, intercept: float, model: Expansion) -> Certificate: ...
 
