@@ -1,248 +1,570 @@
-"""Try everything that can go wrong, composed at random, for as long as asked, and judge what the harness makes of it.
+"""Try what can go wrong, composed at random, for as long as asked, and judge what the harness makes of it.
 
     python reports/robustness/campaign.py --seconds 3600 --seed 7
-    python reports/robustness/campaign.py --seconds 300 --seed 8 --only kills --jobs 2 --output campaign.jsonl
-    python reports/robustness/campaign.py --trial 7:plugins:12            # one trial again; its files are kept
+    python reports/robustness/campaign.py --trial plugins:12 --seed 7       # one trial again; its files are kept
 
-Kinds of trial, by their share of the time: plugins with composed faults, kill -9 and SIGSTOP of the command, its workers
-and runs, mutated data files of every format, damaged stores, odd command lines, hostile values in the dashboard's pages.
-What each is held to is in ``reports/robustness/trials/judge.py``: its time, a sentence instead of a traceback, every row once,
-and nothing left behind. Each trial has a process, folders and a control group of its own; the files of one that fails
-are kept. Limits of time grow with the load of the machine. Ends with 1 if anything was violated.
+Kinds of trials: ``plugins`` (a solver that raises, hangs, crashes, floods, leaves processes, yields nonsense), ``kills``
+(signals to the command and its processes, then the command again), ``lines`` (odd command lines), ``files`` (spoilt data
+files), ``stores`` (spoilt result stores).
 
---output gets a line of JSON a trial: kind, seed, trial, composed, seconds, limit, verdict ("ok" or the violations).
+Every trial is held to the same promises: the command ends in time with an exit code that the manual knows; no traceback and
+no control character is shown; each run has one row, those of good solvers are ``ok`` and in the store; no process and no file
+is left behind. The files of a trial that breaks one are kept. Ends with 1 if any did.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
+import contextlib
+import ctypes
 import json
 import os
-import resource
-import select
+import random
+import re
 import shutil
 import signal
-import statistics
+import sqlite3
+import subprocess
 import sys
 import tempfile
+import textwrap
 import time
-import traceback
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
+
+import numpy as np
+import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
-if str(ROOT) not in sys.path:
-    sys.path[:0] = [str(ROOT), str(ROOT / "plugins")]
-
-from reports.robustness.trials.place import Pace, Place, Trial, Verdict  # noqa: E402
-
-KINDS = {"plugins": 0.45, "kills": 0.20, "lines": 0.13, "files": 0.10, "stores": 0.10, "pages": 0.02}
-"""Their shares of the time."""
-_LONGEST_TRIAL = 600.0  # seconds; every wait of a trial is bounded, this is for a fault of the campaign itself
-_GOOD = [
-    "compare", "--plugins", "smo", "--formulation", "c-svc", "--datasets", "twonorm[n=60,n_test=20]", "--format", "json",
-]  # fmt: skip
+HARNESS = [sys.executable, "-m", "harness"]
+MARKER = "HARNESS_CAMPAIGN"  # in the environment of every process of a trial
+HOSTILE = "\x1b]0;owned\x07\x1b[2J<script>alert(1)</script>\udcff\u202e | `;rm -rf ~` {0} %s \r\n[bold]"
+DATA = "twonorm[n=60,n_test=20]"
+PATIENCE = 60.0  # seconds that a command may take beside the limits of its runs, on a machine that does nothing else
+SETTLING = 3.0  # seconds for what a command left to be gone
+_SUBREAPER = 36  # of prctl
+_FAULTS = ("Traceback (most recent call last)", "internal error", "Exception ignored in", "Fatal Python error")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
-@dataclass
-class Tally:
-    """What came of the trials of one kind."""
-
-    trials: int = 0
-    violated: int = 0
-    seconds: float = 0.0
-    excess: float = float("-inf")  # the most that one was beyond its limit
+# -- the place of a trial --------------------------------------------------------------------------------------
 
 
 @dataclass
-class Campaign:
-    """The trials of one seed, in folders below ``folder``."""
+class Done:
+    """A command that ended, or was ended: then its ``code`` is None."""
 
-    seed: int
+    code: int | None
+    out: str
+    err: str
+    seconds: float
+
+
+@dataclass
+class Place:
+    """The folders of one trial, the processes started in it, and the promises that were broken, a sentence each."""
+
     folder: Path
     cache: Path
-    keep: bool = False
-    pace: Pace = field(default_factory=Pace)
-    tallies: dict[str, Tally] = field(default_factory=dict)
+    command: Sequence[str] = tuple(HARNESS)
+    started: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
 
-    def calibrate(self) -> None:
-        """Measure how long commands without faults take here; the first one only fills the caches."""
-        place = Place(self.folder / "pace", "pace", self.cache)
-        place.run([*_GOOD, "--store", str(place.store)], 300.0)
-        seconds: dict[str, list[float]] = {"compare": [], "results": []}
-        for _ in range(3):
-            for name, command in (("compare", [*_GOOD, "--fresh"]), ("results", ["results", "--format", "json"])):
-                before = _cpu_seconds()
-                done = place.run([*command, "--store", str(place.store)], 300.0)
-                if done.code != 0:
-                    raise SystemExit(f"harness {' '.join(command)} ended with {done.code}: {done.err}")
-                seconds[name].append(max(_cpu_seconds() - before, done.seconds / done.load))
-        place.close(keep=False)
-        self.pace = Pace(**{name: statistics.median(found) for name, found in seconds.items()})
+    def __post_init__(self) -> None:
+        for name in ("cwd", "tmp", "home", "given"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        self.given, self.store = self.folder / "given", self.folder / "given" / "store.sqlite"
+        self.token = f"{self.folder.name}-{os.getpid()}"
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)  # what the commands leave becomes a child of this process
 
-    def verdict(self, trial: Trial) -> Verdict:
-        """Carry out a trial in this process, which is its own."""
-        module = importlib.import_module(f"reports.robustness.trials.{trial.kind}")
-        place = Place(self.folder / trial.name.replace(":", "-"), trial.name, self.cache)
-        verdict = Verdict("")
+    def start(self, *arguments: str | bytes, name: str = "command") -> subprocess.Popen[bytes]:
+        """Start ``harness ARGUMENTS``; what it prints goes to files of that name."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("HARNESS_", "PYTEST"))}
+        own = {
+            MARKER: self.token,
+            "PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "plugins")]),
+            "HOME": str(self.folder / "home"),
+            "TMPDIR": str(self.folder / "tmp"),
+            "HARNESS_CACHE": str(self.cache),
+            "HARNESS_STORE": str(self.store),
+        }
+        with (self.folder / f"{name}.out").open("wb") as out, (self.folder / f"{name}.err").open("wb") as err:
+            process = subprocess.Popen(
+                [*self.command, *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=err,
+                env={**kept, **own},
+                cwd=self.folder / "cwd",
+                start_new_session=True,
+            )
+        self.started.append(process)
+        return process
+
+    def wait(self, process: subprocess.Popen[bytes], seconds: float, name: str = "command") -> Done:
+        """Wait until it ends, at most so long, and longer on a busy machine; then kill it."""
+        began, load = time.monotonic(), max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
         try:
-            verdict = module.run(trial, place, self.pace)
-        except Exception:  # a fault of the campaign: told like any other
-            verdict = Verdict("?", violations=["the campaign itself failed: " + traceback.format_exc()])
-        finally:
-            place.close(keep=self.keep or bool(verdict.violations))
-        return verdict
+            code: int | None = process.wait((PATIENCE + seconds) * load)
+        except subprocess.TimeoutExpired:
+            code = None
+            self.end_all()
+            process.wait()
+        texts = [(self.folder / f"{name}.{end}").read_bytes().decode(errors="replace") for end in ("out", "err")]
+        return Done(code, texts[0], texts[1], time.monotonic() - began)
 
-    def start(self, trial: Trial) -> Running:
-        """Carry out a trial in a process of its own, which adopts whatever its commands leave."""
-        ours, theirs = os.pipe()
-        sys.stdout.flush()
-        pid = os.fork()
-        if pid == 0:
-            os.close(ours)
-            code = 1
-            try:
-                os.write(theirs, json.dumps(vars(self.verdict(trial))).encode()[:60_000])
-                code = 0
-            finally:
-                os._exit(code)
-        os.close(theirs)
-        return Running(trial, pid, ours, time.monotonic())
+    def run(self, *arguments: str | bytes, seconds: float = 0.0, name: str = "command") -> Done:
+        """Run ``harness ARGUMENTS`` to its end."""
+        return self.wait(self.start(*arguments, name=name), seconds, name)
 
-    def next_kind(self, kinds: list[str], running: list[Running]) -> str:
-        """Return the kind that has had the least of its share of the time."""
+    def processes(self) -> dict[int, str]:
+        """Return the living processes of the trial, by their environment and as adopted children, and what each is."""
+        with contextlib.suppress(ChildProcessError):
+            known = {each.pid for each in self.started}
+            for child in psutil.Process().children():
+                if child.pid not in known:
+                    os.waitpid(child.pid, os.WNOHANG)
+        adopted = {each.pid for each in psutil.Process().children(recursive=True)}
+        found = {}
+        for process in psutil.process_iter():
+            with contextlib.suppress(psutil.Error):
+                ours = process.pid in adopted or process.environ().get(MARKER) == self.token
+                if ours and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
+                    found[process.pid] = " ".join(process.cmdline())[-80:] or process.name()
+        return found
 
-        def had(kind: str) -> float:
-            spent = self.tallies.get(kind, Tally()).seconds
-            now = time.monotonic()
-            return (spent + sum(now - each.began for each in running if each.trial.kind == kind)) / KINDS[kind]
+    def end_all(self) -> None:
+        """End every process of the trial."""
+        until = time.monotonic() + SETTLING
+        while (found := self.processes()) and time.monotonic() < until:
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
-        return min(kinds, key=had)
-
-    def note(self, running: Running, verdict: Verdict) -> dict[str, Any]:
-        """Count a trial, and return its line."""
-        seconds = time.monotonic() - running.began
-        tally = self.tallies.setdefault(running.trial.kind, Tally())
-        tally.trials += 1
-        tally.violated += bool(verdict.violations)
-        tally.seconds += seconds
-        tally.excess = max(tally.excess, verdict.seconds - verdict.limit)
-        return {
-            "kind": running.trial.kind, "seed": running.trial.seed, "trial": running.trial.name,
-            "composed": verdict.composed, "seconds": round(verdict.seconds, 3), "limit": round(verdict.limit, 3),
-            "whole": round(seconds, 3), "verdict": verdict.violations or "ok",
-        }  # fmt: skip
+    def close(self, *, keep: bool) -> None:
+        """End what is left, and unless it is to be kept empty the folder."""
+        self.end_all()
+        for process in self.started:
+            process.wait()
+        if not keep:
+            shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _cpu_seconds() -> float:
-    """Return the CPU time of the commands so far: what they would take at least on a machine that does nothing else."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+# -- the promises ----------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Running:
-    """A trial that is under way in a process of its own."""
-
-    trial: Trial
-    pid: int
-    pipe: int
-    began: float
-
-    def ended(self, wait: float) -> Verdict | None:
-        """Return the verdict once there is one; a trial that hangs is ended."""
-        if select.select([self.pipe], [], [], wait)[0]:
-            said = b""
-            while part := os.read(self.pipe, 1 << 16):
-                said += part
-            os.waitpid(self.pid, 0)
-            os.close(self.pipe)
-            try:
-                return Verdict(**json.loads(said))
-            except ValueError:
-                return Verdict("?", violations=["the process of the trial ended without a verdict"])
-        if time.monotonic() - self.began < _LONGEST_TRIAL:
-            return None
-        os.kill(self.pid, signal.SIGKILL)
-        os.waitpid(self.pid, 0)
-        os.close(self.pipe)
-        return Verdict("?", violations=[f"the trial itself was still running after {_LONGEST_TRIAL:g} s"])
+def judge_words(place: Place, done: Done, codes: Sequence[int] = (0, 1)) -> None:
+    """Hold a command to its end in time, its exit code and the words it shows."""
+    if done.code is None:
+        place.broken.append(f"had not ended after {done.seconds:.0f} s and was killed")
+    elif done.code not in codes:
+        place.broken.append(f"ended with {done.code}, not with one of {list(codes)}: {done.err[-200:]!r}")
+    elif done.code == 2 and not done.err.strip():
+        place.broken.append("ended with 2 and said nothing")
+    for name, text in (("output", done.out), ("standard error", done.err)):
+        place.broken += [
+            f"'{fault}' on {name}: {text[-200:]!r}" for fault in _FAULTS if fault in text and name != "output"
+        ]
+        if control := _CONTROL.search(text.replace("\r\n", "\n")):
+            place.broken.append(f"the control character {control[0]!r} on {name}")
 
 
-def trials(campaign: Campaign, kinds: list[str], seconds: float, jobs: int) -> Iterator[tuple[Running, Verdict]]:
-    """Carry out trials until the time is over, and yield each with its verdict."""
-    until = time.monotonic() + seconds
-    numbers = dict.fromkeys(kinds, 0)
-    running: list[Running] = []
-    while running or time.monotonic() < until:
-        while len(running) < jobs and time.monotonic() < until:
-            kind = campaign.next_kind(kinds, running)
-            running.append(campaign.start(Trial(campaign.seed, kind, numbers[kind])))
-            numbers[kind] += 1
-        for each in list(running):
-            verdict = each.ended(0.2 / len(running))
-            if verdict is not None:
-                running.remove(each)
-                yield each, verdict
+def judge_rows(place: Place, done: Done, asked: Sequence[tuple[str, Any]], good: Sequence[str]) -> None:
+    """Hold a comparison to one row a run, shown and in the store; those of good solvers are ``ok`` and certified.
+
+    asked : the solver and the first parameter, or else the seed, of each run
+    """
+    try:
+        rows = {"shown": json.loads(done.out), "stored": _stored(place.store)}
+    except (ValueError, sqlite3.Error) as error:
+        place.broken.append(f"the rows cannot be read: {error}")
+        return
+    for where, found in rows.items():
+        there = Counter(_run_of(row) for row in found if where == "shown" or row.get("sources"))
+        place.broken += [f"{there[run]} rows {where} of {run}" for run in asked if there[run] != 1 and where == "shown"]
+        place.broken += [
+            f"no row {where} of {run}" for run in asked if not there[run] and run[0] in good and where == "stored"
+        ]
+    place.broken += [
+        f"the good solver {row['solver']} is {row['status']}: {str(row.get('reason'))[:200]!r}"
+        for row in rows["shown"]
+        if row["solver"] in good and (row["status"] != "ok" or row.get("relative_gap") is None)
+    ]
 
 
-def table(tallies: dict[str, Tally]) -> str:
-    """Return what came of a campaign as a Markdown table."""
-    lines = ["| kind | trials | violations | slowest, beyond its limit |", "|---|---:|---:|---:|"]
-    for kind in KINDS:
-        if kind in tallies:
-            tally = tallies[kind]
-            lines.append(f"| {kind} | {tally.trials:,} | {tally.violated:,} | {tally.excess:+.1f} s |")
-    return "\n".join(lines)
+def _run_of(row: dict[str, Any]) -> tuple[str, Any]:
+    return row["solver"], next(iter((row.get("parameters") or {}).values()), 0) if row["solver"] == "slow" else row[
+        "seed"
+    ]
 
 
-def say(trial: Trial, verdict: Verdict) -> None:
-    print(f"{trial.name}: {verdict.composed[:600]}: {verdict.seconds:.1f} of {verdict.limit:.1f} s", end="")
-    print(": ok" if not verdict.violations else "".join(f"\n    {each}" for each in verdict.violations), flush=True)
+def _stored(store: Path) -> list[dict[str, Any]]:
+    connection = sqlite3.connect(f"file:{store}?mode=ro", uri=True)
+    try:
+        (state,) = connection.execute("PRAGMA integrity_check").fetchone()
+        if state != "ok":
+            raise ValueError(f"the store is damaged: {state}")
+        return [json.loads(text) for (text,) in connection.execute("SELECT record FROM records")]
+    finally:
+        connection.close()
+
+
+def judge_leftovers(place: Place) -> None:
+    """Hold what is over to leaving no process and no file behind."""
+    until = time.monotonic() + SETTLING
+    while (alive := place.processes()) and time.monotonic() < until:
+        time.sleep(0.05)
+    place.broken += [f"left process {pid}, {what}" for pid, what in list(alive.items())[:5]]
+    files = [path for name in ("cwd", "tmp", "home") for path in (place.folder / name).rglob("*")]
+    if files:
+        place.broken.append(f"left {len(files)} files: {', '.join(map(str, files[:3]))}")
+
+
+# -- plugins ---------------------------------------------------------------------------------------------------
+
+PLUGIN = '''
+import contextlib, ctypes, mmap, os, resource, signal, sys, tempfile, threading, time
+from dataclasses import dataclass
+from pathlib import Path
+import numpy as np
+from harness import CSVC, Iterate, Solver, hookimpl, parameter
+
+HOSTILE = {hostile!r}
+KEPT = []
+
+
+def daemon(life):
+    child = os.fork()
+    if child:
+        os.waitpid(child, 0)
+        return
+    os.setsid()
+    if os.fork() == 0:
+        life()
+    os._exit(0)
+
+
+def sleep():
+    time.sleep(150.0)
+
+
+def deed():
+{deed}
+
+
+def act(where, problem):
+    if where == {where!r} and (problem.n > 40 or where == "warm-up"):
+        deed()
+
+
+@dataclass(frozen=True)
+class Bad(Solver):
+    """Does what it should not."""
+
+    name = "bad"
+    solves = (CSVC,)
+
+    def iterates(self, problem, rng):
+        act("warm-up" if problem.n <= 40 else "first", problem)
+        coef = np.zeros(problem.n)
+        for step in range(3):
+            act("middle" if step == 1 else "", problem)
+            values = dict(dual_coef=coef, done=step == 2)
+            if problem.n > 40:
+                values |= dict({wrong})
+            yield Iterate(**values)
+        act("end", problem)
+
+
+@dataclass(frozen=True)
+class Slow(Solver):
+    """Takes its time."""
+
+    name = "slow"
+    solves = (CSVC,)
+    number: int = parameter(0, "tells runs apart", ge=0)
+
+    def iterates(self, problem, rng):
+        for step in range(3):
+            time.sleep(0.1 if problem.n > 40 else 0.01)
+            yield Iterate(dual_coef=np.zeros(problem.n), done=step == 2)
+
+
+@hookimpl
+def harness_solvers():
+    return [Bad, Slow]
+'''
+DEEDS = {
+    "raise": "raise ValueError('a plain fault')",
+    "raise-hostile": "raise RuntimeError(HOSTILE)",
+    "raise-huge": "raise RuntimeError('x' * 100_000_000)",
+    "raise-base": "raise type('Hostile', (BaseException,), {})('base')",
+    "raise-interrupt": "raise KeyboardInterrupt",
+    "raise-mute": "raise type('Mute', (Exception,), {'__str__': lambda self: 1 / 0, '__repr__': lambda self: 1 / 0})",
+    "raise-exit": "raise SystemExit(0)",
+    "raise-deep": "deed()",
+    "sleep": "sleep()",
+    "sleep-in-c": "ctypes.PyDLL(None).sleep(150)",
+    "spin": "while True: KEPT[:] = [1]",
+    "spin-deaf": "signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP})\nsleep()",
+    "spin-catching": "until = time.monotonic() + 150\nwhile time.monotonic() < until:\n"
+    "    with contextlib.suppress(BaseException): time.sleep(0.2)",
+    "stop-itself": "os.kill(os.getpid(), signal.SIGSTOP)",
+    "exit": "os._exit(0)",
+    "segfault": "ctypes.string_at(0)",
+    "abort": "os.abort()",
+    "kill-itself": "os.kill(os.getpid(), signal.SIGKILL)",
+    "become-sleep": "os.execv('/bin/sleep', ['sleep', '150'])",
+    "kill-parent": "os.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(5)",
+    "stop-parent": "os.kill(os.getppid(), signal.SIGSTOP)",
+    "allocate": "KEPT.extend(bytearray(b'x') * (1 << 26) for _ in range(48))",
+    "allocate-shared": "for _ in range(48):\n    KEPT.append(mmap.mmap(-1, 1 << 26))\n    KEPT[-1][:] = b'x' * (1 << 26)",
+    "limits-of-its-own": "resource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",
+    "print-much": "for _ in range(1000): sys.stdout.write('spam ' * 20_000)",
+    "print-hostile": "os.write(1, HOSTILE.encode(errors='replace'))\nos.write(2, HOSTILE.encode(errors='replace'))",
+    "write-to-all-descriptors": "for number in range(3, 64):\n    with contextlib.suppress(OSError):\n"
+    '        os.set_blocking(number, False)\n        os.write(number, b\'{"event": "record"}\\n\')',
+    "leave-pool": "from multiprocessing import get_context\nKEPT.append(get_context('fork').Pool(2))\nKEPT[0].map(abs, range(4))",
+    "leave-program": "import subprocess\nKEPT.append(subprocess.Popen(['sleep', '150'], start_new_session=True))",
+    "leave-daemon": "daemon(sleep)",
+    "leave-deaf-daemon": "def life():\n    os.closerange(0, 256)\n    signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals)"
+    " - {signal.SIGKILL, signal.SIGSTOP})\n    sleep()\ndaemon(life)",
+    "leave-children-of-children": "for _ in range(3):\n    if os.fork() == 0:\n        if os.fork() == 0: os.setsid()\n"
+    "        sleep()\n        os._exit(0)",
+    "leave-threads": "for _ in range(5): threading.Thread(target=sleep).start()",
+    "leave-files": "Path('left').write_bytes(b'x' * 1_000_000)\nKEPT.append(tempfile.mkdtemp(prefix='left-'))",
+    "change-folder": "os.chdir('/')",
+    "empty-environment": "os.environ.clear()",
+    "close-descriptors": "os.closerange(3, 256)",
+    "close-output": "os.closerange(0, 3)",
+    "exhaust-descriptors": "with contextlib.suppress(OSError):\n    while True: KEPT.append(os.open('/dev/null', os.O_RDONLY))",
+    "change-umask": "os.umask(0o777)",
+    "change-clock": "time.perf_counter = time.monotonic = time.process_time = lambda: 0.0",
+    "compile-for-ever": "import numba\nfor n in range(10**6): numba.njit(lambda x, n=n: x * n)(1.0)",
+}
+WRONG = {
+    "nan": "dual_coef=np.full(problem.n, np.nan)",
+    "short": "dual_coef=coef[1:]",
+    "column": "dual_coef=coef[:, None]",
+    "objects": "dual_coef=np.array([object()] * problem.n)",
+    "none": "dual_coef=None",
+    "broadcast": "dual_coef=np.broadcast_to(0.0, (10**12,))",
+    "infeasible": "dual_coef=-problem.targets * 1e9",
+    "intercept-text": "intercept='x'",
+    "step-text": "step=HOSTILE",
+    "step-huge": "step=10**400",
+    "core-set-list": "core_set=[1, 2]",
+    "info-text": "info='abc'",
+    "info-hostile": "info={HOSTILE: HOSTILE}",
+    "info-huge": "info={'a': 'x' * 50_000_000}",
+    "never-done": "done=False",
+}
+
+
+def written(place: Place, deed: str, where: str, wrong: str = "") -> str:
+    """Write the plugin that does this there and yields what is wrong so; return its path."""
+    path = place.given / "faulty.py"
+    body = textwrap.indent(DEEDS.get(deed, "return"), "    ")
+    path.write_text(PLUGIN.format(hostile=HOSTILE, deed=body, where=where, wrong=WRONG.get(wrong, "")))
+    return str(path)
+
+
+def plugins(place: Place, rng: random.Random) -> str:
+    """Compare a bad solver and a good one."""
+    wrong = rng.choice(sorted(WRONG)) if rng.random() < 0.2 else ""
+    deed, where = rng.choice(sorted(DEEDS)), rng.choice(("warm-up", "first", "middle", "end"))
+    plugin, limit = written(place, "" if wrong else deed, where, wrong), rng.choice((1, 2, 3))
+    done = place.run(
+        "compare", "--plugin-path", plugin, "--plugins", "faulty/bad,smo", "--formulation", "c-svc", "--datasets", DATA,
+        "--time-limit", str(limit), "--memory-limit", "1G", "--format", "json", seconds=8.0 * limit,
+    )  # fmt: skip
+    judge_words(place, done)
+    judge_rows(place, done, [("bad", 0), ("smo", 0)], ["smo"])
+    return f"yields {wrong}" if wrong else f"{deed} at {where}"
+
+
+# -- kills -----------------------------------------------------------------------------------------------------
+
+
+def kills(place: Place, rng: random.Random) -> str:
+    """Send signals to processes of a comparison at random times, then repeat the command."""
+    numbers = range(rng.randint(4, 8))
+    plugin = written(place, "", "")
+    arguments = [
+        "compare", "--plugin-path", plugin, "--plugins", f"slow[number=[{','.join(map(str, numbers))}]]", "--formulation",
+        "c-svc", "--datasets", DATA, "--time-limit", "3", "--jobs", str(rng.choice((1, 2))), "--format", "json",
+    ]  # fmt: skip
+    process = place.start(*arguments)
+    told = []
+    for _ in range(rng.randint(1, 3)):
+        time.sleep(rng.uniform(0.2, 3.0))
+        with contextlib.suppress(psutil.Error):
+            below = psutil.Process(process.pid).children(recursive=True)
+            hit = rng.choice(below) if below and rng.random() < 0.7 else psutil.Process(process.pid)
+            stops = hit.pid != process.pid and rng.random() < 0.35
+            hit.send_signal(signal.SIGSTOP if stops else signal.SIGKILL)
+            told.append(
+                f"{'SIGSTOP' if stops else 'SIGKILL'} to {'the command' if hit.pid == process.pid else 'a process'}"
+            )
+    judge_words(place, place.wait(process, 30.0), (0, 1, -signal.SIGKILL))
+    for attempt in range(2):
+        done = place.run(*arguments, seconds=30.0, name=f"again{attempt}")
+        judge_words(place, done)
+        if done.code == 0:
+            break
+    judge_rows(place, done, [("slow", number) for number in numbers], ["slow"])
+    return f"{len(numbers)} runs; {', '.join(told)}"
+
+
+# -- command lines, data files, stores ---------------------------------------------------------------------------
+
+ODD = (
+    "", " ", "-1", "0", "1e9", "1e999", "nan", "-inf", "1_000", "9" * 40, "None", "[]", "[[", "a[b=", "a[b=c]", "smo[tau=x]",
+    "smo[tau=[]]", "smo[=1]", "smo[tau=1,tau=2]", ",,,", "*", "[*]", "../../..", "/dev/null", "/dev/full", "/nowhere/at/all", "~",
+    "%s%n", "{0}", "\\", "'", "\n", "\x1b[2J", "\u202e", "\ud83d", "x" * 5000, "-", "--", "5-1", "0-1000000000", "1,,2",
+)  # fmt: skip
+OPTIONS = {
+    "compare": (
+        "--datasets", "--formulation", "--kernel", "--gamma", "--C", "--target-gap", "--memory-limit", "--seeds", "--repeat",
+        "--threads", "--jobs", "--metrics", "--store", "--format", "--output", "--plugin-path",
+    ),
+    "results": ("--store", "--where", "--limit", "--format", "--output"),
+    "list": ("--format", "--plugin-path"),
+    "describe": ("--plugin-path",),
+}  # fmt: skip
+
+
+def lines(place: Place, rng: random.Random) -> str:
+    """Run an odd command line."""
+    command = rng.choice(sorted(OPTIONS))
+    arguments = {"compare": ["--plugins", "smo", "--time-limit", "1"], "list": ["solvers"], "describe": ["smo"]}.get(
+        command, []
+    )
+    for name in rng.sample(OPTIONS[command], rng.randint(1, 2)):
+        arguments += [name, rng.choice(ODD)]
+    done = place.run(*(os.fsencode(each.encode(errors="replace")) for each in [command, *arguments]), seconds=30.0)
+    judge_words(place, done, (0, 1, 2, 3))
+    for path in (place.folder / "cwd").iterdir():
+        path.unlink() if path.is_file() else shutil.rmtree(path)  # a file that was asked for is no leftover
+    return ascii(" ".join([command, *arguments]))[:300]
+
+
+def spoilt(content: bytes, rng: random.Random) -> bytes:
+    """Return content with bytes flipped, taken out, doubled or cut off."""
+    data = bytearray(content)
+    for _ in range(rng.choice((1, 1, 5, 50))):
+        first, length = rng.randrange(len(data)), rng.choice((1, 4, 100))
+        change = rng.randrange(4)
+        if change == 0:
+            data[first] ^= 1 << rng.randrange(8)
+        elif change == 1 and len(data) > 2 * length:
+            del data[first : first + length]
+        elif change == 2:
+            data[first:first] = data[first : first + length]
+        else:
+            data[first : first + 1] = rng.choice((b"nan", b"1e999", b"-", b"\0", b",,", b"99999999999", b"\xff"))
+    return bytes(data[: rng.randrange(1, len(data))] if rng.random() < 0.2 else data)
+
+
+def valid_files(folder: Path) -> list[Path]:
+    """Write one small good data file of each format."""
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 3)).round(3), np.where(np.arange(40) % 2, 1, -1)
+    rows = ["{},{},{},{}".format(*point, label) for point, label in zip(x, y, strict=True)]
+    sparse = ["{3} 1:{0} 2:{1} 3:{2}".format(*point, label) for point, label in zip(x, y, strict=True)]
+    attributes = [f"@attribute {name} numeric" for name in "abc"]
+    texts = {
+        "csv": ["a,b,c,label", *rows],
+        "libsvm": sparse,
+        "arff": ["@relation r", *attributes, "@attribute label {-1,1}", "@data", *rows],
+    }
+    for kind, text in texts.items():
+        (folder / f"good.{kind}").write_text("\n".join([*text, ""]))
+    np.savez(folder / "good.npz", X=x, y=y)
+    return sorted(folder.glob("good.*"))
+
+
+def files(place: Place, rng: random.Random) -> str:
+    """Plan a comparison on a spoilt data file, and on one that is good."""
+    good = rng.choice(valid_files(place.given))
+    bad = place.given / f"spoilt{good.suffix}"
+    bad.write_bytes(spoilt(good.read_bytes(), rng))
+    for path, codes in ((bad, (0, 2)), (good, (0,))):
+        done = place.run("compare", "--plugins", "smo", "--datasets", str(path), "--dry-run", name=path.stem)
+        judge_words(place, done, codes)
+    return bad.name
+
+
+def stores(place: Place, rng: random.Random) -> str:
+    """Show and use a spoilt store."""
+    compare = (
+        "compare",
+        "--plugins",
+        "smo[tau=[0.1,0.01,0.001]]",
+        "--formulation",
+        "c-svc",
+        "--datasets",
+        DATA,
+        "--format",
+        "json",
+    )
+    judge_words(place, place.run(*compare, name="made"), (0,))
+    place.store.write_bytes(spoilt(place.store.read_bytes(), rng))
+    judge_words(place, place.run("results", "--format", "json", name="shown"), (0, 1, 2))
+    judge_words(place, place.run(*compare, seconds=30.0, name="used"), (0, 1, 2, 3))
+    return f"{place.store.stat().st_size} bytes"
+
+
+KINDS: dict[str, Callable[[Place, random.Random], str]] = {
+    "plugins": plugins, "kills": kills, "lines": lines, "files": files, "stores": stores,
+}  # fmt: skip
+
+
+def trial(kind: str, number: int, seed: int, folder: Path, command: Sequence[str] = HARNESS) -> list[str]:
+    """Carry out one trial, say what came of it, and return the promises that were broken."""
+    name = f"{kind}-{number}"
+    place = Place(folder / name, folder / "cache", command)
+    began, composed = time.monotonic(), "?"
+    try:
+        composed = KINDS[kind](place, random.Random(f"{seed}:{kind}:{number}"))
+        judge_leftovers(place)
+    finally:
+        place.close(keep=bool(place.broken) or composed == "?")
+    print(
+        f"{kind}:{number}: {composed}: {time.monotonic() - began:.1f} s",
+        *place.broken or ["ok"],
+        sep="\n    ",
+        flush=True,
+    )
+    return place.broken
 
 
 def main() -> int:
+    """Carry out trials for as long as asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1, help="trials at a time")
     parser.add_argument("--only", choices=list(KINDS), help="one kind")
-    parser.add_argument("--trial", metavar="SEED:KIND:NUMBER", help="this trial alone; its files are kept")
-    parser.add_argument("--output", type=Path, metavar="FILE.jsonl")
+    parser.add_argument("--trial", metavar="KIND:NUMBER", help="this trial alone")
     parser.add_argument("--folder", type=Path, help="where trials happen and are kept  [default: a new one]")
-    parser.add_argument("--quiet", action="store_true", help="show violations only")
     given = parser.parse_args()
     folder = given.folder or Path(tempfile.mkdtemp(prefix="harness-campaign-"))
-    campaign = Campaign(given.seed, folder, folder / "cache", keep=given.trial is not None)
-    campaign.calibrate()
-    print(
-        f"a good comparison takes {campaign.pace.compare:.1f} s, showing it {campaign.pace.results:.1f} s; in {folder}"
-    )
-    if given.trial is not None:
-        seed, kind, number = given.trial.split(":")
-        running = campaign.start(Trial(int(seed), kind, int(number)))
-        while (verdict := running.ended(1.0)) is None:
-            continue
-        say(running.trial, verdict)
-        return int(bool(verdict.violations))
-    lines: TextIO | None = given.output.open("a", encoding="utf-8") if given.output else None
-    for running, verdict in trials(campaign, [given.only] if given.only else list(KINDS), given.seconds, given.jobs):
-        line = campaign.note(running, verdict)
-        if lines is not None:
-            lines.write(json.dumps(line) + "\n")
-            lines.flush()
-        if verdict.violations or not given.quiet:
-            say(running.trial, verdict)
-    print(table(campaign.tallies))
-    failed = any(tally.violated for tally in campaign.tallies.values())
-    if lines is not None:
-        lines.close()
-    if not failed and given.folder is None:
+    if given.trial:
+        kind, _, number = given.trial.partition(":")
+        return int(bool(trial(kind, int(number), given.seed, folder)))
+    until, counts, broken = time.monotonic() + given.seconds, Counter[str](), Counter[str]()
+    while time.monotonic() < until:
+        kind = given.only or min(KINDS, key=lambda each: counts[each])
+        broken[kind] += bool(trial(kind, counts[kind], given.seed, folder))
+        counts[kind] += 1
+    for kind, count in counts.items():
+        print(f"{kind}: {count} trials, {broken[kind]} with a broken promise")
+    if not broken.total():
         shutil.rmtree(folder, ignore_errors=True)
-    return int(failed)
+    return int(broken.total() > 0)
 
 
 if __name__ == "__main__":

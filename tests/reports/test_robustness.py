@@ -1,147 +1,89 @@
-"""reports/robustness: what the program notes of a fault, what the page makes of it, and that the page is made by it."""
+"""The campaign of faults: what it is there to notice is planted, and it is noticed; the same trial is the same again."""
 
-import json
-import subprocess
+import random
 import sys
-from dataclasses import asdict
+import textwrap
+from pathlib import Path
 
 import pytest
 
-from reports.kit.markdown import NOT_MEASURED, filled
-from reports.robustness import page as report
-from reports.robustness.faults import FAULTS, Fault
-from reports.robustness.other_tools import ROOT, Outcome, Trial
-from reports.robustness.tools import MEASURED, NAMES, TOOLS
+from reports.robustness import campaign
 
-KNOWN = {fault.name: fault for fault in FAULTS}
-FACTS = {"patience": 60.0, "no_option": ["memory"]}
-WHOLE = {name: [MEASURED] for name in NAMES}
-
-
-def judged(name, **changed):
-    outcome = {**asdict(Outcome("harness", name, exits=[1])), "rows": WHOLE, **changed}
-    return report.complaints(KNOWN[name], outcome, FACTS)
-
-
-def test_the_page_is_what_the_program_makes():
-    page = (report.FOLDER / "README.md").read_text()
-    assert page == filled(page, report.sections(*report.read(report.FOLDER)))
-    results, _ = report.read(report.FOLDER)
-    assert {(each["tool"], each["fault"]) for each in results["outcomes"]} == {
-        (tool, fault.name) for tool in TOOLS for fault in FAULTS
-    }
-    assert NOT_MEASURED not in report.sections(*report.read(report.FOLDER))["faults"]
-
-
-@pytest.mark.parametrize(
-    ("name", "changed", "wrong"),
-    [
-        ("raise", {"row_told": True}, []),
-        ("raise", {"rows": {**WHOLE, "b_fault": ["failed"]}}, ["failed row, without the reason"]),
-        ("raise", {"rows": {"c_last": [MEASURED]}, "told": True}, ["no row, told on the screen", "1 of the 2 others measured"]),
-        ("hang", {"ended": False, "rows": None}, ["still running after 60 s", "no row, nothing said", "0 of the 2 others measured"]),
-        ("memory", {"exits": [0]}, ["it has no such limit"]),
-        ("segfault", {"exits": [0]}, ["measured as if nothing was", "exit code 0"]),
-        ("pool", {"exits": [0], "left_processes": 2}, ["2 processes left"]),
-        ("files", {"exits": [0], "left_files": ["left_cwd", "left_shm"]}, ["left in the working folder, /dev/shm"]),
-        ("message", {"row_told": True, "printed": 10**8, "kept": 10**7}, ["100 MB printed", "10 MB kept"]),
-        ("escapes", {"row_told": True, "escapes": True}, ["escapes reach the terminal"]),
-        ("pair", {"exits": [0, 0], "calls": dict.fromkeys(NAMES, 1)}, []),
-        ("pair", {"exits": [0, 0], "calls": dict.fromkeys(NAMES, 2)}, ["3 of 6 measurements kept", "6 runs for 3 benchmarks"]),
-        ("kill",
-         {"calls": {"a_first": 2}, "rows": {"a_first": [MEASURED]}}, ["2 of 3 missing in the end", "what was measured is lost"]),
-        ("full", {"told": True}, []),
-        ("full", {"traceback": True, "exits": [0]}, ["a traceback", "does not say why", "exit code 0"]),
-        ("damaged", {"told": True, "rows": {"a_first": [MEASURED]}}, []),
-        ("damaged", {"rows": None}, ["nothing said", "no other row is read"]),
-        ("full", {"note": "could not be tried: no mount"}, ["could not be tried: no mount"]),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_with_an_outcome(name, changed, wrong):
-    outcome = {"calls": {NAMES[0]: 1}} | changed
-    assert judged(name, **outcome) == wrong
-
-
-def test_a_campaign_is_summed_up_by_kind():
-    line = {"kind": "files", "seed": 7, "trial": "7:files:1", "seconds": 3.0, "limit": 5.0, "verdict": "ok"}
-    found = report.summed_up([
-        line, {**line, "seconds": 4.5},
-        {**line, "kind": "kills", "seconds": 9.0, "verdict": ["late", "a row is lost"], "trial": "7:kills:2"},
-    ])  # fmt: skip
-    assert found == {
-        "seeds": [7],
-        "kinds": {
-            "files": {"trials": 2, "violated": 0, "slowest_beyond_limit": -0.5},
-            "kills": {"trials": 1, "violated": 1, "slowest_beyond_limit": 4.0},
-        },
-        "violations": [{"trial": "7:kills:2", "verdict": "late; a row is lost"}],
-    }
-    text = report.sections({"tools": TOOLS_AS_FOUND, "outcomes": []}, found)["campaign"]
-    assert "3 trials with seed 7, 1 of them with a violation." in text
-    assert "| kills | 1 | 1 | +4.0 s |" in text
-    assert "* 7:kills:2: late; a row is lost" in text
-
-
-TOOLS_AS_FOUND = {
-    "harness": {
-        "version": "1", "scope": "", **FACTS, "measured_at": "2026-01-01T00:00",
-        "machine": {"processor": "p", "cores": 2, "memory_bytes": 2**34, "system": "Linux", "python": "3"},
-    }
-}  # fmt: skip
-
-
-def test_every_fault_is_a_program():
-    for fault in FAULTS:
-        assert "work" in compile(fault.source(), fault.name, "exec").co_names
-
-
-class Script(TOOLS["harness"]):
-    """A tool that only imports and calls the three files, so that what a trial notes can be told."""
-
-    name = "script"
-
-    def command(self):
-        program = "import a_first, b_fault, c_last\nfor each in (a_first, b_fault, c_last): each.work()"
-        return [sys.executable, "-c", program]
-
-    def prepare(self, sources):
-        self.results.mkdir()
-        for name, text in sources.items():
-            (self.folder / f"{name}.py").write_text(text)
-
-    def rows(self):
-        return {}
-
-
-@pytest.mark.parametrize(
-    ("work", "noted"),
-    [
-        ("pass", {}),
-        ("raise RuntimeError('no luck \\x1b]0;title\\x07')", {"exits": [1], "told": True, "traceback": True, "escapes": True}),
-        ("time.sleep(100)", {"ended": False, "exits": [None]}),
-        ("if os.fork() == 0:\n    os.setsid()\n    time.sleep(100)", {"left_processes": 1}),
-        ("open('left_cwd', 'w').close(); open(os.environ['ROBUSTNESS_SHM'], 'w').close()", {"left_files": ["left_cwd", "left_shm"]}),
-        ("print('x' * 3_000_000)", {"printed": 3_000_001}),
-    ],
-)  # fmt: skip
-def test_a_trial_notes_what_became_of_a_fault(tmp_path, monkeypatch, work, noted):
-    monkeypatch.setattr("reports.robustness.other_tools._SETTLED", 0.1)
-    patience = 1.5 if "ended" in noted else 60.0
-    trial = Trial(Script, Fault("tried", "is tried", work, says="no luck"), tmp_path, ROOT, patience)
-    found = asdict(trial.run())
-    expected = {"ended": True, "exits": [0], "told": False, "traceback": False, "escapes": False, "left_processes": 0}
-    assert {name: found[name] for name in (*expected, *noted)} == {**expected, **noted}
-    if found["ended"]:
-        assert found["calls"] == {name: int(name != "c_last" or found["exits"] == [0]) for name in NAMES}
-    assert not trial.folder.exists()
-    assert trial._alive() == []
+PLANTED = """
+    import os, pathlib, sqlite3, subprocess, sys
+    done = subprocess.run([sys.executable, "-m", "harness", *sys.argv[1:]], stdout=subprocess.PIPE)
+    sys.stdout.buffer.write(done.stdout)
+    if "lost row" in {faults!r}:
+        store = sqlite3.connect(os.environ["HARNESS_STORE"])
+        store.execute("DELETE FROM records WHERE id = (SELECT max(id) FROM records)")
+        store.commit()
+    if "child" in {faults!r}:
+        subprocess.Popen(["sleep", "60"], start_new_session=True, env={{}}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if "file" in {faults!r}:
+        pathlib.Path("left").touch()
+    sys.exit(done.returncode)
+"""
 
 
 @pytest.mark.slow
-def test_the_program_tries_the_harness(tmp_path):
-    target = tmp_path / "results.json"
-    command = [sys.executable, "reports/robustness/other_tools.py", "--tools", "harness", "--faults", "raise"]
-    subprocess.run([*command, "--output", str(target)], cwd=ROOT, check=True, timeout=280, capture_output=True)
-    (found,) = json.loads(target.read_text())["outcomes"]
-    assert report.complaints(KNOWN["raise"], found, FACTS) == []
-    assert found["rows"]["a_first"] == [MEASURED]
+@pytest.mark.parametrize(
+    ("faults", "noticed"),
+    [
+        (["lost row", "child", "file"], ["no row stored of ('smo', 0)", "left process", "left 1 files"]),
+        ([], []),
+    ],
+)
+def test_a_lost_row_and_a_child_that_was_not_killed_are_noticed(faults, noticed, tmp_path, monkeypatch):
+    monkeypatch.setattr(campaign, "SETTLING", 0.5)
+    monkeypatch.setitem(campaign.KINDS, "plain", plain)
+    wrapper = tmp_path / "wrapper.py"
+    wrapper.write_text(textwrap.dedent(PLANTED.format(faults=faults)))
+    broken = campaign.trial("plain", 0, 0, tmp_path / "trials", [sys.executable, str(wrapper)])
+    assert len(broken) == len(noticed), broken
+    assert all(words in sentence for words, sentence in zip(noticed, broken, strict=True))
+    assert (tmp_path / "trials" / "plain-0").exists() == bool(faults), (
+        "the files of a trial are kept if something was wrong"
+    )
+
+
+def plain(place, rng):
+    done = place.run(
+        "compare", "--plugins", "smo", "--formulation", "c-svc", "--datasets", campaign.DATA, "--format", "json"
+    )
+    campaign.judge_words(place, done, (0,))
+    campaign.judge_rows(place, done, [("smo", 0)], ["smo"])
+    return "a comparison without a fault"
+
+
+@pytest.mark.parametrize(
+    ("done", "told"),
+    [
+        (campaign.Done(70, "", "", 1.0), "ended with 70"),
+        (campaign.Done(None, "", "", 9.0), "had not ended after 9 s"),
+        (campaign.Done(2, "", "", 1.0), "said nothing"),
+        (campaign.Done(1, "", "Traceback (most recent call last):\n x", 1.0), "Traceback"),
+        (campaign.Done(1, "\x1b]0;owned\x07", "", 1.0), "control character"),
+        (campaign.Done(0, "", "", 1.0), None),
+    ],
+)
+def test_words_that_break_a_promise_are_noticed(done, told, tmp_path):
+    place = campaign.Place(tmp_path / "place", tmp_path / "cache")
+    campaign.judge_words(place, done, (0, 1, 2))
+    assert len(place.broken) == (told is not None)
+    assert told is None or told in place.broken[0]
+
+
+def test_every_deed_and_every_wrong_iterate_makes_a_plugin(tmp_path):
+    place = campaign.Place(tmp_path / "place", tmp_path / "cache")
+    for deed in campaign.DEEDS:
+        assert "deed" in compile(Path(campaign.written(place, deed, "first")).read_text(), deed, "exec").co_names
+    for wrong in campaign.WRONG:
+        assert "Bad" in compile(Path(campaign.written(place, "", "first", wrong)).read_text(), wrong, "exec").co_names
+
+
+def test_the_same_trial_is_the_same_again():
+    content = bytes(range(256)) * 4
+    first, again, other = (
+        campaign.spoilt(content, random.Random(seed)) for seed in ("7:files:1", "7:files:1", "7:files:2")
+    )
+    assert first == again != other
