@@ -25,6 +25,16 @@ _SLACK = 1e-9  # of the range's half width: what rounding may take off it
 
 
 @inner
+def _decide(side: Any, least: Any, most: Any, s: float) -> None:
+    """Decide who is left no choice: the envelopes are those of ranges that hold s in their interior."""
+    for i in range(len(side)):
+        if side[i] == UNDECIDED and least[i] >= s:
+            side[i] = KEPT
+        elif side[i] == UNDECIDED and most[i] <= s:
+            side[i] = GIVEN_UP
+
+
+@inner
 def _relaxed(side: Any, least: Any, most: Any, price: Any, s: float, knot: Any, low: Any, high: Any) -> float:
     """Write the box and the knots of a node's relaxed problem; return its constant."""
     constant = 0.0
@@ -97,10 +107,7 @@ def _narrow(side: Any, least: Any, most: Any, z: Any, reach: float, Q: Any, s: f
             return False
         if (side[i] == KEPT and most[i] < s) or (side[i] == GIVEN_UP and least[i] > s):
             return False
-        if side[i] == UNDECIDED and least[i] >= s:
-            side[i] = KEPT
-        elif side[i] == UNDECIDED and most[i] <= s:
-            side[i] = GIVEN_UP
+    _decide(side, least, most, s)
     return True
 
 
@@ -157,6 +164,7 @@ def bound(
     n = len(a)
     knot, low, high = np.empty(n), np.empty(n), np.empty(n)
     found = -np.inf
+    _decide(side, least, most, s)
     for _ in range(_ROUNDS):
         constant = _relaxed(side, least, most, price, s, knot, low, high)
         _start(Q, low, high, a, z)

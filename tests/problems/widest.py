@@ -5,6 +5,24 @@ from itertools import combinations
 import numpy as np
 from scipy.optimize import nnls
 
+from harness import RBF, KernelOracle, Linear, OutlierMargin
+
+
+def drawn(rng):
+    """A problem of 4 to 12 points: shares of both classes, of each, and against the origin; both kernels, with a ridge or not."""
+    n, d = int(rng.integers(4, 13)), int(rng.integers(1, 5))
+    y = np.where(np.arange(n) % rng.integers(2, 4) == 0, 1.0, -1.0)
+    x = rng.normal(size=(n, d)) + rng.choice([0.0, 20.0])
+    x[:, 0] += y * rng.choice([0.0, 0.5, 2.0]) * np.where(rng.random(n) < 0.2, -1.0, 1.0)
+    values = [
+        {"outliers": float(rng.choice([0.1, 0.2, 0.3]))},
+        {"outliers_plus": 0.4, "outliers_minus": float(rng.choice([0.0, 0.2]))},
+        {"outliers": float(rng.choice([0.1, 0.3])), "against": "origin"},
+    ][rng.integers(3)]
+    kernel = Linear() if rng.random() < 0.5 else RBF(gamma=float(10 ** rng.uniform(-1.5, 0.7)))
+    oracle = KernelOracle(kernel, x, ridge=float(rng.choice([0.0, 0.3])))
+    return OutlierMargin.build(oracle, y, {"delta": 0.0, **values})
+
 
 def coordinates(problem):
     """Return points whose inner products are the kernel values, (n, r): by eigenvectors, unless the kernel is linear.
