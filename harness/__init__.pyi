@@ -6,8 +6,6 @@ from harness.call.result import Result as Result
 from harness.cli.about import about_dataset as about_dataset
 from harness.cli.about import about_solver as about_solver
 from harness.cli.lazy import CommandGroup as CommandGroup
-from harness.cli.output import checked_output as checked_output
-from harness.cli.output import deliver as deliver
 from harness.datasets.chunks import ChunkedFile as ChunkedFile
 from harness.datasets.dataset import Dataset as Dataset
 from harness.datasets.dataset import DataSource as DataSource
@@ -72,6 +70,8 @@ from harness.report.measures import LOSSES as LOSSES
 from harness.report.noise import ONE_RUN as ONE_RUN
 from harness.report.noise import apart as apart
 from harness.report.noise import interval as interval
+from harness.report.output import checked_output as checked_output
+from harness.report.output import deliver as deliver
 from harness.report.rows import kernel_text as kernel_text
 from harness.report.rows import problem_text as problem_text
 from harness.report.rows import settings_text as settings_text

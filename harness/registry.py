@@ -67,10 +67,6 @@ class Registry(Registered):
             raise UsageError("no solver is selected; name at least one, for example --plugins lasvm,fw.")
         return list(unique.values())
 
-    def count_solvers(self, texts: str | Iterable[str]) -> int:
-        """Return how many configured solvers selection strings mean, as far as can be told before any of them is made."""
-        return sum(max(1, len(self._matches(item.name))) * item.size for item in selection.parse(texts))
-
     def select_datasets(self, texts: str | Iterable[str]) -> list[DataSource]:
         """Return the data sources that selection strings mean; a path to a file is a data source too."""
         from harness.datasets import FileSource
@@ -116,6 +112,26 @@ class Registry(Registered):
                 chosen.append((item.name, cell))
         if not chosen:
             raise UsageError("no kernel is selected; name at least one, for example --kernel rbf.")
+        return chosen
+
+    def select_formulations(self, texts: str | Iterable[str]) -> dict[str, dict[str, list[Any]]]:
+        """Return the formulations that selection strings such as ``c-svc,ramp-svc[s=[-1,0]]`` mean, and what each is given.
+
+        Raises
+        ------
+        UsageError : an unknown name or parameter, a value of the wrong type or range, a formulation that is named twice.
+        """
+        chosen: dict[str, dict[str, list[Any]]] = {}
+        for item in selection.parse(texts):
+            cls, owner = self.formulation(item.name), f"formulation '{item.name}'"
+            if item.name in chosen:
+                raise UsageError(f"{owner} is named twice; write a grid: {item.name}[C=[1,10]].")
+            chosen[item.name] = {
+                name: [parameters.validated(cls.parameter_class, {name: each}, owner=owner)[name] for each in given]
+                for name, given in item.values.items()
+            }
+        if not chosen:
+            raise UsageError("no formulation is selected; name at least one, for example --formulation c-svc.")
         return chosen
 
 

@@ -1,19 +1,18 @@
-"""The call itself: from keywords and objects to the options of the command, through the same runner, to a result."""
+"""The call itself: from keywords and objects to settings, through the same runner as the command, to a result."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from harness.call.objects import Objects, plain
+from harness.call import request, study_file
+from harness.call.objects import Objects
 from harness.call.result import Result, command_of
+from harness.call.study_file import StudyFile
 from harness.errors import UsageError
-
-if TYPE_CHECKING:
-    from harness.cli.progress import Reporter
-    from harness.registry import Registry
+from harness.report.progress import Reporter, reporter
 
 _INSTEAD = {
     "format": "the result has .table, .frame and .to_html()",
@@ -62,33 +61,28 @@ def compare(
     NotKept : what was measured could not be kept; the error has it in ``records``.
     KeyboardInterrupt : passed on; what was measured is in the store, and the same call goes on from there.
     """
-    from harness.cli import compare as command
-    from harness.cli import loading, study_file, study_text
-
     for name in options:
         if name in _INSTEAD:
             raise UsageError(f"harness.compare: {name} is an option of the command alone; {_INSTEAD[name]}.")
     paths = [str(path) for path in ([plugin_path] if isinstance(plugin_path, str | Path) else plugin_path)]
     studies = [study_file.parsed(study)] if study is not None else []
-    known = [*(path for each in studies for path in study_file.plugin_paths(each)), *paths]
-    objects = Objects(loading.registry(known), known)
-    said = objects.options({"plugins": plugins, "datasets": datasets, **options})
-    context = command.context_of([*studies, study_file.StudyFile("harness.compare", Path.cwd(), said)])
-    given = context.params | {"store": plain(store), "resume": not fresh, "yes": yes, "quiet": quiet}
-    if not given["plugins"]:
+    objects = Objects(request.loaded([*(path for each in studies for path in study_file.plugin_paths(each)), *paths]))
+    said = objects.settings({"plugins": plugins, "datasets": datasets, "plugin_path": paths, **options})
+    registry = objects.registry
+    given = request.gathered([*studies, StudyFile("harness.compare", Path.cwd(), said)], registry, {})
+    if not given.get("plugins"):
         raise UsageError("plugins is missing; name solvers or plugins, for example harness.compare('lasvm,fw').")
-    registry: Registry = command.registry_of(context)
-    asked = command.asked(given, registry)
+    asked = request.asked(given, registry, fresh=fresh, many=yes, store=Path(store) if store else None)
     interrupted: KeyboardInterrupt | None = None
     with _reporter(quiet=quiet) as progress:
         try:
-            records = command.carried_out(asked, registry, given, progress)
+            records = request.carried_out(asked, registry, progress, quiet=quiet)
         except KeyboardInterrupt as error:
             interrupted = error
     if interrupted is not None:  # said when the live display is gone
-        command.say_what_is_kept(progress.done, progress.total, asked)
+        request.say_what_is_kept(progress, asked)
         raise interrupted
-    kept = study_text.options_of(context, registry)
+    kept = study_file.kept(given, registry)
     further = [
         *(["--store", str(store)] if store else []),
         *(["--fresh"] if fresh else []),
@@ -98,8 +92,6 @@ def compare(
 
 
 def _reporter(*, quiet: bool) -> Reporter:
-    from harness.cli.progress import reporter
-
     if not quiet and _in_notebook():
         from harness.call.notebook import Shown
 

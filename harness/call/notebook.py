@@ -5,8 +5,8 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from harness.cli.progress import Reporter, line
 from harness.plain import plain_line
+from harness.report.progress import Reporter, line
 
 if TYPE_CHECKING:
     from harness.run.record import Record

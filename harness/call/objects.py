@@ -1,4 +1,4 @@
-"""Solvers, data sets, kernels and formulations as objects: turned into the options that a command line has for them."""
+"""Solvers, data sets, kernels and formulations as objects: turned into the settings of a study file."""
 
 from __future__ import annotations
 
@@ -25,22 +25,21 @@ if TYPE_CHECKING:
 
 
 class Objects:
-    """What a call is given, as options.
+    """What a call is given, as settings.
 
-    registry : of the plugins that are known before
-    plugin_paths : of those and of the plugins that hold the solvers given
+    registry : of the plugins that are known; those that hold the solvers given are added
     """
 
-    def __init__(self, registry: Registry, plugin_paths: Iterable[str]) -> None:
+    def __init__(self, registry: Registry) -> None:
         self.registry = registry
-        self.plugin_paths = list(plugin_paths)
+        self._own_paths: list[str] = []
 
-    def options(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the options as a study file has them: text, numbers, truth values, lists of these.
+    def settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the settings as a study file has them: text, numbers, truth values, lists of these.
 
         Raises
         ------
-        UsageError : an object that means none of what an option takes; and as :func:`data` does.
+        UsageError : an object that means none of what a setting takes; and as :func:`data` does.
         """
         found: dict[str, Any] = {}
         for name, value in given.items():
@@ -51,17 +50,13 @@ class Objects:
                 found[name] = texts[0] if name == "core_set_oracle" and len(texts) == 1 else texts
             elif name == "datasets":
                 found[name] = list(self.datasets(value))
-            elif name == "kernel":
-                found[name] = ",".join(_kernel(each) for each in _listed(value))
-            elif name == "formulation":
-                for key, each in _formulations(value).items():
-                    if key in given and key != name:
-                        raise UsageError(f"formulation and {key} both say what {key} is; leave out one of them.")
-                    found[key] = each
+            elif name in ("kernel", "formulation"):
+                found[name] = ",".join(_selected(value, name, Kernel if name == "kernel" else Problem))
             else:
                 found[name] = plain(value)
-        if self.plugin_paths:
-            found["plugin_path"] = self.plugin_paths
+        if paths := [*found.pop("plugin_path", []), *self._own_paths]:
+            found["plugin_path"] = paths
+        self.registry.load_all([], self._own_paths)
         return found
 
     def solver(self, item: Any, option: str) -> str:
@@ -94,8 +89,8 @@ class Objects:
                 return plugin
         is_plugin = cls.__module__ != "__main__" and hasattr(module, "harness_solvers")
         path = file if is_plugin else plugin_of(cls)
-        if str(path) not in self.plugin_paths:
-            self.plugin_paths.append(str(path))
+        if str(path) not in self._own_paths:
+            self._own_paths.append(str(path))
         return path.parent.name if path.name == "__init__.py" else path.stem
 
     def datasets(self, value: Any, name: str = "") -> Iterable[str]:
@@ -185,29 +180,22 @@ def _name(thing: Any) -> str:
     return str(getattr(thing, "name", thing))
 
 
-def _kernel(item: Any) -> str:
-    cls = item if inspect.isclass(item) else type(item)
-    if not issubclass(cls, Kernel):
-        return str(plain(item))
-    values = {} if inspect.isclass(item) else parameters.values_of(item)
-    return text_of(Item(cls.name, {name: [_text(value)] for name, value in values.items()}))
-
-
-def _formulations(value: Any) -> dict[str, Any]:
-    """Return the options of formulations: names, classes, or a dict from these to their parameters."""
-    given = value if isinstance(value, Mapping) else dict.fromkeys(_listed(value))
-    found: dict[str, Any] = {"formulation": []}
-    for formulation, values in given.items():
-        if isinstance(formulation, Problem):
+def _selected(given: Any, setting: str, kind: type) -> Iterable[str]:
+    """Yield the selections that names, classes and a configured kernel mean, or a dict from these to parameters."""
+    asked = given if isinstance(given, Mapping) else dict.fromkeys(_listed(given))
+    for item, own in asked.items():
+        cls = item if inspect.isclass(item) else type(item)
+        if isinstance(item, Problem):
             raise UsageError(
                 "formulation: a problem that is stated already has its data; give its class, and datasets."
             )
-        if not (isinstance(formulation, str) or (inspect.isclass(formulation) and issubclass(formulation, Problem))):
+        if not (isinstance(item, str) or issubclass(cls, kind)):
             raise UsageError(
-                f"formulation: {formulation!r:.80} is none; give a name such as 'c-svc' or a class such as harness.CSVC."
+                f"{setting}: {item!r:.80} is none; give its name or its class, as in {setting}='{_EXAMPLES[setting]}'."
             )
-        found["formulation"].append(_name(formulation))
-        for name, each in (values or {}).items():
-            if found.setdefault(name, plain(each)) != plain(each):
-                raise UsageError(f"formulation: {name} is to be two things; compare the formulations in two calls.")
-    return found
+        values = parameters.values_of(item) if isinstance(item, Kernel) else own or {}
+        texts = {name: [_text(each) for each in _listed(plain(value))] for name, value in values.items()}
+        yield text_of(Item(_name(item), texts)) if texts else _name(item)
+
+
+_EXAMPLES = {"kernel": "rbf", "formulation": "c-svc"}

@@ -40,7 +40,7 @@ class Result:
         """The records as a pandas DataFrame, one row a run, a cell of a path too; nested figures are dicts and lists."""
         import pandas as pd
 
-        from harness.cli.compare import with_cells
+        from harness.call.request import with_cells
         from harness.run.record import COLUMNS
 
         return pd.DataFrame(with_cells(self.records), columns=[*COLUMNS, "reused"])
@@ -80,9 +80,8 @@ class Result:
         ------
         UsageError : no installed plugin makes such pages; the file cannot be written.
         """
-        from harness.cli import output
-        from harness.cli.compare import with_cells
-        from harness.report import formats
+        from harness.call.request import with_cells
+        from harness.report import formats, output
 
         added = self._registry.report_formats if self._registry is not None else {}
         if "html" not in added:
@@ -100,10 +99,9 @@ class Result:
         ------
         UsageError : the file cannot be written.
         """
-        from harness.cli import study_text
+        from harness.call import study_file
 
-        target = Path(path)
-        study_text.save(study_text.placed(self._options, target, self._registry), target, f"{self.command}")
+        study_file.save(self._options, Path(path), self._registry, self.command)
 
     def __str__(self) -> str:
         return self.table

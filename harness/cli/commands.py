@@ -22,9 +22,7 @@ COMMANDS = {
     "list": ("harness.cli.listing", "List solvers, plugins, data sets, kernels ..."),
     "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
     "results": ("harness.cli.results", "Show, export, merge or delete earlier results."),
-    "import-suite": ("harness.cli.suite", "Write the cases of scikit-learn_bench as studies."),
     "reproduce": ("harness.cli.reproduce", "Measure the studies of papers again."),
-    "completion": ("harness.cli.completion", "Print the completion script for a shell."),
 }
 """Sub-command of the harness -> its module, whose ``command`` it is, and its line in the help."""
 

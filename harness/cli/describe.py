@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli import names, options
+from harness.cli import options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,15 +20,15 @@ _READABLE_BYTES = 20_000_000  # raw files up to this size are read for a descrip
 
 
 @click.command("describe", short_help="Describe one of them, with its parameters.")
-@click.argument(
-    "name", shell_complete=names.single("solvers", "plugins", "datasets", "kernels", "formulations", "metrics")
-)
+@click.argument("name")
 @click.option("--plugin-path", **options.PLUGIN_PATH)
 def command(name: str, plugin_path: Sequence[str]) -> None:
     """Describe the solver, plugin, data set, kernel, formulation or metric called NAME."""
-    from harness.cli import catalogue, loading, output
+    from harness.call import request
+    from harness.cli import catalogue
+    from harness.report import output
 
-    registry = loading.registry(plugin_path)
+    registry = request.loaded(plugin_path)
     texts = [described(entry, registry, output.width()) for entry in catalogue.find(registry, name)]
     output.show("\n\n".join(texts) + "\n")
 

@@ -9,7 +9,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from harness.cli.commands import COMMANDS, PROGRAM, Added, added
-from harness.cli.say import say
+from harness.report.output import say
 
 
 class CommandGroup(click.Group):

@@ -26,17 +26,18 @@ def command(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
 
     A plugin that cannot be loaded is listed with its reason.
     """
-    from harness.cli import catalogue, loading, output
-    from harness.report import files
+    from harness.call import request
+    from harness.cli import catalogue
+    from harness.report import files, output
 
-    registry = loading.registry(plugin_path)
+    registry = request.loaded(plugin_path)
     found = catalogue.entries(registry, kind)
     if format_ == "json":
         output.show(files.content("json", [entry.as_dict() for entry in found]).decode())
     else:
         output.show(f"{table(found, output.width(), styled=output.styled())}\n")
     if kind != "plugins":
-        loading.warn_of_broken(registry)
+        request.warn_of_broken(registry)
 
 
 def table(found: Sequence[Entry], width: int, *, styled: bool = False) -> str:

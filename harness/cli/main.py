@@ -22,9 +22,9 @@ from harness.cli import options
 from harness.cli.commands import PROGRAM
 from harness.cli.environment import VARIABLES
 from harness.cli.lazy import LazyGroup
-from harness.cli.say import say
 from harness.errors import HarnessError, NotKept
 from harness.plain import plain_line
+from harness.report.output import say
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import options
-from harness.cli.say import say
 from harness.errors import UsageError
+from harness.report.output import say
 
 if TYPE_CHECKING:
     from harness.run.merging import Conflict, Merged, Source

@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli import names
+from harness.errors import UsageError
+
+if TYPE_CHECKING:
+    from harness.call.settings import Setting
+    from harness.call.values import Reader
+
+    _Base = click.ParamType[Any]
+else:
+    _Base = click.ParamType  # takes a type argument in new versions of click only
+
+
+class Converted(_Base):
+    """An option's type from a reader of text."""
+
+    def __init__(self, reader: Reader) -> None:
+        self.name, self._reader = reader.name, reader
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value; a default that is no text passes as it is."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._reader(value)
+        except UsageError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Option(click.Option):
@@ -15,6 +39,19 @@ class Option(click.Option):
     def __init__(self, *args: Any, section: str = "Options", **extra: Any) -> None:
         super().__init__(*args, **extra)
         self.section = section
+
+
+def of_setting(setting: Setting) -> Option:
+    """Return the option of a setting; without it nothing is given."""
+    usual = f"  [default: {setting.default}]" if setting.default else ""
+    words: dict[str, Any] = {"section": setting.section, "help": setting.help + usual}
+    if setting.reader is None:
+        words["is_flag"] = True
+    else:
+        words |= {"type": Converted(setting.reader), "multiple": setting.several, "metavar": setting.reader.name}
+    if setting.name == "plugin_path":
+        words["callback"] = _after_those_of_the_program
+    return Option([f"--{setting.name.replace('_', '-')}", setting.name], **words)
 
 
 class SectionedCommand(click.Command):
@@ -42,7 +79,7 @@ def _after_those_of_the_program(
 def _in_a_folder_that_is_there(_ctx: click.Context, option: click.Parameter, given: str | None) -> str | None:
     """Refuse a folder, and a file in a folder that is not there."""
     if given is not None:
-        from harness.cli.output import checked_file
+        from harness.report.output import checked_file
 
         checked_file(given, option.opts[0], "results.sqlite")
     return given
@@ -67,7 +104,6 @@ OUTPUT: dict[str, Any] = {
 }
 FORMAT: dict[str, Any] = {
     "metavar": "FORMAT",
-    "shell_complete": names.single("formats"),
     "help": "table, json, csv, markdown, parquet (a file), or a plugin's.  [default: by the output file's suffix, else table]",
 }
 LISTING_FORMAT: dict[str, Any] = {
@@ -76,3 +112,4 @@ LISTING_FORMAT: dict[str, Any] = {
     "show_default": True,
     "help": "How to show it.",
 }
+QUIET: dict[str, Any] = {"is_flag": True, "help": "No progress."}

@@ -10,8 +10,9 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from harness.cli import options, values
-from harness.cli.options import Option
+from harness.call import values
+from harness.cli import options
+from harness.cli.options import Converted, Option
 from harness.errors import UsageError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,15 +34,15 @@ PARAMETERS: list[click.Parameter] = [
     Option(["--quick", "plan"], flag_value="quick", section=_WHAT,
            help="A small honest version: data that need no download, minutes of work."),
     Option(["--full", "plan"], flag_value="full", section=_WHAT, help="All of it, on the paper's data: hours."),
-    Option(["--part"], type=values.NAMES, section=_WHAT, help="Only these parts: figure8,figure9.  [default: all]"),
-    Option(["--sets"], type=values.LABELS, section=_WHAT, help="Only these data sets.  [default: those of each part]"),
-    Option(["--seeds"], type=values.COUNT, section=_WHAT, help="Repetitions of what depends on chance."),
-    Option(["--digits"], type=values.SEEDS, section=_WHAT, help="Digits of the MNIST parts: 0,1,2 or 0-4.  [default: 0-9]"),
-    Option(["--n"], type=values.COUNT, section=_WHAT, help="Only so many training points, where a part can be cut."),
+    Option(["--part"], type=Converted(values.NAMES), section=_WHAT, help="Only these parts: figure8,figure9.  [default: all]"),
+    Option(["--sets"], type=Converted(values.LABELS), section=_WHAT, help="Only these data sets.  [default: those of each part]"),
+    Option(["--seeds"], type=Converted(values.COUNT), section=_WHAT, help="Repetitions of what depends on chance."),
+    Option(["--digits"], type=Converted(values.SEEDS), section=_WHAT, help="Digits of the MNIST parts: 0-4.  [default: 0-9]"),
+    Option(["--n"], type=Converted(values.COUNT), section=_WHAT, help="Only so many training points, where a part can be cut."),
     Option(["--source"], metavar="FOLDER", type=click.Path(file_okay=False, exists=True), section=_WHAT,
            help="Source of a program that a part compares with, and that is not part of the repository."),
-    Option(["--cache-mb"], type=values.MEGABYTES, section=_HOW, help="Memory for kernel rows.  [default: the paper's]"),
-    Option(["--limit"], type=values.DURATION, section=_HOW, help="Time in a solver after which a run is stopped: 90s, 1h."),
+    Option(["--cache-mb"], type=Converted(values.MEGABYTES), section=_HOW, help="Memory for kernel rows.  [default: the paper's]"),
+    Option(["--limit"], type=Converted(values.DURATION), section=_HOW, help="Time in a solver that stops a run: 90s, 1h."),
     Option(["--keep"], is_flag=True, section=_HOW, help="Keep every run that the folder holds, whatever code made it."),
     Option(["--fresh"], is_flag=True, section=_HOW, help="Measure again what the store holds."),
     Option(["--store"], **options.STORE, section=_HOW),
@@ -50,7 +51,7 @@ PARAMETERS: list[click.Parameter] = [
     Option(["--into-reports"], is_flag=True, section=_RESULT, help="The study's own folder in reports; only with --full."),
     Option(["--page"], is_flag=True, section=_RESULT, help="Measure nothing, only write the page of the results."),
     Option(["--overview"], is_flag=True, section=_RESULT, help="Write reports/README.md and WHAT_WE_LEARNED.md, and nothing else."),
-    Option(["--quiet", "-q"], is_flag=True, section=_RESULT, help="No progress."),
+    Option(["--quiet", "-q"], **options.QUIET, section=_RESULT),
 ]  # fmt: skip
 
 _HELP = """\

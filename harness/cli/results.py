@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harness.cli import names, options, values, where
+from harness.call import values
+from harness.cli import options, where
 from harness.cli.lazy import CommandGroup
 from harness.cli.merging import merge
-from harness.cli.say import say
+from harness.cli.options import Converted
 from harness.errors import UsageError
 from harness.plain import plain_line
+from harness.report.output import say
 from harness.run.record import TYPES, Record, Status
 
 if TYPE_CHECKING:
@@ -56,11 +58,9 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
     short_help="Show, export, merge or delete earlier results.",
 )
 @click.option("--store", **options.STORE)
-@click.option(
-    "--plugins", type=values.LABELS, shell_complete=names.solvers, help="Only these: plugins, solvers or labels."
-)
-@click.option("--datasets", type=values.LABELS, shell_complete=names.listed("datasets"), help="Only these data sets.")
-@click.option("--status", type=values.NAMES, help=f"Only these: {', '.join(Status)}.")
+@click.option("--plugins", type=Converted(values.LABELS), help="Only these: plugins, solvers or labels.")
+@click.option("--datasets", type=Converted(values.LABELS), help="Only these data sets.")
+@click.option("--status", type=Converted(values.NAMES), help=f"Only these: {', '.join(Status)}.")
 @click.option(
     "--where",
     multiple=True,
@@ -70,7 +70,7 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
 )
 @click.option("--cells", is_flag=True, help="The cells of paths too; files other than tables have them all.")
 @click.option("--all", is_flag=True, help="Older measurements of the same runs too.")
-@click.option("--limit", type=values.COUNT, help="At most so many runs, the newest.")
+@click.option("--limit", type=Converted(values.COUNT), help="At most so many runs, the newest.")
 @click.option("--format", "format_", **options.FORMAT)
 @click.option("--output", **options.OUTPUT)
 @click.option("--path", is_flag=True, help="Only say where the store lies, and what is there.")
@@ -131,15 +131,15 @@ def _tell_path(named: str | None) -> None:
 
 
 def _show(given: Mapping[str, Any]) -> None:
-    from harness.cli import loading, output
-    from harness.report import files, formats
+    from harness.call import request
+    from harness.report import files, formats, output
     from harness.report.rows import newest
     from harness.run.store import existing
 
     target = output.checked_output(given["output"])
     named = given["format_"]
     certain = formats.meant_by(target, {}) or target is None if named is None else named in formats.BUILTIN
-    added = {} if certain else loading.registry().report_formats
+    added = {} if certain else request.loaded().report_formats
     form = formats.chosen(named, target, added)
     output.warn_of_suffix(target, named, added)
     cells = given["cells"] or form not in formats.OF_RUNS

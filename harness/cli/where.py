@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness import selection
-from harness.cli import values
+from harness.call import values
 from harness.errors import UsageError
 from harness.run.record import COLUMNS, TYPES, Status
 
@@ -123,15 +123,15 @@ def condition(text: str) -> Condition:
 
 
 def _check_field(name: str, field: str, inner: str) -> None:
-    from harness.cli.names import facts
     from harness.parameters import did_you_mean
+    from harness.registry import shared_registry
 
     kind = TYPES.get(field)
     if kind is None:
         told = "; the fields are those of --format json"
         if name in _KERNEL:
             told = f"; of a kernel's parameter write kernel_parameters.{name}"
-        elif name in {fact["name"] for fact in facts()}:
+        elif name in shared_registry().problem_parameters():
             told = f"; of a problem's parameter write problem_parameters.{name}"
         else:
             told = f"{did_you_mean(field, COLUMNS)}{told}"

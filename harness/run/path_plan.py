@@ -35,6 +35,8 @@ def check_path(study: Study, registry: Registry) -> None:
         parameters.check_known("parameter of a formulation or a kernel", name, [*of_problems, *sorted(of_kernels)])
         if study.problem_values.get(name) or study.kernel_values.get(name):
             raise UsageError(f"--{name} and --path {name}: the path has its values; leave out one of the two.")
+        if any(name in values for values in study.formulation_values.values()):
+            raise UsageError(f"--formulation gives {name}, and so does --path; leave out one of the two.")
     for item in study.solvers:
         fixed = [name for name in study.path if name in getattr(item, "problem_values", {})]
         if fixed:

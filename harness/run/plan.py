@@ -100,7 +100,8 @@ def check_size(runs: int, asked: Sequence[tuple[int, str]], *, many: bool) -> No
 def factors(study: Study, registry: Registry) -> list[tuple[int, str]]:
     """Return what multiplies to the runs of a study: counts and their plural nouns."""
     kernels = len(registry.select_kernels(study.kernel)) if study.kernel else 1
-    listed = [*study.kernel_values.items(), *study.problem_values.items()]
+    own = [values for each in study.formulation_values.values() for values in each.items()]
+    listed = [*study.kernel_values.items(), *study.problem_values.items(), *own]
     return [
         (len(study.solvers), "solvers"),
         (len(study.datasets), "data sets"),
@@ -270,6 +271,8 @@ def _problem_axes(
     for known in problem.known_parameters():
         if known.name in item.problem_values:
             axes[known.name] = [item.problem_values[known.name]]
+        elif known.name in study.formulation_values.get(problem.name, {}):
+            axes[known.name] = list(study.formulation_values[problem.name][known.name])
         elif study.problem_values.get(known.name):
             axes[known.name] = list(study.problem_values[known.name])
         elif known.name in defaults:

@@ -25,6 +25,7 @@ class Study:
     """A comparison as the user asks for it; lists make a grid.
 
     formulations : ids; None: each solver's preferred one (see plan.py)
+    formulation_values : formulation -> its own parameters -> list of values; they come before ``problem_values``
     kernel : selection, for example ``rbf[gamma=[0.1,1]],linear``; None: the data set's default
     kernel_values : gamma, degree, coef0 -> list of values (numbers, or ``scale`` for gamma); empty: the data set's default
     problem_values : parameter of a formulation -> list of values; empty: the data set's default
@@ -42,6 +43,7 @@ class Study:
     solvers: list[Chosen | Broken]
     datasets: list[DataSource]
     formulations: list[str] | None = None
+    formulation_values: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
     kernel: str | None = None
     kernel_values: Mapping[str, list[Any]] = field(default_factory=dict)
     problem_values: Mapping[str, list[Any]] = field(default_factory=dict)

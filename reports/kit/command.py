@@ -13,8 +13,8 @@ from typing import Any
 import click
 
 from harness.cli.reproduce import PARAMETERS
-from harness.cli.say import say
 from harness.errors import HarnessError, UsageError
+from harness.report.output import say
 from reports.kit import listing, page
 from reports.kit.course import course, earlier, runs_of
 from reports.kit.grids import Options

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from time import monotonic
 from typing import Any, Self
 
-from harness.cli.say import say
 from harness.plain import plain, plain_line
+from harness.report.output import say
 from reports.kit.grids import Grid, Options, Part
 from reports.kit.journal import Row
 

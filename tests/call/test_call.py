@@ -14,7 +14,7 @@ from numpy.random import default_rng
 
 import harness
 from harness import CSVC, RBF, DataError, Iterate, Linear, Solver, UsageError, parameter
-from harness.cli import study_file
+from harness.call import study_file
 from harness.registry import get_solver
 from tests.kernels.test_points import KINDS, as_kind
 
@@ -138,11 +138,11 @@ def _without(*names):
         ({"plugins": "smo", "datasets": {"a": (X * np.nan, Y)}}, "^data 'a': row 1, column 1 holds nan"),
         ({"plugins": "smo", "datasets": {"a": "digits"}}, "the name 'a' is given to what is no array"),
         ({"plugins": "smo", "formulation": 3}, "formulation: 3 is none"),
-        ({"plugins": "smo", "formulation": {CSVC: {"C": 1}, "l2-svc": {"C": 2}}}, "C is to be two things"),
-        ({"plugins": "smo", "formulation": {CSVC: {"C": 1}}, "C": 1}, "both say what C is"),
+        ({"plugins": "smo", "formulation": "c-svc[C=1],c-svc[C=2]"}, "is named twice; write a grid"),
+        ({"plugins": "smo", "formulation": {CSVC: {"C": 0}}}, "parameter C=.0. is not valid"),
         ({"plugins": "smo", "plugin_path": "nowhere.py"}, "plugin path nowhere.py does not exist"),
         ({"plugins": "smo", "study": "nowhere.toml"}, "the study nowhere.toml cannot be read"),
-        ({"plugins": "smo", "kernel": Solver}, "there is no kernel called"),
+        ({"plugins": "smo", "kernel": Solver}, "kernel: .* is none; give its name or its class"),
     ],
 )
 def test_mistakes_are_sentences(given, message):

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.cli import progress
 from harness.plain import plain, plain_line
+from harness.report import progress
 from harness.run.record import Record
 from harness.run.store import Store
 from tests.cli.conftest import COMMAND

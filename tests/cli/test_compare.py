@@ -12,8 +12,9 @@ import time
 
 import pytest
 
-from harness.cli import compare, options
-from harness.run.record import FAILED, Limits, Record, Status, StoppedBy
+from harness.call import request
+from harness.registry import load_registry
+from harness.run.record import FAILED, Record, Status, StoppedBy
 from tests.cli.conftest import COMMAND
 
 pytestmark = pytest.mark.usefixtures("warm_sessions")
@@ -140,11 +141,11 @@ def test_quiet_silences_no_sentence(invoke, slow, tmp_path):
 @pytest.mark.parametrize("reason", ["stopped at the budget of 10 iterations", "stopped at the time limit", "x", None])
 def test_exit_codes(statuses, code, reason):
     records = [Record(status=status, reason=reason, stopped_by=StoppedBy.ITERATIONS) for status in statuses]
-    assert compare.exit_code(records) == code
+    assert request.exit_code(records) == code
 
 
 def test_a_budget_of_time_is_a_failure_and_one_of_work_is_none():
-    by = {by: compare.exit_code([Record(status=Status.BUDGET, stopped_by=by, reason="x")]) for by in StoppedBy}
+    by = {by: request.exit_code([Record(status=Status.BUDGET, stopped_by=by, reason="x")]) for by in StoppedBy}
     assert {name for name, code in by.items() if code} == {StoppedBy.TIME}
 
 
@@ -192,63 +193,18 @@ def test_interrupt_keeps_what_was_measured(slow, tmp_path):
     assert [record["solver"] for record in json.loads(kept.stdout)] == ["quick"]
 
 
-def test_every_option_reaches_the_study(slow):
-    from harness.registry import load_registry
+def test_only_regression_asked_for_takes_the_numbers_of_a_set_that_has_both():
+    registry = load_registry()
 
-    command = compare.command
-    assert isinstance(command, options.SectionedCommand)
-    context = command.make_context("compare", [
-        "--plugins", "quick", "--plugins", "sleeper[seconds=[1,2]]", "--plugin-path", slow, "--datasets", "digits,twonorm[n=100]",
-        "--formulation", "c-svc", "--kernel", "poly", "--gamma", "0.1,scale", "--degree", "2", "--coef0", "0", "--C", "1,10",
-        "--chi", "2", "--D", "0.5", "--class-weight", "none,balanced", "--seeds", "0-2", "--repeat", "3", "--time-limit", "1m",
-        "--memory-limit", "1G", "--kernel-evaluation-limit", "1e6", "--iteration-limit", "10", "--threads", "2",
-        "--target-gap", "1e-3", "--jobs", "2", "--cache-mb", "10", "--order", "shuffled", "--metrics", "f1,g-means",
-        "--fresh", "--yes", "--store", "s.sqlite",
-    ])  # fmt: skip
-    study = compare.study_of(context.params, load_registry([slow]))
-    assert [item.label for item in study.solvers] == ["quick", "sleeper[seconds=1.0]", "sleeper[seconds=2.0]"]
-    assert [source.label for source in study.datasets] == ["digits", "twonorm[n=100]"]
-    assert (study.formulations, study.kernel) == (["c-svc"], "poly")
-    assert study.kernel_values == {"gamma": [0.1, "scale"], "degree": [2], "coef0": [0.0]}
-    assert study.problem_values == {"C": [1.0, 10.0], "chi": [2.0], "D": [0.5], "class_weight": ["none", "balanced"]}
-    assert (list(study.seeds), study.repeat) == ([0, 1, 2], 3)
-    assert study.limits == Limits(60.0, 10**6, 10, 1e-3, 2**30)
-    assert (study.threads, study.jobs, study.cache_mb, study.order) == (2, 2, 10.0, "shuffled")
-    assert (study.fresh, study.many, str(study.store), study.metrics, study.plugin_paths) == (
-        True,
-        True,
-        "s.sqlite",
-        ["f1", "g-means"],
-        [slow],
-    )
+    def asked(formulation):
+        study = request.study_of(
+            {"plugins": ["smo"], "datasets": ["abalone,digits"], "formulation": formulation}, registry
+        )
+        return [source.label for source in study.datasets], study.formulations, study.formulation_values
 
-
-def test_defaults_of_the_study(slow):
-    from harness.registry import load_registry
-
-    context = compare.command.make_context("compare", ["--plugins", "quick", "--plugin-path", slow])
-    study = compare.study_of(context.params, load_registry([slow]))
-    assert [source.label for source in study.datasets] == ["digits", "breast-cancer"]
-    assert (study.formulations, study.kernel, study.kernel_values, study.problem_values) == (None, None, {}, {})
-    assert (list(study.seeds), study.repeat, study.fresh, study.store) == ([0], 1, False, None)
-    assert (study.many, study.limits) == (False, Limits(600.0))
-
-
-def test_only_regression_asked_for_takes_the_numbers_of_a_set_that_has_both(slow):
-    from harness.registry import load_registry
-
-    def labels(*arguments):
-        given = ["--plugins", "quick", "--plugin-path", slow, "--datasets", "abalone,digits", *arguments]
-        context = compare.command.make_context("compare", given)
-        study = compare.study_of(context.params, load_registry([slow]))
-        return [source.label for source in study.datasets], study.problem_values
-
-    assert labels("--formulation", "eps-svr", "--epsilon", "0,0.5") == (
-        ["abalone[regression=True]", "digits"],
-        {"epsilon": [0.0, 0.5]},
-    )
-    assert labels("--formulation", "eps-svr,c-svc")[0] == ["abalone", "digits"]
-    assert labels("--nu", "0.2") == (["abalone", "digits"], {"nu": [0.2]})
+    values = {"eps-svr": {"epsilon": [0.0, 0.5]}}
+    assert asked("eps-svr[epsilon=[0,0.5]]") == (["abalone[regression=True]", "digits"], ["eps-svr"], values)
+    assert asked("eps-svr,c-svc") == (["abalone", "digits"], ["eps-svr", "c-svc"], {})
 
 
 def test_live_progress_on_a_terminal(slow, tmp_path):

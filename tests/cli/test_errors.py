@@ -39,12 +39,10 @@ COMPARE = ("compare", "--plugin-path", SLOW, "--plugins", "quick")
         (("list", "solver"), "'solver' is not one of"),
         (("describe",), "NAME"),
         (("describe", "l3-svc"), "did you mean 'l2-svc'"),
-        (("completion",), "Missing argument 'SHELL'. Choose from: bash, zsh, fish. See"),
         ((*COMPARE, "--seeds", "0-99999999999"), "only carried out with --yes"),
         ((*COMPARE, "--seeds", "0,0-9999999"), "lists more than 1,000,000 seeds"),
         ((*COMPARE, "--cache-mb", "0"), "write for example 256"),
         (("results", "--status", "nope"), "the statuses are ok, budget"),
-        (("completion", "tcsh"), "'bash', 'zsh', 'fish'"),
     ],
 )
 def test_bad_usage(invoke, arguments, said):

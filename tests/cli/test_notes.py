@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli import effects, output
-from harness.run.study import RunSpec
+from harness.call import request
+from harness.report import output
+from harness.run.study import RunSpec, Study
 from tests.cli.conftest import COMMAND
 
 DATA = ("--datasets", "twonorm[n=200]")
@@ -56,42 +57,56 @@ def spec(problem_parameters, kernel="rbf", kernel_parameters=None, formulation="
     return RunSpec("p", "s", {}, "d", "d", {}, formulation, problem_parameters, kernel, kernel_parameters or {}, 0, 0)
 
 
-GIVEN = dict.fromkeys(["C", "chi", "D", "class_weight", "gamma", "degree", "coef0", "metrics"])
-
-
-def notes(given, specs):
+def notes(specs, **given):
     from harness.registry import load_registry
 
-    return effects.notes(given, specs, load_registry(only=()))
+    return request.notes(Study([], [], **given), specs, load_registry(only=()))
 
 
-def test_metrics_that_no_run_has_the_targets_for():
+def test_settings_without_effect():
     regression = dataclasses.replace(spec({"C": 1.0}, formulation="eps-svr"), metrics=("mse",))
-    given = {**GIVEN, "metrics": ["mse", "g-means", "f1"]}
-    assert notes(given, [regression]) == ["note: --metrics g-means,f1 has no effect: no run predicts labels"]
-    assert notes({**GIVEN, "metrics": ["mse"]}, [regression]) == []
-
-
-def test_options_without_effect():
+    assert notes([regression], metrics=["mse", "g-means", "f1"]) == [
+        "note: --metrics g-means,f1 has no effect: no run predicts labels"
+    ]
+    assert notes([regression], metrics=["mse"]) == []
     svm = spec({"C": 1.0, "class_weight": "none"}, kernel_parameters={"gamma": 1.0})
-    given = {**GIVEN, "C": [1.0], "chi": [2.0], "gamma": [1.0], "degree": [2]}
-    assert notes(given, [svm]) == [
-        "note: --chi has no effect: none of the chosen solvers solves a formulation with chi",
-        "note: --degree has no effect: the kernel rbf has no degree",
+    assert notes([svm], problem_values={"C": [1.0], "nu": [0.2]}, kernel_values={"gamma": [1.0]}) == [
+        "note: --nu has no effect: none of the chosen solvers solves a formulation with nu"
+    ]
+    linear = spec({"C": 1.0}, kernel="linear")
+    assert notes([linear], kernel_values={"gamma": [1.0]}) == [
+        "note: --gamma has no effect: the kernel linear has no gamma"
     ]
     hull = spec({"C": 1.0, "chi": 2.0}, formulation="l2-svc")
-    assert notes({**GIVEN, "C": [1.0], "chi": [2.0]}, [svm, hull]) == []
-    assert notes({**GIVEN, "C": [1.0], "chi": [2.0]}, [hull]) == [
+    assert notes([svm, hull], problem_values={"C": [1.0]}) == []
+    assert notes([hull], problem_values={"C": [1.0]}) == [
         "note: --C has no effect: chi is given, and C only stands for chi"
     ]
-    assert notes({**GIVEN, "class_weight": ["none"]}, [hull])[0].startswith("note: --class-weight has")
-    assert notes({**GIVEN, "chi": [1.0]}, [spec({}, kernel="", formulation="")]) == []
+    assert notes([spec({}, kernel="", formulation="")], problem_values={"nu": [1.0]}) == []
 
 
-def test_notes_reach_the_user(harness, slow):
-    done = harness("compare", "--plugin-path", slow, "--plugins", "quick", *DATA, "--chi", "3", "--quiet")
-    assert done.returncode == 0
-    assert done.stderr == "note: --chi has no effect: none of the chosen solvers solves a formulation with chi\n"
+@pytest.mark.parametrize(
+    ("threads", "jobs", "runs", "said"),
+    [
+        (99, 1, 5, "--threads 99 is more than the 2 cores here"),
+        (1, 4, 5, "4 runs at a time share 2 cores here"),
+        (2, 2, 5, "2 runs at a time of 2 threads each share 2 cores here"),
+        (1, 4, 2, ""),
+        (2, 1, 5, ""),
+    ],
+)
+def test_cores_that_are_not_there_are_said(monkeypatch, threads, jobs, runs, said):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    found = notes([spec({"C": 1.0})] * runs, threads=threads, jobs=jobs)
+    assert len(found) == bool(said)
+    assert said in " ".join(found)
+
+
+@pytest.mark.usefixtures("warm_sessions")
+def test_a_new_store_is_named_once(invoke, slow, tmp_path):
+    common = ("compare", "--plugin-path", slow, "--plugins", "quick", "--datasets", "checkerboard[n=60]")
+    assert f"note: the result store {tmp_path}/default.sqlite is new; every run is kept in it" in invoke(*common).stderr
+    assert "is new" not in invoke(*common).stderr
 
 
 def test_results_show_the_newest_measurement_of_a_run(invoke, stored):
@@ -206,7 +221,7 @@ def test_width(monkeypatch, terminal, columns, width):
 
 
 def test_a_negative_gap_in_a_progress_line():
-    from harness.cli.progress import line
+    from harness.report.progress import line
     from tests.report.fabricated import record
 
     assert re.search(
@@ -215,7 +230,7 @@ def test_a_negative_gap_in_a_progress_line():
 
 
 def test_an_output_that_is_a_pipe_or_a_link_stays_one(tmp_path):
-    from harness.cli.output import deliver
+    from harness.report.output import deliver
 
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to(tmp_path / "file")

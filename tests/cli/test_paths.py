@@ -1,4 +1,4 @@
-"""``--path`` on the command line: what it reads, what it refuses, and the tables of paths."""
+"""``--path`` on the command line: the tables of paths, and what does not go with one."""
 
 import csv
 import io
@@ -6,60 +6,7 @@ import json
 
 import pytest
 
-from harness.cli import paths
-from harness.errors import UsageError
 from tests.run.conftest import PLUGINS
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("C", {"C": [2.0**k for k in range(-5, 16, 2)]}),
-        ("gamma, C", {"gamma": [2.0**k for k in range(-15, 4, 2)], "C": [2.0**k for k in range(-5, 16, 2)]}),
-        ("C=1", {"C": [1.0]}),
-        ("C=[0.1,1,1e1]", {"C": [0.1, 1.0, 10.0]}),
-        ("C=[1,2^3..2^5:2]", {"C": [1.0, 8.0, 16.0, 32.0]}),
-        ("epsilon=[0.1,0.2],C=2^-1..2^4:2^2", {"epsilon": [0.1, 0.2], "C": [0.5, 2.0, 8.0]}),
-        ("C=1..1000:10", {"C": [1.0, 10.0, 100.0, 1000.0]}),
-        ("C=1..999:10", {"C": [1.0, 10.0, 100.0]}),
-        ("C=1e-1..1e1/3", {"C": [0.1, 1.0, 10.0]}),
-        ("C=3..3:2", {"C": [3.0]}),
-        ("C=[1,1,1]", {"C": [1.0]}),
-    ],
-)
-def test_values_of_a_path(text, expected):
-    found = paths.path(text)
-    assert list(found) == list(expected)
-    for name, values in expected.items():
-        assert found[name] == pytest.approx(values, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("text", "reason"),
-    [
-        ("", "part without a parameter"),
-        ("C,", "part without a parameter"),
-        ("C=", "part without a value"),
-        ("C,C=1", "C is given twice"),
-        ("epsilon", "say which epsilon takes"),
-        ("C=x", "C=x is no number, list or range"),
-        ("C=[1,x]", "is no number, list or range"),
-        ("C=10..1:2", "is no number, list or range"),
-        ("C=1..10:1", "is no number, list or range"),
-        ("C=0..10:2", "is no number, list or range"),
-        ("C=1..10/1", "is no number, list or range"),
-        ("C=1..10/0.5", "is no number, list or range"),
-        ("C=1..10", "is no number, list or range"),
-        ("C=nan", "is no number, list or range"),
-        ("C=0^-1", "is no number, list or range"),
-        ("C=1e-300..1e300:1.0000001", "at most 10,000"),
-        ("C=[1,2", "without its"),
-    ],
-)
-def test_what_is_no_path_is_refused_in_a_sentence(text, reason):
-    with pytest.raises(UsageError, match=reason) as error:
-        paths.path(text)
-    assert str(error.value).endswith(".")
 
 
 @pytest.fixture

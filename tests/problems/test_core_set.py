@@ -196,10 +196,10 @@ def test_the_table_shows_the_ratio_where_it_was_asked_for():
 
 
 def test_the_option_without_effect_is_told():
-    from harness.cli import effects
+    from harness.call.request import notes
+    from harness.run.study import Study
 
-    registry = load_registry(only=())
-    given = {**dict.fromkeys((*effects._KERNEL, "metrics")), "core_set_oracle": "qp"}
-    assert effects.notes(given, [spec_with(core_set_oracle="qp")], registry) == []
-    (note,) = effects.notes(given, [spec_with(formulation="c-svc")], registry)
+    registry, study = load_registry(only=()), Study([], [], core_set_oracle="qp")
+    assert notes(study, [spec_with(core_set_oracle="qp")], registry) == []
+    (note,) = notes(study, [spec_with(formulation="c-svc")], registry)
     assert "--core-set-oracle has no effect: c-svc has no core set" in note

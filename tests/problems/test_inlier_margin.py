@@ -98,7 +98,7 @@ SOURCE = """
 def compare(tmp_path, *options):
     (tmp_path / "planted_line.py").write_text(textwrap.dedent(SOURCE))
     options = [
-        "--datasets", "planted", "--outliers", "0.17", "--delta", "0", "--store", str(tmp_path / "runs.db"),
+        "--datasets", "planted", "--formulation", "outlier-margin[outliers=0.17,delta=0]", "--store", str(tmp_path / "runs.db"),
         "--format", "markdown", *options,
     ]  # fmt: skip
     with pytest.raises(SystemExit) as ended:

@@ -24,7 +24,7 @@ def measured(tmp_path_factory):
     """Return (records of two budgets and of c-svc, the store)."""
     store = tmp_path_factory.mktemp("pool") / "store.sqlite"
     command = [
-        *HARNESS, "compare", *BUYS, "--plugins", f"{RANDOM},qp", "--formulation", "pool-svc,c-svc", "--budget", "40,500",
+        *HARNESS, "compare", *BUYS, "--plugins", f"{RANDOM},qp", "--formulation", "pool-svc[budget=[40,500]],c-svc",
         "--seeds", "0,1", "--store", str(store), "--format", "json",
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
@@ -92,7 +92,8 @@ def test_the_table_shows_labels_and_areas_beside_who_was_given_them(measured):
 
 def test_a_row_is_reused_for_its_own_budget_alone(measured):
     command = [
-        *HARNESS, "compare", *BUYS, "--plugins", RANDOM, "--budget", "40,41", "--store", str(measured[1]), "--format", "json",
+        *HARNESS, "compare", *BUYS, "--plugins", RANDOM, "--formulation", "pool-svc[budget=[40,41]]",
+        "--store", str(measured[1]), "--format", "json",
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     records = json.loads(done.stdout)
@@ -102,7 +103,7 @@ def test_a_row_is_reused_for_its_own_budget_alone(measured):
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "2.5", "all"])
 def test_a_budget_that_is_none_is_a_sentence(wrong):
-    command = [*HARNESS, "compare", *BUYS, "--plugins", RANDOM, f"--budget={wrong}"]
+    command = [*HARNESS, "compare", *BUYS, "--plugins", RANDOM, "--formulation", f"pool-svc[budget={wrong}]"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
-    assert f"--budget: '{wrong}' is not a list of whole numbers in [1, inf) or 'none'" in done.stderr
+    assert f"formulation 'pool-svc': parameter budget='{wrong}' is not valid" in done.stderr

@@ -82,15 +82,15 @@ def test_it_is_compared_stored_and_reused(harness, tmp_path) -> None:  # noqa: F
     own = tmp_path / "quantile.py"
     own.write_text(Path(PLUGIN).read_text())
     asked = [
-        "compare", "--plugin-path", str(own), "--plugins", "coordinate,smo[quantile=0.9],qp", "--quantile", "0.9", "--C", "2",
-        "--datasets", "friedman[n=80]", "--formulation", "quantile-svr", "--kernel", "rbf", "--gamma", "0.5",
-        "--target-gap", "1e-3", "--chi", "3",
+        "compare", "--plugin-path", str(own), "--plugins", "coordinate,smo[quantile=0.9],qp", "--C", "2",
+        "--datasets", "friedman[n=80]", "--formulation", "quantile-svr[quantile=0.9]", "--kernel", "rbf", "--gamma", "0.5",
+        "--target-gap", "1e-3", "--nu", "0.3",
     ]  # fmt: skip
 
     def records():
         done = harness(*asked, "--format", "json", "--quiet")
         assert done.returncode == 0, done.stderr
-        assert done.stderr == "note: --chi has no effect: none of the chosen solvers solves a formulation with chi\n"
+        assert done.stderr == "note: --nu has no effect: none of the chosen solvers solves a formulation with nu\n"
         return json.loads(done.stdout)
 
     first = records()

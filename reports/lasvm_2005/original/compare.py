@@ -26,9 +26,9 @@ import numpy as np
 from harness_lasvm import LASVM
 
 from harness import CSVC, RBF, KernelOracle
-from harness.cli.say import say
 from harness.machine import now
 from harness.registry import load_registry
+from harness.report.output import say
 from harness.run.execute import warm_up
 from harness.run.surroundings import git_commit
 from reports.kit.grids import Options

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from harness.cli.say import say
 from harness.plain import plain, plain_line
 from harness.report import figures, rows
+from harness.report.output import say
 from harness.run.record import Record, Status
 
 if TYPE_CHECKING:

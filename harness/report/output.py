@@ -1,4 +1,4 @@
-"""Where results go: standard output, or a file that is replaced in one step."""
+"""Where text goes: standard error, standard output, or a file that is replaced in one step; controls of a terminal never pass."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from harness.cli.say import say
 from harness.errors import UsageError
 from harness.files import write_whole
 from harness.plain import plain
@@ -21,6 +20,11 @@ if TYPE_CHECKING:
     from harness.report.formats import Renderer
 
 NARROWEST_TERMINAL = 60
+
+
+def say(text: str) -> None:
+    """Write a line to standard error: notes, progress, errors; text of plugins, stores and file names may be in it."""
+    click.echo(plain(text), err=True)
 
 
 def checked_output(output: str | None, option: str = "--output") -> Path | None:

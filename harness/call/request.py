@@ -1,0 +1,233 @@
+"""From settings to a `Study`, and through the runner to records: what the command and the call have in common."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from harness import selection
+from harness.call import study_file
+from harness.call.settings import SETTINGS
+from harness.entries import Broken
+from harness.errors import UsageError
+from harness.registry import load_registry, share_registry
+from harness.report.output import say
+from harness.run.plan import check_names, check_size, count, factors
+from harness.run.record import Limits, Status
+from harness.run.store import default_store
+from harness.run.study import Study
+
+if TYPE_CHECKING:
+    from harness.call.study_file import StudyFile
+    from harness.datasets.dataset import DataSource
+    from harness.registry import Registry
+    from harness.report.progress import Reporter
+    from harness.run.record import Record
+    from harness.run.study import RunSpec
+
+_KERNEL_VALUES, _PROBLEM_VALUES = ("gamma",), ("C", "epsilon", "nu")
+
+
+def loaded(plugin_paths: Iterable[str] = ()) -> Registry:
+    """Return the registry of the installed plugins and the files of ``plugin_paths``, the one of this process then.
+
+    Raises
+    ------
+    UsageError : a plugin path that does not exist.
+    """
+    registry = load_registry(plugin_paths)
+    share_registry(registry)  # a report tells of the formulations that were run, a given plugin's too
+    return registry
+
+
+def warn_of_broken(registry: Registry, but: Container[str] = ()) -> None:
+    """Say on standard error which plugins could not be loaded, those in ``but`` excepted, a line each."""
+    for broken in registry.broken.values():
+        if broken.plugin not in but:
+            say(f"harness: plugin '{broken.plugin}' could not be loaded: {' '.join(broken.reason.split())}")
+
+
+def gathered(files: Sequence[StudyFile], registry: Registry, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what study files say, the later ones before the earlier ones, and before all of them what is ``given``.
+
+    Raises
+    ------
+    UsageError : every mistake of a file in a sentence of its own.
+    """
+    found: dict[str, Any] = {}
+    for file in files:
+        found |= study_file.read(file, registry)
+    return {**found, **given}
+
+
+def asked(given: Mapping[str, Any], registry: Registry, **how: Any) -> Study:
+    """Return the study that settings ask for, and say which plugins could not be loaded; errors as `study_of`.
+
+    how : ``fresh``, ``many`` and ``store`` of the study
+    """
+    try:
+        study = study_of(given, registry, **how)
+    except UsageError as error:  # perhaps a name is not known because its plugin is broken: said once
+        told = " ".join(str(error).split())
+        warn_of_broken(registry, but=[name for name in registry.broken if f"plugin '{name}'" in told])
+        raise
+    warn_of_broken(registry, but=[item.plugin for item in study.solvers if isinstance(item, Broken)])
+    return study
+
+
+def study_of(given: Mapping[str, Any], registry: Registry, **how: Any) -> Study:
+    """Return the study that settings ask for; what is not given is as it comes.
+
+    Raises
+    ------
+    UsageError : an unknown solver, data set, kernel, formulation or metric, a bad parameter of one, or more runs than
+        were meant: counted before anything is made of the selections, and again before data are read
+    """
+    said = {name: given.get(name, setting.usual) for name, setting in SETTINGS.items()}
+    _check_selections(said, many=how.get("many", False))
+    formulations = None if said["formulation"] is None else registry.select_formulations(said["formulation"])
+    study = Study(
+        solvers=registry.select_solvers(said["plugins"]),
+        datasets=[_meant(source, formulations, registry) for source in registry.select_datasets(said["datasets"])],
+        formulations=None if formulations is None else list(formulations),
+        formulation_values={name: values for name, values in (formulations or {}).items() if values},
+        kernel=said["kernel"],
+        kernel_values={name: said[name] for name in _KERNEL_VALUES if said[name]},
+        problem_values={name: said[name] for name in _PROBLEM_VALUES if said[name]},
+        seeds=said["seeds"],
+        repeat=said["repeat"],
+        limits=Limits.from_columns(said),
+        threads=said["threads"],
+        jobs=said["jobs"],
+        cache_mb=said["cache_mb"],
+        order=said["order"],
+        plugin_paths=list(said["plugin_path"]),
+        metrics=said["metrics"] or [],
+        core_set_oracle=said["core_set_oracle"] or "",
+        path=said["path"] or {},
+        folds=said["folds"] or 0,
+        cold=said["cold"],
+        **how,
+    )
+    check_names(study, registry)  # here already: before data are loaded, and where broken plugins are told of
+    check_size(count(study, registry), factors(study, registry), many=study.many)
+    return study
+
+
+def _check_selections(said: Mapping[str, Any], *, many: bool) -> None:
+    """Refuse grids in brackets that alone make too many runs, before any of them is expanded."""
+    of_solvers = sum(item.size for item in selection.parse(said["plugins"]))
+    asked_for = [
+        (of_solvers, "solvers"),
+        (sum(item.size for item in selection.parse(said["datasets"], paths=True)), "data sets"),
+        *[
+            (sum(item.size for item in selection.parse(said[name] or "")) or 1, f"{name}s")
+            for name in ("kernel", "formulation")
+        ],
+        (len(said["seeds"]), "seeds"),
+        (said["repeat"], "repetitions"),
+    ]
+    check_size(math.prod(number for number, _ in asked_for), asked_for, many=many)
+
+
+def _meant(source: DataSource, formulations: Iterable[str] | None, registry: Registry) -> DataSource:
+    """Return the source as regression data where only regression is asked for and it has numbers to predict."""
+    tasks = {registry.formulation(name).task for name in formulations or ()}
+    return source.for_task("regression") if tasks == {"regression"} else source
+
+
+def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: bool) -> list[Record]:
+    """Carry out a study, telling ``progress`` of its runs and of what is to be said before they start; errors as the session."""
+    from harness.run import session
+
+    store = study.store or default_store()
+    is_new = not store.exists()
+
+    def planned(specs: list[RunSpec], reused: int) -> None:
+        if is_new and not quiet:
+            progress.say(f"note: the result store {store} is new; every run is kept in it")
+        progress.planned(specs, reused)
+        for note in notes(study, specs, registry):
+            progress.say(note)
+
+    return session.compare(
+        study,
+        registry,
+        on_planned=planned,
+        on_started=progress.started,
+        on_finished=progress.finished,
+        on_note=progress.say,
+    )
+
+
+def say_what_is_kept(progress: Reporter, study: Study) -> None:
+    """Say, of a comparison that was interrupted, how much of it the store has."""
+    done, total = progress.done, progress.total
+    store = study.store or default_store()
+    measured = f"{done} of {total} runs are finished and kept in {store}" if total else "no run had been started"
+    say(f"harness: interrupted; {measured}. The same again goes on where it stopped.")
+
+
+def exit_code(records: Sequence[Record]) -> int:
+    """Return 1 if a run failed, did not do what was asked, or nothing ran at all, else 0."""
+    return int(any(record.failed for record in records) or all(record.status is Status.SKIPPED for record in records))
+
+
+def with_cells(records: Sequence[Record]) -> list[Record]:
+    """Return the records, behind each path the rows of its cells."""
+    return [each for record in records for each in (record, *record.cells)]
+
+
+# -- what is said before a comparison starts ---------------------------------------------------------------
+
+
+def notes(study: Study, specs: Iterable[RunSpec], registry: Registry) -> list[str]:
+    """Return a sentence for each setting that no run takes anything from, and one on scarce cores."""
+    formulated = [spec for spec in specs if spec.formulation and spec.kernel]
+    if not formulated:
+        return []  # plugins that could not be loaded, or solvers that solve nothing of what was asked: they say so
+    unused = [f"note: --{name} has no effect: {why}" for name, why in _unused(study, formulated, registry)]
+    return [*unused, *_scarce(study.threads, min(study.jobs, len(formulated)))]
+
+
+def _unused(study: Study, formulated: Sequence[RunSpec], registry: Registry) -> Iterable[tuple[str, str]]:
+    """Yield each setting that was given and that no run takes a parameter from, and why that is."""
+    stated = [(registry.formulations[spec.formulation], spec.problem_parameters) for spec in formulated]
+    taken = {name for formulation, values in stated for name in formulation.counting(values)}
+    for name in study.problem_values:
+        if name not in taken:
+            others = [formulation.stand_ins()[name] for formulation, values in stated if name in values]
+            yield (
+                name,
+                (
+                    f"{others[-1]} is given, and {name} only stands for {others[-1]}"
+                    if others
+                    else f"none of the chosen solvers solves a formulation with {name}"
+                ),
+            )
+    kernels = ", ".join(dict.fromkeys(spec.kernel for spec in formulated))
+    for name in study.kernel_values:
+        if not any(name in spec.kernel_parameters for spec in formulated):
+            yield name, f"the kernel {kernels} has no {name}"
+    unused = [name for name in study.metrics if not any(name in spec.metrics for spec in formulated)]
+    if unused:
+        yield f"metrics {','.join(unused)}", "no run predicts labels"
+    if study.core_set_oracle and not any(spec.core_set_oracle for spec in formulated):
+        solved = ", ".join(dict.fromkeys(spec.formulation for spec in formulated))
+        yield "core-set-oracle", f"{solved} has no core set; hull formulations such as l2-svc have one"
+
+
+def _scarce(threads: int, jobs: int) -> list[str]:
+    """Return what to expect of more threads than there are cores."""
+    cores = len(os.sched_getaffinity(0))
+    there = f"{cores} core{'' if cores == 1 else 's'}"
+    if threads > cores:
+        return [
+            f"note: --threads {threads} is more than the {there} here: threads wait for each other, times say little"
+        ]
+    if threads * jobs > cores:
+        each = "" if threads == 1 else f" of {threads} threads each"
+        return [f"note: {jobs} runs at a time{each} share {there} here: they wait for each other, times say little"]
+    return []
