@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from harness.cli.compare import exit_code
+from harness.call.request import exit_code
 from harness.report import formats, table
 from harness.report.rows import SETTINGS, Row, newest
 from harness.run import reading
