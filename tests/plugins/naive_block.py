@@ -80,17 +80,6 @@ def naive_box(kernel, g, low, high):
     return found
 
 
-def naive_violation(a, lower, upper, gradient, cut):
-    """Return the largest g that may rise less the smallest that may fall, over both groups; 0 if none violates."""
-    worst = 0.0
-    for group in (range(cut), range(cut, len(a))):
-        rise = [gradient[k] for k in group if a[k] < upper[k]]
-        fall = [gradient[k] for k in group if a[k] > lower[k]]
-        if rise and fall:
-            worst = max(worst, max(rise) - min(fall))
-    return worst
-
-
 def naive_directions(a, lower, upper, linear, scores, group, groups):
     """Return the gradient where a variable may rise and where it may fall, and the ends of each group."""
     gradient = [linear[v] - scores[v % len(scores)] for v in range(len(a))]

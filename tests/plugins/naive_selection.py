@@ -14,8 +14,3 @@ def naive_sample(K, y, coef, intercept, delta, sequence, selection, size):
         if selection == "autoactive" and inside == 5:
             break
     return looked
-
-
-def naive_scores(values, coef):
-    """Return sum_s coef_s values[c, s] for every c."""
-    return [sum(float(v) * c for v, c in zip(row, coef, strict=True)) for row in values]

@@ -1,18 +1,14 @@
 """The parts of block SMO by themselves: compiled loops against their slow twins, row cache, choice of the working set."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
-import scipy.sparse
 from harness_smo import block_cache, block_loops, block_passes, working_set
 from harness_smo.block_cache import RowCache
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, Kernel, KernelOracle
 from tests.kernels.oracles import oracle, whole
-from tests.plugins.naive_block import naive_box, naive_directions, naive_joint, naive_pairs, naive_violation
+from tests.plugins.naive_block import naive_box, naive_directions, naive_joint, naive_pairs
 
 PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -51,39 +47,6 @@ def test_every_step_of_the_pair_descent_is_the_twins(w, cut, kind):
         assert moved == pytest.approx(wanted, abs=1e-9)
 
 
-@PRECISIONS
-@given(st.integers(0, 1000), st.integers(2, 60), st.sampled_from(["rbf", "low-rank", "duplicates"]), st.data())
-@settings(max_examples=40)
-def test_the_pair_descent_ends_where_no_pair_violates(dtype, seed, w, kind, data):
-    cut = data.draw(st.sampled_from([w, w // 2, 1]), label="cut")
-    kernel, diagonal, a, lower, upper, gradient, _ = block_problem(seed, w, cut, kind, dtype)
-    tau, moved = (1e-2 if dtype is np.float32 else 1e-6), a.copy()
-    work = block_loops.WorkingSet(kernel, diagonal, moved, lower, upper, gradient)
-    taken = block_loops.pair_descent(work, cut, tau, 100_000)
-    assert taken < 100_000
-    assert ((moved >= lower) & (moved <= upper)).all()
-    for group in (slice(0, cut), slice(cut, w)):
-        assert moved[group].sum() == pytest.approx(a[group].sum(), abs=1e-9)
-    change = moved - a
-    left = gradient - kernel.astype(np.float64) @ change
-    assert naive_violation(moved, lower, upper, left, cut) <= 1.01 * tau
-    wanted, _, _ = naive_pairs(kernel, diagonal, a, lower, upper, gradient, cut, tau, 100_000)
-    other = wanted - a
-    reached, best = (gradient @ d - 0.5 * d @ kernel.astype(np.float64) @ d for d in (change, other))
-    # the objective is concave: no point of the box is better by more than the violation times half the way there
-    assert abs(reached - best) <= 0.51 * tau * np.abs(change - other).sum() + 1e-12
-    assert reached >= -1e-9
-
-
-def test_the_pair_descent_stops_at_its_limit_and_leaves_the_gradient():
-    kernel, diagonal, a, lower, upper, gradient, cut = block_problem(3, 50, 50)
-    before = gradient.copy()
-    assert (
-        block_loops.pair_descent(block_loops.WorkingSet(kernel, diagonal, a, lower, upper, gradient), cut, 1e-9, 7) == 7
-    )
-    assert gradient.tobytes() == before.tobytes()
-
-
 @pytest.mark.parametrize("w", [1, 2, 40, 300])
 @pytest.mark.parametrize("kind", ["rbf", "low-rank", "duplicates"])
 def test_every_step_of_the_joint_descent_is_the_twins(w, kind):
@@ -95,22 +58,6 @@ def test_every_step_of_the_joint_descent_is_the_twins(w, kind):
         wanted, _, steps = naive_joint(kernel, diagonal, a, lower, upper, gradient, 1e-6, limit)
         assert taken == steps
         assert moved == pytest.approx(wanted, abs=1e-7)
-
-
-@PRECISIONS
-@given(st.integers(0, 1000), st.integers(1, 60), st.sampled_from(["rbf", "low-rank", "duplicates"]), st.booleans())
-@settings(max_examples=40)
-def test_the_joint_descent_ends_at_the_optimum(dtype, seed, w, kind, open_above):
-    kernel, diagonal, a, lower, upper, gradient, _ = block_problem(seed, w, w, kind, dtype)
-    if open_above and kind == "rbf":  # the bounds of l2-svc
-        lower, upper = np.where(lower < 0.0, -np.inf, 0.0), np.where(upper > 0.0, np.inf, 0.0)
-    tau, moved = (1e-2 if dtype is np.float32 else 1e-6), a.copy()
-    work = block_loops.WorkingSet(kernel, diagonal, moved, lower, upper, gradient)
-    taken = block_loops.joint_descent(work, tau, 100_000)
-    assert taken < 100_000
-    assert ((moved >= lower) & (moved <= upper)).all()
-    left = gradient - kernel.astype(np.float64) @ (moved - a)
-    assert max(left[moved < upper].max(initial=0.0), -left[moved > lower].min(initial=0.0)) <= 1.01 * tau
 
 
 @given(
@@ -141,25 +88,6 @@ def test_a_wide_kernel_takes_few_joint_steps():
 
 
 # -- the other loops -------------------------------------------------------------------------------------------------
-
-
-@given(st.integers(0, 10_000), st.integers(1, 300), st.sampled_from([3, 10_000]))
-def test_seek_finds_the_first(seed, length, different):
-    rng = np.random.default_rng(seed)
-    values = rng.integers(0, different, length)
-    for wanted in rng.choice(values, 10):
-        assert block_loops._seek(values.astype(np.float32), np.float32(wanted)) == values.tolist().index(wanted)
-
-
-@given(st.integers(1, 2000), st.data())
-def test_segments_cover_both_groups_and_no_segment_has_points_of_both(n, data):
-    cut = data.draw(st.sampled_from([0, 1, n // 2, n - 1, n]) | st.integers(0, n))
-    starts, ends, first = block_loops._segments(n, cut)
-    covered = [k for s, e in zip(starts, ends, strict=True) for k in range(s, e)]
-    assert covered == list(range(n))
-    assert all(e <= cut for e in ends[:first])
-    assert all(s >= cut for s in starts[first:])
-    assert all(0 < e - s <= block_loops._SEGMENT for s, e in zip(starts, ends, strict=True))
 
 
 @given(st.integers(0, 10_000), st.sampled_from([0, 1, 2]), st.sampled_from([1, 2]))
@@ -204,32 +132,6 @@ def hold(cache, points):
     return slots
 
 
-def held(cache):
-    return set(np.flatnonzero(cache.slot_of >= 0).tolist())
-
-
-@PRECISIONS
-@given(st.integers(0, 10_000))
-@settings(max_examples=40)
-def test_a_block_is_the_kernel_and_computes_only_what_is_not_at_hand(dtype, seed):
-    rng = np.random.default_rng(seed)
-    kernel = oracle(40, dtype)
-    cache, truth = RowCache(kernel, np.empty(40 * 12)), whole(kernel)
-    last = set()
-    for _ in range(5):
-        cache.used(np.empty(0, dtype=np.intp))
-        hold(cache, np.setdiff1d(rng.permutation(40)[:5], sorted(held(cache))))
-        cache.rows[cache.owner < 0] = np.nan
-        points = rng.permutation(40)[: rng.integers(1, 20)]
-        before = kernel.counter.evaluations
-        block = cache.block(points)
-        assert block == pytest.approx(truth[np.ix_(points, points)], abs=1e-6)
-        out = set(points.tolist()) - held(cache)
-        new = out - last
-        assert kernel.counter.evaluations - before == len(new) * len(out), "each value is computed and counted once"
-        last = set(points.tolist())
-
-
 @PRECISIONS
 @given(st.integers(0, 10_000))
 @settings(max_examples=40)
@@ -242,7 +144,7 @@ def test_a_block_computed_anew_is_the_kernel_and_is_counted(dtype, seed):
     last = set()
     for _ in range(5):
         cache.used(np.empty(0, dtype=np.intp))
-        hold(cache, np.setdiff1d(rng.permutation(40)[:5], sorted(held(cache))))
+        hold(cache, np.setdiff1d(rng.permutation(40)[:5], np.flatnonzero(cache.slot_of >= 0)))
         points = rng.integers(0, 40, rng.integers(1, 45))
         asked.clear()
         before = kernel.counter.evaluations
@@ -254,53 +156,6 @@ def test_a_block_computed_anew_is_the_kernel_and_is_counted(dtype, seed):
         missing = len([p for p in new if cache.slot_of[p] < 0]) * len(out)
         assert kernel.counter.evaluations - before == (len(new) * len(points) if asked[0] else missing)
         last = set(points.tolist())
-
-
-@given(st.integers(1, 5), st.integers(0, 50), st.integers(0, 30))
-def test_what_is_shared_is_done_once_each(threads, count, values):
-    kernel, done = oracle(4).with_threads(threads), []
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(block_cache, "_THREAD_VALUES", 100)
-        block_cache.shared(kernel, count, values, lambda start, stop: done.append((start, stop)))
-    assert sorted(k for start, stop in done for k in range(start, stop)) == list(range(count))
-    assert len(done) == max(1, min(threads, count * values // 100))
-
-
-def test_reading_rows_far_away_costs_more_than_computing_what_is_cheap():
-    @dataclass(frozen=True)
-    class Wide(Kernel):
-        """No form that the engine knows: no telling what a value costs."""
-
-        name = "wide"
-
-        def block(self, x, z):
-            return np.ones((len(x), len(z)))
-
-        def diagonal(self, x):
-            return np.ones(len(x))
-
-    def anew(kernel, x, rows, values, reads):
-        cache = RowCache(KernelOracle(kernel, x).astype(np.float32), np.empty(600_000))
-        cache.reserve(np.arange(rows))
-        return cache.cheaper_anew(values, reads)
-
-    x = np.random.default_rng(0).normal(size=(4000, 20))
-    wide = np.random.default_rng(0).normal(size=(4000, 2000))
-    assert anew(RBF(0.1), x, 200, 100_000, 50_000)
-    assert not anew(RBF(0.1), x, 100, 100_000, 50_000), "1.6 MB are at hand"
-    assert not anew(RBF(0.1), x, 200, 1000, 500), "asking takes its time"
-    assert not anew(RBF(0.1), x, 200, 2_000_000, 50_000)
-    assert not anew(RBF(0.1), wide, 200, 100_000, 50_000), "of 2,000 multiply-adds each"
-    assert anew(RBF(0.1), scipy.sparse.csr_array(wide * (np.arange(2000) < 20)), 200, 100_000, 50_000)
-    assert not anew(Wide(), x, 200, 100_000, 50_000)
-
-
-def test_a_block_takes_a_point_twice():
-    kernel = oracle(10)
-    cache, truth = RowCache(kernel, np.empty(50)), whole(oracle(10))
-    hold(cache, np.array([3, 4]))
-    for points in ([3, 5, 3, 5, 6], [5, 3, 7, 7, 4], [7, 7]):  # eps-svr: both variables of a point
-        assert cache.block(np.array(points)) == pytest.approx(truth[np.ix_(points, points)], abs=1e-12)
 
 
 def chosen_from(rise, fall, ends, group, groups, previous, size):

@@ -12,7 +12,7 @@ from harness_lasvm.stream import StreamModel
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import CSVC, RBF, DataError, KernelOracle, Linear, Poly, Precomputed, UsageError
+from harness import CSVC, RBF, DataError, KernelOracle, Linear, Precomputed, UsageError
 from tests.plugins.lasvm_problems import noisy, problems
 from tests.plugins.naive_lasvm import NaiveLASVM
 
@@ -45,16 +45,11 @@ def streamed(x, y, sizes, C=5.0, kernel=KERNEL, finish=True, **options):
     return stream
 
 
-def scores(model, x):
-    return model.decision_function(x)
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("kernel", [KERNEL, Linear(), Poly(degree=2)], ids=["rbf", "linear", "poly"])
+@pytest.mark.parametrize("kernel", [KERNEL, Linear()], ids=["rbf", "linear"])
 @pytest.mark.parametrize("cache_mb", [None, 0.02])
-def test_one_chunk_is_the_batch_solver(dtype, kernel, cache_mb):
+def test_one_chunk_is_the_batch_solver(kernel, cache_mb):
     x, y = noisy(500, noise=1.0)
-    options = {"dtype": dtype, "cache_mb": cache_mb, "finisher": None}
+    options = {"cache_mb": cache_mb, "finisher": None}
     problem, last = batch(x, y, kernel=kernel, **options)
     stream = streamed(x, y, [500], kernel=kernel, **options)
     model = stream.model()
@@ -102,35 +97,6 @@ def test_every_step_of_small_chunks_is_one_the_paper_allows():
             assert model.intercept == pytest.approx(twin.intercept(), abs=1e-8)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("size", [400, 100, 37])
-def test_several_chunks_come_close_to_one(dtype, size):
-    # which of two equal gradients is taken is left to rounding, so the steps may differ
-    x, y = noisy(1200, noise=1.0)
-    problem, last = batch(x, y, dtype=dtype)
-    expected = problem.certify(last.dual_coef, last.intercept)
-    stream = streamed(x, y, [size] * (1200 // size) + [1200 % size] * (1200 % size > 0), dtype=dtype)
-    model = stream.model()
-    found = certified(x, y, 5.0, model)
-    assert found.dual == pytest.approx(expected.dual, rel=5e-3)
-    assert found.primal == pytest.approx(expected.primal, rel=2e-2)
-    assert len(model.coef) == pytest.approx(np.count_nonzero(last.dual_coef), rel=0.03)
-    errors = [
-        np.mean(np.sign(f) != y)
-        for f in (model.decision_function(x), problem.kernel.expand(last.dual_coef) + last.intercept)
-    ]
-    assert errors[0] == pytest.approx(errors[1], abs=0.01)
-
-
-def test_rows_that_are_held_are_not_computed_again():
-    x, y = noisy(3000, noise=1.0)
-    counts = {}
-    for sizes in ([3000], [100] * 30):
-        counts[len(sizes)] = streamed(x, y, sizes, finish=False).kernel_evaluations
-    # the diagonal of S in every chunk, and the candidates of a chunk's last block among themselves
-    assert counts[30] <= 1.05 * counts[1]
-
-
 def assert_gradients(stream):
     """g_s = y_s - sum_t alpha_t K_st over the points that the stream holds, and sum alpha = 0."""
     expansion, problem = stream._expansion(), stream._problem
@@ -142,40 +108,6 @@ def assert_gradients(stream):
     expected = problem.targets[examples] - stream.kernel.block(points, points) @ alpha
     np.testing.assert_allclose(members.grad[live], expected, atol=1e-8)
     assert abs(alpha.sum()) <= 1e-12 * np.abs(alpha).sum()
-
-
-@pytest.mark.parametrize("cache_mb", [None, 0.1])
-def test_the_gradients_of_S_go_on(cache_mb):
-    x, y = noisy(900, noise=1.2)
-    stream = LASVMStream(KERNEL, 3.0, options=LASVM(dtype="float64", cache_mb=cache_mb))
-    for first in range(0, 900, 60):
-        stream.feed(x[first : first + 60], y[first : first + 60])
-        assert_gradients(stream)
-
-
-def test_the_model_of_any_moment_stays_as_it_was():
-    x, y = noisy(600)
-    stream = LASVMStream(KERNEL, 5.0)
-    models, values = [], []
-    for first in range(0, 600, 100):
-        stream.feed(x[first : first + 100], y[first : first + 100])
-        models.append(stream.model())
-        values.append(models[-1].decision_function(x))
-    assert len({model.coef.tobytes() for model in models}) == 6
-    for model, value in zip(models, values, strict=True):
-        np.testing.assert_array_equal(model.decision_function(x), value)
-    assert len(models[-1].coef) == stream.support
-
-
-def test_the_decision_function_is_the_expansion():
-    x, y = noisy(200)
-    model = streamed(x, y, [100, 100]).model()
-    slow = [
-        model.intercept
-        + sum(c * np.exp(-0.3 * np.sum((s - z) ** 2)) for c, s in zip(model.coef, model.support_vectors))  # noqa: B905
-        for z in x[:20]
-    ]
-    np.testing.assert_allclose(model.decision_function(x[:20]), slow, rtol=1e-10)
 
 
 @pytest.mark.parametrize("shrinking", [False, True])
@@ -204,34 +136,8 @@ def test_chunks_after_finishing_go_on(monkeypatch, shrinking):
     assert found.dual >= 0.85 * certified(x, y, 20.0, streamed(x, y, [1200], C=20.0).model()).dual
 
 
-@pytest.mark.parametrize("criterion", ["gradient", "active", "autoactive"])
-def test_selection_in_chunks(criterion):
-    x, y = noisy(1500, noise=0.0, seed=4)
-    x[:, 0] += 0.2 * y
-    options = {"selection": criterion, "stop_at_margin": True}
-    stream = LASVMStream(KERNEL, 50.0, options=LASVM(**options))
-    for first in range(0, 1500, 300):
-        stream.feed(x[first : first + 300], y[first : first + 300])
-    assert stream.seen == 1500
-    assert 50 < stream.visited < 900
-    stream.finish()
-    assert np.mean(np.sign(stream.model().decision_function(x)) != y) <= 0.02
-
-
-def test_class_weights_are_factors_of_C():
-    x, y = noisy(600, noise=1.0)
-    y[np.arange(600) % 4 > 0] = -1.0
-    stream = LASVMStream(KERNEL, 0.5, class_weight={1: 4.0})
-    for first in range(0, 600, 150):
-        stream.feed(x[first : first + 150], y[first : first + 150])
-    stream.finish()
-    coef = stream.model().coef
-    assert coef.max() == 2.0
-    assert coef.min() == -0.5
-
-
-@pytest.mark.parametrize("kernel", [KERNEL, Linear()], ids=["rbf", "linear"])
-def test_sparse_chunks_are_dense_ones(kernel):
+def test_sparse_chunks_are_dense_ones():
+    kernel = KERNEL
     x, y = noisy(400, d=6)
     x[np.abs(x) < 0.5] = 0.0
     dense = streamed(x, y, [100] * 4, kernel=kernel, dtype="float64").model()
@@ -271,16 +177,7 @@ def test_any_chunks_keep_the_model_feasible_and_flip_with_the_labels(drawn, size
     assert flipped.intercept == -model.intercept
 
 
-def test_before_the_second_class_the_model_is_a_constant():
-    x, y = noisy(200)
-    stream = LASVMStream(KERNEL, 5.0)
-    stream.feed(x[y > 0], y[y > 0])
-    np.testing.assert_array_equal(stream.model().decision_function(x[:3]), np.ones(3))
-    assert stream.support == 0
-    stream.feed(x[y < 0], y[y < 0])
-    assert stream.support > 10
-
-
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_stream():
     rng = np.random.default_rng(0)
 
@@ -304,17 +201,6 @@ def test_memory_does_not_grow_with_the_stream():
     assert stream._expansion().now["clock"] <= stream.members + 500
 
 
-def test_the_chunk_is_the_callers_own():
-    x, y = noisy(200)
-    kept, labels = x.copy(), y.copy()
-    stream = LASVMStream(KERNEL, 5.0)
-    stream.feed(x[:100], y[:100])
-    x[:100], y[:100] = 1e6, 1.0
-    stream.feed(x[100:], y[100:])
-    again = streamed(kept, labels, [100, 100], finish=False)
-    np.testing.assert_array_equal(stream.model().coef, again.model().coef)
-
-
 # -- refusals ----------------------------------------------------------------------------------------
 
 
@@ -325,16 +211,9 @@ def test_the_chunk_is_the_callers_own():
         (np.zeros((3, 2)), np.ones(3), "came with 2 features each; expected 4"),
         (np.zeros((3, 4)), np.ones(2), r"3 points and labels of shape \(2,\)"),
         (np.zeros((3, 4)), np.array([0, 1, 1]), "has the label 0; expected -1 or"),
-        (np.zeros((3, 4)), np.array(["a", "b", "a"]), "has the label 'a'; expected -1 or"),
-        (np.zeros((3, 4)), np.array([1.0, np.nan, 1.0]), "has the label nan; expected -1 or"),
         (np.full((3, 4), np.nan), np.ones(3), "holds nan in row 0, column 0"),
         (scipy.sparse.csr_array([[0, 0, 0, 1.0], [0, np.inf, 0, 0]]), np.ones(2), "holds inf in row 1, column 1"),
-        (np.zeros(4), np.ones(1), r"of shape \(4,\); expected numbers of shape \(n, d\)"),
-        (np.array([["a", "b", "c", "d"]]), np.ones(1), "expected numbers of shape"),
-        (np.empty((3, 0)), np.ones(3), "has no features"),
         (np.full((3, 4), 1e200), np.ones(3), r"\|x\|\^2 = inf in row 0 .* overflow float32; scale the features"),
-        (scipy.sparse.csr_array([[0, 0, 0, 1.0], [0, 1e25, 0, 0]]), np.ones(2), r"\|x\|\^2 = 1e\+50 in row 1"),
-        ([[1.0, 2.0, 3.0, 4.0], [1.0]], np.ones(2), "rows of different lengths"),
     ],
 )
 def test_a_wrong_chunk_is_refused_and_changes_nothing(x, y, sentence):
@@ -352,49 +231,37 @@ def test_a_wrong_chunk_is_refused_and_changes_nothing(x, y, sentence):
     assert stream.seen == 200
 
 
-def test_what_a_stream_cannot_do_is_refused_in_a_sentence():
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"kernel": Precomputed()}, "precomputed kernel knows the points of one data set"),
+        ({"kernel": "rbf"}, "expected a kernel such as harness.RBF"),
+        ({"C": 0.0}, "parameter C=0.0 is not valid"),
+        ({"options": LASVM(epochs=2)}, "a stream passes once"),
+        ({"options": {"cache_mb": 8}}, "expected harness_lasvm.LASVM"),
+        ({"class_weight": {2: 1.0}}, "names the class 2"),
+        ({"class_weight": {1: 0.0}}, r"class_weight of class \+1 is 0"),
+        ({"class_weight": "balanced"}, "expected factors of C"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+def test_what_a_stream_cannot_be_is_refused(given, sentence):
+    with pytest.raises(UsageError, match=sentence):
+        LASVMStream(**{"kernel": KERNEL, "C": 1.0, **given})
+
+
+def test_what_it_was_not_fed_it_does_not_know():
     x, y = noisy(50)
-    with pytest.raises(UsageError, match=r"parameter C=0.0 is not valid"):
-        LASVMStream(KERNEL, 0.0)
-    with pytest.raises(UsageError, match="precomputed kernel knows the points of one data set"):
-        LASVMStream(Precomputed(), 1.0)
-    with pytest.raises(UsageError, match=r"lasvm\[epochs=2\]: a stream passes once"):
-        LASVMStream(KERNEL, 1.0, options=LASVM(epochs=2))
-    with pytest.raises(UsageError, match="a stream passes once"):
-        LASVMStream(KERNEL, 1.0, options=LASVM(max_support=10))
-    with pytest.raises(UsageError, match="names the class 2"):
-        LASVMStream(KERNEL, 1.0, class_weight={2: 1.0})
-    with pytest.raises(UsageError, match=r"class_weight of class \+1 is 0"):
-        LASVMStream(KERNEL, 1.0, class_weight={1: 0.0})
-    with pytest.raises(UsageError, match=r"class_weight of class \+1 is 'a'"):
-        LASVMStream(KERNEL, 1.0, class_weight={1: "a"})
-    LASVMStream(KERNEL, 1.0, class_weight={1: np.float32(2.0), -1: np.int64(1)})
-    with pytest.raises(UsageError, match=r"the kernel of a stream is 'rbf'; expected a kernel such as harness.RBF"):
-        LASVMStream("rbf", 1.0)
-    with pytest.raises(UsageError, match=r"class_weight is 'balanced'; expected factors of C"):
-        LASVMStream(KERNEL, 1.0, class_weight="balanced")
-    with pytest.raises(UsageError, match=r"options is \{'cache_mb': 8\}; expected harness_lasvm.LASVM"):
-        LASVMStream(KERNEL, 1.0, options={"cache_mb": 8})
-    with pytest.raises(UsageError, match=r"seed is -1; expected a whole number, 0 or larger"):
-        LASVMStream(KERNEL, 1.0, seed=-1)
     stream = LASVMStream(KERNEL, 1.0)
-    with pytest.raises(DataError, match=r"chunks is None; expected an iterable of pairs"):
-        stream.feed_from(None)
-    for wrong in (1, (x,), (x, np.ones(50), 3)):
-        with pytest.raises(DataError, match=r"expected a pair \(x, y\)"):
-            stream.feed_from([wrong])
-    with pytest.raises(DataError, match=r"the chunk after 0 examples .* overflow float32"):
-        LASVMStream(Poly(degree=1000, gamma=100.0), 1.0).feed(x, y)
+    for chunks, sentence in ((None, "expected an iterable"), ([1], "expected a pair"), ([], "no chunk to feed")):
+        with pytest.raises(DataError, match=sentence):
+            stream.feed_from(chunks)
     for ask in (stream.model, stream.finish, lambda: stream.delta):
-        with pytest.raises(DataError, match="nothing was fed to the stream yet"):
+        with pytest.raises(DataError, match="nothing was fed"):
             ask()
-    with pytest.raises(DataError, match="there was no chunk to feed"):
-        stream.feed_from([])
     with pytest.raises(DataError, match=r"all 50 examples fed so far have the label \+1"):
         stream.feed_from([(x, np.ones(50))])
-    with pytest.raises(DataError, match="expected both classes"):
-        stream.finish()
     stream.feed(x, y)
     stream.finish()
-    with pytest.raises(DataError, match="the points came with 3 features each; expected 4"):
+    with pytest.raises(DataError, match="3 features each; expected 4"):
         stream.model().decision_function(x[:, :3])

@@ -98,15 +98,6 @@ def test_the_walk_ends_at_a_bound_whose_column_is_not_known(seed, f, q, share):
     assert a == pytest.approx(wanted, abs=1e-9)
 
 
-def test_a_long_walk_meets_more_bounds_than_it_first_has_room_for():
-    own = drawn_face(0, 120, 1, reach=0.05)
-    a, complete, kernel = walked(own, 0.1)
-    wanted, _ = naive_walk(kernel, own.sums, own.a, own.lower, own.upper, own.gradient)
-    assert complete
-    assert np.count_nonzero((a == own.lower) | (a == own.upper)) > 40
-    assert a == pytest.approx(wanted, abs=1e-9)
-
-
 # -- what descend keeps and gains ------------------------------------------------------------------------------------
 
 
@@ -134,56 +125,6 @@ def test_after_a_descent_the_gradient_is_level(seed, f, q, kind, reach):
     singular = kind == "duplicates" or (kind == "wide" and q == 2)  # there rounding decides, and SMO goes on
     # what is added to the diagonal, and the rounding of the scores, in units of the gradient
     assert level <= 0.2 * TAU + 1e-8 * size or f <= q or singular
-
-
-@given(st.integers(0, 10_000), st.integers(2, 150), st.sampled_from([0, 1, 2]), st.sampled_from(KINDS))
-@settings(max_examples=40)
-def test_float32_values_do_not_let_the_dual_fall(seed, f, q, kind):
-    own = drawn_face(seed, f, q, kind, np.float32)
-    _, gain, _ = descended(own)
-    assert gain >= -1e-6 * np.abs(own.a).sum()
-
-
-@pytest.mark.parametrize("q", [0, 1, 2])
-def test_one_free_variable_moves_only_where_no_sum_holds_it(q):
-    own = drawn_face(1, 1, q, reach=100.0)
-    before = own.a.copy()
-    solved, _, _ = descended(own)
-    assert solved == (q == 0)
-    assert (own.a != before).any() == (q == 0)
-    if q == 0:
-        assert own.a - before == pytest.approx(own.gradient / own.kernel[0, 0], rel=1e-9)
-
-
-def test_without_a_free_variable_nothing_moves():
-    for where in ("lower", "upper"):
-        own = drawn_face(2, 20, 1)
-        own.a[:] = getattr(own, where)
-        before = own.a.copy()
-        assert face.descend(own, TAU) == 0
-        assert own.a.tobytes() == before.tobytes()
-    none = drawn_face(2, 3, 1)
-    empty = face.Face(none.kernel[:0, :0], none.a[:0], none.lower[:0], none.upper[:0], none.gradient[:0], none.sums[:0])
-    assert face.descend(empty, TAU) == 0
-
-
-def test_a_level_gradient_is_left_alone():
-    own = drawn_face(3, 30, 2)
-    own.gradient[:] = own.sums @ [3.0, -2.0] + 0.05 * TAU * np.sign(own.gradient)
-    before = own.a.copy()
-    assert face.descend(own, TAU) == 0
-    assert own.a.tobytes() == before.tobytes()
-
-
-def test_points_on_top_of_each_other_with_opposite_gradients_go_to_their_bounds():
-    # nothing curves where one rises and the other falls by as much: only a bound ends that way
-    kernel = np.ones((2, 2))
-    own = face.Face(
-        kernel, np.array([0.4, 0.4]), np.zeros(2), np.array([1.0, 5.0]), np.array([1.0, -1.0]), np.ones((2, 1))
-    )
-    descended(own)
-    assert own.a == pytest.approx([0.8, 0.0], abs=1e-12)
-    assert own.a[1] == 0.0
 
 
 # -- columns of the inverse one by one, and conjugate gradients ------------------------------------------------------
@@ -239,14 +180,3 @@ def test_conjugate_gradients_that_meet_bounds_keep_the_sums_and_gain(seed, f, q,
     for bound in (own.lower, own.upper):
         close = (np.abs(own.a - bound) < 1e-12 * width) & (own.a != bound)
         assert not close.any(), "one rounding error away from its bound a variable counts as free"
-
-
-@given(st.integers(0, 10_000), st.integers(2, 60), st.sampled_from([1, 2]), st.sampled_from([0.1, 1.0, 100.0]))
-@settings(max_examples=60)
-def test_a_step_cut_off_at_the_bounds_keeps_the_sums(seed, f, q, length):
-    own = drawn_face(seed, f, q)
-    step = length * np.random.default_rng(seed + 1).normal(size=f)
-    step -= own.sums @ (own.sums.T @ step / np.maximum(own.sums.sum(axis=0), 1.0))
-    new = face._inside(own.a, step, own.lower, own.upper, own.sums)
-    assert ((new >= own.lower) & (new <= own.upper)).all()
-    assert own.sums.T @ new == pytest.approx(own.sums.T @ own.a, abs=1e-10)

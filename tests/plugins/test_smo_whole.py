@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from numba import njit
 
 from harness import CSVC, RBF, KernelOracle
-from tests.plugins.block_problems import FORMULATIONS, stated
 from tests.plugins.naive_block import naive_directions
 from tests.plugins.naive_whole import naive_beyond, naive_descent
 from tests.plugins.points import overlapping
@@ -102,22 +101,6 @@ def test_a_descent_in_parts_ends_where_no_variable_violates(dtype, groups, copie
     assert violation(x, groups) <= 1.001e-3 + (1e-7 * np.abs(x.a).sum() if dtype is np.float32 else 0.0)
 
 
-def test_a_descent_stops_at_its_limit_and_goes_on_from_there():
-    x, whole = (drawn_whole(2, 90, 1, 1) for _ in range(2))
-    wanted = descended(whole, 1, 1e-6)
-    kept, steps, calls = turn(x), 0, 0
-    while True:
-        outcome, taken, _ = whole_loops.descend_whole(x, kept, 1, 1e-6, np.inf, 7)
-        steps, calls = steps + taken, calls + 1
-        assert taken <= 7
-        if outcome != whole_loops.PAUSED:
-            break
-    assert outcome == wanted[0] == whole_loops.DONE
-    assert calls >= steps / 7
-    assert x.a == pytest.approx(whole.a, abs=1e-3)
-    assert violation(x, 1) <= 1.001e-6
-
-
 def test_a_descent_comes_back_when_a_face_costs_less():
     x = drawn_whole(3, 300, 1, 1, "rbf", cost=1e6)
     kept = turn(x)
@@ -127,14 +110,6 @@ def test_a_descent_comes_back_when_a_face_costs_less():
     assert whole_loops.descend_whole(x, kept, 1, 1e-6, 0.0, 100_000) == (whole_loops.DEAR, 0, 0), "a face is due"
     kept.spent[0] = 0.0
     assert whole_loops.descend_whole(x, kept, 1, 1e-6, np.inf, 1)[1] == 1, "it goes on"
-
-
-def test_without_violation_nothing_moves():
-    x = drawn_whole(4, 50, 1, 1)
-    descended(x, 1, 1e-3)
-    before = x.a.tobytes(), x.scores.tobytes()
-    assert whole_loops.descend_whole(x, turn(x), 1, 1e-3, 0.0, 100) == (whole_loops.DONE, 0, 0)
-    assert (x.a.tobytes(), x.scores.tobytes()) == before
 
 
 # -- who takes part --------------------------------------------------------------------------------------------------
@@ -181,17 +156,6 @@ def test_the_part_is_who_is_free_or_violates_and_the_nearest(seed, variables, co
         assert far[part].min() >= last - width, "the nearest, as far as a histogram tells"
     elif size > 0.7 * len(x.a) + 2:
         assert part.tolist() == list(range(len(x.a)))
-
-
-@PRECISIONS
-def test_a_block_is_picked_from_the_matrix(dtype):
-    rng = np.random.default_rng(0)
-    matrix = rng.normal(size=(50, 50)).astype(dtype)
-    for count in (0, 1, 7, 50):
-        points = rng.permutation(50)[:count]
-        block = whole_loops.picked(matrix, points)
-        assert block.dtype == dtype
-        assert block.tobytes() == matrix[np.ix_(points, points)].tobytes()
 
 
 # -- matrices that are carried over ----------------------------------------------------------------------------------
@@ -247,20 +211,3 @@ def test_a_matrix_that_is_there_in_part_is_not_carried_over():
         state.replace(np.arange(size))
         state.level._prepare()
         fits(state, truth, np.float64)
-
-
-@pytest.mark.parametrize("name", ["c-svc", "c-svc-nobias", "eps-svr", "one-class", "reduced-hull"])
-def test_scores_of_a_whole_level_stay_those_of_its_coefficients(name):
-    formulation, values = FORMULATIONS[name]
-    problem = stated(formulation, values, n=300)
-    form = problem.dual_form()
-    state = Descent(problem, form, form.start.copy(), problem.kernel, Settings(10.0, None, 0.0))
-    truth = problem.kernel.block(np.arange(300), np.arange(300))
-    for _ in range(30):
-        outcome = state.level.round(1e-8)
-        state.keep()
-        assert state.scores == pytest.approx(truth @ state.form.coef(state.a), abs=1e-9 * (1.0 + np.abs(state.a).sum()))
-        if outcome != 1:
-            break
-    assert outcome == 0
-    assert state.level.faces >= 1
