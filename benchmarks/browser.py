@@ -1,16 +1,17 @@
-"""A real Chromium before the site that `harness dashboard serve` shows, for pictures and for tests."""
+"""A real Chromium before a site or a page of the dashboard, for pictures and for tests."""
 
 from __future__ import annotations
 
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 ASVS_OWN = re.compile(r"Invalid dimensions for plot, width = 0")  # a tile drawn after its page was left
@@ -93,16 +94,15 @@ def chromium() -> Iterator[Browser]:
 
 
 @contextmanager
-def served(configuration: Path) -> Iterator[str]:
-    """Serve the site of a dashboard's configuration file, or of the folder it is in; give the site's address."""
-    command = [sys.executable, "-m", "harness.cli.main", "dashboard", "serve"]
-    command += ["--config", str(configuration), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        try:
-            address = server.stdout.readline().partition(" ")[0]
-            if not address:
-                raise RuntimeError(f"`harness dashboard serve` does not serve {configuration}; it says why above")
-            yield address
-        finally:
-            server.terminate()
+def served(folder: Path) -> Iterator[str]:
+    """Serve a site to this machine alone; give its address."""
+    handler = partial(_Quiet, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (its name in the library)
+        """Say nothing: every request a line would bury what a test says."""

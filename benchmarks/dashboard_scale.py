@@ -1,13 +1,11 @@
-"""How long the dashboard takes for a large history: 200,000 stored runs, exported and made into a site.
+"""How long the page of many stored runs takes, and how large it is.
 
     python benchmarks/dashboard_scale.py                      30 solvers x 40 data sets x 167 commits
     python benchmarks/dashboard_scale.py --seeds 5            33 commits, five seeds a cell
-    python benchmarks/dashboard_scale.py --runs 5000 --keep out
-    python benchmarks/dashboard_scale.py --single-file        500 runs (10 x 10 cells of five seeds) as one file
+    python benchmarks/dashboard_scale.py --runs 500 --solvers 10 --datasets 10 --seeds 5
 
 The runs are made up by a seeded generator, shaped as measured ones are: times scatter by 3 % and step up or down at
-a few commits, counts stay the same but for those commits, one run in fifty fails, each run has a trace. Prints the
-seconds (wall and CPU, children included) of the export and of the site, and the bytes of the site, or of the one file.
+a few commits, counts stay the same but for those commits, one run in fifty fails, each run has a trace.
 """
 
 from __future__ import annotations
@@ -53,7 +51,7 @@ def record(rng: np.random.Generator, solver: int, dataset: int, commit: int, see
         "status": Status.TIMEOUT if failed else Status.OK, "reason": "no model within 60 s" if failed else "",
         "cache_mb": 256.0, "threads": 1, "time_limit": 60.0, "n_train": n, "n_features": 20, "n_test": n // 2,
         "measured_at": (START + timedelta(days=commit, seconds=solver * 40 + dataset)).isoformat(timespec="milliseconds"),
-        "versions": VERSIONS, "machine": MACHINE, "git_commit": None, "code_sha256": f"{commit:064d}",
+        "versions": VERSIONS, "machine": MACHINE, "git_commit": f"{commit:040x}", "code_sha256": f"{commit:064d}",
         "data_sha256": f"{dataset:064d}", "key": f"{solver}-{dataset}-{commit}-{seed}",
     }  # fmt: skip
     if not failed:
@@ -96,57 +94,23 @@ def fill(path: Path, made: Iterator[dict[str, Any]]) -> None:
     connection.close()
 
 
-def cpu_seconds() -> float:
-    """Return the CPU seconds of this process and of its children that have ended."""
-    own, children = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-
-
-def single_file(folder: Path) -> None:
-    """Print what the pages of 500 runs weigh as one file, and how much of it are the runs."""
-    from harness_dashboard import single
-
-    weights = []
-    for name, runs in (("none", 0), ("all", 500)):
-        store = folder / f"{name}.sqlite"
-        store.unlink(missing_ok=True)
-        fill(store, records(runs, 10, 10, 5))
-        began = time.perf_counter()
-        text = single.of_stores([store])[0] if runs else single.page([], project="x", called={})
-        weights.append(len(text.encode()))
-    print(f"single file: 500 runs, {weights[1]:,} bytes, of which {weights[1] - weights[0]:,} are of the runs; "
-          f"{time.perf_counter() - began:.1f} s")  # fmt: skip
-
-
 def main() -> None:
-    from harness_dashboard import configuration, export, site
+    from harness_dashboard import page
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=200_000)
     parser.add_argument("--solvers", type=int, default=30)
     parser.add_argument("--datasets", type=int, default=40)
     parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--keep", type=Path, help="a folder to work in, which stays; a store in it is used again")
-    parser.add_argument("--single-file", action="store_true", help="make one file of 500 runs instead of a site")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        folder = given.keep or Path(scratch)
-        folder.mkdir(parents=True, exist_ok=True)
-        if given.single_file:
-            single_file(folder)
-            return
-        store = folder / "results.sqlite"
-        if not store.exists():
-            fill(store, records(given.runs, given.solvers, given.datasets, given.seeds))
+    with tempfile.TemporaryDirectory() as folder:
+        store = Path(folder) / "results.sqlite"
+        fill(store, records(given.runs, given.solvers, given.datasets, given.seeds))
         print(f"store: {given.runs} runs, {store.stat().st_size / 1e6:.0f} MB")
-        began, used = time.perf_counter(), cpu_seconds()
-        summary = export.standalone([store], folder / "dashboard")
-        print(f"export: {time.perf_counter() - began:.1f} s, {cpu_seconds() - used:.1f} s CPU; "
-              f"{summary.runs} runs, {summary.cells} cells, {summary.commits} commits")  # fmt: skip
-        began, used = time.perf_counter(), cpu_seconds()
-        made = site.build(configuration.load(folder / "dashboard"))
-        print(f"site: {time.perf_counter() - began:.1f} s, {cpu_seconds() - used:.1f} s CPU; "
-              f"{made.files} files, {made.bytes / 1e6:.1f} MB; peak memory "
+        began, used = time.perf_counter(), time.process_time()
+        text, summary = page.of_stores([store])
+        seconds, spent = time.perf_counter() - began, time.process_time() - used
+        print(f"page: {seconds:.1f} s, {spent:.1f} s CPU; {summary.what()}; {len(text.encode()) / 1e6:.1f} MB; peak memory "
               f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3:.0f} MB")  # fmt: skip
 
 

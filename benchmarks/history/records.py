@@ -47,16 +47,10 @@ def measured() -> Fitted:
             records[cell] = [_without_fit(cell, cells.statuses().ERROR, str(error))]
         except Exception as error:  # the commit itself is broken
             records[cell] = [_without_fit(cell, cells.statuses().ERROR, f"{type(error).__name__}: {error}")]
-    for cell in records:
-        _tell(cell)
     records.update(_fitted(specs))
     ordered = {cell: [{**run, **facts.get(cell, {})} for run in records[cell]] for cell in cells.chosen()}
     _write(list(itertools.chain.from_iterable(ordered.values())))
     return {cell: runs[0] for cell, runs in ordered.items()}
-
-
-def _tell(cell: tuple[str, str]) -> None:
-    shared.tell(shared.DONE, f"{shared.FITS}-{cells.all_cells().index(cell)}")
 
 
 def _without_fit(cell: tuple[str, str], status: str, reason: str) -> dict[str, Any]:
@@ -98,7 +92,6 @@ def _serve(core: int, specs: dict[tuple[str, str], Any], records: dict[tuple[str
     try:
         for cell, spec in specs.items():
             records[cell] = _repeated(pool, cell, spec)
-            _tell(cell)
     finally:
         pool.close()
 

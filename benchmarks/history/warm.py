@@ -13,7 +13,7 @@ import signal
 import time
 from pathlib import Path
 
-from . import cells, machine_code, shared
+from . import cells, machine_code
 
 _JOBS = 2
 _COMPILE_SECONDS = 240.0
@@ -84,7 +84,6 @@ def _tried(bench: cells.Bench, waiting: list[str], cells_of: dict[str, tuple[str
                 (solver for solver in waiting if cells.entry("solvers", solver)["plugin"] not in busy), waiting[0]
             )
             waiting.remove(free)
-            shared.tell(shared.NOW, f"compiling {free}")
             running[_forked(bench, cells_of[free])] = (free, time.monotonic())
             continue
         pid, status = os.waitpid(-1, os.WNOHANG)

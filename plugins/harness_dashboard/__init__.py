@@ -1,7 +1,7 @@
 """Plugin dashboard: the history of every solver as a web site made by asv, with pages of our own, that works offline.
 
 asv (airspeed velocity) is the optional dependency ``asv``; it measures and publishes in a process of its own
-(`processes`, `inside_asv`), the other modules read and write its files.
+(`processes`, `inside_asv`, `publishers`), the other modules read and write its files.
 """
 
 from __future__ import annotations
@@ -31,6 +31,6 @@ def harness_report_formats() -> Mapping[str, Callable[..., str]]:
 
 
 def _html(records: Sequence[Mapping[str, Any]], command: str = "") -> str:
-    from harness_dashboard.single import of_records
+    from harness_dashboard.page import of_records
 
     return of_records(records, command=command)

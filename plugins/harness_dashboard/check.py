@@ -14,31 +14,44 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 from harness import Status, UsageError
-from harness_dashboard.history import COMMAND, FIT, RECORD
+from harness_dashboard.history import FIT, LEAST_GAP, RECORD
 from harness_dashboard.measuring import Grid, Measured, grid
 from harness_dashboard.records import NO_RUN, Cell
 
 if TYPE_CHECKING:
     from harness_dashboard.measuring import Bench
 
+GAP, ERROR = "relative gap", "test error"
 COUNTS = {
     "track_kernel_evaluations": "kernel evaluations",
     "track_core_set_size": "core set",
     "track_support_vectors": "support vectors",
-    "track_test_error_pct": "test error",
-    "track_relative_gap": "relative gap",
+    "track_test_error_pct": ERROR,
+    "track_relative_gap": GAP,
 }
 TIME, MEMORY, STATUS = "CPU time", "memory of the fit", "status"
-HELP, OVERHEAD = "CPU time of --help", "CPU time of a yield"
-_COMMAND_CELL = ("harness", "")
 _MEMORY_FLOOR = 4e6  # bytes; less is how the allocator happened to be
 _CONFIRMING_ROUNDS = 5
 _CHANCE = 0.002  # of equal times looking that different
 _WORSE, _BETTER = "worse", "better"
 _WORKS, _FAILS, _GONE = "works", "fails", "gone"
+_VERDICTS = {
+    (_WORKS, _FAILS): ("fails", True),
+    (_GONE, _FAILS): ("new, and fails", True),
+    (_WORKS, _GONE): ("gone", True),
+    (_FAILS, _GONE): ("gone", True),
+    (_FAILS, _WORKS): ("works again", False),
+    (_GONE, _WORKS): ("new", False),
+}
+"""State before and after -> what is said of it, and whether it is a regression."""
+_HEADER = "| cell | metric | before | after | ratio | verdict |\n| --- | --- | ---: | ---: | ---: | --- |"
+
+Timed = tuple[str, Cell]
+"""What is compared with statistics: TIME or MEMORY of a cell."""
 
 
 @dataclass(frozen=True)
@@ -97,99 +110,67 @@ def check(
     *,
     thresholds: Thresholds = Thresholds(),
     only: Sequence[str] = (),
-    keep: bool = False,
-    tell: Callable[[str], None] = lambda _: None,
+    notify: Callable[[str], None] = lambda _: None,
 ) -> Report:
-    """Measure two commits in turns and compare them.
+    """Measure two commits in turns and compare them; no number enters the history.
 
     base, head : full hashes
-    only : patterns of solvers, data sets or ``solver:dataset``; ``harness`` is the command itself; empty: everything
-    keep : the numbers enter the history (the whole grid only)
-    tell : told what is being done, a line each
+    only : patterns of solvers, data sets or ``solver:dataset``; empty: everything
+    notify : called with what is being done, a line each
 
     Raises
     ------
     UsageError : a pattern that names nothing, or asv cannot measure.
     """
-    cells, command = _selected(grid(bench.configuration), only)
-    if keep and only:
-        raise UsageError("--keep: a part of the grid is no entry of the history; leave --only or --keep out.")
+    cells = _selected(grid(bench.configuration), only)
     with tempfile.TemporaryDirectory(prefix="harness-check-") as name:
-        first = bench if keep else _elsewhere(bench, Path(name) / "first")
-        tell(f"measuring {base[:8]} and {head[:8]} in turns: {len(cells)} cells")
-        whole = [] if not only else [*_patterns(cells), *([f"^{re.escape(COMMAND)}"] if command else [])]
-        first.measure([head, base], benchmarks=whole, cells=cells, interleaved=True)
+        first, second = (
+            replace(bench, results=folder / "results", records=folder / "records")
+            for folder in (Path(name) / "first", Path(name) / "second")
+        )
+        notify(f"measuring {base[:8]} and {head[:8]} in turns: {len(cells)} cells")
+        benchmarks = [_pattern(cell, r"solvers\..*") for cell in cells]
+        first.measure([head, base], benchmarks=benchmarks, cells=cells, interleaved=True)
         before, after = first.measured(base), first.measured(head)
         changes = [change for cell in cells for change in _certain(cell, before, after, thresholds)]
         works = [cell for cell in cells if _state(before, cell) == _state(after, cell) == _WORKS]
-        keys = _timed(works, command=command)
-        suspects = [key for key in keys if _compared(key, before, after, thresholds)]
+        timed = [(metric, cell) for cell in works for metric in (TIME, MEMORY)]
+        suspects = [each for each in timed if _compared(each, before, after, thresholds)]
         if suspects:
-            tell(f"measuring again what looks changed: {', '.join(_told(key) for key in suspects)}")
-            second = _elsewhere(bench, Path(name) / "second")
-            patterns = [pattern for key in suspects for pattern in _patterns_of(key)]
-            named = [cell for _, cell in suspects if cell is not None]
-            second.measure([head, base], benchmarks=patterns, cells=named, rounds=_CONFIRMING_ROUNDS, interleaved=True)
+            looks = ", ".join(f"{metric} of {solver} on {dataset}" for metric, (solver, dataset) in suspects)
+            notify(f"measuring again what looks changed: {looks}")
+            benchmarks = [
+                _pattern(cell, re.escape(FIT) + ("time_fit" if metric == TIME else "peakmem_.*"))
+                for metric, cell in suspects
+            ]
+            named = [cell for _, cell in suspects]
+            second.measure(
+                [head, base], benchmarks=benchmarks, cells=named, rounds=_CONFIRMING_ROUNDS, interleaved=True
+            )
             changes += _confirmed(suspects, (before, after), (second.measured(base), second.measured(head)), thresholds)
-    order = {cell: place for place, cell in enumerate([_COMMAND_CELL, *cells])}
-    return Report(base, head, thresholds, sorted(changes, key=lambda change: order[change.cell]), len(works))
+    return Report(base, head, thresholds, sorted(changes, key=lambda change: cells.index(change.cell)), len(works))
 
 
-def _elsewhere(bench: Bench, folder: Path) -> Bench:
-    return replace(bench, results=folder / "results", records=folder / "records")
-
-
-# -- which cells ------------------------------------------------------------------------------------------
-
-
-def _selected(whole: Grid, only: Sequence[str]) -> tuple[list[Cell], bool]:
-    """Return the cells that the patterns name, and whether they name the command."""
-    if not only:
-        return whole.cells, True
-
-    def named(pattern: str) -> list[Cell]:
-        return [
-            cell
-            for cell in whole.cells
-            if any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in (*cell, ":".join(cell)))
-        ]
-
+def _selected(whole: Grid, only: Sequence[str]) -> list[Cell]:
+    """Return the cells that the patterns name; all if there is no pattern."""
     found: list[Cell] = []
     for pattern in only:
-        cells = named(pattern)
-        if not cells and pattern != _COMMAND_CELL[0]:
+        named = [
+            cell for cell in whole.cells
+            if any(name == pattern or fnmatch.fnmatchcase(name, pattern) for name in (*cell, ":".join(cell)))
+        ]  # fmt: skip
+        if not named:
             raise UsageError(
                 f"--only: '{pattern}' names no cell; the solvers are {', '.join(whole.solvers)}, the data sets "
-                f"{', '.join(whole.datasets)}; solver:dataset is one cell, harness the command itself."
+                f"{', '.join(whole.datasets)}; solver:dataset is one cell."
             )
-        found += cells
-    return [cell for cell in whole.cells if cell in found], _COMMAND_CELL[0] in only
+        found += named
+    return [cell for cell in whole.cells if cell in found or not only]
 
 
-def _patterns(cells: Iterable[Cell], benchmark: str = r"solvers\..*") -> list[str]:
-    """Return regular expressions of asv's names of these cells: ``solvers.Fit.time_fit('fw', 'digits')``."""
-    return [rf"^{benchmark}\({re.escape(repr(solver))}, {re.escape(repr(dataset))}\)$" for solver, dataset in cells]
-
-
-Key = tuple[str, Cell | None]
-"""What is compared with statistics: TIME or MEMORY of a cell, HELP or OVERHEAD."""
-
-
-def _timed(cells: Iterable[Cell], *, command: bool) -> list[Key]:
-    own: list[Key] = [(HELP, None), (OVERHEAD, None)] if command else []
-    return [*own, *((metric, cell) for cell in cells for metric in (TIME, MEMORY))]
-
-
-def _patterns_of(key: Key) -> list[str]:
-    metric, cell = key
-    if cell is None:
-        return [rf"^{re.escape(COMMAND)}{'time_help' if metric == HELP else 'track_harness_overhead'}$"]
-    return _patterns([cell], re.escape(FIT) + ("time_fit" if metric == TIME else "peakmem_.*"))
-
-
-def _told(key: Key) -> str:
-    metric, cell = key
-    return metric if cell is None else f"{metric} of {cell[0]} on {cell[1]}"
+def _pattern(cell: Cell, benchmark: str) -> str:
+    """Return a regular expression of asv's names of a cell: ``solvers.Fit.time_fit('fw', 'digits')``."""
+    return rf"^{benchmark}\({', '.join(re.escape(repr(name)) for name in cell)}\)$"
 
 
 # -- what is certain: status and counts -------------------------------------------------------------------
@@ -201,28 +182,16 @@ def _state(measured: Measured, cell: Cell) -> str:
     return _WORKS if status == Status.OK else _GONE if status in NO_RUN else _FAILS
 
 
-def _reason(measured: Measured, cell: Cell) -> str:
-    record = measured.records[cell]
-    return f"{record['status']}: {record['reason']}" if record["reason"] else str(record["status"])
-
-
 def _certain(cell: Cell, before: Measured, after: Measured, thresholds: Thresholds) -> list[Change]:
     """Return what changed in a cell's status, or, where it works in both commits, in its counts."""
-    was, now = _state(before, cell), _state(after, cell)
-    if was == now == _WORKS:
+    states = _state(before, cell), _state(after, cell)
+    if states == (_WORKS, _WORKS):
         return _counts(cell, before, after, thresholds)
-    verdicts = {
-        (_WORKS, _FAILS): ("fails", True),
-        (_GONE, _FAILS): ("new, and fails", True),
-        (_WORKS, _GONE): ("gone", True),
-        (_FAILS, _GONE): ("gone", True),
-        (_FAILS, _WORKS): ("works again", False),
-        (_GONE, _WORKS): ("new", False),
-    }
-    if (was, now) not in verdicts:
+    if states not in _VERDICTS:
         return []
-    verdict, regression = verdicts[was, now]
-    reason = _reason(after, cell) if regression else ""
+    verdict, regression = _VERDICTS[states]
+    record = after.records[cell]
+    reason = ": ".join(str(record[name]) for name in ("status", "reason") if record[name]) if regression else ""
     return [Change(cell, STATUS, None, None, verdict, regression, reason)]
 
 
@@ -232,7 +201,7 @@ def _counts(cell: Cell, before: Measured, after: Measured, thresholds: Threshold
         old, new = (measured.values.get((RECORD + benchmark, cell)) for measured in (before, after))
         if old is None or new is None or math.isnan(old) or math.isnan(new):
             continue  # not observable, or not defined for this formulation
-        if benchmark == "track_relative_gap":  # log10: a ratio is a difference
+        if metric == GAP:  # log10: a ratio is a difference
             step = math.log10(1.0 + thresholds.count)
             worse, better = new - old > step, old - new > step
         else:
@@ -245,64 +214,104 @@ def _counts(cell: Cell, before: Measured, after: Measured, thresholds: Threshold
 # -- what is not: time and memory -------------------------------------------------------------------------
 
 
-def _figure(key: Key, measured: Measured) -> float | None:
-    """Return the figure of a key; None if it could not be measured."""
-    metric, cell = key
-    if metric == MEMORY:
-        fit, start = (measured.values.get((FIT + name, cell)) for name in ("peakmem_fit", "peakmem_baseline"))
-        return None if fit is None or start is None else max(0.0, fit - start)
-    return measured.values.get((_benchmark(metric), cell))
+def _figure(timed: Timed, measured: Measured) -> float | None:
+    """Return the time, or the memory that the fit took; None if it could not be measured."""
+    metric, cell = timed
+    if metric == TIME:
+        return measured.values.get((FIT + "time_fit", cell))
+    fit, start = (measured.values.get((FIT + name, cell)) for name in ("peakmem_fit", "peakmem_baseline"))
+    return None if fit is None or start is None else max(0.0, fit - start)
 
 
-def _benchmark(metric: str) -> str:
-    return {TIME: FIT + "time_fit", HELP: COMMAND + "time_help", OVERHEAD: COMMAND + "track_harness_overhead"}[metric]
-
-
-def _compared(key: Key, before: Measured, after: Measured, thresholds: Thresholds) -> str:
+def _compared(timed: Timed, before: Measured, after: Measured, thresholds: Thresholds) -> str:
     """Return ``worse``, ``better``, ``fails`` or an empty string.
 
     A time is worse if its median and its minimum are, both by the factor, and a rank test says that the samples are
     different: other work on the machine moves medians, but hardly ever every one of a commit's samples.
     """
-    old, new = _figure(key, before), _figure(key, after)
+    old, new = _figure(timed, before), _figure(timed, after)
     if old is None or new is None or math.isnan(old) or math.isnan(new):
         return "fails" if old is not None and new is None else ""
-    if key[0] == MEMORY:
+    if timed[0] == MEMORY:
         worse = new > thresholds.memory * old + _MEMORY_FLOOR
         better = old > thresholds.memory * new + _MEMORY_FLOOR
-        return _WORSE if worse else _BETTER if better else ""
-    # of a yield there is one value, no samples that could be tested: it has to differ by more
-    factor = thresholds.time**2 if key[0] == OVERHEAD else thresholds.time
-    if _slower(key, before, after, factor):
-        return _WORSE
-    return _BETTER if _slower(key, after, before, factor) else ""
+    else:
+        worse = _slower(timed[1], before, after, thresholds.time)
+        better = _slower(timed[1], after, before, thresholds.time)
+    return _WORSE if worse else _BETTER if better else ""
 
 
-def _slower(key: Key, before: Measured, after: Measured, factor: float) -> bool:
+def _slower(cell: Cell, before: Measured, after: Measured, factor: float) -> bool:
     from scipy.stats import mannwhitneyu
 
-    old, new = _figure(key, before), _figure(key, after)
-    if old is None or new is None or new <= factor * old:
+    old, new = (measured.samples.get((FIT + "time_fit", cell), []) for measured in (before, after))
+    if not (old and new) or median(new) <= factor * median(old) or min(new) <= factor * min(old):
         return False
-    name = (_benchmark(key[0]), key[1])
-    if name not in before.samples or name not in after.samples:
-        return True  # one value only, the least of several repetitions
-    fastest, fastest_after = min(before.samples[name]), min(after.samples[name])
-    if fastest_after <= factor * fastest:
-        return False
-    return bool(mannwhitneyu(before.samples[name], after.samples[name]).pvalue < _CHANCE)
+    return bool(mannwhitneyu(old, new).pvalue < _CHANCE)
 
 
 def _confirmed(
-    suspects: Iterable[Key], first: tuple[Measured, Measured], second: tuple[Measured, Measured], thresholds: Thresholds
+    suspects: Iterable[Timed],
+    first: tuple[Measured, Measured],
+    second: tuple[Measured, Measured],
+    thresholds: Thresholds,
 ) -> list[Change]:
     """Return the suspects that look the same in both measurements, with the figures of the second."""
     changes = []
-    for key in suspects:
-        verdict = _compared(key, *second, thresholds)
-        if verdict and verdict == _compared(key, *first, thresholds):
-            regression = verdict != _BETTER
-            reason = "no time could be taken, see --verbose" if verdict == "fails" else ""
-            old, new = (_figure(key, measured) for measured in second)
-            changes.append(Change(key[1] or _COMMAND_CELL, key[0], old, new, verdict, regression, reason))
+    for metric, cell in suspects:
+        verdict = _compared((metric, cell), *second, thresholds)
+        if verdict and verdict == _compared((metric, cell), *first, thresholds):
+            reason = "no figure could be taken, see what asv says" if verdict == "fails" else ""
+            old, new = (_figure((metric, cell), measured) for measured in second)
+            changes.append(Change(cell, metric, old, new, verdict, verdict != _BETTER, reason))
     return changes
+
+
+# -- the report -------------------------------------------------------------------------------------------
+
+
+def markdown(report: Report) -> str:
+    """Return the report: a line that says how many cells are worse, and a table of what changed, the worst first."""
+    limits = report.thresholds
+    changed = len(report.changes) - len(report.regressions)
+    lines = [
+        f"### Solvers: `{report.base[:8]}` to `{report.head[:8]}`",
+        "",
+        f"**Regressions: {len(report.regressions)}**, other changes: {changed}, cells compared: {report.compared}.",
+    ]
+    if report.changes:
+        lines += ["", _HEADER, *map(_row, sorted(report.changes, key=lambda change: not change.regression))]
+    meaning = (
+        f"Counts are changed beyond {100.0 * limits.count:g} %, CPU times beyond a factor of {limits.time:g} in two "
+        f"measurements that took turns, memory of a fit beyond a factor of {limits.memory:g}."
+    )
+    lines += ["", meaning]
+    return "\n".join(lines) + "\n"
+
+
+def _row(change: Change) -> str:
+    verdict = f"**{change.verdict}**" if change.regression else change.verdict
+    if change.reason:
+        verdict += f": {' '.join(change.reason.split())}".replace("|", "\\|")
+    before, after = (_text(change.metric, value) for value in (change.before, change.after))
+    return f"| {' on '.join(change.cell)} | {change.metric} | {before} | {after} | {_ratio(change)} | {verdict} |"
+
+
+def _text(metric: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    if metric == TIME:
+        return f"{value:.3g} s" if value >= 1.0 else f"{1e3 * value:.3g} ms"
+    if metric == MEMORY:
+        return f"{value / 1e6:.1f} MB"
+    if metric == ERROR:
+        return f"{value:.3g} %"
+    return f"{LEAST_GAP * 10.0**value:.2g}" if metric == GAP else f"{value:,.0f}"
+
+
+def _ratio(change: Change) -> str:
+    if change.before is None or change.after is None:
+        return "-"
+    if change.metric == GAP:
+        return f"{10.0 ** (change.after - change.before):.3g}"
+    return f"{change.after / change.before:.3g}" if change.before else "-"

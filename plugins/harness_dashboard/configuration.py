@@ -11,8 +11,8 @@ from harness import UsageError
 from harness_dashboard import history
 
 FILE_NAME = "asv.conf.json"
-OURS = (".harness_dashboard.inside_asv", ".harness.dashboard.asv_plugins")
-"""What the file names as our plugin of asv, and what it did before this was a plugin of its own."""
+OURS = ".harness_dashboard.inside_asv"
+"""What the file names as our plugin of asv."""
 
 _FOLDERS = ("benchmark_dir", "env_dir", "results_dir", "html_dir")
 
@@ -49,17 +49,6 @@ class Configuration:
         return history.records_folder(self.results_dir)
 
 
-def need_asv() -> None:
-    """Refuse to go on without asv.
-
-    Raises
-    ------
-    UsageError : asv is not installed; the sentence says how to install it.
-    """
-    if importlib.util.find_spec("asv") is None:
-        raise UsageError("the dashboard needs asv, which is not installed; run `pip install 'svm-harness[asv]'`.")
-
-
 def load(path: str | Path = FILE_NAME) -> Configuration:
     """Read asv's configuration file: JSON, comments allowed.
 
@@ -67,7 +56,8 @@ def load(path: str | Path = FILE_NAME) -> Configuration:
     ------
     UsageError : asv is not installed, the file is missing, is no JSON object, or names no repository.
     """
-    need_asv()
+    if importlib.util.find_spec("asv") is None:
+        raise UsageError("the dashboard needs asv, which is not installed; run `pip install 'svm-harness[asv]'`.")
     from asv.config import Config
     from asv.util import UserError, load_json
 

@@ -7,9 +7,7 @@ Two costs whose intervals overlap are equal: they share a win and a rank, and th
 
 from __future__ import annotations
 
-import gc
 import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from harness.arrays import Array
 
@@ -25,7 +23,6 @@ LEVEL = 0.05
 """Below this p two solvers are told apart; intervals are of 1 - this."""
 
 RESAMPLES = 999
-HALVES = 200
 SEED = 20_231
 WORST = 1e3
 """The difference in the logarithm of the cost between one that reached the target and one that did not: beyond every other."""
@@ -191,26 +188,14 @@ def tests(contest: Contest) -> Array:
     return np.minimum(found, found.T)
 
 
-@contextmanager
-def cheap_collections() -> Iterator[None]:
-    """Let the collector pass over what there is already: statsmodels collects at every correction."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
-def corrected(p: Array) -> Array | None:
-    """Return the p of all pairs after Holm's correction, shape (s, s); None where statsmodels is not installed."""
-    try:
-        from statsmodels.stats.multitest import multipletests
-    except ImportError:
-        return None
+def corrected(p: Array) -> Array:
+    """Return the p of all pairs after Holm's correction, shape (s, s)."""
     rows, columns = np.triu_indices(len(p), 1)
+    pairs = p[rows, columns]
+    ascending = np.argsort(pairs, kind="stable")
+    weighted = pairs[ascending] * np.arange(len(pairs), 0, -1)
     found = np.ones(p.shape)
-    if rows.size:
-        found[rows, columns] = multipletests(p[rows, columns], method="holm")[1]
+    found[rows[ascending], columns[ascending]] = np.minimum(1.0, np.maximum.accumulate(weighted))
     return np.minimum(found, found.T)
 
 
@@ -235,22 +220,3 @@ def groups(p: Array, reached: Array) -> list[tuple[int, int]]:
         if last > first and (not found or last > found[-1][1]):
             found.append((first, last))
     return found
-
-
-def stability(contest: Contest, first: int) -> dict[str, int]:
-    """Return how often a solver keeps the best mean rank when data sets are left out: one by one, and halves by chance."""
-    sets = contest.sets
-    if sets < 2:
-        return {}
-    rng = np.random.default_rng(SEED)
-    halves = np.zeros((HALVES, sets))
-    chosen = rng.permuted(np.tile(np.arange(sets), (HALVES, 1)), axis=1)[:, : (sets + 1) // 2]
-    np.put_along_axis(halves, chosen, 1.0, axis=1)
-    kept = [int(_stays(contest.ranks, weights, first)) for weights in (1.0 - np.eye(sets), halves)]
-    return {"left_out": kept[0], "halves": kept[1], "of_halves": HALVES}
-
-
-def _stays(ranks: Array, weights: Array, first: int) -> int:
-    means = _means(ranks, weights)
-    least = np.where(np.isnan(means), np.inf, means).min(axis=0)
-    return int((means[first] <= least + 1e-9).sum())

@@ -9,29 +9,19 @@ commit, environment and machine: ``records/<commit>-<environment>-<machine>.json
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
-import time
 from pathlib import Path
 from typing import Any
 
 FIT, RECORD, COMMAND = "solvers.Fit.", "solvers.Record.", "command."
 """How asv names the benchmarks: module and class in ``benchmarks/history``."""
 
-MODULE, RECORDS, MACHINE, ONLY, PROGRESS = (
-    "HARNESS_HISTORY", "HARNESS_HISTORY_RECORDS", "HARNESS_HISTORY_MACHINE", "HARNESS_HISTORY_ONLY", "HARNESS_HISTORY_PROGRESS",
+MODULE, RECORDS, MACHINE, ONLY = (
+    "HARNESS_HISTORY", "HARNESS_HISTORY_RECORDS", "HARNESS_HISTORY_MACHINE", "HARNESS_HISTORY_ONLY",
 )  # fmt: skip
-"""Variables: this file, the folder of the records, the machine's name, the cells to be fitted as JSON (all if not set), the
-file that is told how far a measurement is (`tell`; none if not set)."""
-
-PLAN, DONE, NOW = "plan", "done", "now"
-"""What is told: how often each number will be taken, as JSON; that one was taken, ``solvers.Fit.time_fit-3`` of the fourth
-cell; what is being done that is no number."""
-
-FITS = "records.fit"
-"""How a fit of a cell for its record is called among the numbers; asv knows it as a part of another."""
+"""Variables: this file, the folder of the records, the machine's name, the cells to be fitted as JSON (all if not set)."""
 
 ENVIRONMENT = "compare-py"
 """What the environments of exported results begin with; behind it Python's version."""
@@ -89,14 +79,6 @@ def write(
     target = file_of(folder, commit, environment, machine)
     put(target, json.dumps(content, allow_nan=False, separators=(",", ":")))
     return target
-
-
-def tell(kind: str, text: str) -> None:
-    """Say how far the measurement is, to whoever waits for it: `PLAN`, `DONE` or `NOW`; a line that is short is whole."""
-    file = os.environ.get(PROGRESS)
-    if file:
-        with contextlib.suppress(OSError), Path(file).open("a") as stream:
-            stream.write(f"{time.time():.3f}\t{kind}\t{text}\n")
 
 
 def put(target: Path, text: str) -> None:

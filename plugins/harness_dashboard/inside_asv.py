@@ -7,7 +7,7 @@ The documented side are asv's files, its configuration, and the plugins that it 
 
 ``get_environments``, ``plugin_manager``, ``MachineCollection`` : as asv's commands use them
 ``Run.run``, ``Publish.run`` : what asv's command calls; only so can the description of the machine stand in the project
-    instead of in the user's home (``_machine_file``). `setup` puts ours in their places
+    instead of in the user's home (``_machine_file``). `setup` puts `published` in the place of the second
 ``Environment`` : ``_python`` and ``_requirements`` before its ``__init__``, which asks for the name they make; ``_path``,
     the folder; ``_setup``, which makes it; ``_set_commit_hash`` and ``_set_installed_commit_hash``, by which asv knows
     what is installed
@@ -17,10 +17,7 @@ tests/dashboard/test_asv.py says which of them has changed when a newer asv lack
 
 from __future__ import annotations
 
-import contextlib
-import itertools
 import json
-import logging
 import os
 import shutil
 import site
@@ -31,7 +28,6 @@ from pathlib import Path
 from typing import Any
 
 from asv import util
-from asv.commands import run as asv_run
 from asv.commands.publish import Publish
 from asv.commands.run import Run
 from asv.console import log
@@ -39,12 +35,9 @@ from asv.environment import Environment, EnvironmentUnavailable, get_environment
 from asv.machine import Machine, MachineCollection
 from asv.plugin_manager import plugin_manager
 from asv.plugins.git import Git
-from asv.plugins.regressions import Regressions
-from asv.publishing import OutputPublisher
-from asv.runner import ForkServer, Spawner
 
 from harness import UsageError
-from harness_dashboard import commits, comparison, front, history, numbers, offline, regressions, untrusted  # noqa: F401  asv finds what is imported
+from harness_dashboard import numbers, publishers  # noqa: F401  asv finds the publishers that are imported
 from harness_dashboard.configuration import OURS, load
 
 HOLDS_FOR = "asv>=0.6.6,<0.7"
@@ -129,7 +122,7 @@ class Overlay(Environment):
         folder = self.commits / commit_hash
         if not folder.is_dir() or (folder / _NOT_INSTALLED).exists():
             self._set_installed_commit_hash(None)
-            history.tell(history.NOW, f"installing {commit_hash[:8]}")
+            log.info(f"installing {commit_hash[:8]}")
             checkout = self.folder / "project"
             repo.checkout(str(checkout), commit_hash)
             self.install(checkout / (conf.repo_subdir or ""), folder, conf.install_timeout)
@@ -189,28 +182,6 @@ class Ranges(Git):
         return list(self.ranges[range_spec])
 
 
-class Believed(OutputPublisher):
-    """Takes out of asv's regressions, their feed and the list of the benchmarks what the samples do not bear out."""
-
-    name, button_label, description, order = "believed", None, "steps beyond the noise", Regressions.order + 1
-
-    @classmethod
-    def publish(cls, conf: Any, repo: Any, benchmarks: Any, graphs: Any, revisions: Any) -> None:
-        """Rewrite what asv has just written."""
-        site = Path(conf.html_dir)
-        samples = regressions.Samples(Path(conf.results_dir), benchmarks, revisions)
-        parameters = {f"{graph.path}.json": graph.params for _, graph in graphs if "summary" not in graph.params}
-        for each in {json.dumps(told, sort_keys=True): told for told in parameters.values()}.values():
-            regressions.settle_summary(site, samples, each)
-        file = site / "regressions.json"
-        found = util.load_json(str(file))["regressions"]
-        kept = regressions.believed(found, samples, parameters)
-        if kept != found:
-            util.write_json(str(file), {"regressions": kept}, compact=True)
-            commits_of = {place: commit for commit, place in revisions.items()}
-            Regressions._save_feed(conf, benchmarks, kept, revisions, commits_of)  # noqa: SLF001 (see above)
-
-
 # -- tasks -------------------------------------------------------------------------------------------------
 
 
@@ -219,58 +190,18 @@ def environments(conf: Any) -> list[str]:
     return [environment.name for environment in get_environments(conf, None, verbose=False)]
 
 
-def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, verbose: bool, **arguments: Any) -> None:
+def measure(conf: Any, *, commits: list[str], machine: str, machine_file: str, **arguments: Any) -> None:
     """Measure commits; asv's description of the machine is written to ``machine_file`` first.
 
-    verbose : asv's own progress on standard error, else what went wrong
     arguments : of ``Run.run``
     """
-    _tell_each_number(len(commits), (arguments.get("attribute") or {}).get("rounds"))
     Path(machine_file).parent.mkdir(parents=True, exist_ok=True)
     MachineCollection.save(machine, {**Machine.get_defaults(), "machine": machine}, _path=machine_file)
-    if verbose:
-        log.enable()
-    else:  # by a handler of our own: after a line by asv's, its log adds words to lines that it has not printed
-        logging.getLogger().addHandler(logging.StreamHandler())
-    logging.getLogger().setLevel(logging.INFO if verbose else logging.ERROR)
     Run.run(
         conf, range_spec=commits, machine=machine, _machine_file=machine_file, record_samples=True,
-        launch_method=conf.launch_method, show_stderr=verbose, **arguments,
+        launch_method=conf.launch_method, **arguments,
     )  # fmt: skip
     log.flush()
-
-
-def _tell_each_number(commits: int, rounds: int | None) -> None:
-    """Let asv tell (`history.tell`) how many numbers it will take, and each that it has taken."""
-    run_all = asv_run.run_benchmarks
-    planned: list[dict[str, int]] = []
-
-    def run_benchmarks(benchmarks: Any, *given: Any, **settings: Any) -> Any:
-        if not planned:  # it is called for each commit and round
-            selected = benchmarks.benchmark_selection
-            planned.append({
-                name: commits * (rounds or each.get("rounds", 1)) * len(selected.get(name) or _cells(each))
-                for name, each in benchmarks.items()
-            })  # fmt: skip
-            history.tell(history.PLAN, json.dumps(planned[0]))
-        return run_all(benchmarks, *given, **settings)
-
-    def telling(run: Callable[..., Any]) -> Callable[..., Any]:
-        def told(self: Any, name: str, **settings: Any) -> Any:
-            try:
-                return run(self, name=name, **settings)
-            finally:
-                history.tell(history.DONE, name)
-
-        return told
-
-    asv_run.run_benchmarks = run_benchmarks
-    for kind in (Spawner, ForkServer):
-        kind.run = telling(kind.run)
-
-
-def _cells(benchmark: Any) -> list[Any]:
-    return list(itertools.product(*benchmark["params"]))
 
 
 def publish(conf: Any) -> None:
@@ -278,67 +209,20 @@ def publish(conf: Any) -> None:
     published(conf, pull=False)
 
 
-# -- asv's own commands ------------------------------------------------------------------------------------
-
-_RUN, _PUBLISH = Run.run, Publish.run  # as asv has them
+_PUBLISH = Publish.run  # as asv has it
 
 
 def setup() -> None:
-    """Let ``asv run``, ``asv continuous`` and ``asv publish`` do as ours do; asv calls this where they import the plugin."""
-    Run.run, Publish.run = staticmethod(measured), staticmethod(published)
-
-
-def measured(conf: Any, *given: Any, machine: str | None = None, _machine_file: str | None = None,
-             quick: bool = False, dry_run: bool = False, **settings: Any) -> Any:  # fmt: skip
-    """Measure as ``asv run`` was told to, on a machine that the project describes, and keep every sample.
-
-    quick : one sample a number: they go into a folder of their own, not in the place of better ones
-    """
-    if _machine_file is None:
-        _machine_file = str(Path(conf.results_dir).absolute().parent / "machine.json")
-        machine = described(machine, _machine_file)
-    if quick and not dry_run:
-        conf.results_dir = str(Path(conf.results_dir).parent / "quick" / "results")
-        log.info(f"--quick takes one sample each: these numbers stay out of the history, in {conf.results_dir}")
-    records = history.records_folder(Path(conf.results_dir).absolute())
-    os.environ.update({history.MACHINE: machine or "", history.RECORDS: "" if dry_run else str(records)})
-    settings["record_samples"] = True
-    return _RUN(conf, *given, machine=machine, _machine_file=_machine_file, quick=quick, dry_run=dry_run, **settings)
-
-
-def described(machine: str | None, file: str) -> str:
-    """Return the name of this machine, ``machine`` if given, and let the project's file describe it.
-
-    What the file does not know it learns from the user's own file, which is asv's place for it, or from the machine.
-    """
-    name = machine or Machine.get_unique_machine_name()
-    for path in (file, MachineCollection.get_machine_file_path()):
-        with contextlib.suppress(util.UserError):
-            told = MachineCollection.load(name, _path=path)
-            break
-    else:
-        told = {**Machine.get_defaults(), "machine": name}
-        log.info(f"{file} now describes this machine, as '{name}'")
-    Path(file).parent.mkdir(parents=True, exist_ok=True)
-    MachineCollection.save(told["machine"], told, _path=file)
-    return str(told["machine"])
+    """Let ``asv publish`` do as `publish` does; asv calls this where it imports the plugin."""
+    Publish.run = staticmethod(published)
 
 
 def published(conf: Any, range_spec: Any = None, pull: bool = True) -> None:
-    """Make the site, of what was exported too, with one question to git for each range, and with harmless texts."""
-    try:
-        numbers.merge(Path(conf.results_dir))
-        project, commit = commits.web_address(conf.repo) or ("#", front.NO_PAGE)
-        conf.project_url = project if conf.project_url in (None, "", "#") else conf.project_url
-        conf.show_commit_url = commit if conf.show_commit_url in (None, "", "#") else conf.show_commit_url
-        if conf.dvcs in (None, Git.dvcs) and Ranges.url_match(conf.repo):
-            conf.dvcs = Ranges.dvcs
-        _PUBLISH(conf, range_spec, pull)
-    except UsageError as error:  # asv's commands print what is a UserError, of others they show where it arose
-        raise util.UserError(str(error)) from None
-    index = Path(conf.html_dir, "index.json")
-    named = front.renamed(util.load_json(str(index)), commits.called(conf.repo))
-    util.write_json(str(index), untrusted.index(named), compact=True)
+    """Make the site, of what was exported too, with one question to git for each range."""
+    numbers.merge(Path(conf.results_dir))
+    if conf.dvcs in (None, Git.dvcs) and Ranges.url_match(conf.repo):
+        conf.dvcs = Ranges.dvcs
+    _PUBLISH(conf, range_spec, pull)
 
 
 # -- one request -------------------------------------------------------------------------------------------
@@ -357,7 +241,7 @@ def answer(task: str, path: str, changed: dict[str, str] | None = None, **settin
     try:
         conf = load(path).asv
         for name in conf.plugins:
-            if name not in OURS:
+            if name != OURS:
                 plugin_manager.import_plugin(name)
         vars(conf).update(changed or {})
         return {"result": carry_out(conf, **settings)}
@@ -379,6 +263,7 @@ def answer(task: str, path: str, changed: dict[str, str] | None = None, **settin
 def main() -> None:
     """Answer one request; whatever asv prints meanwhile is for people."""
     request = json.load(sys.stdin)
+    log.enable()
     with os.fdopen(os.dup(1), "w") as channel:
         os.dup2(2, 1)
         json.dump(answer(sys.argv[1], **request), channel)

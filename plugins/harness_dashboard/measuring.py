@@ -1,4 +1,4 @@
-"""Measure commits with asv: the settings, folders and variables that its ``run`` is called with, and what it gives."""
+"""Measure commits with asv, read what it gives, and let it make the site."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import fcntl
 import functools
 import json
 import platform
-import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,6 @@ from harness import Record, Status, UsageError
 from harness_dashboard import history, processes
 from harness_dashboard.commits import Repository
 from harness_dashboard.configuration import Configuration
-from harness_dashboard.progress import watching
 from harness_dashboard.records import NO_RUN, Cell, RecordFile, read_file
 
 
@@ -51,16 +50,11 @@ class Measured:
 
     @property
     def summary(self) -> str:
-        """``40 cells, 1 failed, 2 not in this commit``."""
+        """Return ``40 cells, 1 failed, 2 not in this commit``."""
         statuses = [record["status"] for record in self.records.values()]
         fine, absent = statuses.count(Status.OK), sum(status in NO_RUN for status in statuses)
         failed = len(statuses) - fine - absent
-        parts = [
-            f"{fine} cells",
-            f"{failed} failed" if failed else "",
-            f"{absent} not in this commit" if absent else "",
-        ]
-        return ", ".join(part for part in parts if part)
+        return f"{fine} cells, {failed} failed, {absent} not in this commit"
 
 
 @dataclass(frozen=True)
@@ -69,22 +63,20 @@ class Bench:
 
     machine : its name in the results
     results, records : folders
-    verbose : asv's own progress on standard error
     """
 
     configuration: Configuration
     machine: str
     results: Path
     records: Path
-    verbose: bool = False
 
     @classmethod
-    def of(cls, configuration: Configuration, machine: str | None = None, *, verbose: bool = False) -> Bench:
+    def of(cls, configuration: Configuration, machine: str | None = None) -> Bench:
         """Return the bench whose results enter the history."""
         name = machine or platform.node() or "machine"
         if "/" in name or name.startswith("."):
             raise UsageError(f"--machine: '{name}' cannot be the name of a folder; name it without / and leading dot.")
-        return cls(configuration, name, configuration.results_dir, configuration.records_dir, verbose)
+        return cls(configuration, name, configuration.results_dir, configuration.records_dir)
 
     @functools.cached_property
     def repository(self) -> Repository:
@@ -134,27 +126,21 @@ class Bench:
         variables = {
             history.MODULE: history.__file__, history.RECORDS: str(self.records), history.MACHINE: self.machine
         }  # fmt: skip
-        whole = grid(self.configuration).cells
-        fitted = whole if cells is None else list(cells)
+        fitted = grid(self.configuration).cells if cells is None else list(cells)
         if cells is not None:
             variables[history.ONLY] = json.dumps(fitted)
         for commit in commits:
             self.record_file_of(commit).unlink(missing_ok=True)  # what is there afterwards was written now
-        live = sys.stderr.isatty() and not self.verbose
-        with locked(self.configuration), watching(whole, len(fitted) * len(commits), live=live) as watch:
-            if not self.verbose:  # asv tells it all itself
-                variables[history.PROGRESS] = str(watch.file)
+        with locked(self.configuration):
             processes.asv(
                 "measure",
                 self.configuration,
                 variables,
-                watch=watch.look,
                 changed={"results_dir": str(self.results)},
                 commits=list(commits),
                 machine=self.machine,
                 # asv's own file is one for all of a user's projects
                 machine_file=str(self.configuration.results_dir.parent / "machine.json"),
-                verbose=self.verbose,
                 bench=list(benchmarks) or None,
                 attribute=None if rounds is None else {"rounds": rounds},
                 interleave_rounds=interleaved,
@@ -233,3 +219,22 @@ def locked(configuration: Configuration) -> Iterator[None]:
                 f"another harness dashboard run or check measures in {folder}; wait until it has ended."
             ) from None
         yield
+
+
+def publish(configuration: Configuration) -> Path:
+    """Make the site of everything measured and exported aside, put it in the old one's place, and return its folder.
+
+    Raises
+    ------
+    UsageError : no repository, broken results, or a folder that is no site stands where the site should go.
+    """
+    target = configuration.html_dir
+    if target.exists() and not (target.is_dir() and (not any(target.iterdir()) or (target / "info.json").exists())):
+        raise UsageError(f"{target} is no site made before and will not be replaced; name another folder as html_dir.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as aside:
+        processes.asv("publish", configuration, changed={"html_dir": str(Path(aside, "site"))})
+        if target.exists():
+            target.rename(Path(aside, "old"))
+        Path(aside, "site").rename(target)
+    return target

@@ -12,7 +12,6 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from harness import Record, UsageError, is_number
-from harness_dashboard import untrusted
 from harness_dashboard.history import ENVIRONMENT, LEAST_GAP
 from harness_dashboard.records import NO_RUN
 
@@ -26,8 +25,6 @@ PREFIX = "grid."
 BENCHMARK_VERSION = "1"  # asv hides results of another version: it changes when a figure changes its meaning
 _NOT_RUN = (float("nan"), None)  # asv's n/a
 _GREATEST = 1e100  # asv squares and adds them
-_BROKEN = (ValueError, SyntaxError, TypeError, LookupError, AttributeError, RecursionError, MemoryError)
-"""What reading the literals of a file of somebody else's can raise."""
 
 
 @dataclass(frozen=True)
@@ -150,15 +147,10 @@ def exported(results: Path) -> tuple[list[str], list[str]]:
     """Return the solvers and data sets of everything ever exported into a folder of results."""
     names: tuple[set[str], set[str]] = (set(), set())
     for path in results.glob(f"*/*-{ENVIRONMENT}*.json"):
-        try:
-            for name, row in json.loads(path.read_bytes()).get("results", {}).items():
-                if name.startswith(PREFIX):
-                    for known, stored in zip(names, row[1], strict=True):
-                        known.update(untrusted.name(str(ast.literal_eval(each))) for each in stored)
-        except _BROKEN as error:
-            raise UsageError(
-                f"{path} holds no results of an export ({type(error).__name__}); delete it and export its store again."
-            ) from None
+        for name, row in json.loads(path.read_bytes()).get("results", {}).items():
+            if name.startswith(PREFIX):
+                for known, stored in zip(names, row[1], strict=True):
+                    known.update(str(ast.literal_eval(each)) for each in stored)
     return sorted(names[0]), sorted(names[1])
 
 
@@ -167,16 +159,14 @@ def merge(results: Path) -> None:
     from asv.benchmarks import Benchmarks
     from asv.util import UserError, load_json, write_json
 
-    benchmarks_file = results / "benchmarks.json"
+    file = results / "benchmarks.json"
     try:
-        listed = load_json(str(benchmarks_file), Benchmarks.api_version) if benchmarks_file.exists() else {}
+        listed = load_json(str(file), Benchmarks.api_version) if file.exists() else {}
     except UserError as error:
         raise UsageError(f"{' '.join(str(error).split())}; delete it, `harness dashboard run` makes it anew.") from None
+    merged = {name: each for name, each in listed.items() if not name.startswith(PREFIX) and name != "version"}
     solvers, datasets = exported(results)
-    others = {name: each for name, each in listed.items() if not name.startswith(PREFIX) and name != "version"}
-    merged = {name: each for name, each in others.items() if untrusted.fits_attribute(name)}
     if solvers and datasets:
         merged.update(benchmarks(solvers, datasets))
-    if merged != listed or not benchmarks_file.exists():
-        benchmarks_file.parent.mkdir(parents=True, exist_ok=True)
-        write_json(str(benchmarks_file), merged, Benchmarks.api_version)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    write_json(str(file), merged, Benchmarks.api_version)

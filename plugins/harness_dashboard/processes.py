@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,53 +16,31 @@ from harness import UsageError
 if TYPE_CHECKING:
     from harness_dashboard.configuration import Configuration
 
-_LOOK = 0.5  # seconds between two looks at how far a task is
 _LEAVE = 10.0  # seconds that asv has after Ctrl-C, of which the terminal has told it too
 
 
-def git(folder: Path, *arguments: str, content: str | None = None, accepted: tuple[int, ...] = (0,)) -> str:
+def git(folder: Path, *arguments: str) -> str:
     """Run git in a folder and return what it prints.
-
-    accepted : exit codes that are no failure
 
     Raises
     ------
     UsageError : there is no git, or it failed; the sentence has its last line.
     """
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "-C", str(folder), *arguments]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments],
-            input=content, capture_output=True, text=True, check=False, env=environment,
-        )  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     except OSError as error:
         raise UsageError(f"git cannot be run ({error.strerror}); the dashboard needs it, install git.") from None
-    if done.returncode not in accepted:
+    if done.returncode:
         said = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise UsageError(f"git {arguments[0]} failed in {folder}: {said}")
     return done.stdout
 
 
-def _answer(process: subprocess.Popen[str], request: str, watch: Callable[[], None]) -> str:
-    waiting: str | None = request
-    while True:
-        watch()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return process.communicate(waiting, _LOOK)[0]
-        waiting = None
-
-
-def asv(
-    task: str,
-    configuration: Configuration,
-    variables: Mapping[str, str] | None = None,
-    *,
-    watch: Callable[[], None] = lambda: None,
-    **settings: Any,
-) -> Any:
+def asv(task: str, configuration: Configuration, variables: Mapping[str, str] | None = None, **settings: Any) -> Any:
     """Let asv carry out a task of `inside_asv` and return its result.
 
-    watch : called now and then meanwhile
     settings : of the task, JSON data; those of asv's configuration that differ for this call as ``changed``
     variables : of the process's environment, beside those of this one
 
@@ -79,18 +57,18 @@ def asv(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=configuration.folder, env=environment
     ) as process:
         try:
-            answer = _answer(process, request, watch)
+            text = process.communicate(request)[0]
         except KeyboardInterrupt:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_LEAVE)
             process.terminate()
             raise
     try:
-        told = json.loads(answer)
+        answer = json.loads(text)
     except ValueError:
         raise UsageError(f"asv ended with {process.returncode} and no answer; what it said is above.") from None
-    if "error" in told:
-        raise UsageError(told["error"])
-    if told.get("interrupted"):
+    if "error" in answer:
+        raise UsageError(answer["error"])
+    if answer.get("interrupted"):
         raise KeyboardInterrupt
-    return told["result"]
+    return answer["result"]

@@ -18,7 +18,7 @@ from harness import interval, is_number
 from harness_dashboard import contest, scaling
 from harness_dashboard.contest import Contest
 from harness_dashboard.numbers import rounded
-from harness_dashboard.traces import TARGETS
+from harness_dashboard.tables import TARGETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,10 +31,6 @@ SIZES = ((1_000.0, "up to 1,000"), (5_000.0, "1,000 to 5,000"), (50_000.0, "5,00
 DIMENSIONS = ((10.0, "up to 10"), (100.0, "10 to 100"), (None, "over 100"))
 SPARSE = 0.25
 """Up to this share of values that are not zero, a data set is called sparse."""
-
-NO_TESTS = (
-    "no test tells solvers apart: statsmodels is missing where this page was made; pip install 'svm-harness[asv]'"
-)
 
 
 @dataclass(frozen=True)
@@ -65,12 +61,11 @@ def ranking(table: Mapping[str, Any]) -> dict[str, Any]:
     """
     cells = read(table)
     kinds, chosen = subsets(cells.facts, np.asarray(np.isfinite(cells.costs["seconds"]).any(axis=(0, 2))))
-    with contest.cheap_collections():
-        ranked = [
-            {cost: [_ranked(cells, cost, target, list(of), table["solvers"]) for target in RANKED] for cost in COSTS}
-            for of in chosen
-        ]
-    found = {
+    ranked = [
+        {cost: [_ranked(cells, cost, target, list(of), table["solvers"]) for target in RANKED] for cost in COSTS}
+        for of in chosen
+    ]
+    return {
         "targets": RANKED,
         "level": contest.LEVEL,
         "sizes": SIZES,
@@ -84,9 +79,6 @@ def ranking(table: Mapping[str, Any]) -> dict[str, Any]:
             cells.costs["seconds"], cells.facts, cells.unit, [TARGETS.index(each) for each in RANKED]
         ),
     }
-    if any(each and each["p"] is None for of in ranked for each in of["seconds"]):
-        found["missing"] = NO_TESTS
-    return found
 
 
 def unit(name: str) -> str:
@@ -215,14 +207,14 @@ def _ranked(cells: Cells, cost: str, target: float, problems: list[int], names: 
 
 
 def _sure(of: Contest) -> dict[str, Any]:
-    """Return means with their intervals, tests, groups and stability; the solvers are in their order."""
+    """Return means with their intervals, tests and groups; the solvers are in their order."""
     first = of.ratios - of.ratios[0]
     ends = contest.intervals(np.vstack([of.ratios, first, of.ranks]))
     ratio, to_first, rank = (np.stack(each) for each in zip(*(np.split(part, 3) for part in ends), strict=True))
     p = contest.tests(of) if of.sets > 1 else np.ones((len(of.costs), len(of.costs)))
     holm = contest.corrected(p)
     least = contest.least_p(of.sets, len(of.costs))
-    groups = None if holm is None else contest.groups(holm, np.nansum(of.reached, axis=1) > 0)
+    groups = contest.groups(holm, np.nansum(of.reached, axis=1) > 0)
     sign = np.sign(of.between[0])  # below zero: the first one spent less
     return {
         "counted": (~np.isnan(of.ratios)).sum(axis=1).tolist(),
@@ -233,11 +225,9 @@ def _sure(of: Contest) -> dict[str, Any]:
         "ahead": (sign < 0).sum(axis=1).tolist(),
         "equal": (sign == 0).sum(axis=1).tolist(),
         "behind": (sign > 0).sum(axis=1).tolist(),
-        "alone_p": _short(p[0]),
-        "p": None if holm is None else _short(holm[0]),
+        "p": _short(holm[0]),
         "least_p": least,
-        "groups": groups if groups is None or least < contest.LEVEL else [],  # no test could tell any two apart
-        "stable": contest.stability(of, 0),
+        "groups": groups if least < contest.LEVEL else [],  # no test could tell any two apart
     }
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harness import Record, Status, UsageError, checked
-from harness_dashboard import history, untrusted
+from harness_dashboard import history
+from harness_dashboard.names import harmless
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,32 +53,23 @@ def read_file(path: Path) -> RecordFile:
         read = json.loads(path.read_bytes())
         if (version := read.pop("version")) != history.VERSION:
             raise UsageError(f"{path} has version {version}, this harness knows {history.VERSION}; update svm-harness.")
-        return _file(**read)
+        records = [_record(each) for each in read.pop("records")]
+        file = RecordFile(**read, records=records)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(
             f"{path} is no file of records ({type(error).__name__}: {error}); delete it and measure that commit again."
         ) from None
-
-
-def _file(records: list[Any], **told: Any) -> RecordFile:
-    """Return what was read with every value of the kind that it should be: the folder may be somebody else's."""
-    for name in ("commit", "machine", "environment", "measured_at"):
-        if not isinstance(told[name], str):
-            raise TypeError(f"{name} is no text")
-    if not isinstance(told["commit_time"], int | None):
-        raise TypeError("commit_time is no whole number")
-    found = [_record(each) for each in records]
-    if not told["environment"].startswith(history.ENVIRONMENT):
-        for record in found:  # the grid of the history is fitted in one thread; files of older versions do not say so
+    if not file.environment.startswith(history.ENVIRONMENT):
+        for record in records:  # the grid of the history is fitted in one thread; files of older versions do not say so
             record["threads"] = record.get("threads") or 1
-    return RecordFile(**told, records=found)
+    return file
 
 
 def _record(given: dict[str, Any]) -> Record:
     found = Record(dict.fromkeys(name for name in history.FIELDS if name in given))
     found.update(checked(given)[0])
     found.update({name: str(given[name]) for name in ("group", "data") if name in given})
-    found.update({name: untrusted.name(str(given[name])) for name in ("solver", "dataset")})
+    found.update({name: harmless(str(given[name])) for name in ("solver", "dataset")})
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from decimal import ROUND_CEILING, Context
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +20,15 @@ from harness import (
     clocks,
     disturbed,
     interval,
+    is_number,
     kernel_text,
+    places,
     problem_text,
     reached,
     spent,
 )
-from harness_dashboard import traces
-from harness_dashboard.cells import bare
+from harness_dashboard.commits import SHOWN
+from harness_dashboard.names import bare
 from harness_dashboard.numbers import figure, rounded
 from harness_dashboard.records import NO_RUN, Cell, RecordFile
 
@@ -44,28 +47,31 @@ FIGURES = (
 NOISY = frozenset({"time", "fit_seconds", "cpu_seconds", "compile_seconds", "peak_rss_bytes", "seconds_to"})
 """Those that differ from one run to the next of the same code on the same data."""
 
+TARGETS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+"""The certified relative gaps that costs are compared at."""
+
+POINTS = 32
 TRACED = ("seconds", "kernel_evaluations", "labels_used", "relative_gap", "test_error", "support_vectors", "epsilon")
+_OF_A_POINT = (*TRACED[:4], "cpu_seconds", "test_accuracy", *TRACED[5:], "gap_rounding")
 _OF_COST = {"seconds": "seconds_to", "kernel_evaluations": "kernel_evaluations_to"}
 LONGEST_REASON = 600
 
 
-def table(cells: Cells, *, costs: bool) -> dict[str, Any]:
+def table(cells: Cells) -> dict[str, Any]:
     """Return cells column by column: names as places in lists, figures as medians over the runs that have a model.
 
-    A column of which every value is none, or false, is left out. Beside the columns: ``solvers`` and ``solver_facts``,
-    ``datasets`` and ``dataset_facts``, ``commits``, ``rows``; and ``problems`` where one data set has several, each a row's
-    ``problem``.
-
-    Parameters
-    ----------
-    costs : with what each run had spent at each certified target, where its trace is known
+    A column of which every value is none, or false, is left out. Beside the columns: ``solvers``, ``datasets`` and
+    ``dataset_facts``, ``commits``, ``rows``; and ``problems`` where one data set has several, each a row's ``problem``.
     """
     solvers, datasets = (sorted({cell[place] for cell in cells}) for place in (0, 1))
     commits = sorted({file.commit for file, _ in cells.values()})
     of_solver, of_dataset, of_commit = (
         {name: i for i, name in enumerate(each)} for each in (solvers, datasets, commits)
     )
-    facts = {name: _dataset_facts(name, runs) for name, runs in _runs_of(cells, 1).items()}
+    runs_on: dict[str, list[Record]] = {}
+    for (_, dataset), (_, runs) in cells.items():
+        runs_on.setdefault(dataset, []).extend(runs)
+    facts = {name: _dataset_facts(name, runs) for name, runs in runs_on.items()}
     problems: list[dict[str, Any]] = []
     columns: dict[str, list[Any]] = {}
     for (solver, dataset), (file, runs) in sorted(cells.items(), key=lambda item: item[0]):
@@ -75,19 +81,17 @@ def table(cells: Cells, *, costs: bool) -> dict[str, Any]:
             "status": _status(runs), "reason": _reason(runs), "runs": len(runs),
             **{name: of(runs) for name, of in _ENDED.items()},
             **_figures(runs, facts[dataset]["clock"]),
+            **_costs(runs, facts[dataset]["trace_clock"]),
         }  # fmt: skip
-        if costs:
-            row |= _costs(runs, facts[dataset]["trace_clock"])
         for name, value in row.items():
             columns.setdefault(name, []).append(value)
     for told in facts.values():
         del told["several"]
     return {
         "solvers": solvers,
-        "solver_facts": [_solver_facts(name, runs) for name, runs in sorted(_runs_of(cells, 0).items())],
         "datasets": datasets,
         "dataset_facts": [facts[name] for name in datasets],
-        "commits": commits,
+        "commits": [commit[:SHOWN] for commit in commits],
         **({"problems": problems} if problems else {}),
         "columns": {
             name: values
@@ -96,14 +100,6 @@ def table(cells: Cells, *, costs: bool) -> dict[str, Any]:
         },
         "rows": len(cells),
     }
-
-
-def _runs_of(cells: Cells, place: int) -> dict[str, list[Record]]:
-    """Return all runs of each solver (place 0) or data set (1)."""
-    found: dict[str, list[Record]] = {}
-    for cell, (_, runs) in cells.items():
-        found.setdefault(cell[place], []).extend(runs)
-    return found
 
 
 def _place(known: list[dict[str, Any]], item: dict[str, Any]) -> int:
@@ -115,18 +111,6 @@ def _place(known: list[dict[str, Any]], item: dict[str, Any]) -> int:
 # -- facts ---------------------------------------------------------------------------------------------------
 
 
-def _solver_facts(name: str, runs: Sequence[Record]) -> dict[str, Any]:
-    """Return ``base``, the solver's bare name, its ``plugin``, ``parameters``, and ``settings`` as text."""
-    label = str(_first(runs, "label") or "") or name.partition(" (")[0]
-    told = name.removeprefix(label)
-    return {
-        "base": label.partition("[")[0],
-        "plugin": _first(runs, "plugin"),
-        "parameters": _first(runs, "parameters") or {},
-        "settings": told[2:-1] if told.startswith(" (") and told.endswith(")") else "",
-    }
-
-
 def _dataset_facts(name: str, runs: Sequence[Record]) -> dict[str, Any]:
     """Return what is known of a data set, and by which clocks its runs and their traces are timed."""
     kernel = kernel_text(_first(runs, "kernel"), _first(runs, "kernel_parameters"))
@@ -136,18 +120,18 @@ def _dataset_facts(name: str, runs: Sequence[Record]) -> dict[str, Any]:
     clock, trace_clock = clocks([run for run in runs if run.measured])
     return {
         "set": bare(name, runs), **problem, "several": len(problems) > 1,
-        "kernel": kernel, "kernel_parameters": _first(runs, "kernel_parameters") or {},
-        **{fact: _first(runs, fact) for fact in ("n_train", "n_features", "n_test", "density", "positive_share")},
+        "kernel": kernel,
+        **{fact: _first(runs, fact) for fact in ("n_train", "n_features", "density")},
         "clock": clock, "trace_clock": trace_clock,
     }  # fmt: skip
 
 
 def _problem(runs: Iterable[Record]) -> dict[str, Any]:
-    """Return the problem of runs: ``formulation``, ``problem_parameters``, and ``problem`` as text."""
+    """Return the problem of runs: ``formulation``, and ``problem`` as text."""
     run = next((run for run in runs if run.get("formulation")), Record())
-    formulation, parameters = run.get("formulation"), run.get("problem_parameters") or {}
-    text = problem_text(formulation, parameters) if formulation else ""
-    return {"formulation": formulation, "problem_parameters": parameters, "problem": text}
+    formulation = run.get("formulation")
+    text = problem_text(formulation, run.get("problem_parameters") or {}) if formulation else ""
+    return {"formulation": formulation, "problem": text}
 
 
 def _first(runs: Iterable[Record], name: str) -> Any:
@@ -182,7 +166,7 @@ def _costs(runs: list[Record], clock: str) -> dict[str, Any]:
     found: dict[str, Any] = {f"{name}{ending}": None for name in _OF_COST.values() for ending in ("", "_intervals")}
     if not any(run.get("relative_gap") is not None for run in runs):
         return found
-    carried_out = [(run, reached(run, traces.TARGETS)) for run in runs if run.get("status") != Status.SKIPPED]
+    carried_out = [(run, reached(run, TARGETS)) for run in runs if run.get("status") != Status.SKIPPED]
     for cost, name in _OF_COST.items():
         each = [spent(points, run, cost, clock) for run, points in carried_out]
         targets = [[float("inf") if value is None else value for value in costs] for costs in zip(*each, strict=True)]
@@ -197,6 +181,37 @@ def _costs(runs: list[Record], clock: str) -> dict[str, Any]:
 
 def _finite(value: float) -> float | None:
     return None if value == float("inf") else rounded(value)
+
+
+def thinned(trace: Sequence[Mapping[str, Any]], points: int = POINTS) -> list[dict[str, Any]]:
+    """Return at most about ``points`` points of a trace with the figures that are drawn.
+
+    The first, the last and those at which a target was first reached are always among them, so that thinning changes
+    no performance profile.
+    """
+    wanted = {0, len(trace) - 1, *(place for place in places(trace, TARGETS) if place is not None)}
+    if len(trace) > points:
+        wanted.update(round(i * (len(trace) - 1) / (points - 1)) for i in range(points))
+    else:
+        wanted.update(range(len(trace)))
+    return [
+        {
+            name: upward(point[name]) if name == "relative_gap" else _rounded(point[name])
+            for name in _OF_A_POINT
+            if is_number(point.get(name))
+        }
+        for place, point in enumerate(trace)
+        if place in wanted
+    ]
+
+
+def _rounded(value: float) -> float | int:
+    return value if isinstance(value, int) else rounded(value, 4)
+
+
+def upward(gap: float, digits: int = 4) -> float:
+    """Return a gap with a few significant digits, none below the measured one: rounding must not reach a target."""
+    return float(Context(prec=digits, rounding=ROUND_CEILING).create_decimal(repr(float(gap))))
 
 
 def traced(cells: Cells, dataset: str, clock: str) -> dict[str, Any]:
@@ -217,7 +232,7 @@ def _trace(runs: list[Record], clock: str) -> list[list[Any]]:
     ordered = sorted((run for run in runs if run.get("trace")), key=lambda run: run.get(by) or 0.0)
     if not ordered:
         return []
-    points = traces.thinned(ordered[(len(ordered) - 1) // 2]["trace"])
+    points = thinned(ordered[(len(ordered) - 1) // 2]["trace"])
     timed = [{**point, "seconds": point.get("cpu_seconds")} for point in points] if clock == "cpu" else points
     return [
         [None if (value := figure(point, name)) is None else rounded(value, 4) for name in TRACED] for point in timed

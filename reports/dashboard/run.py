@@ -1,8 +1,8 @@
-"""Compare solvers on generated data, publish the result, and take the pictures of this folder.
+"""Compare solvers on generated data, write the page of the result, and take the pictures of this folder.
 
-    pip install -e '.[test,report]'                   # asv, selenium, Pillow; and chromium with its driver from the system
+    pip install -e '.[test,report]'                   # selenium, Pillow; and chromium with its driver from the system
     python reports/dashboard/run.py                   # on one free core: at most the minutes of MINUTES, and the pictures
-    python reports/dashboard/run.py --folder kept     # store and site stay there, and the same command goes on
+    python reports/dashboard/run.py --folder kept     # store and page stay there, and the same command goes on
     python reports/dashboard/run.py --tiny            # small sets, one run each: to try it; --pictures says where they go
 
 No result store of the user's is read or written.
@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -30,12 +30,12 @@ FOLDER = Path(__file__).resolve().parent
 if str(FOLDER.parents[1]) not in sys.path:
     sys.path.insert(0, str(FOLDER.parents[1]))
 
-from benchmarks.browser import Browser, chromium, missing, served  # noqa: E402
+from benchmarks.browser import Browser, chromium, missing  # noqa: E402
 
-MINUTES = 12
+MINUTES = 4
 """After so many no run is started and what is left out is named."""
 GAP, SECONDS, REPEAT = "1e-3", 20, 3
-SIZES = (1000, 3000, 10000)
+SIZES = (500, 1000, 2000)
 SOLVERS = "smo-block,smo,libsvm,lasvm"
 CORE_SETS = "fw,cvm,fw-newton,smo-block"
 SWEEP_C, SWEEP_CHI = "0.1,1,10,100", "0.1,1,10"
@@ -79,31 +79,17 @@ def parts(tiny: bool) -> list[Part]:
     ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A page to photograph: its name in the address, and what the address says beside."""
-
-    page: str
-    values: dict[str, Any]
-    alone: bool = False  # of the single file, not of the site
-
-
-def pictures(tiny: bool) -> dict[str, Picture]:
-    """Return file -> page; a solver or a data set is told by how its name begins."""
-    small, middle, large = sizes(tiny)
-    asked = ASKED | {"n": large}
+def pictures(tiny: bool) -> dict[str, dict[str, Any]]:
+    """Return page -> what its address says; a solver or a data set is told by how its name begins."""
+    _, middle, large = sizes(tiny)
     return {
-        "which": Picture("which", asked),
-        "table": Picture("table", {}),
-        "pareto": Picture("pareto", {"dataset": f"twonorm[n={middle}]"}),
-        "profiles": Picture("profiles", {}),
-        "scaling": Picture("scaling", {}),
-        "anytime": Picture("anytime", {"dataset": f"sphere[n={middle}]"}),
-        "coresets": Picture("coresets", {"dataset": f"twonorm[n={small}], l2-svc C=1,"}),
-        "two": Picture("two", {"a": "smo-block", "b": "libsvm"}),
-        "solver": Picture("solver", {"name": "fw"}),
-        "dataset": Picture("dataset", {"name": f"clouds[n={large}"}),
-        "single": Picture("which", asked, alone=True),
+        "which": ASKED | {"n": large},
+        "table": {},
+        "pareto": {"dataset": f"twonorm[n={middle}]"},
+        "profiles": {},
+        "scaling": {},
+        "anytime": {"dataset": f"sphere[n={middle}]"},
+        "two": {"a": "smo-block", "b": "libsvm"},
     }
 
 
@@ -145,13 +131,13 @@ def measure(store: Path, tiny: bool) -> None:
     print(f"measured in {(time.monotonic() - began) / 60:.1f} min", flush=True)
 
 
-def take(browser: Browser, address: str, shot: Picture, file: Path, screen: tuple[int, int], scheme: str) -> None:
+def take(browser: Browser, address: str, file: Path, screen: tuple[int, int], scheme: str) -> None:
     """Take one picture of a page at its own height."""
     width, height = screen
     browser.prefer(scheme)
     browser.size(width, height)
-    browser.open(f"{address}#/{shot.page}?{urlencode(shot.values)}")
-    browser.wait("return window.harnessDashboard && window.harnessDashboard.page === arguments[0]", shot.page)
+    browser.open(address)
+    browser.wait("return window.harnessDashboard && window.harnessDashboard.page")
     if errors := browser.ask("return window.harnessDashboard.errors"):
         sys.exit(f"{file.name}: the page says {errors}")
     if (wider := browser.ask("return document.documentElement.scrollWidth") - width) > 0:
@@ -174,27 +160,23 @@ def whole(values: dict[str, Any], table: dict[str, list[str]]) -> dict[str, Any]
 
 
 def photograph(store: Path, folder: Path, into: Path, tiny: bool) -> None:
-    """Make the site and the single file, and take every page: on a desktop's screen in light, on a phone's in dark."""
-    site, single = folder / "site", folder / "comparison.html"
-    harness("dashboard", "export", "--store", str(store), "--standalone", str(site))
-    harness("dashboard", "build", "--config", str(site))
-    harness("dashboard", "export", "--store", str(store), "--single-file", str(single))
+    """Make the page, and take every view: on a desktop's screen in light, on a phone's in dark."""
+    page = folder / "comparison.html"
+    harness("dashboard", "export", "--store", str(store), "--single-file", str(page))
     into.mkdir(parents=True, exist_ok=True)
-    table = json.loads((site / "html" / "solvers" / "data" / "0-latest.json").read_text())
-    shots = {name: replace(shot, values=whole(shot.values, table)) for name, shot in pictures(tiny).items()}
-    with served(site) as address, chromium() as browser:
-        for name, shot in shots.items():
-            at = single.as_uri() if shot.alone else address
-            take(browser, at, shot, into / f"{name}.png", WIDE, "light")
-            take(browser, at, shot, into / f"{name}-phone.png", PHONE, "dark")
-        for name, screen, scheme in (("which-dark", WIDE, "dark"), ("which-phone-light", PHONE, "light")):
-            take(browser, address, shots["which"], into / f"{name}.png", screen, scheme)
+    with chromium() as browser:
+        browser.open(page.as_uri())
+        table = json.loads(browser.ask("return document.querySelector('script[data-name=\"0-table\"]').textContent"))
+        for name, values in pictures(tiny).items():
+            address = f"{page.as_uri()}#/{name}?{urlencode(whole(values, table))}"
+            take(browser, address, into / f"{name}.png", WIDE, "light")
+            take(browser, address, into / f"{name}-phone.png", PHONE, "dark")
 
 
 def main() -> None:
-    """Compare, publish, photograph."""
+    """Compare, write, photograph."""
     reader = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    reader.add_argument("--folder", type=Path, help="where store and site are, and stay; new or of an earlier call")
+    reader.add_argument("--folder", type=Path, help="where store and page are, and stay; new or of an earlier call")
     reader.add_argument("--pictures", type=Path, default=FOLDER, help="where the pictures go; this folder if not given")
     reader.add_argument("--tiny", action="store_true", help="small sets, one run each")
     given = reader.parse_args()

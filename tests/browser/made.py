@@ -1,13 +1,4 @@
-"""The made-up site that the browser tests of our pages share: what is planted in it is said here, in constants.
-
-A test asks for the fixture ``made`` (built and served once a session) and the fixture ``browser``, opens a page with
-`drawn`, and compares what it shows with the constants::
-
-    def test_a_page(browser, made):
-        drawn(browser, made, "table", figure="fit_seconds")      # raises if the page has errors
-        assert browser.find(f"td[data-solver='{FASTEST}']")
-        assert too_wide(browser) == 0 and overlapping(browser) == []
-        picture(browser, "table")                                # only where HARNESS_PICTURES names a folder
+"""The made-up results that the browser tests of our pages share: what is planted in them is said here, in constants.
 
 Solvers: `TWINS` differ by less than their noise on every data set, `STOPS_EARLY` is the first to end and never reaches a
 gap of 1e-3, `STRANGER` is of no installed plugin and grows faster with n than the others (it is the fastest below
@@ -19,8 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -28,7 +17,7 @@ from urllib.parse import urlencode
 
 import numpy as np
 
-from benchmarks.browser import Browser, served
+from benchmarks.browser import Browser
 from benchmarks.dashboard_scale import MACHINE, VERSIONS, fill
 from harness.run.record import Status
 
@@ -39,9 +28,6 @@ SHAPES = {
 """Data set -> training points, features."""
 SPARSE = {"made-5000": 0.04, "made-20000": 0.01}
 """Data set -> share of the features that are not zero; 1 of all others."""
-
-POSITIVE = 0.4
-"""Share of the training points whose label is +1, on every data set."""
 
 FASTEST, TWIN, STOPS_EARLY, SLOW, STRANGER, CORE = "smo-block", "libsvm", "lasvm", "smo", "newcomer", "fw"
 TWINS = (FASTEST, TWIN)
@@ -147,7 +133,7 @@ def _run(
         "formulation": formulation, "problem_parameters": {"C": C}, "kernel": "rbf",
         "kernel_parameters": {"gamma": gamma(dataset)}, "seed": 0, "repetition": repetition, "status": status,
         "reason": reason, "cache_mb": 256.0, "threads": 1, "time_limit": 60.0, "n_train": n, "n_features": d, "n_test": n // 2,
-        "density": SPARSE.get(dataset, 1.0), "positive_share": POSITIVE, "versions": VERSIONS,
+        "density": SPARSE.get(dataset, 1.0), "versions": VERSIONS,
         "measured_at": measured.isoformat(timespec="milliseconds"), "machine": MACHINE, "git_commit": commit, "code_sha256": commit,
         "data_sha256": f"{list(SHAPES).index(dataset):064d}",
         "key": f"{label}-{dataset}-{formulation}-{C}-{commit}-{repetition}",
@@ -199,57 +185,26 @@ def records() -> Iterator[dict[str, Any]]:
                 yield from cell(CORE, dataset, commit, formulation="l2-svc", C=1.0, epsilon=epsilon)
 
 
-@dataclass(frozen=True)
-class Made:
-    """The served site.
+def made_page(folder: Path) -> str:
+    """Make the store and its page in a folder, and return the page's address."""
+    from harness_dashboard import page
 
-    address : of the folder that holds it, with a slash at its end
-    front : of the page that ours are drawn on, below the address
-    folder : where the files of the site are
-    store : the result store it shows
-    """
-
-    address: str
-    front: str
-    folder: Path
-    store: Path
-
-    def at(self, page: str, **values: Any) -> str:
-        """Return the address of one of our pages."""
-        query = urlencode({name: value for name, value in values.items() if value is not None})
-        return f"{self.address}{self.front}#/{page}{f'?{query}' if query else ''}"
+    fill(folder / "made.sqlite", records())
+    file = folder / "page.html"
+    file.write_text(page.of_stores([folder / "made.sqlite"])[0], encoding="utf-8")
+    return file.as_uri()
 
 
-@contextmanager
-def made_site(folder: Path) -> Iterator[Made]:
-    """Make the store and its site in a folder, by the functions behind the command, and serve it."""
-    from harness_dashboard import configuration, export, site
-
-    store = folder / "made.sqlite"
-    fill(store, records())
-    export.standalone([store], folder / "dashboard")
-    built = site.build(configuration.load(folder / "dashboard")).folder
-    front = "" if (built / "history.html").exists() else "solvers.html"
-    with served(folder / "dashboard") as address:
-        yield Made(address, front, built, store)
+def drawn(browser: Browser, address: str, page: str = "", **values: Any) -> int:
+    """Open a page with these values in its address, wait until it is drawn, return how many marks it has."""
+    browser.open(f"{address}#/{page}?{urlencode(values)}")
+    return redrawn(browser, page)
 
 
-def drawn(browser: Browser, made: Made, page: str, **values: Any) -> int:
-    """Open one of our pages with these values in its address, wait until it is drawn, return how many marks it has."""
-    browser.open(made.at(page, **values))
-    browser.wait("return window.harnessDashboard && window.harnessDashboard.page === arguments[0]", page)
-    assert browser.ask("return window.harnessDashboard.errors") == []
-    return int(browser.ask("return window.harnessDashboard.drawn"))
-
-
-def redrawn(browser: Browser, page: str) -> int:
-    """Wait until the page that a click asked for is drawn, return how many marks it has.
-
-    A link changes the address at once and the page a little later: what is drawn must be of the address.
-    """
+def redrawn(browser: Browser, page: str = "") -> int:
+    """Wait until a page is drawn without an error, return how many marks it has."""
     browser.wait(
-        "const { page, address } = window.harnessDashboard; return page === arguments[0] && address === location.hash;",
-        page,
+        "const { page } = window.harnessDashboard ?? {}; return page && (!arguments[0] || page === arguments[0])", page
     )
     assert browser.ask("return window.harnessDashboard.errors") == []
     return int(browser.ask("return window.harnessDashboard.drawn"))
@@ -273,11 +228,6 @@ boxes.forEach(([name, a], i) => boxes.slice(i + 1).forEach(([other, b]) => {
 }));
 return found;
 """
-
-
-def foreign(browser: Browser, made: Made) -> list[str]:
-    """Return the addresses elsewhere that were asked for since the last look."""
-    return [url for url in browser.requests() if not url.startswith(made.address)]
 
 
 def picture(browser: Browser, name: str) -> None:

@@ -1,439 +1,59 @@
-"""Our pages before a made-up store: what they say, what they keep in the address, and what they give away as files.
-
-The site lies at a sub-path, as it does on a project's own page of a host.
-"""
+"""The pages in a real browser: what is planted in the made-up results is what they say, on every screen."""
 
 from __future__ import annotations
 
-import csv
-import functools
-import http.server
-import json
 import math
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from xml.etree import ElementTree
+from typing import Any
 
 import pytest
+from harness_dashboard import page as pages
+from harness_dashboard.tables import TARGETS
 
 from benchmarks.browser import Browser
-from tests.browser.made import (
-    CORE,
-    CORE_SETS,
-    CRASHED,
-    DISTURBED,
-    EPSILONS,
-    FASTEST,
-    GAPS,
-    NOISE,
-    NOT_OBSERVABLE,
-    QUANTILES,
-    SHAPES,
-    SLOW,
-    SOLVERS,
-    STOPS_EARLY,
-    SWEEP_C,
-    SWEEP_SOLVERS,
-    SWEPT,
-    TWINS,
-    Made,
-    overlapping,
-    problem,
-    seconds,
-    support,
-)
+from harness import ONE_RUN, apart, interval
+from tests.browser import made as plan
+from tests.browser.made import drawn, overlapping, picture, problem, redrawn, too_wide
+from tests.dashboard.stored import PATH, failed, record
 
-pytest.importorskip("selenium", reason="the browser is driven by selenium: pip install selenium")
-pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
+pytestmark = pytest.mark.slow
 
-from harness_dashboard.traces import TARGETS
-from selenium.webdriver.common.keys import Keys
-
-SUB_PATH = "some/path"
+PAGES: dict[str, dict[str, Any]] = {
+    "which": {}, "table": {}, "pareto": {"dataset": plan.SWEPT}, "two": {"a": plan.FASTEST, "b": plan.SLOW}, "profiles": {},
+    "scaling": {}, "anytime": {},
+}  # fmt: skip
+END = plan.NOISE * plan.QUANTILES[-1]
+"""Half of a cell's interval, in the logarithm of its seconds."""
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+def words(browser: Browser, selector: str = "main") -> str:
+    return str(browser.ask("return document.querySelector(arguments[0]).innerText", selector))
 
 
-@pytest.fixture(scope="module")
-def pages(made: Made, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the pages, up to the name behind ``#/``."""
-    root = tmp_path_factory.mktemp("host")
-    (root / SUB_PATH).parent.mkdir(parents=True)
-    (root / SUB_PATH).symlink_to(made.folder)
-    handler = functools.partial(_Quiet, directory=str(root))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/{SUB_PATH}/#/"
-        server.shutdown()
+def choose(browser: Browser, name: str, value: str) -> None:
+    """Take another value of a choice."""
+    script = """
+    const select = document.querySelector(arguments[0]);
+    select.value = arguments[1];
+    select.dispatchEvent(new Event('change'));
+    """
+    browser.ask(script, f"#controls [name={name}]", value)
+    redrawn(browser)
 
 
-def drawn(browser: Browser, pages: str, page: str = "") -> None:
-    """Open a page and wait until it is drawn, without an error."""
-    browser.open(pages + page)
-    settled(browser)
-
-
-def settled(browser: Browser) -> None:
-    browser.wait("return window.harnessDashboard && window.harnessDashboard.page")
-    assert browser.ask("return window.harnessDashboard.errors") == []
-
-
-def hash_of(browser: Browser) -> str:
-    return str(browser.ask("return decodeURIComponent(location.hash.replaceAll('+', ' '))"))
-
-
-def saved(browser: Browser, selector: str, folder: Path) -> Path:
-    """Press a button of a download; return the file."""
-    before = set(folder.iterdir())
-    browser.driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(folder)})
-    browser.find(selector)[0].click()
-    for _ in range(100):
-        found = [path for path in folder.iterdir() if path not in before and path.suffix != ".crdownload"]
-        if found and found[0].stat().st_size:
-            return found[0]
-        time.sleep(0.1)
-    raise AssertionError(f"nothing was saved: {browser.complaints()}")
-
-
-def first_column(browser: Browser, within: str = "#figure") -> list[str]:
-    return list(
-        browser.ask(f"return [...document.querySelectorAll('{within} tbody tr')].map(r => r.cells[0].textContent)")
-    )
-
-
-# -- the address and the browser's history -------------------------------------------------------------
-
-
-def test_the_skip_link_leads_to_the_content_and_leaves_the_view(browser: Browser, pages: str) -> None:
-    drawn(browser, pages, "pareto")
-    browser.ask("document.querySelector('.skip').focus(); document.querySelector('.skip').click()")
-    settled(browser)
-    assert hash_of(browser) == "#/pareto"
-    assert browser.ask("return document.activeElement.id") == "content"
-    assert browser.ask("return window.harnessDashboard.page") == "pareto"
-
-
-@pytest.mark.parametrize("name", ["constructor", "toString", "nowhere"])
-def test_an_address_of_no_page_is_the_first_page(browser: Browser, pages: str, name: str) -> None:
-    drawn(browser, pages, name)
-    assert browser.find("nav a[aria-current]")
-
-
-def test_back_undoes_a_filter(browser: Browser, pages: str) -> None:
-    drawn(browser, pages, "pareto")
-    browser.find("#legend input[data-solver^='lasvm']")[0].click()
-    settled(browser)
-    assert browser.find("#figure .point[data-solver^='lasvm']") == []
-    browser.driver.back()
-    browser.wait("return document.querySelector('#figure .point[data-solver^=\"lasvm\"]')")
-    assert hash_of(browser) == "#/pareto"
-
-
-def test_the_order_and_the_columns_of_a_table_are_in_the_address(browser: Browser, pages: str) -> None:
-    drawn(browser, pages, "table")
-    browser.find("#figure thead button")[0].click()
-    browser.find("#figure thead button")[0].click()
-    assert browser.ask("return document.activeElement.textContent") == "Solver"
-    assert "sort=-Solver" in hash_of(browser)
-    names = first_column(browser)
-    assert [name for name in names if name.startswith(CORE)] == [f"{CORE}[epsilon={each:g}]" for each in EPSILONS]
-    assert names.index(FASTEST) < names.index(STOPS_EARLY) < names.index(f"{CORE}[epsilon=0.01]")
-    before = len(browser.find("#figure thead th"))
-    browser.ask("document.querySelector('#figure .menu summary').click()")
-    browser.find("#figure .menu input")[0].click()
-    assert len(browser.find("#figure thead th")) == before - 1
-    browser.driver.refresh()
-    settled(browser)
-    assert first_column(browser) == names
-    assert browser.find("#figure thead th")[0].get_attribute("aria-sort") == "descending"
-    assert len(browser.find("#figure thead th")) == before - 1
-    browser.driver.back()
-    browser.wait("return document.querySelectorAll('#figure thead th').length === arguments[0]", before)
-
-
-# -- search and glossary -------------------------------------------------------------------------------
-
-
-def found(browser: Browser) -> list[str]:
-    return [each.text for each in browser.find("#found li")]
-
-
-def test_the_search_finds_solvers_data_sets_pages_and_words_by_keyboard(browser: Browser, pages: str) -> None:
-    drawn(browser, pages, "pareto")
-    browser.find("body")[0].send_keys("/")
-    assert browser.ask("return document.activeElement.id") == "wanted"
-    box = browser.find("#wanted")[0]
-    for typed, kind, name in (("newc", "solver", "newcomer"), ("12000 svc", "data set", problem("made-12000")),
-                              ("anytime", "page", "Anytime curves"), ("kkt", "word", "KKT violation")):  # fmt: skip
-        box.clear()
-        box.send_keys(typed)
-        assert f"{name}\n{kind}" in found(browser)
-    box.send_keys(Keys.ARROW_DOWN, Keys.ESCAPE)
-    assert browser.ask("return document.activeElement.id") == "wanted"
-    assert found(browser) == [] or not browser.find("#found")[0].is_displayed()
-    box.send_keys(" ", Keys.ENTER)
-    browser.wait("return window.harnessDashboard.page === 'glossary'")
-    assert "term=kkt" in hash_of(browser)
-    assert browser.ask("return document.activeElement.textContent") == "KKT violation"
-    box.send_keys("no such thing")
-    assert found(browser) == ["Nothing has this name."]
-
-
-def test_titles_of_figures_lead_to_the_glossary(browser: Browser, pages: str) -> None:
-    drawn(browser, pages, "glossary")
-    words = [each.text for each in browser.find("dt")]
-    assert {"Epsilon", "Certified relative gap", "KKT violation", "Core set", "Kernel evaluations"} <= set(words)
-    assert not browser.find("#controls select")
-    for page in ("table", f"table?dataset={problem('made-300')}", "pareto", "anytime"):
-        drawn(browser, pages, page)
-        for link in browser.find("a.term"):
-            drawn(browser, pages, link.get_attribute("href").partition("#/")[2])
-            assert browser.find("dt.asked")
-            break
-        else:
-            raise AssertionError(page)
-
-
-# -- downloads -----------------------------------------------------------------------------------------
-
-
-def test_a_table_is_saved_as_it_is_shown(browser: Browser, pages: str, tmp_path: Path) -> None:
-    drawn(browser, pages, "table?sort=-Solver")
-    file = saved(browser, "#figure [data-download=csv]", tmp_path)
-    with file.open(newline="", encoding="utf-8") as opened:
-        head, *lines = list(csv.reader(opened))
-    assert (file.suffix, head[0]) == (".csv", "Solver")
-    assert [line[0] for line in lines] == first_column(browser)
-    rows = json.loads(saved(browser, "#figure [data-download=json]", tmp_path).read_bytes())
-    assert len(rows) == len(lines)
-    assert any(isinstance(value, float) for value in rows[0].values())
-
-
-def test_a_chart_is_saved_with_its_colours_and_its_legend(browser: Browser, pages: str, tmp_path: Path) -> None:
-    browser.prefer("dark")
-    drawn(browser, pages, "pareto")
-    text = saved(browser, "#figure [data-download=svg]", tmp_path).read_text()
-    assert "var(" not in text
-    assert "class=" not in text
-    root, space = ElementTree.fromstring(text), "{http://www.w3.org/2000/svg}"
-    back = root.find(f"{space}rect")
-    assert back is not None
-    assert back.get("fill") == browser.ask("return getComputedStyle(document.body).backgroundColor")
-    colour = browser.ask("return getComputedStyle(document.querySelector('.point')).fill")
-    assert colour.startswith("rgb(")
-    assert colour in {each.get("fill") for each in root.iter(f"{space}path")}
-    words = [each.text for each in root.iter(f"{space}text")]
-    assert {FASTEST, STOPS_EARLY} <= set(words)
-    assert len(browser.find("#figure svg text")) < len(words)  # the page's own chart has no legend left in it
-    picture = saved(browser, "#figure [data-download=png]", tmp_path)
-    assert (picture.suffix, picture.read_bytes()[:8]) == (".png", b"\x89PNG\r\n\x1a\n")
-    assert browser.complaints() == []
-
-
-# -- the table ----------------------------------------------------------------------------------------
-
-
-def shaded(browser: Browser) -> dict[str, set[str]]:
-    """Data set -> the solvers whose cells are shaded."""
-    found: dict[str, set[str]] = {}
-    for cell in browser.find("#figure td.best"):
-        found.setdefault(cell.get_attribute("data-dataset"), set()).add(cell.get_attribute("data-solver"))
+def points(browser: Browser) -> dict[str, list[tuple[float, float]]]:
+    """Return solver -> its points of the chart."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    marks = "[...document.querySelectorAll('#figure .point')]"
+    for solver, x, y in browser.ask(f"return {marks}.map(({{ dataset }}) => [dataset.solver, +dataset.x, +dataset.y])"):
+        found.setdefault(solver, []).append((x, y))
     return found
 
 
-def test_the_table_asks_for_the_time_to_a_certified_gap(browser: Browser, pages: str) -> None:
-    """Who stops early is not the fastest: it never reached 1e-3."""
-    drawn(browser, pages, "table")
-    assert browser.ask("return document.querySelector('[name=target]').selectedOptions[0].textContent") == "10⁻³"
-    best = shaded(browser)
-    assert not any(STOPS_EARLY in solvers for solvers in best.values())
-    assert not any(len(set(TWINS) & solvers) == 1 for name, solvers in best.items() if "c-svc C=10," in name)
-    assert best[problem("made-12000")] == set(TWINS)
-    assert "newcomer" in best[problem("made-300")]
-    (cell,) = browser.find(f"td[data-solver='{STOPS_EARLY}'][data-dataset='{problem('made-300')}']")
-    assert cell.text.startswith("not reached")
-    drawn(browser, pages, "table?target=1")
-    (cell,) = browser.find(f"td[data-solver='{STOPS_EARLY}'][data-dataset='{problem('made-300')}']")
-    assert float(cell.get_attribute("data-value")) > 0.0
-
-
-def test_a_figure_has_its_interval_and_its_clock(browser: Browser, pages: str, tmp_path: Path) -> None:
-    drawn(browser, pages, "table?figure=time")
-    (cell,) = browser.find(f"td[data-solver='{FASTEST}'][data-dataset='{problem('made-3000')}']")
-    low, high = (seconds(FASTEST, "made-3000") * math.exp(NOISE * QUANTILES[place]) for place in (0, -1))
-    assert f"{low * 1e3:.0f} to {high * 1e3:.0f} ms" in cell.text
-    note = browser.find("#note")[0].text
-    assert "CPU time of one thread" in note
-    assert "⚠ 1 cell: wall time more than 1.5 times CPU time" in note
-    (marked,) = browser.find("#figure td .mark")
-    disturbed = marked.find_element("xpath", "ancestor::td")
-    assert (disturbed.get_attribute("data-solver"), disturbed.get_attribute("data-dataset")) == (
-        DISTURBED[0],
-        problem(DISTURBED[1]),
-    )
-    with saved(browser, "#figure [data-download=csv]", tmp_path).open(newline="", encoding="utf-8") as opened:
-        head, *lines = list(csv.reader(opened))
-    place = head.index(f"made-3000, {problem('made-3000').partition(', ')[2]} (s)")
-    (line,) = [line for line in lines if line[0] == FASTEST]
-    assert [float(value) for value in line[place : place + 3]] == pytest.approx(
-        [seconds(FASTEST, "made-3000"), low, high], rel=1e-4
-    )
-
-
-def test_kernel_values_that_are_not_counted_are_not_missed(browser: Browser, pages: str) -> None:
-    drawn(browser, pages, "table?figure=kernel_evaluations_to")
-    cells = browser.find(f"td[data-solver='{NOT_OBSERVABLE}'][data-status=ok]")
-    assert len(cells) == len(SHAPES)
-    assert {cell.text for cell in cells} == {"\N{EN DASH}"}
-
-
-def test_the_sentence_below_counts_the_cells_above(browser: Browser, pages: str) -> None:
-    drawn(browser, pages, f"table?dataset={problem('made-300')}")
-    assert browser.find("#below")[0].text == f"All {len(SOLVERS)} cells that were run did what was asked."
-    browser.find(f"#legend input[data-solver='{SLOW}']")[0].click()
-    settled(browser)
-    assert browser.find("#below")[0].text == f"All {len(SOLVERS) - 1} cells that were run did what was asked."
-    drawn(browser, pages, "table")
-    count = len(browser.find("#figure td[data-solver]"))
-    assert browser.find("#below h2")[0].text == f"2 of {count} cells did not do what was asked"
-    browser.ask("document.querySelector('#figure .menu summary').click()")
-    (box,) = browser.find(f"#figure .menu input[name='{problem(CRASHED[1])}']")
-    box.click()
-    count = len(browser.find("#figure td[data-solver]"))
-    assert browser.find("#below h2")[0].text == f"1 of {count} cells did not do what was asked"
-
-
-# -- the Pareto front ----------------------------------------------------------------------------------
-
-SWEPT_CURVES = """
-const at = (path) => [...path.matchAll(/([-\\d.]+),([-\\d.]+)/g)].map(([, x, y]) => `${Math.round(x)},${Math.round(y)}`);
-return [...document.querySelectorAll('#figure .curve')].map(curve => [curve.dataset.solver, at(curve.getAttribute('d'))]);
-"""
-PLACES = """
-return [...document.querySelectorAll('#figure .point')].map(point => [point.dataset.solver, point.dataset.dataset,
-  at(point.getAttribute('transform'))[0], point.getAttribute('aria-label')]);
-""".replace("return", SWEPT_CURVES.partition("return")[0] + "return", 1)
-
-
-def test_a_sweep_over_three_C_is_three_points_on_one_curve_with_their_C(browser: Browser, pages: str) -> None:
-    drawn(browser, pages, f"pareto?dataset={SWEPT}")
-    points = {(solver, dataset): (at, told) for solver, dataset, at, told in browser.ask(PLACES)}
-    curves = browser.ask(SWEPT_CURVES)
-    for solver in SWEEP_SOLVERS:
-        (curve,) = [places for name, places in curves if name == solver]
-        assert curve == [points[solver, problem(SWEPT, C=C)][0] for C in SWEEP_C]
-        for C in SWEEP_C:
-            assert f"C={C:g}," in points[solver, problem(SWEPT, C=C)][1]
-    labels = browser.ask("return [...document.querySelectorAll('#figure .label')].map(each => each.textContent)")
-    assert {"C=100", f"{STOPS_EARLY}, c-svc, C=1"} <= set(labels)
-    browser.find("#below summary")[0].click()
-    rows = browser.wait("const rows = [...document.querySelectorAll('#below tbody tr')].map(r => r.innerText);"
-                        "return rows.length && rows;")  # fmt: skip
-    for C in SWEEP_C:
-        assert [row for row in rows if row.startswith(FASTEST) and f"c-svc C={C:g}\t" in row]
-
-
-def test_a_sweep_over_epsilon_is_joined_by_its_base(browser: Browser, pages: str) -> None:
-    drawn(browser, pages, f"pareto?dataset={CORE_SETS[0]}&x=support_vectors")
-    points = {solver: at for solver, _, at, _ in browser.ask(PLACES)}
-    (curve,) = [places for name, places in browser.ask(SWEPT_CURVES) if name.startswith(CORE)]
-    assert curve == [points[f"{CORE}[epsilon={epsilon:g}]"] for epsilon in sorted(EPSILONS)]
-    xs = browser.ask(f"return [...document.querySelectorAll('.point[data-solver^=\"{CORE}\"]')].map(p => +p.dataset.x)")
-    assert sorted(xs) == sorted(support(CORE_SETS[0], epsilon=epsilon) for epsilon in EPSILONS)
-
-
-def test_a_sweep_is_in_the_order_of_its_number_and_one_for_each_choice_of_the_others(
-    browser: Browser, pages: str
-) -> None:
-    drawn(browser, pages, "glossary")
-    found = browser.ask("""
-        const { sweeps } = await import(new URL('solvers/sweep.js', location.href));
-        const point = (C, gamma) => ({ row: { base: 'smo', formulation: 'c-svc', kernel: `rbf gamma=${gamma}`, parameters: {},
-          settings: 'target 0.001', problem_parameters: { C }, kernel_parameters: { gamma } } });
-        const points = [[100, 1], [1, 2], [1, 1], [100, 2], [10, 1], [10, 2]].map(([C, gamma]) => point(C, gamma));
-        const asked = ({ row }) => [row.problem_parameters.C, row.kernel_parameters.gamma];
-        return sweeps(points).map(({ by, points }) => [by, points.map(asked)]);
-    """)
-    assert found == [["C", [[C, gamma] for C in (1, 10, 100)]] for gamma in (1, 2)]
-
-
-def test_a_parameter_is_told_where_it_differs_among_the_problems_of_a_formulation(browser: Browser, pages: str) -> None:
-    drawn(browser, pages, "glossary")
-    found = browser.ask("""
-        const { tellers } = await import(new URL('solvers/sweep.js', location.href));
-        const kernel = { kernel: 'rbf gamma=1', kernel_parameters: { gamma: 1 } };
-        const row = (formulation, problem_parameters) => ({ formulation, problem_parameters, ...kernel });
-        const rows = [row('c-svc', { C: 1, class_weight: 'none' }), row('c-svc', { C: 10, class_weight: null }),
-          row('c-svc', { C: 10, class_weight: 'balanced' }), row('nu-svc', { nu: 0.5, class_weight: 'none' })];
-        return rows.map(tellers(rows));
-    """)
-    assert found == [
-        ["c-svc", "C=1"],
-        ["c-svc", "C=10"],
-        ["c-svc", "C=10", "class_weight=balanced"],
-        ["nu-svc"],
-    ]
-
-
-def test_what_differs_by_less_than_its_noise_shares_the_front(browser: Browser, pages: str) -> None:
-    for dataset in SHAPES:
-        drawn(browser, pages, f"pareto?dataset={problem(dataset)}&problem={problem(dataset).partition(', ')[2]}")
-        ringed = {each.get_attribute("data-solver") for each in browser.find("#figure .on-front")}
-        assert set(TWINS) <= ringed or not set(TWINS) & ringed
-        assert SLOW not in ringed
-    assert len(browser.find("#figure .bar")) >= len(SOLVERS) - 1  # five runs each
-
-
-# -- curves ----------------------------------------------------------------------------------------------
-
-
-def test_core_sets_of_a_sweep_are_joined_by_its_base(browser: Browser, pages: str) -> None:
-    drawn(browser, pages, f"coresets?dataset={problem(CORE_SETS[0], 'l2-svc', 1.0)}")
-    points = browser.ask(PLACES)
-    ends = {solver: at for solver, _, at, told in points if "on the way" not in told}
-    assert len(ends) == len(EPSILONS)
-    joined = [ends[f"{CORE}[epsilon={epsilon:g}]"] for epsilon in sorted(EPSILONS)]
-    assert joined in [places for _, places in browser.ask(SWEPT_CURVES)]
-
-
-def test_a_curve_has_a_bar_at_each_target_that_several_runs_reached(browser: Browser, pages: str) -> None:
-    drawn(browser, pages, f"anytime?dataset={problem('made-3000')}")
-    for solver in SOLVERS:
-        reached = sum(target >= GAPS[solver] * (1 - 1e-9) for target in TARGETS)
-        assert len(browser.find(f"#figure .bar[data-solver='{solver}']")) == reached
-    assert browser.find("#figure .title")[0].text.startswith(("CPU time", "Wall time"))
-    drawn(browser, pages, f"anytime?dataset={problem('made-3000')}&x=kernel_evaluations")
-    assert browser.find("#figure .bar") == []  # a count is the same in every run
-
-
-# -- how it looks --------------------------------------------------------------------------------------
-
-ASIDE = """
-return [...document.querySelectorAll('#figure thead th')].flatMap(head => {
-  const [button, link] = [head.querySelector('button'), head.querySelector('a.term')];
-  const words = document.createRange();
-  words.selectNodeContents(button);
-  const last = [...words.getClientRects()].filter(each => each.width).at(-1);
-  const off = [button, link].filter(Boolean).map(each => Math.abs(each.getBoundingClientRect().bottom - last.bottom));
-  if (link) off.push(6 + link.getBoundingClientRect().right - head.getBoundingClientRect().right);
-  return off.some(each => each > 6) ? [[head.textContent, off]] : [];
-});
-"""
-"""Heads of columns whose sort mark, or the way to the glossary, is not beside the last line of its words or outside of the head."""
-
-
-@pytest.mark.parametrize("width", [390, 1400])
-@pytest.mark.parametrize("page", ["which", "table", "dataset"])
-def test_the_marks_of_a_head_stand_beside_its_last_line(browser: Browser, pages: str, page: str, width: int) -> None:
-    browser.size(width, 900)
-    drawn(browser, pages, f"table?dataset={problem('made-300')}" if page == "dataset" else page)
-    assert len(browser.find("#figure thead th button small")) > 3
-    assert browser.ask(ASIDE) == []
+def rows(browser: Browser, place: str) -> dict[str, str]:
+    """Return the text of each line of the first table of a place by its head."""
+    lines = "[...document.querySelector(arguments[0]).querySelector('table').tBodies[0].rows]"
+    return dict(browser.ask(f"return {lines}.map(row => [row.cells[0].textContent, row.textContent])", place))
 
 
 FAINT = """
@@ -450,8 +70,7 @@ const found = new Set();
 const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 while (walker.nextNode()) {
   const element = walker.currentNode.parentElement;
-  if (!walker.currentNode.textContent.trim() || element.closest('.skip')) continue;
-  if (!element.checkVisibility({ visibilityProperty: true })) continue;
+  if (!walker.currentNode.textContent.trim() || !element.checkVisibility({ visibilityProperty: true })) continue;
   const style = getComputedStyle(element);
   const under = back(element);
   const colour = over(parse(element.closest('svg') ? style.fill : style.color), under);
@@ -464,34 +83,358 @@ return [...found];
 """Texts whose contrast is below 4.5, which WCAG 2.1 asks for (level AA)."""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1400])
-@pytest.mark.parametrize("page", ["table", "pareto", "anytime", "coresets", "glossary"])
-def test_a_page_fits_its_screen_and_can_be_read(
-    browser: Browser, pages: str, page: str, width: int, scheme: str
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark")])
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_fits_its_screen_can_be_read_and_asks_nobody(
+    browser: Browser, made: str, page: str, width: int, scheme: str
 ) -> None:
-    browser.size(width, 844 if width < 600 else 900)
+    browser.size(width, 900)
     browser.prefer(scheme)
-    drawn(browser, pages, page)
-    assert overlapping(browser) == []
+    assert drawn(browser, made, page, **PAGES[page]) > 0
+    picture(browser, f"{page}-{width}-{scheme}")
+    assert browser.ask("return document.documentElement.dataset.theme") == scheme
     browser.ask("document.querySelectorAll('details').forEach(each => each.open = true)")
-    if page != "glossary":
-        browser.wait("return document.querySelector('.menu input')")
-        kinds = [each.get_attribute("data-download") for each in browser.find("[data-download]")]
-        assert set(kinds) == ({"csv", "json"} if page == "table" else {"csv", "json", "svg", "png"})
-    browser.ask("document.getElementById('menu').click()")
-    assert browser.ask("return document.documentElement.scrollWidth") <= width
+    assert too_wide(browser) == 0
+    assert overlapping(browser, "#figure text.label, #figure text.name") == []
     assert browser.ask(FAINT) == []
+    assert browser.ask("return [...document.querySelectorAll('main .point')].every(each => each.ariaLabel)")
     assert browser.complaints() == []
+    assert [url for url in browser.requests() if url.partition("#")[0] != made] == []
 
 
-def test_on_a_phone_the_pages_wait_behind_a_button(browser: Browser, pages: str) -> None:
-    browser.size(390, 844)
-    drawn(browser, pages, "table")
-    (link,) = browser.find("nav a[data-page=pareto]")
-    assert not link.is_displayed()
-    browser.find("#menu")[0].click()
-    assert link.is_displayed()
-    link.click()
-    browser.wait("return window.harnessDashboard.page === 'pareto'")
-    assert not browser.find("nav a[data-page=table]")[0].is_displayed()
+# -- the rule of noise ------------------------------------------------------------------------------------
+
+
+def exported(browser: Browser, made: str, module: str, script: str, *given: Any) -> Any:
+    """Return what a script makes of the exports of a module of the pages."""
+    drawn(browser, made, "two")
+    modules = pages.joined(pages.PAGES, module).rstrip().removesuffix("})();") + "return modules; })()"
+    return browser.ask(f"const its = ({modules})[{module!r}]; {script}", *given)
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    return {"time": 2.0, "kernel_evaluations": 100, "runs": 1, "intervals": None, **changes}
+
+
+def test_intervals_and_what_is_apart_are_those_of_the_command(browser: Browser, made: str) -> None:
+    cases = [
+        (row(), "time", None, list(interval([2.0], noisy=True))),
+        (row(), "kernel_evaluations", None, list(interval([100.0], noisy=False))),
+        (row(runs=3, intervals={"time": [1.5, 2.5]}), "time", None, [1.5, 2.5]),
+        (row(runs=3), "time", None, [2.0, 2.0]),
+        (row(time=None), "time", None, None),
+        (row(seconds_to=[2.0, None]), "seconds_to", 0, list(interval([2.0], noisy=True))),
+        (row(seconds_to=[2.0, None]), "seconds_to", 1, None),
+    ]
+    script = "return arguments[0].map(([row, figure, target]) => its.interval(row, figure, target))"
+    assert exported(browser, made, "store.js", script, [case[:3] for case in cases]) == [case[3] for case in cases]
+    factors = [ONE_RUN, 2.0, ONE_RUN**2 * 0.99, ONE_RUN**2 * 1.01, 9.0]
+    script = "const [a, ...others] = arguments[0]; return others.map(b => [its.apart(a, b, 'time'), its.apart(b, a, 'time')])"
+    expected = [[apart(interval([2.0], noisy=True), interval([2.0 * each], noisy=True))] * 2 for each in factors]
+    others = [row(time=2.0 * each) for each in factors]
+    assert exported(browser, made, "store.js", script, [row(), *others]) == expected
+    several = row(runs=3, seconds_to=[2.0], seconds_to_intervals=[[1.0, None]])
+    script = "return its.apart(arguments[0], arguments[1], 'seconds_to', 0)"
+    assert exported(browser, made, "store.js", script, several, row(seconds_to=[900.0])) is False, (
+        "a run never got there"
+    )
+
+
+def test_only_who_was_asked_for_a_gap_can_miss_it_and_sizes_of_a_data_set_count_together(
+    browser: Browser, made: str
+) -> None:
+    found = exported(
+        browser, made, "two.js",
+        """
+        const run = { ran: true, measured: true, runs: 3, clock: 'cpu', trace_clock: 'cpu' };
+        const of = (seconds, target_gap) => ({ ...run, seconds_to: [1, seconds], target_gap });
+        const reached = of(5, null);
+        const pairs = [[reached, of(null, 0.01)], [reached, of(null, 0.001)], [reached, of(9, 0.01)], [of(null), of(null)]];
+        const found = pairs.map(([a, b]) => its.quotient(a, b, 'seconds_to', 1, 0.001));
+        return found.map(({ ratio, alone, neither }) => [ratio, alone, neither]);
+        """,
+    )  # fmt: skip
+    assert found == [[None, None, False], [None, "a", False], [None, None, False], [None, None, True]]
+    script = (
+        "const of = (set, ratio) => ({ set, ratio, low: ratio / 2, high: ratio * 2 });"
+        "return its.geometricMean([of('a[n=1]', 2), of('a[n=2]', 8), of('a', 4), of('b', 1)]);"
+    )
+    mean = exported(browser, made, "two.js", script)
+    assert mean == {"ratio": pytest.approx(2), "low": pytest.approx(1), "high": pytest.approx(4), "sets": 2}
+
+
+# -- which solver -----------------------------------------------------------------------------------------
+
+
+def first(browser: Browser) -> str:
+    return str(browser.ask("return document.querySelector('.answer strong').dataset.first"))
+
+
+def test_a_reader_finds_out_which_solver_to_take_for_ten_thousand_points_in_fifty_dimensions(
+    browser: Browser, made: str
+) -> None:
+    """The walk: open the page, type 10000, type 50; the gap is 1e-3 already. Back undoes each."""
+    drawn(browser, made)
+    assert words(browser, ".take").startswith("For c-svc, certified gap 10⁻³: take ")
+    assert all(name in words(browser, ".take") for name in plan.TWINS)
+    assert "differ by less than their noise on all 8" in words(browser)
+    assert list(rows(browser, "#figure"))[:5][-1] == plan.STOPS_EARLY  # the first to end, and never at this gap
+    for name, value in (("n", "10000"), ("d", "50")):
+        browser.find(f"#controls input[name={name}]")[0].send_keys(f"{value}\n")
+        browser.wait(f"return document.querySelector('.answer').textContent.includes('{int(value):,} ')")
+    assert "10,000 points (5,000 to 50,000), 50 dimensions (10 to 100), certified gap 10⁻³" in words(browser, ".take")
+    assert words(browser, ".take").endswith(": they cannot be told apart; on 2 data sets only.")
+    assert "2 data sets say little about others." in words(browser)
+    assert browser.find("#figure path.group") == []
+    assert "with 2 data sets and 5 solvers no test could tell any two apart" in words(browser)
+    here = [name for name, (n, d) in plan.SHAPES.items() if 5000 < n <= 50_000 and 10 < d <= 100]
+    assert sorted(name.partition(",")[0] for name in rows(browser, "#below")) == sorted(here)
+    choose(browser, "size", "0")  # the class takes the place of the typed number
+    browser.driver.back()
+    browser.wait("return document.querySelector('.answer').textContent.includes('10,000 points')")
+
+
+def test_filters_change_the_answer(browser: Browser, made: str) -> None:
+    """Below `CROSSING` points the stranger is the fastest, above the twins are; at 1e-6 some got nowhere."""
+    drawn(browser, made, "which", size=0)
+    assert first(browser) == plan.STRANGER
+    choose(browser, "size", "2")
+    assert first(browser) in plan.TWINS
+    drawn(browser, made, "which", formulation="l2-svc")
+    assert words(browser, ".take") == f"For l2-svc, certified gap 10⁻³: take {plan.FASTEST}; on 2 data sets only."
+    drawn(browser, made, "which", size=1, density="sparse")
+    assert "One data set only: of others nothing is known." in words(browser)
+    drawn(browser, made, "which", gap=2)
+    shown = rows(browser, "#figure")
+    reached = {plan.STRANGER: "0 of 8", plan.SLOW: "7 of 8", plan.FASTEST: "8 of 8"}
+    assert {name: share for name, share in reached.items() if share not in shown[name]} == {}
+    drawn(browser, made, "which", gap=2, cost="kernel_evaluations")  # one's are not observable
+    assert plan.NOT_OBSERVABLE not in rows(browser, "#figure")
+    assert len(browser.find("#figure path.group")) > 0
+    assert "Time is" not in words(browser, "#note")
+
+
+def test_a_kind_without_data_sets_says_so_and_leads_to_one_that_has(browser: Browser, made: str) -> None:
+    drawn(browser, made, "which", n=1_000_000)
+    assert "no answer. No data set of this kind was measured." in words(browser, ".take")
+    browser.find(".answer li button")[0].click()
+    browser.wait("return document.querySelector('.answer strong') !== null")
+    assert first(browser) in plan.TWINS
+    drawn(browser, made, "which", n="-3")
+    assert "n must be a whole number above 0" in words(browser, "#note")
+
+
+def test_times_say_their_clock_and_where_the_machine_did_other_work(browser: Browser, made: str) -> None:
+    drawn(browser, made, "which")
+    assert "Time is CPU time of one thread. ⚠ 1 cell: wall time more than 1.5 times CPU time" in words(browser, "#note")
+    (mark,) = browser.find("#content td .mark")
+    assert mark.get_attribute("title").startswith(f"{plan.DISTURBED[1]}, ")
+    assert mark.find_element("xpath", "ancestor::tr/th").get_attribute("data-solver") == plan.DISTURBED[0]
+
+
+def test_an_address_with_nonsense_shows_what_is_usual(browser: Browser, made: str) -> None:
+    nonsense = {
+        "gap": "x",
+        "target": "99",
+        "size": "7",
+        "cost": "-",
+        "figure": "?",
+        "dataset": "<b>",
+        "problem": "no",
+        "place": "8",
+    }
+    for page in [*PAGES, "constructor"]:
+        browser.open(f"{made}#/{page}?{'&'.join(f'{name}={value}' for name, value in nonsense.items())}")
+        redrawn(browser)
+
+
+# -- the others -------------------------------------------------------------------------------------------
+
+
+def test_the_table_shades_who_reached_the_gap_first_and_what_is_not_apart(browser: Browser, made: str) -> None:
+    """Who stops early is not the fastest: it never reached 1e-3."""
+    drawn(browser, made, "table")
+    script = "return [...document.querySelectorAll('td.best')].map(each => [each.dataset.dataset, each.dataset.solver])"
+    best = {tuple(each) for each in browser.ask(script)}
+    on = {solver for name, solver in best if name == problem("made-12000")}
+    assert on == set(plan.TWINS)
+    assert (problem("made-300"), plan.STRANGER) in best
+    assert plan.STOPS_EARLY not in {solver for _, solver in best}
+    cell = f"td[data-solver='{plan.STOPS_EARLY}'][data-dataset='{problem('made-300')}']"
+    assert words(browser, cell).startswith("not reached")
+    assert [plan.TIMEOUT_REASON in words(browser, "#below"), plan.CRASH_REASON in words(browser, "#below")] == [
+        True,
+        True,
+    ]
+    drawn(browser, made, "table", figure="kernel_evaluations_to")
+    texts = {each.text for each in browser.find(f"td[data-solver='{plan.NOT_OBSERVABLE}'][data-status=ok]")}
+    assert texts == {"\N{EN DASH}"}
+    drawn(browser, made, "table", figure="time")
+    low, high = (plan.seconds(plan.FASTEST, "made-3000") * math.exp(sign * END) for sign in (-1, 1))
+    cell = f"td[data-solver='{plan.FASTEST}'][data-dataset='{problem('made-3000')}']"
+    assert f"{low * 1e3:.0f} to {high * 1e3:.0f} ms" in words(browser, cell)
+
+
+def test_the_order_of_a_table_and_the_solvers_that_are_off_are_in_the_address(browser: Browser, made: str) -> None:
+    drawn(browser, made, "table", dataset=problem("made-300"))
+    assert words(browser, "#below") == f"All {len(plan.SOLVERS)} cells that were run did what was asked."
+    browser.find("#figure thead button")[0].click()
+    browser.find("#figure thead button")[0].click()
+    names = list(rows(browser, "#figure"))
+    assert names == sorted(names, reverse=True)
+    browser.find(f"#legend input[data-solver='{plan.SLOW}']")[0].click()
+    redrawn(browser, "table")
+    browser.driver.refresh()
+    redrawn(browser, "table")
+    assert list(rows(browser, "#figure")) == [name for name in names if name != plan.SLOW]
+    browser.driver.back()
+    browser.wait("return document.querySelectorAll('#figure tbody tr').length === arguments[0]", len(names))
+
+
+def compared(browser: Browser) -> dict[str, dict[str, str]]:
+    """Return data set -> what the table of two says of it."""
+    script = "return [...document.querySelectorAll('#below [data-better]')].map(each => [each.dataset.dataset, {...each.dataset}])"
+    return dict(browser.ask(script))
+
+
+def test_a_ratio_and_its_interval_are_what_is_planted(browser: Browser, made: str) -> None:
+    drawn(browser, made, "two", a=plan.FASTEST, b=plan.SLOW, figure="time")
+    found = compared(browser)
+    missing = problem(plan.TIMED_OUT[1])
+    assert set(found) == {problem(name) for name in plan.SHAPES}
+    assert "value" not in found.pop(missing)
+    for each in found.values():
+        assert each["better"] == "a"
+        assert float(each["value"]) == pytest.approx(plan.FACTORS[plan.SLOW], rel=1e-3)
+        assert math.log(float(each["high"]) / float(each["value"])) == pytest.approx(2 * END, rel=1e-2)
+        assert math.log(float(each["value"]) / float(each["low"])) == pytest.approx(2 * END, rel=1e-2)
+    said = words(browser, "#figure .answer")
+    assert f"{plan.SLOW} needs 4.00\N{MULTIPLICATION SIGN} what {plan.FASTEST} needs" in said
+    assert f"{plan.FASTEST} alone did what was asked on 1 of 8 cells." in said
+    browser.find("#controls .beside")[0].click()
+    browser.wait("return document.querySelector('#below [data-better]').dataset.better === 'b'")
+    drawn(browser, made, "two", a=plan.FASTEST, b=plan.STOPS_EARLY, figure="seconds_to", target=2)
+    assert f"{plan.FASTEST} alone got there on 10 of 10 cells." in words(browser, "#figure .answer")
+    assert all("value" not in each and each["better"] == "a" for each in compared(browser).values())
+
+
+def test_two_that_differ_by_less_than_their_noise_are_told_apart_by_nothing(browser: Browser, made: str) -> None:
+    for figure in ("time", "seconds_to"):
+        drawn(browser, made, "two", a=plan.FASTEST, b=plan.TWIN, figure=figure)
+        found = compared(browser)
+        assert {each["better"] for each in found.values()} == {""}
+        assert all(float(each["low"]) < 1 < float(each["high"]) for each in found.values())
+        assert browser.ask("return document.querySelector('[data-verdict]').dataset.verdict") == "even"
+        assert len(browser.find("#figure .point.even")) == len(plan.SHAPES) + 1
+    drawn(
+        browser, made, "two", a=plan.FASTEST, b=plan.STRANGER, figure="time"
+    )  # faster on small sets, slower on large ones
+    mean = browser.ask("return {...document.querySelector('#figure .point[data-dataset=mean]').dataset}")
+    assert float(mean["low"]) < 1 < float(mean["high"])
+    for asked, sentence in (
+        ({"a": plan.TWIN, "b": f"{plan.CORE}[epsilon=0.1]"}, "share no data set with the same problem and kernel"),
+        ({"a": plan.SLOW, "b": plan.SLOW}, "Both are smo: choose another solver."),
+        ({"a": "nobody", "b": plan.SLOW}, "There is no solver called nobody here"),
+    ):
+        drawn(browser, made, "two", **asked)
+        assert sentence in words(browser)
+
+
+def test_what_differs_by_less_than_its_noise_shares_the_front(browser: Browser, made: str) -> None:
+    for dataset in plan.SHAPES:
+        drawn(browser, made, "pareto", dataset=dataset, problem=problem(dataset).partition(", ")[2])
+        ringed = {each.get_attribute("data-solver") for each in browser.find("#figure .on-front")}
+        assert set(plan.TWINS) <= ringed or not set(plan.TWINS) & ringed
+        assert plan.SLOW not in ringed
+    assert len(browser.find("#figure .bar")) >= len(plan.SOLVERS) - 1  # five runs each
+    drawn(browser, made, "pareto", dataset=plan.SWEPT)
+    curves = {each.get_attribute("data-solver") for each in browser.find("#figure .curve")}
+    assert curves >= set(plan.SWEEP_SOLVERS)
+
+
+def test_a_curve_has_a_bar_at_each_target_that_several_runs_reached(browser: Browser, made: str) -> None:
+    drawn(browser, made, "anytime", dataset=problem("made-3000"))
+    for solver in plan.SOLVERS:
+        reached = sum(target >= plan.GAPS[solver] * (1 - 1e-9) for target in TARGETS)
+        assert len(browser.find(f"#figure .bar[data-solver='{solver}']")) == reached
+    drawn(browser, made, "anytime", dataset=problem("made-3000"), x="kernel_evaluations")
+    assert browser.find("#figure .bar") == []  # a count is the same in every run
+
+
+@pytest.mark.parametrize("target", [1, 2, 4])
+def test_a_profile_starts_at_the_share_won_and_ends_at_the_share_solved(
+    browser: Browser, made: str, target: int
+) -> None:
+    drawn(browser, made, "profiles", target=target)
+    found = points(browser)
+    assert found[plan.FASTEST][0] == found[plan.TWIN][0], "they are never apart"
+    solved = {solver: max(y for _, y in own) for solver, own in found.items()}
+    gap = TARGETS[target]
+    for solver in plan.SOLVERS:
+        without = {plan.SLOW: plan.TIMED_OUT, plan.STRANGER: plan.CRASHED}.get(solver)
+        expected = (
+            (len(plan.SHAPES) - (without is not None)) / len(plan.SHAPES)
+            if plan.GAPS[solver] <= gap * (1 + 1e-9)
+            else 0.0
+        )
+        assert solved[solver] == pytest.approx(expected)
+    if target == 2:
+        assert found[plan.SLOW][0][0] > 2.5  # at least 4 times the seconds of the twins, at most 4 of the stranger's
+        faster = [n for n, _ in plan.SHAPES.values() if n < plan.CROSSING / (1 + 2 * END) ** 2]
+        assert found[plan.STRANGER][0] == (1.0, len(faster) / len(plan.SHAPES))
+
+
+def test_the_stranger_grows_faster_by_the_planted_exponent(browser: Browser, made: str) -> None:
+    drawn(browser, made, "scaling")
+    curves = browser.find("#figure .curve")
+    exponents = {each.get_attribute("data-solver"): float(each.get_attribute("data-exponent")) for each in curves}
+    assert exponents[plan.STRANGER] - exponents[plan.FASTEST] == pytest.approx(0.5, abs=0.05)
+    assert exponents[plan.FASTEST] == pytest.approx(exponents[plan.TWIN], abs=0.02)
+    assert plan.STOPS_EARLY not in exponents  # never at this gap
+    assert float(plan.SHAPES[plan.CRASHED[1]][0]) not in {x for x, _ in points(browser)[plan.STRANGER]}
+    assert list(rows(browser, "#below"))[-1] == plan.STRANGER  # the steepest line
+    browser.ask("document.querySelector('#figure .point[tabindex=\"0\"]').focus()")
+    assert [part in words(browser, "#tip") for part in ("n = ", "d = ", "made-")] == [True] * 3
+    drawn(browser, made, "scaling", problem="l2-svc")
+    assert "No line: fewer than three sizes" in words(browser, "#figure")
+
+
+# -- one comparison ---------------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_comparison_carries_out_nothing_of_its_texts(browser: Browser, tmp_path: Path) -> None:
+    attacks = [
+        "<img src=x onerror=window.x=1>",
+        "</script><script>window.x=2</script>",
+        '"><svg onload=window.x=3>',
+        "__proto__",
+    ]
+    trace = [
+        {"seconds": 0.1 * i, "kernel_evaluations": 10 * i, "relative_gap": 0.1**i, "reason": "end"} for i in (1, 2, 3)
+    ]
+    runs = [record("smo", trace=trace), record("fw", cpu_seconds=9.0, trace=trace), record("smo", path=PATH)]
+    for text in attacks:
+        runs.append(record(text, plugin=text, trace=trace))
+        runs.append(record("smo", dataset=text, formulation=text, kernel=text, trace=trace))
+        runs.append(failed("qp", dataset=f"d{text}", reason=text))
+    for run in runs:
+        run["machine"] = {"processor": attacks[0], "id": attacks[1]}
+    file = tmp_path / "page.html"
+    file.write_text(pages.of_records(runs, command=attacks[1]), encoding="utf-8")
+    for page in PAGES:
+        drawn(browser, file.as_uri(), page)
+    assert browser.ask("return [window.x ?? null, document.querySelectorAll('img, svg[onload]').length]") == [None, 0]
+    assert attacks[1] in words(browser, "#on-top pre") or not browser.ask(
+        "return document.querySelector('#on-top').open"
+    )
+    browser.ask("document.body.insertAdjacentHTML('beforeend', '<img src=y onerror=window.x=4>')")
+    browser.wait("return [...document.images].every(each => each.complete)")
+    assert browser.ask("return window.x ?? null") is None, "the policy stops what came in by another road"
+
+
+def test_a_comparison_of_paths_alone_is_its_table(browser: Browser, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(pages.of_records([record("smo", path=PATH)]), encoding="utf-8")
+    assert drawn(browser, file.as_uri()) == 0
+    assert "path of 2 C" in words(browser, "#on-top")
+    assert "a line of the table above" in words(browser, "#figure")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,18 +14,14 @@ from harness.run.record import Record
 from harness.run.store import Store
 
 MACHINE = {"processor": "Made Up 9000", "cores": 4, "memory_bytes": 2**34, "system": "Linux", "id": "abcdef0123456789"}
-_places = itertools.count()
-
 PATH = {
-    "costs": {"C": [1.0, 10.0]},
-    "widths": {},
-    "folds": 0,
-    "start": "warm",
-    "cells": 2,
-    "finished": 2,
-    "certified": 2,
-}
+    "costs": {"C": [1.0, 10.0]}, "widths": {}, "folds": 0, "start": "warm", "cells": 2, "finished": 2, "certified": 2,
+}  # fmt: skip
 """What a record says of a path that was gone through whole."""
+MEASURED = (
+    "fit_seconds", "cpu_seconds", "kernel_evaluations", "support_vectors", "core_set_size", "relative_gap", "test_accuracy",
+)  # fmt: skip
+_places = itertools.count()
 
 
 def record(solver="smo", dataset="digits", **changes):
@@ -44,18 +42,7 @@ def record(solver="smo", dataset="digits", **changes):
 
 
 def failed(solver="smo", dataset="digits", status="timeout", reason="no model within 60 s", **changes):
-    nothing = dict.fromkeys(
-        [
-            "fit_seconds",
-            "cpu_seconds",
-            "kernel_evaluations",
-            "support_vectors",
-            "core_set_size",
-            "relative_gap",
-            "test_accuracy",
-        ]
-    )
-    return record(solver, dataset, **{**nothing, "status": status, "reason": reason, **changes})
+    return record(solver, dataset, **{**dict.fromkeys(MEASURED), "status": status, "reason": reason, **changes})
 
 
 def store(path: Path, *records) -> Path:
@@ -75,24 +62,17 @@ def repository(folder: Path, commits: int = 2) -> list[str]:
     folder.mkdir()
     git(folder, "init", "-q", "--initial-branch=main")
     conf = {"version": 1, "project": "tests", "repo": ".", "branches": ["main"], "results_dir": ".asv/results",
-            "html_dir": ".asv/html", "plugins": [".harness_dashboard.inside_asv"]}  # fmt: skip
+            "html_dir": ".asv/html", "plugins": [".harness_dashboard.inside_asv"],
+            "regressions_thresholds": {r"grid\.time_fit": 0.3, r"grid\.track_kernel_evaluations": 0.01}}  # fmt: skip
     (folder / "asv.conf.json").write_text(f"// a comment, as asv allows\n{json.dumps(conf)}")
     for number in range(commits):
-        git(
-            folder,
-            "commit",
-            "-q",
-            "--allow-empty",
-            "-m",
-            f"commit {number}",
-            "--date",
-            f"2026-01-0{number + 1}T00:00:00Z",
-        )
+        date = f"2026-01-0{number + 1}T00:00:00Z"
+        git(folder, "commit", "-q", "--allow-empty", "-m", f"commit {number}", "--date", date)
     return git(folder, "rev-list", "--reverse", "HEAD").split()
 
 
 def command(capsys, *arguments) -> tuple[int, str, str]:
-    """Run `harness dashboard ...` in this process, unwatched; return its exit code, output and errors."""
+    """Run `harness dashboard ...` in this process; return its exit code, output and errors."""
     try:
         cli.main(["dashboard", *map(str, arguments)])
     except SystemExit as ended:
@@ -102,40 +82,30 @@ def command(capsys, *arguments) -> tuple[int, str, str]:
 
 
 def published(html: Path) -> dict[tuple[str, str, str, str, str], float]:
-    """Return every number of a site as asv's pages find it: (benchmark, machine, commit, solver, data set) -> value.
-
-    commit : as it is called there
-    """
-    import ast
-
+    """Return every number of a site as asv's pages find it: (benchmark, machine, commit, solver, data set) -> value."""
     from asv.graph import Graph
 
     index = json.loads((html / "index.json").read_text())
     commits = index["revision_to_hash"]
     found = {}
-    for parameters in index["graph_param_list"]:
-        for name, benchmark in index["benchmarks"].items():
-            path = html / f"{Graph.get_file_path(parameters, name)}.json"
-            if not path.exists():
-                continue
-            cells = list(itertools.product(*benchmark["params"]))
-            for revision, values in json.loads(path.read_text()):
-                for (solver, dataset), value in zip(cells, values, strict=True):
-                    if value is not None:
-                        key = (
-                            name,
-                            parameters["machine"],
-                            commits[str(revision)].rstrip(),
-                            ast.literal_eval(solver),
-                            ast.literal_eval(dataset),
-                        )
-                        found[key] = value
+    for parameters, (name, benchmark) in itertools.product(index["graph_param_list"], index["benchmarks"].items()):
+        path = html / f"{Graph.get_file_path(parameters, name)}.json"
+        cells = list(itertools.product(*benchmark["params"]))
+        for revision, values in json.loads(path.read_text()) if path.exists() else ():
+            for (solver, dataset), value in zip(cells, values, strict=True):
+                if value is not None:
+                    names = ast.literal_eval(solver), ast.literal_eval(dataset)
+                    found[name, parameters["machine"], commits[str(revision)], *names] = value
     return found
 
 
-def page_data(html: Path, name: str = "0-latest.json") -> dict[tuple[str, str], dict]:
-    """Return the cells of our own pages: (solver, data set) -> figures."""
-    table = json.loads((html / "solvers" / "data" / name).read_text())
-    columns = table["columns"]
-    rows = [{key: values[i] for key, values in columns.items()} for i in range(table["rows"])]
+def blocks(html: str) -> dict[str, dict]:
+    """Return the blocks of data in a page of ours."""
+    found = re.findall(r'<script type="application/json" data-name="([^"]+)">(.*?)</script>', html, re.DOTALL)
+    return {name: json.loads(text) for name, text in found}
+
+
+def cells_of(table: dict) -> dict[tuple[str, str], dict]:
+    """Return the cells of a table of the pages: (solver, data set) -> figures."""
+    rows = [{key: values[i] for key, values in table["columns"].items()} for i in range(table["rows"])]
     return {(table["solvers"][row["solver"]], table["datasets"][row["dataset"]]): row for row in rows}

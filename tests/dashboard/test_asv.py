@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import base64
+import hashlib
 import inspect
 import re
 import tomllib
@@ -16,25 +18,21 @@ pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-har
 
 import asv
 import harness_dashboard
-from asv.commands import run as asv_run
 from asv.commands.publish import Publish
 from asv.commands.run import Run
 from asv.environment import Environment
 from asv.plugins.regressions import Regressions
-from asv.runner import ForkServer, Spawner
 from harness_dashboard import inside_asv
+from harness_dashboard.publishers import LOCAL, localized
 
 FOLDER = Path(harness_dashboard.__file__).parent
 ROOT = Path(__file__).resolve().parents[2]
 ARGUMENTS = {
     Run.run: {
         "conf", "range_spec", "bench", "attribute", "machine", "_machine_file", "interleave_rounds", "record_samples",
-        "launch_method", "show_stderr",
+        "launch_method",
     },
     Publish.run: {"conf", "range_spec", "pull"},
-    asv_run.run_benchmarks: {"benchmarks"},
-    Spawner.run: {"name"},
-    ForkServer.run: {"name"},
     Regressions._save_feed: {"conf", "benchmarks", "data", "revisions", "revision_to_hash"},
 }  # fmt: skip
 NEW = (
@@ -85,7 +83,7 @@ def test_asv_takes_the_arguments_that_it_is_given(function: Any) -> None:
 
 def test_no_other_module_uses_what_asv_does_not_show() -> None:
     for path in FOLDER.glob("*.py"):
-        if path.name != "inside_asv.py":
+        if path.name not in ("inside_asv.py", "publishers.py"):
             text = path.read_text()
             assert not re.search(r"(from|import) asv[\w.]*\._|from asv[\w.]* import .*\b_\w", text), path.name
             assert "asv.commands" not in text, path.name
@@ -109,11 +107,10 @@ def test_what_runs_under_old_commits_needs_the_standard_library_alone() -> None:
     assert imported <= sys.stdlib_module_names
 
 
-@pytest.mark.parametrize("name", inside_asv.OURS)
-def test_a_configuration_of_before_and_of_now_is_understood(tmp_path: Path, name: str) -> None:
+def test_the_overlay_is_the_environment_of_a_configuration(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / "asv.conf.json").write_text(
-        f'{{"version": 1, "project": "x", "repo": ".", "environment_type": "overlay", "plugins": ["{name}"]}}'
+        f'{{"version": 1, "project": "x", "repo": ".", "environment_type": "overlay", "plugins": ["{inside_asv.OURS}"]}}'
     )
     (environment,) = inside_asv.answer("environments", str(tmp_path / "asv.conf.json"))["result"]
     assert re.fullmatch(r"overlay-py3\.\d+", environment)
@@ -126,3 +123,43 @@ def test_a_plugin_that_cannot_be_imported_is_a_sentence(tmp_path: Path) -> None:
     error = inside_asv.answer("environments", str(tmp_path / "asv.conf.json"))["error"]
     assert error.startswith("a plugin named in ")
     assert "no_such_module" in error
+
+
+# -- the scripts of others: unchanged, licensed, and all that asv's pages load ----------------------------------
+
+INDEX = (Path(asv.__file__).parent / "www" / "index.html").read_text()
+VENDOR = FOLDER / "vendor"
+
+
+def test_no_page_of_asv_loads_anything_from_elsewhere() -> None:
+    for page in (Path(asv.__file__).parent / "www").glob("*.html"):
+        html, missing = localized(page.read_text())
+        assert missing == []
+        assert re.findall(r"<(?:script|link|img)[^>]*//[^>]*>", html) == []
+    other = '<a href="https://example.org/x.js">x</a><script src="//cdn.example.org/new.js"></script>'
+    assert localized(other) == (other, ["//cdn.example.org/new.js"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["jquery-3.3.1.min.js", "jquery.flot.orderBars.js", "md5.min.js", "bootstrap.min.js", "bootstrap.min.css"],
+)
+def test_a_copy_has_the_hash_that_asv_asks_for(name: str) -> None:
+    asked = re.search(re.escape(name) + r'"\s+integrity="(sha\d+)-([^"]+)"', INDEX)
+    assert asked, f"{name} is not in asv's page"
+    content = (VENDOR / LOCAL[name]).read_bytes()
+    assert base64.b64encode(hashlib.new(asked[1], content).digest()).decode() == asked[2]
+
+
+def test_every_copy_is_there_with_its_licence_and_is_packed() -> None:
+    readme = (VENDOR / "README.md").read_text()
+    folders = {path.name for path in VENDOR.iterdir() if path.is_dir()}
+    assert {copy.partition("/")[0] for copy in LOCAL.values()} | {"d3"} == folders
+    for folder in folders:
+        (licence,) = (VENDOR / folder).glob("LICENSE*")
+        assert len(licence.read_text()) > 500
+        assert f"| `{folder}` |" in readme
+    patterns = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    packed = {path for pattern in patterns["harness_dashboard"] for path in FOLDER.glob(pattern)}
+    wanted = {path for folder in ("vendor", "pages") for path in (FOLDER / folder).rglob("*")}
+    assert {path for path in wanted if path.is_file()} <= packed

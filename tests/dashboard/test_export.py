@@ -10,49 +10,26 @@ from hypothesis import strategies as st
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
-from harness_dashboard import cells, configuration, export, numbers, site
-from harness_dashboard.commits import Called, Repository, called, web_address
+from harness_dashboard import configuration, export, measuring, names, numbers, page
 from harness_dashboard.records import read_all
 
-from harness.errors import UsageError
-
-from .stored import MACHINE, command, failed, git, page_data, published, record, repository, store
+from .stored import MACHINE, blocks, cells_of, command, failed, git, published, record, repository, store
 
 PROBLEM = ", c-svc C=10, rbf gamma=0.05"
 TIME = "grid.time_fit"
 
 
-def exported(folder, *records, into=None, revision=None):
-    """Export records; return the configuration they went into."""
+def exported(folder, *records, into):
     path = folder / "results.sqlite"
     path.unlink(missing_ok=True)
-    store(path, *records)
-    if into is None:
-        export.standalone([path], folder / "dashboard")
-        return configuration.load(folder / "dashboard")
-    export.export([path], into, revision)
-    return into
+    return export.export([store(path, *records)], into)
 
 
-def test_added_removed_and_renamed_shift_nothing(tmp_path):
-    """The published numbers are those of the store, name by name, over three states of the code."""
-    grids = [  # chunky sorts before fw; the third state has lost fw and calls digits numerals
-        (["fw", "smo"], ["digits", "twonorm"]),
-        (["chunky", "fw", "smo"], ["digits", "twonorm"]),
-        (["chunky", "smo"], ["numerals", "twonorm"]),
-    ]
-    records, wanted = [], []
-    for state, (solvers, datasets) in enumerate(grids):
-        for i, solver in enumerate(solvers):
-            for j, dataset in enumerate(datasets):
-                value = round(0.1 * (state + 1) + 0.01 * (i + 1) + 0.001 * (j + 1), 4)
-                records.append(record(solver, dataset, fit_seconds=value, code_sha256=f"state {state}"))
-                wanted.append((state, solver, dataset + PROBLEM, value))
-    conf = exported(tmp_path, *records)
-    site.build(conf)
-    commits = [f"0.1.0, no commit ({number})" for number in (1, 2, 3)]
-    found = {(commits.index(c), s, d, v) for (name, _, c, s, d), v in published(conf.html_dir).items() if name == TIME}
-    assert found == set(wanted)
+@pytest.fixture
+def dashboard(tmp_path):
+    """A repository of four commits and its configuration."""
+    commits = repository(tmp_path / "code", commits=4)
+    return commits, configuration.load(tmp_path / "code")
 
 
 CELLS = st.dictionaries(
@@ -73,11 +50,8 @@ def test_two_exports_one_after_the_other_lose_and_shift_nothing(tmp_path_factory
     commits = repository(folder / "code", commits=4)
     conf = configuration.load(folder / "code")
     for each in (first, second):
-        exported(
-            folder,
-            *[record(s, d, fit_seconds=v / 1000, git_commit=commits[c]) for (c, s, d), v in each.items()],
-            into=conf,
-        )
+        runs = [record(s, d, fit_seconds=v / 1000, git_commit=commits[c]) for (c, s, d), v in each.items()]
+        exported(folder, *runs, into=conf)
     benchmark = Benchmarks.load(conf.asv)[TIME]
     solvers, datasets = benchmark["params"]
     found = {}
@@ -92,157 +66,130 @@ def test_two_exports_one_after_the_other_lose_and_shift_nothing(tmp_path_factory
     assert found == {(c, repr(s), repr(d + PROBLEM)): v / 1000 for (c, s, d), v in both.items()}
 
 
-def test_names_of_earlier_exports_stay(tmp_path):
-    repository(tmp_path / "code")
-    conf = configuration.load(tmp_path / "code")
-    exported(tmp_path, record("retired"), into=conf, revision="HEAD~1")
-    exported(tmp_path, record("smo"), into=conf, revision="HEAD")
-    assert numbers.exported(conf.results_dir) == (["retired", "smo"], ["digits" + PROBLEM])
-    listed = json.loads((conf.results_dir / "benchmarks.json").read_text())
-    assert listed[TIME]["params"][0] == ["'retired'", "'smo'"]
-
-
-def test_the_benchmarks_of_asv_run_and_ours_live_in_one_folder(tmp_path):
-    commits = repository(tmp_path / "code")
-    conf = configuration.load(tmp_path / "code")
-    file = conf.results_dir / "benchmarks.json"
-    file.parent.mkdir(parents=True)
+def test_the_site_has_each_number_at_its_commit_its_machine_and_its_name(dashboard, tmp_path):
+    """Solvers and data sets come, go and are renamed; asv's own benchmarks stay; another machine is another history."""
+    commits, conf = dashboard
+    grids = [  # chunky sorts before fw; the third commit has lost fw and calls digits numerals
+        (["fw", "smo"], ["digits", "twonorm"]),
+        (["chunky", "fw", "smo"], ["digits", "twonorm"]),
+        (["chunky", "smo"], ["numerals", "twonorm"]),
+    ]
+    wanted, runs = {}, []
+    for commit, (solvers, datasets) in zip(commits, grids, strict=False):
+        for solver in solvers:
+            for dataset in datasets:
+                value = round(0.1 + 0.001 * len(runs), 4)
+                runs.append(record(solver, dataset, fit_seconds=value, git_commit=commit))
+                wanted[TIME, "Made_Up_9000-4c-abcdef", commit, solver, dataset + PROBLEM] = value
+    elsewhere = {**MACHINE, "processor": "Other", "id": "0" * 16}
+    runs.append(record(fit_seconds=0.9, machine=elsewhere, git_commit=commits[1]))
+    wanted[TIME, "Other-4c-000000", commits[1], "smo", "digits" + PROBLEM] = 0.9
     other = {"other.track_x": {"name": "other.track_x", "params": [], "param_names": [], "type": "track", "unit": "",
                                "version": "1", "code": "", "timeout": 60}}  # fmt: skip
-    file.write_text(json.dumps({**other, "version": 2}))
-    exported(tmp_path, record(git_commit=commits[0]), into=conf)
-    file.write_text(json.dumps({**other, "version": 2}))  # asv run knows its own alone
-    site.build(conf)
-    known = json.loads(file.read_text())
-    assert other["other.track_x"].items() <= known["other.track_x"].items()
-    assert any(name == TIME for name, *_ in published(conf.html_dir))
+    exported(tmp_path, *runs, into=conf)
+    (conf.results_dir / "benchmarks.json").write_text(
+        json.dumps({**other, "version": 2})
+    )  # asv run knows its own alone
+    html = measuring.publish(conf)
+    listed = json.loads((conf.results_dir / "benchmarks.json").read_text())
+    assert other["other.track_x"].items() <= listed["other.track_x"].items()
+    assert {key: value for key, value in published(html).items() if key[0] == TIME} == wanted
+    data = blocks((html / "index.html").read_text())
+    assert {place["machine"] for place in data["index"]["places"]} == {"Made_Up_9000-4c-abcdef", "Other-4c-000000"}
+    assert data["index"]["history"] is True
+    assert "Compare solvers" in (html / "history.html").read_text()
 
 
-def test_failures_are_null_in_the_graphs_and_have_their_reason_on_the_page(tmp_path):
+def test_failures_are_null_in_the_graphs_and_have_their_reason_on_the_page(dashboard, tmp_path):
+    commits, conf = dashboard
     hostile = "</script><script>alert('x')</script> & \"quoted\""
-    conf = exported(
-        tmp_path,
+    runs = [
         record("smo"), failed("slow"), failed("broken", status="error", reason=hostile),
         failed("never", status="skipped", reason="does not solve c-svc", formulation=None, kernel=None),
         record("half", seed=0, fit_seconds=0.2), failed("half", seed=1),
-    )  # fmt: skip
-    site.build(conf)
-    found = {(name, solver): value for (name, _, _, solver, _), value in published(conf.html_dir).items()}
+    ]  # fmt: skip
+    for run in runs:
+        run["git_commit"] = commits[0]
+    exported(tmp_path, *runs, into=conf)
+    html = measuring.publish(conf)
+    found = {(name, solver): value for (name, _, _, solver, _), value in published(html).items()}
     shares = {solver: found.get(("grid.track_failed", solver)) for solver in ("smo", "slow", "broken", "half", "never")}
     assert shares == {"smo": 0, "slow": 1, "broken": 1, "half": 0.5, "never": None}
     assert {solver for name, solver in found if name == TIME} == {"smo", "half"}
-    rows = page_data(conf.html_dir)
+    rows = cells_of(blocks((html / "index.html").read_text())["0-table"])
     assert rows["broken", "digits" + PROBLEM]["reason"] == hostile
     assert rows["half", "digits" + PROBLEM]["status"] == "timeout 1/2"
     assert rows["never", "digits" + PROBLEM]["status"] == "skipped"
     assert all(row["fit_seconds"] is None for (solver, _), row in rows.items() if solver in ("slow", "broken", "never"))
 
 
-def test_repetitions_are_samples_and_the_median_counts(tmp_path):
+def test_repetitions_are_samples_and_the_median_counts(dashboard, tmp_path):
     from asv.results import iter_results
 
-    runs = [record(seed=seed, fit_seconds=value) for seed, value in enumerate([0.3, 0.1, 0.2])]
-    conf = exported(tmp_path, *runs)
+    commits, conf = dashboard
+    runs = [record(seed=seed, fit_seconds=value, git_commit=commits[0]) for seed, value in enumerate([0.3, 0.1, 0.2])]
+    exported(tmp_path, *runs, into=conf)
     (results,) = iter_results(str(conf.results_dir))
     (value,), (samples,) = (
         getattr(results, f"get_result_{what}")(TIME, results.get_result_params(TIME)) for what in ("value", "samples")
     )
-    assert value == 0.2
-    assert sorted(samples) == [0.1, 0.2, 0.3]
+    assert (value, sorted(samples)) == (0.2, [0.1, 0.2, 0.3])
 
 
-def test_the_same_export_twice_changes_nothing_and_a_newer_measurement_replaces(tmp_path):
-    commits = repository(tmp_path / "code")
-    conf = configuration.load(tmp_path / "code")
+def test_the_same_export_twice_changes_nothing_and_a_newer_measurement_replaces(dashboard, tmp_path):
+    commits, conf = dashboard
     old = record(fit_seconds=0.4, git_commit=commits[1])
-
-    def files():
-        return {path.name: path.read_text() for path in conf.records_dir.iterdir()}
-
     exported(tmp_path, old, into=conf)
-    once = files()
+    once = [path.read_text() for path in conf.records_dir.iterdir()]
     exported(tmp_path, old, into=conf)
-    assert files() == once
+    assert [path.read_text() for path in conf.records_dir.iterdir()] == once
     exported(tmp_path, record(fit_seconds=0.3, git_commit=commits[1], code_sha256="newer"), into=conf)
-    (file,) = read_all(conf.records_dir)
-    assert [run["fit_seconds"] for run in file.records] == [0.3]
     exported(tmp_path, old, into=conf)  # an old store after a new one: the newer measurement stays
     (file,) = read_all(conf.records_dir)
     assert [run["fit_seconds"] for run in file.records] == [0.3]
 
 
-def test_two_machines_are_two_histories(tmp_path):
-    other = {**MACHINE, "processor": "Other", "id": "0" * 16}
-    conf = exported(tmp_path, record(fit_seconds=0.1), record(fit_seconds=0.9, machine=other))
-    site.build(conf)
-    found = {machine: value for (name, machine, *_), value in published(conf.html_dir).items() if name == TIME}
-    assert found == {"Made_Up_9000-4c-abcdef": 0.1, "Other-4c-000000": 0.9}
-    index = json.loads((conf.html_dir / "solvers" / "data" / "index.json").read_text())
-    assert {place["machine"] for place in index["places"]} == set(found)
-
-
-def test_runs_without_a_commit_of_the_repository_are_told_and_can_be_given_one(tmp_path, capsys):
-    commits = repository(tmp_path / "code")
-    path = store(
-        tmp_path / "s.sqlite", record(git_commit=commits[0] + "+"), record("fw", git_commit="f" * 40), record("qp")
-    )
-    code, out, _ = command(capsys, "export", "--config", tmp_path / "code", "--store", path)
-    assert (code, "exported 1 run of 1 solver on 1 data set" in out) == (0, True)
-    assert "note: 2 runs name no commit of the repository and were left out; --commit REV" in out
-    assert "note: 1 runs were measured in a changed tree" in out
+def test_runs_of_no_commit_are_left_out_and_can_be_given_one(dashboard, tmp_path, capsys):
+    commits, _ = dashboard
+    known = record(git_commit=commits[0] + "+")
+    path = store(tmp_path / "s.sqlite", known, record("fw", git_commit="f" * 40), record("qp"))
+    code, out, err = command(capsys, "export", "--config", tmp_path / "code", "--store", path)
+    assert (code, "runs: 1," in out, "2 runs name no commit of the repository" in err) == (0, True, True)
     code, out, _ = command(capsys, "export", "--config", tmp_path / "code", "--store", path, "--commit", "HEAD")
-    assert (code, "3 solvers on 1 data set at 2 commits" in out) == (0, True)
-    assert {file.commit: len(file.records) for file in read_all(tmp_path / "code" / ".asv" / "records")} == {
-        commits[0]: 1,
-        commits[1]: 2,
-    }
+    assert (code, "runs: 3," in out) == (0, True)
+    stored = {file.commit: len(file.records) for file in read_all(tmp_path / "code" / ".asv" / "records")}
+    assert stored == {commits[0]: 1, commits[3]: 2}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "sentence"),
     [
-        (["--store", "missing.sqlite"], "there is no result store at missing.sqlite; run `harness compare`"),
-        (["--store", "empty.sqlite"], "holds no runs; run `harness compare` first"),
-        (["--store", "lost.sqlite"], "none of the 1 runs in lost.sqlite is of a commit that the repository has"),
+        (["--store", "missing.sqlite"], "there is no result store at missing.sqlite"),
+        (["--store", "empty.sqlite"], "no runs in empty.sqlite"),
+        (["--store", "lost.sqlite"], "--commit REV"),
         (["--store", "lost.sqlite", "--commit", "v9"], "--commit: the repository"),
-        (["--store", "lost.sqlite", "--standalone", "code"], "exists and is no dashboard made by this command"),
-        (["--standalone", "new", "--commit", "HEAD"], "give it without --config and --commit"),
+        (["--single-file", "p.html", "--commit", "HEAD"], "--single-file: it is made of the stores alone"),
+        (["--single-file", "no/where.html"], "the folder no"),
+        (["--single-file", "p.html", "--store", "empty.sqlite"], "no runs in empty.sqlite"),
     ],
 )
-def test_what_cannot_be_exported_is_one_sentence(tmp_path, capsys, monkeypatch, arguments, told):
-    repository(tmp_path / "code")
+def test_what_cannot_be_exported_is_one_sentence(dashboard, tmp_path, capsys, monkeypatch, arguments, sentence):
     store(tmp_path / "empty.sqlite")
     store(tmp_path / "lost.sqlite", record())
     monkeypatch.chdir(tmp_path)
-    config = [] if "--standalone" in arguments else ["--config", "code"]
+    config = [] if "--single-file" in arguments else ["--config", "code"]
     code, _, err = command(capsys, "export", *config, *arguments)
-    assert code == 2
-    assert told in err
-    assert err.count("\n") == 1
+    assert (code, sentence in err, err.count("\n")) == (2, True, 1)
+    assert not (tmp_path / "p.html").exists()
 
 
-def test_a_folder_that_is_no_repository_is_called(tmp_path):
-    with pytest.raises(UsageError, match=r"is no local git repository.*--standalone FOLDER"):
-        Repository(tmp_path)
-
-
-def test_standalone_makes_one_commit_a_state_and_the_same_one_again(tmp_path):
-    def commits():
-        return git(tmp_path / "dashboard" / "code", "log", "--format=%H %s", "--reverse", "main").splitlines()
-
-    runs = [
-        record("fw", plugin="fw", code_sha256="a" * 64), record("smo", plugin="smo", code_sha256="b" * 64),
-        record("fw", plugin="fw", code_sha256="c" * 64),
-        record("smo", plugin="smo", code_sha256="b" * 64, versions={"python": "3.12.1"}),
-    ]  # fmt: skip
-    conf = exported(tmp_path, *runs)
-    once = commits()
-    assert len(once) == 3  # fw and smo of one state, a new fw, another Python
-    assert {file.commit: file.environment for file in read_all(conf.records_dir)} == {
-        line.split()[0]: f"compare-py{python}" for line, python in zip(once, ("3.11", "3.11", "3.12"), strict=True)
-    }
-    exported(tmp_path, *runs)
-    assert commits() == once
+def test_a_folder_that_is_no_site_is_not_replaced(dashboard, tmp_path, capsys):
+    _, conf = dashboard
+    conf.html_dir.mkdir(parents=True)
+    (conf.html_dir / "thesis.tex").write_text("precious")
+    code, _, err = command(capsys, "build", "--config", tmp_path / "code")
+    assert (code, "is no site made before" in err) == (2, True)
+    assert (conf.html_dir / "thesis.tex").read_text() == "precious"
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(2.0, 2.0), (1e308, None)])
@@ -253,13 +200,25 @@ def test_a_number_that_asv_cannot_square_is_none(seconds, shown):
 
 def test_a_cell_is_named_by_its_record_alone():
     changed = record("smo", cache_mb=1.0, iteration_limit=500, threads=2)
-    assert cells.solver_name(record("smo")) == "smo"
-    assert cells.solver_name(changed) == "smo (threads 2, cache 1 MB, iterations <= 500)".replace(
-        "threads 2", "2 threads"
-    )
+    assert names.solver_name(record("smo")) == "smo"
+    assert names.solver_name(changed) == "smo (2 threads, cache 1 MB, iterations <= 500)"
     squared = record(formulation="l2-svc", problem_parameters={"C": 1.0, "chi": 2.0})
-    assert cells.dataset_name(squared) == "digits, l2-svc chi=2, rbf gamma=0.05"
-    assert cells.dataset_name(record(formulation=None, kernel=None)) == "digits"
+    assert names.dataset_name(squared) == "digits, l2-svc chi=2, rbf gamma=0.05"
+    assert names.dataset_name(record(formulation=None, kernel=None)) == "digits"
+
+
+@settings(max_examples=30)
+@given(st.text(max_size=400), st.text(max_size=400))
+def test_a_name_is_harmless_and_bounded(one, other):
+    """asv puts names into HTML and file names as they are."""
+    for text in (f"<img src=x onerror=1>{one}", f"../../{one}", f"&lt;{one}\n<script>"):
+        name = names.harmless(text)
+        assert len(name) <= names.LONGEST_NAME
+        assert not {"<img", "&lt", "<sc", "\n", '"'} & {name[i : i + n] for n in (1, 3, 4) for i in range(len(name))}
+        assert "/" not in names.word(text)
+        assert not names.word(text).startswith(".")
+    long = "x" * 300
+    assert (names.harmless(long + one) == names.harmless(long + other)) == (one == other)
 
 
 def test_a_seed_on_older_data_does_not_count():
@@ -268,124 +227,26 @@ def test_a_seed_on_older_data_does_not_count():
         {"group": "g", "seed": 0, "repetition": 1, "measured_at": "2", "data": "new"},
         {"group": "older", "seed": 1, "repetition": 0, "measured_at": "0", "data": "new"},
     ]
-    assert cells.counting(runs) == ([runs[1]], 2)
+    assert names.counting(runs) == [runs[1]]
 
 
-def contents(folder):
-    return {(cell["solver"], cell["fit_seconds"]) for file in read_all(folder / "records") for cell in file.records}
+def test_of_several_stores_the_newest_of_a_run_counts_and_rows_of_paths_do_not(tmp_path):
+    from .stored import PATH
 
-
-def test_several_stores_are_exported_and_the_newest_of_a_run_counts(tmp_path, capsys):
     old, new = record("smo", fit_seconds=0.4), record("smo", fit_seconds=0.3)
     first = store(tmp_path / "a.sqlite", new, record("fw"))
-    second = store(tmp_path / "b.sqlite", old, record("qp"), new)
-    arguments = ["--store", first, "--store", second]
-    code, out, _ = command(capsys, "export", "--standalone", tmp_path / "d", *arguments)
-    assert (code, "exported 3 runs of 3 solvers" in out) == (0, True)
-    assert contents(tmp_path / "d") == {("smo", 0.3), ("fw", 0.5), ("qp", 0.5)}
-    commits = repository(tmp_path / "code")
-    code, out, _ = command(capsys, "export", "--config", tmp_path / "code", "--commit", commits[0], *arguments)
-    assert (code, "exported 3 runs of 3 solvers" in out) == (0, True)
-    code, _, err = command(capsys, "export", "--standalone", tmp_path / "e", *arguments, "--store", "gone.sqlite")
-    assert (code, "there is no result store at gone.sqlite" in err) == (2, True)
+    second = store(tmp_path / "b.sqlite", old, record("qp"), new, record("smo", path=PATH))
+    text, summary = page.of_stores([first, second])
+    found = cells_of(blocks(text)["0-table"])
+    assert {solver: row["fit_seconds"] for (solver, _), row in found.items()} == {"smo": 0.3, "fw": 0.5, "qp": 0.5}
+    assert (summary.runs, sum("are of paths" in note for note in summary.notes())) == (3, 1)
 
 
-def test_a_standalone_dashboard_keeps_what_it_showed_and_what_is_not_ours(tmp_path, capsys):
-    first, second = store(tmp_path / "a.sqlite", record("smo")), store(tmp_path / "b.sqlite", record("fw"))
-    folder = tmp_path / "d"
-    assert command(capsys, "export", "--standalone", folder, "--store", first)[0] == 0
-    notes = [folder / name for name in ("thesis.tex", "results/notes.txt", "code/mine.py")]
-    for path in notes:
-        path.write_text("precious")
-    configured = (folder / "asv.conf.json").read_text().replace('"svm-harness"', '"mine"')
-    (folder / "asv.conf.json").write_text(configured)
-    assert command(capsys, "export", "--standalone", folder, "--store", second)[0] == 0
-    assert contents(folder) == {("smo", 0.5), ("fw", 0.5)}
-    assert [path.read_text() for path in notes] == ["precious"] * 3
-    assert (folder / "asv.conf.json").read_text() == configured
-    first.unlink()
-    code, _, err = command(capsys, "export", "--standalone", folder, "--store", second)
-    assert (code, f"shows the runs of {first}, which is gone" in err) == (2, True)
-    assert contents(folder) == {("smo", 0.5), ("fw", 0.5)}
-
-
-@pytest.mark.parametrize("marker", [None, "made by: harness dashboard export --standalone\n", '{"stores": 3}', "[]"])
-def test_a_folder_with_something_else_is_left_alone(tmp_path, capsys, marker):
-    folder = tmp_path / "mine"
-    (folder / "results").mkdir(parents=True)
-    (folder / "results" / "thesis.tex").write_text("precious")
-    if marker is not None:
-        (folder / ".standalone").write_text(marker)
-    code, _, err = command(capsys, "export", "--standalone", folder, "--store", store(tmp_path / "s.sqlite", record()))
-    assert (code, "is no dashboard made by this command; name a new folder" in err) == (2, True)
-    assert (folder / "results" / "thesis.tex").read_text() == "precious"
-
-
-# -- how a commit is called -----------------------------------------------------------------------------------
-
-
-def test_a_state_of_code_is_called_by_the_commit_that_was_measured(tmp_path):
-    """At the commit before, the site named commits of the made-up repository, which nobody has."""
-    real, other = "929e25f1" + "0" * 32, "5" * 40
-    runs = [
-        record(git_commit=other, code_sha256="1"),
-        record(git_commit=other, code_sha256="2"),
-        record(git_commit=f"{real}+", code_sha256="3"),
-        record(git_commit=None, code_sha256="4", kernel_evaluations=10**6),
-    ]
-    conf = exported(tmp_path, *runs)
-    site.build(conf)
-    index = json.loads((conf.html_dir / "index.json").read_text())
-    names = ["55555555 (1)", "55555555 (2)", "929e25f1+", "0.1.0, no commit"]
-    assert [name.rstrip() for name in index["revision_to_hash"].values()] == names
-    assert {len(name) for name in index["revision_to_hash"].values()} == {index["hash_length"]}
-    (place,) = json.loads((conf.html_dir / "solvers" / "data" / "index.json").read_text())["places"]
-    assert [each["name"] for each in place["commits"]] == names[::-1]
-    assert all(each["title"] == "svm-harness 0.1.0, measured 2026-01-01" for each in place["commits"])
-    feed = (conf.html_dir / "regressions.xml").read_text()
-    assert "in commit 0.1.0, no commit." in feed
-    assert "commits=0.1.0%2C%20no%20commit" in feed
-    assert not any(commit[:8] in feed for commit in git(tmp_path / "dashboard" / "code", "rev-list", "main").split())
-
-
-def test_a_commit_of_a_repository_is_called_by_its_hash_and_has_its_title(tmp_path):
-    commits = repository(tmp_path / "code")
-    git(tmp_path / "code", "commit", "-q", "--allow-empty", "-m", "a\x01b <c>\n\nMore.\n\nSigned-off-by: x")
-    (newest,) = set(git(tmp_path / "code", "rev-list", "HEAD").split()) - set(commits)
-    names = called(tmp_path / "code")
-    assert set(names) == {*commits, newest}
-    assert names[newest] == Called(newest[:8], "a\x01b <c>")
-    assert names[commits[0]] == Called(commits[0][:8], "commit 0")
-    assert called(tmp_path) == {}
-    git(tmp_path / "code", "commit", "-q", "--allow-empty", "-m", "x\n\nMeasured-as: <img src=x>")
-    newest = git(tmp_path / "code", "rev-parse", "HEAD")
-    assert called(tmp_path / "code")[newest].name == newest[:8]  # the feed is made of it
-
-
-@pytest.mark.parametrize(
-    ("remote", "page"),
-    [
-        ("https://github.com/some/project.git", "https://github.com/some/project"),
-        ("https://me:secret@github.com/some/project", "https://github.com/some/project"),
-        ("git@github.com:some/project.git", "https://github.com/some/project"),
-        ("ssh://git@example.org:2222/group/sub/project.git/", "https://example.org/group/sub/project"),
-        ("/srv/git/project.git", None),
-        ("../project", None),
-        ("file:///srv/project", None),
-        ('https://evil.example/"><script>', None),
-        ("C:/project", None),
-    ],
-)
-def test_commits_have_pages_where_the_remote_has(tmp_path, remote, page):
-    repository(tmp_path / "code")
-    assert web_address(tmp_path / "code") is None
-    git(tmp_path / "code", "remote", "add", "upstream", remote)
-    assert web_address(tmp_path / "code") == (page and (page, f"{page}/commit/"))
-    assert web_address(remote) == (page and (page, f"{page}/commit/"))
-
-
-def test_bitbucket_has_pages_of_its_own_kind():
-    assert web_address("git@bitbucket.org:a/b.git") == (
-        "https://bitbucket.org/a/b",
-        "https://bitbucket.org/a/b/commits/",
-    )
+def test_a_range_of_commits_is_read_as_git_reads_it(dashboard):
+    commits, conf = dashboard
+    bench = measuring.Bench.of(conf)
+    assert bench.repository.range("HEAD~2..HEAD") == commits[2:]
+    assert bench.repository.range("HEAD~1") == [commits[2]]
+    assert not bench.repository.edited()
+    git(conf.folder, "add", "asv.conf.json")
+    assert bench.repository.edited()

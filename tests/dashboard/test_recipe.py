@@ -37,7 +37,7 @@ def test_the_commands_are_understood(line: str) -> None:
 
 
 def test_all_commands_of_the_page_are_looked_at() -> None:
-    assert {line.split()[2] for line in called()} == {"run", "build", "serve", "check"}
+    assert {line.split()[2] for line in called()} == {"run", "build", "check"}
 
 
 def test_the_recipe_is_two_workflows_whose_steps_do_something() -> None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from harness_dashboard import data, tables
-from harness_dashboard.commits import Called
+from harness_dashboard import page, tables
 from harness_dashboard.records import RecordFile, read_all
 
-from tests.dashboard.stored import failed, page_data, record
+from tests.dashboard.stored import failed, record
 
 DIGITS = "digits, c-svc C=10, rbf gamma=0.05"
 
 
-def table(*records, costs=True):
+def table(*records):
     file = RecordFile("c" * 40, 1, "m", "e", "1", list(records))
-    return tables.table({cell: (file, runs) for cell, runs in file.cells().items()}, costs=costs)
+    return tables.table({cell: (file, runs) for cell, runs in file.cells().items()})
 
 
 def run(solver="smo", dataset=DIGITS, **changes):
@@ -34,17 +31,10 @@ def point(seconds, gap, **changes):
     return {"seconds": seconds, "kernel_evaluations": int(1000 * seconds), "relative_gap": gap, **changes}
 
 
-def test_facts_of_solvers_and_data_sets():
-    sweep = run("fw[epsilon=0.01]", label="fw[epsilon=0.01] (target 0.001)", parameters={"epsilon": 0.01}, plugin="fw")
-    sweep["label"] = "fw[epsilon=0.01]"
-    found = table(sweep)
-    assert found["solver_facts"] == [
-        {"base": "fw", "plugin": "fw", "parameters": {"epsilon": 0.01}, "settings": "target 0.001"}
-    ]
-    assert found["dataset_facts"] == [{
-        "set": "digits", "formulation": "c-svc", "problem_parameters": {"C": 10.0, "class_weight": "none"},
-        "problem": "c-svc C=10", "kernel": "rbf gamma=0.05", "kernel_parameters": {"gamma": 0.05}, "n_train": 100,
-        "n_features": 2, "n_test": 50, "density": 0.5, "positive_share": None, "clock": "cpu", "trace_clock": "cpu",
+def test_facts_of_data_sets():
+    assert table(run())["dataset_facts"] == [{
+        "set": "digits", "formulation": "c-svc", "problem": "c-svc C=10", "kernel": "rbf gamma=0.05", "n_train": 100,
+        "n_features": 2, "density": 0.5, "clock": "cpu", "trace_clock": "cpu",
     }]  # fmt: skip
 
 
@@ -119,40 +109,49 @@ def test_the_time_to_a_target_has_an_interval_and_no_end_where_a_run_never_got_t
     assert found["kernel_evaluations_to_intervals"][0] == [1000, 1200]
 
 
-def test_a_trace_is_drawn_by_the_clock_it_names(tmp_path):
+def blocks_of(*records, environment="e"):
+    return dict(page.blocks([RecordFile("c" * 40, 1, "m", environment, "1", list(records))], project="x"))
+
+
+def test_a_trace_is_drawn_by_the_clock_it_names():
     trace = [point(1.0, 0.05, cpu_seconds=0.5)]
-    timed, old = run("a", trace=trace), run("b", "other", trace=[point(1.0, 0.05)])
-    data.write_data([RecordFile("c" * 40, 1, "m", "e", "1", [timed, old])], tmp_path / "solvers" / "data", project="x")
-    drawn = [json.loads((tmp_path / "solvers" / "data" / f"0-trace-{i}.json").read_text()) for i in (0, 1)]
+    found = blocks_of(run("a", trace=trace), run("b", "other", trace=[point(1.0, 0.05)]))
+    drawn = [found[f"0-trace-{i}"] for i in (0, 1)]
     assert [(each["clock"], *(points[0][0] for points in each["solvers"].values())) for each in drawn] == [
-        ("cpu", 0.5),
-        ("wall", 1),
-    ]
-    assert page_data(tmp_path)["a", DIGITS]["time"] == 0.5
+        ("cpu", 0.5), ("wall", 1)
+    ]  # fmt: skip
 
 
-def test_columns_that_say_nothing_are_left_out(tmp_path):
+def test_columns_that_say_nothing_are_left_out():
     trace = [point(1.0, 0.05, cpu_seconds=0.5)]
-    found = dict(
-        data.data([RecordFile("c" * 40, 1, "m", "e", "1", [run("a", trace=trace, test_accuracy=1.0)])], project="x")
-    )
-    columns = found["0-latest.json"]["columns"]
-    assert columns["test_error"] == [0], "zero is a figure"
-    assert not {"at_least", "failed", "epsilon"} & set(columns)
-    assert found["0-trace-0.json"]["columns"] == ["seconds", "kernel_evaluations", "relative_gap"]
+    found = blocks_of(run("a", trace=trace, test_accuracy=1.0))
+    assert found["0-table"]["columns"]["test_error"] == [0], "zero is a figure"
+    assert not {"at_least", "failed", "epsilon"} & set(found["0-table"]["columns"])
+    assert found["0-trace-0"]["columns"] == ["seconds", "kernel_evaluations", "relative_gap"]
+
+
+def test_a_thinned_trace_reaches_each_target_when_the_whole_one_did():
+    trace = [point(float(i), 0.96**i) for i in range(1, 400)]
+    thin = tables.thinned(trace)
+    assert len(thin) <= tables.POINTS + len(tables.TARGETS) + 2
+    for target in tables.TARGETS:
+        first = [next(each["seconds"] for each in points if each["relative_gap"] <= target) for points in (trace, thin)]
+        assert first[0] == first[1]
+    assert tables.upward(1.00001e-3) > 1e-3
 
 
 @pytest.mark.parametrize(("environment", "clock"), [("overlay-py3.11", "cpu"), ("compare-py3.11", "wall")])
 def test_files_of_the_history_from_before_threads_were_told_are_of_one_thread(tmp_path, environment, clock):
     old = {name: value for name, value in run(cpu_seconds=2.0, fit_seconds=40.0).items() if name != "threads"}
     RecordFile("c" * 40, 1, "m", environment, "1", [old]).write(tmp_path)
-    found = dict(data.data(read_all(tmp_path), project="x"))["0-latest.json"]
+    found = dict(page.blocks(read_all(tmp_path), project="x"))["0-table"]
     assert found["dataset_facts"][0]["clock"] == clock
 
 
-def test_the_index_tells_titles_and_what_it_is_told(tmp_path):
-    files = [RecordFile("c" * 40, 1, "m", "e", "1", [run()])]
-    found = dict(data.data(files, project="x", called={"c" * 40: Called("cafe", "Faster")}, told={"command": "x"}))
-    assert found["index.json"]["places"][0]["commits"][0]["title"] == "Faster"
-    assert found["index.json"]["told"] == {"command": "x"}
-    assert list(found)[-1] == "index.json"
+def test_a_cell_is_shown_as_it_was_measured_last_and_a_commit_without_the_solver_measured_nothing():
+    commits = [
+        RecordFile(name * 40, time, "m", "e", "1", [run(cpu_seconds=seconds, status=status)])
+        for name, time, seconds, status in (("c", 3, None, "absent"), ("b", 2, 2.0, "ok"), ("a", 1, 1.0, "ok"))
+    ]
+    found = dict(page.blocks(commits, project="x"))["0-table"]
+    assert (found["commits"], cells(found)["smo"]["time"]) == (["b" * 8], 2.0)

@@ -3,33 +3,29 @@
 import { Chart, scale } from "./chart.js";
 import { clockNote, timeTitle } from "./figures.js";
 import { alternative, choice, legend } from "./parts.js";
-import { hidden, interval, load } from "./store.js";
+import { hidden, interval } from "./store.js";
 import { FIGURES, known, text } from "./units.js";
 
 export const title = "Anytime curves";
-export const newest = true;
 
 const COSTS = { seconds: "time", kernel_evaluations: "kernel_evaluations", labels_used: "labels_used" };
 const QUALITIES = ["relative_gap", "test_error"];
 const LEAST = { relative_gap: 1e-12, test_error: 1e-5 };
 
-export async function draw({ latest, place, index, solvers, look, values, places, still }) {
-  const datasets = latest.datasets;
+export function draw({ rows: all, datasets, traces: load, targets, solvers, look, values, places }) {
   const wanted = datasets.indexOf(values.get("dataset"));
-  const number = wanted >= 0 ? wanted : Math.max(0, datasets.findIndex((name) => latest.traced.has(name)));
-  if (!datasets.length) return places.empty("Nothing was measured.");
-  const traces = await load(`${place.latest.trace}${number}.json`);
-  if (!still()) return null;
+  const number = wanted >= 0 ? wanted : Math.max(0, datasets.findIndex((name) => all.some((row) => row.dataset === name && row.seconds_to)));
+  const traces = load(number);
   const has = (name) => Object.values(traces.solvers).some((points) => points.some((point) => known(point[traces.columns.indexOf(name)])));
   const costs = Object.entries(COSTS).filter(([name]) => name !== "labels_used" || has(name)); // few formulations sell labels
-  const rows = latest.rows.filter((row) => row.dataset === datasets[number]);
+  const rows = all.filter((row) => row.dataset === datasets[number]);
   const titles = { ...Object.fromEntries(costs.map(([name, figure]) => [name, FIGURES[figure].title])), seconds: timeTitle(rows, "trace_clock") };
   const cost = costs.some(([name]) => name === values.get("x")) ? values.get("x") : "seconds";
   const quality = QUALITIES.includes(values.get("y")) ? values.get("y") : QUALITIES[0];
   places.controls.append(
     choice("Data set", "dataset", datasets.map((name) => [name, name]), datasets[number]),
-    choice("Against", "x", costs.map(([name]) => [name, titles[name]]), cost, FIGURES[COSTS[cost]].term),
-    choice("Quality", "y", QUALITIES.map((name) => [name, FIGURES[name].title]), quality, FIGURES[quality].term),
+    choice("Against", "x", costs.map(([name]) => [name, titles[name]]), cost),
+    choice("Quality", "y", QUALITIES.map((name) => [name, FIGURES[name].title]), quality),
   );
   const [column, row] = [traces.columns.indexOf(cost), traces.columns.indexOf(quality)];
   const off = hidden();
@@ -43,7 +39,7 @@ export async function draw({ latest, place, index, solvers, look, values, places
     if (!off.has(solver)) curves.push({ solver, points: usable });
   }
   legend(places.legend, look, solvers, present);
-  const bars = quality === "relative_gap" ? intervals(rows.filter((row) => curves.some((curve) => curve.solver === row.solver)), cost, index.targets) : [];
+  const bars = quality === "relative_gap" ? intervals(rows.filter((row) => curves.some((curve) => curve.solver === row.solver)), cost, targets) : [];
   places.note.append(` The newest measurement of each solver, of several runs the one of median time; quality is certified outside the clock.${quality === "relative_gap" ? " At most 10⁻¹² is drawn as 10⁻¹²." : ""}`,
     bars.length ? " Bars: the interval of all runs at a target." : "", cost === "seconds" ? clockNote(rows, "trace_clock") : "");
   if (!curves.length) return places.empty("No trace with these figures: choose other figures, another data set, or switch solvers on.");
@@ -81,7 +77,7 @@ function paint(places, curves, { cost, quality, look, bars, title: xTitle, chose
   ends.sort((a, b) => a.best - b.best);
   chart.labels(ends.map((end) => ({ ...end, radius: 5 })));
   const rows = curves.flatMap(({ solver, points: own }) => own.map((p) => ({ solver, ...p })));
-  places.below.replaceChildren(alternative([
+  places.below.append(alternative([
     { title: "Solver", value: (p) => p.solver },
     { title: xs.title, value: (p) => p.x, cell: (p) => text(p.x, xs.unit) },
     { title: ys.title, value: (p) => p.value, cell: (p) => text(p.value, ys.unit) },

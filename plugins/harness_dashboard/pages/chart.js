@@ -1,7 +1,6 @@
 /* A chart: axes with units, points that the keyboard reaches, labels that do not overlap. */
 
-import { alone, buttons, saveDrawing } from "./download.js";
-import { hideTip, make, plain, showTip } from "./parts.js";
+import { hideTip, plain, showTip } from "./parts.js";
 import { known, tick } from "./units.js";
 
 const LINE = 14; // pixels from one label's baseline to the next
@@ -38,22 +37,18 @@ function widthOf(text) {
   return Chart.pen.measureText(text).width;
 }
 
-/* A drawing of the width of its place. right: room for labels at the ends of curves; family(solver): solvers of the same one
-   are brought out together. */
+/* A drawing of the width of its place. right: room for labels at the ends of curves. */
 export class Chart {
-  constructor(target, { height = 460, right = 16, label, family = (solver) => solver }) {
-    this.family = family;
+  constructor(target, { height = 460, right = 16, label }) {
     this.width = Math.max(300, Math.min(1200, target.clientWidth || 300));
     this.narrow = this.width < 560;
     this.height = this.narrow ? Math.min(height, 380) : height;
     this.box = { left: this.narrow ? 62 : 72, right: this.width - (this.narrow ? 12 : right), top: 26, bottom: this.height - 44 };
     this.svg = d3.create("svg").attr("viewBox", `0 0 ${this.width} ${this.height}`).attr("width", this.width).attr("height", this.height)
       .attr("role", "group").attr("aria-label", `${label}. Arrow keys go from point to point.`);
-    this.label = label;
-    target.replaceChildren(this.svg.node(), make("div", { class: "tools" }, buttons(["svg", "png"], label, (kind) => this.save(kind))));
+    target.replaceChildren(this.svg.node());
     this.points = [];
     this.taken = [];
-    this.looks = new Map();
   }
 
   axes(x, y, titles, units) {
@@ -71,7 +66,6 @@ export class Chart {
   }
 
   curve(points, look, solver, line = d3.line()) {
-    this.looks.set(solver, look);
     return this.svg.append("path").attr("class", "curve").attr("data-solver", solver).attr("d", line(points))
       .style("stroke", look.colour(solver)).attr("stroke-dasharray", look.dash(solver));
   }
@@ -83,15 +77,8 @@ export class Chart {
       .attr("d", `M${ax},${ay}L${bx},${by}M${ax - dx},${ay - dy}L${ax + dx},${ay + dy}M${bx - dx},${by - dy}L${bx + dx},${by + dy}`);
   }
 
-  /* The intervals along a curve: [x, low, high] of each of its points, in pixels. */
-  band(points, look, solver) {
-    const area = d3.area().x((p) => p[0]).y0((p) => p[1]).y1((p) => p[2]);
-    return this.svg.append("path").attr("class", "band").attr("data-solver", solver).attr("d", area(points)).style("fill", look.colour(solver));
-  }
-
   /* One point, and what `labels` takes. told: lines of the tip; data: what a test or a reader's script may ask for. */
   point({ x, y, area = 64, solver, name = solver, look, data, told, front = false }) {
-    this.looks.set(solver, look);
     const node = this.svg.append("path").attr("class", front ? "point on-front" : "point").attr("transform", `translate(${x},${y})`)
       .attr("d", look.shape(solver, area)).style("fill", look.colour(solver)).attr("tabindex", this.points.length ? -1 : 0)
       .attr("role", "img").attr("aria-label", told.join("; ")).attr("data-solver", solver);
@@ -99,8 +86,8 @@ export class Chart {
     const element = node.node();
     const show = () => {
       showTip(element, told);
-      this.svg.selectAll(".curve, .point, .label, .bar, .band").nodes()
-        .forEach((each) => each.classList.toggle("faint", this.family(each.dataset.solver) !== this.family(solver)));
+      this.svg.selectAll(".curve, .point, .label, .bar").nodes()
+        .forEach((each) => each.classList.toggle("faint", each.dataset.solver !== solver));
     };
     const rest = () => {
       hideTip();
@@ -114,7 +101,7 @@ export class Chart {
   /* Left and right: along a solver's own points; up and down: to the nearest point of another solver. */
   walk(event, element) {
     const here = this.points.find((point) => point.element === element);
-    const own = this.points.filter((point) => this.family(point.solver) === this.family(here.solver)).sort((a, b) => a.x - b.x);
+    const own = this.points.filter((point) => point.solver === here.solver).sort((a, b) => a.x - b.x);
     let next = null;
     if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
       const place = own.indexOf(here) + (event.key === "ArrowRight" ? 1 : -1);
@@ -151,27 +138,6 @@ export class Chart {
     const text = plain(name);
     const short = text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text;
     return { short, width: widthOf(short) + 2 };
-  }
-
-  /* As a file: the drawing with the names of its marks below it, as the page's own legend stays behind. */
-  save(kind) {
-    const names = [...this.looks.keys()];
-    const step = Math.min(this.width - 16, 44 + Math.max(...names.map((name) => widthOf(plain(name)))));
-    const across = Math.max(1, Math.floor((this.width - 16) / step));
-    const height = this.height + (names.length ? 12 + 18 * Math.ceil(names.length / across) : 0);
-    const legend = this.svg.append("g");
-    names.forEach((name, i) => {
-      const look = this.looks.get(name);
-      const item = legend.append("g").attr("transform", `translate(${24 + step * (i % across)},${this.height + 14 + 18 * Math.floor(i / across)})`);
-      item.append("line").attr("x1", -12).attr("x2", 12).attr("stroke-width", 1.8).style("stroke", look.colour(name)).attr("stroke-dasharray", look.dash(name));
-      item.append("path").attr("d", look.shape(name, 60)).style("fill", look.colour(name));
-      item.append("text").attr("x", 18).attr("y", 4).text(plain(name));
-    });
-    this.svg.attr("viewBox", `0 0 ${this.width} ${height}`).attr("height", height);
-    const text = alone(this.svg.node(), this.label);
-    legend.remove();
-    this.svg.attr("viewBox", `0 0 ${this.width} ${this.height}`).attr("height", this.height);
-    saveDrawing(text, this.width, height, this.label, kind);
   }
 
   write(text, x, y, solver, anchor = "start") {

@@ -1,7 +1,7 @@
 /* How a figure is told: its title by the clock, how sure it is, its column in a table. */
 
 import { make } from "./parts.js";
-import { interval } from "./store.js";
+import { interval, valueOf } from "./store.js";
 import { FIGURES, range, text } from "./units.js";
 
 const CLOCKS = { cpu: "CPU time", wall: "Wall time" };
@@ -43,13 +43,8 @@ export function figured(row, figure, { target = null, marks = [] } = {}) {
   const least = figure === "kernel_evaluations" && row.at_least ? "≥ " : "";
   const sure = ends(row, figure, target);
   return make("span", { title: row.runs > 1 ? `median of ${row.runs} runs` : null },
-    least + text(target === null ? row[figure] : row[figure]?.[target], unit), isTime(figure) ? disturbance(row) : null, ...marks, sure ? make("small", { class: "ends" }, range(sure, unit)) : null);
+    least + text(valueOf(row, figure, target), unit), isTime(figure) ? disturbance(row) : null, ...marks, sure ? make("small", { class: "ends" }, range(sure, unit)) : null);
 }
 
 /* The column of a figure. of: the row of what the table has in a line. */
-export function figureColumn(figure, rows, of = (row) => row) {
-  return {
-    title: titleOf(figure, rows), unit: FIGURES[figure].unit, term: FIGURES[figure].term, value: (each) => of(each)[figure], cell: (each) => figured(of(each), figure),
-    interval: rows.some((row) => ends(row, figure)) ? (each) => ends(of(each), figure) : null,
-  };
-}
+export const figureColumn = (figure, rows, of = (row) => row) => ({ title: titleOf(figure, rows), value: (each) => of(each)[figure], cell: (each) => figured(of(each), figure) });

@@ -2,8 +2,8 @@
 
 (() => {
   "use strict";
-  const NO_PAGE = "#commit/"; // as front.py has it
-  const leadsNowhere = (link) => (link.getAttribute("href") ?? "").startsWith(NO_PAGE) || (link.id === "project-name" && link.getAttribute("href") === "#");
+  const NO_PAGE = /^#[0-9a-f]{8,}$/; // asv puts the hash of a commit behind its setting show_commit_url, which is "#" where there is none
+  const leadsNowhere = (link) => NO_PAGE.test(link.getAttribute("href")) || (link.id === "project-name" && link.getAttribute("href") === "#");
 
   function mend(root) {
     for (const link of root.querySelectorAll("a[href]")) if (leadsNowhere(link)) link.removeAttribute("href");
@@ -24,5 +24,5 @@
   theme();
 
   const open = window.open.bind(window); // a click on a point of a graph opens its commit
-  window.open = (address, ...rest) => (String(address).startsWith(NO_PAGE) ? null : open(address, ...rest));
+  window.open = (address, ...rest) => (NO_PAGE.test(address) ? null : open(address, ...rest));
 })();

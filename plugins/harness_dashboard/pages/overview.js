@@ -1,18 +1,17 @@
 /* Solver x data set: one figure of all, or all figures of one data set. */
 
-import { clockNote, ends, figured, isTime, timeTitle, titleOf } from "./figures.js";
+import { clockNote, figured, isTime, timeTitle, titleOf } from "./figures.js";
 import { breakable, choice, legend, make, plain, table } from "./parts.js";
-import { apart, competes, hidden, setsIn } from "./store.js";
+import { apart, competes, hidden, valueOf as figureOf } from "./store.js";
 import { byName, FIGURES, known, text, tick } from "./units.js";
 
 export const title = "Table";
 
 const COSTS = ["seconds_to", "kernel_evaluations_to"];
 const TARGET = 1e-3; // what solvers stop at by themselves, more or less: the first choice
-const USUAL = [1e-2, 1e-3, 1e-6];
 
 const stated = (row) => make("span", { class: "status", title: row.reason }, row.status);
-const valueOf = (row, { figure, target }) => (target === null ? row[figure] : row[figure]?.[target]) ?? null;
+const valueOf = (row, { figure, target }) => figureOf(row, figure, target);
 
 /* Whether a run ended without being certified at the target; what is not counted is not missed. */
 const missed = (row, target) => row.ran && !known(row.seconds_to?.[target]);
@@ -40,14 +39,12 @@ function best(rows, which) {
   return new Set(near.length < others ? near : []);
 }
 
-function columnOf(of, names, which, title, note, term = null) {
+function columnOf(of, names, which, title, note) {
   const top = best(names.map(of).filter(Boolean), which);
   const measured = (solver) => (of(solver)?.measured ? of(solver) : null);
   return {
-    title, note, unit: FIGURES[which.figure].unit, term,
+    title, note,
     value: (solver) => (measured(solver) ? valueOf(of(solver), which) : null),
-    said: (solver) => (of(solver) && !measured(solver) ? of(solver).status : null),
-    interval: (solver) => measured(solver) && ends(of(solver), which.figure, which.target),
     cell: (solver) => content(of(solver), which),
     attributes: (solver) => {
       const row = of(solver);
@@ -64,16 +61,16 @@ function usualTarget(rows, targets, figure) {
   return half >= 0 ? half : d3.greatestIndex(reached);
 }
 
-export function draw({ rows, solvers, figures, index, look, values, places }) {
+export function draw({ rows, solvers, figures, targets: gaps, look, values, places }) {
   const datasets = [...new Set(rows.map((row) => row.dataset))].sort(byName);
   const chosen = datasets.includes(values.get("dataset")) ? values.get("dataset") : "";
   const offered = [...COSTS.filter((name) => rows.some((row) => row[name]?.some(known))), ...figures];
-  const figure = offered.includes(values.get("figure")) ? values.get("figure") : offered[0];
-  const targets = index.targets.map((gap, i) => ({ gap, target: i })).filter(({ target }) => rows.some((row) => COSTS.some((name) => known(row[name]?.[target]))));
+  const figure = offered.includes(values.get("figure")) ? values.get("figure") : offered[0] ?? "time"; // nothing is known where all failed
+  const targets = gaps.map((gap, i) => ({ gap, target: i })).filter(({ target }) => rows.some((row) => COSTS.some((name) => known(row[name]?.[target]))));
   const asked = Number(values.get("target") ?? NaN);
-  const target = !COSTS.includes(figure) ? null : targets.some((each) => each.target === asked) ? asked : usualTarget(rows, index.targets, figure);
-  places.controls.append(choice("Data sets", "dataset", [["", `${setsIn(rows)}, one figure`], ...datasets.map((name) => [name, name])], chosen));
-  if (!chosen) places.controls.append(choice("Figure", "figure", offered.map((name) => [name, titleOf(name, rows)]), figure, FIGURES[figure].term));
+  const target = !COSTS.includes(figure) ? null : targets.some((each) => each.target === asked) ? asked : usualTarget(rows, gaps, figure);
+  places.controls.append(choice("Data sets", "dataset", [["", `all ${datasets.length}, one figure`], ...datasets.map((name) => [name, name])], chosen));
+  if (!chosen) places.controls.append(choice("Figure", "figure", offered.map((name) => [name, titleOf(name, rows)]), figure));
   if (!chosen && target !== null) places.controls.append(choice("Certified relative gap at most", "target", targets.map((each) => [String(each.target), tick(each.gap, "gap")]), String(target)));
   legend(places.legend, look, solvers, new Set(rows.filter((row) => !chosen || row.dataset === chosen).map((row) => row.solver)));
   const off = hidden();
@@ -85,14 +82,11 @@ export function draw({ rows, solvers, figures, index, look, values, places }) {
   const columns = chosen ? figuresOf(chosen, { shown, figures, targets, names, of: cell(chosen) })
     : datasets.map((dataset) => {
       const [head, ...rest] = dataset.split(/, (?=[a-z0-9-]+(?: [a-zA-Z0-9_]+=|, |$))/);
-      return { ...columnOf(cell(dataset), names, { figure, target, gap: index.targets[target] }, head, rest.join(", ")), dataset };
+      return { ...columnOf(cell(dataset), names, { figure, target, gap: gaps[target] }, head, rest.join(", ")) };
     });
-  const label = chosen ? `All figures on ${chosen}` : `${titleOf(figure, rows)}${target === null ? "" : ` of ${tick(index.targets[target], "gap")}`}, solvers by data sets`;
-  const told = (visible) => {
-    const there = new Set(visible.map((column) => column.dataset));
-    below(places.below, shown.filter((row) => chosen || there.has(row.dataset)));
-  };
-  places.figure.replaceChildren(table([first, ...columns], names, { label, told }));
+  const label = chosen ? `All figures on ${chosen}` : `${titleOf(figure, rows)}${target === null ? "" : ` of ${tick(gaps[target], "gap")}`}, solvers by data sets`;
+  places.figure.append(table([first, ...columns], names, { label }));
+  failures(places.below, shown);
   const timed = chosen || isTime(figure);
   places.note.append(timed ? clockNote(shown, target === null ? "clock" : "trace_clock") : "", shown.some((row) => row.runs > 1) ? " Below a median: the interval of its repeated runs." : "",
     ` Shaded: the best of a column and what is not told apart from it by more than its noise; ${target === null || chosen ? "costs up to a solver's own stop only where all were asked for the same gap" : "who was never certified that good has not reached the target"}; ≥ at least, not all is counted; – not observable; empty: not run; † did not do what was asked.`);
@@ -105,20 +99,19 @@ function figuresOf(chosen, { shown, figures, targets, names, of }) {
   const twin = { cpu: "cpu_seconds", wall: "fit_seconds" }[shown[0]?.clock]; // it is the figure `time` once more
   return [
     ...COSTS.flatMap((figure) => targets.map((each) => ({ ...each, figure }))).filter(isKnown).map((which) => ({
-      ...columnOf(of, names, which, which.figure === "seconds_to" ? timeTitle(shown, "trace_clock") : "Kernel values", `to gap ${tick(which.gap, "gap")}`, FIGURES[which.figure].term), off: !USUAL.includes(which.gap),
+      ...columnOf(of, names, which, which.figure === "seconds_to" ? timeTitle(shown, "trace_clock") : "Kernel values", `to gap ${tick(which.gap, "gap")}`),
     })),
-    ...figures.map((figure) => ({ figure, target: null })).filter(isKnown).map((which) => ({
-      ...columnOf(of, names, which, titleOf(which.figure, shown), which.figure === "time" ? "until it stopped" : undefined, FIGURES[which.figure].term), off: which.figure === twin,
-    })),
+    ...figures.filter((figure) => figure !== twin).map((figure) => ({ figure, target: null })).filter(isKnown).map((which) => columnOf(of, names, which, titleOf(which.figure, shown), which.figure === "time" ? "until it stopped" : undefined)),
+    { title: "Commit", value: (solver) => of(solver)?.commit ?? "" },
   ];
 }
 
 /* What was run and did not do what was asked, of the cells that are shown. */
-function below(target, shown) {
+function failures(target, shown) {
   const ran = shown.filter((row) => row.ran);
-  const failures = ran.filter((row) => !row.complete);
+  const failed = ran.filter((row) => !row.complete);
   const cells = (number) => (number === 1 ? "1 cell" : `${number} cells`);
-  if (!failures.length) {
+  if (!failed.length) {
     target.replaceChildren(make("p", {}, `${ran.length === 1 ? "The 1 cell that was run" : `All ${cells(ran.length)} that were run`} did what was asked.`));
     return;
   }
@@ -128,5 +121,5 @@ function below(target, shown) {
     { title: "Status", value: (row) => row.status, cell: stated },
     { title: "Reason", value: (row) => row.reason || "", cell: (row) => row.reason || "no reason is known" },
   ];
-  target.replaceChildren(make("h2", {}, `${failures.length} of ${cells(ran.length)} did not do what was asked`), table(columns, failures, { label: "Failures and their reasons", name: "failures", class: "failures" }));
+  target.replaceChildren(make("h2", {}, `${failed.length} of ${cells(ran.length)} did not do what was asked`), table(columns, failed, { label: "Failures and their reasons", name: "failures", class: "failures" }));
 }

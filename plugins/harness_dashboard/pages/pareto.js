@@ -1,10 +1,9 @@
-/* Cost against error on one data set: who is on the front? A solver's sweep over a parameter is a curve. */
+/* Cost against error on one data set: who is on the front? The problems that one solver was run on are a curve. */
 
 import { Chart, scale } from "./chart.js";
 import { clockNote, ends, figureColumn, titleOf } from "./figures.js";
 import { alternative, breakable, choice, legend, plain } from "./parts.js";
 import { apart, competes, hidden } from "./store.js";
-import { settings, sweeps, tellers, written } from "./sweep.js";
 import { byName, FIGURES, known, range, text } from "./units.js";
 
 export const title = "Pareto front";
@@ -47,7 +46,7 @@ export function draw({ rows, solvers, figures, look, values, places }) {
   const cost = costs.includes(values.get("x")) ? values.get("x") : costs[0];
   const error = errors.includes(values.get("y")) ? values.get("y") : errors[0];
   const titled = (names) => names.map((name) => [name, titleOf(name, here)]);
-  places.controls.append(choice("Data set", "dataset", sets.map((name) => [name, name]), chosen), choice("Cost", "x", titled(costs), cost, FIGURES[cost].term), choice("Error", "y", titled(errors), error, FIGURES[error].term));
+  places.controls.append(choice("Data set", "dataset", sets.map((name) => [name, name]), chosen), choice("Cost", "x", titled(costs), cost), choice("Error", "y", titled(errors), error));
   if (problems.length > 1) {
     const each = problems.map(([name, cells]) => [name, `${name || "unknown"} (${cells})`]);
     places.controls.append(choice("Problem", "problem", gaps ? each : [["all", `all (${whole.length})`], ...each], problem ?? "all"));
@@ -55,14 +54,14 @@ export function draw({ rows, solvers, figures, look, values, places }) {
   legend(places.legend, look, solvers, new Set(here.map((row) => row.solver)));
   const off = hidden();
   const shown = here.filter((row) => !off.has(row.solver));
-  const told = tellers(shown);
+  const several = new Set(shown.map(problemOf)).size > 1;
   const points = shown.filter((row) => known(row[cost]) && known(row[error])).map((row) => ({
-    row, solver: row.solver, name: [plain(row.solver), ...told(row)].join(", "), x: row[cost], y: Math.max(row[error], LEAST[error] ?? -Infinity),
+    row, solver: row.solver, name: [plain(row.solver), several && row.problem].filter(Boolean).join(", "), x: row[cost], y: Math.max(row[error], LEAST[error] ?? -Infinity),
   }));
-  const curves = sweeps(points);
+  const curves = d3.groups(points, (p) => [p.solver, p.row.formulation].join("\n")).map(([, own]) => own.sort((a, b) => byName(problemOf(a.row), problemOf(b.row)))).filter((own) => own.length > 1);
   const missing = shown.length - points.length;
   places.note.append(" Bottom left is best; the dashed line is the front of those that did what was asked, a ring marks what nothing beats by more than its noise.",
-    curves.length ? ` Joined: a solver's sweep over ${[...new Set(curves.map((curve) => curve.by))].join(" or ")}.` : "",
+    curves.length ? " Joined: one solver on several problems of this data set." : "",
     cost === "support_vectors" ? "" : " A larger mark has more support vectors.", shown.some((row) => ends(row, cost) || ends(row, error)) ? " Bars: intervals of repeated runs." : "", cost === "time" ? clockNote(here) : "",
     missing ? ` ${missing} not shown: no ${titleOf(cost, here).toLowerCase()} known.` : "");
   if (!points.length) return places.empty("No solver that is switched on has both figures.");
@@ -74,8 +73,7 @@ function paint(places, points, curves, { cost, error, look, chosen }) {
   const rows = points.map((p) => p.row);
   const [xTitle, yTitle] = [titleOf(cost, rows), titleOf(error, rows)];
   const [xUnit, yUnit] = [FIGURES[cost].unit, FIGURES[error].unit];
-  const base = new Map(rows.map((row) => [row.solver, row.base]));
-  const chart = new Chart(places.figure, { height: 560, label: `${yTitle} against ${xTitle} on ${chosen}`, family: (solver) => base.get(solver) });
+  const chart = new Chart(places.figure, { height: 560, label: `${yTitle} against ${xTitle} on ${chosen}` });
   const { left, right, top, bottom } = chart.box;
   const x = scale([...points.map((p) => p.x), ...rows.flatMap((row) => ends(row, cost) ?? [])], true, [left, right - (chart.narrow ? 6 : 60)]);
   const y = scale([...points.map((p) => p.y), ...rows.flatMap((row) => ends(row, error) ?? [])], FIGURES[error].log, [bottom, top]);
@@ -88,11 +86,11 @@ function paint(places, points, curves, { cost, error, look, chosen }) {
   if (best.length) chart.svg.append("path").attr("class", "front").attr("d", d3.line()(steps));
   chart.keepClear(steps);
   const at = (p) => [x(p.x), y(p.y)];
-  const short = new Map(); // along a curve its parameter is enough: the first point has the name
-  for (const { by, points: own } of curves) {
+  const short = new Map(); // along a curve the problem is enough: the first point has the name
+  for (const own of curves) {
     chart.curve(own.map(at), look, own[0].solver);
     chart.keepClear(own.map(at));
-    own.slice(1).forEach((p) => short.set(p, `${by}=${written(settings(p.row)[by])}`));
+    own.slice(1).forEach((p) => short.set(p, p.row.problem));
   }
   for (const p of points) {
     const [px, py] = at(p);
@@ -118,7 +116,7 @@ function paint(places, points, curves, { cost, error, look, chosen }) {
     }));
   }
   chart.labels([...best, ...points.filter((p) => !best.includes(p) && on.has(p)), ...points.filter((p) => !on.has(p) && !best.includes(p))].map((p) => placed.get(p)));
-  places.below.replaceChildren(alternative([
+  places.below.append(alternative([
     { title: "Solver", value: (p) => p.solver, cell: (p) => breakable(p.solver) },
     { title: "Problem", value: (p) => p.row.problem ?? "" },
     { title: "Kernel", value: (p) => p.row.kernel ?? "" },

@@ -1,7 +1,6 @@
 /* The parts that all pages are made of: choices, legend, tables, the tip beside a point. */
 
-import { buttons, saveTable } from "./download.js";
-import { change, hidden, hide, joined, listed, remember, state } from "./store.js";
+import { change, hidden, hide, remember, state } from "./store.js";
 import { byName } from "./units.js";
 
 const COLOURS = 8;
@@ -51,16 +50,11 @@ export function given(solvers) {
 
 export const plain = (solver) => (shared && solver.endsWith(shared) ? solver.slice(0, -shared.length) : solver);
 
-/* A choice among values, kept in the address. term: the word of the glossary that explains what is chosen. */
-export function choice(title, name, options, chosen, term) {
-  const select = make("select", { name, onchange: () => change({ [name]: select.value }) });
+/* A choice among values, kept in the address; others: what else it changes there. */
+export function choice(title, name, options, chosen, others = {}) {
+  const select = make("select", { name, onchange: () => change({ ...others, [name]: select.value }) });
   for (const [value, label] of options) select.append(make("option", { value, selected: value === chosen }, label));
-  return make("label", {}, make("span", {}, title, explained(term, select.selectedOptions[0]?.textContent ?? title)), select);
-}
-
-export function tick(title, name, on) {
-  const box = make("input", { type: "checkbox", name, checked: on, onchange: () => change({ [name]: box.checked ? "1" : "0" }) });
-  return make("label", { class: "tick" }, box, title);
+  return make("label", {}, title, select);
 }
 
 /* The solvers with their marks; a box switches one off on every page. */
@@ -82,8 +76,8 @@ export function legend(target, look, solvers, present) {
   }
   target.replaceChildren(
     make("div", { class: "tools" }, `${solvers.filter((name) => !off.has(name)).length} of ${solvers.length} solvers`,
-      make("button", { type: "button", "data-tool": "all", onclick: () => hide([]) }, "All"),
-      make("button", { type: "button", "data-tool": "none", onclick: () => hide(solvers) }, "None")),
+      make("button", { type: "button", onclick: () => hide([]) }, "All"),
+      make("button", { type: "button", onclick: () => hide(solvers) }, "None")),
     list,
   );
 }
@@ -101,77 +95,23 @@ function ordered(rows, column, down) {
   });
 }
 
-/* A box that opens at its name and is filled when it is first opened; Escape closes it. */
-function menu(title, content) {
-  const inside = make("div");
-  const box = make("details", { class: "menu" }, make("summary", {}, title), inside);
-  box.addEventListener("toggle", () => { if (!inside.childElementCount) inside.append(...content()); });
-  box.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || !box.open) return;
-    box.open = false;
-    box.firstElementChild.focus();
-  });
-  return box;
-}
+/* A table whose columns sort, which is kept in the address.
 
-/* Which columns are shown: `toggled` holds those that are not as they usually are. */
-function columnMenu(columns, toggled, changed) {
-  return menu("Columns", () => columns.map((column) => {
-    const key = keyOf(column);
-    const box = make("input", { type: "checkbox", name: key, checked: Boolean(column.off) === toggled.has(key) });
-    box.addEventListener("change", () => {
-      if (box.checked === Boolean(column.off)) toggled.add(key);
-      else toggled.delete(key);
-      changed();
-    });
-    return make("label", { class: "tick" }, box, key);
-  }));
-}
-
-/* Down and up go from row to row. */
-function walkRows(event) {
-  const line = event.target.closest("tr");
-  const next = { ArrowDown: line.nextElementSibling, ArrowUp: line.previousElementSibling }[event.key];
-  if (!next) return;
-  event.preventDefault();
-  line.tabIndex = -1;
-  next.tabIndex = 0;
-  next.focus();
-}
-
-/* A small way to a word of the glossary. */
-export const explained = (term, title) => (term ? make("a", { class: "term", href: `#/glossary?term=${term}`, title: `What is: ${title}`, "aria-label": `What is: ${title}` }, "?") : null);
-
-/* A table whose columns sort and can be chosen, both kept in the address, and that downloads.
-
-   columns: title, note; value(row): a number or a text, by which it sorts and which a file has; and where they are needed
-   cell(row): node or text; attributes(row); unit: of the values in a file; interval(row): [low, high] for a file;
-   said(row): what a file has where there is no value; off: hidden unless it is chosen; term: its word in the glossary.
-   options: label; name: what tells two tables of a page apart in the address; class; folded: a text, behind which it waits;
-   told(columns): called with those that are shown, whenever they change. */
-export function table(columns, rows, { label = "Table", name = "", class: kind, folded = "", told = null } = {}) {
-  const [first, ...others] = columns;
-  const [sortName, columnsName] = ["sort", "columns"].map((what) => (name ? `${what}-${name}` : what));
+   columns: title, note; value(row): a number or a text, by which it sorts; and where they are needed cell(row): node or text;
+   attributes(row).
+   options: label; name: what tells two tables of a page apart in the address; class; folded: a text, behind which it waits. */
+export function table(columns, rows, { label = "Table", name = "", class: kind, folded = "" } = {}) {
+  const sortName = name ? `sort-${name}` : "sort";
   const asked = state().values.get(sortName) ?? "";
-  const toggled = listed(columnsName);
   let down = asked.startsWith("-");
   let by = columns.find((column) => keyOf(column) === asked.replace(/^-/, ""));
-  const [head, body] = [make("thead"), make("tbody")];
-  const shown = () => [first, ...others.filter((column) => Boolean(column.off) === toggled.has(keyOf(column)))];
-  const lines = () => (by ? ordered(rows, by, down) : rows);
-  const order = (column) => (column === by ? (down ? "descending" : "ascending") : "none");
-  let heads = [];
-  function drawHeads() {
-    heads = shown().map((column) => make("th", { scope: "col" },
-      make("button", { type: "button", onclick: () => sort(column) }, column.title, column.note ? make("small", {}, column.note) : null), explained(column.term, column.title)));
-    head.replaceChildren(make("tr", {}, ...heads));
-  }
+  const body = make("tbody");
+  const heads = columns.map((column) => make("th", { scope: "col" },
+    make("button", { type: "button", onclick: () => sort(column) }, column.title, column.note ? make("small", {}, column.note) : null)));
   function draw() {
-    const columnsNow = shown();
-    heads.forEach((each, i) => each.setAttribute("aria-sort", order(columnsNow[i])));
-    body.replaceChildren(...lines().map((row, i) => make("tr", { tabindex: i ? -1 : 0 }, ...columnsNow.map((column) => make(
-      column === first ? "th" : "td", { scope: column === first ? "row" : null, ...column.attributes?.(row) },
-      column.cell ? column.cell(row) : String(column.value(row) ?? ""))))));
+    heads.forEach((each, i) => each.setAttribute("aria-sort", columns[i] === by ? (down ? "descending" : "ascending") : "none"));
+    body.replaceChildren(...(by ? ordered(rows, by, down) : rows).map((row) => make("tr", {}, ...columns.map((column, i) => make(
+      i ? "td" : "th", { scope: i ? null : "row", ...column.attributes?.(row) }, column.cell ? column.cell(row) : String(column.value(row) ?? ""))))));
   }
   function sort(column) {
     down = by === column && !down;
@@ -179,29 +119,10 @@ export function table(columns, rows, { label = "Table", name = "", class: kind, 
     remember({ [sortName]: `${down ? "-" : ""}${keyOf(column)}` });
     draw();
   }
-  function chosen() {
-    remember({ [columnsName]: joined(toggled) });
-    drawHeads();
-    draw();
-    told?.(shown());
-  }
-  drawHeads();
-  body.addEventListener("keydown", walkRows);
+  draw();
   const frame = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": label },
-    make("table", { class: kind }, make("caption", { hidden: true }, label), head, body));
-  const tools = make("div", { class: "tools" },
-    others.length > 1 ? columnMenu(others, toggled, chosen) : null,
-    buttons(["csv", "json"], label, (type) => saveTable(shown(), lines(), label, type)));
-  told?.(shown());
-  if (!folded) {
-    draw();
-    return make("div", { class: "view" }, frame, tools);
-  }
-  const box = make("details", { class: "folded", open: Boolean(by) || toggled.size > 0 }, make("summary", {}, folded), frame);
-  const once = () => { if (box.open && !body.childElementCount) draw(); };
-  box.addEventListener("toggle", once);
-  once();
-  return make("div", { class: "view" }, box, tools);
+    make("table", { class: kind }, make("caption", { hidden: true }, label), make("thead", {}, make("tr", {}, ...heads)), body));
+  return folded ? make("details", { class: "folded", open: Boolean(by) }, make("summary", {}, folded), frame) : frame;
 }
 
 /* The points of a chart as a table: what a picture shows must be readable without it. */

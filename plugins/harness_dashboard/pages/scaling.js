@@ -2,16 +2,14 @@
 
 import { Chart, roomFor, scale } from "./chart.js";
 import { clockNote } from "./figures.js";
-import { alternative, breakable, choice, explained, legend, make, plain, table } from "./parts.js";
-import { hidden, interval, load } from "./store.js";
+import { alternative, breakable, choice, legend, make, plain, table } from "./parts.js";
+import { formulationsOf, hidden, interval, unit } from "./store.js";
 import { known, text, tick } from "./units.js";
 
 export const title = "Scaling";
-export const newest = true;
 
 const AXES = { n_train: "Points, n", n_features: "Dimensions, d" };
 const FEW = 5; // solvers whose exponents a sentence has room for
-const base = (row) => row.set.split("[")[0];
 
 /* The fits of one view: solver -> its line. */
 function linesOf(ranking, all, { axis, formulation, family, target }) {
@@ -24,7 +22,7 @@ const exponent = (fit) => (fit ? `${fit.exponent[0].toFixed(2)} (${fit.exponent[
 /* Draw the points and lines of some solvers into a place; returns how many points there are. */
 export function paintScaling(place, rows, ranking, { solvers, all, look, targets, target, axis, formulation, family = null, height = 420 }) {
   const at = targets.indexOf(ranking.targets[target]);
-  const points = rows.filter((row) => solvers.includes(row.solver) && known(row[axis]) && row[axis] > 0 && known(row.seconds_to?.[at]) && (family === null || base(row) === family))
+  const points = rows.filter((row) => solvers.includes(row.solver) && known(row[axis]) && row[axis] > 0 && known(row.seconds_to?.[at]) && (family === null || unit(row) === family))
     .map((row) => ({ row, x: row[axis], y: row.seconds_to[at], within: interval(row, "seconds_to", at) }));
   const letter = axis === "n_train" ? "n" : "d";
   if (new Set(points.map((point) => point.x)).size < 2) {
@@ -65,17 +63,15 @@ export function paintScaling(place, rows, ranking, { solvers, all, look, targets
     { title: "Data set", value: ({ row }) => row.dataset },
     { title: "Points", value: ({ row }) => row.n_train, cell: ({ row }) => text(row.n_train, "") },
     { title: "Dimensions", value: ({ row }) => row.n_features, cell: ({ row }) => text(row.n_features, "") },
-    { title: "Time to the gap", value: (point) => point.y, unit: "s", cell: (point) => text(point.y, "s"), interval: (point) => point.within },
-    { title: "Exponent of the solver", term: "exponent", value: ({ row }) => lines.get(row.solver)?.exponent[0] ?? null, cell: ({ row }) => exponent(lines.get(row.solver)), interval: ({ row }) => lines.get(row.solver)?.exponent.slice(1) ?? null },
+    { title: "Time to the gap", value: (point) => point.y, cell: (point) => text(point.y, "s") },
+    { title: "Exponent of the solver", value: ({ row }) => lines.get(row.solver)?.exponent[0] ?? null, cell: ({ row }) => exponent(lines.get(row.solver)) },
   ], points, "scaling"));
   return chart.points.length;
 }
 
-export async function draw({ rows, solvers, place, index, look, values, places, still }) {
-  const ranking = await load(place.latest.ranking);
-  if (!still()) return 0;
+export function draw({ rows, solvers, ranking, targets, look, values, places }) {
   const certified = rows.filter((row) => row.seconds_to);
-  const formulations = d3.rollups(certified, (found) => found.length, (row) => row.formulation ?? "").sort((a, b) => b[1] - a[1]);
+  const formulations = formulationsOf(rows);
   if (!formulations.length) return places.empty("No run of this choice has a certified gap, so there is no time to a target.");
   const formulation = formulations.some(([name]) => name === values.get("problem")) ? values.get("problem") : formulations[0][0];
   const axis = Object.hasOwn(AXES, values.get("axis") ?? "") ? values.get("axis") : "n_train";
@@ -87,18 +83,18 @@ export async function draw({ rows, solvers, place, index, look, values, places, 
   places.controls.append(
     choice("Problem", "problem", formulations.map(([name, cells]) => [name, `${name || "unknown"} (${cells} cells)`]), formulation),
     choice("Against", "axis", Object.entries(AXES), axis),
-    choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(target), "target"),
-    choice("Data sets", "family", [["", "all"], ...families.map((name) => [name, `${name}, its sizes alone`])], family ?? "", "exponent"),
+    choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(target)),
+    choice("Data sets", "family", [["", "all"], ...families.map((name) => [name, `${name}, its sizes alone`])], family ?? ""),
   );
   legend(places.legend, look, solvers, new Set(here.map((row) => row.solver)));
   const off = hidden();
   const shown = solvers.filter((name) => !off.has(name) && here.some((row) => row.solver === name));
-  const marks = paintScaling(places.figure, here, ranking, { solvers: shown, all: solvers, look, targets: index.targets, target, axis, formulation, family, height: Math.max(480, 90 + 14 * Math.min(shown.length, 40)) });
+  const marks = paintScaling(places.figure, here, ranking, { solvers: shown, all: solvers, look, targets: targets, target, axis, formulation, family, height: Math.max(480, 90 + 14 * Math.min(shown.length, 40)) });
   const lines = [...linesOf(ranking, solvers, { axis, formulation, family, target }).entries()].filter(([solver]) => shown.includes(solver));
   if (lines.length) {
-    places.below.append(make("h2", {}, "Exponents", explained("exponent", "Exponents")), table([
+    places.below.append(make("h2", {}, "Exponents"), table([
       { title: "Solver", value: ([solver]) => solver, cell: ([solver]) => breakable(plain(solver)), attributes: ([solver]) => ({ "data-solver": solver }) },
-      { title: "Exponent", value: ([, fit]) => fit.exponent[0], cell: ([, fit]) => exponent(fit), interval: ([, fit]) => fit.exponent.slice(1) },
+      { title: "Exponent", value: ([, fit]) => fit.exponent[0], cell: ([, fit]) => exponent(fit) },
       { title: "Points", note: "of the line", value: ([, fit]) => fit.points },
       { title: axis === "n_train" ? "Sizes" : "Dimensions", value: ([, fit]) => fit.sizes[0], cell: ([, fit]) => fit.sizes.map((size) => text(size, "")).join(" to ") },
     ], d3.sort(lines, ([, fit]) => fit.exponent[0]), { label: "Exponents of growth", name: "exponents" }));

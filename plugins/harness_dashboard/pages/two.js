@@ -1,10 +1,9 @@
-/* Two solvers, or two commits: a ratio for each cell with its interval, and what that makes over all data sets. */
+/* Two solvers: a ratio for each cell with its interval, and what that makes over all data sets. */
 
 import { Chart } from "./chart.js";
-import { graph, to, toDataset, toSolver } from "./detail.js";
 import { clockNote, figured } from "./figures.js";
-import { choice, legend, make, plain, table } from "./parts.js";
-import { apart, competes, hidden, interval, load, rows as rowsOf } from "./store.js";
+import { choice, make, plain, table } from "./parts.js";
+import { address, apart, competes, interval, unit, valueOf } from "./store.js";
 import { byName, FIGURES, known, text } from "./units.js";
 
 export const title = "Compare two";
@@ -20,8 +19,6 @@ const DRAWS = 2000; // of data sets with replacement
 const LEAST = 5; // data sets from which on what is drawn of them says something
 const MOST = 60; // rows of a chart
 const LONGEST = 56; // letters of a row's name; the tip has the whole
-
-const valueOf = (row, figure, target) => (target === null ? row[figure] : row[figure]?.[target]);
 
 /* What b needs over what a needs. low, high: it lies between these wherever both figures lie in their intervals. better: the one
    that needs less, where they are told apart; alone: the one that has the figure, where the other ran and never got there;
@@ -45,13 +42,10 @@ export function quotient(a, b, figure, target = null, gap = null) {
   return { ...nothing, ratio, low: y[0] / x[1], high: y[1] / x[0], better };
 }
 
-/* The data set behind a name with parameters: draws of other sizes or with noise are not independent (ranking.unit). */
-const unit = (pair) => (pair.set ?? "").split("[")[0];
-
 /* The geometric mean over data sets, each with the same weight, and its interval: of what would come out for 95 % of other such
    choices of data sets, every ratio at its low end and at its high end. Of few data sets only the latter. */
 export function geometricMean(quotients) {
-  const logs = d3.groups(quotients, unit).map(([, own]) => ["low", "ratio", "high"].map((end) => d3.mean(own, (each) => Math.log(each[end]))));
+  const logs = d3.groups(quotients, (pair) => unit(pair)).map(([, own]) => ["low", "ratio", "high"].map((end) => d3.mean(own, (each) => Math.log(each[end]))));
   if (!logs.length) return null;
   const mean = (chosen, place) => Math.exp(d3.mean(chosen, (each) => each[place]));
   if (logs.length < LEAST) return { ratio: mean(logs, 1), low: mean(logs, 0), high: mean(logs, 2), sets: logs.length };
@@ -61,38 +55,32 @@ export function geometricMean(quotients) {
   return { ratio: mean(logs, 1), low: end(0, 0.025), high: end(2, 0.975), sets: logs.length };
 }
 
-export async function draw(given) {
-  const { values, places, place, index } = given;
-  const commits = place.commits.filter((each, i) => each.file || !i);
-  const asked = values.get("of") ?? (values.has("old") || values.has("new") ? "commits" : "solvers");
-  const of = commits.length > 1 ? asked : "solvers";
-  if (commits.length > 1) places.controls.append(choice("Compare", "of", [["solvers", "two solvers"], ["commits", "two commits"]], of));
-  const sides = of === "commits" ? await twoCommits(given, commits) : twoSolvers(given);
-  if (!sides || !given.still()) return sides === null ? 0 : null;
-  if (!sides.pairs.length) return places.empty(sides.none);
+export function draw(page) {
+  const { values, places, targets } = page;
+  const sides = chosen(page);
+  if (!sides) return 0;
   const offered = Object.keys(COMPARED).filter((name) => sides.pairs.some(({ a, b }) => (COMPARED[name].target ? a[name]?.some(known) && b[name]?.some(known) : known(a[name]) && known(b[name]))));
   if (!offered.length) return places.empty(`${sides.names.join(" and ")} have no figure in common: one of them has no result.`);
   const figure = offered.includes(values.get("figure")) ? values.get("figure") : offered[0];
-  const usual = index.targets.findIndex((gap) => gap <= 1.001e-3);
-  const target = COMPARED[figure].target ? Math.min(index.targets.length - 1, Math.max(0, Number(values.get("target") ?? usual))) : null;
+  const usual = targets.findIndex((gap) => gap <= 1.001e-3);
+  const target = COMPARED[figure].target ? Math.min(targets.length - 1, Math.max(0, Number(values.get("target") ?? usual))) : null;
   places.controls.append(choice("Figure", "figure", offered.map((name) => [name, COMPARED[name].title]), figure));
-  if (target !== null) places.controls.append(choice("Certified relative gap at most", "target", index.targets.map((gap, i) => [String(i), text(gap, "gap")]), String(target), "gap"));
-  const pairs = sides.pairs.map((pair) => ({ ...pair, ...quotient(pair.a, pair.b, figure, target, index.targets[target]), set: pair.a.set ?? pair.a.dataset }));
-  return paint(given, sides, pairs, { figure, target });
+  if (target !== null) places.controls.append(choice("Certified relative gap at most", "target", targets.map((gap, i) => [String(i), text(gap, "gap")]), String(target)));
+  const pairs = sides.pairs.map((pair) => ({ ...pair, ...quotient(pair.a, pair.b, figure, target, targets[target]), set: pair.a.set ?? pair.dataset }));
+  return paint(places, sides, pairs, { figure, target });
 }
 
-/* The cells that two solvers have in common. */
-function twoSolvers({ rows, solvers, values, places, look }) {
+/* The two solvers that are asked for, and the cells that they have in common; null where there are none, and the page says so. */
+function chosen({ rows, solvers, values, places, look }) {
   const own = d3.group(rows, (row) => row.solver);
   const present = solvers.filter((name) => own.has(name));
   if (present.length < 2) { places.empty("There is only one solver here; compare takes two."); return null; }
   const on = (name) => new Map(own.get(name).map((row) => [row.dataset, row]));
   const common = (one, other) => [...on(one).keys()].filter((dataset) => on(other).has(dataset)).length;
   const ordered = [...present].sort((x, y) => own.get(y).length - own.get(x).length);
-  const called = (asked) => present.find((name) => name === asked) ?? present.find((name) => plain(name) === asked);
-  const pick = (asked, otherwise) => called(asked) ?? otherwise;
-  const first = pick(values.get("a"), ordered.find((name) => name !== called(values.get("b"))));
-  const second = pick(values.get("b"), d3.greatest(ordered.filter((name) => name !== first), (name) => common(first, name)));
+  const called = (asked) => present.find((name) => name === asked || plain(name) === asked);
+  const first = called(values.get("a")) ?? ordered.find((name) => name !== called(values.get("b")));
+  const second = called(values.get("b")) ?? d3.greatest(ordered.filter((name) => name !== first), (name) => common(first, name));
   for (const side of ["a", "b"]) {
     const wanted = values.get(side);
     if (wanted && !called(wanted)) places.note.append(` There is no solver called ${wanted} here: ${side === "a" ? first : second} stands in its place.`);
@@ -100,49 +88,12 @@ function twoSolvers({ rows, solvers, values, places, look }) {
   const names = present.map((name) => [name, plain(name)]);
   places.controls.append(choice("Solver", "a", names, first), choice("with", "b", names, second));
   if (first === second) { places.empty(`Both are ${plain(first)}: choose another solver.`); return null; }
-  places.controls.append(make("span", { class: "beside" }, to("two", { ...Object.fromEntries(values), a: second, b: first }, "Swap them")));
+  places.controls.append(make("a", { class: "beside", href: address("two", { ...Object.fromEntries(values), a: second, b: first }) }, "Swap them"));
   const [left, right] = [on(first), on(second)];
-  const pairs = [...left.keys()].filter((dataset) => right.has(dataset)).sort(byName).map((dataset) => ({ a: left.get(dataset), b: right.get(dataset), dataset, solver: null }));
-  const list = (cells) => [...new Set([...cells.values()].map((row) => (row.formulation ? `${row.set ?? row.dataset} with ${row.formulation}` : row.dataset)))].slice(0, 4).join(", ");
-  return {
-    names: [plain(first), plain(second)], heads: [toSolver(first), toSolver(second)], words: [`less: ${plain(second)}`, `less: ${plain(first)}`], pairs,
-    keys: { a: first, b: second }, look, on: () => [first, second], 
-    none: `${plain(first)} and ${plain(second)} share no data set with the same problem and kernel: ${plain(first)} was run on ${list(left)}; ${plain(second)} on ${list(right)}.`,
-  };
-}
-
-const day = (time) => (time ? new Date(time).toISOString().slice(0, 10) : "undated");
-
-/* The cells of all solvers that two commits have in common. */
-async function twoCommits({ index, place, values, places, latest, solvers, look }, commits) {
-  const called = (wanted) => commits.findIndex((each) => each.commit === wanted || each.name === wanted);
-  const number = (name, otherwise) => (called(values.get(name)) < 0 ? otherwise : called(values.get(name)));
-  const [newer, older] = [number("new", 0), number("old", 1)];
-  places.note.replaceChildren(`On ${place.machine}, ${place.environment}.`); // the page's own speaks of one commit
-  for (const name of ["old", "new"]) {
-    const wanted = values.get(name);
-    if (wanted && called(wanted) < 0) places.note.append(` Of commit ${wanted.slice(0, 12)} no cells are kept here: another stands in its place.`);
-  }
-  const named = commits.map((each) => [each.commit, `${each.name}, ${day(each.time)}${each.title ? `, ${each.title}` : ""} (${each.cells} cells)`]);
-  places.controls.querySelector("[name=commit]")?.parentElement.remove(); // this page has two of them
-  places.controls.append(choice("Older", "old", named, commits[older].commit), choice("Newer", "new", named, commits[newer].commit));
-  if (newer === older) { places.empty("Both are the same commit: choose another."); return null; }
-  const cells = async (commit) => rowsOf(await load(commit.file ?? place.latest.file), index.figures).filter((row) => row.commit === commit.commit);
-  const [before, after] = await Promise.all([cells(commits[older]), cells(commits[newer])]);
-  const key = (row) => `${row.solver}\n${row.dataset}`;
-  const there = new Map(before.map((row) => [key(row), row]));
-  const both = after.filter((row) => there.has(key(row)));
-  legend(places.legend, look, solvers, new Set(both.map((row) => row.solver)));
-  const off = hidden();
-  const pairs = both.filter((row) => !off.has(row.solver)).map((row) => ({ a: there.get(key(row)), b: row, dataset: row.dataset, solver: row.solver })).sort((x, y) => byName(x.solver, y.solver) || byName(x.dataset, y.dataset));
-  const names = [older, newer].map((i) => commits[i].name);
-  places.note.append(` Commit ${names[1]} of ${day(commits[newer].time)} over ${names[0]} of ${day(commits[older].time)}.`);
-  return {
-    names, heads: names, words: ["less now", "more now"], pairs, commits: true,
-    keys: { a: "more now", b: "less now" }, on: (pair) => [pair.solver],
-    look: { colour: (side) => (side === "more now" ? "var(--bad)" : "var(--s2)"), shape: (side, area) => d3.symbol(side === "more now" ? d3.symbolTriangle : d3.symbolSquare, area)() },
-    none: `${both.length ? "Every solver that both commits have is switched off" : `The commits ${names.join(" and ")} have no cell in common`}.`,
-  };
+  const pairs = [...left.keys()].filter((dataset) => right.has(dataset)).sort(byName).map((dataset) => ({ a: left.get(dataset), b: right.get(dataset), dataset }));
+  const list = (cells) => [...cells.keys()].slice(0, 4).join("; ");
+  if (!pairs.length) { places.empty(`${plain(first)} and ${plain(second)} share no data set with the same problem and kernel: ${plain(first)} was run on ${list(left)}; ${plain(second)} on ${list(right)}.`); return null; }
+  return { names: [plain(first), plain(second)], keys: { a: first, b: second }, pairs, look };
 }
 
 /* The sentences above the chart; first who got there at all: a mean is of those cells alone where both did. */
@@ -160,13 +111,12 @@ function answered(pairs, mean, cells, sides, there) {
       make("strong", { "data-verdict": sure ? "apart" : "even" }, sure ? `${mean.ratio > 1 ? one : other} needs less` : "they are not told apart"), ". ");
   }
   const [a, b, even] = [count((p) => p.ratio !== null && p.better === "a"), count((p) => p.ratio !== null && p.better === "b"), count((p) => p.ratio !== null && !p.better)];
-  if (cells) box.append(`${sides.commits ? `More now on ${a}, less on` : `${one} needs less on ${a}, ${other} on`} ${b} of ${cells} cells; ${even} are not told apart.`);
+  if (cells) box.append(`${one} needs less on ${a}, ${other} on ${b} of ${cells} cells; ${even} are not told apart.`);
   box.append(neither ? ` Neither ${there} on ${neither}.` : "", none ? ` ${none} cannot be compared.` : "");
   return box;
 }
 
-function paint(given, sides, pairs, { figure, target }) {
-  const { places, index, place } = given;
+function paint(places, sides, pairs, { figure, target }) {
   const [one, other] = sides.names;
   const known = pairs.filter((pair) => pair.ratio !== null);
   const mean = geometricMean(known);
@@ -174,39 +124,36 @@ function paint(given, sides, pairs, { figure, target }) {
   const answer = answered(pairs, mean, known.length, sides, target === null ? "did what was asked" : "got there");
   places.note.append(` ${COMPARED[figure].title}. A ratio's interval goes from the low end of one over the high end of the other to the opposite: it holds wherever both do. Told apart are two whose own intervals do not overlap.`,
     mean && mean.sets >= LEAST ? ` The mean's interval is that of ${DRAWS.toLocaleString("en")} draws of data sets.` : mean ? ` The mean's interval is of these data sets alone: fewer than ${LEAST} say nothing of others.` : "",
-    target === null && !sides.commits ? " Each stopped where its own rule says; their gaps are in the table." : "");
+    target === null ? " Each stopped where its own rule says; their gaps are in the table." : "");
   if (measure === "s") places.note.append(clockNote(pairs.flatMap(({ a, b }) => [a, b]), target === null ? "clock" : "trace_clock"));
   const frame = make("div", { class: "view" });
-  places.figure.replaceChildren(answer, frame);
+  places.figure.append(answer, frame);
   const shown = [...known].sort((x, y) => Math.abs(Math.log(y.ratio)) - Math.abs(Math.log(x.ratio))).slice(0, MOST);
   if (known.length > MOST) places.note.append(` The chart has the ${MOST} cells that differ most, the table all.`);
   if (shown.length) new Dots(frame, known.filter((pair) => shown.includes(pair)), mean, sides, `${COMPARED[figure].title}: ${other} over ${one}`).paint(measure, figure, target);
-  places.below.replaceChildren(tableOf(pairs, sides, { figure, target, unit: measure, index, place }));
+  places.below.append(tableOf(pairs, sides, { figure, target }));
   return pairs.length;
 }
 
 const ends = ({ low, high }) => `${text(low, "ratio")} to ${Number.isFinite(high) ? text(high, "ratio") : "any"}`;
 
-function tableOf(pairs, sides, { figure, target, unit, index, place }) {
+function tableOf(pairs, sides, { figure, target }) {
   const [one, other] = sides.names;
-  const told = (pair) => (pair.alone ? `only ${pair.alone === "a" ? one : other}` : pair.neither ? "neither got there" : pair.ratio === null ? "cannot be compared" : pair.better ? (sides.commits ? (pair.better === "a" ? "more now" : "less now") : `${pair.better === "a" ? one : other} needs less`) : "not told apart");
+  const told = (pair) => (pair.alone ? `only ${pair.alone === "a" ? one : other}` : pair.neither ? "neither got there" : pair.ratio === null ? "cannot be compared" : pair.better ? `${pair.better === "a" ? one : other} needs less` : "not told apart");
   const side = (name, which) => ({
-    title: name, note: COMPARED[figure].title.toLowerCase(), unit, value: (pair) => (pair[which].measured ? valueOf(pair[which], figure, target) ?? null : null),
-    cell: (pair) => (pair[which].measured ? figured(pair[which], figure, { target }) : make("span", { class: "status", title: pair[which].reason }, pair[which].status)), interval: (pair) => interval(pair[which], figure, target),
+    title: name, note: COMPARED[figure].title.toLowerCase(), value: (pair) => (pair[which].measured ? valueOf(pair[which], figure, target) : null),
+    cell: (pair) => (pair[which].measured ? figured(pair[which], figure, { target }) : make("span", { class: "status", title: pair[which].reason }, pair[which].status)),
   });
   const beside = BESIDE.filter((name) => name !== figure && pairs.some(({ a, b }) => known(a[name]) || known(b[name]))).flatMap((name) => [["a", one], ["b", other]].map(([which, note]) => ({
-    title: FIGURES[name].title, note, unit: FIGURES[name].unit, term: FIGURES[name].term, value: (pair) => pair[which][name], cell: (pair) => text(pair[which][name], FIGURES[name].unit),
+    title: FIGURES[name].title, note, value: (pair) => pair[which][name], cell: (pair) => text(pair[which][name], FIGURES[name].unit),
   })));
-  const graphOf = (pair) => graph(index, place, figure, sides.on(pair), pair.dataset);
   const columns = [
-    { title: "Data set", value: (pair) => pair.dataset, cell: (pair) => toDataset(pair.dataset) },
-    ...(sides.commits ? [{ title: "Solver", value: (pair) => pair.solver, cell: (pair) => toSolver(pair.solver) }] : []),
-    { title: "Ratio", note: `${other} / ${one}`, value: (pair) => pair.ratio, interval: (pair) => (pair.ratio === null ? null : [pair.low, pair.high]),
+    { title: "Data set", value: (pair) => pair.dataset },
+    { title: "Ratio", note: `${other} / ${one}`, value: (pair) => pair.ratio,
       cell: (pair) => make("span", {}, text(pair.ratio, "ratio"), pair.ratio === null ? null : make("small", { class: "ends" }, ends(pair))),
-      attributes: (pair) => ({ "data-dataset": pair.dataset, "data-solver": pair.solver, "data-value": pair.ratio, "data-low": pair.low, "data-high": pair.high, "data-better": pair.better ?? "" }) },
-    { title: "Told apart", term: "interval", value: told },
+      attributes: (pair) => ({ "data-dataset": pair.dataset, "data-value": pair.ratio, "data-low": pair.low, "data-high": pair.high, "data-better": pair.better ?? "" }) },
+    { title: "Told apart", value: told },
     side(one, "a"), side(other, "b"),
-    ...(index.history ? [{ title: "History", value: graphOf, cell: (pair) => make("a", { href: graphOf(pair) }, "graph") }] : []),
     ...beside,
   ];
   return table(columns, pairs, { label: `${COMPARED[figure].title}: ${other} over ${one}`, name: "cells" });
@@ -234,7 +181,7 @@ class Dots extends Chart {
 
   /* As short as they can be without two being the same: the data set, its problem, its kernel. */
   names() {
-    const parts = (pair, most) => [pair.solver && plain(pair.solver), pair.set, ...[pair.a.problem, pair.a.kernel].slice(0, most)].filter(Boolean).join(", ");
+    const parts = (pair, most) => [pair.set, ...[pair.a.problem, pair.a.kernel].slice(0, most)].filter(Boolean).join(", ");
     const several = (most) => new Set(d3.rollups(this.pairs, (own) => own.length, (pair) => parts(pair, most)).filter(([, cells]) => cells > 1).map(([name]) => name));
     const twice = [0, 1].map(several);
     return [...this.pairs.map((pair) => parts(pair, twice[0].has(parts(pair, 0)) ? (twice[1].has(parts(pair, 1)) ? 2 : 1) : 0)), "geometric mean"];
@@ -254,7 +201,7 @@ class Dots extends Chart {
     this.svg.append("g").attr("class", "grid").attr("transform", `translate(0,${bottom})`).attr("aria-hidden", "true").call(d3.axisBottom(x).tickValues(ticks).tickSize(top - bottom).tickFormat(""));
     this.svg.append("g").attr("class", "axis x").attr("transform", `translate(0,${bottom})`).attr("aria-hidden", "true").call(d3.axisBottom(x).tickValues(ticks).tickFormat(form));
     this.svg.append("path").attr("class", "one").attr("d", `M${x(1)},${top - 8}V${bottom}`);
-    const [less, more] = this.sides.words;
+    const [less, more] = this.sides.names.toReversed().map((name) => `less: ${name}`);
     const words = (text, at, anchor) => this.svg.append("text").attr("class", "title").attr("x", at).attr("y", 14).attr("text-anchor", anchor).text(text);
     words(`◂ ${this.words(less).short}`, left, "start");
     words(`${this.words(more).short} ▸`, right, "end");
@@ -277,24 +224,11 @@ class Dots extends Chart {
       this.bar([inside(low), y], [inside(high), y], better ? look : { colour: () => "var(--soft)" }, side);
       this.point({ x: inside(ratio), y, area: i === this.pairs.length ? 130 : 70, solver: side, name: names[i], look: better ? look : even, data, told });
       this.points.at(-1).element.classList.toggle("even", !better);
-      if (!better) this.looks.delete(side); // it is no solver's mark
     };
     this.pairs.forEach((pair, i) => line(pair, i, pair.better, [names[i], `${this.sides.names[1]} over ${this.sides.names[0]}: ${text(pair.ratio, "ratio")}, ${ends(pair)}`,
       ...["a", "b"].map((which, n) => `${this.sides.names[n]}: ${text(valueOf(pair[which], figure, target), unit)}`), pair.better ? "told apart" : "not told apart"],
     { dataset: pair.dataset, ratio: pair.ratio, low: pair.low, high: pair.high, better: pair.better ?? "" }));
     const sure = this.mean.low > 1 ? "a" : this.mean.high < 1 ? "b" : null;
     line(this.mean, this.pairs.length, sure, ["geometric mean", `${text(this.mean.ratio, "ratio")}, ${ends(this.mean)}`, sure ? "told apart" : "not told apart"], { dataset: "mean", ratio: this.mean.ratio, low: this.mean.low, high: this.mean.high, better: sure ?? "" });
-  }
-
-  /* All arrows go from row to row. */
-  walk(event, element) {
-    const step = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
-    if (!step) { super.walk(event, element); return; }
-    event.preventDefault();
-    const next = this.points[this.points.findIndex((point) => point.element === element) + step];
-    if (!next) return;
-    element.setAttribute("tabindex", "-1");
-    next.element.setAttribute("tabindex", "0");
-    next.element.focus();
   }
 }

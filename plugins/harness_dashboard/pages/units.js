@@ -1,24 +1,23 @@
 /* Numbers as a person would write them: three digits and the unit that fits. */
 
-/* low: less is better, null: neither end is; stops: it depends on where a solver stopped; noisy: it differs from run to run;
-   term: what it is called in the glossary. */
+/* low: less is better, null: neither end is; stops: it depends on where a solver stopped; noisy: it differs from run to run. */
 export const FIGURES = {
-  time: { title: "Time", term: "time", unit: "s", low: true, stops: true, log: true, noisy: true }, // by the clock of the row's data set
-  fit_seconds: { title: "Wall time in the solver", term: "time", unit: "s", low: true, stops: true, log: true, noisy: true },
-  cpu_seconds: { title: "CPU time in the solver", term: "time", unit: "s", low: true, stops: true, log: true, noisy: true },
+  time: { title: "Time", unit: "s", low: true, stops: true, log: true, noisy: true }, // by the clock of the row's data set
+  fit_seconds: { title: "Wall time in the solver", unit: "s", low: true, stops: true, log: true, noisy: true },
+  cpu_seconds: { title: "CPU time in the solver", unit: "s", low: true, stops: true, log: true, noisy: true },
   compile_seconds: { title: "Compilation, before the clock", unit: "s", low: null, log: true, noisy: true },
-  seconds_to: { title: "Time to a certified gap", term: "target", unit: "s", low: true, log: true, noisy: true }, // at each of the targets
-  kernel_evaluations_to: { title: "Kernel values to a certified gap", term: "target", unit: "", low: true, log: true },
-  kernel_evaluations: { title: "Kernel values computed", term: "evaluations", unit: "", low: true, stops: true, log: true },
+  seconds_to: { title: "Time to a certified gap", unit: "s", low: true, log: true, noisy: true }, // at each of the targets
+  kernel_evaluations_to: { title: "Kernel values to a certified gap", unit: "", low: true, log: true },
+  kernel_evaluations: { title: "Kernel values computed", unit: "", low: true, stops: true, log: true },
   labels_used: { title: "Labels bought", unit: "", low: null, log: true },
   iterations: { title: "Iterations", unit: "", low: null, log: true },
-  support_vectors: { title: "Support vectors (core set)", term: "support-vectors", unit: "", low: true, stops: true, log: true },
+  support_vectors: { title: "Support vectors (core set)", unit: "", low: true, stops: true, log: true },
   working_set_size: { title: "Working set", unit: "", low: true, stops: true, log: true },
-  test_error: { title: "Test error", term: "test-error", unit: "%", low: true, log: false },
-  relative_gap: { title: "Certified relative gap", term: "gap", unit: "gap", low: true, log: true },
-  kkt_violation: { title: "KKT violation", term: "kkt", unit: "gap", low: true, log: true },
-  epsilon: { title: "Certified epsilon", term: "epsilon", unit: "gap", low: true, log: true },
-  epsilon_plus: { title: "Epsilon plus", term: "epsilon", unit: "gap", low: true, log: true },
+  test_error: { title: "Test error", unit: "%", low: true, log: false },
+  relative_gap: { title: "Certified relative gap", unit: "gap", low: true, log: true },
+  kkt_violation: { title: "KKT violation", unit: "gap", low: true, log: true },
+  epsilon: { title: "Certified epsilon", unit: "gap", low: true, log: true },
+  epsilon_plus: { title: "Epsilon plus", unit: "gap", low: true, log: true },
   peak_rss_bytes: { title: "Peak memory", unit: "B", low: true, stops: true, log: true, noisy: true },
   mse: { title: "Mean squared error", unit: "", low: true, log: false },
   mae: { title: "Mean absolute error", unit: "", low: true, log: false },

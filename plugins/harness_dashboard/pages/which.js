@@ -1,22 +1,18 @@
 /* Which solver? The landing page: a sentence that answers it for a kind of problem, how sure that is, and what it rests on. */
 
 import { Chart } from "./chart.js";
-import { to, toDataset, toSolver } from "./detail.js";
 import { clockNote, disturbance, figured, timeTitle } from "./figures.js";
-import { breakable, choice, explained, make, plain, table } from "./parts.js";
-import { inCommon, paintQuality } from "./profile.js";
+import { breakable, choice, make, plain, table } from "./parts.js";
 import { paintScaling } from "./scaling.js";
-import { address, apart, change, load } from "./store.js";
+import { address, apart, change } from "./store.js";
 import { known, text, tick } from "./units.js";
 
 export const title = "Which solver?";
-export const newest = true;
 
 const COSTS = ["seconds", "kernel_evaluations"];
 const DRAWN = 15; // solvers of the chart of ranks
 const FEW = 6; // data sets, below which a sentence says how little they are
 const FIRM = 5; // and below which the headline has their number
-const HALVED = 4; // and below which half of them are one or two
 
 /* ---- the question -------------------------------------------------------------------------------------------------- */
 
@@ -63,12 +59,7 @@ function typed(label, name, value, emptied) {
 }
 
 /* Classes to choose from; the choice takes the place of a typed number. */
-function classes(label, name, offered, chosen, replaced) {
-  const box = choice(label, name, [["", "all"], ...offered.map(([, said], i) => [String(i), said])], chosen);
-  const select = box.querySelector("select");
-  select.addEventListener("change", (event) => { event.stopImmediatePropagation(); change({ [name]: select.value, [replaced]: null }); }, { capture: true });
-  return box;
-}
+const classes = (label, name, offered, chosen, replaced) => choice(label, name, [["", "all"], ...offered.map(([, said], i) => [String(i), said])], chosen, { [replaced]: null });
 
 function controls(places, ranking, ask, rows) {
   places.controls.append(
@@ -78,8 +69,8 @@ function controls(places, ranking, ask, rows) {
     typed("Dimensions, d =", "d", ask.d, "dimension"),
     classes("or dimensions", "dimension", ranking.dimensions, ask.dimension, "d"),
     choice("Density", "density", [["", "all"], ["dense", "dense"], ["sparse", `sparse: at most ${100 * ranking.sparse} % not zero`]], ask.density),
-    choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(ask.gap), "gap"),
-    choice("Cost", "cost", COSTS.map((cost) => [cost, costTitle(cost, rows)]), ask.cost, ask.cost === "seconds" ? "time" : "evaluations"),
+    choice("Certified gap at most", "gap", ranking.targets.map((value, i) => [String(i), tick(value, "gap")]), String(ask.gap)),
+    choice("Cost", "cost", COSTS.map((cost) => [cost, costTitle(cost, rows)]), ask.cost),
   );
 }
 
@@ -118,14 +109,14 @@ export function ties(of) {
   return of.solver.map((_, i) => i).filter((i) => {
     if (i === 0) return false;
     if (compared(of, i) > 0 && of.equal[i] === compared(of, i)) return true;
-    if (of.p !== null && of.p[i] < of.level) return false;
+    if (of.p[i] < of.level) return false;
     return of.ahead[i] <= of.behind[i] || (known(of.to_first[1][i]) && of.to_first[1][i] <= 1);
   });
 }
 
 const pairs = (of) => (of.solver.length * (of.solver.length - 1)) / 2;
 /* Whether no outcome of the test could tell any two apart, and the words for it: so few data sets, so many solvers. */
-const blind = (of) => of.p !== null && of.least_p >= of.level;
+const blind = (of) => of.least_p >= of.level;
 const bound = (of) => `its p is not below ${Number(of.least_p.toPrecision(1))}`;
 
 /* How often the first one had the least cost. */
@@ -156,30 +147,26 @@ function against(of, i, name) {
 }
 
 function test(of, i, name) {
-  const [p, alone] = [probability(of.p[i]), probability(of.alone_p[i])];
-  const how = `${p}, ${sets(of.sets)}${p === alone ? "" : `; without Holm's correction for ${counted(pairs(of), "pair")} ${alone}`}`;
+  const how = `${probability(of.p[i])} by Holm's correction for ${counted(pairs(of), "pair")}, ${sets(of.sets)}`;
   if (of.p[i] < of.level) return `Wilcoxon's test tells it apart from ${name(i)} (${how}).`;
   const never = blind(of) ? `, and never can with so few data sets: ${bound(of)}` : "";
   return `Wilcoxon's test does not tell it apart from ${name(i)} (${how})${never}.`;
 }
 
-/* How sure the answer is: against those that are as good, against the next one after them, and when data sets are left out. */
-function sure(of, name, tied, missing) {
+/* How sure the answer is: against those that are as good, and against the next one after them. */
+function sure(of, name, tied) {
   if (of.solver.length < 2) return [];
   const next = of.solver.map((_, i) => i).find((i) => i > 0 && !tied.includes(i));
   const told = of.sets === 1 ? ["One data set only: of others nothing is known."] : [];
   for (const i of [...tied.slice(0, 2), next]) if (i !== undefined) told.push(against(of, i, name));
   if (of.sets === 1) return told;
-  if (of.p === null) told.push(`${missing ? missing[0].toUpperCase() + missing.slice(1) : "No test was made"}.`);
-  else told.push(test(of, next ?? tied[0], name));
-  const { left_out: left, halves, of_halves: all } = of.stable;
-  told.push(`When one data set is left out, ${name(0)} stays first in ${left} of ${of.sets}${of.sets < HALVED ? "" : `; with only half of them, in ${Math.round((100 * halves) / all)} %`}.`);
+  told.push(test(of, next ?? tied[0], name));
   if (of.sets < FEW) told.push(`${of.sets} data sets say little about others.`);
   return told;
 }
 
 /* The parts of the answer as text. */
-export function sentences(of, solvers, ask, ranking) {
+export function sentences(of, solvers, ask) {
   const name = (i) => plain(solvers[of.solver[i]]);
   const tied = ties(of);
   const next = of.solver.map((_, i) => i).find((i) => i > 0 && !tied.includes(i));
@@ -199,16 +186,16 @@ export function sentences(of, solvers, ask, ranking) {
     take: few ? list([0, ...tied].map(name), "or") : name(0),
     lead: few ? `: they cannot be told apart${only}` : tied.length ? `${only} ${tied.length} others cannot be told apart from it: ${list([...tied.slice(0, 3).map(name), ...(tied.length > 3 ? [`${tied.length - 3} more`] : [])])}.` : only,
     fast: `${fast.join(". ")}.`,
-    sure: sure(of, name, tied, ranking.missing),
+    sure: sure(of, name, tied),
   };
 }
 
 function answer(of, solvers, ask, ranking) {
-  const said = sentences(of, solvers, ask, ranking);
+  const said = sentences(of, solvers, ask);
   const box = make("div", { class: "answer", role: "status" },
     make("p", { class: "take" }, `For ${question(ask, ranking)}: take `, make("strong", { "data-first": solvers[of.solver[0]] }, said.take), said.lead),
     make("p", {}, said.fast));
-  if (said.sure.length) box.append(make("p", { class: "sure" }, make("b", {}, "How sure: "), `${said.sure.join(" ")} `, explained("wilcoxon", "Wilcoxon's test")));
+  if (said.sure.length) box.append(make("p", { class: "sure" }, make("b", {}, "How sure: "), said.sure.join(" ")));
   return box;
 }
 
@@ -239,21 +226,18 @@ function ranked(of, solvers, cost, values, cells) {
   const here = values.get("place") ? { place: values.get("place") } : {};
   const spread = (name, write, marked = () => null) => ({
     value: (row) => of[name][0][row.i],
-    interval: (row) => [of[name][1][row.i], of[name][2][row.i]],
     cell: (row) => make("span", {}, known(of[name][0][row.i]) ? write(of[name][0][row.i]) : "–", marked(row), known(of[name][1][row.i]) ? make("small", {}, ` ${range(of[name], row.i, write).replace(" to ", "–")}`) : null),
   });
-  const p = (row) => (of.p === null || row.i === 0 ? null : of.p[row.i]);
   const columns = [
-    { title: "Solver", value: (row) => row.solver, cell: (row) => toSolver(row.solver, breakable(plain(row.solver))), attributes: (row) => ({ "data-solver": row.solver }) },
-    { title: "Mean rank", term: "mean-rank", note: `of ${sets(of.sets)}`, ...spread("rank", (value) => value.toFixed(1)) },
-    { title: "Wins", term: "wins", note: "shared where not apart", value: (row) => of.wins[row.i], cell: (row) => short(of.wins[row.i]) },
-    { title: "Gap reached", term: "target", note: "on data sets", value: (row) => of.solved[row.i] / of.ran[row.i], cell: (row) => `${short(of.solved[row.i])} of ${of.ran[row.i]}` },
-    { title: `${costTitle(cost, cells)} over the best`, term: "ratio", note: "geometric mean, where reached", ...spread("ratio", (value) => `${ratio(value)}×`, mark) },
+    { title: "Solver", value: (row) => row.solver, cell: (row) => breakable(plain(row.solver)), attributes: (row) => ({ "data-solver": row.solver }) },
+    { title: "Mean rank", note: `of ${sets(of.sets)}`, ...spread("rank", (value) => value.toFixed(1)) },
+    { title: "Wins", note: "shared where not apart", value: (row) => of.wins[row.i], cell: (row) => short(of.wins[row.i]) },
+    { title: "Gap reached", note: "on data sets", value: (row) => of.solved[row.i] / of.ran[row.i], cell: (row) => `${short(of.solved[row.i])} of ${of.ran[row.i]}` },
+    { title: `${costTitle(cost, cells)} over the best`, note: "geometric mean, where reached", ...spread("ratio", (value) => `${ratio(value)}×`, mark) },
     { title: "Over the first", note: "where both reached", ...spread("to_first", (value) => `${ratio(value)}×`) },
-    { title: "p against the first", term: "wilcoxon", note: "Wilcoxon, Holm", value: p, cell: (row) => bare(p(row)) },
-    { title: "p alone", note: "not corrected", off: true, value: (row) => (row.i ? of.alone_p[row.i] : null), cell: (row) => bare(row.i ? of.alone_p[row.i] : null) },
+    { title: "p against the first", note: "Wilcoxon, Holm", value: (row) => (row.i ? of.p[row.i] : null), cell: (row) => bare(row.i ? of.p[row.i] : null) },
     { title: "First ahead / level / behind", note: "data sets", value: (row) => (row.i ? of.ahead[row.i] - of.behind[row.i] : null), cell: (row) => (row.i ? `${of.ahead[row.i]} / ${of.equal[row.i]} / ${of.behind[row.i]}` : "–") },
-    { title: "Side by side", value: (row) => (row.i ? row.solver : ""), cell: (row) => (row.i ? to("two", { a: rows[0].solver, b: row.solver, ...here }, "with the first") : "") },
+    { title: "Side by side", value: (row) => (row.i ? row.solver : ""), cell: (row) => (row.i ? make("a", { href: address("two", { a: rows[0].solver, b: row.solver, ...here }) }, "with the first") : "") },
   ];
   return table(columns, rows, { label: "The solvers ranked", name: "ranked" });
 }
@@ -295,11 +279,11 @@ function ranks(target, of, solvers, look) {
 }
 
 /* The data sets, and who was the fastest on each. */
-function problems(of, rows, ask, ranking, latest) {
-  const target = latest.targets.indexOf(ranking.targets[ask.gap]);
+function problems(of, rows, ask, ranking, { targets, datasets, solvers }) {
+  const target = targets.indexOf(ranking.targets[ask.gap]);
   const cost = `${ask.cost}_to`;
-  const names = ranking.problems[ranking.kinds[kindOf(ask)]].map((i) => latest.datasets[i]);
-  const compared = new Set(of.solver.map((i) => latest.solvers[i]));
+  const names = ranking.problems[ranking.kinds[kindOf(ask)]].map((i) => datasets[i]);
+  const compared = new Set(of.solver.map((i) => solvers[i]));
   const found = [...new Set(names)].map((dataset) => {
     const here = rows.filter((row) => row.dataset === dataset && compared.has(row.solver) && known(row[cost]?.[target]) && !(row.target_gap > ranking.targets[ask.gap] * (1 + 1e-9)));
     const best = d3.least(here, (row) => row[cost][target]);
@@ -308,24 +292,23 @@ function problems(of, rows, ask, ranking, latest) {
       first: best ? here.filter((row) => !apart(row, best, cost, target)).map((row) => row.solver) : [] };
   });
   return table([
-    { title: "Data set", value: (row) => row.dataset, cell: (row) => toDataset(row.dataset, breakable(row.dataset)) },
+    { title: "Data set", value: (row) => row.dataset, cell: (row) => breakable(row.dataset) },
     { title: "Points", value: (row) => row.n, cell: (row) => text(row.n, "") },
     { title: "Dimensions", value: (row) => row.d, cell: (row) => text(row.d, "") },
     { title: "Not zero", value: (row) => row.density, cell: (row) => text(row.density, "share") },
-    { title: "Least", note: costTitle(ask.cost, rows), unit: ask.cost === "seconds" ? "s" : "", value: (row) => row.least, cell: (row) => (row.best ? figured(row.best, cost, { target }) : "–") },
+    { title: "Least", note: costTitle(ask.cost, rows), value: (row) => row.least, cell: (row) => (row.best ? figured(row.best, cost, { target }) : "–") },
     { title: "Fastest", note: "all that are not apart", value: (row) => row.first.map(plain).join(", "), cell: (row) => breakable(row.first.length ? row.first.map(plain).join(", ") : "none reached the gap") },
   ], found, { label: "The data sets behind it", name: "sets" });
 }
 
-function section(target, heading, told, term) {
+function section(target, heading, told) {
   const here = make("div");
-  target.append(make("section", { class: "part" }, make("h2", {}, heading, explained(term, heading)), told ? make("p", { class: "soft" }, told) : null, here));
+  target.append(make("section", { class: "part" }, make("h2", {}, heading), told ? make("p", { class: "soft" }, told) : null, here));
   return here;
 }
 
-export async function draw({ rows, latest, solvers, place: measured, index, look, values, places, still }) {
-  const ranking = await load(measured.latest.ranking);
-  if (!still()) return 0;
+export function draw(page) {
+  const { rows, solvers, datasets, ranking, targets, look, values, places } = page;
   if (!Object.keys(ranking.kinds).length) {
     return places.empty("No run here has a certified gap, so nothing can be ranked: the solvers of this machine stopped before the first one, or their problem has no certificate. The table has what they cost.");
   }
@@ -341,8 +324,7 @@ export async function draw({ rows, latest, solvers, place: measured, index, look
     return 1;
   }
   of.level = ranking.level;
-  const about = { ...latest, targets: index.targets };
-  const kept = new Set(ranking.problems[kind].map((i) => latest.datasets[i]));
+  const kept = new Set(ranking.problems[kind].map((i) => datasets[i]));
   const here = rows.filter((row) => kept.has(row.dataset) && (!ask.formulation || row.formulation === ask.formulation));
   if (ask.cost === "seconds") places.note.append(clockNote(here, "trace_clock"));
   places.figure.append(answer(of, solvers, ask, ranking));
@@ -350,14 +332,12 @@ export async function draw({ rows, latest, solvers, place: measured, index, look
   if (of.few) places.figure.append(make("p", { class: "soft" }, `${of.few} solver${of.few === 1 ? "" : "s"} that ran on less than half of these data sets ${of.few === 1 ? "is" : "are"} left out.`));
   const joined = of.groups?.length ? " A line at the right joins solvers of which no two are told apart."
     : blind(of) && of.solver.length > 1 ? ` No line joins solvers that are not told apart: with ${sets(of.sets)} and ${counted(of.solver.length, "solver")} no test could tell any two apart, as ${bound(of)}.` : "";
-  let marks = ranks(section(places.figure, "Mean ranks", `Bars: ${100 * (1 - ranking.level)} % intervals by resampling the data sets.${joined}`, "resampling"), of, solvers, look);
+  let marks = ranks(section(places.figure, "Mean ranks", `Bars: ${100 * (1 - ranking.level)} % intervals by resampling the data sets.${joined}`), of, solvers, look);
   const first = of.solver.slice(0, 4).map((i) => solvers[i]);
-  const quality = section(places.figure, "Quality profile of the first few", "Needs no threshold: on which share of the problems a run ended with a certified gap of at most so much.", "quality-profile");
-  marks += paintQuality(quality, inCommon(here, first), { solvers: first, look, targets: index.targets, budget: "end" });
-  const growth = section(places.figure, `How the ${timeTitle(solved, "trace_clock").replace(/^[TW]/, (letter) => letter.toLowerCase())} grows with n`, "On all data sets of this problem, whatever their size.", "exponent");
-  marks += paintScaling(growth, rows.filter((row) => !ask.formulation || row.formulation === ask.formulation), ranking, { solvers: first, all: solvers, look, targets: index.targets, target: ask.gap, axis: "n_train", formulation: ask.formulation });
+  const growth = section(places.figure, `How the ${timeTitle(solved, "trace_clock").replace(/^[TW]/, (letter) => letter.toLowerCase())} grows with n`, "On all data sets of this problem, whatever their size.");
+  marks += paintScaling(growth, rows.filter((row) => !ask.formulation || row.formulation === ask.formulation), ranking, { solvers: first, all: solvers, look, targets: targets, target: ask.gap, axis: "n_train", formulation: ask.formulation });
   const several = ranking.problems[kind].length;
   const set = section(places.below, "The data sets behind it", several > of.all ? `${several} problems on ${sets(of.all)}: problems and sizes of one data set are not independent, so they count as one together.` : "");
-  set.append(problems(of, here, ask, ranking, about));
+  set.append(problems(of, here, ask, ranking, page));
   return marks;
 }
