@@ -91,7 +91,7 @@ def test_the_file_loads_nothing_and_names_its_own_scripts(tmp_path):
 
 def test_texts_of_records_are_data():
     """No text ends its block or the table on top, and what a parser reads in the block is what was written."""
-    text = f"{HOSTILE} \u2028 {{{{policy}}}} \\u003c </SCRIPT"
+    text = f"{HOSTILE} {{{{policy}}}} \\u003c </SCRIPT"
     runs = [record(), failed("qp", reason=text), record(f"<b>{text}", dataset=text)]
     html = page.of_records(runs, command=text)
     parts = Parts(html)
