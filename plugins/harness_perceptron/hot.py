@@ -2,9 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 
 from harness.jit import compiled, summing
+
+
+class Members(NamedTuple):
+    """The members in slots 0 .. size - 1, changed in place by the compiled loop.
+
+    example : (N,) int, the example in each slot
+    alpha, scores : (N,) its signed coefficient and f at it
+    gram : (N, N) kernel values between the members, of the kernel's dtype
+    row : (N,) a newcomer's values against the members
+    fetched, born : (N,) int, where a member's values against the batch's examples are: a column of those fetched, or
+        (fetched < 0) the member's place in the batch
+    where : (n,) int, the slot of each example, -1 if it is no member
+    """
+
+    example: Any
+    alpha: Any
+    scores: Any
+    gram: Any
+    row: Any
+    fetched: Any
+    born: Any
+    where: Any
 
 
 @summing
@@ -67,21 +91,6 @@ def _most_correct(x, y, own):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _enter(x, slot, size, place, example, y, score):  # type: ignore[no-untyped-def]
-    """Put an example with coefficient y and score f(x) into a slot; x.row holds its values, its own included."""
-    _add(x.scores[:size], y, x.row[:size])
-    x.example[slot] = example
-    x.where[example] = slot
-    x.alpha[slot] = y
-    x.scores[slot] = score
-    x.fetched[slot] = -1
-    x.born[slot] = place
-    for s in range(size):
-        x.gram[slot, s] = x.row[s]
-        x.gram[s, slot] = x.row[s]
-
-
-@compiled
 def visit_with_budget(x, size, batch, targets, scores, fetched, among, beta):  # type: ignore[no-untyped-def]
     """Run the budget perceptron over a batch; return the number of its updates and of the members now.
 
@@ -117,5 +126,10 @@ def visit_with_budget(x, size, batch, targets, scores, fetched, among, beta):  #
             size += 1
         _add(scores, y, among[p])
         x.row[slot] = among[p, p]
-        _enter(x, slot, size, p, batch[p], y, scores[p])
+        _add(x.scores[:size], y, x.row[:size])
+        x.example[slot], x.where[batch[p]] = batch[p], slot
+        x.alpha[slot], x.scores[slot] = y, scores[p]
+        x.fetched[slot], x.born[slot] = -1, p
+        for s in range(size):
+            x.gram[slot, s] = x.gram[s, slot] = x.row[s]
     return updates, size

@@ -19,18 +19,13 @@ Kandola, Singer 2004 (budget). Differs in:
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from harness import Iterate, MistakeDriven, Problem, Solver, parameter
-
-if TYPE_CHECKING:
-    from harness_perceptron.budget import Budgeted
-    from harness_perceptron.mistakes import Mistakes
 
 _SHARE = 8  # K between the examples of a batch costs at most 1 / 8 of their values against what is new to them
 _LEAST = 64  # examples in a batch, lest a batch costs more than its kernel values
@@ -41,18 +36,23 @@ class _Perceptron(Solver):
     """What the three have in common: visits in batches, and what they say of themselves.
 
     A step is one example visited. ``info`` holds epoch, mistakes (updates so far) and members (|S|).
+
+    averaged : whether the model is the mean of the rules, which goes on to change after an epoch without a mistake
     """
 
     solves: ClassVar[tuple[type[Problem], ...]] = (MistakeDriven,)
     exact: ClassVar[bool] = False
+    averaged: ClassVar[bool] = False
 
     epochs: int = parameter(1, "passes over the examples, each in a fresh random order", ge=1)
     block: int = parameter(256, "most examples whose kernel values are computed together", ge=1)
     dtype: Literal["float32", "float64"] = parameter("float32", "of the kernel values; scores are float64")
 
-    @abstractmethod
-    def _learner(self, problem: Problem) -> Mistakes | Budgeted:
+    def _learner(self, problem: Problem) -> Any:
         """Return the learner of one run."""
+        from harness_perceptron.learners import Mistakes
+
+        return Mistakes(problem, self.dtype, averaged=self.averaged)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         learner = self._learner(problem)
@@ -64,7 +64,8 @@ class _Perceptron(Solver):
                 batch = order[start : start + min(self.block, max(_LEAST, learner.due // _SHARE))]
                 learner.visit(batch)
                 start += len(batch)
-                ended = start == problem.n and (epoch == self.epochs or self._settled(learner.mistakes - mistakes))
+                settled = not self.averaged and learner.mistakes == mistakes
+                ended = start == problem.n and (epoch == self.epochs or settled)
                 yield Iterate(
                     dual_coef=learner.coef(),
                     done=ended,
@@ -74,10 +75,6 @@ class _Perceptron(Solver):
                 )
                 if ended:
                     return
-
-    def _settled(self, mistakes: int) -> bool:
-        """Return whether further epochs would change nothing, after one with so many ``mistakes``."""
-        return mistakes == 0
 
     def warm_ups(self) -> tuple[Solver, ...]:
         # so small that a few points take every path: a second epoch, and a removal
@@ -93,11 +90,6 @@ class KernelPerceptron(_Perceptron):
 
     name: ClassVar[str] = "kernel-perceptron"
 
-    def _learner(self, problem: Problem) -> Mistakes:
-        from harness_perceptron.mistakes import Mistakes
-
-        return Mistakes(problem, self.dtype)
-
 
 @dataclass(frozen=True)
 class AveragedPerceptron(_Perceptron):
@@ -107,14 +99,7 @@ class AveragedPerceptron(_Perceptron):
     """
 
     name: ClassVar[str] = "averaged-perceptron"
-
-    def _learner(self, problem: Problem) -> Mistakes:
-        from harness_perceptron.mistakes import Mistakes
-
-        return Mistakes(problem, self.dtype, averaged=True)
-
-    def _settled(self, mistakes: int) -> bool:
-        return False  # the average goes on, at hardly a kernel value
+    averaged: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -140,8 +125,8 @@ class BudgetPerceptron(_Perceptron):
             f"{problem.kernel.cache_mb:g} MB; take a smaller N or a larger cache."
         )
 
-    def _learner(self, problem: Problem) -> Budgeted:
-        from harness_perceptron.budget import Budgeted
+    def _learner(self, problem: Problem) -> Any:
+        from harness_perceptron.learners import Budgeted
 
         return Budgeted(problem, self.dtype, beta=self.beta, most=self.N)
 

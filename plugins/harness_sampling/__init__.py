@@ -1,15 +1,14 @@
 """Plugin `sampling`: an exact solver on random samples, again and again, until no example outside violates.
 
-``optmargin``, ``optsoftmargin`` and ``randsvm`` double the weights of violators (rounds.py); ``randsvm-1`` keeps the
-support vectors and adds violators (randsvm.py). :func:`smallest_separating_k` chooses the k of a reduced hull.
+``optmargin``, ``optsoftmargin`` and ``randsvm`` double the weights of violators; ``randsvm-1`` keeps the support
+vectors and adds violators (rounds.py). :func:`smallest_separating_k` chooses the k of a reduced hull.
 """
 
 from __future__ import annotations
 
 from harness import OracleFailure, Solver, hookimpl
 from harness_sampling.hulls import smallest_separating_k
-from harness_sampling.randsvm import RandSVM1, support_bound
-from harness_sampling.solvers import OptMargin, OptSoftMargin, RandSVM
+from harness_sampling.solvers import OptMargin, OptSoftMargin, RandSVM, RandSVM1, support_bound
 
 __all__ = [
     "OptMargin",

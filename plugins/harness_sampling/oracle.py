@@ -6,7 +6,6 @@ does not hold is asked for again, ten times as exact; then the run ends with the
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -79,16 +78,15 @@ class CertifiedOracle(Oracle):
     ----------
     oracle : a solver, or a selection string that means one
     gap : relative gap asked for
-    limit : wall seconds of one call, None: none; looked at when the solver yields
 
     Attributes
     ----------
     again : how often an answer did not hold and was asked for anew
     """
 
-    def __init__(self, oracle: str | Solver, gap: float, limit: float | None = None) -> None:
+    def __init__(self, oracle: str | Solver, gap: float) -> None:
         super().__init__(oracle)
-        self.gap, self.limit, self.again = gap, limit, 0
+        self.gap, self.again = gap, 0
 
     def solve(self, problem: Problem, start: Vector | None, where: str) -> Iterator[Answer | None]:
         """Work on ``problem``; yields None where the host may stop the run, and at last the certified answer.
@@ -106,13 +104,12 @@ class CertifiedOracle(Oracle):
         reason = "it does not solve " + problem.name if stated is None else self.solver.skip(stated)
         if stated is None or reason is not None:
             raise OracleFailure(f"{where}: the oracle '{self.name}' refused {problem.n:,} points: {reason}")
-        wanted, feasible, deadline = self.gap, _feasible(problem, start), _deadline(self.limit)
+        wanted, feasible = self.gap, _feasible(problem, start)
         for attempt in range(_ATTEMPTS):
             last: Iterate | None = None
             with self.failing_in(where):
-                for last in self.iterates(stated, gap=wanted, start=feasible):
-                    if deadline is not None and not last.done and time.perf_counter() > deadline:
-                        raise OracleFailure(f"{where}: the oracle '{self.name}' was stopped after {self.limit:g} s.")
+                for found in self.iterates(stated, gap=wanted, start=feasible):
+                    last = found
                     yield None
                 answer = self._certified(problem, last)
             reached = answer.certificate.relative_gap
@@ -139,10 +136,6 @@ class CertifiedOracle(Oracle):
             floor = 0.0 if certified else _MEETING * problem.largest_diagonal()
             meeting = found.margin_upper == 0.0 or float(coef @ scores) <= floor
         return Answer(coef, intercept, scores, found, meeting)
-
-
-def _deadline(seconds: float | None) -> float | None:
-    return None if seconds is None else time.perf_counter() + seconds
 
 
 def _feasible(problem: Problem, start: Vector | None) -> Vector | None:

@@ -1,47 +1,204 @@
-"""The loop of OptMargin, OptSoftMargin and RandSVM: sample, solve, double the weights of the violators.
+"""The rounds of the sampling solvers: an oracle on a sample, its model, the violators outside, the next sample.
 
-J. L. Balcazar, Y. Dai, J. Tanaka, O. Watanabe, "Provably Fast Training Algorithms for Support Vector Machines" (2008),
-Figures 1 and 3; RandSVM is Algorithm 1 of the paper of that name. Differs in: a sample that holds too few examples of
-a class is drawn again; the slack of a violator (rules.py); delta and r double as section 1 proposes, and also where so
-many rounds in a row were not successful that delta is refuted: a round succeeds with probability 1/2 if delta holds.
+OptMargin, OptSoftMargin and RandSVM (:class:`WeightedRounds`): sample by weights, solve, double the weights of the
+violators. J. L. Balcazar, Y. Dai, J. Tanaka, O. Watanabe, "Provably Fast Training Algorithms for Support Vector Machines"
+(2008), Figures 1 and 3; RandSVM is Algorithm 1 of the paper of that name. Differs in: a sample that holds too few
+examples of a class is drawn again; the slack of a violator (rules.py); delta and r double as section 1 proposes, and
+also where so many rounds in a row were not successful that delta is refuted: a round succeeds with probability 1/2 if
+delta holds.
+
+RandSVM-1 (:class:`SupportRounds`): keep the support vectors, add violators drawn at random, solve again. Source: the
+paper of RandSVM, section 3.3 (Algorithm 2). It ends without violators, which is the optimum, or with k support vectors:
+Theorem 3 holds that solution for near optimal if the set is almost separable. Differs in: it also ends where the
+violators' losses leave no more than the relative gap asked for; what a violator's slack is (rules.py); a sample of one
+class is drawn again.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness import HardMargin, Problem
+from harness import HardMargin, Iterate, OracleFailure, Problem
 from harness_sampling.hulls import with_doubled_k
 from harness_sampling.multiset import Multiset
-from harness_sampling.rules import rule_of
-from harness_sampling.run import Run
-from harness_sampling.scoring import scores_in_pieces
+from harness_sampling.oracle import Answer, CertifiedOracle
+from harness_sampling.rules import HullRule, LossRule, rule_of
+from harness_sampling.scoring import RunningScores, scores_in_pieces
 
 if TYPE_CHECKING:
     from harness.arrays import Index, Mask
-    from harness_sampling.solvers import WeightedSampling
+    from harness_sampling.solvers import RandSVM1, WeightedSampling, Wrapper
 
+_TRIES = 10  # samples drawn before what a class lacks is put in
+_LOGGED = 2000  # rounds whose figures the last iterate's info lists
 _FIRST_DELTA = 4  # of the adaptive scheme
 _REFUTED = 8  # unsuccessful rounds in a row: of probability 1/256 if delta held
 _GIVES_UP = 10  # times the expected number of rounds, where delta stays
+_IDLE = 3  # rounds that do not better the objective: the oracle is not exact enough to see the violators
+_COARSE = 1e-4  # accuracy from which on float32 may do for the scores
+_EXACTEST = 1e-12  # relative gap at which it gives up on that
 
 
-def expected_rounds(delta: int, m: int) -> float:
-    """Return 6 delta ln m, which bounds the expected number of rounds (Balcazar et al., Theorems 2.2 and 4.3)."""
-    return 6.0 * delta * math.log(max(2, m))
+class Rounds(ABC):
+    """The current model, and what became of the rounds so far.
+
+    logged : names of the figures of each round that the last iterate's info lists
+    own_ends : ends that are the algorithm's own, and not its giving up
+    r : copies or points in a sample
+    resampled : samples thrown away for want of a class; filled : samples that a class was put into, drawn uniformly
+    """
+
+    logged: ClassVar[tuple[str, ...]]
+    own_ends: ClassVar[tuple[str, ...]]
+    r: int
+
+    def __init__(self, solver: Wrapper, problem: Problem, rng: np.random.Generator, rule: HullRule | LossRule) -> None:
+        self.owner, self.problem, self.rng, self.n, self.rule = solver.name, problem, rng, problem.n, rule
+        self.max_rounds = solver.max_rounds
+        self.counter, self.counted = problem.kernel.counter, problem.kernel.counter.evaluations
+        self.oracle = CertifiedOracle(solver.oracle, 0.5 * solver.gap)
+        self._begin()
+        self.rounds = self.resampled = self.filled = 0
+        self.last: dict[str, Any] = {}  # figures of the last round
+        self.spent: dict[str, Any] = {}  # by its oracle
+        self.log: dict[str, list[Any]] = {name: [] for name in self.logged}
+
+    def _begin(self) -> None:
+        """Set the model before there is one: a feasible point."""
+        form = self.problem.dual_form()
+        self.coef, self.intercept, self.working_set, self.solved = form.coef(form.start), 0.0, 0, False
+
+    def iterates(self) -> Iterator[Iterate]:
+        """Yield the current model after each round, and wherever the oracle or the pass over the data may be stopped."""
+        while True:
+            ended = ""
+            try:
+                for ended in self._round():
+                    if not ended:
+                        yield self._iterate("")
+            except OracleFailure as error:
+                yield self._iterate("oracle failed", str(error))
+                raise
+            ended = self._concluded(ended)
+            yield self._iterate(ended)
+            if ended:
+                return
+
+    @abstractmethod
+    def _round(self) -> Iterator[str]:
+        """Work on one round. Yields '' where the host may stop; last why the run ends, or 'next'."""
+
+    def _concluded(self, ended: str) -> str:
+        """Return why the run ends after a round that said ``ended``, or an empty string."""
+        if ended != "next":
+            return ended
+        return "max_rounds" if self.max_rounds is not None and self.rounds >= self.max_rounds else ""
+
+    def _usable(self, draw: Callable[[], Index]) -> Index:
+        """Return the points, ascending, of a ``draw`` that holds what the rule needs to define a subproblem.
+
+        Drawn again while a class is short of examples, and filled up at last. Where r reaches n it is all points.
+        """
+        if self.r >= self.n:
+            return np.arange(self.n)
+        needs, sample = self.rule.needs(), draw()
+        for _ in range(_TRIES - 1):
+            if all(np.count_nonzero(members[sample]) >= count for members, count in needs):
+                return sample
+            self.resampled += 1
+            sample = draw()
+        for members, count in needs:
+            short = count - int(np.count_nonzero(members[sample]))
+            if short > 0:
+                self.filled += 1
+                outside = np.setdiff1d(np.flatnonzero(members), sample, assume_unique=True)
+                sample = np.union1d(sample, self.rng.choice(outside, short, replace=False))
+        return sample
+
+    def _solved(self, sample: Index) -> Generator[str, None, Answer]:
+        """Solve on the sample from the coefficients there are, make the answer the model and return it.
+
+        Yields '' where the host may stop.
+        """
+        oracle = self.oracle
+        seconds, evaluations = oracle.seconds, oracle.evaluations
+        start = self.coef[sample] if self.solved else None
+        self.rounds += 1
+        self.last = {}
+        found = None
+        for found in oracle.solve(self.problem.restrict(sample), start, f"{self.owner}, round {self.rounds}"):
+            if found is None:
+                yield ""
+        assert found is not None
+        self.coef[:] = 0.0
+        self.coef[sample] = found.coef
+        self.intercept, self.working_set, self.solved = found.intercept, len(sample), True
+        self.spent = {
+            "oracle_seconds": oracle.seconds - seconds,
+            "oracle_evaluations": oracle.evaluations - evaluations,
+        }
+        return found
+
+    def _note(self, **figures: Any) -> None:
+        """Keep the figures of one round."""
+        self.last = figures
+        for name, listed in self.log.items():
+            if len(listed) < _LOGGED:
+                listed.append(figures[name])
+
+    def _iterate(self, ended: str, evidence: str = "") -> Iterate:
+        oracle = self.oracle
+        info: dict[str, Any] = {
+            "rounds": self.rounds,
+            "r": self.r,
+            "resampled": self.resampled,
+            "filled": self.filled,
+            "oracle_calls": oracle.calls,
+            "oracle_again": oracle.again,
+            "oracle_seconds": oracle.seconds,
+            "oracle_evaluations": oracle.evaluations,
+            "own_evaluations": self.counter.evaluations - self.counted - oracle.evaluations,
+            **self._figures(),
+            **{f"round_{name}": value for name, value in self.last.items()},
+        }
+        if ended:
+            told, own = evidence or self._evidence(ended), ended in self.own_ends
+            info.update(
+                status=ended,
+                **({"evidence": told} if own else {"stopped": f"{ended}: {told}"}),
+                **self._totals(),
+                solved_at_once=self.r >= self.n,
+                **{f"log_{name}": values for name, values in self.log.items()},
+            )
+        return Iterate(
+            dual_coef=self.coef,
+            intercept=self.intercept,
+            done=ended in self.own_ends,
+            step=self.rounds,
+            working_set=self.working_set,
+            info=info,
+        )
+
+    @abstractmethod
+    def _figures(self) -> dict[str, Any]:
+        """Return what else each iterate tells of the run."""
+
+    def _totals(self) -> dict[str, Any]:
+        """Return what else the last iterate tells."""
+        return {}
+
+    @abstractmethod
+    def _evidence(self, ended: str) -> str:
+        """Return what is known at an end."""
 
 
-def sample_size(delta: int) -> int:
-    """Return 6 delta^2, the r of the theorems."""
-    return 6 * delta * delta
-
-
-class Rounds(Run):
-    """One run of the loop.
+class WeightedRounds(Rounds):
+    """Samples by weights that double at violators.
 
     mapped : what :func:`harness_sampling.scoring.mapped_features` says of the points
     lemma : sums of the violators' share of the weight, and of the bound (u - r) delta / (r + 1) over u (Lemma 2.1)
@@ -65,18 +222,16 @@ class Rounds(Run):
             self.delta = self.rule.dimension_bound() if solver.delta == "bound" else solver.delta
         least = sum(count for _, count in self.rule.needs())
         # of a reduced hull the support alone has k points of each class: a sample has three times as many
-        self.r = solver.r if solver.r is not None else max(sample_size(self.delta), 3 * least if least > 2 else 0)
+        # 6 delta^2 is the r of the theorems
+        self.r = solver.r if solver.r is not None else max(6 * self.delta**2, 3 * least if least > 2 else 0)
         self.since = self.unlucky = 0  # rounds with this delta; unsuccessful ones in a row
 
     # -- one round -----------------------------------------------------------------------------------
 
     def _round(self) -> Iterator[str]:
         """Sample, solve, look for violators, double."""
-        sample, answer = self._sample(), None
-        for answer in self._solve(sample):
-            if answer is None:
-                yield ""
-        assert answer is not None
+        sample = self._usable(lambda: np.unique(self.weights.draw(self.r, self.rng)))
+        answer = yield from self._solved(sample)
         figures = {**self.spent, "sample": len(sample), "delta": self.delta, "r": self.r}
         if answer.meeting:
             self._note(**figures, violators=0, share=0.0, successful=False)
@@ -106,28 +261,18 @@ class Rounds(Run):
             return "done"
         if successful:
             self.weights.double(violators)
-        if self.solver.delta == "adaptive" and (
-            self.since >= expected_rounds(self.delta, self.n) or self.unlucky >= _REFUTED
-        ):
+        if self.solver.delta == "adaptive" and (self.since >= self.expected or self.unlucky >= _REFUTED):
             self.delta, self.r = min(2 * self.delta, self.n), 2 * self.r if self.solver.r else 4 * self.r
             self.since = self.unlucky = 0
             self.doublings += 1
         return "next"
 
-    def _sample(self) -> Index:
-        """Return the points of r copies, all points where r reaches n; drawn again while a class is short of examples."""
-        if self.r >= self.n:
-            return np.arange(self.n)
-        return self._usable(lambda: np.unique(self.weights.draw(self.r, self.rng)))
-
     # -- how it ends ---------------------------------------------------------------------------------
 
     def _meeting(self) -> str:
         """The local solution has w = 0, and so has that of all points: k is too small (Balcazar et al., section 6)."""
-        problem = self.problem
-        if not (getattr(self.solver, "doubles_k", False) and isinstance(problem, HardMargin)):
-            return "hulls intersect"
-        larger = with_doubled_k(problem)
+        problem, doubles = self.problem, getattr(self.solver, "doubles_k", False)
+        larger = with_doubled_k(problem) if doubles and isinstance(problem, HardMargin) else None
         if larger is None:
             return "hulls intersect"
         self.problem, self.rule = larger, rule_of(larger, self.solver.gap)
@@ -137,14 +282,17 @@ class Rounds(Run):
         return "next"
 
     def _concluded(self, ended: str) -> str:
-        if ended != "next":
-            # solved, but perhaps another problem than the one that was stated
-            return "k doubled" if ended == "done" and self.k_doublings else ended
-        if self.solver.max_rounds is not None and self.rounds >= self.solver.max_rounds:
-            return "max_rounds"
-        if self.solver.delta != "adaptive" and self.rounds >= _GIVES_UP * expected_rounds(self.delta, self.n):
+        if ended == "done" and self.k_doublings:
+            return "k doubled"  # solved, but another problem than the one that was stated
+        ended = super()._concluded(ended)
+        if not ended and self.solver.delta != "adaptive" and self.rounds >= _GIVES_UP * self.expected:
             return "delta too small"
-        return ""
+        return ended
+
+    @property
+    def expected(self) -> float:
+        """6 delta ln m, which bounds the expected number of rounds (Balcazar et al., Theorems 2.2 and 4.3)."""
+        return 6.0 * self.delta * math.log(max(2, self.n))
 
     def _figures(self) -> dict[str, Any]:
         found = {"successful_rounds": self.successful, "delta": self.delta, "doublings": self.doublings}
@@ -156,13 +304,13 @@ class Rounds(Run):
     def _totals(self) -> dict[str, Any]:
         rounds = max(1, self.rounds)
         return {
-            "rounds_bound": expected_rounds(self.delta, self.n),
+            "rounds_bound": self.expected,
             "lemma_share": self.lemma[0] / rounds,
             "lemma_bound": self.lemma[1] / rounds,
         }
 
     def _evidence(self, ended: str) -> str:
-        rounds, m = self.rounds, self.n
+        rounds = self.rounds
         if ended == "k doubled":
             first, last = (
                 " and ".join(dict.fromkeys(f"{k:g}" for k in _ks(each))) for each in (self.stated, self.problem)
@@ -177,7 +325,7 @@ class Rounds(Run):
             "done": f"no violator after {rounds} rounds",
             "hulls intersect": f"w = 0 in round {rounds}: the hulls of {self.working_set:,} points meet, and so do all",
             "max_rounds": f"violators are left after {rounds} rounds",
-            "delta too small": f"{rounds} rounds; {expected_rounds(self.delta, m):.0f} were expected if delta held",
+            "delta too small": f"{rounds} rounds; {self.expected:.0f} were expected if delta held",
         }[ended]
 
 
@@ -185,3 +333,86 @@ def _ks(problem: Problem) -> tuple[float, float]:
     """Return k = 1 / D of each class."""
     assert isinstance(problem, HardMargin)
     return 1.0 / problem.caps[0], 1.0 / problem.caps[1]
+
+
+class SupportRounds(Rounds):
+    """Samples of the support vectors and violators."""
+
+    logged = ("sample", "support", "violators", "share", "oracle_seconds", "oracle_evaluations")
+    own_ends = ("no violator", "gap", "k support vectors")
+
+    def __init__(self, solver: RandSVM1, problem: Problem, rng: np.random.Generator) -> None:
+        rule = rule_of(problem, solver.gap, solver.tau)
+        assert isinstance(rule, LossRule)
+        super().__init__(solver, problem, rng, rule)
+        self.solver, self.losses = solver, rule
+        self.k = solver.most_support(problem)
+        self.r = min(self.n, math.ceil(solver.c * self.k))
+        # up to half of what is asked for may be rounding: who violates is then told for between half and one and a half tau
+        asked = min(solver.gap, solver.tau or solver.gap)
+        self.scores = RunningScores(problem.kernel, 0.5 * asked if asked >= _COARSE else None)
+        self.idle, self.best, self.loss = 0, -np.inf, 0.0
+        self.sample: Index | None = None  # of the next round
+
+    def _round(self) -> Iterator[str]:
+        """Lines 2 to 9 of Algorithm 2."""
+        sample = self.sample
+        if sample is None:  # line 1: r random points
+            sample = self._usable(lambda: np.sort(self.rng.choice(self.n, self.r, replace=False)))
+        answer = yield from self._solved(sample)
+        self.rule.learn(sample, answer)
+        self.last = dict(self.spent)
+        violators = np.zeros(self.n, dtype=bool)
+        # with k support vectors it ends whether a point violates or not (line 4): no pass to find out
+        if len(sample) < self.n and np.count_nonzero(self.coef) < self.k:
+            outside = np.ones(self.n, dtype=bool)
+            outside[sample] = False
+            self.loss = 0.0
+            for first, last, scores in self.scores.update(self.coef):
+                part = slice(first, last)
+                violators[part] = self.rule.violates(scores, first, last) & outside[part]
+                self.loss += float(self.losses.loss(scores, first, last) @ outside[part])
+                yield ""
+        ended = self._judge(len(sample), violators, answer)
+        if ended == "next":
+            self.sample = self._next(violators)
+        yield ended
+
+    def _next(self, violators: Mask) -> Index:
+        """Return the support vectors and r - |SV| random violators (lines 5 and 6)."""
+        support, outside = np.flatnonzero(self.coef), np.flatnonzero(violators)
+        room = min(len(outside), max(1, self.r - len(support)))
+        return np.union1d(support, self.rng.choice(outside, room, replace=False))
+
+    def _judge(self, size: int, violators: Mask, answer: Answer) -> str:
+        """Note the round; return why it is the last one, or 'next'."""
+        support, count = int(np.count_nonzero(self.coef)), int(np.count_nonzero(violators))
+        looked = support < self.k or size == self.n
+        found = {"violators": count, "share": count / self.n} if looked else {"violators": None, "share": None}
+        self._note(**self.spent, sample=size, support=support, **found)
+        if not looked:
+            return "k support vectors"
+        if count == 0:
+            return "no violator"
+        certificate = answer.certificate
+        primal, dual = (certificate.primal or 0.0) + self.loss, certificate.dual or 0.0
+        self.last["gap"] = (primal - dual) / max(1.0, abs(primal))
+        if self.last["gap"] <= self.solver.gap:
+            return "gap"
+        self.idle = 0 if dual > self.best + _EXACTEST * abs(dual) else self.idle + 1
+        self.best = max(self.best, dual)
+        if self.idle >= _IDLE:
+            # a violator that the oracle puts back at zero is seen anew each round, until it is solved more exactly
+            if self.oracle.gap <= _EXACTEST:
+                return "stalled"
+            self.idle, self.oracle.gap = 0, 0.1 * self.oracle.gap
+        return "next"
+
+    def _figures(self) -> dict[str, Any]:
+        return {"k": self.k, "oracle_gap": self.oracle.gap}
+
+    def _evidence(self, ended: str) -> str:
+        violators = self.last.get("violators")
+        told = "violators not looked for" if violators is None else f"{violators:,} violators"
+        found = f"{self.last.get('support', 0):,} support vectors, {told},"
+        return f"{found} after {self.rounds} rounds; k = {self.k:,}"

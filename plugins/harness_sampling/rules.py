@@ -8,7 +8,6 @@ the oracle's on the sample, the other half is shared by the points outside.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,145 +21,90 @@ if TYPE_CHECKING:
 _HULL_SHARE = 1 / 8  # of the gap, which doubles twice on its way from the two levels to |w|^2
 
 
-class Rule(ABC):
-    """One problem's notion of a violator; :meth:`learn` comes before :meth:`violates`.
-
-    gap : relative gap that a solution without violators has on all points
-    tau : the slack itself, in units of f(x), if it is not to follow from the gap; None: it does
-    """
-
-    def __init__(self, problem: Problem, gap: float, tau: float | None = None) -> None:
-        self.problem, self.gap, self.tau, self.n = problem, gap, tau, problem.n
-
-    @property
-    def oracle_gap(self) -> float:
-        """The relative gap that the oracle is asked for."""
-        return 0.5 * self.gap
-
-    @abstractmethod
-    def needs(self) -> list[tuple[Mask, int]]:
-        """Return sets of points, (n,) bool, and how many of each a sample must hold to define a subproblem."""
-
-    @abstractmethod
-    def dimension_bound(self) -> int:
-        """Return the paper's bound of the combinatorial dimension."""
-
-    @abstractmethod
-    def learn(self, sample: Index, answer: Answer) -> None:
-        """Take the solution of the points ``sample``, (r,), whose violators will be asked for."""
-
-    @abstractmethod
-    def violates(self, scores: Vector, first: int, last: int) -> Mask:
-        """Return which of the points first .. last - 1 violate, from their ``scores`` = K coef, (last - first,)."""
-
-
-class HullRule(Rule):
+class HullRule:
     """Hard-margin and reduced-hull: (P1) and (P2). A positive example violates if <w, x> < theta_+.
 
     theta_+ is the k-th smallest projection of the sample's positives, k = 1 / D: where the free weights sit, and the
     farthest outlier where there is none (Balcazar et al., Lemma 3.2 (c) and the remark of Lemma 4.1).
+
+    gap : relative gap that a solution without violators has on all points
     """
 
-    def __init__(self, problem: Problem, gap: float, tau: float | None = None) -> None:
-        super().__init__(problem, gap, tau)
-        assert isinstance(problem, HardMargin)
+    def __init__(self, problem: HardMargin, gap: float) -> None:
+        self.problem, self.gap = problem, gap
         self.k = (_needed(problem.caps[0]), _needed(problem.caps[1]))
-        self.levels = (0.0, 0.0)
-        self.slack = 0.0
+        self.levels, self.slack = (0.0, 0.0), 0.0
 
     def needs(self) -> list[tuple[Mask, int]]:
+        """Return sets of points, (n,) bool, and how many of each a sample must hold to define a subproblem."""
         positive = self.problem.targets > 0
         return [(positive, self.k[0]), (~positive, self.k[1])]
 
     def dimension_bound(self) -> int:
         """Return k (n + 1), n the attributes or the kernel's features, at most the points (Balcazar et al., Lemma 4.2)."""
-        return min(self.n, max(self.k) * (features(self.problem) + 1))
+        return min(self.problem.n, max(self.k) * (features(self.problem) + 1))
 
     def learn(self, sample: Index, answer: Answer) -> None:
-        positive = self.problem.targets[sample] > 0
-        squared = max(0.0, 2.0 * (answer.certificate.dual or 0.0))
-        self.slack = _HULL_SHARE * self.gap * squared if self.tau is None else self.tau
-        self.levels = (
-            _smallest(answer.scores[positive], self.k[0]),
-            -_smallest(-answer.scores[~positive], self.k[1]),
-        )
+        """Take the solution of the points ``sample``, (r,), whose violators will be asked for."""
+        positive, scores = self.problem.targets[sample] > 0, answer.scores
+        self.slack = _HULL_SHARE * self.gap * max(0.0, 2.0 * (answer.certificate.dual or 0.0))
+        self.levels = _smallest(scores[positive], self.k[0]), -_smallest(-scores[~positive], self.k[1])
 
     def violates(self, scores: Vector, first: int, last: int) -> Mask:
+        """Return which of the points first .. last - 1 violate, from their ``scores`` = K coef, (last - first,)."""
         positive = self.problem.targets[first:last] > 0
         below, above = scores < self.levels[0] - self.slack, scores > self.levels[1] + self.slack
         return np.where(positive, below, above)
 
 
-class LossRule(Rule):
-    """What the rules of c-svc and eps-svr share, where f + b alone decides whether a point outside the sample violates.
+class LossRule:
+    """c-svc and eps-svr: a point outside the sample violates if it has a loss, so that its coefficient cannot stay zero.
 
-    cost : the sum of the bounds of all coefficients
+    gap : as of :class:`HullRule`
+    tau : the slack itself, in units of f(x), if it is not to follow from the gap; None: it does
     """
 
-    def __init__(self, problem: Problem, gap: float, tau: float | None, cost: float) -> None:
-        super().__init__(problem, gap, tau)
-        self.cost = cost
+    def __init__(self, problem: CSVC | EpsSVR, gap: float, tau: float | None = None) -> None:
+        self.problem, self.gap, self.tau = problem, gap, tau
+        self.prices: Vector = problem.upper if isinstance(problem, CSVC) else np.full(problem.n, problem.C)
         self.intercept, self.slack = 0.0, 0.0
+
+    def needs(self) -> list[tuple[Mask, int]]:
+        """As of :class:`HullRule`."""
+        sides = [self.problem.targets > 0, self.problem.targets < 0] if isinstance(self.problem, CSVC) else []
+        return [(members, 1) for members in sides if members.any()]
 
     def dimension_bound(self) -> int:
         """Return the number of points: no better bound is known of the number of support vectors."""
-        return self.n
+        return self.problem.n
 
     def learn(self, sample: Index, answer: Answer) -> None:
+        """As of :class:`HullRule`."""
         self.intercept = answer.intercept
-        shared = 0.5 * self.gap * max(1.0, abs(answer.certificate.primal or 0.0)) / self.cost
+        shared = 0.5 * self.gap * max(1.0, abs(answer.certificate.primal or 0.0)) / float(self.prices.sum())
         self.slack = shared if self.tau is None else self.tau
 
-    @abstractmethod
+    def violates(self, scores: Vector, first: int, last: int) -> Mask:
+        """As of :class:`HullRule`."""
+        return self._off(scores, first, last) > self.slack
+
     def loss(self, scores: Vector, first: int, last: int) -> Vector:
         """Return what each of the points first .. last - 1 adds to the primal objective outside of a sample."""
-
-
-class CSVCRule(LossRule):
-    """c-svc: a point outside the sample violates if y (f + b) < 1: its coefficient cannot stay zero."""
-
-    def __init__(self, problem: Problem, gap: float, tau: float | None = None) -> None:
-        assert isinstance(problem, CSVC)
-        super().__init__(problem, gap, tau, float(problem.upper.sum()))
-        self.upper = problem.upper
-
-    def needs(self) -> list[tuple[Mask, int]]:
-        positive = self.problem.targets > 0
-        return [(members, 1) for members in (positive, ~positive) if members.any()]
-
-    def loss(self, scores: Vector, first: int, last: int) -> Vector:
-        hinge = np.maximum(0.0, 1.0 - self.problem.targets[first:last] * (scores + self.intercept))
-        return np.asarray(self.upper[first:last] * hinge)
-
-    def violates(self, scores: Vector, first: int, last: int) -> Mask:
-        return np.asarray(self.problem.targets[first:last] * (scores + self.intercept) < 1.0 - self.slack)
-
-
-class EpsSVRRule(LossRule):
-    """eps-svr: a point outside the sample violates if it lies outside the tube, |y - f - b| > epsilon."""
-
-    def __init__(self, problem: Problem, gap: float, tau: float | None = None) -> None:
-        assert isinstance(problem, EpsSVR)
-        super().__init__(problem, gap, tau, problem.C * problem.n)
-        self.problem: EpsSVR = problem
-
-    def needs(self) -> list[tuple[Mask, int]]:
-        return []
-
-    def loss(self, scores: Vector, first: int, last: int) -> Vector:
-        return np.asarray(self.problem.C * np.maximum(0.0, self._off(scores, first, last) - self.problem.epsilon))
-
-    def violates(self, scores: Vector, first: int, last: int) -> Mask:
-        return np.asarray(self._off(scores, first, last) > self.problem.epsilon + self.slack)
+        return self.prices[first:last] * np.maximum(0.0, self._off(scores, first, last))
 
     def _off(self, scores: Vector, first: int, last: int) -> Vector:
-        return np.asarray(np.abs(self.problem.targets[first:last] - scores - self.intercept))
+        """Return 1 - y f, or |y - f| - epsilon: the loss of a point where it is positive."""
+        y, f = self.problem.targets[first:last], scores + self.intercept
+        off: Vector = 1.0 - y * f if isinstance(self.problem, CSVC) else np.abs(y - f) - self.problem.epsilon
+        return off
 
 
-def rule_of(problem: Problem, gap: float, tau: float | None = None) -> Rule:
-    """Return the rule of the problem's formulation."""
-    kinds: list[tuple[type[Problem], type[Rule]]] = [(HardMargin, HullRule), (CSVC, CSVCRule), (EpsSVR, EpsSVRRule)]
-    return next(rule for formulation, rule in kinds if isinstance(problem, formulation))(problem, gap, tau)
+def rule_of(problem: Problem, gap: float, tau: float | None = None) -> HullRule | LossRule:
+    """Return the rule of the problem's formulation; :meth:`learn` comes before :meth:`violates`."""
+    if isinstance(problem, HardMargin):
+        return HullRule(problem, gap)
+    assert isinstance(problem, CSVC | EpsSVR)
+    return LossRule(problem, gap, tau)
 
 
 def features(problem: Problem) -> int:

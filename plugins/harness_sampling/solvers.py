@@ -1,7 +1,11 @@
-"""``optmargin``, ``optsoftmargin`` (Balcazar et al. 2008) and ``randsvm`` (RandSVM, Algorithm 1): one loop, three rules."""
+"""``optmargin``, ``optsoftmargin`` (Balcazar et al. 2008), ``randsvm`` and ``randsvm-1`` (RandSVM, Algorithms 1 and 2).
+
+What the rounds of each do is in rounds.py.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -19,7 +23,7 @@ from harness import (
     parameter,
 )
 from harness_sampling.oracle import refusal
-from harness_sampling.rounds import Rounds
+from harness_sampling.rounds import SupportRounds, WeightedRounds
 from harness_sampling.scoring import mapped_features
 
 if TYPE_CHECKING:
@@ -29,18 +33,30 @@ if TYPE_CHECKING:
 
     from harness import Problem
 
-_ORACLE = "exact solver of the subproblems, by name: smo-block, qp, smo, fw[epsilon=1e-6], ..."
 _GAP = "relative duality gap of a solution without violators"
-_ORACLE_SECONDS = "give up when the oracle works longer on one subproblem, wall seconds; none: no limit"
+DELTA, DELTA_REGRESSION = 0.9, 0.1
+"""delta of the paper's k: 5.1.2 for classification, 5.2 for regression (but for MNIST, 5.2.3: 0.9)."""
+
+
+def support_bound(n: int, eps: float = 0.2, delta: float = DELTA, *, separable: bool = False) -> int:
+    """Return k = 32 ln(4 n / delta) / eps^2, or 16 for a separable set, rounded up (RandSVM, 5.1.2 and 5.2; (7) and (8)).
+
+    Parameters
+    ----------
+    n : points, eps : distortion of the margin that is let pass, delta : probability that it is larger
+    """
+    return math.ceil((16.0 if separable else 32.0) * math.log(4.0 * n / delta) / eps**2)
 
 
 @dataclass(frozen=True)
 class Wrapper(Solver):
     """What the sampling solvers have in common: an oracle, and kernel evaluations that can be counted if its can."""
 
-    oracle: str = parameter("smo-block", _ORACLE)
+    oracle: str = parameter(
+        "smo-block", "exact solver of the subproblems, by name: smo-block, qp, fw[epsilon=1e-6], ..."
+    )
     gap: float = parameter(1e-6, _GAP, gt=0, lt=1)
-    oracle_seconds: float | None = parameter(None, _ORACLE_SECONDS, gt=0)
+    max_rounds: int | None = parameter(None, "give up after so many rounds; none: see the solver", ge=1)
 
     @property
     def observable(self) -> bool:  # type: ignore[override]
@@ -72,7 +88,6 @@ class WeightedSampling(Wrapper):
         "combinatorial dimension; adaptive: from 4, doubled when it is not borne out; bound: the paper's k (n + 1)",
     )
     r: int | None = parameter(None, "copies in a sample; none: 6 delta^2", ge=1)
-    max_rounds: int | None = parameter(None, "give up after so many rounds; none: see the solver", ge=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,7 +99,7 @@ class WeightedSampling(Wrapper):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after each round, and within rounds where the host may stop the run."""
-        yield from Rounds(self, problem, rng, mapped_features(problem.kernel)).iterates()
+        yield from WeightedRounds(self, problem, rng, mapped_features(problem.kernel)).iterates()
 
 
 @dataclass(frozen=True)
@@ -131,7 +146,7 @@ class OptSoftMargin(WeightedSampling):
         if not isinstance(problem, TubeSVR):
             yield from super().iterates(problem, rng)
             return
-        rounds = Rounds(self, problem.composed(), rng, mapped_features(problem.kernel))
+        rounds = WeightedRounds(self, problem.composed(), rng, mapped_features(problem.kernel))
         for found in rounds.iterates():
             yield replace(found, dual_coef=problem.of_composed(found.dual_coef))
 
@@ -146,3 +161,48 @@ class RandSVM(WeightedSampling):
 
     name = "randsvm"
     solves: ClassVar[tuple[type[Problem], ...]] = (CSVC, EpsSVR)
+
+
+@dataclass(frozen=True)
+class RandSVM1(Wrapper):
+    """RandSVM-1: support vectors and r - |SV| random violators make the next sample, until none violates or |SV| >= k.
+
+    It ends too where the violators that are left cost no more than the gap. The paper does not tell c: with c = 1 the
+    support vectors reach k only if all of the sample are. With gap and tau of 1e-4 or more the passes over all points are in
+    float32 as long as its rounding stays below half of the smaller one, which is tried on a few points before each pass.
+    """
+
+    name = "randsvm-1"
+    solves: ClassVar[tuple[type[Problem], ...]] = (CSVC, EpsSVR)
+    exact = False
+
+    oracle: str = parameter("smo", "exact solver of the subproblems, by name: smo, smo-block, qp, libsvm, ...")
+    gap: float = parameter(
+        1e-3, "relative duality gap over all points at which it ends; a subproblem is solved to half of it", gt=0, lt=1
+    )
+    tau: float | None = parameter(
+        1e-3, "a point violates if it is off by more, in units of f(x); none: so much that the gap holds for all", gt=0
+    )
+    k: int | None = parameter(None, "support vectors at which it stops; none: from eps and delta", ge=1)
+    eps: float = parameter(0.2, "distortion of the margin, for k", gt=0, lt=1)
+    delta: float | None = parameter(
+        None, "probability of a larger distortion, for k; none: the paper's, 0.9, in regression 0.1", gt=0, lt=1
+    )
+    separable: bool = parameter(False, "the set is separable: k is half as large")
+    c: float = parameter(2.0, "sample size r over k", ge=1)
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with this gap, and points violating where it would not hold for all."""
+        return self.replaced(gap=min(gap, 0.5), tau=None)
+
+    def most_support(self, problem: Problem) -> int:
+        """Return k, with the paper's delta for the task where none is given."""
+        own = DELTA_REGRESSION if problem.task == "regression" else DELTA
+        return self.k or support_bound(problem.n, self.eps, self.delta or own, separable=self.separable)
+
+    def _small(self) -> dict[str, Any]:
+        return {"k": 4, "c": 1.0, "max_rounds": 3}
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield after each round, and within rounds where the host may stop the run."""
+        yield from SupportRounds(self, problem, rng).iterates()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from harness import CSVC, RBF, EpsSVR, KernelOracle, Linear, Poly, ReducedHull, get_solver
+from harness import CSVC, RBF, EpsSVR, KernelOracle, Linear, Poly, ReducedHull, TubeSVR, get_solver
 from harness.kernels.oracle import uncounted
 from tests.plugins.hull_problems import PROBLEMS, clouds, hard
 
@@ -44,6 +44,20 @@ SOFT = {
     "duplicates": lambda: reduced(*(np.repeat(part, 3, axis=0) for part in clouds(37, 20, 20, 2, 2.0)), 0.2),
     "the cap of all": lambda: reduced(*clouds(38, 8, 20, 2, 1.0), 1 / 8),
     "fifths, in five dimensions": lambda: reduced(*clouds(39, 60, 50, 5, 3.0), 0.2),
+}
+
+
+def tube(x, y, epsilon, D=None, kernel=None, **values):
+    return TubeSVR.build(KernelOracle(kernel or RBF(gamma=0.5), x), y, {"epsilon": epsilon, "D": D, **values})
+
+
+TUBES = {
+    "hard": lambda: tube(*wave(60, noise=0.05), 2.0, 1.0),
+    "hard, linear": lambda: tube(*wave(60, noise=0.05), 2.5, 1.0, Linear()),
+    "soft": lambda: tube(*wave(80), 0.4, 0.1),
+    "soft, linear": lambda: tube(*wave(80), 1.0, 0.05, Linear()),
+    "a cap for each side": lambda: tube(*wave(60), 0.5, 0.2, D_minus=0.1),
+    "nu of a half": lambda: tube(*wave(40), 0.3),
 }
 
 

@@ -7,14 +7,14 @@ import math
 import numpy as np
 import pytest
 from harness_sampling import OptMargin, OptSoftMargin, RandSVM
-from harness_sampling.rounds import Rounds, expected_rounds
+from harness_sampling.rounds import WeightedRounds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, HardMargin, KernelOracle, Limits, Linear, Poly, UsageError, drive
+from harness import RBF, HardMargin, KernelOracle, Linear, Poly, UsageError
 from tests.plugins.hull_problems import clouds, hard
 from tests.plugins.points import overlapping
-from tests.plugins.sampling_problems import HARD, SOFT, exact, finished, reduced, svc, svr, wave
+from tests.plugins.sampling_problems import HARD, SOFT, TUBES, exact, finished, reduced, svc, svr, wave
 
 # -- the optimum, whatever the sample ----------------------------------------------------------------
 
@@ -32,8 +32,8 @@ def violators(problem, last, slack):
     return found
 
 
-@pytest.mark.parametrize("name", HARD)
-@pytest.mark.parametrize(("r", "seed"), [(None, 0), (5, 1), (12, 2), (40, 3)])
+@pytest.mark.parametrize(("r", "seed"), [(None, 0), (5, 1), pytest.param(40, 3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["nearly touching", "rbf, many points", "quadratic", "one negative"])
 def test_optmargin_reaches_the_optimum_for_any_sample_size_and_seed(name, r, seed):
     problem = HARD[name]()
     last, found = finished(OptMargin(gap=1e-6, r=r), problem, seed)
@@ -44,8 +44,8 @@ def test_optmargin_reaches_the_optimum_for_any_sample_size_and_seed(name, r, see
     assert violators(problem, last, 1e-6 * 2.0 * found.dual) == []
 
 
+@pytest.mark.parametrize(("r", "seed"), [(None, 0), pytest.param(20, 1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", SOFT)
-@pytest.mark.parametrize(("r", "seed"), [(None, 0), (20, 1), (60, 2)])
 def test_optsoftmargin_reaches_the_optimum_for_any_sample_size_and_seed(name, r, seed):
     problem = SOFT[name]()
     last, found = finished(OptSoftMargin(gap=1e-6, r=r), problem, seed)
@@ -55,32 +55,19 @@ def test_optsoftmargin_reaches_the_optimum_for_any_sample_size_and_seed(name, r,
     assert violators(problem, last, 1e-5 * 2.0 * found.dual) == []
 
 
-@pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: svc(*overlapping(3, n=120), C=1.0),
-        lambda: svc(*clouds(5, 100, 100, 2, 8.0), C=10.0, kernel=Linear()),
         lambda: svc(*overlapping(4, n=90), C=1.0, class_weight="balanced"),
         lambda: svr(*wave(120), C=1.0, epsilon=0.3),
-        lambda: svr(*wave(80), C=0.5, epsilon=0.0),
     ],
 )
-def test_randsvm_reaches_the_optimum_of_c_svc_and_eps_svr(make, seed):
+def test_randsvm_reaches_the_optimum_of_c_svc_and_eps_svr(make):
     problem = make()
-    last, found = finished(RandSVM(r=25), problem, seed)
+    last, found = finished(RandSVM(r=25), problem)
     assert last.done
     assert found.relative_gap <= 1e-6 + 1e-12
     assert found.dual == pytest.approx(exact(problem).dual, rel=2e-6)
-
-
-def test_it_ends_before_all_points_are_the_sample_where_few_matter():
-    problem = hard(*clouds(40, 2000, 2000, 2, 9.0))
-    last, found = finished(OptMargin(gap=1e-6), problem)
-    assert last.done
-    assert not last.info["solved_at_once"]
-    assert max(last.info["log_sample"]) < 400
-    assert found.relative_gap <= 1e-6 + 1e-12
 
 
 # -- the rounds --------------------------------------------------------------------------------------
@@ -88,33 +75,25 @@ def test_it_ends_before_all_points_are_the_sample_where_few_matter():
 
 def test_the_rounds_of_a_known_dimension_are_within_the_theorem():
     """Theorem 2.2: 6 delta ln m on average; delta = 3 for the nearest points of two polygons."""
-    rounds = []
-    for seed in range(20):
-        problem = hard(*clouds(50 + seed, 400, 400, 2, 9.0))
-        last, _ = finished(OptMargin(gap=1e-6, delta=3), problem, seed)
+    rounds, shares, bounds = [], [], []
+    for seed in range(12):
+        last, _ = finished(OptMargin(gap=1e-6, delta=3), hard(*clouds(50 + seed, 400, 400, 2, 9.0)), seed)
+        shares.append(last.info["lemma_share"])
+        bounds.append(last.info["lemma_bound"])
         assert last.done
         assert last.info["r"] == 54
         assert last.info["rounds_bound"] == pytest.approx(18.0 * math.log(800))
         rounds.append(last.info["rounds"])
-    assert np.mean(rounds) <= expected_rounds(3, 800)
-    assert np.mean(rounds) > 1.0
-
-
-def test_the_violators_weigh_no_more_than_the_sampling_lemma_allows():
-    """Lemma 2.1: the mean share of the weight is at most (u - r) delta / (r + 1) over u."""
-    shares, bounds = [], []
-    for seed in range(30):
-        last, _ = finished(OptMargin(gap=1e-6, delta=3, r=30), hard(*clouds(90 + seed, 300, 300, 2, 9.0)), seed)
-        shares.append(last.info["lemma_share"])
-        bounds.append(last.info["lemma_bound"])
+    assert np.mean(rounds) <= 18.0 * math.log(800)
+    # Lemma 2.1: the mean share of the weight is at most (u - r) delta / (r + 1) over u
     assert 0.0 < np.mean(shares) <= np.mean(bounds)
-    assert np.mean(bounds) == pytest.approx(3 / 31, rel=0.2)
+    assert np.mean(rounds) > 1.0
 
 
 def test_only_a_successful_round_doubles_the_weights_of_its_violators():
     problem = hard(*clouds(41, 200, 200, 2, 9.0))
     solver = OptMargin(gap=1e-6, oracle="smo", r=12, delta=3, max_rounds=40)
-    run = Rounds(solver, problem, np.random.default_rng(0))
+    run = WeightedRounds(solver, problem, np.random.default_rng(0))
     totals, log = [], run.log
     for _ in run.iterates():
         if len(log["successful"]) > len(totals):  # the first iterate after a round was judged
@@ -142,48 +121,25 @@ def test_adaptive_doubles_delta_and_r_until_the_dimension_is_reached():
     assert last.done
 
 
-def test_the_bound_of_the_paper_is_k_times_the_dimension_plus_one():
-    x, y = clouds(42, 40, 40, 2, 3.0)
-    for problem, delta in (
-        (hard(*clouds(42, 40, 40, 2, 9.0)), 3),
-        (reduced(x, y, 0.2, Linear()), 5 * 3),
-        (reduced(x, y, 0.5, Poly(degree=2)), 2 * 7),
-        (reduced(x, y, 0.2, RBF()), 80),
-    ):
-        solver = (OptMargin if type(problem) is HardMargin else OptSoftMargin)(delta="bound", gap=1e-6)
-        last, found = finished(solver, problem)
-        assert last.info["delta"] == delta
-        assert last.info["r"] >= 6 * delta**2
-        assert last.info["solved_at_once"] == (last.info["r"] >= 80)
-        # the reduced hulls of the second degree meet: |w| is next to nothing, and no direction to certify
-        assert found.undecidable or found.relative_gap <= 1e-6 + 1e-12 or 0.0 <= found.margin_upper < 1e-6
-
-
-def test_a_sample_size_of_all_points_is_solved_once():
-    last, _ = finished(OptMargin(gap=1e-6, r=120), hard(*clouds(43, 60, 60, 2, 9.0)))
-    assert last.done
-    assert (last.info["rounds"], last.info["oracle_calls"], last.info["solved_at_once"]) == (1, 1, True)
-    assert last.info["log_sample"] == [120]
+@pytest.mark.parametrize(
+    ("problem", "delta"),
+    [
+        (lambda: hard(*clouds(42, 40, 40, 2, 9.0)), 3),
+        (lambda: reduced(*clouds(42, 40, 40, 2, 3.0), 0.2, Linear()), 5 * 3),
+        (lambda: reduced(*clouds(42, 40, 40, 2, 3.0), 0.5, Poly(degree=2)), 2 * 7),
+        (lambda: reduced(*clouds(42, 40, 40, 2, 3.0), 0.2, RBF()), 80),
+        (TUBES["hard, linear"], 2 + 1 + 1),  # Theorem 5.1: the target counts as an attribute
+    ],
+)
+def test_the_bound_of_the_paper_is_k_times_the_dimension_plus_one(problem, delta):
+    last, _ = finished(OptSoftMargin(delta="bound", gap=1e-6, oracle="qp"), problem())
+    assert last.info["delta"] == delta
+    assert last.info["r"] >= 6 * delta**2
+    if last.info["solved_at_once"]:
+        assert (last.info["rounds"], last.info["oracle_calls"]) == (1, 1)
 
 
 # -- counting ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("oracle", ["smo-block", "qp", "fw", "smo"])
-def test_kernel_evaluations_are_the_wrappers_and_the_oracles(oracle):
-    problem = reduced(*clouds(44, 60, 60, 2, 3.0), 0.25)
-    problem.kernel.row(0)  # of somebody else, before
-    before = problem.kernel.counter.evaluations
-    last, _ = finished(OptSoftMargin(oracle=oracle, gap=1e-4, r=20), problem)
-    counter = problem.kernel.counter
-    info = last.info
-    assert info["oracle_evaluations"] > 0
-    assert info["own_evaluations"] > 0
-    assert info["own_evaluations"] + info["oracle_evaluations"] == counter.evaluations - before
-    assert (counter.oracle_calls, counter.oracle_evaluations) == (info["oracle_calls"], info["oracle_evaluations"])
-    assert sum(info["log_oracle_evaluations"]) == info["oracle_evaluations"]
-    assert sum(info["log_oracle_seconds"]) == pytest.approx(info["oracle_seconds"])
 
 
 def test_a_pass_costs_the_points_times_the_support():
@@ -197,11 +153,6 @@ def test_a_pass_costs_the_points_times_the_support():
 # -- the edges ---------------------------------------------------------------------------------------
 
 
-def test_delta_of_zero_is_refused_in_a_sentence():
-    with pytest.raises(UsageError, match=r"delta=0; a solution rests on one example at least: give 1 or more"):
-        OptMargin(gap=1e-6, delta=0)
-
-
 def test_violators_for_ever_end_with_a_status():
     """delta = 1 and r = 2 are far too small: hundreds of rounds, and no end of its own but this."""
     problem = hard(*clouds(46, 60, 60, 2, 4.0), RBF(gamma=2.0))
@@ -210,6 +161,8 @@ def test_violators_for_ever_end_with_a_status():
     assert last.info["status"] == "delta too small"
     assert last.info["rounds"] == math.ceil(60.0 * math.log(120))
     assert "29 were expected if delta held" in last.info["stopped"]
+    with pytest.raises(UsageError, match=r"delta=0; a solution rests on one example at least"):
+        OptMargin(gap=1e-6, delta=0)
     last, _ = finished(OptMargin(gap=1e-6, r=2, max_rounds=3), problem)
     assert (last.done, last.info["status"], last.info["rounds"]) == (False, "max_rounds", 3)
 
@@ -249,39 +202,6 @@ def test_k_doubles_in_the_loop_until_w_is_not_zero():
     again = reduced(x, y, 1.0 / k, Linear())
     assert again.certify(last.dual_coef, last.intercept).relative_gap <= 1e-6 + 1e-12
     assert exact(reduced(x, y, 2.0 / k, Linear())).margin_upper < 1e-3 * exact(again).margin_upper
-
-
-@pytest.mark.parametrize("apart", [2.0, 9.0])
-def test_the_search_for_k_starts_at_hard_margin(apart):
-    x, y = clouds(49, 80, 80, 2, apart)
-    last, found = finished(OptSoftMargin(r=60, gap=1e-6, doubles_k=True), hard(x, y))
-    if apart == 9.0:  # k = 1 separates: it is the problem that was stated
-        assert last.done
-        assert "k_plus" not in last.info
-        assert found.relative_gap <= 1e-6 + 1e-12
-        return
-    k = last.info["k_plus"]
-    assert (last.done, last.info["status"], k) == (False, "k doubled", 2.0 ** last.info["k_doublings"])
-    assert "the hulls meet at k = 1;" in last.info["stopped"]
-    again = reduced(x, y, 1.0 / k, Linear())
-    assert again.certify(last.dual_coef, last.intercept).relative_gap <= 1e-6 + 1e-12
-
-
-def test_k_that_no_doubling_separates_ends_at_the_smaller_class():
-    x = np.concatenate([np.ones((4, 1)), np.ones((6, 1))])
-    problem = reduced(x, np.repeat([1.0, -1.0], [4, 6]), 0.5, Linear())
-    last, _ = finished(OptSoftMargin(gap=1e-6, doubles_k=True), problem)
-    assert last.info["status"] == "hulls intersect"
-    assert last.info["k_plus"] == 4.0
-    assert not last.done
-
-
-def test_the_host_can_stop_it_inside_a_round():
-    problem = svc(*overlapping(8, n=600), C=1.0)
-    outcome = drive(RandSVM(oracle="smo", r=400), problem, np.random.default_rng(0), Limits(kernel_evaluations=2000))
-    assert outcome.status == "budget"
-    problem.checked(outcome.dual_coef, outcome.intercept)
-    assert problem.kernel.counter.evaluations < 400 * 400
 
 
 # -- invariants --------------------------------------------------------------------------------------

@@ -62,24 +62,3 @@ def test_weights_are_exact_at_any_size(exponents, members, r, seed):
         assert count <= 2 ** exponents[point]
     weights.double(chosen)
     assert weights.exponents().tolist() == [t + one for t, one in zip(exponents, chosen, strict=True)]
-
-
-def test_all_copies_are_every_point_as_often_as_it_has_copies():
-    assert raised((0, 2, 1)).draw(7, np.random.default_rng(0)).tolist() == [0, 1, 1, 1, 1, 2, 2]
-
-
-def test_a_point_of_nearly_all_the_weight_is_nearly_all_of_the_sample():
-    drawn = raised((0,) * 50 + (200,)).draw(40, np.random.default_rng(0))
-    assert set(drawn.tolist()) == {50}
-
-
-@pytest.mark.parametrize("r", [-1, 7])
-def test_more_copies_than_there_are_is_refused(r):
-    with pytest.raises(ValueError, match=f"{r} copies asked of a multiset of 6; ask for 0 to 6"):
-        raised((0, 2, 0)).draw(r, np.random.default_rng(0))
-
-
-def test_the_same_seed_gives_the_same_sample():
-    weights = raised((0, 3, 1, 0, 100))
-    first, second = (weights.draw(4, np.random.default_rng(5)).tolist() for _ in range(2))
-    assert first == second

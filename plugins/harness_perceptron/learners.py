@@ -1,4 +1,4 @@
-"""The list of mistakes, and every example's score as of the mistakes it has seen."""
+"""What a perceptron knows during a run: the list of its mistakes, or the members of a budget."""
 
 from __future__ import annotations
 
@@ -27,10 +27,8 @@ class Mistakes:
     """
 
     def __init__(self, problem: Problem, dtype: str, *, averaged: bool = False) -> None:
-        self.averaged = averaged
-        self.kernel = problem.kernel.astype(dtype)
-        self.targets = problem.targets
-        n = problem.n
+        self.averaged, n = averaged, problem.n
+        self.kernel, self.targets = problem.kernel.astype(dtype), problem.targets
         self.alpha, self.late, self.scores = np.zeros(n), np.zeros(n), np.zeros(n)
         self.seen = np.zeros(n, dtype=np.int64)
         self.made = np.zeros(min(n, 1024), dtype=np.int64)  # the examples of the mistakes, in order; grows
@@ -48,8 +46,11 @@ class Mistakes:
 
     def visit(self, batch: Array) -> None:
         """Visit the examples of ``batch``, all different, in order."""
-        scores = self._caught_up(batch)
-        targets = self.targets[batch]
+        scores, seen, targets = self.scores[batch], self.seen[batch], self.targets[batch]
+        step = max(1, _VALUES // len(batch))
+        for start in range(int(seen.min()), self.mistakes, step):
+            new = self.made[start : min(start + step, self.mistakes)]
+            hot.catch_up(scores, self.kernel.block(batch, new), self.targets[new], np.maximum(seen - start, 0))
         if (targets * scores <= 0.0).any():  # else there is no mistake: f stays as it is
             places = np.empty(len(batch), dtype=np.int64)
             count = hot.visit(scores, targets, self.kernel.block(batch, batch), places)
@@ -62,14 +63,6 @@ class Mistakes:
         """Return the signed coefficients of all examples, (n,)."""
         return self.alpha - self.late / max(1, self.visited) if self.averaged else self.alpha
 
-    def _caught_up(self, batch: Array) -> Array:
-        scores, seen = self.scores[batch], self.seen[batch]
-        step = max(1, _VALUES // len(batch))
-        for start in range(int(seen.min()), self.mistakes, step):
-            new = self.made[start : min(start + step, self.mistakes)]
-            hot.catch_up(scores, self.kernel.block(batch, new), self.targets[new], np.maximum(seen - start, 0))
-        return scores
-
     def _note(self, examples: Array, before: Array) -> None:
         """Add mistakes, of which each was made when ``before`` examples had been visited."""
         self.members += int(np.count_nonzero(self.alpha[examples] == 0.0))
@@ -80,3 +73,50 @@ class Mistakes:
             self.made = np.concatenate([self.made, np.zeros(total, dtype=np.int64)])
         self.made[self.mistakes : total] = examples
         self.mistakes = total
+
+
+class Budgeted:
+    """The state of the budget perceptron: at most ``most`` members, updates where y f <= ``beta``."""
+
+    def __init__(self, problem: Problem, dtype: str, *, beta: float, most: int) -> None:
+        self.kernel, self.targets = problem.kernel.astype(dtype), problem.targets
+        self.n, self.beta = problem.n, beta
+        most = min(most, problem.n)
+        self.state = hot.Members(
+            example=np.zeros(most, dtype=np.int64),
+            alpha=np.zeros(most),
+            scores=np.zeros(most),
+            gram=np.zeros((most, most), dtype=dtype),
+            row=np.zeros(most, dtype=dtype),
+            fetched=np.zeros(most, dtype=np.int64),
+            born=np.zeros(most, dtype=np.int64),
+            where=np.full(problem.n, -1, dtype=np.int64),
+        )
+        self.mistakes, self.visited, self.members = 0, 0, 0
+
+    @property
+    def due(self) -> int:
+        """Number of members that the next batch's kernel values are against."""
+        return self.members
+
+    def start_epoch(self) -> None:
+        """Nothing to note: what an example was told in the last epoch no longer holds."""
+
+    def visit(self, batch: Array) -> None:
+        """Visit the examples of ``batch``, all different, in order."""
+        state, size = self.state, self.members
+        values = self.kernel.block(batch, state.example[:size])
+        targets, scores = self.targets[batch], np.zeros(len(batch))
+        hot.catch_up(scores, values, state.alpha[:size], np.zeros(len(batch), dtype=np.int64))
+        if (targets * scores <= self.beta).any():
+            state.fetched[:size] = np.arange(size)
+            among = self.kernel.block(batch, batch)
+            found, self.members = hot.visit_with_budget(state, size, batch, targets, scores, values, among, self.beta)
+            self.mistakes += found
+        self.visited += len(batch)
+
+    def coef(self) -> Array:
+        """Return the signed coefficients of all examples, (n,)."""
+        coef = np.zeros(self.n)
+        coef[self.state.example[: self.members]] = self.state.alpha[: self.members]
+        return coef
