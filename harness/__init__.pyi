@@ -3,9 +3,9 @@
 from harness.call.compare import compare as compare
 from harness.call.data import data as data
 from harness.call.result import Result as Result
-from harness.cli.about import about_dataset as about_dataset
-from harness.cli.about import about_solver as about_solver
-from harness.cli.lazy import CommandGroup as CommandGroup
+from harness.cli.catalogue import about_dataset as about_dataset
+from harness.cli.catalogue import about_solver as about_solver
+from harness.cli.commands import CommandGroup as CommandGroup
 from harness.datasets.chunks import ChunkedFile as ChunkedFile
 from harness.datasets.dataset import Dataset as Dataset
 from harness.datasets.dataset import DataSource as DataSource

@@ -7,8 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from harness.plain import plain_line
-from harness.report import measures, path_table, table
-from harness.report.rows import grouped
+from harness.report import measures, table
 
 if TYPE_CHECKING:
     from harness.run.record import Record
@@ -17,31 +16,14 @@ if TYPE_CHECKING:
 def html(records: Sequence[Record]) -> str:
     """Return a table a data set, the best figures in bold, and what is to be said of them below."""
     parts = []
-    for heading, titles, lines, notes in path_table.tables(records):
-        parts += [
-            _heading(heading),
-            _table(titles, [[(cell, False) for cell in line] for line in lines], 1),
-            *map(_note, notes),
-        ]
-    groups = grouped(path_table.without_paths(records))
-    rows = [row for group in groups for row in group.rows]
-    if rows:
-        sheet = table.sheet(groups, [*measures.core(rows), *measures.metrics(rows)])
-        titles = [column.title.replace("\n", " ") for column in sheet.columns]
-        left = sum(not column.right for column in sheet.columns[:-1])
-        for group, cells in sheet.groups:
-            parts += [
-                _heading(group.heading),
-                _table(titles, [[(cell.text, cell.best) for cell in row] for row in cells], left),
-            ]
-        marked = any(cell.best for _, cells in sheet.groups for row in cells for cell in row)
-        parts += [_note(f"{measures.BEST.format('bold:')}.")] if marked else []
-        parts += [_note(note) for note in sheet.notes]
+    for sheet in table.sheets(records, table.whole):
+        left = next((i for i, column in enumerate(sheet.columns) if column.right), 1)
+        for section in sheet.sections:
+            rows = [[(cell.text, cell.best) for cell in row] for row in section.rows]
+            parts += [f"<p><b>{_text(section.heading)}</b></p>", _table(sheet.titles, rows, left)]
+        parts += [_note(f"{measures.BEST.format('bold:')}.")] if sheet.marked else []
+        parts += map(_note, sheet.notes)
     return f'<div class="harness-result" style="overflow-x: auto">{"".join(parts) or "<p>no records</p>"}</div>'
-
-
-def _heading(text: str) -> str:
-    return f"<p><b>{_text(text)}</b></p>"
 
 
 def _note(text: str) -> str:

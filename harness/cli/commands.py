@@ -1,107 +1,65 @@
-"""The sub-commands: the harness's own, and those that plugins add."""
+"""The sub-commands: the harness's own, and those that plugins add; each is imported when it is called or asked for."""
 
 from __future__ import annotations
 
+import difflib
+import importlib
+import importlib.util
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.shell_completion import CompletionItem
 
-from harness.cli import index
+from harness.report.output import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from harness.entries import Broken
     from harness.registry import Registry
 
 PROGRAM = "harness"
+HOOK = "harness_commands"
 
 COMMANDS = {
     "compare": ("harness.cli.compare", "Run solvers on data sets and show what it cost."),
-    "list": ("harness.cli.listing", "List solvers, plugins, data sets, kernels ..."),
+    "list": ("harness.cli.describe", "List solvers, plugins, data sets, kernels ..."),
     "describe": ("harness.cli.describe", "Describe one of them, with its parameters."),
     "results": ("harness.cli.results", "Show, export, merge or delete earlier results."),
     "reproduce": ("harness.cli.reproduce", "Measure the studies of papers again."),
 }
-"""Sub-command of the harness -> its module, whose ``command`` it is, and its line in the help."""
-
-HOOK = "harness_commands"
+"""Sub-command of the harness -> its module, and its line in the help."""
 
 
 @dataclass(frozen=True)
 class Added:
-    """What plugins add.
+    """What plugins add: their commands, the plugin of each, and the plugins that could not be asked or are refused."""
 
-    lines, plugins : command -> its line in the help, and its plugin
-    commands : those whose plugins were loaded; the lines of the others came from a file
-    broken : plugins that could not be asked, or whose commands are refused
-    """
-
-    lines: dict[str, str] = field(default_factory=dict)
-    plugins: dict[str, str] = field(default_factory=dict)
     commands: dict[str, click.Command] = field(default_factory=dict)
+    plugins: dict[str, str] = field(default_factory=dict)
     broken: dict[str, Broken] = field(default_factory=dict)
-
-    def command(self, name: str) -> click.Command:
-        """Return a command, its plugin loaded if it was not.
-
-        Raises
-        ------
-        PluginError : the plugin cannot be loaded now, or has no such command any more.
-        """
-        if name not in self.commands:
-            from harness.errors import PluginError
-            from harness.registry import Registry, installed
-
-            registry = Registry()
-            registry.load_all(installed(), only=[plugin := self.plugins[name]])
-            found = of(registry)
-            if name not in found.commands:
-                broken = found.broken.get(plugin)
-                raise PluginError(broken.sentence if broken else f"plugin '{plugin}' has no command '{name}' any more.")
-            self.commands.update(found.commands)
-        return self.commands[name]
 
 
 def added(paths: Iterable[str]) -> Added:
-    """Return what the installed plugins and the files of ``paths`` add.
+    """Return what the installed plugins and the files of ``paths`` add; plugins without the hook in their text are not imported.
 
     Raises
     ------
     UsageError : a path that does not exist.
     """
-    kept = index.read("commands")
-    found = _asked() if kept is None else Added(**kept)
-    if paths := list(paths):
-        from harness.registry import Registry
-
-        registry = Registry()
-        registry.load_all([], paths)
-        of(registry, found)
-    return found
-
-
-def _asked() -> Added:
-    """Return what the installed plugins say that they add; those without the hook in their text are not imported."""
-    from pathlib import Path
-
     from harness.registry import Registry, installed
 
     files = {entry.name: _file(entry.module) for entry in installed()}
     asked = [name for name, file in files.items() if file is None or HOOK.encode() in Path(file).read_bytes()]
-    registry = Registry()
+    registry, given = Registry(), Registry()
     registry.load_all(installed(), only=asked)
-    found = of(registry)
-    if not found.broken:  # one that is broken for want of a library may work the next time
-        index.write("commands", {"lines": found.lines, "plugins": found.plugins}, filter(None, files.values()))
-    return found
+    given.load_all([], paths)
+    return of(given, of(registry))
 
 
 def _file(module: str) -> str | None:
     """Return the file of a module that is not imported for it; None if that cannot be said."""
-    import importlib.util
-
     try:
         spec = importlib.util.find_spec(module)
     except Exception:  # the package around it is broken, which is said when it is loaded
@@ -112,7 +70,6 @@ def _file(module: str) -> str | None:
 def of(registry: Registry, found: Added | None = None) -> Added:
     """Ask the plugins of a registry, and add their commands to ``found``; a plugin's are taken all or none."""
     from harness.entries import Broken, code_of, last_line
-    from harness.plain import plain_line
 
     found = found or Added()
     found.broken.update(registry.broken)
@@ -125,7 +82,6 @@ def of(registry: Registry, found: Added | None = None) -> Added:
             continue
         found.commands.update(given)
         found.plugins.update(dict.fromkeys(given, name))
-        found.lines.update({name: plain_line(each.get_short_help_str(limit=80)) for name, each in given.items()})
     return found
 
 
@@ -148,3 +104,64 @@ def _checked(given: Iterable[click.Command], found: Added) -> dict[str, click.Co
             raise PluginError(f"its command '{name}' is already one of {whose}; give it another name.")
         commands[name] = each
     return commands
+
+
+class CommandGroup(click.Group):
+    """A group that lists its commands in their order, and meets an unknown one with a whole sentence."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the help."""
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Refuse an unknown command with the nearest known one."""
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            names = self.list_commands(ctx)
+            near = difflib.get_close_matches(args[0], names, n=1)
+            guess = f"; did you mean '{near[0]}'?" if near else "."
+            raise click.UsageError(f"there is no command '{args[0]}'{guess} The commands are: {', '.join(names)}.", ctx)
+        return super().resolve_command(ctx, args)
+
+
+class LazyGroup(CommandGroup):
+    """The harness's own commands, then those of plugins."""
+
+    def _added(self, ctx: click.Context) -> Mapping[str, click.Command]:
+        """Return the commands of plugins; who is broken is said once, and to no shell that waits for a completion."""
+        found = ctx.meta.get("added")
+        if not isinstance(found, Added):
+            ctx.meta["added"] = found = added(ctx.params.get("plugin_path") or ())
+            if not ctx.resilient_parsing:
+                for broken in found.broken.values():
+                    say(f"{PROGRAM}: {' '.join(broken.sentence.split())}")
+        return found.commands
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names in the order of the help."""
+        return [*COMMANDS, *self._added(ctx)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command, None if there is none of that name; plugins are not asked for the harness's own."""
+        if cmd_name not in COMMANDS:
+            return self._added(ctx).get(cmd_name)
+        module = importlib.import_module(COMMANDS[cmd_name][0])
+        command = module.listing if cmd_name == "list" else module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def _lines(self, ctx: click.Context) -> dict[str, str]:
+        """Return command -> its line in the help; none of the harness's own is imported for it."""
+        of_plugins = {name: each.get_short_help_str(limit=80) for name, each in self._added(ctx).items()}
+        return {**{name: line for name, (_, line) in COMMANDS.items()}, **of_plugins}
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands' lines."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self._lines(ctx).items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Complete a command's name without importing any."""
+        found = [CompletionItem(n, help=line) for n, line in self._lines(ctx).items() if n.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]

@@ -1,7 +1,8 @@
-"""``harness describe``: one thing in full: what it is, its parameters with type, range and default."""
+"""``harness list`` and ``harness describe``: what is there, a line each, and one thing in full."""
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +16,54 @@ if TYPE_CHECKING:
     from harness.cli.catalogue import Entry
     from harness.registry import Registry
 
+KINDS = ("solvers", "plugins", "datasets", "kernels", "formulations", "metrics", "commands")
 _INDENT = "  "
 _READABLE_BYTES = 20_000_000  # raw files up to this size are read for a description
+
+
+@click.command("list", short_help="List solvers, plugins, data sets, kernels ...")
+@click.argument("kind", type=click.Choice(KINDS), default="solvers")
+@click.option("--format", "format_", type=click.Choice(["table", "json"]), default="table", help="How to show it.")
+@click.option("--plugin-path", **options.PLUGIN_PATH)
+def listing(kind: str, format_: str, plugin_path: Sequence[str]) -> None:
+    """List what the harness and its plugins offer; KIND is `solvers` if not given.
+
+    A plugin that cannot be loaded is listed with its reason.
+    """
+    from harness.call import request
+    from harness.cli import catalogue
+    from harness.report import files, output
+
+    registry = request.loaded(plugin_path)
+    found = catalogue.entries(registry, kind)
+    if format_ == "json":
+        output.show(files.content("json", [entry.as_dict() for entry in found]).decode())
+    else:
+        output.show(f"{_table(found, output.width(), styled=output.styled())}\n")
+    if kind != "plugins":
+        request.warn_of_broken(registry)
+
+
+def _table(found: Sequence[Entry], width: int, *, styled: bool = False) -> str:
+    """Return the entries as aligned columns, descriptions wrapped."""
+    from harness.report.layout import Column, table
+
+    with_plugin = len({entry.plugin for entry in found if entry.kind != "plugin"}) > 1
+    titles = [
+        "name",
+        *(["plugin"] if with_plugin else []),
+        *dict.fromkeys(name for entry in found for name in entry.facts),
+        "description",
+    ]
+    rows = []
+    for entry in found:
+        told = {"name": entry.name, "plugin": entry.plugin, "description": entry.summary, **entry.facts}
+        values = [told.get(title, "") for title in titles]
+        rows.append([" ".join(value) if isinstance(value, list) else str(value) for value in values])
+    columns = [
+        Column(title, wrap="words" if title in ("solves", "solvers", "description") else None) for title in titles
+    ]
+    return table(columns, rows, width, styled=styled)
 
 
 @click.command("describe", short_help="Describe one of them, with its parameters.")
@@ -35,37 +82,41 @@ def command(name: str, plugin_path: Sequence[str]) -> None:
 
 def described(entry: Entry, registry: Registry, width: int) -> str:
     """Return the description of one thing."""
-    heading = f"{entry.kind} {entry.name}"
-    parts = [heading + (f" (plugin {entry.plugin})" if entry.kind != "plugin" and entry.plugin else "")]
-    sections = {"solver": _solver, "data set": _dataset, "formulation": _formulation, "plugin": _plugin}
-    parts += (
-        sections[entry.kind](entry, registry, width) if entry.kind in sections else _documented(entry.subject, width)
-    )
-    if entry.kind in ("solver", "data set", "kernel"):
-        parts.append(_parameters(entry.subject, width))
-    return "\n\n".join(part for part in parts if part)
-
-
-def _documented(subject: Any, width: int) -> list[str]:
     from harness.cli.catalogue import docstring
 
-    return [_set(docstring(subject) or "(no description)", width)]
+    heading = f"{entry.kind} {entry.name}"
+    parts = [heading + (f" (plugin {entry.plugin})" if entry.kind != "plugin" and entry.plugin else "")]
+    subject = entry.subject
+    text = docstring(subject.module if entry.kind == "plugin" and entry.name in registry.plugins else subject)
+    parts.append(_set(text or "(no description)", width) if entry.name not in registry.broken else "")
+    if entry.kind == "formulation":  # its mathematics
+        parts.append(_set(docstring(sys.modules[subject.__module__]), width))
+    told = {"solver": _solver, "data set": _dataset, "formulation": _formulation, "plugin": _plugin}.get(entry.kind)
+    if told is not None:
+        pairs = [(title, value) for title, value in told(entry, registry) if value]
+        parts.append("\n".join(_wrapped(f"{title}: {value}", width, _INDENT, _INDENT) for title, value in pairs))
+    if entry.kind == "data set":
+        parts.append("\n".join(_raw_file(*file) for file in _files(subject).items()))
+    if entry.kind in ("solver", "data set", "kernel", "formulation"):
+        parts.append(_parameters(subject.parameter_class if entry.kind == "formulation" else subject, width))
+    return "\n\n".join(part for part in parts if part)
 
 
 def _set(text: str, width: int) -> str:
     """Return a docstring within a width; lines that are set in, as lists and formulas are, stay as they were written."""
-    lines: list[str] = []
+    paragraphs = []
     for paragraph in text.split("\n\n"):
         own = paragraph.split("\n")
-        written = any(line.startswith((" ", "* ", "- ")) for line in own) or any(" : " in line for line in own)
-        lines += [_INDENT + line for line in own] if written else _wrapped(" ".join(own), width, _INDENT)
-        lines.append("")
-    return "\n".join(lines[:-1])
+        as_written = any(line.startswith((" ", "* ", "- ")) or " : " in line for line in own)
+        paragraphs.append(
+            "\n".join(_INDENT + line for line in own) if as_written else _wrapped(" ".join(own), width, _INDENT)
+        )
+    return "\n\n".join(paragraphs)
 
 
-def _wrapped(text: str, width: int, indent: str, hang: str = "") -> list[str]:
+def _wrapped(text: str, width: int, indent: str, hang: str = "") -> str:
     """Return the lines of a text, further ones set in by ``hang``; no word is broken, a name with hyphens neither."""
-    return textwrap.wrap(
+    return textwrap.fill(
         text,
         width,
         initial_indent=indent,
@@ -75,52 +126,69 @@ def _wrapped(text: str, width: int, indent: str, hang: str = "") -> list[str]:
     )
 
 
-def _facts(pairs: Sequence[tuple[str, Any]], width: int) -> str:
-    return "\n".join(
-        line for title, value in pairs if value for line in _wrapped(f"{title}: {value}", width, _INDENT, _INDENT)
-    )
+def _version(plugin: Any) -> str:
+    return " ".join(part for part in (plugin.distribution, plugin.version) if part)
 
 
-def _solver(entry: Entry, registry: Registry, width: int) -> list[str]:
-    cls, plugin = entry.subject, registry.plugins[entry.plugin]
-    counted = "counted by the harness" if cls.observable else "not observable (it computes kernel values by itself)"
-    facts = [
+def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
+    cls = entry.subject
+    return [
         ("solves", ", ".join(problem.name for problem in registry.solved_by(cls))),
-        ("kernel evaluations", counted),
+        (
+            "kernel evaluations",
+            "counted by the harness" if cls.observable else "not observable (it computes kernel values by itself)",
+        ),
         ("converges to the optimum", "yes" if cls.exact else "no"),
-        ("version", " ".join(part for part in (plugin.distribution, plugin.version) if part)),
+        ("version", _version(registry.plugins[entry.plugin])),
     ]
-    return [*_documented(cls, width), _facts(facts, width)]
 
 
-def _dataset(entry: Entry, _registry: Registry, width: int) -> list[str]:
-    from harness.cli.catalogue import docstring
+def _formulation(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
+    from harness.cli.catalogue import solvers_of
 
-    files = _files(entry.subject)
-    facts = [("description", entry.summary), ("raw files", _raw_files(files)), *_contents(entry.subject, files)]
-    parts = [_set(docstring(entry.subject), width), _facts(facts, width)]
-    return [*parts, "\n".join(line for file in files.items() for line in _raw_file(*file))]
+    cls = entry.subject
+    solvers = ", ".join(solvers_of(registry, cls)) or "no installed solver"
+    return [("task", cls.task), ("constraints", cls.constraints), ("solved by", solvers)]
 
 
-def _contents(cls: Any, files: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the size and the default kernel, C and gamma: they are known once the data are read."""
+def _plugin(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
+    from harness.cli import catalogue
+
+    if entry.facts["status"] == "broken":
+        return [("could not be loaded", entry.summary)]
+    plugin = entry.subject
+    facts = [("version", _version(plugin)), ("file", plugin.module.__file__)]
+    for kind in KINDS:
+        own = [other.name for other in catalogue.entries(registry, kind) if other.plugin == entry.name]
+        facts += [(kind, ", ".join(own))] if kind != "plugins" else []
+    return facts
+
+
+def _dataset(entry: Entry, _registry: Registry) -> list[tuple[str, str]]:
+    """Return what is said of a data set; size and defaults are known once the data are read."""
     from harness.datasets.raw import raw_root
     from harness.errors import DataError
     from harness.report import figures
 
+    files, root = _files(entry.subject), raw_root()
+    missing = sum(not (root / name).is_file() for name in files)
+    where = f"all there, under {root}" if files else "none needed"
+    if missing:
+        where = f"{missing} of {len(files)} missing under {root}; set HARNESS_DATA to the folder that holds them"
+    facts = [("description", entry.summary), ("raw files", where)]
     try:
-        weight = sum((raw_root() / name).stat().st_size for name in files)
+        weight = sum((root / name).stat().st_size for name in files)
         if weight > _READABLE_BYTES:
-            return [("size and defaults", f"not read for a description, the files have {weight / 1e6:.0f} MB")]
-        data = cls().load()
+            return [
+                *facts,
+                ("size and defaults", f"not read for a description, the files have {weight / 1e6:.0f} MB"),
+            ]
+        data = entry.subject().load()
     except (OSError, DataError):
-        return []
+        return facts
     (n, d), n_test = data.x_train.shape, data.x_test.shape[0]
-    return [
-        ("task", data.task),
-        ("size", f"{n} x {d}, {n_test} test points"),
-        ("defaults", figures.assignments(data.defaults)),
-    ]
+    size = f"{n} x {d}, {n_test} test points"
+    return [*facts, ("task", data.task), ("size", size), ("defaults", figures.assignments(data.defaults))]
 
 
 def _files(cls: Any) -> Mapping[str, str]:
@@ -130,20 +198,7 @@ def _files(cls: Any) -> Mapping[str, str]:
     return cls().raw_files() if issubclass(cls, RawSource) else {}
 
 
-def _raw_files(files: Mapping[str, str]) -> str:
-    """Say where a set's raw files are, or have to be."""
-    if not files:
-        return "none needed"
-    from harness.datasets.raw import raw_root
-
-    root = raw_root()
-    missing = sum(not (root / name).is_file() for name in files)
-    if not missing:
-        return f"all there, under {root}"
-    return f"{missing} of {len(files)} missing under {root}; set HARNESS_DATA to the folder that holds them"
-
-
-def _raw_file(name: str, sha256: str) -> list[str]:
+def _raw_file(name: str, sha256: str) -> str:
     """Return a raw file's lines: its path under the raw folder and its state, its checksum."""
     from harness.datasets import raw
     from harness.errors import DataError
@@ -157,52 +212,16 @@ def _raw_file(name: str, sha256: str) -> list[str]:
             state = "wrong checksum"
         except OSError as error:
             state = f"cannot be read ({error.strerror})"
-    return [f"{_INDENT * 2}{name}: {state}", f"{_INDENT * 3}SHA-256 {sha256}"]
-
-
-def _formulation(entry: Entry, registry: Registry, width: int) -> list[str]:
-    import sys
-
-    from harness.cli.catalogue import docstring, solvers_of
-
-    cls = entry.subject
-    facts = [
-        ("task", cls.task),
-        ("constraints", cls.constraints),
-        ("solved by", ", ".join(solvers_of(registry, cls)) or "no installed solver"),
-    ]
-    mathematics = docstring(sys.modules[cls.__module__])
-    return [
-        *_documented(cls, width),
-        _set(mathematics, width),
-        _facts(facts, width),
-        _parameters(cls.parameter_class, width),
-    ]
-
-
-def _plugin(entry: Entry, registry: Registry, width: int) -> list[str]:
-    from harness.cli import catalogue
-
-    if entry.facts["status"] == "broken":
-        return [_facts([("could not be loaded", entry.summary)], width)]
-    plugin = entry.subject
-    facts = [
-        ("version", " ".join(part for part in (plugin.distribution, plugin.version) if part)),
-        ("file", plugin.module.__file__),
-    ]
-    for kind in ("solvers", "datasets", "kernels", "formulations", "metrics", "commands"):
-        own = [other.name for other in catalogue.entries(registry, kind) if other.plugin == entry.name]
-        facts.append((kind, ", ".join(own)))
-    return [*_documented(plugin.module, width), _facts(facts, width)]
+    return f"{_INDENT * 2}{name}: {state}\n{_INDENT * 3}SHA-256 {sha256}"
 
 
 def _parameters(cls: type, width: int) -> str:
-    from harness.cli.about import parameters_told
+    from harness.cli.catalogue import parameters_told
 
     lines: list[str] = []
     for told in parameters_told(cls):
         bounds = f" in {told['range']}" if told["range"] else ""
         default = told["default"] if told["default"] == "required" else f"default {told['default']}"
-        lines += _wrapped(f"{told['name']}: {told['type']}{bounds}, {default}", width, _INDENT * 2, _INDENT)
-        lines += _wrapped(told["meaning"], width, _INDENT * 4)
+        lines.append(_wrapped(f"{told['name']}: {told['type']}{bounds}, {default}", width, _INDENT * 2, _INDENT))
+        lines += [_wrapped(told["meaning"], width, _INDENT * 4)] if told["meaning"] else []
     return "\n".join([f"{_INDENT}parameters:", *lines] if lines else [f"{_INDENT}no parameters"])

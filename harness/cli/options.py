@@ -106,10 +106,4 @@ FORMAT: dict[str, Any] = {
     "metavar": "FORMAT",
     "help": "table, json, csv, markdown, parquet (a file), or a plugin's.  [default: by the output file's suffix, else table]",
 }
-LISTING_FORMAT: dict[str, Any] = {
-    "type": click.Choice(["table", "json"]),
-    "default": "table",
-    "show_default": True,
-    "help": "How to show it.",
-}
 QUIET: dict[str, Any] = {"is_flag": True, "help": "No progress."}

@@ -12,7 +12,7 @@ import click
 
 from harness.call import values
 from harness.cli import options, where
-from harness.cli.lazy import CommandGroup
+from harness.cli.commands import CommandGroup
 from harness.cli.merging import merge
 from harness.cli.options import Converted
 from harness.errors import UsageError

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from harness.errors import PluginError, UsageError
 from harness.parameters import did_you_mean
 from harness.plain import plain
-from harness.report import files, footnotes, measures, path_table, table
+from harness.report import files, footnotes, measures, table
 from harness.report.layout import PIPE_WIDTH
-from harness.report.rows import grouped
 from harness.run.record import Record
 
 BUILTIN = ("table", "json", "csv", "markdown", "parquet")
@@ -91,40 +90,31 @@ def _plugin_text(name: str, renderer: Renderer, records: Sequence[Record], comma
 
 def markdown_text(records: Sequence[Record], *, dated: bool = False, remarks: Sequence[str] = ()) -> str:
     """Return GitHub tables, one a data set, with the terminal table's rows and all its columns."""
-    result = []
-    for heading, titles, lines, own in path_table.tables(records):
-        result += [
-            f"### {_escaped(heading)}",
-            "",
-            _markdown_row(titles),
-            _markdown_row(["---"] * len(titles), escape=False),
-        ]
-        result += [*map(_markdown_row, lines), "", *(f"- {_escaped(note)}" for note in own), ""]
-    groups = grouped(path_table.without_paths(records))
-    rows = [row for group in groups for row in group.rows]
-    further = [*measures.metrics(rows), *(m for optional in table.known(measures.WIDER, rows) for m in optional)]
-    sheet = table.sheet(groups, [*measures.core(rows), *further], dated=dated)
-    for group, cells in sheet.groups:
-        result += [f"### {_escaped(group.heading)}", ""]
-        result.append(_markdown_row([column.title.replace("\n", " ") for column in sheet.columns]))
-        result.append(_markdown_row(["---:" if column.right else "---" for column in sheet.columns], escape=False))
-        for row in cells:
-            shown = [f"**{_escaped(cell.text)}**" if cell.best else _escaped(cell.text) for cell in row]
-            result.append(_markdown_row(shown, escape=False))
+    result: list[str] = []
+    for sheet in table.sheets(records, lambda own: table.whole(own, measures.WIDER, dated=dated)):
+        aligned = ["---:" if column.right else "---" for column in sheet.columns]
+        for section in sheet.sections:
+            result += [
+                f"### {_escaped(section.heading)}",
+                "",
+                _markdown_row(map(_escaped, sheet.titles)),
+                _markdown_row(aligned),
+            ]
+            for row in section.rows:
+                texts = ((_escaped(cell.text), cell.best) for cell in row)
+                result.append(_markdown_row(f"**{text}**" if best else text for text, best in texts))
+            result.append("")
+        result += [f"- {measures.BEST.format('bold:')}"] if sheet.marked else []
+        result += [f"- {_escaped(note)}" for note in sheet.notes]
+        if "primal" in sheet.titles and not any(footnotes.NOT_RANKED[1:] in note for note in sheet.notes):
+            result.append(f"- {_escaped(footnotes.NOT_RANKED)}")
         result.append("")
-    if any(cell.best for _, members in sheet.groups for row in members for cell in row):
-        result += [f"- {measures.BEST.format('bold:')}"]
-    notes = [*sheet.notes, *remarks]
-    if not any(footnotes.NOT_RANKED[1:] in note for note in notes) and any(
-        column.title == "primal" for column in sheet.columns
-    ):
-        notes.append(footnotes.NOT_RANKED)
-    result += [f"- {_escaped(note)}" for note in notes]
+    result += [f"- {_escaped(remark)}" for remark in remarks]
     return "\n".join(result).rstrip("\n") + "\n" if records else "no records\n"
 
 
-def _markdown_row(cells: Sequence[str], *, escape: bool = True) -> str:
-    return "| " + " | ".join(_escaped(cell) if escape else cell for cell in cells) + " |"
+def _markdown_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def _escaped(text: str) -> str:

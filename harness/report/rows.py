@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from harness.problems.problem import Problem
+    from harness.report.layout import Cell, Column
     from harness.run.reading import Row as StoreRow
 
 
@@ -140,6 +141,38 @@ class Group:
     def problems(self) -> list[str]:
         """The different problems of the rows, in their order."""
         return list(dict.fromkeys(row.problem for row in self.rows if row.problem))
+
+
+@dataclass(frozen=True)
+class Section:
+    """The rows of a table under one heading, each a list of cells."""
+
+    heading: str
+    rows: list[list[Cell]]
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A report before it is set: columns that all sections share, and the sentences under them."""
+
+    columns: list[Column]
+    sections: list[Section]
+    notes: list[str]
+
+    @property
+    def rows(self) -> list[list[Cell]]:
+        """Those of all sections."""
+        return [row for section in self.sections for row in section.rows]
+
+    @property
+    def titles(self) -> list[str]:
+        """Of the columns, in one line each."""
+        return [column.title.replace("\n", " ") for column in self.columns]
+
+    @property
+    def marked(self) -> bool:
+        """Whether any cell is the best of its column."""
+        return any(cell.best for row in self.rows for cell in row)
 
 
 def formulation_of(name: str | None) -> type[Problem]:

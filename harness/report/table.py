@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from harness.report import footnotes, layout, measures, path_table
 from harness.report.layout import PIPE_WIDTH, Cell, Column
 from harness.report.measures import Measure
-from harness.report.rows import Group, Row, grouped
+from harness.report.rows import Group, Row, Section, Sheet, grouped
 from harness.run.record import Record
 
 _ROOMY = {"label": layout.LABEL_ROOM, "words": 32}  # names keep this much where a column is optional
 _TIGHT = {"label": 24, "words": layout.WORDS_ROOM}  # where a column is one of the core
 _TIGHTER = {"label": 16, "words": layout.WORDS_ROOM}  # where it is the gap
 _NARROW = {"label": 10, "words": layout.NARROWEST}
-
-
-@dataclass(frozen=True)
-class Sheet:
-    """A report before it is set: shared columns, and for each group its rows of cells."""
-
-    columns: list[Column]
-    groups: list[tuple[Group, list[list[Cell]]]]
-    hidden: list[str]  # titles of the columns there was no room for
-    notes: list[str]
 
 
 def render(
@@ -44,26 +33,34 @@ def render(
     """
     if not records:
         return "no records.\n"
-    result = path_table.text_lines(records, width, styled=styled)
-    records = path_table.without_paths(records)
-    if not records:
-        notes = [line for remark in remarks for line in layout.paragraph(remark, width)]
-        return "\n".join([*result, *notes]).rstrip("\n") + "\n"
-    sheet = fitted(records, width, dated=dated)
-    everything = [row for _, rows in sheet.groups for row in rows]
-    widths = layout.fitted_widths(sheet.columns, everything, width)
-    for group, rows in sheet.groups:
-        result.extend(layout.bold(line, styled=styled) for line in layout.paragraph(group.heading, width))
-        result.extend(layout.lines(sheet.columns, rows, widths, styled=styled))
+    result: list[str] = []
+    for sheet_ in sheets(records, lambda own: fitted(own, width, dated=dated)):
+        widths = layout.fitted_widths(sheet_.columns, sheet_.rows, width)
+        for section in sheet_.sections:
+            result += [layout.bold(line, styled=styled) for line in layout.paragraph(section.heading, width)]
+            result += [*layout.lines(sheet_.columns, section.rows, widths, styled=styled), ""]
+        best = [f"{measures.BEST.format('*')}."] if sheet_.marked else []
+        result += [line for note in (*best, *sheet_.notes) for line in layout.paragraph(note, width)]
         result.append("")
-    notes = [*sheet.notes, *remarks]
-    if any(cell.best for row in everything for cell in row):
-        notes.insert(0, f"{measures.BEST.format('*')}.")
-    if sheet.hidden:
-        notes.append(f"no room at {width} columns for: {', '.join(sheet.hidden)}; --format markdown or csv shows all.")
-    for note in notes:
-        result.extend(layout.paragraph(note, width))
-    return "\n".join(result).rstrip("\n") + "\n"
+    while result and not result[-1]:
+        result.pop()
+    result += [line for remark in remarks for line in layout.paragraph(remark, width)]
+    return "\n".join(result) + "\n"
+
+
+def sheets(records: Sequence[Record], of_problems: Callable[[Sequence[Record]], Sheet]) -> list[Sheet]:
+    """Return the sheet of the paths and that of all other records, as far as there are any."""
+    others = path_table.without_paths(records)
+    found = [path_table.sheet(records), of_problems(others) if others else None]
+    return [each for each in found if each is not None]
+
+
+def whole(records: Sequence[Record], wider: Iterable[Sequence[Measure]] = (), *, dated: bool = False) -> Sheet:
+    """Return a sheet with every column that any row has a figure for, of the optional ones those of ``wider``."""
+    groups = grouped(records)
+    rows = [row for group in groups for row in group.rows]
+    further = [measure for optional in known(wider, rows) for measure in optional]
+    return sheet(groups, [*measures.core(rows), *measures.metrics(rows), *further], dated=dated)
 
 
 def report_table(records: Iterable[Mapping[str, Any]], *, width: int = PIPE_WIDTH) -> str:
@@ -103,7 +100,9 @@ def fitted(records: Sequence[Record], width: int, *, dated: bool = False) -> She
         dated = False
         names.append("measured")
     final = sheet(groups, [*base, *chosen], dated=dated)
-    return Sheet(final.columns, final.groups, names, final.notes)
+    if names:
+        final.notes.append(f"no room at {width} columns for: {', '.join(names)}; --format markdown or csv shows all.")
+    return final
 
 
 def known(wider: Iterable[Sequence[Measure]], rows: Sequence[Row]) -> list[list[Measure]]:
@@ -117,7 +116,7 @@ def _least_width(
 ) -> int:
     """Return the width of a table whose names have at most the room given, and its figures at least their own."""
     trial = sheet(groups, shown, dated=dated)
-    widths = layout.natural_widths(trial.columns, [cells for _, members in trial.groups for cells in members])
+    widths = layout.natural_widths(trial.columns, trial.rows)
     least = [rooms[column.wrap] if column.wrap else size for column, size in zip(trial.columns, widths, strict=True)]
     widths = [min(size, bound) for size, bound in zip(widths, least, strict=True)]
     if rooms is _ROOMY:  # what is optional does not depend on a digit more or less
@@ -155,8 +154,8 @@ def sheet(groups: Sequence[Group], shown: Sequence[Measure], *, dated: bool = Fa
                 cells.append(Cell(_newest(row).removeprefix(f"{year}-")))
             cells.append(Cell(_status(row, reasons, marked=marked)))
             rows.append(cells)
-        filled.append((group, rows))
-    return Sheet(columns, filled, [], [*reasons.notes(), *footnotes.notes(groups, shown)])
+        filled.append(Section(group.heading, rows))
+    return Sheet(columns, filled, [*reasons.notes(), *footnotes.notes(groups, shown)])
 
 
 def _newest(row: Row) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.environment import VARIABLES
+from harness.cli.main import VARIABLES
 
 ROOT = Path(__file__).resolve().parents[2]
 INTERNAL = {"HARNESS_COMPLETE"}  # click's own
