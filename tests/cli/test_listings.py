@@ -92,8 +92,10 @@ def test_no_description_breaks_a_word_shows_markup_or_leaves_the_width(width, mo
     from harness.parameters import parameters_of
     from harness.registry import load_registry
 
-    for name in ("_contents", "_files"):  # no data are read for it
-        monkeypatch.setattr(describe, name, lambda *_: {})
+    monkeypatch.setattr(describe, "_files", lambda *_: {})
+    monkeypatch.setattr(
+        describe, "_dataset", lambda entry, _: [("description", entry.summary)]
+    )  # no data are read for it
     registry = load_registry()
     entries = [entry for kind in catalogue.KINDS for entry in catalogue.entries(registry, kind)]
     for entry in entries:
