@@ -5,16 +5,11 @@ from dataclasses import replace
 import pytest
 
 from reports.kit import command, page
-from reports.kit.grids import Grid, PaperSet
+from reports.kit.grids import PaperSet
 from reports.kit.journal import read_rows
-from reports.kit.markdown import missing
-from reports.kit.results import Results
-from reports.lasvm_2005 import growth, streaming, tables
+from reports.lasvm_2005 import streaming
 from reports.lasvm_2005.plan import (
-    AVERAGED,
-    AVERAGED_TEN,
     EACH,
-    FIVE,
     LIBSVM,
     ONE,
     ONLINE,
@@ -22,13 +17,10 @@ from reports.lasvm_2005.plan import (
     QUICK,
     SMO,
     TWO,
-    WAYS,
     Stream,
-    with_delta_max,
 )
 from reports.lasvm_2005.study import STUDY
-from tests.reports.fabricated import row
-from tests.reports.lasvm_2005_rows import PUBLISHED, results
+from tests.reports.lasvm_2005_rows import results
 
 pytestmark = [
     pytest.mark.timeout(900),
@@ -103,69 +95,6 @@ def test_figures_8_and_9_are_measured_resumed_and_reported(tmp_path):
 
 
 @pytest.mark.slow
-def test_figure_10_and_the_epochs(tmp_path):
-    rows = [each for each in measured(tmp_path, "--part", "figure10,epochs", "--seeds", "1", "--sets", "banana")
-            if "status" in each]  # fmt: skip
-    repeated = {each["solver"] for each in rows if "delta_max" in each["solver"]}
-    assert repeated == {with_delta_max(way, delta) for way in WAYS for delta in (100.0, 1.0)}
-    tight = next(each for each in rows if each["solver"] == "lasvm[second_order_from=none,finishing=False,delta_max=1]")
-    loose = next(
-        each for each in rows if each["solver"] == "lasvm[second_order_from=none,finishing=False,delta_max=100]"
-    )
-    assert tight["info"]["online_steps"] > loose["info"]["online_steps"]
-    text = reported(tmp_path)
-    assert "\n| 100 | " in text
-    assert "\n| 1 | " in text
-    assert "\n| LIBSVM | " in text
-    below = tables._below(Results(read_rows(tmp_path / "out" / "results.jsonl"), PUBLISHED), "banana", FIVE)
-    assert -1e-2 < below < 1e-2, "five epochs end at LIBSVM's objective"
-
-
-@pytest.mark.slow
-def test_the_growth_of_time(tmp_path):
-    rows = [each for each in measured(tmp_path, "--part", "scaling", "--seeds", "1", "--n", "300") if "status" in each]
-    assert [(each["set"], each["n_train"]) for each in rows] == [
-        ("checkerboard-of-100", 100),
-        ("checkerboard-of-300", 300),
-    ]
-    sizes = growth.measured(results(*rows, plan=TINY), "checkerboard")
-    assert [each.members for each in sizes] == [each["info"]["online_members"] for each in rows]
-    assert "* checkerboard: time grows like n^" in reported(tmp_path)
-    assert (tmp_path / "out" / "scaling.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.slow
-def test_the_mnist_parts(tmp_path):
-    rows = measured(tmp_path, "--part", "figure4")
-    together = [each for each in rows if each.get("derived") == "multiclass"]
-    assert {each["solver"] for each in together} == {ONE, TWO, LIBSVM, AVERAGED, AVERAGED_TEN}
-    runs = [each for each in rows if each.get("solver") == ONE and "status" in each]
-    assert [each["set"] for each in runs] == ["mnist-3", "mnist-8"]
-    whole = next(each for each in together if each["solver"] == ONE)
-    assert whole["cpu"] == pytest.approx(sum(each["cpu"] for each in runs))
-    assert whole["git_commit"] == runs[0]["git_commit"]
-    assert whole["error"] < 10.0, "3 and 8 are told apart"
-    assert all("test-scores" not in each["metrics"] for each in runs), "the scores are not in the journal"
-
-    rows = measured(tmp_path, "--part", "figure6", "--digits", "8", "--seeds", "1")
-    assert [each["cache_mb"] for each in rows if each.get("solver") == ONE] == [64.0, 8.0]
-    text = reported(tmp_path)
-    assert "| LASVM x1 | mnist, 2 digits |" in text
-    assert "* All images: with 8 MB LASVM's time grows by " in text
-    assert (tmp_path / "out" / "figure3.png").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("part", "name"), [("figure11", "adult-split"), ("figure14", "mnist-8-noise")])
-def test_the_selection_parts(tmp_path, part, name):
-    rows = measured(tmp_path, "--part", part, "--seeds", "1")
-    runs = {each["solver"]: each for each in rows if each.get("set") == name and "status" in each}
-    assert {each["status"] for each in runs.values()} == {"ok"}
-    assert {"lasvm", "lasvm[max_support=20]", "lasvm[selection=active,max_support=20]", "libsvm"} <= set(runs)
-    assert runs["lasvm"]["info"]["visited"] > runs["lasvm[max_support=20]"]["info"]["visited"] > 0
-    assert "| ACTIVE | " in reported(tmp_path)
-
-
 def test_the_stream_is_measured_in_a_process_of_its_own(tmp_path):
     rows = [each for each in measured(tmp_path, "--part", "stream") if each.get("derived") == "stream"]
     assert [(each["examples"], each["finished"]) for each in rows] == [(2000, False), (2000, True)]
@@ -177,18 +106,3 @@ def test_the_stream_is_measured_in_a_process_of_its_own(tmp_path):
     assert "MB (met); " in text
     newer = [{**each, "error": 7.77} for each in rows]
     assert streaming.section(results(*rows, *newer, plan=TINY)).count("| 7.77 |") == 2, "the newest alone"
-
-
-@pytest.mark.slow
-def test_what_is_missing_is_named_and_the_rest_goes_on(tmp_path):
-    grid = Grid("a", ("checkerboard[n=60,n_test=50]",), ("no-such-solver", "smo"))
-    elsewhere = Grid("b", ("no-such-set",), ("smo",))
-    study = replace(STUDY, parts=lambda plan: {"x": lambda _: [grid, elsewhere]}, sets=lambda plan: ("a",))
-    command.run(study, ["--out", str(tmp_path), "--store", str(tmp_path / "store.sqlite")])
-    rows = read_rows(tmp_path / "results.jsonl")
-    assert [each["solver"] for each in rows if "status" in each] == ["smo"]
-    text = missing(results(*rows))
-    assert "* a, no-such-solver: there is no solver or plugin called 'no-such-solver'" in text
-    assert "* b, no-such-set: there is no data set called 'no-such-set'" in text
-    later = row("a", "no-such-solver", dataset="checkerboard[n=60,n_test=50]")
-    assert "no-such-solver" not in missing(results(*rows, later)), "measured since"

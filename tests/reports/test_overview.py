@@ -5,9 +5,7 @@ import re
 import pytest
 
 from harness.cli.reproduce import ROOT
-from reports.kit import overview
-from reports.kit.covered import Covered, beside
-from reports.kit.markdown import NOT_MEASURED, SECTION_MARK
+from reports.kit.markdown import SECTION_MARK
 from reports.kit.study import study_named, study_names
 
 COVERED = [(name, each) for name in study_names() for each in study_named(name).covers]
@@ -44,30 +42,3 @@ def test_links_lead_to_headings():
 def test_every_page_is_linked():
     pages = {path.parent.name for path in (ROOT / "reports").glob("*/README.md")}
     assert pages == set(re.findall(r"\(([a-z_0-9]+)/README\.md\)", README))
-
-
-TABLE = """\
-| set | error % | SV | CPU s | time / LIBSVM's |
-|:--|--:|--:|--:|--:|
-| a | 10.5 (10.00) | **1,234** (1000) | 3 (4) | 0.50 (met) |
-| b | 9.3 ± 0.2 (-9.00) | 5 | 6 (7) | 2 (**missed**) |
-"""
-
-
-def test_agreement_is_computed_without_times():
-    assert beside(TABLE) == [(10.5, 10.0), (1234.0, 1000.0), (9.3, -9.0)]
-    each = Covered("Table 1", "all", "table1", ("one", "two"))
-    texts = {"one": TABLE, "two": "* met by hand (met)."}
-    assert (
-        each.agreement(texts) == "1 of 3 numbers within 10 %, the median 23.4 % off; 2 of 3 that are asked for are met"
-    )
-    assert each.state(texts) == "yes"
-    assert each.state({**texts, "two": NOT_MEASURED}) == "in part"
-    assert each.state(dict.fromkeys(texts, NOT_MEASURED)) == "not measured yet"
-    assert Covered("Figure 1", "a drawing", reason="a drawing").state(texts) == "no"
-    assert Covered("Table 1", "all", "x", ("one",), partly=True).state(texts) == "in part"
-
-
-def test_an_anchor_is_that_of_the_heading_before():
-    page = "# T\n\n## Delta < 2: `a_b`\n\n<!-- begin x -->\n"
-    assert overview._anchor(page, Covered("F", "", "p", ("x",))) == "#delta--2-a_b"

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import matplotlib.pyplot as plt
 import pytest
 
-from reports.kit import measured
-from reports.kit.check import divisions, violations, write_list
+from reports.kit.check import violations
 from reports.kit.clocks import MixedClocks, axis
 from reports.kit.markdown import filled, met, number, table
-from reports.kit.measured import change, quotient, ratio, watched
+from reports.kit.measured import quotient, ratio, watched
 from reports.kit.page import PAGES, page_named, page_of
 from reports.kit.pictures import save
 from reports.kit.results import comparable
@@ -18,6 +17,7 @@ from reports.kit.study import Study
 from tests.reports.fabricated import HEADER, row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_what_stands_on_a_page_is_what_its_rows_give(name):
     assert violations(page_named(name)) == []
@@ -115,30 +115,6 @@ def test_a_text_that_the_rows_do_not_give_is_found(made, right, wrong, told):
     assert any(told in each for each in made(TEXT.replace(right, wrong)))
 
 
-@pytest.mark.parametrize(
-    ("right", "wrong", "told"),
-    [
-        ("4.07,verdict", "4.07,", "'4.07' behind '… in and has' has no source"),
-        ("4.07", "4.08", "'4.07' behind '… in and has' is not listed"),
-        (
-            """"the paper's, section 4.1\"""",
-            "verdict",
-            "'1,234' behind '… kernel values of' is no number of its source, verdict",
-        ),
-    ],
-)
-def test_a_list_that_does_not_hold_is_found(made, right, wrong, told):
-    assert right in LISTED
-    assert any(told in each for each in made(listed=LISTED.replace(right, wrong)))
-
-
-def test_a_list_is_written_anew(made, tmp_path):
-    made(listed=LISTED.replace("verdict", ""))
-    study = Here("a", "A", None, lambda plan: {}, lambda results: {"verdict": verdict(results)}, {}, at=tmp_path)
-    assert write_list(page_of(study)) == 0, "what had no source is found in the table, the reason stays"
-    assert (tmp_path / "prose.csv").read_text() == LISTED
-
-
 def test_a_row_from_another_commit_is_not_divided(made):
     found = made(commits=("one", "two"))
     assert "the rows give another text: verdict" in found, "it says now: not in turns"
@@ -150,18 +126,6 @@ def results_of_two(first, second, **given):
 
     rows = [row("a", solver, git_commit=commit, **given) for solver, commit in (("lasvm", first), ("smo", second))]
     return Results([HEADER, *rows], Published({}))
-
-
-def raw(results):
-    share = results.mean("a", "lasvm", "cpu") / results.mean("a", "smo", "cpu")
-    return {"verdict": f"{share:.2f}"}
-
-
-def test_a_raw_division_of_runs_not_in_turns_is_found_though_these_are(made):
-    found = made(TEXT.replace(TEXT[TEXT.index("| set") : TEXT.index("<!-- end")], "0.50\n"), sections=raw)
-    assert [each.partition(": ")[2] for each in found if "test_pages.py" in each] == [
-        "a raw division of runs that were not measured in turns"
-    ]
 
 
 def wall_for_cpu(results):
@@ -196,46 +160,9 @@ def test_wall_for_cpu_is_found(made):
     assert len(noted) == 2
 
 
-def test_a_limit_and_averages_are_not_divided_by_hand(tmp_path):
-    file = tmp_path / "tables.py"
-    file.write_text(
-        "a = SETS[name].limit / row['cpu']\n"
-        "b = 1.0 + results.mean(x) / results.mean(y)\n"
-        "c = results.mean(x) / 1e6 + row['cpu'] / 2\n"
-    )
-    assert [each.partition(":")[2][0] for each in divisions(file)] == ["1", "2"]
-
-
 def test_a_number_that_nobody_gives_is_refused():
     with pytest.raises(Exception, match="asks for the numbers gone, which no code gives; there are times"):
         filled("<!-- n gone -->1<!-- /n -->", {}, {"times": "2"})
 
 
 # -- measured numbers ----------------------------------------------------------------------------------------
-
-
-def test_measured_numbers_print_and_count_as_any_other():
-    found = results_of_two("one", "one", cpu=2.5, support_vectors=1234).of("a", "smo")[0]
-    assert f"{found['support_vectors']:,} {found['cpu']:.2f} {found['cpu']}" == "1,234 2.50 2.5"
-    assert json.dumps(found["support_vectors"]) == "1234"
-    assert (2.0 * found["cpu"] - 1, 10 / found["cpu"], -found["cpu"], abs(found["cpu"])) == (4.0, 4.0, -2.5, 2.5)
-    assert sum([found["cpu"], found["cpu"]]) / 2 == 2.5
-    assert found["support_vectors"] in range(2000)
-    assert {1234: "a"}[found["support_vectors"]] == "a"
-
-
-def test_what_is_made_of_measured_numbers_knows_where():
-    both = results_of_two("one", "two", cpu=2.0)
-    first, second = (both.mean("a", solver, "cpu") for solver in ("lasvm", "smo"))
-    for value in (first, 3.0 * first, measured.mean([first, first + 1.0]), sum([first, first]), first - 1.0):
-        assert quotient(value, second).told() == "not in turns"
-        assert quotient(value, first).value == pytest.approx(float(value) / 2.0)
-    assert change(first, second) is None
-    assert change(first, 1.5 * first) == pytest.approx(50.0)
-    assert quotient(first, 4.0).told() == "0.50", "a paper's number is of no machine"
-    assert quotient(None, first).told() == ""
-    with watched() as noted:
-        assert first / second == 1.0
-        assert first / first == 1.0
-    assert len(noted) == 1
-    assert "test_pages.py" in noted[0]

@@ -1,6 +1,5 @@
 """harness reproduce: lists the studies, measures, goes on where it stopped, loses nothing, and writes the page."""
 
-import json
 from dataclasses import dataclass, replace
 
 import pytest
@@ -8,9 +7,8 @@ from click.testing import CliRunner
 
 from harness.cli import reproduce
 from harness.cli.main import cli
-from harness.errors import NotKept
-from reports.kit import command, listing, page
-from reports.kit.course import Course, time
+from reports.kit import command
+from reports.kit.course import Course
 from reports.kit.grids import Grid, PaperSet
 from reports.kit.journal import read_rows
 from reports.kit.markdown import machine, table
@@ -116,21 +114,6 @@ def test_an_interruption_loses_nothing(study, run, tmp_path, monkeypatch):
     assert sum("status" in row for row in rows_of(tmp_path)) == 4
 
 
-def test_a_full_disk_under_the_store_loses_nothing(study, run, tmp_path, monkeypatch):
-    from reports.kit import running
-
-    def refused(study, registry, on_finished, on_note, pool):
-        records = compare(study, registry)
-        on_finished(records[0], False)
-        raise NotKept("the store is full", records)
-
-    compare = running.session.compare
-    monkeypatch.setattr(running.session, "compare", refused)
-    done = run("lasvm-2005", "--part", "figure8", "--quick", "--seeds", "1")
-    assert done.exit_code == 3
-    assert [row["solver"] for row in rows_of(tmp_path) if "status" in row] == ["smo", "lasvm"]
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -153,56 +136,8 @@ def test_mistakes_are_sentences(study, run, words, sentence):
     assert sentence in done.stderr
 
 
-def test_a_study_without_a_quick_plan_says_so(study, run, monkeypatch):
-    monkeypatch.setattr(command, "study_named", lambda name: replace(study, quick=None))
-    assert "lasvm-2005 has no quick plan yet" in run("lasvm-2005", "--quick").stderr
-
-
 def test_outside_of_a_clone_the_way_to_one_is_said(run, tmp_path, monkeypatch):
     monkeypatch.setattr(reproduce, "ROOT", tmp_path)
     done = run()
     assert done.exit_code == 2
     assert "the studies are in the repository, not in the package: clone it" in done.stderr
-
-
-def test_the_list_tells_minutes_and_data(study, run, monkeypatch, tmp_path):
-    monkeypatch.setattr(listing, "QUICK_MINUTES", tmp_path / "minutes.csv")
-    assert "figure8        --quick not measured" in run("lasvm-2005").output
-    (tmp_path / "lasvm-2005-quick").mkdir()
-    took = [{"part": "took", "name": name, "seconds": 15.0} for name in ("figure8", "figure9")]
-    (tmp_path / "lasvm-2005-quick" / "results.jsonl").write_text("".join(json.dumps(each) + "\n" for each in took))
-    listing.keep_quick_minutes(tmp_path)
-    done = run("lasvm-2005")
-    assert "figure8        --quick 0.2 min" in done.output
-    assert "--quick: checkerboard[n=60,n_test=50,seed={k}] stands for banana" in done.output
-    assert listing.needed(["adult-split[n=5]", "reuters-category[of=x]", "x[of=german.numer]", "twonorm[n=9]"]) == [
-        "adult", "german.numer", "reuters-category",
-    ]  # fmt: skip
-    monkeypatch.setenv("HARNESS_DATA", "/nowhere")
-    assert not listing.there("adult")
-
-
-def test_the_time_left_is_that_of_earlier_runs_and_of_the_mean():
-    runs = [("a", "smo", "d", seed, 1.0) for seed in range(4)]
-    now = [0.0]
-    course = Course(runs, {runs[0]: 10.0, runs[2]: 100.0}, clock=lambda: now[0])
-    assert course.remaining() is None, "of two runs nothing is known"
-    for run, at in zip(runs[:2], (12.0, 16.0), strict=True):
-        now[0] = at
-        row = dict(zip(("set", "solver", "dataset", "seed", "cache_mb"), run, strict=True))
-        course.finished(row, reused=False, failed=False, text="")
-    # 12 s for one that takes 10 inside the solver: 2 s around each; the unknown one takes the mean of 12 and 4
-    assert course.remaining() == 102.0 + 8.0
-    assert course.told() == f"2/4, 0:00:16, about {time(110.0)} left"
-    course.skipped(Grid("a", ("d",), ("smo",), (2,), cache_mb=1.0))
-    assert (course.total, course.remaining()) == (3, 8.0)
-
-
-def test_a_page_elsewhere_has_headings_tables_and_pictures_alone():
-    text = (
-        "# T\n\nprose 4.07\n\n```sh\n# no heading\n```\n\n## A\n\n### B\n\n<!-- begin b -->\n| x |\n<!-- end b -->\nmore\n\n"
-        "![p](p.png)\n![q](q.png)\n\n## C\n\n<!-- begin c -->\nNot measured yet.\n<!-- end c -->\n"
-    )
-    assert page.bare(text, {"p"}, "note") == (
-        "# T\n\nnote\n\n## A\n\n### B\n\n<!-- begin b -->\n| x |\n<!-- end b -->\n\n![p](p.png)\n"
-    )
