@@ -1,4 +1,5 @@
 # What a plugin author imports, the one list of it: `harness/__init__.py` reads it to know where each name lives.
+# Plugins that show runs import from the modules of `harness.report` too, suites from `harness.testing`.
 
 from harness.call.compare import compare as compare
 from harness.call.data import data as data
@@ -22,17 +23,14 @@ from harness.kernels.buffer import RowBuffer as RowBuffer
 from harness.kernels.functions import RBF as RBF
 from harness.kernels.functions import DotProductKernel as DotProductKernel
 from harness.kernels.functions import Exponential as Exponential
-from harness.kernels.functions import Form as Form
 from harness.kernels.functions import Kernel as Kernel
 from harness.kernels.functions import Linear as Linear
-from harness.kernels.functions import OfProducts as OfProducts
 from harness.kernels.functions import Poly as Poly
 from harness.kernels.functions import Power as Power
 from harness.kernels.functions import Precomputed as Precomputed
 from harness.kernels.oracle import KernelOracle as KernelOracle
 from harness.kernels.points import as_points as as_points
 from harness.learner import Learner as Learner
-from harness.measure.drive import Outcome as Outcome
 from harness.measure.drive import drive as drive
 from harness.measure.trace import TracePlan as TracePlan
 from harness.oracle import Oracle as Oracle
@@ -44,7 +42,6 @@ from harness.path import Cell as Cell
 from harness.path import Grid as Grid
 from harness.path import SolutionPath as SolutionPath
 from harness.problems.conversion import to_c_svc as to_c_svc
-from harness.problems.conversion import to_reduced_hull as to_reduced_hull
 from harness.problems.csvc import CSVC as CSVC
 from harness.problems.csvc import CSVCNoBias as CSVCNoBias
 from harness.problems.dual import DualForm as DualForm
@@ -65,30 +62,12 @@ from harness.problems.ramp import RampSVC as RampSVC
 from harness.problems.svr import EpsSVR as EpsSVR
 from harness.problems.tube_svr import TubeSVR as TubeSVR
 from harness.registry import get_solver as get_solver
-from harness.report.figures import is_number as is_number
-from harness.report.measures import LOSSES as LOSSES
-from harness.report.noise import ONE_RUN as ONE_RUN
-from harness.report.noise import apart as apart
-from harness.report.noise import interval as interval
-from harness.report.output import checked_output as checked_output
-from harness.report.output import deliver as deliver
-from harness.report.rows import kernel_text as kernel_text
-from harness.report.rows import problem_text as problem_text
-from harness.report.rows import settings_text as settings_text
-from harness.report.table import report_table as report_table
-from harness.report.timing import CLOCKS as CLOCKS
-from harness.report.timing import clocks as clocks
-from harness.report.timing import disturbed as disturbed
-from harness.report.timing import places as places
-from harness.report.timing import reached as reached
-from harness.report.timing import spent as spent
 from harness.run.reading import StoreReader as StoreReader
 from harness.run.record import Limits as Limits
 from harness.run.record import Record as Record
 from harness.run.record import Status as Status
 from harness.run.record import StoppedBy as StoppedBy
 from harness.run.record import checked as checked
-from harness.run.store import Store as Store
 from harness.run.store import default_store as default_store
 from harness.shares import rounded_down as rounded_down
 from harness.solver import DEFAULT_RELATIVE_GAP as DEFAULT_RELATIVE_GAP

@@ -60,7 +60,7 @@ def harness_report_formats() -> Mapping[str, Callable[..., str]]:
     """Return output formats by name: each turns the records of a comparison, a list of dicts, into text.
 
     The name is also the suffix of files that mean it. A renderer that has a parameter ``command`` is given the command line
-    that made the comparison by that name, empty where none did. `harness.report_table` gives the table of the terminal.
+    that made the comparison by that name, empty where none did. `harness.report.table.report_table` gives the table of the terminal.
     """
     return {}
 

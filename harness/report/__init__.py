@@ -1,1 +1,1 @@
-"""What is made of the records of a comparison: the terminal table, Markdown, CSV and JSON."""
+"""What is shown of records: tables, formats, figures, progress. Public: plugins that show runs import from these modules."""

@@ -107,7 +107,8 @@ def export(config: str | None, stores: Sequence[str], commit: str | None, single
 
     With --single-file the pages of ours, their scripts and the data are one file, to be opened from a disk or a mail.
     """
-    from harness import checked_output, default_store, deliver
+    from harness import default_store
+    from harness.report.output import checked_output, deliver
 
     paths = [Path(store) for store in stores] or [default_store()]
     if single_file is None:
@@ -163,7 +164,7 @@ def check(ctx: click.Context, /, base: str, head: str, **given: Any) -> None:
 
     Exit codes: 0 nothing is worse, 1 something is, 2 the check could not be made.
     """
-    from harness import checked_output, deliver
+    from harness.report.output import checked_output, deliver
     from harness_dashboard.check import Thresholds, markdown
     from harness_dashboard.check import check as compare
     from harness_dashboard.measuring import Bench

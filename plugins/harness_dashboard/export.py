@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import Record, StoreReader, UsageError, is_number
+from harness import Record, StoreReader, UsageError
+from harness.report.figures import is_number
 from harness_dashboard import names, numbers
 from harness_dashboard.commits import Commit, Repository
 from harness_dashboard.history import ENVIRONMENT, FIELDS, file_of

@@ -13,7 +13,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from harness import kernel_text, problem_text, settings_text
+from harness.report.rows import kernel_text, problem_text, settings_text
 from harness_dashboard.history import plain
 
 if TYPE_CHECKING:

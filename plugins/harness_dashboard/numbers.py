@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness import Record, UsageError, is_number
+from harness import Record, UsageError
+from harness.report.figures import is_number
 from harness_dashboard.history import ENVIRONMENT, LEAST_GAP
 from harness_dashboard.records import NO_RUN
 

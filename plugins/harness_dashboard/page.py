@@ -16,7 +16,9 @@ from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness import Record, UsageError, checked, is_number, report_table
+from harness import Record, UsageError, checked
+from harness.report.figures import is_number
+from harness.report.table import report_table
 from harness_dashboard import export, history, names
 from harness_dashboard.commits import Commit
 from harness_dashboard.ranking import ranking

@@ -17,7 +17,7 @@ from asv.console import log
 from asv.plugins.regressions import Regressions
 from asv.publishing import OutputPublisher
 
-from harness import is_number
+from harness.report.figures import is_number
 from harness_dashboard import history, page, regressions
 from harness_dashboard.numbers import PREFIX, rounded
 from harness_dashboard.records import read_all

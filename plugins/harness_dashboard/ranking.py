@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import interval, is_number
+from harness.report.figures import is_number
+from harness.report.noise import interval
 from harness_dashboard import contest, scaling
 from harness_dashboard.contest import Contest
 from harness_dashboard.numbers import rounded

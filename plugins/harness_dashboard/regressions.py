@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from asv.graph import Graph
 from asv.results import iter_results
 
-from harness import apart, interval, is_number
+from harness.report.figures import is_number
+from harness.report.noise import apart, interval
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import is_number
+from harness.report.figures import is_number
 from harness_dashboard.contest import LEVEL
 from harness_dashboard.numbers import rounded
 

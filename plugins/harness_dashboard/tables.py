@@ -12,21 +12,12 @@ from decimal import ROUND_CEILING, Context
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from harness import (
-    CLOCKS,
-    LOSSES,
-    Record,
-    Status,
-    clocks,
-    disturbed,
-    interval,
-    is_number,
-    kernel_text,
-    places,
-    problem_text,
-    reached,
-    spent,
-)
+from harness import Record, Status
+from harness.report.figures import is_number
+from harness.report.measures import LOSSES
+from harness.report.noise import interval
+from harness.report.rows import kernel_text, problem_text
+from harness.report.timing import CLOCKS, clocks, disturbed, places, reached, spent
 from harness_dashboard.commits import SHOWN
 from harness_dashboard.names import bare
 from harness_dashboard.numbers import figure, rounded

@@ -38,6 +38,8 @@ from typing import Any
 import numpy as np
 import psutil
 
+from harness.run.record import Status
+
 ROOT = Path(__file__).resolve().parents[2]
 HARNESS = [sys.executable, "-m", "harness"]
 MARKER = "HARNESS_CAMPAIGN"  # in the environment of every process of a trial
@@ -191,7 +193,7 @@ def judge_rows(place: Place, done: Done, asked: Sequence[tuple[str, Any]], good:
     place.broken += [
         f"the good solver {row['solver']} is {row['status']}: {str(row.get('reason'))[:200]!r}"
         for row in rows["shown"]
-        if row["solver"] in good and (row["status"] != "ok" or row.get("relative_gap") is None)
+        if row["solver"] in good and (row["status"] != Status.OK or row.get("relative_gap") is None)
     ]
 
 

@@ -11,7 +11,7 @@ from harness_dashboard import page as pages
 from harness_dashboard.tables import TARGETS
 
 from benchmarks.browser import Browser
-from harness import ONE_RUN, apart, interval
+from harness.report.noise import ONE_RUN, apart, interval
 from tests.browser import made as plan
 from tests.browser.made import drawn, overlapping, picture, problem, redrawn, too_wide
 from tests.dashboard.stored import PATH, failed, record

@@ -35,11 +35,6 @@ def test_the_clock_is_the_processors_where_every_run_had_one_thread():
     assert best_of([*one, *two], "seconds", None).places[0].value == 2.0
 
 
-def test_one_run_is_known_to_a_factor():
-    assert not best_of([*runs("smo", [1.0]), *runs("lasvm", [2.0])], "time", None).sure
-    assert best_of([*runs("smo", [1.0]), *runs("lasvm", [2.3])], "time", None).sure
-
-
 def test_only_who_did_what_was_asked_competes():
     best = best_of([*runs("smo", [1.0]), *runs("lasvm", [0.1], status="missed")], "time", None)
     assert (best.solver, best.places[0].out) == ("smo", ("lasvm",))
@@ -61,11 +56,6 @@ def test_the_time_to_a_target_comes_from_the_trace():
     assert (found.solver, found.places[0].value, found.places[0].out) == ("smo", 3.0, ("lasvm",))
     assert best_of(slow, "kernel_evaluations", 1e-2).places[0].value == 10
     assert best_of(slow, "time", 1e-5).places[0].value == 9.0
-
-
-def test_a_place_a_problem_where_a_parameter_has_several_values():
-    grid = [each for C in (1.0, 10.0) for each in runs("smo", [C], problem_parameters={"C": C})]
-    assert [place.value for place in best_of(grid, "time", None).places] == [1.0, 10.0]
 
 
 def test_of_scores_more_is_better_and_of_losses_less():

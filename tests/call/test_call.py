@@ -14,7 +14,6 @@ from numpy.random import default_rng
 
 import harness
 from harness import CSVC, RBF, DataError, Iterate, Linear, Solver, UsageError, parameter
-from harness.call import study_file
 from harness.registry import get_solver
 from tests.kernels.test_points import KINDS, as_kind
 
@@ -101,13 +100,6 @@ def test_a_call_gives_what_its_command_gives(tmp_path, monkeypatch):
 def _saved(made, folder):
     made.save_study(folder / "study.toml")
     return folder / "study.toml"
-
-
-def test_values_of_numpy_and_ranges():
-    first = harness.compare(datasets="twonorm[n=60,n_test=9]", C=np.array([1.0, 2]), seeds=range(2), **_without("C"))
-    second = harness.compare(datasets="twonorm[n=60,n_test=9]", C=(1, 2), seeds=[0, 1], **_without("C"))
-    assert len(first.records) == 4
-    assert first.study == second.study
 
 
 def _without(*names):
@@ -227,14 +219,6 @@ def test_the_same_points_of_every_kind_give_the_same_models():
         assert record["test_accuracy"] == found["arrays"]["test_accuracy"]
 
 
-def test_whole_numbers_and_truth_values_in_sparse_points():
-    points = X > 0.2
-    dense = harness.compare(datasets=(points.astype(float), Y), **SMALL)
-    for dtype in (bool, np.int8, np.uint16, np.int64, np.float32):
-        sparse = harness.compare(datasets={"s": (scipy.sparse.coo_matrix(points.astype(dtype)), Y)}, **SMALL)
-        assert sparse.records[0]["dual"] == pytest.approx(dense.records[0]["dual"], rel=1e-6)
-
-
 def test_content_decides_what_is_reused_and_names_what_is_shown():
     first = harness.compare(datasets=(X, Y), **SMALL).records[0]
     assert first["dataset"].startswith("array-")
@@ -275,20 +259,6 @@ def test_a_dataset_keeps_its_parts_and_defaults():
     assert (record["n_train"], record["n_test"], record["status"]) == (60, 20, "ok")
 
 
-def test_a_registered_source_as_an_object():
-    from harness.datasets.generators import Twonorm
-
-    (record,) = harness.compare(datasets=Twonorm(n=60, n_test=9), **SMALL).records
-    assert record["dataset"] == "twonorm[n=60,n_test=9]"
-
-
-def test_a_saved_study_of_arrays_finds_them(tmp_path):
-    made = harness.compare(datasets={"mine": (X, Y)}, **SMALL)
-    again = harness.compare(study=_saved(made, tmp_path), quiet=True)
-    assert [(record["dataset"], record["reused"]) for record in again.records] == [("mine", True)]
-    assert study_file.parsed(tmp_path / "study.toml").values["plugins"] == ["smo"]  # noqa: PD011
-
-
 # -- what is shown ---------------------------------------------------------------------------------------
 
 
@@ -298,13 +268,6 @@ def test_html_escapes_names_and_marks_the_best():
     assert "&lt;b&gt;&amp;" in text
     assert "<b>&</b>" not in text
     assert text.count("<tr>") == 3
-
-
-def test_failures_have_their_reasons():
-    made = harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5, target_gap=1e-300, quiet=True)
-    (failed,) = made.failures
-    assert failed["reason"]
-    assert "1 of them did not do what was asked" in repr(made)
 
 
 def test_progress_goes_to_standard_error_unless_quiet(capsys):

@@ -75,28 +75,12 @@ def test_the_result_shows_itself_as_a_table(executed):
     assert (folder / "mine.html").read_text().startswith("<!")
 
 
-def test_the_best_is_said_in_sentences(executed):
-    text = printed(executed[1][0])
-    assert text.startswith("by time:\n  mine c-svc C=1 ")
-    assert "told apart from" in text
-
-
 def test_progress_is_one_line_that_changed(executed):
     progress = shown(executed[1][0], "text/plain")[0]
     new, *others = progress.splitlines()
     assert new.startswith("note: the result store ")
     assert others == ["12 runs, 0 of them reused from the store", "[12/12]"]
     assert not [output for output in executed[1][0] if output.get("name") == "stderr"]
-
-
-def test_the_frame(executed):
-    (page,) = shown(executed[1][1], "text/html")
-    assert "smo-block" in page
-    assert "12 rows" in page
-
-
-def test_a_mistake_is_a_sentence(executed):
-    assert "harness.compare has 2 mistakes:" in printed(executed[1][2])
 
 
 def test_a_solver_that_a_cell_defines(executed):

@@ -41,8 +41,3 @@ def test_a_data_set_is_told_without_its_data():
     assert told["files"] == ["adult/a9a.gz", "adult/a9a.t.gz"]
     assert "Platt" in told["description"]
     assert about_dataset("twonorm")["parameters"][0]["name"] == "n"
-
-
-def test_what_is_not_installed_is_not_known():
-    assert about_solver("newcomer") is None
-    assert about_dataset("./points.csv") is None

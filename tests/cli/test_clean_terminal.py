@@ -101,12 +101,6 @@ def test_what_an_old_store_holds_is_shown_clean_in_every_format(invoke, store, t
     assert UNSAFE.findall((tmp_path / "file").read_text()) == []
 
 
-def test_a_filter_that_fits_nothing_names_what_there_is_clean(invoke, store):
-    shown = invoke("results", "--store", str(store), "--plugins", ESCAPES)
-    assert "title" in shown.stderr
-    assert UNSAFE.findall(shown.stdout + shown.stderr) == []
-
-
 def test_progress_is_clean_in_lines_and_in_the_live_display(monkeypatch):
     said = io.StringIO()
     monkeypatch.setattr("sys.stderr", said)

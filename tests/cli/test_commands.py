@@ -121,18 +121,3 @@ def test_what_is_no_command_of_its_own_is_refused_with_its_plugin(tmp_path, sour
     found = of(registry, Added({}, {"dashboard": "dashboard"}))
     assert found.commands == {}
     assert sentence in found.broken["greeting"].reason
-
-
-def test_a_plugin_path_that_does_not_exist_is_refused(tmp_path):
-    code, _, err, _ = run("--plugin-path", "gone.py", "--help", cache=tmp_path)
-    assert code == 2
-    assert "plugin path gone.py does not exist" in err
-
-
-def test_a_plugin_before_the_command_counts_as_one_behind_it(tmp_path):
-    (tmp_path / "mine.py").write_text(
-        "from harness import hookimpl\n\n@hookimpl\ndef harness_metrics():\n    return {'mine': max}\n"
-    )
-    code, out, _, _ = run("--plugin-path", "mine.py", "list", "metrics", cache=tmp_path)
-    assert code == 0
-    assert "mine" in out

@@ -62,17 +62,6 @@ def test_quick_comparison_in_every_format(harness, invoke, slow):
     assert json.loads(invoke("results", "--datasets", "digits*", "--format", "json").stdout) == []
 
 
-def test_output_goes_to_the_file(invoke, slow, tmp_path):
-    target = tmp_path / "out.json"
-    target.write_text("old")
-    done = invoke("compare", "--plugin-path", slow, "--plugins", "quick", *DATA, "--output", str(target))
-    assert done.exit_code == 0, done.stderr
-    assert done.stdout == ""
-    assert f"written to {target}" in done.stderr
-    assert json.loads(target.read_text())[0]["solver"] == "quick"
-    assert sorted(path.name for path in tmp_path.iterdir() if "out" in path.name) == ["out.json"]
-
-
 @pytest.mark.parametrize("asked", [(), ("--format", "html")])
 def test_a_page_of_the_comparison(invoke, slow, tmp_path, asked):
     """By the suffix of the file or by name; it says the command that made it, with its table."""
@@ -94,14 +83,6 @@ def test_a_page_of_the_comparison(invoke, slow, tmp_path, asked):
     assert text.startswith("<!doctype html>")
     assert f"compare --plugin-path {slow} --plugins 'quick[shift=[0,0.5]]' --datasets 'twonorm[n=200]'" in text
     assert re.search(r"^quick\[shift=0\.5\] .* ok$", text, re.MULTILINE)
-
-
-def test_failed_and_skipped_runs_are_rows(invoke, slow):
-    done = invoke("compare", "--plugin-path", slow, "--plugins", "quick,raiser,skipper", *DATA)
-    assert done.exit_code == 1, done.stderr
-    assert "[1] raiser: error: RuntimeError: no luck today" in done.stdout
-    assert "[2] skipper: skipped: it is Sunday" in done.stdout
-    assert "Traceback" not in done.stderr
 
 
 def test_what_was_not_done_or_not_reached_is_a_row_and_the_exit_code(invoke, slow):
@@ -142,11 +123,6 @@ def test_quiet_silences_no_sentence(invoke, slow, tmp_path):
 def test_exit_codes(statuses, code, reason):
     records = [Record(status=status, reason=reason, stopped_by=StoppedBy.ITERATIONS) for status in statuses]
     assert request.exit_code(records) == code
-
-
-def test_a_budget_of_time_is_a_failure_and_one_of_work_is_none():
-    by = {by: request.exit_code([Record(status=Status.BUDGET, stopped_by=by, reason="x")]) for by in StoppedBy}
-    assert {name for name, code in by.items() if code} == {StoppedBy.TIME}
 
 
 def test_a_broken_plugin_is_a_row_and_is_listed(invoke, slow, tmp_path):
@@ -228,26 +204,3 @@ def test_live_progress_on_a_terminal(slow, tmp_path):
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 1
-
-
-@pytest.mark.usefixtures("heeds_interrupts")
-def test_interrupt_on_a_terminal(slow, tmp_path):
-    pexpect = pytest.importorskip("pexpect")
-    arguments = [
-        "--plugin-path",
-        slow,
-        "--plugins",
-        "sleeper[seconds=30]",
-        *DATA,
-        "--store",
-        str(tmp_path / "store.sqlite"),
-    ]
-    child = pexpect.spawn(
-        COMMAND[0], [*COMMAND[1:], "compare", *arguments], dimensions=(30, 120), timeout=60, encoding="utf-8"
-    )
-    child.expect(r"sleeper c-svc C=\S+ rbf gamma=\S+ twonorm\[n=200\] seed 0 rep 0")
-    child.sendintr()
-    child.expect("interrupted; 0 of 1 runs")
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 130

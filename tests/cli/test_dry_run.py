@@ -139,11 +139,3 @@ def test_a_dry_run_needs_no_write_access(slow, tmp_path):
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("1 run; nothing is carried out\n0 of them in the store ")
     assert sorted(folder.rglob("*")) == before
-
-
-def test_a_path_with_brackets_is_counted_as_the_one_file_it_is(invoke, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "my[1],d.csv").write_text("a,b,label\n1,2,x\n2,1,y\n1,3,x\n3,1,y\n")
-    shown = invoke("compare", "--plugins", "smo", "--datasets", "./my[1],d.csv", "--dry-run")
-    assert shown.exit_code == 0, shown.stderr
-    assert shown.stdout.startswith("1 run")

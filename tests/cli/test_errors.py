@@ -83,17 +83,6 @@ def test_faults_of_the_harness(invoke, monkeypatch):
     assert isinstance(invoke(*COMPARE).exception, ZeroDivisionError)
 
 
-def test_a_full_disk_is_a_sentence(invoke, monkeypatch):
-    from harness.run import session
-
-    def fail(*_, **__):
-        raise OSError(28, "No space left on device", "/data/store")
-
-    monkeypatch.setattr(session, "compare", fail)
-    result = invoke(*COMPARE)
-    assert (result.exit_code, result.stderr) == (2, "harness: /data/store: No space left on device.\n")
-
-
 def test_a_closed_pipe_is_no_error(harness, slow):
     import subprocess
 

@@ -4,14 +4,12 @@ import dataclasses
 import json
 import os
 import re
-from pathlib import Path
 
 import pytest
 
 from harness.call import request
 from harness.report import output
 from harness.run.study import RunSpec, Study
-from tests.cli.conftest import COMMAND
 
 DATA = ("--datasets", "twonorm[n=200]")
 
@@ -41,16 +39,6 @@ def test_broken_plugins_are_warned_of_unless_they_are_rows(invoke, slow, tmp_pat
     unknown = invoke("compare", *paths, "--plugins", "nobody", *DATA)
     assert (unknown.exit_code, unknown.stderr.count(warning.removeprefix("harness: "))) == (2, 1), "said once"
     assert "could not be loaded" not in invoke("compare", *paths, "--plugins", "broken", *DATA, "-q").stderr
-
-
-def test_the_help_has_the_exit_codes(invoke):
-    text = " ".join(invoke("compare", "--help").stdout.split())
-    assert (
-        "Exit codes: 0 every run did what was asked (runs stopped at an iteration or kernel-evaluation limit count as such), "
-        "1 a run failed (timeout, memory, crashed, error, invalid, environment), hit its time limit, ended without being "
-        "done (unfinished) or without the target gap certified (missed), or every run was skipped, 2 bad usage or bad data, "
-        "3 what was measured could not be kept in the store: it is in the output alone." in text
-    )
 
 
 def spec(problem_parameters, kernel="rbf", kernel_parameters=None, formulation="c-svc"):
@@ -102,13 +90,6 @@ def test_cores_that_are_not_there_are_said(monkeypatch, threads, jobs, runs, sai
     assert said in " ".join(found)
 
 
-@pytest.mark.usefixtures("warm_sessions")
-def test_a_new_store_is_named_once(invoke, slow, tmp_path):
-    common = ("compare", "--plugin-path", slow, "--plugins", "quick", "--datasets", "checkerboard[n=60]")
-    assert f"note: the result store {tmp_path}/default.sqlite is new; every run is kept in it" in invoke(*common).stderr
-    assert "is new" not in invoke(*common).stderr
-
-
 def test_results_show_the_newest_measurement_of_a_run(invoke, stored):
     old = {"measured_at": "2026-05-01T12:00:00", "fit_seconds": 5.0}
     stored({**old, "key": "old"}, {"iteration_limit": 1, "cache_mb": 1.0, "seed": 1}, {"key": "new"})
@@ -119,15 +100,6 @@ def test_results_show_the_newest_measurement_of_a_run(invoke, stored):
     records = json.loads(invoke("results", "--format", "json").stdout)
     assert [record["key"] for record in records] == ["new", "smo-digits"]
     assert isinstance(records[1]["iteration_limit"], int)
-
-
-def test_results_by_status(invoke, stored):
-    stored({"seed": 0}, {"seed": 1, "status": "timeout"})
-    found = json.loads(invoke("results", "--status", "time*", "--format", "json").stdout)
-    assert [record["seed"] for record in found] == [1]
-    refused = invoke("results", "--status", "nope")
-    assert refused.exit_code == 2
-    assert "the statuses are ok, budget, unfinished, missed, timeout" in refused.stderr
 
 
 def test_results_that_nothing_fits_say_what_was_asked_and_what_there_is(invoke, stored):
@@ -145,11 +117,6 @@ def test_results_that_nothing_fits_say_what_was_asked_and_what_there_is(invoke, 
     )
 
 
-def test_results_of_an_empty_store(invoke, stored):
-    stored()
-    assert invoke("results").stderr == "note: the store holds no runs yet; `harness compare` measures some.\n"
-
-
 def test_files_of_other_suffixes(invoke, stored, tmp_path):
     import pandas as pd
 
@@ -162,29 +129,6 @@ def test_files_of_other_suffixes(invoke, stored, tmp_path):
     assert invoke("results", "--output", str(tmp_path / "x.parquet")).exit_code == 0
     assert pd.read_parquet(tmp_path / "x.parquet")["solver"].tolist() == ["smo"]
     assert invoke("results", "--format", "parquet").exit_code == 2
-
-
-def test_an_output_file_that_cannot_be_written(invoke, stored):
-    stored({})
-    done = invoke("results", "--output", "/proc/x.json")
-    assert done.exit_code == 2
-    assert done.stderr.startswith("harness: --output: the file /proc/x.json cannot be written: ")
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-@pytest.mark.parametrize("argument", ["list", "--help"])
-def test_a_full_device_behind_standard_output(argument):
-    import subprocess
-
-    with open("/dev/full", "w") as full:
-        done = subprocess.run([*COMMAND, argument], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, "harness: standard output: No space left on device.\n")
-
-
-def test_no_command_is_the_help_as_it_is(invoke):
-    done = invoke()
-    assert done.exit_code == 2
-    assert done.stderr == invoke("--help").stdout
 
 
 def test_parts_of_a_description_of_raw_files(invoke, monkeypatch, tmp_path):
@@ -227,17 +171,3 @@ def test_a_negative_gap_in_a_progress_line():
     assert re.search(
         r"^smo c-svc C=10 rbf gamma=0.05 digits seed 0 rep 0: ok .*gap 0$", line(record(relative_gap=-1e-16))
     )
-
-
-def test_an_output_that_is_a_pipe_or_a_link_stays_one(tmp_path):
-    from harness.report.output import deliver
-
-    os.mkfifo(tmp_path / "pipe")
-    (tmp_path / "link").symlink_to(tmp_path / "file")
-    (tmp_path / "file").write_text("old")
-    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
-    for name in ("pipe", "link"):
-        deliver("new", tmp_path / name, quiet=True)
-    assert (os.read(reader, 10), (tmp_path / "pipe").is_fifo()) == (b"new", True)
-    assert ((tmp_path / "file").read_text(), (tmp_path / "link").is_symlink()) == ("new", True)
-    os.close(reader)

@@ -58,12 +58,6 @@ def test_results_show_paths_and_their_cells_where_asked(invoke, asked):
     assert len(json.loads(invoke("results", "--format", "json", "--limit", "2").stdout)) == 2
 
 
-def test_a_dry_run_counts_paths(invoke, asked):
-    shown = invoke(*asked, "--cold", "--dry-run")
-    assert shown.exit_code == 0, shown.stderr
-    assert shown.stdout.startswith("2 runs: 2 starts; nothing is carried out")
-
-
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

@@ -6,7 +6,6 @@ import os
 import pty
 import sqlite3
 import subprocess
-import sys
 
 import pytest
 from hypothesis import given, settings
@@ -126,28 +125,12 @@ def test_any_text_is_a_condition_on_any_run_or_a_sentence(text, run):
         assert condition(text).fits(checked(run)[0]) in (True, False)
 
 
-def test_what_fits_nothing_says_what_there_is(invoke, store):
-    result = invoke("results", "--where", "problem_parameters.c=1", "--where", "solver=nope")
-    assert result.exit_code == 0
-    assert "no run fits --where 'problem_parameters.c=1' --where 'solver=nope'" in result.stderr
-    assert "problem_parameters C, chi, class_weight; solver fw, lasvm, qp, smo" in result.stderr.replace(
-        "C, class", "C, chi, class"
-    )
-
-
 def test_all_has_the_older_measurements(invoke, store):
     assert ("smo", 2.0) not in shown(invoke("results", "--format", "json"))
     assert shown(invoke("results", "--all", "--plugins", "smo", "--format", "json")) == [("smo", 0.5), ("smo", 2.0)]
     assert "1 older measurement of the same runs left out (--all has them)" in " ".join(
         invoke("results").stdout.split()
     )
-
-
-def test_a_limit_takes_the_newest(invoke, store):
-    assert len(shown(invoke("results", "--limit", "2", "--format", "json"))) == 2
-    assert shown(invoke("results", "--limit", "1", "--where", "measured_at<2026-02", "--format", "json")) == [
-        ("smo", 0.5)
-    ]
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "json"])
@@ -299,12 +282,3 @@ def test_conflicts_are_named_with_both_stores(invoke, tmp_path):
     assert f"{tmp_path}/a at 2026-01-01" in said
     assert f"{tmp_path}/b at 2026-01-02" in said
     assert f"That of {tmp_path}/b stands for the run" in said
-
-
-def test_what_cannot_be_written_to_standard_output_is_said(store):
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "harness.cli.main", "results", "--format", "json"], check=False, timeout=60, stdout=full,
-            stderr=subprocess.PIPE, text=True, env={**os.environ, "HARNESS_STORE": str(store)},
-        )  # fmt: skip
-    assert (done.returncode, done.stderr) == (2, "harness: standard output: No space left on device.\n")

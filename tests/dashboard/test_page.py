@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import pytest
 from harness_dashboard import page
 
-from harness import report_table
+from harness.report.table import report_table
 
 from .stored import PATH, blocks, cells_of, failed, record, store
 

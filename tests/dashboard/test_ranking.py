@@ -14,7 +14,7 @@ from harness_dashboard.tables import TARGETS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import ONE_RUN
+from harness.report.noise import ONE_RUN
 
 WITHIN = 1.2
 """Costs whose ratio is below the square of this are equal in these tests."""

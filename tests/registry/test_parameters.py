@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import CSVC, Solver, UsageError, parameter
-from harness.parameters import check, did_you_mean, parameters_of, validated, values_of
-from harness.problems.hulls import L2SVCParameters
+from harness.parameters import parameters_of, validated, values_of
 
 
 @dataclass(frozen=True)
@@ -41,26 +40,6 @@ def test_fields_become_documented_parameters() -> None:
     assert known["selection"].type_name == "'random' or 'active'"
     assert known["tau"].doc == "tolerance"
     assert (known["plain"].doc, known["plain"].range) == ("", "")
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "value"),
-    [
-        ("epochs", "2", 2),
-        ("tau", "1e-4", 1e-4),
-        ("cache", "none", None),
-        ("cache", "None", None),
-        ("cache", "12.5", 12.5),
-        ("selection", "active", "active"),
-        ("shrinking", "false", False),
-        ("shrinking", "0", False),
-        ("plain", "-7", -7),
-    ],
-)
-def test_text_is_read_as_the_parameters_type(name: str, text: str, value) -> None:
-    read = validated(Example, {name: text}, owner="solver 'example'")
-    assert read == {name: value}
-    assert type(read[name]) is type(value)
 
 
 @pytest.mark.parametrize(
@@ -99,10 +78,6 @@ def test_an_unknown_parameter_is_refused_with_near_and_known_ones() -> None:
     )
 
 
-def test_nothing_near_means_no_suggestion() -> None:
-    assert did_you_mean("zzz", ["epochs"]) == ""
-
-
 def test_a_solver_is_a_value_with_a_label() -> None:
     solver = Example(epochs="2", tau=0.5)
     assert solver.epochs == 2
@@ -127,18 +102,3 @@ def test_a_label_reads_back_as_the_same_solver(epochs, tau, cache, shrinking) ->
     (item,) = parse(solver.label)
     (cell,) = item.grid()
     assert Example(**validated(Example, cell, owner="example")) == solver
-
-
-def test_none_passes_the_range_of_an_optional_parameter() -> None:
-    assert L2SVCParameters(C=2.0).chi is None
-    with pytest.raises(UsageError, match="formulation 'l2-svc'"):
-        L2SVCParameters(chi=0.0)
-
-
-def test_a_dataclass_without_parameters_needs_no_check() -> None:
-    @dataclass(frozen=True)
-    class Empty:
-        pass
-
-    check(Empty(), owner="nothing")
-    assert parameters_of(Empty) == ()

@@ -33,17 +33,6 @@ def test_a_folder_is_a_plugin_with_relative_imports(tmp_path) -> None:
     assert again.plugins["gamma_plugin"].fingerprint != before, "a change anywhere in the package is a change"
 
 
-def test_a_plugin_path_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"plugin path ./nowhere.py does not exist; --plugin-path takes"):
-        load_registry(["./nowhere.py"])
-
-
-def test_a_plugin_path_that_is_no_python_file_is_refused(tmp_path) -> None:
-    (tmp_path / "points.csv").write_text("x,y\n1,2\n")
-    with pytest.raises(UsageError, match=r"points\.csv is no Python file; --plugin-path takes a \.py file"):
-        load_registry([tmp_path / "points.csv"])
-
-
 def test_a_plugin_path_that_is_a_folder_of_other_files_is_refused(tmp_path) -> None:
     (tmp_path / "my_solver.py").write_text(textwrap.dedent(GOOD))
     with pytest.raises(
@@ -82,66 +71,28 @@ BROKEN = {
         "ModuleNotFoundError: No module named 'no_such_library_at_all'",
     ),
     "syntax-error": ("def f(:\n", "SyntaxError: invalid syntax (alpha.py, line 1)"),
-    "exit": ("raise SystemExit('bye')\n", "SystemExit: bye"),
-    "error-without-words": ("raise ValueError\n", "ValueError"),
     "misspelt-hook": (GOOD.replace("harness_solvers", "harness_solver"), "unknown hook 'harness_solver' (did you mean"),
-    "misspelt-prefix": (
-        GOOD.replace("harness_solvers", "harnes_solvers"),
-        "unknown hook 'harnes_solvers' (did you mean",
-    ),
     "unmarked-hook": (
         GOOD.replace("@hookimpl", ""),
         "'harness_solvers' is not marked as a hook; put @harness.hookimpl",
     ),
     "no-hooks": ("x = 1\n", "it defines no hooks; expected at least one of harness_solvers, harness_datasets, "),
-    "no-hooks-but-classes": (
-        GOOD.partition("    @hookimpl")[0],
-        "it defines no hooks; expected at least one of harness_solvers",
-    ),
-    "instance": (
-        GOOD.replace("[First, Second]", "[First()]"),
-        "must return subclasses of harness.Solver (classes, not",
-    ),
     "not-a-solver": (GOOD.replace("[First, Second]", "[int]"), "must return subclasses of harness.Solver"),
     "returns-nothing": (
         GOOD.replace("return [First, Second]", "pass"),
         "harness_solvers returned None; it must return a list",
     ),
-    "returns-a-class": (GOOD.replace("[First, Second]", "First"), "First'>; it must return a list of classes"),
     "no-name": (GOOD.replace('name = "{plugin}"', ""), "First needs the class attributes 'name' (text) and 'solves'"),
-    "no-solves": (GOOD.replace("solves = (CSVC,)", ""), "First needs the class attributes 'name' (text) and 'solves'"),
     "solves-no-tuple": (GOOD.replace("(CSVC,)", "CSVC"), "it must be a tuple of formulations, the preferred one first"),
-    "solves-names": (
-        GOOD.replace("(CSVC,)", "('c-svc',)"),
-        "has solves=('c-svc',); it must be a tuple of formulations",
-    ),
     "odd-name": (GOOD.replace('"{plugin}"', '"a[b]"'), "has the name 'a[b]'; it must be text of letters"),
     "no-dataclass": (
         GOOD.replace("@dataclass(frozen=True)\n    class First", "class First"),
         "First declares 'epochs' but is no dataclass; put @dataclass(frozen=True) above it",
     ),
-    "not-frozen": (
-        GOOD.replace("(frozen=True)\n    class First", "\n    class First"),
-        "put @dataclass(frozen=True) above the class",
-    ),
     "abstract": (GOOD.replace("def iterates", "def iterate"), "First has no method 'iterates'; it must have one"),
     "twice-in-one": (
         GOOD.replace("[First, Second]", "[First, First]"),
         "solver 'alpha' is registered twice; rename one",
-    ),
-    "hook-arguments": (
-        GOOD + "\n    @hookimpl\n    def harness_run_finished(rec):\n        pass\n",
-        "can not be found in the hookspec",
-    ),
-    "formulation-instance": (
-        FORMULATION.replace("[Mine]", "[3]"),
-        "harness_formulations returned 3; it must return subc",
-    ),
-    "formulation-no-problem": (FORMULATION.replace("[Mine]", "[int]"), "it must return subclasses of harness.Problem"),
-    "formulation-no-name": (FORMULATION.replace('name = "mine"', "name = 3"), "formulation class Mine has the name 3"),
-    "formulation-abstract": (
-        FORMULATION.replace("Mine(CSVC)", "Mine(Problem)"),
-        "formulation class Mine has no method 'certificate'; it must have one.",
     ),
     "formulation-not-frozen": (
         FORMULATION.replace("(frozen=True)", ""),
@@ -154,14 +105,6 @@ BROKEN = {
     "formulation-odd-task": (
         FORMULATION.replace("parameter_class =", "task = 'ranking'\n    parameter_class ="),
         "formulation class Mine has task='ranking'; it must be 'classification' or 'regression'.",
-    ),
-    "formulation-taken": (
-        FORMULATION.replace('"mine"', '"c-svc"'),
-        "formulation 'c-svc' is already registered by plugin 'harness'; rename one of them.",
-    ),
-    "kernel-instance": (
-        "from harness import RBF, hookimpl\n@hookimpl\ndef harness_kernels():\n    return [RBF()]\n",
-        "harness_kernels returned RBF(gamma=1.0); it must return classes, not instances",
     ),
     "kernel-taken": (
         "from harness import RBF, hookimpl\n@hookimpl\ndef harness_kernels():\n    return [RBF]\n",
@@ -201,13 +144,6 @@ def test_a_plugin_file_may_not_hide_another_module(tmp_path, name: str) -> None:
     registry = load_registry([path])
     assert registry.broken[name].reason
     assert sys.modules[name] is module
-
-
-def test_a_plugin_file_can_be_loaded_again(plugin) -> None:
-    first = plugin(GOOD).solver_class("alpha")
-    second = plugin(GOOD).solver_class("alpha")
-    assert first is not second
-    assert sys.modules["alpha"].First is second
 
 
 def test_loading_one_plugin_name_twice_keeps_the_first(plugin) -> None:

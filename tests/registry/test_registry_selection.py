@@ -34,11 +34,6 @@ def test_a_selection_means_these_solvers(plugin, text: str, expected: list[str])
     assert labels(plugin(GOOD, GOOD).select_solvers(text)) == expected
 
 
-def test_a_plugin_without_a_solver_of_its_name_means_all_its_solvers(plugin) -> None:
-    registry = plugin(GOOD.replace('"{plugin}"', '"one"').replace('"{plugin}-two"', '"two"'))
-    assert labels(registry.select_solvers("alpha")) == ["one", "two"]
-
-
 def test_problem_parameters_stand_beside_the_solvers(plugin) -> None:
     registry = plugin(GOOD)
     (chosen,) = registry.select_solvers("alpha[C=10,gamma=0.25,epochs=2,class_weight=balanced]")
@@ -49,18 +44,6 @@ def test_problem_parameters_stand_beside_the_solvers(plugin) -> None:
     (own,) = registry.select_solvers("alpha-two[gamma=0.25]")
     assert own.problem_values == {}, "a parameter of the solver's own wins over the problem's"
     assert own.solver.gamma == 0.25
-
-
-def test_every_parameter_of_every_formulation_and_kernel_may_stand_beside_a_solver() -> None:
-    registry = load_registry()
-    names = {known.name for cls in registry.formulations.values() for known in cls.known_parameters()}
-    assert names >= {"C", "chi", "D", "D_minus", "epsilon", "nu", "s", "class_weight"}
-    for name in sorted(names | {"gamma", "degree", "coef0"}):
-        for solver in ("smo", "fw"):
-            (chosen,) = registry.select_solvers(f"{solver}[{name}=0.5]")
-            assert (
-                chosen.label == f"{solver}[{name}=0.5]" if name != "epsilon" or solver == "smo" else "fw[epsilon=0.5]"
-            )
 
 
 @pytest.mark.parametrize(
@@ -125,14 +108,6 @@ def test_a_certificate_needs_the_plugin_of_its_oracle_however_it_is_named() -> N
     assert registry.owners("c-svc", "rbf", "checkerboard", [], "") == ("harness",)
 
 
-def test_a_shared_registry_answers_for_plugins_given_by_path(plugin, monkeypatch) -> None:
-    from harness import registry as module
-
-    monkeypatch.setattr(module, "_shared_registry", module._shared_registry)
-    module.share_registry(plugin(GOOD))
-    assert get_solver("alpha", epochs=4).epochs == 4
-
-
 # -- data sets and kernels -----------------------------------------------------------------------------
 
 
@@ -146,25 +121,3 @@ def test_a_path_is_a_data_set(tmp_path, monkeypatch) -> None:
         assert source.load().x_train.shape[1] == 2
     with pytest.raises(UsageError, match=r"data file 'my_data.csv' has no parameter 'scal' \(did you mean 'scale'\?\)"):
         registry.select_datasets("my_data.csv[scal=standard]")
-
-
-def test_an_unknown_data_set_names_the_near_ones_and_that_paths_work() -> None:
-    with pytest.raises(UsageError) as caught:
-        load_registry().select_datasets("checkerbord")
-    assert "no data set called 'checkerbord' (did you mean 'checkerboard'" in str(caught.value)
-    assert "a path to a file works too (./my_data.csv)" in str(caught.value)
-
-
-def test_no_data_set_is_refused() -> None:
-    with pytest.raises(UsageError, match="no data set is selected; name at least one"):
-        load_registry().select_datasets("")
-
-
-def test_a_pattern_means_all_data_sets_it_fits() -> None:
-    labels_ = [source.name for source in load_registry().select_datasets("checker*")]
-    assert "checkerboard" in labels_
-
-
-def test_an_unknown_kernel_names_the_near_and_the_known() -> None:
-    with pytest.raises(UsageError, match=r"no kernel called 'rbg' \(did you mean 'rbf'\?\); known: linear, rbf, poly"):
-        load_registry().kernel_class("rbg")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import UsageError
-from harness.selection import Item, parse, split
+from harness.selection import Item, parse
 
 word = st.text("abcdefgh0123456789-_.", min_size=1, max_size=8)
 name = st.tuples(word, st.sampled_from(["", "*", "?", "/x", "/*"])).map("".join)
@@ -39,23 +39,6 @@ def test_any_text_is_read_or_refused(text: str) -> None:
         refused = str(error)
     assert refused.endswith(".") or not refused
     assert all(each.name.strip() for each in items)
-
-
-def test_a_list_of_values_makes_a_grid_in_order() -> None:
-    (chosen,) = parse("lasvm[epochs=[1,2],C=[1,10],tau=1e-3]")
-    assert chosen.grid() == [
-        {"epochs": "1", "C": "1", "tau": "1e-3"},
-        {"epochs": "1", "C": "10", "tau": "1e-3"},
-        {"epochs": "2", "C": "1", "tau": "1e-3"},
-        {"epochs": "2", "C": "10", "tau": "1e-3"},
-    ]
-    assert parse("lasvm")[0].grid() == [{}]
-
-
-def test_separators_inside_brackets_do_not_split() -> None:
-    assert split("a[b=[1,2],c=3],d") == ["a[b=[1,2],c=3]", "d"]
-    assert split("") == [""]
-    assert parse(" , ,") == []
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,6 @@ from harness import (
     CSVCNoBias,
     Iterate,
     KernelOracle,
-    PluginError,
-    RampSVC,
     Solver,
     UsageError,
     get_solver,
@@ -84,19 +82,6 @@ def test_a_start_is_used_where_the_solver_can() -> None:
     assert solution.dual_coef[3] == 3.0
 
 
-def test_an_oracle_without_dual_coefficients_is_refused() -> None:
-    with pytest.raises(PluginError, match="oracle 'weights' ended without dual coefficients"):
-        Weights().solve(problem())
-
-
-def test_the_defaults_of_a_solver() -> None:
-    solver = Counting()
-    assert solver.skip(problem()) is None
-    assert solver.with_target_gap(0.1) is solver
-    assert solver.observable
-    assert solver.exact
-
-
 def test_an_oracle_refuses_a_formulation_it_does_not_solve() -> None:
     x = np.random.default_rng(0).normal(size=(12, 2))
     kernel, y = KernelOracle(RBF(), x), np.where(np.arange(12) % 2, 1.0, -1.0)
@@ -108,20 +93,6 @@ def test_an_oracle_refuses_a_formulation_it_does_not_solve() -> None:
     with pytest.raises(UsageError, match="fw does not solve c-svc; it solves l2-svc, hard-margin"):
         get_solver("fw").solve(problem())
     assert kernel.counter.evaluations == 0
-
-
-def test_an_oracle_refuses_what_its_skip_refuses() -> None:
-    with pytest.raises(UsageError, match="'qp' cannot serve as an oracle: qp needs the whole kernel matrix"):
-        get_solver("qp", max_points=5).solve(problem())
-
-
-def test_the_convex_problem_of_the_ramp_loss_is_for_the_solvers_of_its_dual_form() -> None:
-    stated = problem()
-    ramp = RampSVC.build(stated.kernel, stated.targets, {"C": 2.0})
-    convex = ramp.subproblem(np.arange(12) < 3)
-    assert get_solver("smo-block").solve(convex).done
-    with pytest.raises(UsageError, match="libsvm does not solve ramp-svc-subproblem"):
-        get_solver("libsvm").solve(convex)
 
 
 def test_an_oracle_that_is_not_done_says_so() -> None:

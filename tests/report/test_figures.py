@@ -30,11 +30,6 @@ def test_counts_are_compact(value, text):
     assert figures.count(value) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [(3.2e-3, "3.2e-3"), (0.0, "0"), (1e12, "1.0e12"), (-1e-17, "-1.0e-17")])
-def test_powers_have_a_short_exponent(value, text):
-    assert figures.power(value) == text
-
-
 def test_spread_is_half_the_range_over_the_median():
     assert figures.spread([1.0, 1.1, 1.2]) == " ±9%"
     assert figures.spread([1.0]) == ""

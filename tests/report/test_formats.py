@@ -17,12 +17,6 @@ def strict(text):
     return json.loads(text, parse_constant=refuse)
 
 
-def test_json_is_the_records():
-    records = [record("smo"), failed("qp", "timeout", "late")]
-    assert strict(formats.render("json", records)) == records
-    assert strict(formats.render("json", [])) == []
-
-
 def test_json_has_no_nan_and_no_infinity():
     odd = record(fit_seconds=math.nan, info={"delta": math.inf, "list": [math.nan]}, trace=[{"gap": -math.inf}])
     (read,) = strict(formats.render("json", [odd]))
@@ -48,14 +42,6 @@ def test_csv_is_flat():
     assert second["reason"] == 'said "no", twice\nand left'
 
 
-def test_csv_is_read_by_pandas():
-    import pandas as pd
-
-    frame = pd.read_csv(io.StringIO(formats.render("csv", [record("smo"), failed("qp", "timeout", "late")])))
-    assert frame["fit_seconds"].tolist()[0] == 0.0123
-    assert math.isnan(frame["fit_seconds"].tolist()[1])
-
-
 def test_markdown_tables_are_whole():
     text = formats.render("markdown", [record("smo", label="smo[a|b]"), hull("fw"), failed("qp", "error", "a | b <c>")])
     rows = [line for line in text.splitlines() if line.startswith("|")]
@@ -64,15 +50,6 @@ def test_markdown_tables_are_whole():
     assert "a \\| b \\<c\\>" in text
     assert "primal" in rows[0]
     assert "\x1b" not in text
-
-
-def test_markdown_marks_the_best_bold():
-    assert "**0.00100**" in formats.render("markdown", [record("smo"), record("fast", fit_seconds=0.001)])
-
-
-def test_formats_of_plugins():
-    added = {"names": lambda records: ",".join(record["solver"] for record in records)}
-    assert formats.render("names", [record("a"), record("b")], added=added) == "a,b\n"
 
 
 def test_a_plugins_format_is_told_the_command_if_it_asks():
@@ -97,12 +74,6 @@ def test_choice_of_the_format():
         formats.chosen("jsn", None, {})
 
 
-def test_markdown_says_each_note_once():
-    text = formats.render("markdown", [record("smo"), hull("fw")])
-    assert text.lower().count("objectives compare only within a formulation") == 1
-    assert formats.render("markdown", [record("smo")]).count("objectives compare only within a formulation") == 1
-
-
 def test_parquet_is_read_by_pandas():
     import pandas as pd
 
@@ -116,24 +87,3 @@ def test_parquet_is_read_by_pandas():
     assert json.loads(frame["trace"][0]) == [{"seconds": 1}]
     assert pd.isna(frame["kernel_evaluations"][1])
     assert len(pd.read_parquet(io.BytesIO(formats.render("parquet", [])))) == 0
-
-
-def test_parquet_takes_a_column_of_several_types():
-    import pandas as pd
-
-    content = formats.render("parquet", [record(output="text"), record(output=3)])
-    assert isinstance(content, bytes)
-    assert pd.read_parquet(io.BytesIO(content))["output"].tolist() == ["text", "3"]
-
-
-def test_parquet_needs_a_file():
-    assert formats.chosen(None, "x.parquet", {}) == "parquet"
-    assert formats.chosen("parquet", "x.bin", {}) == "parquet"
-    with pytest.raises(UsageError, match="--output"):
-        formats.chosen("parquet", None, {})
-
-
-def test_suffixes_that_mean_a_format():
-    assert formats.meant_by("x.xyz", {}) is None
-    assert formats.meant_by("x.xyz", {"xyz": str}) == "xyz"
-    assert formats.meant_by("x.txt", {}) == "table"

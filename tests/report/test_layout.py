@@ -2,14 +2,6 @@ from harness.report import layout
 from harness.report.layout import Column
 
 
-def test_labels_break_after_commas():
-    assert layout.wrapped("lasvm[epochs=2,selection=active]", 18, "label") == ["lasvm[epochs=2,", "selection=active]"]
-
-
-def test_pieces_too_long_are_cut():
-    assert layout.wrapped("abcdefghij", 4, "label") == ["abcd", "efgh", "ij"]
-
-
 def test_wide_letters_take_two_columns():
     assert layout.text_width("数据") == 4
     assert layout.text_width("e\u0301") == 1

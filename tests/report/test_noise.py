@@ -5,11 +5,9 @@ from math import comb
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from harness import ONE_RUN, apart, interval
 from harness.report import formats, table
+from harness.report.noise import ONE_RUN, apart, interval
 from harness.run.record import Record
 from tests.report.fabricated import hull, record
 
@@ -42,14 +40,6 @@ def test_the_same_code_is_told_apart_from_itself_in_one_of_twenty_comparisons_at
     assert sum(found) <= 50
 
 
-@given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=12), st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=12))
-def test_apart_does_not_ask_which_comes_first_and_nothing_is_apart_from_itself(first, second):
-    a, b = interval(first, noisy=True), interval(second, noisy=True)
-    assert apart(a, b) == apart(b, a)
-    assert not apart(a, a)
-    assert not apart(a, b) or max(first) < max(second) or max(second) < max(first), "ranges that are nested overlap"
-
-
 def starred(records):
     """Return the solvers with a star at their seconds, and in Markdown in bold."""
     lines = [line for line in table.render(records).splitlines() if " c-svc" not in line]
@@ -57,14 +47,6 @@ def starred(records):
     rows = [line.split(" | ") for line in formats.markdown_text(records).splitlines() if line.endswith(" ok |")]
     assert {row[0].removeprefix("| ") for row in rows if row[1].startswith("**")} == terminal
     return terminal
-
-
-@pytest.mark.parametrize(("slower", "told_apart"), [(1.4, False), (2.3, True)])
-def test_one_run_each_is_told_apart_only_beyond_the_factor(slower, told_apart):
-    third = record("c", fit_seconds=9.0)
-    assert starred([record("a", fit_seconds=1.0), record("b", fit_seconds=slower), third]) == (
-        {"a"} if told_apart else {"a", "b"}
-    )
 
 
 @pytest.mark.parametrize(
@@ -108,18 +90,6 @@ def test_costs_of_a_sweep_are_ranked_within_each_problem():
         ["a", "c-svc", "C=1", "1.00*"], ["b", "c-svc", "C=1", "9.00"],
         ["a", "c-svc", "C=100", "100*"], ["b", "c-svc", "C=100", "900"],
     ]  # fmt: skip
-
-
-def test_counts_are_what_they_are():
-    text = table.render([record("a", kernel_evaluations=1000), record("b", kernel_evaluations=1100)])
-    assert "1000*" in text
-    assert "1100*" not in text
-
-
-def test_the_reader_is_told_of_the_factor():
-    records = [record("a", fit_seconds=1.0), record("b", fit_seconds=9.0)]
-    for text in (table.render(records), formats.markdown_text(records)):
-        assert "one run: a factor of 1.5" in " ".join(text.split())
 
 
 def test_a_figure_that_stands_for_another_has_its_interval():

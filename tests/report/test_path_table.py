@@ -74,10 +74,3 @@ def test_the_folds_of_a_cell_are_runs_of_one_row_and_paths_no_run_s():
     names = [line[: line.index("  ")] for line in shown if line.startswith("smo")]
     assert names == ["smo (path)", "smo (cold path)", "smo (refit of path)", "smo"]
     assert "0.0200 ±50%" in next(line for line in shown if line.startswith("smo (path)"))
-
-
-def test_regression_shows_squared_errors():
-    shown = "\n".join(
-        lines(path(test_accuracy=None, metrics={"mse": 12.0}, path={"cv_error": 3012.4, "cv_standard_error": 80.1}))
-    )
-    assert "3012 ± 80" in shown

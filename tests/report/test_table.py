@@ -4,11 +4,10 @@ import re
 
 import pytest
 
-from harness.call.request import exit_code
 from harness.report import formats, table
-from harness.report.rows import SETTINGS, Row, newest
+from harness.report.rows import newest
 from harness.run import reading
-from harness.run.record import LIMIT_COLUMNS, Record, Status
+from harness.run.record import Status
 from tests.report.fabricated import failed, hull, record
 
 GOLDEN = """\
@@ -64,33 +63,9 @@ def test_lines_fit_the_width(width):
     assert max(map(len, table.render(records, width=width).splitlines())) <= width
 
 
-def test_columns_are_aligned():
-    lines = table.render(study()).splitlines()[1:7]
-    ends = {line.rstrip().rindex("ok") for line in lines if line.endswith("ok")}
-    assert len(ends) == 1
-
-
 def test_no_control_characters_unless_styled():
     assert "\x1b" not in table.render(study())
     assert "\x1b[1m0.0123 ±0%\x1b[0m*" in table.render(study(), styled=True)
-
-
-def test_narrow_terminals_lose_columns_and_say_so():
-    assert "no room at 80 columns for: KKT /eps" in table.render(study(), width=80)
-
-
-def test_wider_terminals_show_more():
-    assert "primal" not in table.render(study(), width=100)
-    assert "primal" in table.render(study(), width=200)
-
-
-def test_the_working_set_is_a_column_where_a_solver_says_it():
-    shown = table.render(study(), width=120)
-    assert re.search(r"^\s+kernel .* working$", shown, flags=re.MULTILINE)
-    assert "working set: points the solver says its last model was optimised over" in shown
-    nobody = table.render([record("smo", core_set_size=300)], width=200)  # of an older version: another meaning
-    assert "working" not in nobody
-    assert "300" not in nobody
 
 
 def test_asked_metrics_without_room_are_named():
@@ -99,41 +74,12 @@ def test_asked_metrics_without_room_are_named():
     assert "roc-auc" in table.render(records, width=160).splitlines()[2]
 
 
-def test_single_problem_stands_in_the_heading():
-    text = table.render([record("smo"), record("lasvm")])
-    assert text.splitlines()[0].endswith("c-svc C=10")
-    assert "problem" not in text
-
-
-def test_failed_row_has_no_figures_and_is_not_best():
-    text = table.render([record("smo"), record("lasvm", fit_seconds=1.0), failed("qp", "crashed", "killed by SIGSEGV")])
-    assert columns(text, "qp") == ["qp", "crashed [1]"]
-    assert "[1] qp: crashed: killed by SIGSEGV" in text
-
-
-def test_budget_is_not_best_however_fast():
-    text = table.render(
-        [record("quick", status="budget", reason="limit", fit_seconds=1e-3), record("smo"), record("fw", fit_seconds=1)]
-    )
-    assert "0.0123*" in columns(text, "smo")
-    assert "[1] quick: budget: limit" in text
-
-
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.OK])
 def test_only_ok_competes(status):
     quick = record("quick", status=status, fit_seconds=1e-3, kernel_evaluations=1, support_vectors=1, relative_gap=0.0)
     text = table.render([quick, record("smo"), record("fw", fit_seconds=1)])
     assert "0.0123*" in columns(text, "smo")
     assert "*" not in " ".join(columns(text, "quick"))
-
-
-def test_unfinished_and_missed_rows_show_their_figures_and_why():
-    rows = [record("u", status=Status.UNFINISHED, reason="it gave up"), record("m", status=Status.MISSED, reason="0.5")]
-    text = table.render(rows)
-    assert columns(text, "u")[-1] == "unfinished [1]"
-    assert columns(text, "m")[-1] == "missed [2]"
-    assert "0.0123" in columns(text, "u")
-    assert "[1] u: unfinished: it gave up\n[2] m: missed: 0.5\n" in text
 
 
 def stopped(solver, gap, target=None, **changes):
@@ -162,11 +108,6 @@ def test_with_a_common_target_cost_is_ranked():
     assert "no common target" not in text
 
 
-def test_a_target_of_rows_that_do_not_compete_is_none():
-    text = table.render([stopped("smo", 1.9e-3), failed("qp", "timeout", "late")])
-    assert "no common target" not in text
-
-
 def test_an_uncertain_count_is_a_bound_and_competes_for_nothing():
     rows = [
         record("smo"),
@@ -192,22 +133,6 @@ def test_an_undecidable_gap_is_a_question_mark():
     assert "gap ?: smo: rounding hides the gap\n" in text
 
 
-def test_faults_beside_a_run_are_told_once():
-    fault = "metric 'f1' raised ValueError: no"
-    text = table.render([record("smo", seed=seed, faults=[fault]) for seed in range(3)])
-    assert text.count(fault) == 1
-    assert columns(text, "smo")[-1] == "ok"
-
-
-def test_reasons_decide_nothing():
-    rows = [record("a", status=status, reason=f"reason {status}") for status in Status] + [record("b"), record("c")]
-    rows = [Record({**row, "label": f"{row['solver']} {i}"}) for i, row in enumerate(rows)]
-    reworded = [Record({**row, "reason": "time limit target x"}) for row in rows]
-    told = re.compile(r"(?m)^\[\d+\] .*\n(?:  .*\n)*")
-    assert told.sub("", table.render(rows)) == told.sub("", table.render(reworded))
-    assert all(exit_code([old]) == exit_code([new]) for old, new in zip(rows, reworded, strict=True))
-
-
 def test_partly_failed_row_is_not_best():
     rows = [
         record("a", repetition=0, fit_seconds=0.001),
@@ -227,26 +152,11 @@ def test_gaps_are_ranked_only_within_a_problem():
     assert "1.0e-9" in columns(text, "fw")  # alone in its formulation: nothing to be better than
 
 
-def test_time_is_ranked_over_formulations():
-    text = table.render([record("smo"), hull("fw", fit_seconds=0.001)])
-    assert "0.00100*" in columns(text, "fw")
-
-
-def test_equal_rows_have_no_best():
-    assert "*" not in table.render([record("smo"), record("lasvm")])
-
-
 def test_kernels_and_data_sets_are_groups():
     text = table.render([record("smo"), record("smo", kernel_parameters={"gamma": 0.2}), record("smo", "banana")])
     headings = [line for line in text.splitlines() if " x " in line]
     assert [heading.split(":")[0] for heading in headings] == ["digits", "digits", "banana"]
     assert "gamma=0.2" in headings[1]
-
-
-def test_not_observable_evaluations():
-    text = table.render([record("libsvm", kernel_evaluations=None)])
-    assert "-" in columns(text, "libsvm")
-    assert "not observable" in text
 
 
 def test_formulations_footnote_and_mapping():
@@ -266,10 +176,6 @@ def test_reused_rows_say_when_they_were_measured():
     assert "all runs reused" in everything
 
 
-def test_compilation_is_told_apart():
-    assert "not in the seconds above (median): smo 1.50 s" in table.render([record("smo")])
-
-
 def test_runs_without_kernel_stand_with_their_data_set():
     broken = failed(
         "bad", "error", "ImportError: no", formulation="", kernel="", kernel_parameters={}, problem_parameters={}
@@ -277,24 +183,6 @@ def test_runs_without_kernel_stand_with_their_data_set():
     text = table.render([broken, record("smo")])
     assert text.count("digits:") == 1
     assert "error [1]" in columns(text, "bad")
-
-
-def test_old_and_new_code_are_two_rows():
-    text = table.render([record("smo", code_sha256="a"), record("smo", code_sha256="b")], dated=True)
-    assert sum(line.startswith("smo") for line in text.splitlines()) == 2
-
-
-def test_nothing_to_show():
-    assert table.render([]) == "no records.\n"
-
-
-@pytest.mark.parametrize(
-    ("statuses", "text"),
-    [(["ok"], "ok"), (["timeout", "timeout"], "timeout"), (["ok", "timeout", "ok"], "timeout 1/3"), (["ok", "budget"], "budget 1/2"),
-     (["crashed", "timeout", "ok"], "not ok 2/3")],
-)  # fmt: skip
-def test_status(statuses, text):
-    assert Row(tuple(record(status=status) for status in statuses)).status == text
 
 
 @pytest.mark.parametrize(
@@ -309,12 +197,6 @@ def test_runs_under_other_limits_are_rows_that_say_so(changes, shown):
     assert "3.00" in text
     assert shown in text
     assert "medians" not in text
-
-
-def test_settings_that_all_rows_share_are_not_shown():
-    text = table.render([record("smo", iteration_limit=1, cache_mb=1.0), record("lasvm", iteration_limit=1)])
-    assert "iterations <=" not in text
-    assert "cache" not in text
 
 
 def test_machines_and_data_are_not_mixed():
@@ -346,37 +228,3 @@ def test_usual_names_do_not_wrap_at_a_hundred_columns(dated):
     assert any(line.startswith("lasvm[epochs=2] ") and "c-svc C=10" in line for line in lines)
     assert any("l2-svc chi=10" in line for line in lines)
     assert "gap" in " ".join(lines[1:3])
-
-
-def test_optional_columns_come_in_a_fixed_order():
-    def shown(width, **changes):
-        text = table.render([record("smo", **changes), hull("fw")], width=width)
-        title = " ".join(text.splitlines()[1:3])
-        return [name for name in ("CPU", "peak", "iterations", "primal", "dual") if name in title]
-
-    order = ["CPU", "peak", "iterations", "primal", "dual"]
-    seen = [shown(width) for width in range(90, 180)]
-    assert all(names == order[: len(names)] for names in seen)
-    assert not any(len(names) == 4 for names in seen)  # both objectives or neither
-    assert seen[0] == []
-    assert seen[-1] == order
-    assert all(shown(width) == shown(width, cpu_seconds=12.0, iterations=7, dual=1.0) for width in range(90, 180))
-
-
-@pytest.mark.parametrize("dated", [False, True])
-def test_sixty_columns_are_enough(dated):
-    text = table.render(study(), width=60, dated=dated)
-    assert max(map(len, text.splitlines())) <= 60
-    assert "0.0123 ±0%" in text
-
-
-def test_negative_gaps_are_rounding():
-    text = table.render([record("smo", relative_gap=-1.4e-16), record("lasvm", relative_gap=0.0), record("qp")])
-    assert "-1.4e-16" not in text
-    assert "0*" in columns(text, "smo")
-    assert "0*" in columns(text, "lasvm")
-    assert "-1.0e-2" in table.render([record("smo", relative_gap=-1e-2)])  # no rounding: a fault that must be seen
-
-
-def test_every_limit_of_a_run_can_tell_rows_apart():
-    assert set(LIMIT_COLUMNS) <= set(SETTINGS)
