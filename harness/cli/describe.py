@@ -166,7 +166,7 @@ def _plugin(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
 
 def _dataset(entry: Entry, _registry: Registry) -> list[tuple[str, str]]:
     """Return what is said of a data set; size and defaults are known once the data are read."""
-    from harness.datasets.raw import raw_root
+    from harness.datasets.catalogue import raw_root
     from harness.errors import DataError
     from harness.report import figures
 
@@ -193,20 +193,20 @@ def _dataset(entry: Entry, _registry: Registry) -> list[tuple[str, str]]:
 
 def _files(cls: Any) -> Mapping[str, str]:
     """Return the raw files that a set reads with its default parameters, with their checksums."""
-    from harness.datasets.raw import RawSource
+    from harness.datasets.catalogue import RawSource
 
     return cls().raw_files() if issubclass(cls, RawSource) else {}
 
 
 def _raw_file(name: str, sha256: str) -> str:
     """Return a raw file's lines: its path under the raw folder and its state, its checksum."""
-    from harness.datasets import raw
+    from harness.datasets import catalogue
     from harness.errors import DataError
 
     state = "missing"
-    if (raw.raw_root() / name).is_file():
+    if (catalogue.raw_root() / name).is_file():
         try:
-            raw.verified(name, sha256, wanted_by=name)
+            catalogue.verified(name, sha256, wanted_by=name)
             state = "ok"
         except DataError:
             state = "wrong checksum"

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
-from harness.datasets.compression import regular
-from harness.datasets.dataset import content_sha256, is_csr, pieces
+from harness.datasets.dataset import Dataset, content_sha256, is_csr, pieces
 from harness.errors import DataError
 from harness.files import user_cache, write_whole
 
@@ -35,8 +34,8 @@ if TYPE_CHECKING:
 PARSER_VERSION = 5
 """Increase it when a parser's output changes: entries of other versions are then no longer found."""
 
-_PARTS = {"dense": ("",), "csr": (".data", ".indices", ".indptr")}
 _CORRUPT = (OSError, ValueError, KeyError, TypeError, EOFError)
+_PARTS = ("x_train", "y_train", "x_test", "y_test")  # of a data set, in the order of its checksum
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,22 @@ class Entry:
 def cache_root() -> Path:
     """Return ``HARNESS_CACHE``, else the user's cache folder of ``svm-harness``."""
     return user_cache("HARNESS_CACHE")
+
+
+def dataset(
+    label: str, name: str, key: Mapping[str, Any], parse: Callable[[], Dataset], sources: Mapping[Path, str]
+) -> Dataset:
+    """Return a parsed data set, called ``label``; the other parameters are those of :func:`fetch`."""
+
+    def build() -> Entry:
+        data = parse()
+        return Entry(
+            {part: getattr(data, part) for part in _PARTS}, {"task": data.task, "defaults": dict(data.defaults)}
+        )
+
+    entry = fetch(name, key, build, sources)
+    fields: dict[str, Any] = {**entry.arrays, **entry.notes}
+    return Dataset(name=label, sha256=entry.sha256, **fields)
 
 
 def fetch(
@@ -93,7 +108,7 @@ def fetch(
 
 def file_sha256(path: Path) -> str:
     """Return a file's SHA-256. It is computed each time (1 to 2 GB a second): size and times do not tell the content."""
-    with regular(path) as file:
+    with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -106,17 +121,19 @@ def _refuse_changed(sources: Mapping[Path, str]) -> None:
 def _store(folder: Path, built: Entry, sources: Mapping[Path, str]) -> None:
     """Write an entry under a temporary name and rename it; keep a sound one that another process put there first."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    _remove_remains(folder.parent)
+    for remains in folder.parent.glob(".*-*"):  # of processes that were killed while they built an entry
+        with suppress(OSError):
+            if remains.stat().st_mtime < time.time() - 86_400:
+                shutil.rmtree(remains, ignore_errors=True)
     temporary = folder.parent / f".building-{uuid.uuid4().hex}"
     temporary.mkdir()  # not mkdtemp: that would close a shared cache to all other users
     try:
-        described = {name: _write_array(temporary, name, array) for name, array in built.arrays.items()}
+        shapes = {name: _write_array(temporary, name, array) for name, array in built.arrays.items()}
         _refuse_changed(sources)  # only now: an array may be a map of a source
         # Hash what lies on disk, through the map: a column slice of a huge memory-mapped file is never copied whole.
-        stored = {name: _read_array(temporary, name, facts) for name, facts in described.items()}
         manifest = {
-            "sha256": content_sha256(*stored.values()),
-            "arrays": described,
+            "sha256": content_sha256(*(_read_array(temporary, name, shape) for name, shape in shapes.items())),
+            "arrays": shapes,
             "notes": dict(built.notes),
             "files": {file.name: _stamp(file) for file in sorted(temporary.glob("*.npy"))},
         }
@@ -137,48 +154,39 @@ def _store(folder: Path, built: Entry, sources: Mapping[Path, str]) -> None:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def _remove_remains(parsed: Path) -> None:
-    """Delete what processes that were killed while they built an entry have left, once it is a day old."""
-    for remains in parsed.glob(".*-*"):
-        with suppress(OSError):
-            if remains.stat().st_mtime < time.time() - 86_400:
-                shutil.rmtree(remains, ignore_errors=True)
-
-
 def _load(folder: Path) -> Entry | None:
     """Return the entry, or None if it is absent or not as its manifest says."""
     try:
         manifest = json.loads((folder / "manifest.json").read_text())
         stamps = {name: _stamp(folder / name) for name in manifest["files"]}
-        if any(stamps[name]["bytes"] != facts["bytes"] for name, facts in manifest["files"].items()):
-            return None
-        arrays = {name: _read_array(folder, name, facts) for name, facts in manifest["arrays"].items()}
+        arrays = {name: _read_array(folder, name, shape) for name, shape in manifest["arrays"].items()}
         entry = Entry(arrays, manifest["notes"], manifest["sha256"])
+        # Files that were touched after they were written (edited, linked or copied) are worth a look, others are not.
+        if stamps != manifest["files"]:
+            if content_sha256(*arrays.values()) != entry.sha256:
+                return None
+            with suppress(OSError):  # a cache that one may only read costs this look each time
+                write_whole(folder / "manifest.json", json.dumps({**manifest, "files": stamps}, indent=1).encode())
     except _CORRUPT:
         return None
-    # Files that were touched after they were written (edited, linked or copied) are worth a second look, others are not.
-    if stamps != manifest["files"]:
-        if content_sha256(*arrays.values()) != entry.sha256:
-            return None
-        with suppress(OSError):  # a cache that one may only read costs this look each time
-            write_whole(folder / "manifest.json", json.dumps({**manifest, "files": stamps}, indent=1).encode())
     return entry
 
 
-def _stamp(file: Path) -> dict[str, int]:
+def _stamp(file: Path) -> list[int]:
     facts = file.stat()  # a program can set the modification time, it cannot set the time of the last change
-    return {"bytes": facts.st_size, "mtime_ns": facts.st_mtime_ns, "ctime_ns": facts.st_ctime_ns}
+    return [facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns]
 
 
-def _write_array(folder: Path, name: str, array: Points) -> dict[str, Any]:
+def _write_array(folder: Path, name: str, array: Points) -> list[int] | None:
+    """Write a dense array as one file, a CSR one as three; return the latter's shape, which none of these tells."""
     if isinstance(array, scipy.sparse.csr_array):
         array.sum_duplicates()
         # LIBSVM's wrapper takes 32-bit indices only, and they halve the memory
         index = np.int32 if max(*array.shape, array.nnz) < np.iinfo(np.int32).max else np.int64
-        vectors = (array.data, array.indices.astype(index), array.indptr.astype(index))
-        for part, values in zip(_PARTS["csr"], vectors, strict=True):
-            np.save(folder / f"{name}{part}.npy", values)
-        return {"kind": "csr", "shape": list(array.shape), "nnz": int(array.nnz), "dtype": array.dtype.str}
+        vectors = {"data": array.data, "indices": array.indices.astype(index), "indptr": array.indptr.astype(index)}
+        for part, values in vectors.items():
+            np.save(folder / f"{name}.{part}.npy", values)
+        return list(array.shape)
     target = folder / f"{name}.npy"
     if not _link(array, target):
         # A slice or a Fortran-ordered array is written piece by piece in C order; np.save keeps the latter's order.
@@ -187,36 +195,29 @@ def _write_array(folder: Path, name: str, array: Points) -> dict[str, Any]:
             np.lib.format.write_array_header_1_0(file, header)
             for _, piece in pieces(array):
                 file.write(np.ascontiguousarray(piece).data)
-    return {"kind": "dense", "shape": list(array.shape), "dtype": array.dtype.str}
+    return None
 
 
 def _link(array: np.ndarray[Any, Any], target: Path) -> bool:
     """Link instead of copying where the array is the whole of another entry's file (MNIST's pixels, for ten digits)."""
-    if not isinstance(array, np.memmap) or not array.flags.c_contiguous or array.filename is None:
+    source = Path(str(getattr(array, "filename", None)))
+    if cache_root().resolve() not in source.resolve().parents:
         return False
-    source = Path(str(array.filename))
-    if source.suffix != ".npy" or cache_root().resolve() not in source.resolve().parents:
-        return False
-    if array.offset + array.nbytes != source.stat().st_size or np.load(source, mmap_mode="r").shape != array.shape:
-        return False
-    with suppress(OSError):  # a file system without hard links: copy
-        os.link(source, target)
-        return True
+    with suppress(OSError, ValueError):  # a file system without hard links: copy
+        whole = np.load(source, mmap_mode="r")
+        if (array.shape, array.strides, array.dtype) == (whole.shape, whole.strides, whole.dtype):
+            os.link(source, target)
+            return True
     return False
 
 
-def _read_array(folder: Path, name: str, facts: Mapping[str, Any]) -> Points:
-    shape, dtype = tuple(facts["shape"]), np.dtype(facts["dtype"])
-    parts = [_open(folder / f"{name}{part}.npy") for part in _PARTS[facts["kind"]]]
-    if facts["kind"] == "dense":
-        (array,) = parts
-        if array.shape != shape or array.dtype != dtype:
-            raise ValueError(f"{folder / name} is {array.dtype} {array.shape}, its manifest says {dtype} {shape}.")
-        return array
-    data, indices, indptr = parts
-    if data.shape != (facts["nnz"],) or len(indptr) != shape[0] + 1 or data.dtype != dtype:
+def _read_array(folder: Path, name: str, shape: list[int] | None) -> Points:
+    if shape is None:
+        return _open(folder / f"{name}.npy")
+    data, indices, indptr = (_open(folder / f"{name}.{part}.npy") for part in ("data", "indices", "indptr"))
+    if len(data) != len(indices) or len(indptr) != shape[0] + 1:
         raise ValueError(f"{folder / name} is not the sparse matrix of its manifest.")
-    matrix = scipy.sparse.csr_array((data, indices, indptr), shape=shape)
+    matrix = scipy.sparse.csr_array((data, indices, indptr), shape=(shape[0], shape[1]))
     matrix.has_canonical_format = True  # ensured when it was written; spares a pass over all indices
     return matrix
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 
 from harness import parameters
-from harness.datasets.imbalance import with_imbalance
-from harness.datasets.noise import with_noise
+from harness.datasets.bounds import refuse_beyond
+from harness.errors import DataError
 from harness.kernels.points import as_points
 from harness.parameters import parameter
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import scipy.sparse
 
     Points = np.ndarray[Any, np.dtype[Any]] | scipy.sparse.csr_array
-    from harness.arrays import Mask, Vector
+    from harness.arrays import Index, Mask, Vector
 
 Task = Literal["classification", "regression"]
 
@@ -180,6 +180,101 @@ def _is_shared(cls: type[DataSource], name: str) -> bool:
 def _seed(source: DataSource, name: str) -> int:
     given = (getattr(source, known, None) for known in (name, "seed", "split_seed"))
     return next((seed for seed in given if seed is not None), 0)
+
+
+def nearest_count(negatives: int, ratio: float) -> int:
+    """Return the number of positives, at least 1, with which negatives / positives is nearest to ``ratio``.
+
+    Of two that are equally near, the greater. It may be more than there are.
+    """
+    fewer = max(1, int(min(negatives / ratio, 2.0**53)))  # a tiny ratio gives infinity
+    return min(fewer + 1, fewer, key=lambda count: abs(negatives / count - ratio))
+
+
+def kept(y: Vector, positives: int, seed: int) -> Index:
+    """Return the rows, ascending, of all negatives and of ``positives`` of the positives, drawn at random.
+
+    With the same seed fewer positives are among more of them.
+    """
+    rng = np.random.default_rng([seed, 2])  # a stream of its own, for the reason that noise has one
+    stays = y <= 0
+    stays[rng.permutation(np.flatnonzero(y > 0))[:positives]] = True
+    return np.flatnonzero(stays)
+
+
+def with_imbalance(whole: Dataset, ratio: float, seed: int, label: str) -> Dataset:
+    """Return the data set with ``ratio`` negatives per positive in training, or as near to it as whole points come.
+
+    Negatives are never left out, so that what a smaller share of positives costs is measured beside the same negatives.
+    The points that stay keep their order and their mark in ``planted``. They are copied, once, unless all of them stay.
+
+    Parameters
+    ----------
+    label : what a message calls the data set
+
+    Raises
+    ------
+    DataError : the data are for regression; there are fewer positives than that, or it would leave none; the points
+        that stay take more memory than reading may.
+    """
+    asked = f"data set '{label}': imbalance={ratio:g}"
+    if whole.task == "regression":
+        raise DataError(
+            f"{asked} is a ratio of two classes, and these data are for regression. Leave the parameter out."
+        )
+    present = int((whole.y_train > 0).sum())
+    negatives = len(whole.y_train) - present
+    positives = nearest_count(negatives, ratio)
+    if ratio > negatives or positives > present:
+        raise DataError(
+            f"{asked} cannot be had by leaving positives out: {negatives} negatives to {present} positives allow "
+            f"{negatives / max(1, present):.6g} to {negatives}. Choose an imbalance between these, or none."
+        )
+    if positives == present:
+        return whole
+    rows = kept(whole.y_train, positives, seed)
+    x: Any = whole.x_train
+    stored = x.data.nbytes + x.indices.nbytes if is_csr(x) else x.nbytes
+    refuse_beyond(stored * len(rows) // x.shape[0], label, f"a copy of the {len(rows)} points that stay")
+    # the rows of a map are read from the disk in order, into an array; those of sparse points are sparse
+    planted = None if whole.planted is None else whole.planted[rows]
+    return replace(whole, x_train=x[rows], y_train=whole.y_train[rows], planted=planted)
+
+
+def flipped(y: Vector, share: float, seed: int) -> Vector:
+    """Return a copy of (n,) labels with exactly round(share * n) of them, drawn at random, negated."""
+    # a stream of its own: default_rng(seed).permutation(n) is also the order in which an online solver with the same
+    # seed visits the points, so the first of them would be exactly those with a wrong label
+    rng = np.random.default_rng([seed, 1])
+    y = np.array(y)
+    y[rng.permutation(len(y))[: round(share * len(y))]] *= -1.0
+    return y
+
+
+def with_noise(clean: Dataset, share: float, seed: int, label: str) -> Dataset:
+    """Return the data set with a share of the training labels negated; a message calls it ``label``.
+
+    ``planted`` marks these points beside those that the source planted; the points themselves are not copied.
+
+    Raises
+    ------
+    DataError : the data are for regression, or the labels that result are all the same.
+    """
+    asked = f"data set '{label}': noise={share:g}"
+    if clean.task == "regression":
+        raise DataError(
+            f"{asked} negates labels of classes, and these data are for regression. Leave the parameter out."
+        )
+    y = flipped(clean.y_train, share, seed)
+    if (y == y[:1]).all():
+        raise DataError(
+            f"{asked} makes all {len(y)} training labels {y[0]:+g}; expected both -1 and +1. Choose another noise_seed, a "
+            "smaller noise, or more points."
+        )
+    planted: Mask = y != clean.y_train
+    if clean.planted is not None:
+        planted |= clean.planted
+    return replace(clean, y_train=y, planted=planted)
 
 
 def measured_sha256(dataset: Dataset) -> str:

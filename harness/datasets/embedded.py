@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from harness.datasets.dataset import Dataset, DataSource
-from harness.datasets.raw import divided, rbf
-from harness.datasets.splitting import random_split, stratified_split
+from harness.datasets.splitting import divided, named, random_split, rbf, stratified_split
 from harness.parameters import parameter
 
 
@@ -29,7 +28,7 @@ class Digits(DataSource):
         images, digits = load_digits(return_X_y=True)
         y = np.where(digits == self.digit, 1.0, -1.0)
         rows = stratified_split(y, self.test_fraction, self.split_seed)
-        return divided(images / 16.0, y, rows).dataset(self.label, rbf(gamma=0.05, c=10.0))
+        return named(divided(images / 16.0, y, rows, defaults=rbf(gamma=0.05, c=10.0)), self.label)
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class BreastCancer(DataSource):
         x, target = load_breast_cancer(return_X_y=True)
         y = np.where(target == 1, 1.0, -1.0)
         rows = stratified_split(y, self.test_fraction, self.split_seed)
-        return divided(x, y, rows, "standard").dataset(self.label, rbf(gamma=0.03, c=10.0))
+        return named(divided(x, y, rows, "standard", defaults=rbf(gamma=0.03, c=10.0)), self.label)
 
 
 @dataclass(frozen=True)
@@ -72,4 +71,4 @@ class Diabetes(DataSource):
         x, y = load_diabetes(return_X_y=True)
         rows = random_split(len(y), len(y) - round(self.test_fraction * len(y)), self.split_seed)
         defaults = {**rbf(gamma=0.02, c=100.0), "epsilon": 10.0}
-        return divided(x, y, rows, "standard", "regression").dataset(self.label, defaults)
+        return named(divided(x, y, rows, "standard", task="regression", defaults=defaults), self.label)

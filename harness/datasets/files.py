@@ -15,8 +15,7 @@ import numpy as np
 
 from harness import parameters
 from harness.datasets.dataset import Dataset, DataSource, Task, is_csr, pieces
-from harness.datasets.raw import Parsed, as_dataset, divided, rbf
-from harness.datasets.splitting import random_split, rescaled, stratified_split
+from harness.datasets.splitting import divided, parts, random_split, rbf, rescaled, stratified_split
 from harness.datasets.validation import refuse_overflow
 from harness.errors import DataError
 from harness.parameters import parameter
@@ -123,18 +122,18 @@ class FileSource(DataSource):
         DataError : the file cannot be read as this problem.
         """
         from harness.datasets import cache
-        from harness.datasets.bounds import reading_within
-        from harness.datasets.compression import existing_file
-        from harness.datasets.readers import refuse_too_large, told
+        from harness.datasets.bounds import refuse_beyond
+        from harness.datasets.compression import existing_file, in_a_sentence
 
-        with self._called(), told(self.path), reading_within(None):
+        with self._called(), in_a_sentence(self.path):
             paths = [existing_file(path) for path in (self.path, self.test) if path]
             for path in paths:
-                refuse_too_large(path)
+                if path.suffix != ".npy":  # which is mapped
+                    refuse_beyond(path.stat().st_size, path, "its content", "or convert it to .npy")
             content = {path: cache.file_sha256(path) for path in paths}
             # Not the path but the content is part of the key; the suffix is, because it decides how to read it.
             key = {"files": [[path.suffixes, content[path]] for path in paths], "parameters": self._of_the_key()}
-            return as_dataset(self.label, cache.fetch("file", key, lambda: self._parse().entry(), content))
+            return cache.dataset(self.label, "file", key, self._parse, content)
 
     @contextlib.contextmanager
     def _called(self) -> Iterator[None]:
@@ -152,41 +151,38 @@ class FileSource(DataSource):
         idle = [name for name in ("categories", "missing") if values[name] == "refuse"]
         return {name: value for name, value in values.items() if name not in ("path", "test", *idle)}
 
-    def _parse(self) -> Parsed:
-        from harness.datasets.encoding import complete_rows, filled, one_hot
+    def _parse(self) -> Dataset:
         from harness.datasets.labels import learn_classes
         from harness.datasets.readers import read_table
-        from harness.datasets.tables import Options
+        from harness.datasets.tables import Options, complete_rows, encoded
 
         names = ("label_column", "header", "index_base", "categories", "missing")
         table = read_table(self.path, self.test, Options(**{name: getattr(self, name) for name in names}))
         x, labels, test = table.x, table.labels, table.test
         if self.missing == "drop":
-            kept = complete_rows(x, self.path)
-            x, labels = x[kept], labels[kept]
+            rows = complete_rows(x, self.path)
+            x, labels = x[rows], labels[rows]
             if test is not None:
-                kept = complete_rows(test[0], self.test or self.path)
-                test = test[0][kept], test[1][kept]
+                rows = complete_rows(test[0], self.test or self.path)
+                test = test[0][rows], test[1][rows]
         classes = learn_classes(labels, self.positive, self.path) if self.task == "classification" else None
         to_targets = classes.signs if classes else _numbers
         y = to_targets(labels, self.path)
         if test is not None:
-            data = Parsed(x, y, test[0], to_targets(test[1], self.test or self.path), self.task)
+            data = parts(x, y, test[0], to_targets(test[1], self.test or self.path))
         elif self.test_fraction == 0:
-            data = Parsed(x, y, x[:0], y[:0], self.task)
+            data = parts(x, y, x[:0], y[:0])
         elif classes:
             data = divided(x, y, stratified_split(y, self.test_fraction, self.split_seed))
         else:
             n_train = max(1, len(y) - round(self.test_fraction * len(y)))
-            data = divided(x, y, random_split(len(y), n_train, self.split_seed), task=self.task)
-        parts: Any = (data.x_train, data.x_test)
-        if self.missing == "mean":
-            parts = filled(parts, table.categories, self.path)
-        if table.categories:
-            parts = one_hot(parts, table.categories)
-        x_train, x_test = self._scaled(*parts)
+            data = divided(x, y, random_split(len(y), n_train, self.split_seed))
+        both: Any = (data.x_train, data.x_test)
+        if table.categories or self.missing == "mean":
+            both = encoded(both, table.categories, fill=self.missing == "mean", path=self.path)
+        x_train, x_test = self._scaled(*both)
         defaults = {**rbf(gamma=_gamma_scale(x_train), c=1.0), **table.defaults}
-        return dataclasses.replace(data, x_train=x_train, x_test=x_test, defaults=defaults)
+        return dataclasses.replace(data, x_train=x_train, x_test=x_test, task=self.task, defaults=defaults)
 
     def _scaled(self, x_train: Points, x_test: Points) -> tuple[Points, Points]:
         remedy = "Scale the data first: divide the column by a constant"

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from harness.datasets.bounds import refuse_beyond
 from harness.datasets.dataset import Dataset, DataSource, Task
-from harness.datasets.raw import Parsed, rbf
-from harness.errors import DataError
+from harness.datasets.splitting import named, parts, rbf
 from harness.parameters import parameter
 
 if TYPE_CHECKING:
@@ -26,36 +26,33 @@ COPIES = 4  # drawing holds up to so many arrays of the size of the points and l
 
 @dataclass(frozen=True)
 class Drawn(DataSource):
-    """A set that is drawn anew whenever it is loaded, unless it would take more than half of the memory."""
+    """A set that is drawn anew whenever it is loaded, unless that would take more memory than reading may."""
+
+    defaults: ClassVar[Mapping[str, Any]] = {}
 
     @abstractmethod
-    def bytes_needed(self) -> int:
-        """Return the memory that drawing takes at its peak, in bytes."""
-
-    def refuse_more_than_memory(self) -> None:
-        """Raise DataError if drawing takes more than half of the memory that is available."""
-        import psutil
-
-        needed, available = self.bytes_needed(), psutil.virtual_memory().available
-        if needed <= available // 2:
-            return
-        # whole numbers throughout: a size beyond every float is refused in the same words
-        size = f"{max(1, needed // 10**9):,}" if needed < 10**18 else "more than 1,000,000,000"
-        raise DataError(
-            f"data set '{self.label}' needs {size} GB of memory to be drawn; expected at most half of the "
-            f"{available / 1e9:.1f} GB that are available. Choose {self._smaller()}."
-        )
+    def values(self) -> int:
+        """Return how many numbers drawing holds, its copies aside."""
 
     @abstractmethod
-    def _smaller(self) -> str:
-        """Return what a smaller set is called for by."""
+    def drawn(self) -> Dataset:
+        """Return the points, drawn anew."""
+
+    def load(self) -> Dataset:
+        """Return the drawn points; the same seed gives the same bits.
+
+        Raises
+        ------
+        DataError : drawing would take more memory than reading may.
+        """
+        refuse_beyond(8 * COPIES * self.values(), self.label, "drawing it", "or choose smaller sizes")
+        return named(self.drawn(), self.label)
 
 
 @dataclass(frozen=True)
 class Generator(Drawn):
     """A distribution to draw from; a subclass draws, and names the C and gamma that suit it."""
 
-    defaults: ClassVar[Mapping[str, Any]]
     features: ClassVar[int]
     task: ClassVar[Task] = "classification"
     n: int = parameter(1000, "training points", ge=2)
@@ -66,24 +63,15 @@ class Generator(Drawn):
     def draw(self, n: int, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         """Return (n, d) points and their (n,) labels, -1 or +1, or real targets in regression."""
 
-    def bytes_needed(self) -> int:
-        """Return the memory that drawing takes at its peak, in bytes."""
-        return 8 * COPIES * (self.n + self.n_test) * (self.features + 1)
+    def values(self) -> int:
+        """Return how many numbers drawing holds."""
+        return (self.n + self.n_test) * (self.features + 1)
 
-    def load(self) -> Dataset:
-        """Return the drawn points; the same seed gives the same bits.
-
-        Raises
-        ------
-        DataError : drawing would take more than half of the memory that is available.
-        """
-        self.refuse_more_than_memory()
+    def drawn(self) -> Dataset:
+        """Return the points for training and those for testing, each from a stream of its own."""
         for_training, for_test = np.random.default_rng(self.seed).spawn(2)
-        drawn = Parsed(*self.draw(self.n, for_training), *self.draw(self.n_test, for_test), self.task)
-        return drawn.dataset(self.label, self.defaults)
-
-    def _smaller(self) -> str:
-        return "a smaller n_test" if self.n_test > self.n else "a smaller n"
+        arrays = (*self.draw(self.n, for_training), *self.draw(self.n_test, for_test))
+        return parts(*arrays, task=self.task, defaults=self.defaults)
 
 
 def _balanced_labels(n: int, rng: np.random.Generator) -> Vector:
@@ -162,12 +150,9 @@ class Checkerboard(Generator):
         x = np.minimum(corner + rng.random((n, 2)), np.nextafter(corner + 1.0, 0.0))
         return x, y
 
-    def bytes_needed(self) -> int:
-        """Return the memory that drawing takes at its peak: the points and a list of all cells."""
-        return super().bytes_needed() + 8 * COPIES * self.cells**2
-
-    def _smaller(self) -> str:
-        return "fewer cells" if self.cells**2 > self.n + self.n_test else super()._smaller()
+    def values(self) -> int:
+        """Return how many numbers drawing holds: the points and a list of all cells."""
+        return super().values() + self.cells**2
 
 
 @dataclass(frozen=True)
@@ -233,7 +218,7 @@ class Friedman(Generator):
     description = (
         "Friedman's ten-feature regression (1991) with unit noise; the RandSVM paper's synthetic set. C chosen here."
     )
-    defaults: ClassVar[Mapping[str, Any]] = {**rbf(gamma=0.5, c=100.0), "epsilon": 1.0}
+    defaults = {**rbf(gamma=0.5, c=100.0), "epsilon": 1.0}
     features = 10
     task = "regression"
     square: bool = parameter(True, "20 (x3 - 1/2)^2, not 20 (x3 - 1/2)")

@@ -11,15 +11,15 @@ from harness.errors import DataError
 from harness.parameters import did_you_mean
 
 if TYPE_CHECKING:
-    from harness.arrays import Vector
+    from harness.arrays import Array, Vector
 
 _LISTED = 12  # classes named in a message
 _WHOLE = 1e15  # numbers below are written with all their digits
 MISSING = ("", "?", "nan", "na", "n/a", "null", "none")
-"""What stands for a value that is not there, in any case; pandas knows some more."""
+"""What stands for a value that is not there, in any case; pyarrow knows some more."""
 
 
-def from_text(text: Any, path: Any) -> np.ndarray[Any, Any]:
+def from_text(text: Any, path: Any) -> Array:
     """Return (n,) labels: numbers if all of the text reads as numbers ('+1', '-1', '1.0'), else the text, stripped.
 
     Parameters
@@ -33,17 +33,15 @@ def from_text(text: Any, path: Any) -> np.ndarray[Any, Any]:
     """
     stripped = np.char.strip(np.asarray(text, dtype=np.str_))
     refuse_missing(np.isin(np.char.lower(stripped), MISSING), stripped, path)
-    if (np.char.find(stripped, "_") < 0).all():  # Python reads 1_0 as 10, no other program does
-        try:
-            numbers = stripped.astype(np.float64)
-        except ValueError:
-            return stripped
-        if np.isfinite(numbers).all():
-            return numbers
-    return stripped
+    try:
+        numbers = stripped.astype(np.float64)
+    except ValueError:
+        return stripped
+    # Python reads 1_0 as 10, no other program does
+    return numbers if np.isfinite(numbers).all() and (np.char.find(stripped, "_") < 0).all() else stripped
 
 
-def refuse_missing(gone: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], path: Any) -> None:
+def refuse_missing(gone: Array, labels: Array, path: Any) -> None:
     """Raise if a label is missing: the first one's row, counted from 1, and how many there are.
 
     Parameters
@@ -54,11 +52,10 @@ def refuse_missing(gone: np.ndarray[Any, Any], labels: np.ndarray[Any, Any], pat
     rows = np.flatnonzero(gone)
     if not len(rows):
         return
-    first, text = str(labels[rows[0]]), labels.dtype.kind == "U"
+    text = labels.dtype.kind == "U"
     raise DataError(
-        f"'{path}': the label of row {rows[0] + 1} is {'missing' if text else first}"
-        + (f", {len(rows)} of the {len(labels)} labels are" if len(rows) > 1 else "")
-        + "; expected a class. Fill in or drop such rows"
+        f"'{path}': the label of row {rows[0] + 1} is {'missing' if text else labels[rows[0]]}, {len(rows)} of the "
+        f"{len(labels)} labels are; expected a class. Fill in or drop such rows"
         + ("; a class that is called none, NA or nan needs another name." if text else ".")
     )
 
@@ -84,7 +81,7 @@ class Classes:
     values: tuple[Any, ...]  # all distinct labels, sorted
     positive: Any  # one of values; every other one is -1
 
-    def signs(self, labels: np.ndarray[Any, Any], where: str) -> Vector:
+    def signs(self, labels: Array, where: str) -> Vector:
         """Return (n,) -1.0 / +1.0.
 
         Raises
@@ -100,7 +97,7 @@ class Classes:
         return np.where(labels == self.positive, 1.0, -1.0)
 
 
-def learn_classes(labels: np.ndarray[Any, Any], positive: str | None, where: str) -> Classes:
+def learn_classes(labels: Array, positive: str | None, where: str) -> Classes:
     """Decide which class is +1.
 
     Two distinct values: the greater one in sorted order is +1 (hence -1 < +1, 0 < 1, 1 < 2, 'ham' < 'spam').
@@ -118,13 +115,13 @@ def learn_classes(labels: np.ndarray[Any, Any], positive: str | None, where: str
     """
     values = tuple(np.unique(labels).tolist())
     if len(values) == 1:
-        every = f"all {len(labels)} labels are" if len(labels) > 1 else "the only label is"
         raise DataError(
-            f"{where}: {every} '{class_name(values[0])}'; expected two classes. "
+            f"{where}: each of the {len(labels)} labels is '{class_name(values[0])}'; expected two classes. "
             "If the labels are in another column, name it with the parameter 'label_column'."
         )
     if positive is not None:
-        matches = [value for value in values if _names(positive, value)]
+        wanted = positive.strip()
+        matches = [value for value in values if wanted in (str(value), class_name(value))]
         if not matches:
             known = [class_name(value) for value in values]
             raise DataError(
@@ -133,22 +130,12 @@ def learn_classes(labels: np.ndarray[Any, Any], positive: str | None, where: str
             )
         return Classes(values, matches[0])
     if len(values) > 2:
-        example = class_name(values[0])
         raise DataError(
-            f"{where}: {len(values)} classes ({_listing(values)}); expected two. "
-            f"Choose the one that is to be +1, all others being -1: {where}[positive={example}]; "
-            f"or, if these are numbers to predict, {where}[task=regression]."
+            f"{where}: {len(values)} classes ({_listing(values)}); expected two. Choose the one that is to be +1, all others "
+            f"being -1: {where}[positive={class_name(values[0])}]; or, if these are numbers to predict, "
+            f"{where}[task=regression]."
         )
     return Classes(values, values[1])
-
-
-def _names(text: str, value: Any) -> bool:
-    if not isinstance(value, float):
-        return text.strip() == str(value)
-    try:
-        return float(text) == value
-    except ValueError:
-        return False
 
 
 def _listing(values: tuple[Any, ...]) -> str:

@@ -8,14 +8,14 @@ stays the shortest vector. So one nearest pair is found, and the move is known.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.datasets.dataset import Dataset, content_sha256
-from harness.datasets.generators import COPIES, Drawn
+from harness.datasets.dataset import Dataset
+from harness.datasets.generators import Drawn
+from harness.datasets.splitting import parts
 from harness.errors import UsageError
 from harness.parameters import parameter
 from harness.shares import rounded_down
@@ -37,13 +37,8 @@ class _Planted(Drawn):
         """Return the drawn points; the same seed gives the same bits on one machine."""
         from threadpoolctl import threadpool_limits
 
-        self.refuse_more_than_memory()
         with threadpool_limits(1, user_api="blas"):  # products of several threads are rounded otherwise
-            return self._drawn()
-
-    @abstractmethod
-    def _drawn(self) -> Dataset:
-        """Return the points, drawn anew."""
+            return super().load()
 
 
 @dataclass(frozen=True)
@@ -85,14 +80,12 @@ class GaussianOutliers(_Planted):
                 "both. Give a most that is not below least."
             )
 
-    def bytes_needed(self) -> int:
-        """Return the memory that drawing takes at its peak: the points and what their covariances are made of."""
-        return 8 * COPIES * (2 * self.most * (1 + self.test) * (self.d + 1) + 2 * self.d**2)
+    def values(self) -> int:
+        """Return how many numbers drawing holds: the points and what their covariances are made of."""
+        return 2 * self.most * (1 + self.test) * (self.d + 1) + 2 * self.d**2
 
-    def _smaller(self) -> str:
-        return "a smaller d" if self.d > self.most * (1 + self.test) else "a smaller most, or a smaller test"
-
-    def _drawn(self) -> Dataset:
+    def drawn(self) -> Dataset:
+        """Return the points, drawn anew."""
         shapes, training, testing = np.random.default_rng(self.seed).spawn(3)
         roots = [_root(self.d, self.spread, shapes) for _ in range(2)]
         direction = _direction(self.d, shapes)
@@ -111,7 +104,7 @@ class GaussianOutliers(_Planted):
         x_test = np.vstack([_cloud(tested[c], roots[c], testing) + offsets[c] for c in range(2)])
         y_test = np.repeat([1.0, -1.0], tested)
         defaults = {"kernel": "linear", "C": 1.0, "outliers": self.outliers}
-        return _dataset(self.label, (x, y, planted, training), (x_test, y_test, testing), defaults)
+        return _shuffled((x, y, planted, training), (x_test, y_test, testing), defaults)
 
 
 @dataclass(frozen=True)
@@ -134,15 +127,12 @@ class OneClassOutliers(_Planted):
     spread: float = parameter(10.0, "largest over smallest variance of a feature", ge=1)
     seed: int = parameter(0, "seed of the draw", ge=0)
 
-    def bytes_needed(self) -> int:
-        """Return the memory that drawing takes at its peak: the points and what their covariance is made of."""
-        return 8 * COPIES * ((self.n + self.n_test) * (self.d + 1) + 2 * self.d**2)
+    def values(self) -> int:
+        """Return how many numbers drawing holds: the points and what their covariance is made of."""
+        return (self.n + self.n_test) * (self.d + 1) + 2 * self.d**2
 
-    def _smaller(self) -> str:
-        sizes = {"a smaller n": self.n, "a smaller n_test": self.n_test, "a smaller d": self.d}
-        return max(sizes, key=lambda name: sizes[name])
-
-    def _drawn(self) -> Dataset:
+    def drawn(self) -> Dataset:
+        """Return the points, drawn anew."""
         shapes, training, testing = np.random.default_rng(self.seed).spawn(3)
         root, direction = _root(self.d, self.spread, shapes), _direction(self.d, shapes)
         x, y = self._centred(self.n, root, training)
@@ -151,14 +141,13 @@ class OneClassOutliers(_Planted):
         x[y > 0] += offset
         x_test[y_test > 0] += offset
         defaults = {"kernel": "linear", "C": 1.0, "nu": self.outliers, "outliers": self.outliers, "against": "origin"}
-        return _dataset(self.label, (x, y, y < 0, training), (x_test, y_test, testing), defaults)
+        return _shuffled((x, y, y < 0, training), (x_test, y_test, testing), defaults)
 
     def _centred(self, n: int, root: Matrix, rng: np.random.Generator) -> tuple[Matrix, Vector]:
         return _cloud(n, root, rng), np.where(np.arange(n) < rounded_down(self.outliers * n), -1.0, 1.0)
 
 
-def _dataset(
-    label: str,
+def _shuffled(
     train: tuple[Matrix, Vector, Mask, np.random.Generator],
     test: tuple[Matrix, Vector, np.random.Generator],
     defaults: dict[str, Any],
@@ -166,8 +155,7 @@ def _dataset(
     """Return the parts in random order: (points, labels, planted, stream) and (points, labels, stream)."""
     (x, y, planted, for_training), (x_test, y_test, for_test) = train, test
     rows, tested = for_training.permutation(len(y)), for_test.permutation(len(y_test))
-    parts = (x[rows], y[rows], x_test[tested], y_test[tested])
-    return Dataset(label, *parts, content_sha256(*parts), defaults=defaults, planted=planted[rows])
+    return parts(x[rows], y[rows], x_test[tested], y_test[tested], defaults=defaults, planted=planted[rows])
 
 
 def _root(d: int, spread: float, rng: np.random.Generator) -> Matrix:

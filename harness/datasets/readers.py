@@ -1,31 +1,37 @@
 """Reading a user's file: LIBSVM text, CSV, NPZ, NPY, Parquet or ARFF, plain or compressed (.gz, .bz2, .xz).
 
-The suffix names the format; where it does not (``.txt``, ``.data``, none), the first line does.
+The suffix names the format; where it does not (``.txt``, ``.data``, none), the first line does. Libraries read: scikit-learn
+LIBSVM text, pyarrow CSV and Parquet, SciPy ARFF, NumPy its own files, never a pickle. Here is what they leave open: bounds of
+memory, finite numbers, labels, and one sentence for whatever they raise.
 """
 
 from __future__ import annotations
 
+import codecs
 import io
+import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+import numpy as np
 import scipy.sparse
 
-from harness.datasets.bounds import AS_TEXT, bound, out_of_memory, refuse_beyond, shown
-from harness.datasets.compression import bare_name, existing_file, is_compressed, opened, opened_text, streamed
-from harness.datasets.csv_files import read_csv
-from harness.datasets.labels import clipped
-from harness.datasets.libsvm_files import DENSE_FROM, base_of, based, index_range, read_libsvm
-from harness.datasets.numpy_files import read_npy, read_npz
-from harness.datasets.tables import IndexBase, Options, Table, checked, from_frame, with_categories_of
-from harness.errors import DataError, UsageError
+from harness.datasets.bounds import AS_TEXT, bound, given_limit, refuse_beyond, shown
+from harness.datasets.compression import bare_name, compression_of, existing_file, in_a_sentence, opened, streamed
+from harness.datasets.dataset import is_csr
+from harness.datasets.labels import clipped, from_text
+from harness.datasets.tables import DENSE_FROM, IndexBase, Options, Table, checked, from_frame, read_csv
+from harness.errors import DataError
+from harness.kernels.points import FLOATS, as_points
 
 if TYPE_CHECKING:
+    from harness.arrays import Array
     from harness.datasets.dataset import Points
+
+    Csr = scipy.sparse.csr_array
 
 FORMATS = {
     ".libsvm": "libsvm",
@@ -47,16 +53,17 @@ _OPTIONS = {
     "categories": _TABLES,
     "missing": _TABLES,
 }
-_LONGEST = 2000  # characters of a message
-_LONG_WORD = re.compile(r"([^\s/]{150})[^\s/]{150,}([^\s/]{20})")
 _LIBSVM_LINE = re.compile(r"[^\s:,;]+(\s+(qid|\d+):\S+)*")
+_TRAINING = (("x_train", "y_train"), ("X_train", "y_train"), ("x", "y"), ("X", "y"))
+_TEST = (("x_test", "y_test"), ("X_test", "y_test"))
+MOST_INDEX = 2**31 - 2
+"""The greatest index that is read: numbers of columns have 32 bits in the libraries of this field."""
+_COLUMN_BYTES = 16  # that a column takes where an array is made over all columns: a count and a share
+_WIDE = 1 << 30  # bytes of such arrays that nobody has to mean
+_WIDER = 100  # times the bytes of the values, which nobody has to mean either
 
 
-def read_table(
-    path: str,
-    test: str | None = None,
-    options: Options | None = None,
-) -> Table:
+def read_table(path: str, test: str | None = None, options: Options | None = None) -> Table:
     """Return a file's points and its labels as they stand there.
 
     Parameters
@@ -71,44 +78,34 @@ def read_table(
     """
     options = options or Options()
     paths = [path, test] if test else [path]
-    found = [existing_file(each) for each in paths]
-    kinds = [format_of(each) for each in found]
-    for each, kind in zip(paths, kinds, strict=True):
-        _refuse_idle(each, kind, options)
-    tables = [_read(each, kind, options) for each, kind in zip(found, kinds, strict=True)]
+    kinds: list[str] = []
+    tables: list[Table] = []
+    for each in paths:
+        with in_a_sentence(each):
+            file = existing_file(each)
+            kinds.append(format_of(file))
+        _refuse_idle(each, kinds[-1], options)
+        with in_a_sentence(each, kinds[-1]):
+            tables.append(_read(file, kinds[-1], options, tables[0] if tables else None))
     if "libsvm" in kinds:
-        tables = _settled(tables, kinds, found, options.index_base)
-    train = tables[0]
-    return train if test is None else replace(train, test=_alike(train, tables[1], path, test))
+        tables = _settled(tables, kinds, paths, options.index_base)
+    return tables[0] if test is None else replace(tables[0], test=_alike(tables[0], tables[1], path, test))
 
 
-def _read(path: Path, kind: str, options: Options) -> Table:
+def _read(path: Path, kind: str, options: Options, train: Table | None) -> Table:
     """Return one file's content; that of LIBSVM text with the indices as they stand there, not yet checked."""
-    if kind == "libsvm":
-        with opened_text(path) as file:
-            return Table(*read_libsvm(file, path))
     if kind == "csv":
-        return read_csv(path, options)
-    if kind in ("npy", "npz"):
-        return read_npy(path) if kind == "npy" else read_npz(path)
-    return _read_parquet(path, options) if kind == "parquet" else _read_arff(path, options)
-
-
-def _settled(tables: list[Table], kinds: list[str], paths: list[Path], index_base: IndexBase) -> list[Table]:
-    """Return the tables with the LIBSVM text among them on one index base and as wide as the widest of all."""
-    text = {index: tables[index] for index, kind in enumerate(kinds) if kind == "libsvm"}
-    as_read: list[Any] = [table.x for table in text.values()]  # CSR
-    ranges = [index_range(x) for x in as_read]
-    base = base_of(ranges, index_base, [paths[index] for index in text])
-    widths = [found[1] + 1 - base for found in ranges if found is not None]
-    widths += [table.x.shape[1] for table, kind in zip(tables, kinds, strict=True) if kind != "libsvm"]
-    settled = list(tables)
-    for (index, table), x in zip(text.items(), as_read, strict=True):
-        settled[index] = checked(Table(based(x, base, max(widths, default=0)), table.labels), paths[index])
-    train: Any = settled[0].x
-    if 0 in text and train.nnz >= DENSE_FROM * train.shape[0] * train.shape[1]:
-        settled[0] = replace(settled[0], x=train.toarray())
-    return settled
+        return read_csv(path, options, train)
+    if kind == "npy":
+        array = array_of(path)
+        # A slice of a map is not contiguous; the parsed cache writes it piece by piece, whatever its size.
+        return checked(Table(_floats(array[:, :-1], path), np.array(array[:, -1], dtype=np.float64)), path)
+    with opened(path, AS_TEXT if kind in ("libsvm", "arff") else 1) as file:
+        if kind == "libsvm":
+            return Table(*read_libsvm(file, path))
+        if kind == "npz":
+            return _read_npz(file, path)
+        return from_frame(_parquet(file, path) if kind == "parquet" else _arff(file), path, options, train)
 
 
 def _refuse_idle(path: str, kind: str, options: Options) -> None:
@@ -120,23 +117,25 @@ def _refuse_idle(path: str, kind: str, options: Options) -> None:
             )
 
 
-def _alike(train: Table, test: Table, path: str, test_path: str) -> tuple[Points, Any]:
+def _alike(train: Table, test: Table, path: str, test_path: str) -> tuple[Points, Array]:
     """Return the test part in the training part's form, dense or sparse, after comparing the features."""
-    x: Any = with_categories_of(train, test)
-    if scipy.sparse.issparse(train.x) != scipy.sparse.issparse(x):
-        x = scipy.sparse.csr_array(x) if scipy.sparse.issparse(train.x) else x.toarray()
+    x: Any = test.x
     if train.x.shape[1] != x.shape[1]:
         raise DataError(
             f"'{path}' has {train.x.shape[1]} features, the test file '{test_path}' has {x.shape[1]}; expected the same "
             "number. Give both files the same columns."
         )
-    if train.names and test.names:
-        for column, (here, there) in enumerate(zip(train.names, test.names, strict=True), start=1):
-            if here != there and not (here.isdecimal() and there.isdecimal()):  # numbers may be counted otherwise
-                raise DataError(
-                    f"feature {column} is '{here}' in '{path}' and '{there}' in the test file '{test_path}'; expected the "
-                    "same columns in the same order. Write one of the files again."
-                )
+    for column, (here, there) in enumerate(zip(train.names or (), test.names or (), strict=False), start=1):
+        if here != there and not (here.isdecimal() and there.isdecimal()):  # numbers may be counted otherwise
+            raise DataError(
+                f"feature {column} is '{here}' in '{path}' and '{there}' in the test file '{test_path}'; expected the "
+                "same columns in the same order. Write one of the files again."
+            )
+    if is_csr(train.x):
+        x = scipy.sparse.csr_array(x)
+    elif is_csr(x):
+        refuse_beyond(8.0 * x.shape[0] * x.shape[1], test_path, "its points, dense as those for training,")
+        x = x.toarray()
     return x, test.labels
 
 
@@ -155,17 +154,13 @@ def format_of(path: Path) -> str:
     for magic, kind in _MAGIC.items():
         if start.startswith(magic):
             return kind
-    try:
-        text = start.decode()
-    except UnicodeDecodeError as error:  # a character cut off at the end of the sample is no sign of a binary file
-        text = start[: error.start].decode() if error.start > len(start) - 4 else ""
-    lines = map(str.strip, text.splitlines())
-    first = next((line for line in lines if line and not line.startswith(("#", "%"))), "")
+    text = start.removeprefix(codecs.BOM_UTF8).decode(errors="replace")
+    first = next((line for line in map(str.strip, text.splitlines()) if line and line[0] not in "#%\ufffd"), "")
     if first.lower().startswith("@relation"):
         return "arff"
     if _LIBSVM_LINE.fullmatch(first.split("#")[0].strip()) and (":" in first or len(first.split()) == 1):
         return "libsvm"
-    if len(re.split(r"[,;\s]+", first)) > 1 and ":" not in first and first.isprintable() | ("\t" in first):
+    if re.search(r"[,;\s]", first) and ":" not in first and first.replace("\t", "").isprintable():
         return "csv"
     raise DataError(
         f"the format of '{path}' cannot be told: unknown suffix '{suffix}', and its first line is neither LIBSVM text "
@@ -173,93 +168,242 @@ def format_of(path: Path) -> str:
     )
 
 
-def refuse_too_large(path: Path) -> None:
-    """Raise if a file cannot be read within the bound of memory; told by its size on the disk, before it is read.
+# -- LIBSVM text -------------------------------------------------------------------------------------------
+
+
+def read_libsvm(file: BinaryIO, path: Path | str, first: int = 1) -> tuple[Csr, Array]:
+    """Return (n, most index + 1) points in which column j holds index j, and (n,) labels.
+
+    Parameters
+    ----------
+    file : can go back
+    first : the number of its first line in the whole file, for the message
 
     Raises
     ------
-    DataError : it is too large, or mostly holes.
+    DataError : not LIBSVM text; it names the first line that is none, and what stands there.
     """
-    facts = path.stat()
-    most = bound()
-    if facts.st_size <= most:
-        return
-    kind = format_of(path)
-    if kind != "npy" or is_compressed(path):
-        refuse_beyond(facts.st_size, path, "its content", "or convert it to .npy, which is mapped")
-    on_disk = facts.st_blocks * 512
-    if on_disk < facts.st_size / 100:
+    from sklearn.datasets import load_svmlight_file
+
+    if file.read(len(codecs.BOM_UTF8)) != codecs.BOM_UTF8:
+        file.seek(0)
+    begin = file.tell()
+    try:
+        x, labels = load_svmlight_file(file, zero_based=True)
+    except (ValueError, OverflowError) as error:
+        file.seek(begin)
         raise DataError(
-            f"'{path}' is {shown(facts.st_size)} long, of which the disk holds {shown(on_disk)}: it is mostly holes, perhaps "
-            "not yet fetched. Fetch or write it again."
+            f"'{path}' is not LIBSVM text: {_fault(file, first) or clipped(str(error), 120)}. Expected lines 'label "
+            f"index:value ...' with ascending indices in 0..{MOST_INDEX}; a table needs the suffix .csv."
+        ) from None
+    return scipy.sparse.csr_array(x), labels
+
+
+def _fault(lines: BinaryIO, first: int) -> str:
+    """Return the first line that is no LIBSVM text and what stands there; empty if there is none."""
+    for number, line in enumerate(lines, start=first):
+        cells = line.split(b"#")[0].split()
+        before, cell = -1, b""
+        try:
+            for place, cell in enumerate(cells):
+                index, _, value = cell.rpartition(b":")
+                if place == 1 and index == b"qid":
+                    continue
+                float(value)
+                if (place == 0) != (index == b"") or (place and not before < int(index) <= MOST_INDEX):
+                    raise ValueError("no label, or an index that is not above the one before it")
+                before = int(index or b"-1")
+        except ValueError:
+            return f"line {number} has '{clipped(cell[:200].decode(errors='replace'))}'"
+    return ""
+
+
+def index_range(x: Csr) -> tuple[int, int] | None:
+    """Return the least and the greatest index of points as they were read; None if there are no values."""
+    return (int(x.indices.min()), int(x.indices.max())) if x.nnz else None
+
+
+def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, paths: Sequence[Path | str]) -> int:
+    """Return the index of the first feature in all files: 0 if any of them has an index 0, else 1.
+
+    Parameters
+    ----------
+    ranges : :func:`index_range` of each file
+    chosen : what the user says about it, ``auto``, ``0`` or ``1``
+
+    Raises
+    ------
+    DataError : there is an index 0 and ``chosen`` is 1.
+    """
+    zero = [path for path, found in zip(paths, ranges, strict=True) if found is not None and found[0] == 0]
+    if zero and chosen == "1":
+        raise DataError(
+            f"'{zero[0]}' has the index 0, which index_base=1 excludes; expected indices from 1. "
+            "Leave the parameter out, or give index_base=0."
+        )
+    return 0 if zero or chosen == "0" else 1
+
+
+def based(x: Csr, base: int, width: int) -> Csr:
+    """Return (n, width) points of which column 0 holds the index ``base``."""
+    return scipy.sparse.csr_array((x.data, x.indices - base, x.indptr), shape=(x.shape[0], width))
+
+
+def refuse_too_wide(n: int, d: int, values: int, path: Path | str) -> None:
+    """Raise if so many columns take more memory than reading may, or more than ``values`` numbers make likely.
+
+    Raises
+    ------
+    DataError : they do; a memory limit that has room for them says that they are meant.
+    """
+    needed = _COLUMN_BYTES * d
+    likely = max(_WIDE, 12 * _WIDER * values) if given_limit() is None else needed
+    if needed > min(likely, bound()):
+        raise DataError(
+            f"'{path}' has {n:,} points with {values:,} values in {d:,} columns, as its greatest index says: counting "
+            f"columns takes {shown(needed)}. Correct that index, or say that it is meant with a --memory-limit above that."
         )
 
 
-@contextmanager
-def told(path: str) -> Iterator[None]:
-    """Turn whatever a file makes the libraries raise into a sentence on it.
+def _settled(tables: list[Table], kinds: list[str], paths: list[str], index_base: IndexBase) -> list[Table]:
+    """Return the tables with the LIBSVM text among them on one index base and as wide as the widest of all."""
+    text = [index for index, kind in enumerate(kinds) if kind == "libsvm"]
+    ranges = {index: index_range(_csr(tables[index])) for index in text}
+    base = base_of(list(ranges.values()), index_base, [paths[index] for index in text])
+    widths = [found[1] + 1 - base for found in ranges.values() if found is not None]
+    widths += [table.x.shape[1] for table, kind in zip(tables, kinds, strict=True) if kind != "libsvm"]
+    settled = list(tables)
+    for index in text:
+        x = based(_csr(tables[index]), base, max(widths, default=0))
+        refuse_too_wide(*x.shape, x.nnz, paths[index])
+        settled[index] = checked(Table(x, tables[index].labels), Path(paths[index]))
+    train: Any = settled[0].x
+    if 0 in text and train.nnz >= DENSE_FROM * train.shape[0] * train.shape[1]:
+        settled[0] = replace(settled[0], x=train.toarray())
+    return settled
+
+
+def _csr(table: Table) -> Csr:
+    return cast("Csr", table.x)
+
+
+# -- NumPy's own files -------------------------------------------------------------------------------------
+
+
+def array_of(path: Path) -> Array:
+    """Return the (n, d + 1) numbers of a ``.npy`` file, the label in the last column; a plain file is mapped, not read.
 
     Raises
     ------
-    DataError : on one line; in the place of every other exception.
+    DataError : an array of another kind; bytes after it.
     """
-    try:
-        yield
-    except DataError as error:
-        raise DataError(_LONG_WORD.sub(r"\1...\2", clipped(str(error), _LONGEST))) from error
-    except UsageError:
-        raise
-    except MemoryError:
-        raise out_of_memory(path) from None
-    except Exception as error:
+    array: Array
+    if compression_of(path) is None:
+        array = np.lib.format.open_memmap(path, mode="r")
+        size = path.stat().st_size - getattr(array, "offset", 0)
+    else:
+        with opened(path) as file:
+            array = np.lib.format.read_array(file, allow_pickle=False)
+            size = array.nbytes + len(file.read(1))
+    if array.ndim != 2 or array.shape[1] < 2 or array.dtype.kind not in "fiub" or size != array.nbytes:
+        more = ", and more bytes after it" if size > array.nbytes else ""
         raise DataError(
-            f"'{path}' cannot be read ({type(error).__name__}: {clipped(str(error), 120)}): it is damaged, or not as this "
-            "format is read here. Write it again, or convert it to .csv."
-        ) from error
+            f"'{path}' holds an array of {array.dtype} of shape {array.shape}{more}; expected numbers of shape (n, d + 1), the "
+            "label in the last column. Write it again with numpy.save(path, numpy.column_stack([points, labels]))."
+        )
+    return array
 
 
-def _read_parquet(path: Path, options: Options) -> Table:
+def _floats(x: Array, path: Path) -> Array:
+    """Return numbers as they are if they are float64 or float32, else as float64."""
+    if x.dtype in FLOATS:
+        return x
+    refuse_beyond(8 * x.size, path, f"its array of {x.dtype} and shape {x.shape}, as float64,")
+    with np.errstate(over="ignore"):  # of wider floats; infinity is refused later
+        return x.astype(np.float64)
+
+
+def _read_npz(file: BinaryIO, path: Path) -> Table:
+    """Return the points and labels of an archive, and its test part if it has one that is not empty."""
+    found: Any = np.lib.npyio.NpzFile(file, allow_pickle=False)
+    with found as archive:
+        refuse_beyond(sum(each.file_size for each in archive.zip.infolist()), path, "its arrays")
+        sparse = {name.removesuffix(".indptr") for name in archive.files if name.endswith(".indptr")}
+        names = {*archive.files, *sparse}
+        parts = [
+            (_points(archive, x, path, sparse=x in sparse), _label_array(archive[y], y, path))
+            for x, y in _keys(names, path)
+        ]
+        defaults = dict(json.loads(str(archive["defaults"]))) if "defaults" in names else {}
+    # An empty test part says no more than none at all, and None lets the caller draw one.
+    test = parts[1] if len(parts) > 1 and parts[1][0].shape[0] else None
+    return checked(Table(*parts[0], test=test, defaults=defaults), path)
+
+
+def _keys(names: set[str], path: Path) -> list[tuple[str, str]]:
+    """Return the names of the points and labels of the training part and, if there is one, of the test part."""
+    training = [pair for pair in _TRAINING if names.issuperset(pair)]
+    test = [pair for pair in _TEST if names.issuperset(pair)]
+    alone = not test and names & {"x_test", "X_test", "y_test"}
+    if not training or alone:
+        raise DataError(
+            f"'{path}' holds the arrays {clipped(', '.join(sorted(names)), 200) or '(none)'}; expected x and y, or x_train, "
+            "y_train, x_test and y_test. Save it with numpy.savez(path, x=points, y=labels)."
+        )
+    return [training[0], *test[:1]]
+
+
+def _points(archive: Any, key: str, path: Path, *, sparse: bool) -> Any:
+    """Return points; sparse ones are kept as the parts of a CSR array: ``key.data``, ``.indices``, ``.indptr``, ``.shape``."""
+    if sparse:
+        n, d = (int(length) for length in archive[f"{key}.shape"])
+        csr = scipy.sparse.csr_array(
+            (archive[f"{key}.data"], archive[f"{key}.indices"], archive[f"{key}.indptr"]), shape=(n, d)
+        )
+        csr.check_format(full_check=True)
+        refuse_too_wide(n, d, csr.nnz, path)
+        return as_points(csr, f"'{path}': {key}")
+    x = np.asarray(archive[key])
+    if x.ndim != 2 or x.dtype.kind not in "fiub":
+        raise DataError(
+            f"'{path}': the points {key} are {x.dtype} of shape {x.shape}; expected numbers of shape (n, d). Write the file "
+            "again with one row for each point; one feature is points.reshape(-1, 1)."
+        )
+    return np.ascontiguousarray(_floats(x, path))
+
+
+def _label_array(y: Array, key: str, path: Path) -> Array:
+    y = y.ravel() if y.ndim == 2 and 1 in y.shape else y
+    if y.dtype.kind in "fiub":
+        return y.astype(np.float64)
+    if y.dtype.kind not in "SU":
+        raise DataError(
+            f"'{path}': the labels {key} are {y.dtype}; expected numbers or text. Write them as one of these."
+        )
+    return from_text(y, path)
+
+
+# -- other tables ------------------------------------------------------------------------------------------
+
+
+def _parquet(file: BinaryIO, path: Path) -> Any:
     import pandas as pd
     import pyarrow.parquet
 
-    with opened(path) as file:
-        try:
-            facts = pyarrow.parquet.read_metadata(file)
-            refuse_beyond(
-                8.0 * facts.num_rows * facts.num_columns, path, f"its {facts.num_rows} x {facts.num_columns} table"
-            )
-            file.seek(0)
-            frame = pd.read_parquet(file)
-        except MemoryError:
-            raise
-        except (pyarrow.ArrowException, ValueError, OSError, TypeError, LookupError, NotImplementedError) as error:
-            raise DataError(
-                f"'{path}' is not a Parquet file ({clipped(str(error), 120)}). Write or fetch it again."
-            ) from None
-    return from_frame(frame, path, options, named=True)
+    facts = pyarrow.parquet.read_metadata(file)
+    needed = 8.0 * facts.num_rows * facts.num_columns
+    refuse_beyond(needed, path, f"its table of {facts.num_rows} x {facts.num_columns}")
+    file.seek(0)
+    return pd.read_parquet(file)
 
 
-def _read_arff(path: Path, options: Options) -> Table:
+def _arff(file: BinaryIO) -> Any:
     import pandas as pd
     from scipy.io import arff
 
-    with opened_text(path, weight=2 * AS_TEXT) as file:
-        text = file.read().decode("utf-8", errors="replace").removeprefix("\ufeff")
-    body = re.split(r"(?im)^\s*@data\s*$", text, maxsplit=1)[-1]
-    rows = [line for line in body.splitlines() if line.strip() and not line.lstrip().startswith("%")]
-    if rows and rows[0].lstrip().startswith("{"):
-        raise DataError(f"'{path}' is sparse ARFF, which is not read here. Convert it to LIBSVM text or to dense ARFF.")
-    try:
-        records, _ = arff.loadarff(io.StringIO(text))
-    except MemoryError:
-        raise
-    except Exception as error:  # a line that is none makes it raise whatever its parsing does
-        named = isinstance(error, arff.ArffError | NotImplementedError | ValueError)
-        why = clipped(str(error), 120) if named and str(error) else "a line is no attribute, or no row, of it"
-        raise DataError(
-            f"'{path}' is not ARFF as read here: numeric and nominal attributes ({why}). Convert it to .csv."
-        ) from None
+    text = file.read().decode(errors="replace").removeprefix("\ufeff")
+    records, _ = arff.loadarff(io.StringIO(text))
     frame = pd.DataFrame({name: records[name] for name in records.dtype.names or ()})
     for name in frame.columns[[kind.kind == "O" for kind in frame.dtypes]]:
-        frame[name] = [None if cell == b"?" else cell.decode() for cell in frame[name]]
-    return from_frame(frame, path, options, named=True)
+        frame[name] = [cell.decode() for cell in frame[name]]
+    return frame

@@ -1,16 +1,17 @@
-"""Drawing training and test rows, and scaling by what the training rows say."""
+"""From all points of a set to its training and its test part: drawing the rows, scaling by what the training rows say."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from harness.arrays import Vector
-    from harness.datasets.dataset import Points
+from harness.datasets.dataset import Dataset, content_sha256
 
-from harness.arrays import Index
+if TYPE_CHECKING:
+    from harness.arrays import Index, Vector
+    from harness.datasets.dataset import Points
 
 Scale = Literal["none", "standard", "minmax", "box"]
 
@@ -70,3 +71,25 @@ def rescaled(x_train: Points, x_test: Points, how: Scale) -> tuple[Points, Point
     spread = np.where(spread > 0, spread, 1.0)
     scaled = ((x_train - shift) / spread, (x_test - shift) / spread)
     return (2.0 * scaled[0] - 1.0, 2.0 * scaled[1] - 1.0) if how == "box" else scaled
+
+
+def parts(x_train: Points, y_train: Vector, x_test: Points, y_test: Vector, **others: Any) -> Dataset:
+    """Return a data set that has neither a name nor a checksum yet: what parsing and drawing end with."""
+    return Dataset("", x_train, y_train, x_test, y_test, "", **others)
+
+
+def divided(x: Points, y: Vector, rows: tuple[Index, Index], scale: Scale = "none", **others: Any) -> Dataset:
+    """Return the training and the test rows of (n, d) points and (n,) targets, scaled by the training part."""
+    train, test = rows
+    x_train, x_test = rescaled(x[train], x[test], scale)
+    return parts(x_train, y[train], x_test, y[test], **others)
+
+
+def named(data: Dataset, label: str) -> Dataset:
+    """Return the data set with its name and the checksum of its content."""
+    return replace(data, name=label, sha256=content_sha256(data.x_train, data.y_train, data.x_test, data.y_test))
+
+
+def rbf(gamma: float, c: float) -> dict[str, Any]:
+    """Return the ``defaults`` of a set that its paper trains with k = exp(-gamma |x - z|^2) and box bound C."""
+    return {"kernel": "rbf", "gamma": gamma, "C": c}

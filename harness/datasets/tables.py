@@ -1,34 +1,61 @@
-"""What a reader hands on: points and labels as they stand in the file, checked to be numbers."""
+"""Tables: which column is the label, columns of text, cells without a value; and CSV, whose first row may hold names.
+
+Whether the first row of a CSV file holds names is told by its cells, each of which is a number, missing (blank, ``?``,
+``NA``) or text:
+
+* without text it is a point;
+* text without numbers are names, and so is a row in which a cell is ``label``, ``target`` or ``class``;
+* text above text, as of categories or labels, beside numbers is a point.
+
+Not guessed at, but refused with a sentence that asks for ``header``, are text above numbers beside numbers (``1.O,2,0``: a
+slip, or names?), numbers that count the columns (``0,1,2``: names, or a point?) and, where text is read as categories,
+text above nothing but text.
+
+Columns of text and cells without a value become numbers by what the training part alone shows. ``categories=one-hot``: a
+column of text becomes one column of 0 and 1 for each text that occurs in the training part, in sorted order; another text
+of the test part is 0 in all of them. ``missing=mean``: a cell without a value gets the mean of its column in the training
+part, and in a column of text the most frequent one. ``missing=drop``: rows with such a cell are left out of both parts
+before they are parts.
+"""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
+import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from harness.datasets.bounds import AS_TEXT
+from harness.datasets.compression import opened
 from harness.datasets.labels import MISSING, clipped, from_text, refuse_missing
 from harness.datasets.validation import first_non_finite
 from harness.errors import DataError
+from harness.kernels.points import as_points
 from harness.parameters import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from harness.arrays import Array, Mask, Matrix
     from harness.datasets.dataset import Points
 
 _FEW = 50  # values of a category that may be as many as its rows
-_LISTED = 8  # columns named in a message
 _NAME = 100  # characters of a column's name
+_SHOWN = 6  # cells of a row in a message
+_SPARSE_FROM = 10_000_000  # encoded values of the training part from which mostly zeros are not stored
+_BLOCK = (1 << 31) - 2  # bytes of text by which pyarrow tells the types of columns: as many as it can
+DENSE_FROM = 0.25
+"""Share of non-zeros from which points become a dense array: CSR (12 bytes a value) then gains little."""
 LABEL_NAMES = ("label", "target", "class", "y")
 
-
-Header = Literal["auto", "yes", "no"]
 IndexBase = Literal["auto", "0", "1"]
-Categories = Literal["refuse", "one-hot"]
-Missing = Literal["refuse", "mean", "drop"]
 
 
 @dataclass(frozen=True)
@@ -37,17 +64,16 @@ class Options:
 
     ``label_column`` : tables: the label's column by name or position; None: the column named label, target, class or y,
         else the last one
-    ``header`` : CSV: whether the first row holds names; ``auto``: see :mod:`harness.datasets.csv_files`
+    ``header`` : CSV: whether the first row holds names; ``auto``: see the top of this file
     ``index_base`` : LIBSVM text: the index of the first feature; ``auto``: 0 if it occurs in either file, else 1
-    ``categories``, ``missing`` : tables: what becomes of columns of text and of cells without a value, see
-        :mod:`harness.datasets.encoding`
+    ``categories``, ``missing`` : tables: what becomes of columns of text and of cells without a value, see there
     """
 
     label_column: str | None = None
-    header: Header = "auto"
+    header: Literal["auto", "yes", "no"] = "auto"
     index_base: IndexBase = "auto"
-    categories: Categories = "refuse"
-    missing: Missing = "refuse"
+    categories: Literal["refuse", "one-hot"] = "refuse"
+    missing: Literal["refuse", "mean", "drop"] = "refuse"
 
 
 @dataclass(frozen=True)
@@ -61,207 +87,302 @@ class Table:
     """
 
     x: Points
-    labels: np.ndarray[Any, Any]
-    test: tuple[Points, np.ndarray[Any, Any]] | None = None
+    labels: Array
+    test: tuple[Points, Array] | None = None
     names: tuple[str, ...] | None = None
     categories: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
-def checked(
-    table: Table, path: Path, columns: Sequence[str] | None = None, *, may_miss: bool = False, remedy: str = ""
-) -> Table:
-    """Return the table after refusing 0 rows, 0 features, NaN, infinity and missing labels.
-
-    Parameters
-    ----------
-    columns : the names of the features
-    may_miss : whether NaN passes, as a value that is missing
-    remedy : what to do about a value that is missing, beside filling it in
+def checked(table: Table, path: Path, columns: Sequence[str] = (), *, may_miss: bool = False) -> Table:
+    """Return the table after refusing 0 rows, 0 features, infinity, NaN (unless a value ``may_miss``) and missing labels.
 
     Raises
     ------
     DataError : with the first offending row and column, both counted from 1.
     """
     for x, labels in ((table.x, table.labels), *([table.test] if table.test else [])):
-        part = "test points" if x is not table.x else "points"
         n, d = x.shape
-        if n == 0:
+        if n == 0 or d == 0:
+            lacks = "0 rows of data" if n == 0 else "no features, only labels"
             raise DataError(
-                f"'{path}' has 0 rows of data; expected at least one point of each class. Fetch or write it again."
-            )
-        if d == 0:
-            raise DataError(
-                f"'{path}' has no features, only labels; expected at least one column of numbers beside them. "
-                "Write it again with the points."
+                f"'{path}' has {lacks}; expected points of both classes, numbers beside their label. Write it again."
             )
         if labels.shape != (n,):
             raise DataError(
-                f"'{path}': the {part} have {n} rows, their labels shape {labels.shape}; expected ({n},), one label "
-                "for each row. Write the file again with points and labels of equal length."
+                f"'{path}': {n} rows of points and labels of shape {labels.shape}; expected ({n},), one label for each "
+                "row. Write the file again with points and labels of equal length."
             )
-        bad = first_non_finite(np.where(np.isnan(x), 0.0, x) if may_miss and isinstance(x, np.ndarray) else x)
+        values: Any = x
+        bad = first_non_finite(np.where(np.isnan(values), 0.0, values) if may_miss else values)
         if bad is not None:
             row, column = bad
             name = f"'{columns[column]}' (column {column + 1})" if columns else str(column + 1)
+            remedy = (
+                ", or give the parameter missing=mean or missing=drop" if columns and np.isnan(x[row, column]) else ""
+            )
             raise DataError(
                 f"'{path}': row {row + 1}, column {name} holds {x[row, column]}; expected a finite number "
-                "(rows and columns counted from 1, a header and the label not counted). Fill in or drop such rows"
-                f"{remedy if np.isnan(x[row, column]) else ''}."
+                f"(rows and columns counted from 1, a header and the label not counted). Fill in or drop such rows{remedy}."
             )
         if labels.dtype.kind == "f":
             refuse_missing(~np.isfinite(labels), labels, path)
     return table
 
 
-def from_frame(frame: pd.DataFrame, path: Path, options: Options, *, named: bool) -> Table:
+# -- CSV ---------------------------------------------------------------------------------------------------
+
+
+def read_csv(path: Path, options: Options, train: Table | None = None) -> Table:
+    """Return the points and labels of a table, its columns separated by commas, semicolons, tabs or blanks.
+
+    Raises
+    ------
+    DataError : rows of different lengths, a first row that may be names or a point, not numbers.
+    """
+    import pyarrow.csv
+
+    with opened(path, AS_TEXT) as file:
+        content = file.read().removeprefix(codecs.BOM_UTF8).lstrip()
+    if not content.isascii():
+        content.decode()  # what is not UTF-8 is refused by this
+    first = content[: content.find(b"\n") if b"\n" in content else None].decode()
+    separator = next((mark for mark in (",", ";", "\t") if mark in first), " ")
+    if separator == " ":
+        content = re.sub(rb"(?m)^ +| +(?=\r?$)", b"", re.sub(rb"[ \t]+", b" ", content))
+    start = io.StringIO(content[: 1 << 20].decode(errors="ignore"), newline=None)
+    rows = [
+        [cell.strip() for cell in row] for row in csv.reader(start, delimiter=separator, skipinitialspace=True) if row
+    ]
+    if not rows:
+        raise DataError(f"'{path}' has 0 rows of data, only blank lines. Fetch or write it again.")
+    cells, below = rows[0], (rows[1:] or [[""] * len(rows[0])])[0]
+    named = options.header == "yes"
+    if options.header == "auto" and len(below) == len(cells):  # else pyarrow refuses it
+        named = _holds_names(cells, below, options, path)
+    table = pyarrow.csv.read_csv(
+        io.BytesIO(content),
+        read_options=pyarrow.csv.ReadOptions(
+            use_threads=False,  # it then says which row it refuses
+            block_size=min(len(content) + 1, _BLOCK),
+            column_names=None if named else list(map(str, range(len(cells)))),
+        ),
+        parse_options=pyarrow.csv.ParseOptions(delimiter=separator),
+        convert_options=pyarrow.csv.ConvertOptions(
+            null_values=[*pyarrow.csv.ConvertOptions().null_values, "?"], strings_can_be_null=True
+        ),
+    )
+    return from_frame(table.to_pandas(), path, options, train, named=named)
+
+
+def _holds_names(cells: list[str], below: list[str], options: Options, path: Path) -> bool:
+    """Return whether the first row holds names, by the rules at the top of this file.
+
+    Raises
+    ------
+    DataError : it may be names or a point.
+    """
+    text = [cell for cell in cells if _is_text(cell)]
+    numbers = [cell for cell in cells if not _is_text(cell) and cell.lower() not in MISSING]
+    count = range(int(cells[0]), int(cells[0]) + len(cells)) if cells[0] in ("0", "1") and len(cells) > 1 else ()
+    above = [cell for cell, other in zip(cells, below, strict=True) if _is_text(cell) and not _is_text(other)]
+    known = {cell.lower() for cell in text} & {"label", "target", "class"} or options.label_column in text
+    doubt = ""
+    if cells == list(map(str, count)):
+        doubt = "its numbers count the columns"
+    elif not known and numbers and above:
+        doubt = f"'{clipped(numbers[0])}' is a number, and '{clipped(above[0])}', above a number, is text"
+    elif not known and not numbers and not above and len(cells) > 1 and options.categories == "one-hot":
+        doubt = "the second row is text too"
+    if doubt:
+        shown = ",".join(map(clipped, cells[:_SHOWN])) + (",..." if len(cells) > _SHOWN else "")
+        raise DataError(
+            f"'{path}': the first row, {shown}, may be names or a point: {doubt}. Say which with [header=yes] or [header=no]."
+        )
+    return bool(known or (text and not numbers))
+
+
+def _is_text(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return cell.lower() not in MISSING
+    return False
+
+
+# -- columns -----------------------------------------------------------------------------------------------
+
+
+def from_frame(
+    frame: pd.DataFrame, path: Path, options: Options, train: Table | None = None, *, named: bool = True
+) -> Table:
     """Return a table from columns: the label's and, in their order, all others as features.
 
     Parameters
     ----------
     options : ``label_column``: a name, or a position (0 the first, -1 the last); None: the column named label, target,
         class or y, whatever the case (there must not be two of them), else the last one
+    train : the table whose categories are those of these points, too; a text that it does not have is one position further
     named : whether the columns have names of their own (messages and ``label_column`` then use them)
 
     Raises
     ------
     DataError : no such column; a feature that is not a number, with its column and a sample of its values.
     """
-    names = [clipped(str(name), _NAME) for name in frame.columns]
-    if len(names) == 0 or len(frame) == 0:
-        raise DataError(
-            f"'{path}' has 0 rows of data; expected at least one point of each class. Fetch or write it again."
-        )
-    position = _label_position(names, path, options.label_column, named=named)
+    names = [clipped(str(name).strip(), _NAME) for name in frame.columns]
+    if not names:
+        raise DataError(f"'{path}' has 0 rows of data; expected points of both classes. Fetch or write it again.")
+    position = _label_position(names if named else [], len(names), path, options.label_column)
     features = [index for index in range(len(names)) if index != position]
     shown = [names[index] if named else f"#{index + 1}" for index in features]
-    labels = _labels(frame.iloc[:, position], path)
-    x, categories, not_numbers = np.empty((len(frame), len(features))), {}, []
+    x, categories = np.empty((len(frame), len(features))), {}
     for target, index in enumerate(features):
         column = frame.iloc[:, index]
         x[:, target], strange = _numbers(column)
-        if strange is None:
-            continue
-        not_numbers.append((shown[target], strange, column))
-        if options.categories == "one-hot":
-            x[:, target], categories[target] = _codes(column, x[:, target], shown[target], path)
-    if not_numbers and options.categories == "refuse":
-        raise _not_numeric(not_numbers, path)
-    table = Table(x, labels, names=tuple(shown) if named else None, categories=categories)
-    remedy = ", or give the parameter missing=mean or missing=drop"
-    return checked(table, path, shown, may_miss=options.missing != "refuse", remedy=remedy)
+        known = train.categories.get(target) if train else None
+        if known or (strange is not None and options.categories == "one-hot"):
+            x[:, target], categories[target] = _codes(
+                column, x[:, target], known, f"'{path}': column '{shown[target]}'"
+            )
+        elif strange is not None:
+            raise DataError(
+                f"'{path}': column '{shown[target]}' is not numeric: row {strange + 1} holds "
+                f"'{clipped(str(column.iloc[strange]))}'. Encode it as numbers first, or give the parameter "
+                "categories=one-hot, which makes a column for each value; if it is the label, say so with label_column."
+            )
+    table = Table(
+        x, _labels(frame.iloc[:, position], path), names=tuple(shown) if named else None, categories=categories
+    )
+    return checked(table, path, shown, may_miss=options.missing != "refuse")
 
 
-def with_categories_of(train: Table, test: Table) -> Points:
-    """Return the test points, each cell of a category being the position of its text in the training table.
-
-    A text that the training table does not have is one position further; what is text in one table only is left as it is.
-    """
-    if not train.categories and not test.categories:
-        return test.x
-    x: Any = np.array(test.x)
-    for column, texts in test.categories.items():
-        known = {text: code for code, text in enumerate(train.categories.get(column, ()))}
-        codes = np.array([*(known.get(text, len(known)) for text in texts), np.nan])
-        at = np.where(np.isnan(x[:, column]), len(texts), x[:, column]).astype(np.intp)
-        x[:, column] = codes[at]
-    return cast("Points", x)
-
-
-def _label_position(names: list[str], path: Path, label: str | None, *, named: bool) -> int:
+def _label_position(names: list[str], width: int, path: Path, label: str | None) -> int:
     wanted = LABEL_NAMES if label is None else (label,)
-    found = [i for i, name in enumerate(names) if named and (name if label is not None else name.lower()) in wanted]
+    found = [i for i, name in enumerate(names) if (name if label is not None else name.lower()) in wanted]
     if len(found) > 1:
-        listing = " and ".join(f"'{names[index]}'" for index in found)
         choice = names[found[0]] if names.count(names[found[0]]) == 1 else found[0]  # of one name: the position tells
         raise DataError(
-            f"'{path}' has the columns {listing}, each of which could be the label; expected one such column. "
-            f"Say which it is with [label_column={choice}]."
+            f"'{path}' has the columns {' and '.join(repr(names[index]) for index in found)}, each of which could be the "
+            f"label; expected one such column. Say which it is with [label_column={choice}]."
         )
     if found or label is None:
-        return found[0] if found else len(names) - 1
-    try:
-        index = int(label)
-    except ValueError:
-        known = names if named else []
-        raise DataError(
-            f"'{path}' has no column '{label}'{did_you_mean(label, known)}; "
-            + (
-                f"its columns are: {', '.join(known[:30])}."
-                if named
-                else "it has no header: give the column's position, 0 the first, -1 the last."
-            )
-        ) from None
-    if not -len(names) <= index < len(names):
-        raise DataError(
-            f"'{path}' has {len(names)} columns; label_column={label} is not one of 0..{len(names) - 1} (-1: the last). "
-            "Choose one of these."
-        )
-    return index % len(names)
+        return found[0] if found else width - 1
+    if re.fullmatch(r"[+-]?\d+", label.strip()) and -width <= int(label) < width:
+        return int(label) % width
+    columns = ", ".join(names[:30]) if names else "it has no header"
+    raise DataError(
+        f"'{path}' has no column '{label}'{did_you_mean(label, names)}; expected one of its {width} columns ({columns}) or "
+        f"its position, 0..{width - 1} (-1: the last)."
+    )
 
 
-def _numbers(column: pd.Series[Any]) -> tuple[np.ndarray[Any, Any], int | None]:
+def _numbers(column: pd.Series[Any]) -> tuple[Array, int | None]:
     """Return a column's numbers, NaN where there is none, and the first row that holds something else."""
     import pandas as pd
 
     if column.dtype.kind in "fiub":
         return column.to_numpy(dtype=np.float64, na_value=np.nan), None
     text = column.astype("object")
-    if column.dtype.kind in "mM":  # times would pass as nanoseconds
-        return np.full(len(text), np.nan), int(np.argmax(text.notna()))
-    missing = text.isna().to_numpy() | text.astype(str).str.strip().str.lower().isin(MISSING).to_numpy()
-    try:
-        values = pd.to_numeric(text, errors="coerce").astype("float64").to_numpy(copy=True)
-    except (TypeError, ValueError):  # lists and other things in cells
-        return np.full(len(text), np.nan), int(np.argmin(missing))
+    missing = (text.isna() | text.astype(str).str.strip().str.lower().isin(MISSING)).to_numpy()
+    values = np.full(len(text), np.nan)
+    if column.dtype.kind not in "mM":  # times would pass as nanoseconds
+        try:
+            values = pd.to_numeric(text, errors="coerce").astype("float64").to_numpy(copy=True)
+        except (TypeError, ValueError):  # lists and other things in cells
+            values = np.full(len(text), np.nan)
     strange = np.flatnonzero(np.isnan(values) & ~missing)
     return values, int(strange[0]) if len(strange) else None
 
 
-def _not_numeric(columns: list[tuple[str, int, pd.Series[Any]]], path: Path) -> DataError:
-    name, row, cells = columns[0]
-    others = [f"'{other}'" for other, _, _ in columns[1:]]
-    more = ", ".join(others[:_LISTED]) + (f" and {len(others) - _LISTED} more" if len(others) > _LISTED else "")
-    return DataError(
-        f"'{path}': column '{name}' is not numeric: row {row + 1} holds '{clipped(str(cells.iloc[row]))}'"
-        + (f" (nor are {more})" if others else "")
-        + ". Encode it as numbers first, or give the parameter categories=one-hot, which makes a column for each value; "
-        "if it is the label, say so with label_column."
-    )
-
-
-def _codes(
-    column: pd.Series[Any], numbers: np.ndarray[Any, Any], name: str, path: Path
-) -> tuple[np.ndarray[Any, Any], tuple[str, ...]]:
+def _codes(column: pd.Series[Any], numbers: Array, known: Any, what: str) -> tuple[Array, tuple[str, ...]]:
     """Return (n,) positions of a column's cells among its distinct texts, NaN where there is none; and these texts.
 
     Raises
     ------
-    DataError : it is no category: mostly numbers, times or lists, or another text in most rows.
+    DataError : it is no category: mostly numbers, or another text in most rows.
     """
     import pandas as pd
 
     cells = column.astype("object")
     text = cells.astype(str).str.strip()
-    text = text.where(cells.notna() & ~text.str.lower().isin(MISSING), None)
-    known = text.notna().to_numpy()
-    kinds = {type(cell) for cell in cells[known]}
-    codes, texts = pd.factorize(text, sort=True)
-    why = ""
-    if not kinds <= {str, int, float, bool}:
-        why = f"it holds values of the type {clipped(next(iter(kinds - {str, int, float, bool})).__name__)}"
-    elif 2 * np.count_nonzero(~np.isnan(numbers)) > np.count_nonzero(known):
-        slip = text[known & np.isnan(numbers)].iloc[0]
-        why = f"most of its cells are numbers, and '{clipped(slip)}' is none"
-    elif len(texts) > _FEW and 2 * len(texts) > np.count_nonzero(known):
-        why = f"it has {len(texts)} values in {np.count_nonzero(known)} rows, as names of rows do"
-    if why:
-        raise DataError(f"'{path}': column '{name}' is not a category: {why}. Correct it, or leave the column out.")
-    return np.where(known, codes.astype(np.float64), np.nan), tuple(map(str, texts))
+    there = (cells.notna() & ~text.str.lower().isin(MISSING)).to_numpy()
+    texts = known or tuple(sorted(set(text[there])))
+    slips = text[there & np.isnan(numbers)]
+    if not known and 2 * len(slips) < there.sum():
+        raise DataError(
+            f"{what} is not a category: most of its cells are numbers, and '{clipped(slips.iloc[0])}' is none. Correct it."
+        )
+    if not known and len(texts) > _FEW and 2 * len(texts) > there.sum():
+        raise DataError(
+            f"{what} is not a category: it has {len(texts)} values in {there.sum()} rows, as names of rows do. Leave the "
+            "column out."
+        )
+    codes = pd.Index(texts).get_indexer(pd.Index(text))
+    return np.where(there, np.where(codes < 0, len(texts), codes), np.nan), texts
 
 
-def _labels(column: pd.Series[Any], path: Path) -> np.ndarray[Any, Any]:
+def _labels(column: pd.Series[Any], path: Path) -> Array:
     if column.dtype.kind in "fiub":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     text = column.astype("object")
     return from_text(text.where(text.notna(), "").astype(str), path)
+
+
+# -- text and missing values become numbers -----------------------------------------------------------------
+
+
+def complete_rows(x: Points, path: str) -> Mask:
+    """Return (n,) of bool: the rows of (n, d) points that have all their values.
+
+    Raises
+    ------
+    DataError : there are none.
+    """
+    rows: Mask = np.atleast_1d(~np.isnan(np.asarray(x)).any(axis=1))
+    if not rows.any():
+        raise DataError(
+            f"'{path}': each of the {len(rows)} rows has a missing value, so missing=drop leaves none. "
+            "Give missing=mean, or leave out a column."
+        )
+    return rows
+
+
+def encoded(
+    both: tuple[Matrix, Matrix], categories: Mapping[int, Any], *, fill: bool, path: str
+) -> tuple[Points, Points]:
+    """Return both parts, (n, d) and (m, d), with what the training part has in the place of texts and, if to fill, of NaN.
+
+    CSR if they are large and mostly zeros, else dense.
+
+    Parameters
+    ----------
+    categories : the columns that hold positions of texts, see :class:`Table`
+
+    Raises
+    ------
+    DataError : a column has no value in the training part.
+    """
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    x_train, x_test = both
+    n, d = x_train.shape
+    empty = np.flatnonzero(np.isnan(x_train).all(axis=0))
+    if len(empty):
+        raise DataError(
+            f"'{path}': feature column {empty[0] + 1} (counted from 1, the label not counted) has no value in the training "
+            "part; expected one at least. Leave the column out."
+        )
+    steps: list[Any] = []
+    for text, run in itertools.groupby(range(d), key=lambda column: column if column in categories else None):
+        filling = [SimpleImputer(strategy="mean" if text is None else "most_frequent")] if fill else []
+        coding = [] if text is None else [OneHotEncoder(handle_unknown="ignore", dtype=np.float64)]
+        steps.append(
+            (str(len(steps)), make_pipeline(*filling, *coding) if filling or coding else "passthrough", list(run))
+        )
+    width = d + sum(len(texts) - 1 for texts in categories.values())
+    encoder = ColumnTransformer(steps, sparse_threshold=DENSE_FROM if n * width > _SPARSE_FROM else 0.0)
+    train: Any = as_points(encoder.fit_transform(x_train))
+    return train, as_points(encoder.transform(x_test)) if len(x_test) else train[:0]

@@ -15,10 +15,17 @@ from typing import Any, Literal
 import numpy as np
 
 from harness import Dataset, DataSource, Iterate, PoolSVC, Problem, Solver, content_sha256, hookimpl, parameter
-from harness.datasets.raetsch import Banana, TwonormRaetsch
-from harness.datasets.raw import RawSource, rbf, verified
-from harness.datasets.splitting import rescaled
-from harness.datasets.uci import GermanNumer, Spambase
+from harness.datasets.catalogue import (
+    Banana,
+    GermanNumer,
+    RawSource,
+    Spambase,
+    TwonormRaetsch,
+    libsvm_text,
+    matlab,
+    verified,
+)
+from harness.datasets.splitting import rbf, rescaled
 from harness.registry import load_registry
 
 POOL = 0.6  # of the points; the others are for testing
@@ -32,8 +39,6 @@ def _loaded(selection: str) -> Dataset:
 
 
 def _libsvm(path: Path) -> tuple[Any, Any]:
-    from harness.datasets.sparse import libsvm_text
-
     x, y = libsvm_text(path, 24)
     return x.toarray(), y
 
@@ -43,18 +48,11 @@ def _table(path: Path) -> tuple[Any, Any]:
     return table[:, :-1], np.where(table[:, -1] == 1, 1.0, -1.0)
 
 
-def _mat(path: Path) -> tuple[Any, Any]:
-    import scipy.io
-
-    content = scipy.io.loadmat(path)
-    return content["data"].astype(np.float64), content["target"].ravel().astype(np.float64)
-
-
 _READ: dict[str, tuple[type[RawSource], str, Callable[[Path], tuple[Any, Any]]]] = {
     "german.numer": (GermanNumer, "german.numer/german.numer.gz", _libsvm),
     "spambase": (Spambase, "spambase/spam.data.gz", _table),
-    "twonorm": (TwonormRaetsch, "raetsch/twonorm.mat", _mat),
-    "banana": (Banana, "raetsch/banana.mat", _mat),
+    "twonorm": (TwonormRaetsch, "raetsch/twonorm.mat", matlab),
+    "banana": (Banana, "raetsch/banana.mat", matlab),
 }
 """The raw file of each set and how to read it: the rows in the file's order, which decides what a seed draws."""
 

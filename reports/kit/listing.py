@@ -13,8 +13,7 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.datasets.catalogue import REAL
-from harness.datasets.raw import raw_root
+from harness.datasets.catalogue import REAL, raw_root
 from reports.kit.course import earlier, runs_of
 from reports.kit.grids import Options
 from reports.kit.journal import read_rows

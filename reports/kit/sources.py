@@ -23,8 +23,7 @@ from typing import Any, Literal
 import numpy as np
 
 from harness import Dataset, DataSource, content_sha256, hookimpl, parameter
-from harness.datasets.dataset import is_csr
-from harness.datasets.noise import flipped
+from harness.datasets.dataset import flipped, is_csr
 from harness.datasets.splitting import random_split, rescaled
 from harness.errors import DataError
 from harness.measure.metrics import accuracy

@@ -132,7 +132,7 @@ def test_files_of_other_suffixes(invoke, stored, tmp_path):
 
 
 def test_parts_of_a_description_of_raw_files(invoke, monkeypatch, tmp_path):
-    from harness.datasets.sparse import Adult
+    from harness.datasets.catalogue import Adult
 
     monkeypatch.setenv("HARNESS_DATA", str(tmp_path))
     monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))

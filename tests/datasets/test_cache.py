@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -15,8 +14,7 @@ import pytest
 import scipy.sparse
 
 from harness.datasets import cache, content_sha256
-from harness.datasets.raetsch import Banana
-from harness.datasets.sparse import Adult
+from harness.datasets.catalogue import Adult, Banana, raw_root
 from harness.errors import DataError
 
 
@@ -103,9 +101,7 @@ def cut_manifest(folder):
 
 
 def wrong_shape(folder):
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["arrays"]["x"]["shape"] = [4, 50]
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    np.save(folder / "x.npy", np.load(folder / "x.npy").reshape(4, 50))
 
 
 def garbage(folder):
@@ -247,10 +243,8 @@ def test_a_missing_raw_file_says_what_goes_where(tmp_path, fresh, monkeypatch):
 def test_without_a_setting_raw_files_are_looked_for_in_the_users_cache(monkeypatch):
     import platformdirs
 
-    from harness.datasets import raw
-
     monkeypatch.delenv("HARNESS_DATA", raising=False)
-    assert raw.raw_root() == platformdirs.user_cache_path("svm-harness") / "raw"
+    assert raw_root() == platformdirs.user_cache_path("svm-harness") / "raw"
     monkeypatch.delenv("HARNESS_CACHE")
     assert cache.cache_root() == platformdirs.user_cache_path("svm-harness")
 

@@ -1,103 +1,149 @@
-"""FileSource: splits, scaling, test files, and what it remembers between two loads."""
+"""FileSource: every format plain and compressed gives its points bit for bit; labels, splits, scaling, text, test files."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import io
+import lzma
+import os
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
 
-from harness.datasets import FileSource, validate
-from harness.errors import DataError
+from harness.datasets import FileSource, cache, validate
+from harness.errors import DataError, UsageError
+
+PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+KINDS = ["libsvm", "csv", "tsv", "npz", "npy", "parquet", "arff"]
+
+
+def dense(x):
+    return x.toarray() if scipy.sparse.issparse(x) else np.asarray(x)
+
+
+def whole(path, **parameters):
+    data = FileSource(path=path, test_fraction=0, **parameters).load()
+    return dense(data.x_train), data.y_train
+
+
+def libsvm_bytes(x, labels, base=1):
+    """Write it by hand: the reader must not be tested with its own library's writer."""
+    lines = []
+    for row, label in zip(x, labels, strict=True):
+        cells = " ".join(f"{j + base}:{float(v)!r}" for j, v in enumerate(row) if v != 0)
+        lines.append(f"{label} {cells}".rstrip())
+    return ("\n".join(lines) + "\n").encode()
+
+
+def csv_bytes(x, labels, *, header=True, separator=",", end="\n"):
+    lines = [separator.join(["label", *(f"x{j}" for j in range(x.shape[1]))])] if header else []
+    lines += [
+        separator.join([str(label), *(repr(float(v)) for v in row)]) for row, label in zip(x, labels, strict=True)
+    ]
+    return (end.join(lines) + end).encode()
+
+
+def content(kind, x, y):
+    words, file = np.where(y > 0, "spam", "ham"), io.BytesIO()
+    if kind == "libsvm":
+        return b"\xef\xbb\xbf# comment\n" + libsvm_bytes(x, [f"{v:+g}" for v in y])
+    if kind in ("csv", "tsv"):
+        return b"\xef\xbb\xbf" + csv_bytes(x, words, separator="," if kind == "csv" else "\t", end="\r\n")
+    if kind == "npz":
+        np.savez(file, x=x, y=y[:, None].astype(np.int8))
+    elif kind == "npy":
+        np.save(file, np.column_stack([x, y]))
+    elif kind == "parquet":
+        frame = pd.DataFrame(x, columns=[f"x{j}" for j in range(x.shape[1])])
+        frame.insert(1, "Target", words)
+        frame.to_parquet(file)
+    else:
+        head = ["% a comment", "@relation points", *(f"@attribute x{j} numeric" for j in range(x.shape[1]))]
+        rows = [",".join([*(repr(float(v)) for v in row), label]) for row, label in zip(x, words, strict=True)]
+        return ("\n".join([*head, "@attribute class {spam,ham}", "@data", *rows]) + "\n").encode()
+    return file.getvalue()
 
 
 @pytest.fixture
-def table(tmp_path):
-    rng = np.random.default_rng(1)
-    x = rng.standard_normal((100, 3)) * [1, 10, 100] + [0, 5, -5]
-    y = np.where(np.arange(100) < 20, 1.0, -1.0)
-    path = tmp_path / "heart.csv"
-    rows = "".join(
-        f"{a!r},{b!r},{c!r},{'sick' if v > 0 else 'healthy'}\n" for (a, b, c), v in zip(x.tolist(), y, strict=True)
-    )
-    path.write_text("a,b,c,state\n" + rows)
-    return path, x, y
+def points():
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((12, 3)) * 10.0 ** rng.integers(-8, 8, (12, 3))
+    x[:, 2] = 7.0  # a constant feature
+    x[4] = x[5]  # a point twice, with opposite labels
+    return x, np.where(np.arange(12) % 2, 1.0, -1.0)
 
 
-def rows_of(*parts):
-    return sorted(map(tuple, np.vstack(parts).tolist()))
+@pytest.mark.parametrize("packed", PACK)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_file_gives_back_the_points_bit_for_bit(tmp_path, points, kind, packed):
+    x, y = points
+    for name in (f"points.{kind}{packed}", f"points.t{packed}", "points.csv" if kind == "csv" else "points"):
+        path = tmp_path / name
+        path.write_bytes(PACK[packed](content(kind, x, y)))
+        found, labels = whole(
+            str(path)
+        )  # where the suffix does not tell the format or the compression, the content does
+        np.testing.assert_array_equal(found, x)
+        np.testing.assert_array_equal(labels, y)
 
 
-def test_a_quarter_is_held_out_class_by_class(table):
-    path, x, _ = table
-    data = FileSource(path=str(path)).load()
-    validate(data)
-    assert (data.x_train.shape, data.x_test.shape) == ((75, 3), (25, 3))
-    assert ((data.y_train > 0).sum(), (data.y_test > 0).sum()) == (15, 5)
-    assert rows_of(data.x_train, data.x_test) == rows_of(x)
-    assert data.name == "heart.csv"
-    other = FileSource(path=str(path), split_seed=1).load()
-    assert rows_of(other.x_train) != rows_of(data.x_train)
-    assert other.name == "heart.csv[split_seed=1]"
+FINITE = st.floats(allow_nan=False, allow_infinity=False, width=32)
+MATRICES = hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=6), elements=FINITE)
 
 
-def test_nothing_held_out(table):
-    path, x, y = table
-    data = FileSource(path=path, test_fraction=0).load()  # a pathlib.Path will do
-    validate(data)
-    np.testing.assert_array_equal(data.x_train, x)
-    np.testing.assert_array_equal(data.y_train, y)
-    assert (data.x_test.shape, data.y_test.shape) == ((0, 3), (0,))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(x=MATRICES, header=st.booleans(), separator=st.sampled_from([",", ";", "\t", "  "]), base=st.integers(0, 1))
+def test_any_matrix_survives_text(tmp_path, x, header, separator, base):
+    x[0, [0, -1]] = 1.0  # so that the columns can be read off
+    y = np.where(np.arange(len(x)) % 2, 1.0, -1.0)
+    (tmp_path / "a.csv").write_bytes(csv_bytes(x, y.astype(int), header=header, separator=separator))
+    (tmp_path / "a.libsvm").write_bytes(libsvm_bytes(x, y, base))
+    for name, options in (("a.csv", {"label_column": "0", "header": "auto" if header else "no"}), ("a.libsvm", {})):
+        found, labels = whole(str(tmp_path / name), **options)
+        np.testing.assert_array_equal(found, x)
+        np.testing.assert_array_equal(labels, y)
 
 
-def test_the_default_gamma_is_the_usual_heuristic(table):
-    path, x, _ = table
-    data = FileSource(path=str(path), test_fraction=0).load()
-    assert data.defaults == {"kernel": "rbf", "gamma": pytest.approx(1 / (3 * x.var())), "C": 1.0}
-
-
-def test_scaling_is_fitted_on_the_training_part(table):
-    path, _, _ = table
-    plain = FileSource(path=str(path)).load()
-    standard = FileSource(path=str(path), scale="standard").load()
-    mean, deviation = plain.x_train.mean(axis=0), plain.x_train.std(axis=0)
-    np.testing.assert_allclose(standard.x_train, (plain.x_train - mean) / deviation)
-    np.testing.assert_allclose(standard.x_test, (plain.x_test - mean) / deviation)
-    minmax = FileSource(path=str(path), scale="minmax").load()
-    assert minmax.x_train.min(axis=0).tolist() == [0, 0, 0]
-    assert minmax.x_train.max(axis=0).tolist() == [1, 1, 1]
-    assert minmax.sha256 != standard.sha256 != plain.sha256
-
-
-def test_sparse_points_keep_their_zeros_when_scaled(tmp_path):
+def test_what_stays_on_disk_sparse_or_single(tmp_path, points):
+    x, y = points
+    for dtype, kept in ((np.float32, np.float32), (">f8", np.float64), (np.int16, np.float64)):
+        np.save(tmp_path / "a.npy", np.asfortranarray(np.column_stack([np.round(x % 100), y])).astype(dtype))
+        data = FileSource(path=str(tmp_path / "a.npy"), test_fraction=0).load()
+        validate(data)
+        assert isinstance(data.x_train, np.memmap)
+        assert Path(data.x_train.filename).parent.parent.name == "parsed"
+        assert data.x_train.dtype == kept
+        np.testing.assert_array_equal(data.x_train, np.round(x % 100))
+    np.savez_compressed(tmp_path / "a.npz", X=x.astype(np.float32), y=y, X_test=x[:2], y_test=y[:2])
+    data = FileSource(path=str(tmp_path / "a.npz")).load()
+    assert (data.x_train.dtype, data.x_test.shape) == (np.float32, (2, 3))
     path = tmp_path / "thin.libsvm"
     path.write_text("".join(f"{1 if i % 2 else -1} {i + 1}:{-2 * (i + 1)} 50:4\n" for i in range(40)))
     data = FileSource(path=str(path), scale="standard", test_fraction=0).load()
     validate(data)
     assert isinstance(data.x_train, scipy.sparse.csr_array)
-    assert data.x_train.nnz == 80
-    assert set(data.x_train.data) == {-1.0, 1.0}
-    assert data.x_test.shape == (0, 50)
+    assert (data.x_train.nnz, set(data.x_train.data), data.x_test.shape) == (80, {-1.0, 1.0}, (0, 50))
 
 
-def test_constant_features_survive_every_scaling(tmp_path):
-    path = tmp_path / "constant.csv"
-    path.write_text("a,b,label\n1,7,0\n2,7,1\n")
-    for scale in ("none", "standard", "minmax"):
-        validate(FileSource(path=str(path), scale=scale).load())
-    path.write_text("a,label\n7,0\n7,1\n")
-    assert FileSource(path=str(path)).load().defaults["gamma"] == 1.0
-
-
-def test_two_points_all_train(tmp_path):
-    path = tmp_path / "two.csv"
-    path.write_text("a,label\n7,0\n7,1\n")
-    data = FileSource(path=str(path), test_fraction=0.9).load()
-    validate(data)
-    assert sorted(data.y_train) == [-1, 1]
-    assert len(data.y_test) == 0
+@pytest.mark.parametrize("thin", ["train", "test"])
+def test_a_feature_0_that_occurs_in_one_of_the_files_only_shifts_neither(tmp_path, thin):
+    x = np.random.default_rng(0).integers(1, 9, (40, 6)).astype(float)
+    parts = {"train": x[:20], "test": x[20:]}
+    parts[thin][:, 0] = 0.0
+    for name, part in parts.items():
+        (tmp_path / name).write_bytes(libsvm_bytes(part, np.arange(20) % 2, 0))
+    data = FileSource(path=str(tmp_path / "train"), test=str(tmp_path / "test")).load()
+    np.testing.assert_array_equal(dense(data.x_train), parts["train"])
+    np.testing.assert_array_equal(dense(data.x_test), parts["test"])
+    assert whole(tmp_path / thin)[0].shape == (20, 5)  # nothing in it says so
+    assert whole(tmp_path / thin, index_base=0)[0].shape == (20, 6)
 
 
 def test_a_test_file_may_lack_the_last_features_and_a_class(tmp_path):
@@ -106,75 +152,170 @@ def test_a_test_file_may_lack_the_last_features_and_a_class(tmp_path):
     test.write_text("2 1:1\n2 2:1\n")
     data = FileSource(path=str(train), test=str(test)).load()
     validate(data)
-    assert (data.x_train.shape, data.x_test.shape) == ((7, 30), (2, 30))
-    assert data.y_test.tolist() == [1, 1]
-    assert data.name == "a9a[test=a9a.t]"
+    assert (data.x_train.shape, data.x_test.shape, data.y_test.tolist()) == ((7, 30), (2, 30), [1, 1])
     test.write_text("2 40:1\n2 2:1\n")
     assert FileSource(path=str(train), test=str(test)).load().x_train.shape == (7, 40)
-    test.write_text("3 1:1\n2 2:1\n")
-    with pytest.raises(DataError, match=r"a9a\.t: the label '3' does not occur in the training data.*'1', '2'"):
-        FileSource(path=str(train), test=str(test)).load()
 
 
-def test_train_and_test_of_different_width_are_refused(tmp_path):
-    (tmp_path / "train.csv").write_text("a,b,label\n1,2,0\n3,4,1\n")
-    (tmp_path / "test.csv").write_text("a,label\n1,0\n3,1\n")
-    with pytest.raises(DataError, match=r"train\.csv' has 2 features, the test file '.*test\.csv' has 1"):
-        FileSource(path=str(tmp_path / "train.csv"), test=str(tmp_path / "test.csv")).load()
+# -- tables ------------------------------------------------------------------------------------------------
 
 
-def test_an_archive_brings_its_own_test_part(tmp_path):
-    x, y = np.arange(20.0).reshape(10, 2), np.tile([0, 1], 5)
-    np.savez(tmp_path / "both.npz", x_train=x[:6], y_train=y[:6], x_test=x[6:], y_test=y[6:])
-    data = FileSource(path=str(tmp_path / "both.npz")).load()
-    np.testing.assert_array_equal(data.x_test, x[6:])
-    assert data.y_test.tolist() == [-1, 1, -1, 1]
+@pytest.mark.parametrize(
+    ("text", "parameters", "x", "y"),
+    [
+        ("a,CLASS,b\n1,0,2\n3,1,4\n", {}, [[1, 2], [3, 4]], [-1, 1]),
+        ("a;b;c\n0;5;8\n1;6;9\n", {}, [[0, 5], [1, 6]], [-1, 1]),
+        ("a;b;c\n0;5;8\n1;6;9\n", {"label_column": "a"}, [[5, 8], [6, 9]], [-1, 1]),
+        ("a;b;c\n0;5;8\n1;6;9\n", {"label_column": -3}, [[5, 8], [6, 9]], [-1, 1]),
+        ("1, +2.5, yes\n3, 4.5, no\n", {}, [[1, 2.5], [3, 4.5]], [1, -1]),
+        ("1   2.5  -1  \n  3 4.5 +1\n", {}, [[1, 2.5], [3, 4.5]], [-1, 1]),
+        ('"a","flag","class"\n"1",True,"u"\n"3",False,"v"\n', {}, [[1, 1], [3, 0]], [-1, 1]),
+        ("0,1,label\n3.5,4.5,1\n5.5,6.5,0\n", {}, [[3.5, 4.5], [5.5, 6.5]], [1, -1]),
+        ("1.O,2,0\n3,4,1\n5,6,0\n", {"header": True}, [[3, 4], [5, 6]], [1, -1]),
+        ("0,1,2\n3,4,1\n", {"header": "no"}, [[0, 1], [3, 4]], [1, -1]),
+        ("1,3,5,9\n2,4,6,7\n", {}, [[1, 3, 5], [2, 4, 6]], [1, -1]),
+        ("a,label\n1,1\n2,2\n3,3\n", {"positive": "3.0"}, [[1], [2], [3]], [-1, -1, 1]),
+        ("a,label\n1,1\n2,2\n3,3\n", {"positive": 3}, [[1], [2], [3]], [-1, -1, 1]),
+        ("a,label\n1,10\n2,9\n", {}, [[1], [2]], [1, -1]),
+        ("a,label\n1,2.5\n2,9\n", {"task": "regression"}, [[1], [2]], [2.5, 9]),
+        ("1,2,0\n" * 90_000 + "1.5,2,1\n", {}, [[1, 2]] * 90_000 + [[1.5, 2]], [-1] * 90_000 + [1]),
+    ],
+)
+def test_which_row_holds_names_which_column_is_the_label_and_which_class_is_positive(tmp_path, text, parameters, x, y):
+    (tmp_path / "a.csv").write_text(text)
+    found, labels = whole(tmp_path / "a.csv", **parameters)  # a pathlib.Path will do
+    np.testing.assert_array_equal(found, x)
+    np.testing.assert_array_equal(labels, y)
 
 
-def test_the_training_file_may_be_the_test_file_too(table):
-    path, x, _ = table
-    data = FileSource(path=str(path), test=str(path)).load()
-    np.testing.assert_array_equal(data.x_train, x)
-    np.testing.assert_array_equal(data.x_test, x)
-    assert FileSource(path=str(path)).load().x_test.shape == (25, 3)
+TRAIN = "size,colour,label\n1,red,0\n?,blue,1\n4,red,0\n7,,1\n"
+TEST = "size,colour,label\n,green,0\n2,blue,1\n3,,0\n"
 
 
-def test_files_of_one_name_in_two_folders_are_told_apart():
-    labels = [FileSource(path=path).label for path in ("d.csv", "./d.npz", "b/d.csv", f"{'long/' * 8}d.csv")]
-    assert labels == ["d.csv", "./d.npz", "b/d.csv", "d.csv"]
-    assert FileSource(path="a/d.csv", test="b/d.csv", positive="2").label == "a/d.csv[positive=2,test=b/d.csv]"
+@pytest.fixture
+def files(tmp_path):
+    def written(train=TRAIN, test=TEST):
+        for name, text in (("train.csv", train), ("test.csv", test)):
+            (tmp_path / name).write_text(text)
+        return {"path": str(tmp_path / "train.csv"), "test": str(tmp_path / "test.csv")}
+
+    return written
 
 
-@pytest.mark.parametrize("scale", ["none", "standard"])
-@pytest.mark.parametrize("name", ["huge.csv", "huge.libsvm", "huge.npy"])
-def test_values_whose_squares_overflow_are_refused(tmp_path, name, scale):
-    path = tmp_path / name
-    rows = [(float(i), (-1) ** i * 1e300, float(i % 2)) for i in range(40)]
-    if name == "huge.npy":
-        np.save(path, np.array(rows))
-    elif name == "huge.csv":
-        path.write_text("a,b,label\n" + "".join(f"{a},{b},{y}\n" for a, b, y in rows))
-    else:
-        path.write_text("".join(f"{y} 1:{a + 1} 2:{b} 50:1\n" for a, b, y in rows))
-    if (name, scale) == ("huge.libsvm", "standard"):  # sparse columns are divided by their largest value
-        assert abs(FileSource(path=str(path), scale=scale).load().x_train).max() == 1.0
-        return
-    with pytest.raises(DataError) as caught:
-        FileSource(path=str(path), scale=scale).load()
-    message = str(caught.value)
-    assert f"{name}': feature column 2 (counted from 1, the label not counted) holds values as large as 1e+300" in (
-        message
-    )
-    assert "overflow when squared; expected at most" in message
-    assert message.endswith(
-        "Scale the data first: divide the column by a constant, or give the parameter scale=minmax."
-    )
-    if name != "huge.libsvm":
-        data = FileSource(path=str(path), scale="minmax").load()
-        assert sorted(set(data.x_train[:, 1])) == [0, 1]
+def test_what_fills_and_encodes_is_learnt_from_the_training_part(files):
+    data = FileSource(**files(), categories="one-hot", missing="mean").load()
+    validate(data)
+    # of the training part: mean 4, most frequent red; columns size, blue, red
+    np.testing.assert_array_equal(data.x_train, [[1, 0, 1], [4, 1, 0], [4, 0, 1], [7, 0, 1]])
+    np.testing.assert_array_equal(data.x_test, [[4, 0, 0], [2, 1, 0], [3, 0, 1]])
+    data = FileSource(**files(TRAIN + "8,pink,1\n"), categories="one-hot", missing="drop").load()
+    assert data.x_train.tolist() == [[1, 0, 1], [4, 0, 1], [8, 1, 0]]  # size, pink, red
+    assert (data.y_train.tolist(), data.x_test.tolist()) == ([-1, -1, 1], [[2, 0, 0]])
 
 
-def test_a_test_part_that_overflows_is_refused_too(tmp_path):
+def test_the_test_part_of_a_split_teaches_nothing(files):
+    rows = [f"{i},{'ab'[i // 2 % 2]},{i % 2}\n" for i in range(39)]
+    text = "size,colour,label\n" + "".join(rows) + ",rare,1\n"
+    for seed in range(9):
+        data = FileSource(files(text)["path"], categories="one-hot", missing="mean", split_seed=seed).load()
+        x = np.vstack([data.x_train, data.x_test])
+        in_training = data.x_train.shape[1] == 4  # a, b and rare
+        (row,) = np.flatnonzero(x[:, 1:3].sum(axis=1) == 0)
+        assert (row < len(data.x_train)) == in_training
+        known = np.delete(x, row, axis=0)[: len(data.x_train) - in_training, 0]
+        assert x[row, 0] == pytest.approx(known.mean())
+
+
+@pytest.mark.parametrize(
+    ("text", "parameters", "said"),
+    [
+        (TRAIN, {"categories": "one-hot"}, "missing=mean or missing=drop"),
+        ("a,label\n" + "1,0\n2,1\n" * 5 + "1.O,0\n", {"categories": "one-hot"}, "numbers, and '1.O' is none"),
+        (
+            "a,label\n" + "".join(f"n{i},{i % 2}\n" for i in range(99)),
+            {"categories": "one-hot"},
+            "it has 99 values in 99 rows",
+        ),
+        ("a,b,label\n1,?,0\n2,?,1\n", {"missing": "mean"}, "has no value in the training part"),
+        ("a,b,label\n1,?,0\n2,?,1\n", {"missing": "drop"}, "leaves none"),
+        ("a,b,label\n1,2,0\n2,3,\n3,4,1\n", {"missing": "mean"}, "the label of row 2 is nan"),
+        ("red,big,yes\nblue,small,no\n", {"categories": "one-hot"}, "the second row is text too"),
+    ],
+)
+def test_what_is_no_category_or_has_no_value(files, text, parameters, said):
+    with pytest.raises(DataError, match=said):
+        FileSource(files(text)["path"], **parameters).load()
+
+
+def test_many_categories_are_sparse(files, monkeypatch):
+    text = "kind,label\n" + "".join(f"k{i % 30},{i % 2}\n" for i in range(90))
+    as_array = FileSource(files(text)["path"], categories="one-hot").load()
+    monkeypatch.setattr("harness.datasets.tables._SPARSE_FROM", 100)
+    sparse = FileSource(files(text)["path"], categories="one-hot", split_seed=0, positive="1").load()
+    assert isinstance(sparse.x_train, scipy.sparse.csr_array)
+    np.testing.assert_array_equal(sparse.x_train.toarray(), as_array.x_train)
+    np.testing.assert_array_equal(sparse.x_test.toarray(), as_array.x_test)
+
+
+# -- parts -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.standard_normal((100, 3)) * [1, 10, 100] + [0, 5, -5]
+    labels = np.where(np.arange(100) < 20, "sick", "healthy")
+    (tmp_path / "heart.csv").write_bytes(csv_bytes(x, labels))
+    return str(tmp_path / "heart.csv"), x
+
+
+def rows_of(*parts):
+    return sorted(map(tuple, np.vstack(parts).tolist()))
+
+
+def test_a_quarter_is_held_out_class_by_class(table, monkeypatch):
+    path, x = table
+    data = FileSource(path=path).load()
+    validate(data)
+    assert ((data.y_train > 0).sum(), (data.y_test > 0).sum(), len(data.y_test)) == (15, 5, 25)
+    assert rows_of(data.x_train, data.x_test) == rows_of(x)
+    other = FileSource(path=path, split_seed=1).load()
+    assert rows_of(other.x_train) != rows_of(data.x_train)
+    assert (data.name, other.name) == (path if len(path) <= 40 else "heart.csv", other.name)
+    assert other.name.endswith("heart.csv[split_seed=1]")
+    alone = FileSource(path=path, test_fraction=0).load()
+    assert (alone.x_train.shape, alone.x_test.shape) == ((100, 3), (0, 3))
+    assert alone.defaults == {"kernel": "rbf", "gamma": pytest.approx(1 / (3 * x.var())), "C": 1.0}
+    both = FileSource(path=path, test=path).load()
+    np.testing.assert_array_equal(both.x_train, both.x_test)
+    monkeypatch.setenv("HOME", os.path.dirname(path))  # noqa: PTH120
+    assert FileSource(path="~/heart.csv").load().sha256 == data.sha256
+    regression = FileSource(path=path, label_column="x0", positive=None, task="regression")
+    with pytest.raises(DataError, match="'label' is not numeric"):
+        regression.load()
+
+
+def test_scaling_is_fitted_on_the_training_part(table, tmp_path):
+    path, _ = table
+    plain, standard, minmax = (FileSource(path=path, scale=scale).load() for scale in ("none", "standard", "minmax"))
+    mean, deviation = plain.x_train.mean(axis=0), plain.x_train.std(axis=0)
+    np.testing.assert_allclose(standard.x_train, (plain.x_train - mean) / deviation)
+    np.testing.assert_allclose(standard.x_test, (plain.x_test - mean) / deviation)
+    low, high = plain.x_train.min(axis=0), plain.x_train.max(axis=0)
+    np.testing.assert_allclose(minmax.x_train, (plain.x_train - low) / (high - low))
+    np.testing.assert_allclose(minmax.x_test, (plain.x_test - low) / (high - low))
+    constant = tmp_path / "constant.csv"
+    constant.write_text("a,b,label\n1,7,0\n2,7,1\n")
+    for scale in ("none", "standard", "minmax"):
+        data = FileSource(path=str(constant), scale=scale, test_fraction=0.9).load()  # each class keeps a point
+        validate(data)
+        assert sorted(data.y_train) == [-1, 1]
+    for tiny in ("a,label\n7,0\n7,1\n", "a,label\n0,0\n1e-156,1\n"):  # a finite default gamma
+        constant.write_text(tiny)
+        assert FileSource(path=str(constant)).load().defaults["gamma"] == 1.0
+
+
+def test_a_test_part_that_overflows_is_refused(tmp_path):
     (tmp_path / "train.csv").write_text("a,label\n1e-200,0\n2e-200,1\n")
     (tmp_path / "test.csv").write_text("a,label\n1,0\n1e200,1\n")
     for scale in ("none", "minmax"):
@@ -182,61 +323,42 @@ def test_a_test_part_that_overflows_is_refused_too(tmp_path):
             FileSource(path=str(tmp_path / "train.csv"), test=str(tmp_path / "test.csv"), scale=scale).load()
 
 
-def test_nearly_constant_points_have_a_finite_default_gamma(tmp_path):
-    path = tmp_path / "tiny.csv"
-    path.write_text("a,label\n0,0\n1e-156,1\n")
-    assert FileSource(path=str(path)).load().defaults["gamma"] == 1.0
+def test_labels_of_sources_and_wrong_parameters():
+    labels = [FileSource(path=path).label for path in ("d.csv", "./d.npz", "b/d.csv", f"{'long/' * 8}d.csv")]
+    assert labels == ["d.csv", "./d.npz", "b/d.csv", "d.csv"]
+    assert FileSource(path="a/d.csv", test="b/d.csv", positive="2").label == "a/d.csv[positive=2,test=b/d.csv]"
+    with pytest.raises(UsageError, match=r"data file 'a.csv': parameter test_fraction=1.5"):
+        FileSource(path="a.csv", test_fraction=1.5)
 
 
-def test_many_classes_and_regression(tmp_path):
-    path = tmp_path / "many.csv"
-    path.write_text("a,label\n" + "".join(f"{i},{i % 4}\n" for i in range(40)))
-    data = FileSource(path=str(path), positive="3").load()
-    assert FileSource(path=str(path), positive=3) == FileSource(path=str(path), positive="3")
-    assert ((data.y_train > 0).sum() + (data.y_test > 0).sum()) == 10
-    regression = FileSource(path=str(path), task="regression").load()
-    validate(regression)
-    assert (regression.task, len(regression.y_train)) == ("regression", 30)
-    assert sorted(np.concatenate([regression.y_train, regression.y_test])) == sorted([0.0, 1.0, 2.0, 3.0] * 10)
-    path.write_text("a,label\n1,u\n2,v\n")
-    with pytest.raises(DataError, match=r"the label 'u' is text; task=regression expects numbers"):
-        FileSource(path=str(path), task="regression").load()
+# -- the cache of parsed files -----------------------------------------------------------------------------
 
 
-def test_a_file_is_parsed_again_only_when_it_changes(table, monkeypatch):
-    path, _, _ = table
-    first = FileSource(path=str(path)).load()
+def test_a_file_is_parsed_again_only_when_its_content_changes(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_text("a,label\n1,0\n2,1\n")
+    first, facts = FileSource(path=str(path), test_fraction=0).load(), path.stat()
     with monkeypatch.context() as patch:
         patch.setattr(FileSource, "_parse", lambda self: pytest.fail("parsed again"))
-        again = FileSource(path=str(path)).load()
-    assert again.sha256 == first.sha256
-    path.write_text(path.read_text() + "1,2,3,sick\n")
-    assert len(FileSource(path=str(path), test_fraction=0).load().y_train) == 101
+        assert FileSource(path=str(path), test_fraction=0).load().sha256 == first.sha256
+    path.write_text("a,label\n1,0\n3,1\n")
+    os.utime(path, ns=(facts.st_atime_ns, facts.st_mtime_ns))  # of the same size and time
+    np.testing.assert_array_equal(whole(path)[0], [[1], [3]])
 
 
-def test_a_compressed_copy_holds_the_same_data(table):
-    path, _, _ = table
-    packed = path.with_name("heart.csv.gz")
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    one, other = FileSource(path=str(path)).load(), FileSource(path=str(packed)).load()
-    assert one.sha256 == other.sha256
-    assert (one.name, other.name) == ("heart.csv", "heart.csv.gz")
+def test_a_file_edited_while_it_is_read_is_not_taken_for_the_one_before(tmp_path, monkeypatch):
+    path = tmp_path / "a.csv"
+    path.write_text("a,label\n1,0\n2,5\n")
+    sha256 = cache.file_sha256
 
+    def then_edited(file):
+        found = sha256(file)
+        path.write_text("a,label\n1,0\n3,5\n")
+        return found
 
-def test_a_large_npy_is_served_from_the_disk(tmp_path):
-    n = 60_000
-    rows = np.random.default_rng(0).standard_normal((n, 5)).astype(np.float32)
-    rows[:, -1] = np.arange(n) % 2
-    np.save(tmp_path / "large.npy", np.asfortranarray(rows))
-    data = FileSource(path=str(tmp_path / "large.npy"), test_fraction=0).load()
-    validate(data)
-    assert isinstance(data.x_train, np.memmap)
-    assert data.x_train.dtype == np.float32
-    np.testing.assert_array_equal(data.x_train, rows[:, :-1])
-    assert Path(data.x_train.filename).parent.parent.name == "parsed"
-
-
-def test_home_is_expanded(table, monkeypatch):
-    path, _, _ = table
-    monkeypatch.setenv("HOME", str(path.parent))
-    assert len(FileSource(path="~/heart.csv").load().y_train) == 75
+    with monkeypatch.context() as patch:
+        patch.setattr(cache, "file_sha256", then_edited)
+        with pytest.raises(DataError, match="has changed while it was read"):
+            whole(path)
+    path.write_text("a,label\n1,0\n2,5\n")
+    np.testing.assert_array_equal(whole(path)[0], [[1], [2]])

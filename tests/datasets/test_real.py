@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse
 
 from harness.datasets import builtin_sources, validate
-from harness.datasets.catalogue import REAL
-from harness.datasets.images import smoothed
+from harness.datasets.catalogue import REAL, smoothed
 from harness.errors import DataError
 
 SOURCES = {cls.name: cls for cls in builtin_sources()}
@@ -267,3 +266,36 @@ def test_covtype_draws_are_nested_and_scaled():
     np.testing.assert_allclose(standard.x_train, (small.x_train - shift) / spread, atol=1e-3)
     with pytest.raises(DataError, match=r"n=581012 and n_test=1 are more together.*n <= 581011"):
         covtype(n=581_012, n_test=1).load()
+
+
+@pytest.mark.slow
+def test_regression_has_the_classes_as_numbers():
+    for name, given in (("covtype", {"n": 300, "n_test": 100}), ("mnist", {"n": 200})):
+        source = SOURCES[name](**given)
+        classes, numbers = source.load(), source.for_task("regression").load()
+        validate(numbers)
+        assert (numbers.task, numbers.defaults["kernel"]) == ("regression", "linear")
+        np.testing.assert_array_equal(classes.x_test, numbers.x_test)
+        np.testing.assert_array_equal(classes.y_train > 0, numbers.y_train == {"covtype": 1, "mnist": 8}[name])
+        assert source.for_task("regression").for_task("classification") == source
+
+
+# topic: training and test documents, C, gamma of Ertekin et al. 2007, Table 2
+TOPICS = {"interest": (347, 131, 1.0, 2.0), "money-fx": (538, 179, 1.0, 0.5)}
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_topics_have_the_papers_counts_and_the_points_of_reuters(topic):
+    positive, positive_test, c, gamma = TOPICS[topic]
+    data, reuters = SOURCES["reuters-category"](category=topic).load(), SOURCES["reuters"]().load()
+    assert ((data.y_train > 0).sum(), (data.y_test > 0).sum()) == (positive, positive_test)
+    assert dict(data.defaults) == {"kernel": "rbf", "gamma": gamma, "C": c}
+    assert (data.x_train != reuters.x_train).nnz == (data.x_test != reuters.x_test).nnz == 0
+    if topic == "money-fx":  # the table of documents against the labels of the paper's own file
+        np.testing.assert_array_equal(data.y_train, reuters.y_train)
+        np.testing.assert_array_equal(data.y_test, reuters.y_test)
+
+
+def test_a_topic_that_is_none():
+    with pytest.raises(DataError, match=r"category='crud' is none of the 90 topics .* \(did you mean 'crude'"):
+        SOURCES["reuters-category"](category="crud").load()

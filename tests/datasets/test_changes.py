@@ -1,0 +1,257 @@
+"""Thinned positives and label noise, which every data set can have: in the training part alone, whoever wrote the source."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from harness.datasets import DataSource, FileSource, builtin_sources, measured_sha256, validate
+from harness.datasets.bounds import reading_within
+from harness.datasets.dataset import flipped, kept, nearest_count, with_imbalance, with_noise
+from harness.datasets.embedded import BreastCancer, Diabetes, Digits
+from harness.datasets.generators import Checkerboard, Friedman, Twonorm
+from harness.datasets.planted import GaussianOutliers
+from harness.errors import DataError, UsageError
+from harness.parameters import parameter, parameters_of
+from harness.registry import load_registry
+from tests.datasets.line import Line
+from tests.datasets.test_files import dense
+
+
+def assert_thinned(source, positives):
+    """Check that a source's data are all its negatives and some of its positives, in order, and the test part whole."""
+    whole, thinned = replace(source, imbalance=None, imbalance_seed=None).load(), source.load()
+    validate(thinned)
+    assert (thinned.y_train > 0).sum() == positives
+    assert (thinned.y_train < 0).sum() == (whole.y_train < 0).sum()
+    numbered = np.column_stack([dense(whole.x_train), whole.y_train])
+    at = 0
+    for row in np.column_stack([dense(thinned.x_train), thinned.y_train]):  # a subsequence, found greedily
+        while not np.array_equal(numbered[at], row):
+            at += 1
+        at += 1
+    np.testing.assert_array_equal(thinned.y_test, whole.y_test)
+    np.testing.assert_array_equal(dense(thinned.x_test), dense(whole.x_test))
+    assert thinned.sha256 == measured_sha256(thinned) != whole.sha256
+    assert (thinned.name, thinned.defaults) == (source.label, whole.defaults)
+    return thinned
+
+
+def assert_noisy(source, share, seed):
+    """Check that a noisy source's data are its clean data but for the labels, and say so of themselves."""
+    clean, noisy = replace(source, noise=0.0, noise_seed=None).load(), source.load()
+    validate(noisy)
+    np.testing.assert_array_equal(noisy.y_train, flipped(clean.y_train, share, seed))
+    np.testing.assert_array_equal(noisy.planted, noisy.y_train != clean.y_train)
+    assert noisy.planted.sum() == round(share * len(clean.y_train))
+    np.testing.assert_array_equal(noisy.y_test, clean.y_test)
+    np.testing.assert_array_equal(dense(noisy.x_train), dense(clean.x_train))
+    assert noisy.sha256 == measured_sha256(noisy) != clean.sha256
+    assert noisy.name == source.label
+
+
+@pytest.mark.parametrize(
+    ("source", "positives"),
+    [
+        (Digits(imbalance=10), 108),  # 1,082 negatives: 10.02 is nearer than 1082 / 109 = 9.93
+        (Checkerboard(n=400, imbalance=3), 67),  # 200 / 67 = 2.985 is nearer than 200 / 66 = 3.03
+        (Twonorm(n=201, n_test=50, imbalance=101), 1),
+        (Line(n=40, imbalance=1.25), 16),
+    ],
+)
+def test_the_training_part_has_the_ratio_and_the_test_part_is_whole(source, positives):
+    assert_thinned(source, positives)
+
+
+@pytest.mark.parametrize(
+    ("source", "share", "seed"),
+    [
+        (Checkerboard(n=1001, seed=4, noise=0.1), 0.1, 4),
+        (BreastCancer(noise=0.15, split_seed=3), 0.15, 3),
+        (Digits(noise=0.05, split_seed=3, noise_seed=7), 0.05, 7),
+        (Line(n=50, noise=0.2), 0.2, 0),
+    ],
+)
+def test_exactly_a_share_of_the_training_labels_is_flipped_and_marked(source, share, seed):
+    assert_noisy(source, share, seed)
+
+
+def test_the_seed_is_the_sources_own_unless_one_is_given():
+    drawn = {seed: Checkerboard(n=400, n_test=10, seed=seed, imbalance=8).load().sha256 for seed in (0, 3)}
+    again = Checkerboard(n=400, n_test=10, seed=3, imbalance=8, imbalance_seed=3).load()
+    other = Checkerboard(n=400, n_test=10, seed=3, imbalance=8, imbalance_seed=0).load()
+    assert again.sha256 == drawn[3] != other.sha256
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 10_000), st.floats(0.01, 1e4))
+def test_no_whole_number_of_positives_comes_nearer(negatives, ratio):
+    count = nearest_count(negatives, ratio)
+    distance = {k: abs(Fraction(negatives, k) - Fraction(ratio)) for k in {1, count, count + 1, max(1, count - 1)}}
+    assert count >= 1
+    assert float(distance[count]) <= float(min(distance.values())) * (1 + 1e-9) + 1e-12
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from([-1.0, 1.0]), min_size=1, max_size=60), st.data())
+def test_rows_are_all_negatives_and_so_many_positives_in_order_and_nested(labels, data):
+    y, seed = np.array(labels), data.draw(st.integers(0, 2**32))
+    positives = data.draw(st.integers(0, int((y > 0).sum())))
+    rows = kept(y, positives, seed)
+    assert (np.diff(rows) > 0).all()
+    assert set(np.flatnonzero(y < 0)) <= set(rows)
+    assert (y[rows] > 0).sum() == positives
+    if positives:
+        assert set(kept(y, positives - 1, seed)) < set(rows)
+
+
+def test_other_seeds_leave_other_positives():
+    y = np.where(np.arange(1000) % 2, 1.0, -1.0)
+    counts = sum(np.bincount(kept(y, 50, seed), minlength=1000) for seed in range(200))[y > 0]
+    assert 5 < counts.min() <= counts.max() < 45  # 20 each, standard deviation 4.2
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_wrong_labels_are_not_those_that_an_online_solver_of_the_same_seed_sees_first(seed):
+    flips = np.flatnonzero(flipped(np.ones(1000), 0.1, seed) < 0)
+    first = np.random.default_rng(seed).permutation(1000)[:100]
+    assert len(flips) == 100
+    assert len(np.intersect1d(flips, first)) < 30  # 10 by chance, all 100 where both come from one stream
+
+
+def test_it_is_thinned_first_what_is_left_is_noisy_and_marks_stay_with_their_points():
+    thinned, both = Digits(imbalance=40).load(), Digits(imbalance=40, noise=0.1).load()
+    np.testing.assert_array_equal(both.x_train, thinned.x_train)
+    np.testing.assert_array_equal(both.planted, both.y_train != thinned.y_train)
+    assert both.planted.sum() == round(0.1 * len(thinned.y_train)) == 111
+    source = GaussianOutliers(least=60, most=90, test=1, d=3)
+    whole = source.load()
+    thinned = assert_thinned(replace(source, imbalance=5), round((whole.y_train < 0).sum() / 5))
+    marked = {tuple(row) for row in whole.x_train[whole.planted]}
+    np.testing.assert_array_equal(thinned.planted, [tuple(row) in marked for row in thinned.x_train])
+    assert 0 < thinned.planted.sum() < len(marked)
+    noisy = replace(source, noise=0.2).load()
+    np.testing.assert_array_equal(noisy.planted, whole.planted | (noisy.y_train != whole.y_train))
+
+
+def test_sparse_points_of_a_file_stay_canonical_and_keep_their_types(tmp_path):
+    lines = (f"{-1 if i % 3 else 1} {i % 40 + 1}:1 45:0.5 50:{i}\n" for i in range(90))
+    (tmp_path / "t.svm").write_text("".join(lines))
+    source = FileSource(path=str(tmp_path / "t.svm"), test_fraction=0.1, imbalance=6)
+    whole, thinned = replace(source, imbalance=None).load(), assert_thinned(source, 9)
+    assert isinstance(thinned.x_train, scipy.sparse.csr_array)
+    assert thinned.x_train.has_canonical_format
+    assert thinned.x_train.indices.dtype == thinned.x_train.indptr.dtype == whole.x_train.indices.dtype
+    assert_noisy(FileSource(path=str(tmp_path / "t.svm"), noise=0.3, split_seed=5), 0.3, 5)
+
+
+def test_the_cache_keeps_the_whole_and_nothing_is_copied_where_all_stay(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARNESS_CACHE", str(tmp_path / "cache"))
+    np.save(tmp_path / "large.npy", np.column_stack([np.arange(60.0), np.ones(60), np.arange(60) % 3 == 0]))
+    changes = ({}, {"imbalance": 2}, {"noise": 0.1}, {"imbalance": 8})
+    whole, same, noisy, thinned = (
+        FileSource(path=str(tmp_path / "large.npy"), test_fraction=0, **given).load() for given in changes
+    )
+    assert len([entry for entry in (tmp_path / "cache" / "parsed").iterdir() if entry.name[0] != "."]) == 1
+    assert all(isinstance(data.x_train, np.memmap) for data in (whole, same, noisy))
+    assert same.sha256 == whole.sha256
+    assert (len(thinned.y_train), thinned.x_train.flags.c_contiguous) == (45, True)
+    assert not np.shares_memory(thinned.x_train, whole.x_train)
+
+
+def test_every_source_has_them_and_lists_them_last():
+    for cls in (*builtin_sources(), FileSource, Line):
+        names = [known.name for known in parameters_of(cls)]
+        assert names[-4:] == ["imbalance", "imbalance_seed", "noise", "noise_seed"], cls.name
+
+
+def test_a_strangers_source_is_changed_once_however_its_load_comes_about():
+    class Loads:
+        def load(self):
+            return Line.load(Line())
+
+    @dataclass(frozen=True)
+    class Mixed(Loads, DataSource):
+        name, description = "mixed", "its load comes from a class that is no source"
+
+    @dataclass(frozen=True)
+    class Extended(Line):
+        name, description = "extended", "its load asks its parent's"
+
+        def load(self):
+            found = super().load()
+            assert len(found.y_train) == 100, "the source itself sees the whole"
+            return replace(found, x_train=2.0 * found.x_train)
+
+    @dataclass(frozen=True)
+    class Inherited(Extended):
+        name, description = "inherited", "it has no load of its own"
+
+    @dataclass(frozen=True)
+    class Own(Line):
+        name, description = "own", "its noise and its imbalance are in the points"
+        noise: float = parameter(0.5, "standard deviation", ge=0)
+        imbalance: float = parameter(0.5, "where the border lies", ge=0)
+
+        def load(self):
+            return replace(super().load(), name=self.label)
+
+    class Nothing(DataSource):
+        name, description = "nothing", "no load"
+
+    for cls in (Mixed, Extended, Inherited):
+        data = cls(noise=0.2).load()
+        assert (data.y_train != Line().load().y_train).sum() == 20, f"{cls.name}: flipped twice they are as they were"
+        assert (data.name, dict(data.defaults)) == (f"{cls.name}[noise=0.2]", {"C": 3.0})
+        assert cls().load().planted is None
+        thinned = cls(imbalance=5).load()
+        assert ((thinned.y_train > 0).sum(), len(thinned.y_train)) == (10, 60)
+    own = Own(noise=2.0, imbalance=2.0)
+    assert (own.load().planted, len(own.load().y_train)) == (None, 100)
+    assert own.clean_parameters() == {"n": 100, "noise": 2.0, "imbalance": 2.0}
+    assert Line(imbalance=2.0, imbalance_seed=3, noise=0.1).clean_parameters() == {"n": 100}
+    with pytest.raises(TypeError, match=r"abstract method '?load"):
+        Nothing()
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (Line(imbalance=1e-320), r"50 negatives to 50 positives allow 1 to 50"),
+        (Digits(imbalance=5), r"imbalance=5 cannot be had .* 1082 negatives to 116 positives allow 9\.32759 to 1082"),
+        (Line(imbalance=51), r"'line\[imbalance=51\.0\]': imbalance=51 cannot .* Choose an imbalance between these"),
+        (Diabetes(imbalance=2), r"imbalance=2 is a ratio of two classes.*for regression"),
+        (Friedman(n=20, noise=0.1), r"noise=0\.1 negates labels of classes.*Leave the parameter"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_a_sentence(source, message):
+    with pytest.raises(DataError, match=message):
+        source.load()
+
+
+def test_what_leaves_one_class_or_takes_too_much_memory_is_refused():
+    with pytest.raises(DataError, match="0 positives allow"):
+        with_imbalance(replace(Line().load(), y_train=np.full(100, -1.0)), 2.0, 0, "line")
+    with reading_within(1000), pytest.raises(DataError, match=r"a copy of the 1199 points that stay takes 9,592 bytes"):
+        with_imbalance(Line(n=1998).load(), 5.0, 0, "line")
+    alone = replace(Line(n=10).load(), y_train=np.where(np.arange(10) == 0, 1.0, -1.0))
+    found = [flipped(alone.y_train, 0.1, seed) for seed in range(40)]
+    single = next(seed for seed, y in enumerate(found) if (y < 0).all())
+    with pytest.raises(DataError, match=r"all 10 training labels -1; expected both .* Choose another noise_seed"):
+        with_noise(alone, 0.1, single, "few")
+    assert any((y > 0).any() for y in found)
+
+
+def test_a_user_names_them_beside_any_set_within_their_range():
+    (source,) = load_registry().select_datasets("digits[imbalance=10,imbalance_seed=1]")
+    assert source == Digits(imbalance=10.0, imbalance_seed=1)
+    assert load_registry().select_datasets("digits[imbalance=none]") == [Digits()]
+    for wrong in ({"imbalance": 0}, {"imbalance": float("inf")}, {"noise": 0.5}, {"noise": -0.1}):
+        with pytest.raises(UsageError, match=r"data set 'line': parameter .* expected float"):
+            Line(**wrong)

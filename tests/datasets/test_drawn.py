@@ -1,0 +1,276 @@
+"""The drawn and the embedded sets: shapes, determinism, the moments their definitions imply, and the planted margin."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.optimize
+from threadpoolctl import threadpool_limits
+
+from harness.datasets import builtin_sources, planted, validate
+from harness.datasets.bounds import reading_within
+from harness.datasets.embedded import BreastCancer, Diabetes, Digits
+from harness.datasets.generators import BananaLike, Checkerboard, Friedman, Ringnorm, Twonorm, WaveformBreiman
+from harness.datasets.planted import GaussianOutliers, OneClassOutliers
+from harness.errors import DataError, UsageError
+
+GENERATORS = {Twonorm: 20, Ringnorm: 20, Checkerboard: 2, WaveformBreiman: 21, BananaLike: 2, Friedman: 10}
+
+
+@pytest.mark.parametrize("cls", GENERATORS)
+def test_a_generator_draws_what_was_asked_for(cls, monkeypatch):
+    d, (data, again, other, small) = GENERATORS[cls], (
+        cls(n=n, n_test=40, seed=seed).load() for n, seed in ((501, 3), (501, 3), (501, 4), (20, 3))
+    )  # fmt: skip
+    validate(data)
+    assert (data.x_train.shape, data.x_test.shape) == ((501, d), (40, d))
+    if cls is not Friedman:
+        assert (data.y_train > 0).sum() == (501 // 3 if cls is WaveformBreiman else 250)
+        two = cls(n=2, n_test=0).load()  # which already define a problem
+        validate(two)
+        assert (sorted(two.y_train), two.x_test.shape) == ([-1, 1], (0, d))
+    assert data.name == f"{cls.name}[n=501,n_test=40,seed=3]"
+    assert data.sha256 == again.sha256 != other.sha256
+    np.testing.assert_array_equal(data.x_test, small.x_test)  # does not change with n
+    assert not np.isin(data.x_train[:, 0], data.x_test[:, 0]).any()
+    monkeypatch.setattr(cls, "draw", lambda *_: pytest.fail("drawn"))
+    for size in (10**12, 2**62 + 1, 10**400):
+        for values in ({"n": size}, {"n_test": size}):
+            with pytest.raises(
+                DataError, match=rf"'{cls.name}\[.*drawing it takes .*--memory-limit, or choose smaller"
+            ):
+                cls(**values).load()
+
+
+def test_drawing_is_bounded_by_what_it_needs():
+    with reading_within(8 * 4 * 1000 * 21):
+        assert Twonorm(n=1000, n_test=0).load().x_train.shape == (1000, 20)
+        for larger in (Twonorm(n=1001, n_test=0), Checkerboard(n=9, n_test=9, cells=200), GaussianOutliers(d=200)):
+            with pytest.raises(DataError, match="drawing it takes"):
+                larger.load()
+        with pytest.raises(DataError, match="drawing it takes"):
+            OneClassOutliers(n=3, n_test=3, d=200).load()
+
+
+def test_the_norms_have_their_moments():
+    for cls, mean, variance in ((Twonorm, -1, 1.0), (Ringnorm, 0, 4.0)):
+        data = cls(n=40_000, n_test=0).load()
+        a = 2 / np.sqrt(20)
+        positive, negative = (data.x_train[data.y_train == sign] for sign in (1, -1))
+        np.testing.assert_allclose(positive.mean(axis=0), a * (mean == -1), atol=0.07)
+        np.testing.assert_allclose(negative.mean(axis=0), a if cls is Ringnorm else -a, atol=0.05)
+        np.testing.assert_allclose(positive.var(axis=0), variance, rtol=0.07)
+        np.testing.assert_allclose(negative.var(axis=0), 1.0, rtol=0.07)
+    np.testing.assert_allclose(Ringnorm(n=20_000, mean=1.0).load().x_train.mean(axis=0), (1 + a) / 2, atol=0.07)
+
+
+@pytest.mark.parametrize("cells", [2, 3, 5])
+def test_a_board_has_the_colour_of_its_cell(cells):
+    data = Checkerboard(n=3000, n_test=0, cells=cells).load()
+    cell = np.floor(data.x_train).astype(int)
+    assert (cell.min(), cell.max()) == (0, cells - 1)
+    np.testing.assert_array_equal(data.y_train > 0, cell.sum(axis=1) % 2 == 0)
+    assert len(set(map(tuple, cell.tolist()))) == cells**2
+
+
+def test_waves_have_their_means_and_bananas_their_circles():
+    data = WaveformBreiman(n=30_000).load()
+    h1, h2, h3 = (np.maximum(6 - abs(np.arange(1, 22) - peak), 0) for peak in (11, 15, 7))
+    np.testing.assert_allclose(data.x_train[data.y_train > 0].mean(axis=0), (h1 + h2) / 2, atol=0.08)
+    np.testing.assert_allclose(data.x_train[data.y_train < 0].mean(axis=0), (h1 + h3 + h2 + h3) / 4, atol=0.08)
+    np.testing.assert_allclose(data.x_train[:, 0].var(), 1, atol=0.05)  # where all waves vanish
+    data = BananaLike(n=200, spread=0.0).load()
+    centred = data.y_train[:, None] * data.x_train + [1.0, 0.5]
+    np.testing.assert_allclose(np.hypot(*centred.T), 2.0)
+    assert centred[:, 1].min() >= -1e-12
+
+
+@pytest.mark.parametrize("square", [True, False])
+def test_friedman_is_its_definition_plus_unit_noise(square):
+    data = Friedman(n=20_000, n_test=500, square=square, seed=1).load()
+    a, b, c, d, e = data.x_train.T[:5]
+    third = 20.0 * (c - 0.5) ** 2 if square else 20.0 * (c - 0.5)
+    noise = data.y_train - (10.0 * np.sin(np.pi * a * b) + third + 10.0 * d + 5.0 * e)
+    assert (data.task, noise.mean(), noise.std()) == (
+        "regression",
+        pytest.approx(0, abs=0.03),
+        pytest.approx(1, abs=0.02),
+    )
+    assert (data.x_train.min() >= 0.0, data.x_train.max() < 1.0) == (True, True)
+    # the paper's mean squared errors and correlations belong to targets of variance 24 to 25
+    assert np.var(data.y_train) == pytest.approx(24.8 if square else 55.9, rel=0.04)
+
+
+@pytest.mark.parametrize(("cls", "least"), [(Twonorm, 0.96), (Ringnorm, 0.97), (Checkerboard, 0.9), (BananaLike, 0.85)])
+def test_the_recommended_parameters_learn_the_distribution(cls, least):
+    from sklearn.svm import SVC
+
+    data = cls(n=1000, n_test=2000).load()
+    model = SVC(C=data.defaults["C"], gamma=data.defaults["gamma"]).fit(data.x_train, data.y_train)
+    assert model.score(data.x_test, data.y_test) > least
+
+
+# -- embedded ----------------------------------------------------------------------------------------------
+
+
+def test_the_embedded_sets():
+    digits, cancer, diabetes = Digits().load(), BreastCancer().load(), Diabetes().load()
+    for data, shapes in ((digits, (1198, 599, 64)), (cancer, (379, 190, 30)), (diabetes, (295, 147, 10))):
+        validate(data)
+        assert (len(data.y_train), len(data.y_test), data.x_train.shape[1]) == shapes
+        if data is not digits:
+            np.testing.assert_allclose(data.x_train.mean(axis=0), 0, atol=1e-12)
+            np.testing.assert_allclose(data.x_train.std(axis=0), 1)
+            assert abs(data.x_test.mean(axis=0)).max() > 1e-3
+    assert (digits.x_train.min(), digits.x_train.max()) == (0, 1)
+    assert ((digits.y_train > 0).sum(), (digits.y_test > 0).sum()) == (116, 58)  # 174 eights
+    assert (Digits(digit=3).load().y_train > 0).sum() == 122  # 183 threes
+    assert Digits(test_fraction=0).load().x_test.shape == (0, 64)
+    assert Digits(split_seed=1).load().sha256 != digits.sha256 == Digits().load().sha256
+    assert ((cancer.y_train > 0).sum() + (cancer.y_test > 0).sum()) == 357  # benign
+    progression = np.concatenate([diabetes.y_train, diabetes.y_test])
+    assert (progression.min(), progression.max(), diabetes.task) == (25.0, 346.0, "regression")
+    assert Diabetes().for_task("classification") == Diabetes(), "it has no other targets"
+
+
+def test_every_source_has_a_name_of_its_own_and_says_which_class_is_positive():
+    names = [cls.name for cls in builtin_sources()]
+    assert len(set(names)) == len(names) == 29
+    for cls in builtin_sources():
+        assert cls().label == cls.name
+        assert any(word in cls.description for word in ("+1", "labels as", "regression")), cls.name
+
+
+def test_importing_the_package_loads_numpy_at_most():
+    code = (
+        "import sys, harness.datasets as d; d.builtin_sources();"
+        "print([m for m in ('scipy', 'pandas', 'sklearn', 'psutil', 'pyarrow') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+# -- planted outliers --------------------------------------------------------------------------------------
+
+TINY = {"least": 30, "most": 60, "d": 5}
+
+
+def inliers(data, sign):
+    return data.x_train[~data.planted & (data.y_train == sign)]
+
+
+def diameter(x):
+    return max(float(np.linalg.norm(p - q)) for p in x for q in x)
+
+
+def distance(p, q):
+    """Return the distance of two hulls as a quadratic program over w and b: max gap with |w| = 1, by its dual norm."""
+    points, sides = np.vstack([p, -q]), np.repeat([1.0, -1.0], [len(p), len(q)])
+    side = p.mean(axis=0) - q.mean(axis=0)
+    # min 1/2 |w|^2 subject to y_i (<w, x_i> + b) >= 1: the margin is 2 / |w|
+    found = scipy.optimize.minimize(
+        lambda v: 0.5 * float(v[:-1] @ v[:-1]),
+        np.append(2.0 * side / float(np.linalg.norm(side)), 0.0),
+        jac=lambda v: np.append(v[:-1], 0.0),
+        constraints={
+            "type": "ineq",
+            "fun": lambda v: points @ v[:-1] + sides * v[-1] - 1.0,
+            "jac": lambda _: np.column_stack([points, sides]),
+        },
+        options={"maxiter": 500, "ftol": 1e-14},
+    )
+    return 2.0 / float(np.linalg.norm(found.x[:-1]))
+
+
+@pytest.mark.parametrize("cls", [GaussianOutliers, OneClassOutliers])
+def test_a_set_says_what_it_planted_and_its_seed_decides_every_bit(cls):
+    given = {
+        "d": 6,
+        "outliers": 0.23,
+        **({"n": 90, "n_test": 50} if cls is OneClassOutliers else {"least": 20, "most": 40}),
+    }
+    data, again, other = (cls(**given, seed=seed).load() for seed in (2, 2, 9))
+    validate(data)
+    assert data.sha256 == again.sha256 != other.sha256
+    np.testing.assert_array_equal(data.planted, again.planted)
+    assert (data.planted.dtype, data.planted.shape, data.defaults["outliers"]) == (bool, data.y_train.shape, 0.23)
+
+
+def test_the_bits_do_not_depend_on_the_threads_of_the_process():
+    source, found = GaussianOutliers(least=400, most=700, test=3), []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            found.append(source.load().sha256)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_classes_have_their_sizes_and_their_share_of_outliers_from_the_other_class(seed):
+    data = GaussianOutliers(**TINY, test=3, outliers=0.15, seed=seed).load()
+    for y, least, most in ((data.y_train, 30, 60), (data.y_test, 90, 180)):
+        assert all(least <= (y == sign).sum() <= most for sign in (-1, 1))
+    for sign in (-1, 1):
+        own = data.y_train == sign
+        assert (data.planted & own).sum() == int(0.15 * own.sum() + 1e-9)
+    data = GaussianOutliers(least=400, most=400, d=4, ratio=2.0, outliers=0.25, seed=seed).load()
+    means = {sign: inliers(data, sign).mean(axis=0) for sign in (-1.0, 1.0)}
+    side, middle = means[1.0] - means[-1.0], 0.5 * (means[1.0] + means[-1.0])
+
+    def wrong(x, y):
+        return np.mean(np.sign((x - middle) @ side) != y)
+
+    assert wrong(data.x_train[data.planted], data.y_train[data.planted]) > 0.97
+    assert wrong(data.x_train[~data.planted], data.y_train[~data.planted]) < 0.03
+    assert wrong(data.x_test, data.y_test) < 0.03
+
+
+@pytest.mark.parametrize(("ratio", "seed"), [(5.0, 0), (30.0, 2)])
+def test_the_ratio_is_that_of_the_inliers_diameter_and_margin(ratio, seed):
+    data = GaussianOutliers(**TINY, ratio=ratio, seed=seed).load()
+    p, q = inliers(data, 1.0), inliers(data, -1.0)
+    assert max(diameter(p), diameter(q)) / distance(p, q) == pytest.approx(ratio, rel=1e-5)
+    data = OneClassOutliers(n=80, n_test=10, d=5, ratio=ratio, seed=seed).load()
+    p, origin = inliers(data, 1.0), np.zeros((1, 5))
+    assert diameter(p) / distance(p, origin) == pytest.approx(ratio, rel=1e-5)
+
+
+def test_the_diameter_of_many_points_is_met_by_the_search_of_few(monkeypatch):
+    x = np.random.default_rng(0).normal(size=(700, 3)) * [5.0, 1.0, 1.0]
+    exact = planted._diameter(x)
+    assert exact == pytest.approx(diameter(x[np.linalg.norm(x, axis=1) > 8.0]))
+    monkeypatch.setattr(planted, "_EXACT", 10)
+    assert 0.8 * exact <= planted._diameter(x) <= exact * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("spread", [1.0, 10.0])
+def test_covariances_are_arbitrary_with_the_spread_on_their_diagonal(spread):
+    root = planted._root(30, spread, np.random.default_rng(3))
+    covariance = root @ root.T
+    diagonal = np.diag(covariance)
+    assert (diagonal.min(), diagonal.max()) == (pytest.approx(1.0), pytest.approx(spread))
+    assert np.linalg.eigvalsh(covariance).min() > 0
+    assert np.abs(covariance - np.diag(diagonal)).max() > 0.1, "features hang together"
+
+
+def test_one_class_outliers_lie_around_the_origin_in_both_parts():
+    data = OneClassOutliers(n=2000, n_test=3000, d=5, ratio=2.0, outliers=0.2).load()
+    np.testing.assert_array_equal(data.planted, data.y_train < 0)
+    assert ((data.y_train < 0).sum(), (data.y_test < 0).sum()) == (400, 600)
+    direction = inliers(data, 1.0).mean(axis=0)
+    for x, y in ((data.x_train, data.y_train), (data.x_test, data.y_test)):
+        np.testing.assert_allclose(x[y < 0].mean(axis=0), 0.0, atol=0.6)
+        assert 0.3 < np.mean(x[y < 0] @ direction < 0) < 0.7, "as many beyond the origin as before it"
+        assert np.mean(x[y > 0] @ direction > 0) > 0.99
+    assert {**data.defaults} == {"kernel": "linear", "C": 1.0, "nu": 0.2, "outliers": 0.2, "against": "origin"}
+
+
+def test_parameters_out_of_range_are_refused():
+    with pytest.raises(UsageError, match=r"'gaussian-outliers': least=50 and most=20; the size .* not below least\."):
+        GaussianOutliers(least=50, most=20)
+    with pytest.raises(UsageError, match=r"parameter d=1 is not valid .* expected int in \[2, inf\)"):
+        GaussianOutliers(d=1)
+    with pytest.raises(UsageError, match=r"parameter noise=0\.7 .* expected float in \[0, 0\.5\)"):
+        Checkerboard(noise=0.7)
