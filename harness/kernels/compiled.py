@@ -177,31 +177,30 @@ def left_rows(points, row_ptr, row_feature, row_value, rows, everything):  # typ
 
 
 @compiled
-def gather(panels, depth, sq, columns, features, result, norms):  # type: ignore[no-untyped-def]
-    """Copy the points ``columns``, their dense ``features`` only, to the panels ``result`` and their |x|^2 to ``norms``."""
+def gather(panels, depth, sq, columns, result, norms):  # type: ignore[no-untyped-def]
+    """Copy the dense features of the points ``columns`` to the panels ``result``, and their |x|^2 to ``norms``."""
     chunk = CHUNK_BYTES // panels.itemsize
     for k in range(columns.size):
         j = columns[k]
         base = (j // chunk) * chunk * depth + j % chunk
-        target = (k // chunk) * chunk * features.size + k % chunk
-        for f in range(features.size):
-            result[target + f * chunk] = panels[base + features[f] * chunk]
+        target = (k // chunk) * chunk * depth + k % chunk
+        for f in range(depth):
+            result[target + f * chunk] = panels[base + f * chunk]
         norms[k] = sq[j]
 
 
 @compiled
-def rare_columns(row_ptr, row_feature, row_value, columns, number, count, block):  # type: ignore[no-untyped-def]
+def rare_columns(row_ptr, row_feature, row_value, columns, count, block):  # type: ignore[no-untyped-def]
     """Return the rare features of the points ``columns`` feature by feature, in blocks of points.
 
-    number : (features,) new number of each feature below ``count``, or -1 for one that is left out
+    count : rare features
     Returns block_ptr (blocks, count + 1) into rare_index (place within the block) and rare_value.
     """
     blocks = -(-columns.size // block)
     block_ptr = np.zeros((blocks, count + 1), np.int64)
     for k in range(columns.size):
         for e in range(row_ptr[columns[k]], row_ptr[columns[k] + 1]):
-            if number[row_feature[e]] >= 0:
-                block_ptr[k // block, number[row_feature[e]]] += 1
+            block_ptr[k // block, row_feature[e]] += 1
     total = 0
     for b in range(blocks):
         for f in range(count + 1):  # counts become where each feature begins
@@ -211,11 +210,10 @@ def rare_columns(row_ptr, row_feature, row_value, columns, number, count, block)
     rare_index, rare_value = np.empty(total, np.uint16), np.empty(total, row_value.dtype)
     for k in range(columns.size):
         for e in range(row_ptr[columns[k]], row_ptr[columns[k] + 1]):
-            f = number[row_feature[e]]
-            if f >= 0:
-                place = block_ptr[k // block, f]
-                rare_index[place], rare_value[place] = k % block, row_value[e]
-                block_ptr[k // block, f] += 1
+            f = row_feature[e]
+            place = block_ptr[k // block, f]
+            rare_index[place], rare_value[place] = k % block, row_value[e]
+            block_ptr[k // block, f] += 1
     for b in range(blocks):  # each has moved to where the next one begins
         for f in range(count, 0, -1):
             block_ptr[b, f] = block_ptr[b, f - 1]
@@ -276,3 +274,16 @@ def powers(values, slots, position, width, gamma, coef0, degree):  # type: ignor
                 for j in range(width):
                     base[j] *= base[j]
         row[:] = result
+
+
+@compiled
+def overwrite(source, depth, source_sq, points, places, panels, sq):  # type: ignore[no-untyped-def]
+    """Copy ``points`` of the flat panels ``source`` to ``places`` of ``panels``, and their |x|^2; of equal depth and chunk."""
+    chunk = CHUNK_BYTES // panels.itemsize
+    for k in range(points.size):
+        i, place = points[k], places[k]
+        base = (i // chunk) * chunk * depth + i % chunk
+        target = (place // chunk) * chunk * depth + place % chunk
+        for f in range(depth):
+            panels[target + f * chunk] = source[base + f * chunk]
+        sq[place] = source_sq[i]

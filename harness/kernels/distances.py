@@ -108,7 +108,7 @@ class DistanceWay:
         self.n, self.differences = int(distances.points.shape[0]), distances.sums_differences
         self._gamma = dtype.type(form.gamma)
 
-    def left(self, rows: Block, *, gathered: bool = False) -> Block:
+    def left(self, rows: Block) -> Block:
         return np.asarray(rows, dtype=np.int64)
 
     def part(self, left: Block, first: int, last: int) -> Block:

@@ -78,7 +78,7 @@ class _Whole:
 
     def way(self, dtype: np.dtype[Any]) -> Way:
         if not self.is_laid_out(dtype):
-            self._ways[dtype] = choose(self.kernel, self.source, dtype, held=True)
+            self._ways[dtype] = choose(self.kernel, self.source, dtype)
         return self._ways[dtype]
 
 
@@ -112,7 +112,7 @@ class Engine:
         self._packed: Way | None = None
         self._own: Way | None = None  # of a view alone, where the whole is not laid out in this dtype
         self._asked = 0
-        self._prepared: tuple[Block, bool, Any] = (np.empty(0, dtype=np.intp), False, None)
+        self._prepared: tuple[Block, Any] = (np.empty(0, dtype=np.intp), None)
         self._source: Any = None
 
     @property
@@ -194,7 +194,7 @@ class Engine:
         """Compute K[rows, columns] into ``out[slots, :m]`` by tiles of columns; call ``after(start, stop)`` after each."""
         width = self.n if columns is None else len(columns)
         way, picked = self._columns(len(rows), columns)
-        left = self._left(rows, picked is not None) if len(rows) else None
+        left = self._left(rows) if len(rows) else None
 
         def tile(start: int, stop: int) -> None:
             if left is not None:
@@ -218,18 +218,18 @@ class Engine:
                 self._own = choose(self.kernel, x[self._index], self.dtype)
         return self._own
 
-    def _left(self, rows: Block, gathered: bool) -> Any:
+    def _left(self, rows: Block) -> Any:
         """Return the rows prepared; those of the last request, if it was a small one, are prepared already."""
-        known, kind, left = self._prepared
-        if kind == gathered and known.shape == rows.shape and (known == rows).all():
+        known, left = self._prepared
+        if left is not None and known.shape == rows.shape and (known == rows).all():
             return left
         if self._own is not None:
-            left = self._own.left(rows, gathered=gathered)
+            left = self._own.left(rows)
         else:
             index = rows if self._index is None else self._index[rows]
-            left = self._whole.way(self.dtype).left(index, gathered=gathered)
+            left = self._whole.way(self.dtype).left(index)
         if len(rows) <= _PREPARED_ROWS:
-            self._prepared = (rows.copy(), gathered, left)
+            self._prepared = (rows.copy(), left)
         return left
 
     def _columns(self, rows: int, columns: Block | Columns | None) -> tuple[Way, Block | None]:
@@ -278,7 +278,7 @@ class Engine:
         packing = way if picked is not None and isinstance(way, PackingWay) else None
         for first in range(0, len(support), _EXPAND_LEFT):
             rows = support[first : first + _EXPAND_LEFT]
-            left = self._left(rows, picked is not None and packing is None)
+            left = self._left(rows)
             weights = coef[first : first + _EXPAND_LEFT]
             ends = [(k, min(k + EXPAND_ROWS, len(rows))) for k in range(0, len(rows), EXPAND_ROWS)]
             parts = [(way.part(left, k, end), weights[k:end]) for k, end in ends]

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.jit import compiled
-from harness.kernels.compiled import rare_of
-from harness.kernels.simd import CHUNK_BYTES
 
 if TYPE_CHECKING:
     from harness.arrays import Block
@@ -34,21 +32,6 @@ def fill_panels(x: Block, centre: Block, dense: Block, first: int, panels: Block
 
 
 @compiled
-def overwrite(
-    source: Block, depth: int, source_sq: Block, points: Block, places: Block, panels: Block, sq: Block
-) -> None:
-    """Copy ``points`` of the flat panels ``source`` to ``places`` of ``panels``, and their |x|^2; of equal depth and chunk."""
-    chunk = CHUNK_BYTES // panels.itemsize
-    for k in range(points.size):
-        i, place = points[k], places[k]
-        base = (i // chunk) * chunk * depth + i % chunk
-        target = (place // chunk) * chunk * depth + place % chunk
-        for f in range(depth):
-            panels[target + f * chunk] = source[base + f * chunk]
-        sq[place] = source_sq[i]
-
-
-@compiled
 def set_where_same(out: Block, slots: Block, position: int, rows: Block, columns: Block, value: float) -> None:
     """Set out[slots[q], position + k] to ``value`` wherever rows[q] and columns[k] are the same point."""
     order = np.argsort(rows)
@@ -58,61 +41,6 @@ def set_where_same(out: Block, slots: Block, position: int, rows: Block, columns
         while at < ranked.size and ranked[at] == columns[k]:
             out[slots[order[at]], position + k] = value
             at += 1
-
-
-@compiled
-def left_of_rows(
-    given: tuple[Block, ...], points: tuple[Any, ...], rare: tuple[Block, ...], rows: Block, everything: bool
-) -> tuple[Any, ...]:
-    """Return what compiled.left_rows() does, the dense features read from the rows themselves.
-
-    In the panels the features of a point lie a line of memory apart each, and few points are read there that are near.
-
-    Parameters
-    ----------
-    given : (n, d) the points as they came, (depth,) their features that stand in the panels, and (d,) what is
-        subtracted there
-    points, rare : the way's own
-    """
-    x, dense, centre = given
-    row_ptr, row_feature, row_value = rare
-    panels, sq = points[0], points[2]
-    chunk, count, depth = CHUNK_BYTES // panels.itemsize, rows.size, dense.size
-    ptr, rare_ptr = np.zeros(count + 1, np.int64), np.zeros(count + 1, np.int64)
-    offsets, values = np.empty(count * depth, np.int32), np.empty(count * depth, panels.dtype)
-    own = np.empty(count, panels.dtype)
-    found = 0
-    for q in range(count):
-        i = rows[q]
-        row = x[i]
-        for f in range(depth):
-            value = row[dense[f]] - centre[dense[f]]
-            offsets[found], values[found] = f * chunk, value
-            found += everything or value != 0.0  # a branch would be guessed wrong too often
-        ptr[q + 1] = found
-        rare_ptr[q + 1] = rare_ptr[q] + row_ptr[i + 1] - row_ptr[i]
-        own[q] = sq[i]
-    rare_features, rare_values = rare_of(row_ptr, row_feature, row_value, rows, rare_ptr)
-    return ptr, offsets[:found].copy(), values[:found].copy(), rare_ptr, rare_features, rare_values, own
-
-
-@compiled
-def gather_given(given: tuple[Block, ...], sq: Block, columns: Block, result: Block, norms: Block) -> None:
-    """Do what compiled.gather() does for all features of listed points, read from the rows themselves.
-
-    Parameters
-    ----------
-    given : see :func:`left_of_rows`
-    sq : (n,) squared norms
-    """
-    x, dense, centre = given
-    chunk, depth = CHUNK_BYTES // result.itemsize, dense.size
-    for k in range(columns.size):
-        row = x[columns[k]]
-        target = (k // chunk) * chunk * depth + k % chunk
-        for f in range(depth):
-            result[target + f * chunk] = row[dense[f]] - centre[dense[f]]
-        norms[k] = sq[columns[k]]
 
 
 @compiled
@@ -259,30 +187,6 @@ def settle(index: Block, before: int, count: int, places: Block, points: Block, 
     return written
 
 
-@compiled
-def rare_entries(x: Block, rare: Block, counts: Block, features: Block, values: Block) -> int:
-    """List the non-zero rare features of the rows ``x``, row by row; return how many there are.
-
-    Parameters
-    ----------
-    rare : (r,) the features to look at; they are listed by their place in it
-    counts : (m,) of each row; filled
-    features, values : long enough for m * r entries, or empty to count only
-    """
-    found = 0
-    for i in range(x.shape[0]):
-        before, row = found, x[i]
-        for f in range(len(rare)):
-            value = row[rare[f]]
-            if value != 0.0:
-                if len(features):
-                    features[found] = f
-                    values[found] = value
-                found += 1
-        counts[i] = found - before
-    return found
-
-
 def split_dense(
     x: Any, is_dense: Block, panels: Block, dtype: np.dtype[Any], centre: Any, piece: int
 ) -> tuple[Block, ...]:
@@ -299,22 +203,16 @@ def split_dense(
     -------
     (row_ptr, row_feature, row_value) : the rare features of each point.
     """
-    n = len(x)
+    import scipy.sparse
+
     dense, rare = np.flatnonzero(is_dense), np.flatnonzero(~is_dense)
     middle = np.zeros(x.shape[1]) if centre is None else centre
-    row_ptr, features, values = np.zeros(n + 1, dtype=np.int64), [], []
-    for start in range(0, n, piece):
+    parts = [scipy.sparse.csr_array((0, len(rare)), dtype=dtype)]
+    for start in range(0, len(x), piece):
         rows = np.ascontiguousarray(x[start : start + piece])
         if rows.dtype not in (np.float32, np.float64):
             rows = rows.astype(np.float64)
         fill_panels(rows, middle, dense, start, panels)
-        if len(rare):
-            counts = row_ptr[start + 1 : start + 1 + len(rows)]
-            total = rare_entries(rows, rare, counts, np.empty(0, dtype=np.int32), np.empty(0, dtype=dtype))
-            feature, value = np.empty(total, dtype=np.int32), np.empty(total, dtype=dtype)
-            if total:
-                rare_entries(rows, rare, counts, feature, value)
-            features.append(feature)
-            values.append(value)
-    joined = np.concatenate([np.empty(0, dtype=dtype), *values])
-    return np.cumsum(row_ptr), np.concatenate([np.empty(0, dtype=np.int32), *features]), joined
+        parts.append(scipy.sparse.csr_array(rows[:, rare], dtype=dtype))
+    joined: Any = scipy.sparse.vstack(parts, format="csr")
+    return joined.indptr.astype(np.int64), joined.indices.astype(np.int32), joined.data

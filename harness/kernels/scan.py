@@ -10,7 +10,6 @@ beforehand. RBF kernels in few dimensions sum (x - z)^2, which loses nothing to 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,28 +21,15 @@ if TYPE_CHECKING:
     from harness.arrays import Block
     from harness.kernels.way import Columns
 
+    Left = tuple[Block, ...]
+
 _CHUNK_BYTES = 256
 _LINE_BYTES = 64
 _BLOCK = 1024  # points; grows where there are many rare features and few points have them
 _LARGEST_BLOCK = 65536  # places in a block are 16-bit numbers
-_PIECE = 8192  # dense points looked through for rare features at a time
-_FEW = 128  # features of either kind that picked columns are copied with, used or not
 _SOME = 8  # one column of so many may be new: more are listed anew with all the others
+_PIECE = 8192  # dense points looked through for rare features at a time
 _DENSE = 1 / 16  # share of points from which on a feature is stored dense: reading a line beats scattering then
-
-
-@dataclass(frozen=True)
-class Left:
-    """Rows that a scan is asked for: lists of their non-zero features.
-
-    lists : (ptr, offsets, values, rare_ptr, rare_features, rare_values, sq), see compiled.left_rows()
-    features, rare_number, rare_count : which features the lists refer to, where columns are gathered for them alone
-    """
-
-    lists: tuple[Block, ...]
-    features: Block | None = None
-    rare_number: Block | None = None
-    rare_count: int = 0
 
 
 class ScanWay(PackingWay):
@@ -70,10 +56,6 @@ class ScanWay(PackingWay):
         self.form, self.differences, self.listed, self.work = kernel.form, differences, listed, work
         self.dtype = np.dtype(points[0].dtype)
         self.grain = int(points[3])
-        self._features = np.arange(points[1], dtype=np.int32)
-        self._rare_number = np.arange(rare_features, dtype=np.int32)
-        self._nothing_rare = (np.zeros((1, 1), np.int64), np.empty(0, np.uint16), np.empty(0, self.dtype))
-        self._given: tuple[Block, ...] | None = None  # the points as they came, their dense features, the centre
         self._width = n  # points that the rare features are listed of
 
     @classmethod
@@ -86,7 +68,6 @@ class ScanWay(PackingWay):
         *,
         differences: bool,
         centre: Any = None,
-        held: bool = False,
         listed: bool = False,
     ) -> ScanWay:
         """Lay the points out.
@@ -95,7 +76,6 @@ class ScanWay(PackingWay):
         share : (d,) of points in which each feature is not zero: what is rare
         differences : sum (x - z)^2 over all features; all are dense then, and listed
         centre : (d,) subtracted from dense points
-        held : ``x`` stays in memory as long as this way, so that rows may be read there
         listed : see the class; all features are dense then
         """
         from harness.kernels import compiled
@@ -117,89 +97,60 @@ class ScanWay(PackingWay):
         block = _BLOCK
         while block < _LARGEST_BLOCK and -(-n // block) * rare_features > 2 * len(row_value):
             block *= 2
-        own = np.arange(rare_features, dtype=np.int32)
-        columns = compiled.rare_columns(
-            row_ptr, row_feature, row_value, np.arange(n if rare_features else 0), own, rare_features, block
-        )
+        every = np.arange(n if rare_features else 0)
+        columns = compiled.rare_columns(row_ptr, row_feature, row_value, every, rare_features, block)
         points = (panels, depth, sq, block, *columns)
         work = float(depth if listed else share.sum())
-        way = cls(kernel, n, points, rare, rare_features, differences=differences, listed=listed, work=work)
-        readable = isinstance(x, np.ndarray) and x.flags.c_contiguous and x.dtype in (np.float32, np.float64)
-        if held and readable and not differences:  # few features lie together in the panels too
-            way._given = np.asarray(x), np.flatnonzero(dense), np.zeros(len(share)) if centre is None else centre
-        return way
+        return cls(kernel, n, points, rare, rare_features, differences=differences, listed=listed, work=work)
 
-    def left(self, rows: Block, *, gathered: bool = False) -> Left:
-        """Return the rows as tile() takes them; ``gathered`` if it will be asked for picked columns."""
+    def left(self, rows: Block) -> Left:
+        """Return the rows as tile() takes them: lists of their features, see compiled.left_rows()."""
         from harness.kernels import compiled
 
-        if self._given is None:
-            lists = compiled.left_rows(self.points, *self.rare, rows, self.listed)
-        else:
-            from harness.kernels.layout import left_of_rows
-
-            lists = left_of_rows(self._given, self.points, self.rare, rows, self.listed)
-        if not gathered:
-            return Left(lists)
-        # finding out what is used would cost more
-        if self.listed or (self.points[1] <= _FEW and self.rare_features <= _FEW):
-            return Left(lists, self._features, self._rare_number, self.rare_features)
-        chunk = _CHUNK_BYTES // self.dtype.itemsize
-        used, rare_used = np.zeros(self.points[1], dtype=bool), np.zeros(self.rare_features, dtype=bool)
-        place = lists[1] // chunk
-        used[place] = True
-        rare_used[lists[4]] = True
-        number = np.cumsum(used, dtype=np.int32) - np.int32(1)
-        rare_number = np.where(rare_used, np.cumsum(rare_used) - 1, -1).astype(np.int32)
-        features = np.flatnonzero(used).astype(np.int32)
-        renumbered = (lists[0], number[place] * np.int32(chunk), lists[2], lists[3], rare_number[lists[4]], *lists[5:])
-        return Left(renumbered, features, rare_number, int(rare_used.sum()))
+        lists: Left = compiled.left_rows(self.points, *self.rare, rows, self.listed)
+        return lists
 
     def part(self, left: Left, first: int, last: int) -> Left:
         """Return the rows [first, last) of ``left``."""
-        ptr, offsets, values, rare_ptr, features, rare_values, own = left.lists
+        ptr, offsets, values, rare_ptr, features, rare_values, own = left
         ends = slice(first, last + 1)
-        return replace(left, lists=(ptr[ends], offsets, values, rare_ptr[ends], features, rare_values, own[first:last]))
+        return ptr[ends], offsets, values, rare_ptr[ends], features, rare_values, own[first:last]
 
     def tile(self, left: Left, columns: Columns, out: Block, slots: Block, position: int) -> None:
         """Write K[left, columns] to ``out[slots, position:]``; a slice begins at a multiple of ``grain``."""
         if isinstance(columns, slice):
             self._scan(self.points, left, columns.start, columns.stop, out, slots, position)
         else:
-            assert left.features is not None
-            points = self._gathered(columns, left.features, left.rare_number, left.rare_count)
-            self._scan(points, left, 0, len(columns), out, slots, position)
+            self._scan(self._gathered(columns), left, 0, len(columns), out, slots, position)
 
     def _scan(
         self, points: tuple[Any, ...], left: Left, start: int, stop: int, out: Block, slots: Block, position: int
     ) -> None:
         from harness.kernels import chunks, compiled
 
-        own, gamma, mode = left.lists[6], 1.0, chunks.PRODUCTS
+        own, gamma, mode = left[6], 1.0, chunks.PRODUCTS
         if isinstance(self.form, Exponential):
             gamma, mode = self.form.gamma, chunks.RBF_DIFFERENCES if self.differences else chunks.RBF_PRODUCTS
-        compiled.scan(points, left.lists, out, slots, position, start, stop, self.dtype.type(gamma), mode)
+        compiled.scan(points, left, out, slots, position, start, stop, self.dtype.type(gamma), mode)
         if mode == chunks.PRODUCTS:
             finish(self.kernel, self.form, out, slots, position, own, points[2][start:stop])
 
-    def _gathered(self, columns: Block, features: Block, rare_number: Any, rare_count: int) -> tuple[Any, ...]:
+    def _gathered(self, columns: Block) -> tuple[Any, ...]:
+        """Return the points ``columns`` as scan() takes them."""
         from harness.kernels import compiled
 
         panels, depth, sq, block, *_ = self.points
-        shape = _panels(len(columns), len(features), self.dtype)
+        shape = _panels(len(columns), depth, self.dtype)
         picked = np.zeros(shape, self.dtype) if len(columns) < _BLOCK else aligned_zeros(shape, self.dtype)
         norms = np.zeros(picked.shape[0] * picked.shape[2], dtype=self.dtype)
-        if self.listed and self._given is not None:
-            from harness.kernels.layout import gather_given
+        compiled.gather(panels, depth, sq, columns, picked.reshape(-1), norms)
+        return (picked.reshape(-1), depth, norms, block, *self._rare_columns(columns))
 
-            gather_given(self._given, sq, columns, picked.reshape(-1), norms)
-        else:
-            compiled.gather(panels, depth, sq, columns, features, picked.reshape(-1), norms)
-        rare: tuple[Any, ...] = self._nothing_rare
-        if rare_count:
-            row_ptr, row_feature, row_value = self.rare
-            rare = compiled.rare_columns(row_ptr, row_feature, row_value, columns, rare_number, rare_count, block)
-        return (picked.reshape(-1), len(features), norms, block, *rare)
+    def _rare_columns(self, columns: Block) -> tuple[Any, ...]:
+        from harness.kernels import compiled
+
+        every = columns if self.rare_features else columns[:0]
+        return tuple(compiled.rare_columns(*self.rare, every, self.rare_features, self.points[3]))
 
     def bytes_of(self, count: int) -> int:
         """Return the memory that ``count`` points take once packed."""
@@ -208,32 +159,30 @@ class ScanWay(PackingWay):
 
     def take(self, index: Block) -> ScanWay:
         """Return the points ``index`` packed, as columns for rows of this way."""
-        points = self._gathered(index, self._features, self._rare_number, self.rare_features)
         return ScanWay(
-            self.kernel, len(index), points, self.rare, self.rare_features,
+            self.kernel, len(index), self._gathered(index), self.rare, self.rare_features,
             differences=self.differences, listed=self.listed, work=self.work,
         )  # fmt: skip
 
     def put(self, source: ScanWay, index: Block, places: Block) -> None:
         """Overwrite ``places`` of a way that ``source.take()`` made with the source's points ``index[places]``."""
-        from harness.kernels.layout import overwrite
+        from harness.kernels import compiled
 
         panels, depth, sq, block, *rare = self.points
-        overwrite(source.points[0], depth, source.points[2], index[places], places, panels, sq)
+        compiled.overwrite(source.points[0], depth, source.points[2], index[places], places, panels, sq)
         if self.rare_features:
             rare = self._renewed(source, index, places)
         self.points = (panels, depth, sq, block, *rare)
 
     def _renewed(self, source: ScanWay, index: Block, places: Block) -> Any:
         """Return the rare features of the points ``index`` of ``source``, of which those at ``places`` are new."""
-        from harness.kernels import compiled
         from harness.kernels.layout import renewed_columns
 
         *_, block, block_ptr, rare_index, rare_value = self.points
         before, self._width = self._width, len(index)
         if _SOME * (len(places) + abs(len(index) - before)) <= len(index):
             return renewed_columns((block_ptr, rare_index, rare_value), source.rare, index, places, before, block)
-        return compiled.rare_columns(*source.rare, index, self._rare_number, self.rare_features, block)
+        return source._rare_columns(index)
 
 
 def _panels(count: int, depth: int, dtype: np.dtype[Any]) -> tuple[int, int, int]:

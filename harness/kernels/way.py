@@ -28,8 +28,8 @@ class Way(Protocol):
     differences: bool
     work: float
 
-    def left(self, rows: Block, *, gathered: bool = False) -> Any:
-        """Return what tile() needs of the rows; ``gathered`` if columns will be picked by index."""
+    def left(self, rows: Block) -> Any:
+        """Return what tile() needs of the rows."""
 
     def part(self, left: Any, first: int, last: int) -> Any:
         """Return the rows [first, last) of ``left``."""

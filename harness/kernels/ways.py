@@ -69,11 +69,8 @@ def sum_of_words(x: Any) -> str:
     return " ".join(f"{int(each.sum(dtype=np.uint64)):x}" for each in words)
 
 
-def choose(kernel: Kernel, x: Any, dtype: np.dtype[Any], *, held: bool = False) -> Way:
-    """Return the fastest way for these points; see the module's constants for the rates.
-
-    held : ``x`` stays in memory as long as the way does
-    """
+def choose(kernel: Kernel, x: Any, dtype: np.dtype[Any]) -> Way:
+    """Return the fastest way for these points; see the module's constants for the rates."""
     form = kernel.form
     if isinstance(form, GivenValues):
         return PrecomputedWay(x, dtype)
@@ -90,13 +87,13 @@ def choose(kernel: Kernel, x: Any, dtype: np.dtype[Any], *, held: bool = False) 
         if not copied and _reads_lines_together():
             listed = bool(share.sum() > _LISTED * len(share))
             centre = centre_of(x, dtype) if listed and form.centred else None
-            return ScanWay.of(kernel, x, dtype, share, differences=False, centre=centre, held=held, listed=listed)
+            return ScanWay.of(kernel, x, dtype, share, differences=False, centre=centre, listed=listed)
         panel = len(share) * 256
         cost = _SCAN_A_FEATURE if panel <= _FIRST_CACHE_BYTES else _SCAN_A_FAR_FEATURE
         # a matrix product of few rows is several times slower than one of many; a scan is not
         if copied or cost * share.sum() > _GEMM_A_FEATURE * len(share):
             return GemmWay.of(kernel, x, dtype)
-    return ScanWay.of(kernel, x, dtype, share, differences=False, held=held)
+    return ScanWay.of(kernel, x, dtype, share, differences=False)
 
 
 def _reads_lines_together() -> bool:
@@ -158,7 +155,7 @@ class GemmWay(PackingWay):
     def _points(self, which: Any) -> Block:
         return _converted(self._x[which], self.dtype, self._centre) if self._mapped else self._x[which]
 
-    def left(self, rows: Block, *, gathered: bool = False) -> _DenseRows:
+    def left(self, rows: Block) -> _DenseRows:
         return _DenseRows(self._points(rows), self._sq[rows], rows)
 
     def part(self, left: _DenseRows, first: int, last: int) -> _DenseRows:
@@ -242,7 +239,7 @@ class GeneralWay:
         points = self._x[which]
         return np.ascontiguousarray(points, dtype=self.dtype) if isinstance(points, np.ndarray) else points
 
-    def left(self, rows: Block, *, gathered: bool = False) -> Any:
+    def left(self, rows: Block) -> Any:
         return self._points(rows)
 
     def part(self, left: Any, first: int, last: int) -> Any:
@@ -262,7 +259,7 @@ class PrecomputedWay:
         self.dtype, self.n = dtype, int(x.shape[0])
         self._values = x
 
-    def left(self, rows: Block, *, gathered: bool = False) -> Block:
+    def left(self, rows: Block) -> Block:
         return rows
 
     def part(self, left: Block, first: int, last: int) -> Block:
