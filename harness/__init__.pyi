@@ -19,7 +19,6 @@ from harness.errors import PluginError as PluginError
 from harness.errors import UsageError as UsageError
 from harness.files import write_whole as write_whole
 from harness.hookspecs import hookimpl as hookimpl
-from harness.kernels.buffer import RowBuffer as RowBuffer
 from harness.kernels.functions import RBF as RBF
 from harness.kernels.functions import DotProductKernel as DotProductKernel
 from harness.kernels.functions import Exponential as Exponential
@@ -29,6 +28,7 @@ from harness.kernels.functions import Poly as Poly
 from harness.kernels.functions import Power as Power
 from harness.kernels.functions import Precomputed as Precomputed
 from harness.kernels.oracle import KernelOracle as KernelOracle
+from harness.kernels.oracle import RowBuffer as RowBuffer
 from harness.kernels.points import as_points as as_points
 from harness.learner import Learner as Learner
 from harness.measure.drive import drive as drive

@@ -24,8 +24,7 @@ from harness.kernels.counter import Counter
 from harness.kernels.distances import Distances
 from harness.kernels.engine import Engine
 from harness.kernels.functions import Exponential, GivenValues, Kernel
-from harness.kernels.matrices import HeldRows, Memory
-from harness.kernels.oracle import KernelOracle
+from harness.kernels.oracle import HeldRows, KernelOracle
 from harness.kernels.ways import is_mapped, sum_of_words
 
 if TYPE_CHECKING:
@@ -170,7 +169,6 @@ class SolutionPath:
         self.targets = targets[self.order]
         self._followed = {cell.before for cell in self.cells}
         self._found: dict[int, tuple[Vector, DualForm | None]] = {}
-        self._memory = Memory()
         self._engine: tuple[Any, Any] = (None, None)
         self._oracle: tuple[Any, Any] = (None, None)
         self._problem: tuple[int, Any] = (-1, None)
@@ -250,7 +248,7 @@ class SolutionPath:
             engine = self._engine_of(cell)
             part = engine if cell.fold is None else engine.subset(members)
             cache_mb = self.cache_mb - self.distances.bytes / 2**20
-            held = HeldRows(self._memory, _OF_ROWS * cache_mb * 2**20)
+            held = HeldRows(_OF_ROWS * cache_mb * 2**20)
             kept = KernelOracle(engine.kernel, None, engine=part, counter=self.counter, cache_mb=cache_mb, held=held)
             self._oracle = key, kept
         found: KernelOracle = self._oracle[1]

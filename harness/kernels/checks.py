@@ -1,20 +1,16 @@
-"""Checks of kernel values and of what they are written to.
+"""Checks of kernel values.
 
 A certificate depends on values that are finite, and for precomputed ones square, symmetric, PSD.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from harness.errors import DataError, UsageError
-from harness.parameters import values_of
-
-if TYPE_CHECKING:
-    from harness.arrays import Block
-    from harness.kernels.oracle import KernelOracle
+from harness.kernels.oracle import KernelOracle, described
 
 _ROWS = 16  # looked at for finite values
 _SPECTRUM_POINTS = 400  # a principal submatrix of a PSD matrix is PSD
@@ -31,47 +27,8 @@ def check_finite(oracle: KernelOracle) -> None:
         finite = finite and not np.isnan(oracle.largest)  # known from here on, off a solver's clock
     if not finite:
         raise UsageError(
-            f"{_named(oracle)} gives values that are not finite on these data; scale the data or choose smaller parameters."
+            f"{described(oracle)} gives values that are not finite on these data; scale the data or choose smaller parameters."
         )
-
-
-def checked_slots(out: Block, slots: Block | None, count: int, width: int, dtype: np.dtype[Any]) -> Block:
-    """Return the rows of ``out`` that ``count`` rows of ``width`` values are written to; the first ones if None.
-
-    Raises
-    ------
-    IndexError : a slot outside its range, or more rows than ``out`` has.
-    ValueError : ``out`` has another dtype, order or shape, or there are not as many slots as rows.
-    """
-    if not (isinstance(out, np.ndarray) and out.ndim == 2 and out.flags.c_contiguous and out.dtype == dtype):
-        raise ValueError(f"out must be a C-ordered 2-D array of {dtype}; make it with np.empty.")
-    if out.shape[1] < width:
-        raise ValueError(f"out has {out.shape[1]} columns; {width} were asked for.")
-    if slots is None:
-        if count > len(out):
-            raise IndexError(f"{count} rows were asked of an array of {len(out)} rows; give as many or fewer.")
-        return np.arange(count)
-    slots = np.asarray(slots, dtype=np.intp)
-    if slots.shape != (count,):
-        raise ValueError(f"slots has shape {slots.shape} for {count} rows; give one slot a row.")
-    if count and slots.view(np.uintp).max() >= len(out):
-        wrong = int(slots[(slots < 0) | (slots >= len(out))][0])
-        raise IndexError(f"slot {wrong} of an array of {len(out)} rows; they run from 0 to {len(out) - 1}.")
-    return slots
-
-
-def check_range(oracle: KernelOracle) -> None:
-    """Raise UsageError if values, or what they are computed from, may exceed the oracle's dtype; computes no value."""
-    if not oracle.largest < float(np.finfo(oracle.dtype).max):
-        raise UsageError(
-            f"{_named(oracle)} gives values that are not finite in {oracle.dtype} on these data; scale the data, choose "
-            "smaller parameters or a solver's dtype=float64."
-        )
-
-
-def _named(oracle: KernelOracle) -> str:
-    given = ", ".join(f"{name}={value:g}" for name, value in values_of(oracle.kernel).items())
-    return f"kernel '{oracle.kernel.name}' ({given or 'no parameters'})"
 
 
 def check_precomputed(dataset: Any) -> None:

@@ -3,54 +3,9 @@
 from __future__ import annotations
 
 import os
-import threading
-import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from queue import SimpleQueue
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
-
-_Job = tuple[Callable[[], None], "_Outcome"]
-
-
-class _Outcome:
-    """Counts a request's jobs down and keeps the first error."""
-
-    def __init__(self, jobs: int) -> None:
-        self._left = jobs
-        self._changed = threading.Condition()
-        self.error: BaseException | None = None
-
-    def finished(self, error: BaseException | None) -> None:
-        with self._changed:
-            self._left -= 1
-            self.error = self.error or error
-            self._changed.notify()
-
-    def wait(self) -> None:
-        with self._changed:
-            while self._left:
-                self._changed.wait()
-
-
-def _carry_out(job: Callable[[], None], outcome: _Outcome) -> None:
-    try:
-        job()
-    except BaseException as error:  # the caller raises it, whatever it is
-        outcome.finished(error)
-    else:
-        outcome.finished(None)
-
-
-def _work(jobs: SimpleQueue[_Job | None]) -> None:
-    while (job := jobs.get()) is not None:
-        _carry_out(*job)
-        del job  # a waiting thread must not keep a request's arrays alive
-
-
-def _dismiss(jobs: SimpleQueue[_Job | None], size: int) -> None:
-    for _ in range(size):
-        jobs.put(None)
 
 
 class Crew:
@@ -60,9 +15,8 @@ class Crew:
     """
 
     def __init__(self) -> None:
-        self._process = 0
-        self._size = 0
-        self._jobs: SimpleQueue[_Job | None] = SimpleQueue()
+        self._kept: tuple[int, int] = (0, 0)  # process, and number of threads
+        self._threads: Any = None
         self._blas: Any = None
 
     def run(self, jobs: Sequence[Callable[[], None]]) -> None:
@@ -73,29 +27,18 @@ class Crew:
         if len(jobs) == 1:
             jobs[0]()
             return
-        self._start(len(jobs) - 1)
-        outcome = _Outcome(len(jobs))
-        with self._one_blas_thread():
-            for job in jobs[1:]:
-                self._jobs.put((job, outcome))
-            _carry_out(jobs[0], outcome)
-            outcome.wait()
-        if outcome.error is not None:
-            raise outcome.error
-
-    def _start(self, size: int) -> None:
-        if self._process != os.getpid():
-            self._process, self._size, self._jobs = os.getpid(), 0, SimpleQueue()
-        for _ in range(size - self._size):
-            threading.Thread(target=_work, args=(self._jobs,), name="harness-kernels", daemon=True).start()
-            weakref.finalize(self, _dismiss, self._jobs, 1)
-        self._size = max(self._size, size)
-
-    @contextmanager
-    def _one_blas_thread(self) -> Iterator[None]:
+        if self._kept[0] != os.getpid() or self._kept[1] < len(jobs) - 1:
+            self._kept = os.getpid(), len(jobs) - 1
+            self._threads = ThreadPoolExecutor(len(jobs) - 1, thread_name_prefix="harness-kernels")
         if self._blas is None:
             from threadpoolctl import ThreadpoolController
 
             self._blas = ThreadpoolController().select(user_api="blas")
         with self._blas.limit(limits=1):
-            yield
+            others = [self._threads.submit(job) for job in jobs[1:]]
+            try:
+                jobs[0]()
+            finally:
+                wait(others)
+        for other in others:
+            other.result()

@@ -44,6 +44,14 @@ def set_where_same(out: Block, slots: Block, position: int, rows: Block, columns
 
 
 @compiled
+def copy_rows(source: Block, rows: Block, out: Block, slots: Block) -> None:
+    """Copy source[rows[q]], (n,), to out[slots[q], :n]; both C-ordered and of one dtype."""
+    n = source.shape[1]
+    for q in range(len(rows)):
+        out[slots[q], :n] = source[rows[q]]
+
+
+@compiled
 def carry(rows: Block, slots: Block, columns: Block, target: Block) -> None:
     """Write the chosen columns of ``rows[slots]``, slots ascending, to the first rows of ``target`` in the same memory.
 
