@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, RowBuffer
 from harness.jit import add_rows
-from harness.kernels import buffer as buffer_module
 from harness.kernels.oracle import uncounted
 from tests.kernels.oracles import oracle, whole
 
@@ -39,17 +38,6 @@ def sound(buffer):
     truth = whole(buffer.kernel)
     for row in held(buffer):
         assert buffer.rows[buffer.slot_of[row]] == pytest.approx(truth[row], abs=1e-6)
-
-
-@PRECISIONS
-@pytest.mark.parametrize("words", [80, 333, 10_000])
-def test_the_buffer_holds_as_many_rows_as_the_memory(dtype, words):
-    memory, kernel = np.empty(words), oracle(40, dtype)
-    buffer = RowBuffer(kernel, memory)
-    assert buffer.capacity == min(40, memory.nbytes // (40 * np.dtype(dtype).itemsize))
-    assert np.shares_memory(buffer.rows, memory)
-    assert buffer.rows.nbytes <= memory.nbytes
-    assert (buffer.owner < 0).all()
 
 
 @given(st.integers(0, 10_000), st.integers(2, 12))
@@ -103,20 +91,6 @@ def test_a_moved_buffer_has_the_rows_over_the_new_points(dtype, seed, fresh):
     assert everyone.counter.evaluations - counter == len(held(moved)) * int((place < 0).sum())
 
 
-def test_a_row_used_after_a_move_outlives_those_carried_and_unused():
-    # ages go on over the move: a clock that began anew would let the rows of the present round go first
-    everyone = oracle(30)
-    buffer = RowBuffer(everyone, np.empty(30 * 4))
-    for _ in range(50):
-        buffer.used(np.empty(0, dtype=np.intp))
-    hold(buffer, np.array([0, 1, 2]))
-    moved = buffer.moved(everyone.restrict(np.arange(30)), np.arange(30), np.array([0, 1, 2]))
-    moved.used(np.array([0]))
-    hold(moved, np.array([10, 11, 12]))
-    assert held(moved) == {0, 10, 11, 12}
-    sound(moved)
-
-
 @PRECISIONS
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 5, 8, 11, 13])
 @pytest.mark.parametrize(("start", "stop"), [(0, 5000), (17, 2100), (2048, 4096), (4999, 5000), (30, 30)])
@@ -131,15 +105,6 @@ def test_rows_are_added_to_their_range_and_no_further(dtype, count, start, stop)
     assert added == pytest.approx(wanted, rel=1e-12, abs=1e-9)  # the sums are in float64 whatever the rows are
     assert added[:start].tobytes() == scores[:start].tobytes()
     assert added[stop:].tobytes() == scores[stop:].tobytes()
-
-
-@given(st.integers(0, 10_000), st.integers(0, 60))
-def test_the_oldest_are_the_first_of_all_in_order(seed, count):
-    rng = np.random.default_rng(seed)
-    age = rng.integers(0, 8, int(rng.integers(1, 60))).astype(np.int64)
-    age[rng.random(len(age)) < 0.2] = buffer_module._STAYS
-    wanted = [k for k in sorted(range(len(age)), key=lambda k: age[k]) if age[k] < buffer_module._STAYS][:count]
-    assert buffer_module._oldest(age.copy(), count).tolist() == wanted
 
 
 # -- fetching ----------------------------------------------------------------------------------------------
@@ -211,18 +176,6 @@ def test_an_interrupted_fetch_leaves_no_row_behind_that_was_not_written(monkeypa
     sound(buffer)
 
 
-def test_rows_may_have_a_form_of_the_solver_s_own():
-    kernel, order = oracle(), np.random.default_rng(3).permutation(40)
-
-    def compute(points, rows, slots, _after):
-        rows[slots] = -kernel.block(order[points])[:, order]
-
-    buffer = kernel.buffer(compute=compute)
-    buffer.fetch(np.array([3, 8]))
-    assert buffer.rows[buffer.slot_of[8]] == pytest.approx(-whole(kernel)[order[8], order])
-    assert spent(kernel) == (80, 0)
-
-
 # -- counts and sums -----------------------------------------------------------------------------------------
 
 
@@ -238,17 +191,6 @@ def test_what_loops_read_is_a_hit_but_for_the_first_reading_of_what_was_computed
     buffer.fetch(np.array([1, 3]))
     buffer.read(10)
     assert spent(kernel) == (120, 6 + 9)
-
-
-def test_a_row_that_is_asked_for_again_is_a_hit_and_a_copy():
-    kernel = oracle()
-    buffer = of_rows(kernel, 2)
-    row = buffer.row(3)
-    assert buffer.row(3).tobytes() == row.tobytes()
-    assert spent(kernel) == (40, 1)
-    for point in (4, 5):
-        buffer.row(point)
-    assert row == pytest.approx(whole(kernel)[3])
 
 
 @PRECISIONS

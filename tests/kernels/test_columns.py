@@ -1,7 +1,5 @@
 """Points kept as columns: whatever stands where, fill() writes what block() returns for the same points."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -9,9 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, Linear, Poly, Precomputed
-from harness.kernels.compiled import rare_columns
-from harness.kernels.layout import renewed_columns
-from harness.kernels.scan import ScanWay
 
 N = 300
 
@@ -79,45 +74,3 @@ def test_places_are_checked() -> None:
     assert len(columns) == 0  # a refused call changes nothing
     columns.put(np.array([1, 0]), np.array([7, 5]))
     np.testing.assert_array_equal(columns.index, [5, 7])
-
-
-def listed(columns):
-    """The entries of each block and feature, in an order of their own."""
-    ends, index, value = columns
-    return [
-        sorted(zip(index[low:high].tolist(), value[low:high].tolist(), strict=True))
-        for block in ends
-        for low, high in pairwise(block)
-    ]
-
-
-@given(st.integers(0, 10_000), st.integers(1, 9), st.integers(1, 40), st.integers(1, 40), st.integers(0, 12))
-def test_renewed_rare_features_are_those_that_are_listed_anew(seed, features, before, count, changes) -> None:
-    rng = np.random.default_rng(seed)
-    lengths = rng.integers(0, features + 1, 60)
-    row_ptr = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    chosen = [np.sort(rng.permutation(features)[:length]) for length in lengths]
-    row_feature = np.concatenate([*chosen, np.empty(0, dtype=int)]).astype(np.int32)
-    rare = row_ptr, row_feature, rng.normal(size=len(row_feature)).astype(np.float32)
-    own = np.arange(features, dtype=np.int32)
-    old = rng.integers(0, 60, before)
-    index = np.concatenate([old, rng.integers(0, 60, max(0, count - before))])[:count]
-    changed = rng.integers(0, min(before, count), changes)
-    index[changed] = rng.integers(0, 60, changes)
-    places = np.concatenate([changed, np.arange(before, count), changed[:1]])  # one of them twice
-    columns = rare_columns(*rare, old, own, features, 8)
-    renewed = renewed_columns(columns, rare, index, places, before, 8)
-    assert listed(renewed) == listed(rare_columns(*rare, index, own, features, 8))
-
-
-@given(st.integers(0, 10_000), st.sampled_from([np.float32, np.float64]), st.sampled_from(["float32", "float64"]))
-def test_rows_read_from_the_points_are_those_of_the_panels(seed, given_dtype, dtype) -> None:
-    rng = np.random.default_rng(seed)
-    x = (rng.normal(size=(70, 40)) * (rng.random((70, 40)) < rng.random(40) ** 3)).astype(given_dtype)
-    share = np.count_nonzero(x, axis=0) / 70
-    kernel, rows = RBF(gamma=0.1), rng.integers(0, 70, 9)
-    held, own = (ScanWay.of(kernel, x, np.dtype(dtype), share, differences=False, held=held) for held in (True, False))
-    assert held._given is not None
-    assert own._given is None
-    for one, other in zip(held.left(rows).lists, own.left(rows).lists, strict=True):
-        np.testing.assert_array_equal(one, other)

@@ -3,11 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, Linear, Poly
-from harness.kernels import distances_hot as hot
 from harness.kernels.distances import Distances, DistanceWay
 from harness.kernels.engine import Engine
 from harness.kernels.oracle import engine_of
@@ -20,65 +17,10 @@ def points(n: int, d: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n, d)).astype(np.float32).astype(np.float64)
 
 
-def squares(x: np.ndarray) -> np.ndarray:
-    return np.array([[sum((a - b) ** 2 for a, b in zip(one, other, strict=True)) for other in x] for one in x])
-
-
 def oracle(x, gamma=0.3, dtype="float64", distances=None, **settings) -> KernelOracle:
     distances = Distances(x, EVERYTHING) if distances is None else distances
     kernel = RBF(gamma=gamma)
     return KernelOracle(kernel, None, engine=Engine(kernel, x, dtype, distances=distances), **settings)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@given(n=st.integers(1, 150), d=st.integers(0, 9), seed=st.integers(0, 99))
-def test_sums_of_differences(dtype, n, d, seed) -> None:
-    x = points(n, d, seed)
-    out = np.full((n, n), np.nan, dtype=dtype)
-    hot.squared_differences(np.ascontiguousarray(x.T, dtype=dtype), out)
-    np.testing.assert_allclose(out, squares(x), rtol=1e-5 if dtype == "float32" else 1e-13, atol=1e-30)
-    assert np.array_equal(out, out.T)
-    assert not out.diagonal().any()
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@given(n=st.integers(1, 150), seed=st.integers(0, 99))
-def test_distances_of_products(dtype, n, seed) -> None:
-    x = points(n, 4, seed)
-    out = np.triu(x @ x.T).astype(dtype)  # the lower triangle is not read
-    hot.of_products(out, np.einsum("ij,ij->i", x, x).astype(dtype))
-    np.testing.assert_allclose(out, squares(x), atol=1e-4 if dtype == "float32" else 1e-12)
-    assert out.min() == 0.0
-    assert np.array_equal(out, out.T)
-    assert not out.diagonal().any()
-
-
-@given(index=st.lists(st.integers(0, 12), max_size=30))
-def test_runs_are_the_index(index) -> None:
-    runs = hot.runs_of(np.array(index, dtype=np.int64))
-    told = [(place + k, first + k) for place, first, length in runs.tolist() for k in range(length)]
-    assert told == list(enumerate(index))
-    joints = list(zip(runs.tolist(), runs[1:].tolist(), strict=False))
-    assert all(first + length != after for (_, first, length), (_, after, _) in joints)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@given(n=st.integers(1, 150), rows=st.integers(1, 5), kind=st.sampled_from(["runs", "picked"]), seed=st.integers(0, 99))
-def test_exponentials_of_columns(dtype, n, rows, kind, seed) -> None:
-    rng = np.random.default_rng(seed)
-    stored = rng.exponential(size=(n, n)).astype(dtype)
-    asked = rng.integers(0, n, rows)
-    columns = np.flatnonzero(rng.random(n) < 0.9) if kind == "runs" else rng.integers(0, n, n)
-    out = np.full((rows + 1, n + 5), np.nan, dtype=dtype)
-    slots, gamma = rng.permutation(rows + 1)[:rows], np.dtype(dtype).type(0.7)
-    if kind == "runs":
-        hot.exponentials(stored, asked, hot.runs_of(columns), gamma, out, slots, 3)
-    else:
-        hot.picked_exponentials(stored, asked, columns, gamma, out, slots, 3)
-    expected = np.exp(-0.7 * stored[np.ix_(asked, columns)].astype(float))
-    np.testing.assert_allclose(out[slots, 3 : 3 + len(columns)], expected, rtol=3e-6 if dtype == "float32" else 1e-14)
-    out[slots, 3 : 3 + len(columns)] = np.nan
-    assert np.isnan(out).all()  # nothing beside
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

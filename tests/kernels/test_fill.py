@@ -7,8 +7,6 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
-from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, Linear, Poly, Precomputed
 
@@ -76,17 +74,6 @@ def test_after_sees_every_column_once_and_finished(threads: int, count: int, col
     assert len(names) <= threads
 
 
-def test_the_same_threads_give_the_same_bits() -> None:
-    rows = np.arange(0, N, 9)
-    for threads in (1, 2):
-        outs = []
-        for _ in range(3):
-            out = np.empty((len(rows), N), dtype=np.float32)
-            oracle_of("rbf", "float32", threads=threads).fill(rows, out)
-            outs.append(out.tobytes())
-        assert len(set(outs)) == 1
-
-
 def test_an_error_in_after_reaches_the_caller_and_the_oracle_lives_on() -> None:
     oracle = oracle_of("rbf", n=5000, threads=3)
     out = np.empty((1, 5000))
@@ -136,15 +123,6 @@ def test_the_threads_end_with_the_oracle() -> None:
         assert not worker.is_alive()
 
 
-def test_views_keep_the_number_of_threads() -> None:
-    oracle = oracle_of("rbf").with_threads(2)
-    for view in (oracle.restrict([1, 2]), oracle.astype("float32"), oracle.with_cache(1.0), oracle.with_ridge(1.0)):
-        assert view.threads == 2
-    assert oracle.with_threads(1).threads == 1
-    with pytest.raises(ValueError, match="threads=0"):
-        oracle.with_threads(0)
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "match"),
     [
@@ -165,18 +143,6 @@ def test_what_does_not_fit_is_refused(arguments, error, match) -> None:
     with pytest.raises(error, match=match):
         oracle.fill(**{"rows": [3], "out": np.empty((1, N)), **arguments})
     assert oracle.counter.evaluations == 0
-
-
-@given(st.integers(1, 40), st.integers(0, 9), st.integers(1, 4), st.booleans(), st.randoms(use_true_random=False))
-def test_fill_equals_block_for_any_rows_and_columns(n: int, count: int, threads: int, some: bool, random) -> None:
-    oracle = oracle_of("rbf", n=n, threads=threads)
-    rows = np.array([random.randrange(n) for _ in range(count)], dtype=int)
-    columns = np.array([random.randrange(n) for _ in range(random.randrange(12))], dtype=int) if some else None
-    expected = oracle.block(rows, columns)
-    out = np.full((count + 2, expected.shape[1]), np.nan)
-    slots = np.array(random.sample(range(count + 2), count), dtype=int)
-    oracle.fill(rows, out, slots, columns)
-    np.testing.assert_allclose(out[slots], expected, rtol=1e-12)
 
 
 def test_rows_prepared_for_one_request_are_those_of_the_next() -> None:

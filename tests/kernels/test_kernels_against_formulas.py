@@ -78,16 +78,6 @@ def test_all_values_equal_the_formula(name: str, kind: str, dtype: str, tmp_path
     )
 
 
-@pytest.mark.parametrize("kind", ["csr", "csr32", "float32", "memmap32"])
-def test_new_points_may_be_stored_as_the_training_points_are(kind: str, tmp_path) -> None:
-    kernel, function = KERNELS["rbf"]
-    x, new = points(), points(7, seed=1)
-    coef = np.arange(23) - 10.0
-    oracle = KernelOracle(*stored("csr" if "csr" in kind else "float32", x, tmp_path, kernel))
-    _, asked = stored(kind, new, tmp_path, kernel)
-    np.testing.assert_allclose(oracle.expand_new(coef, asked), naive(function, new, x) @ coef, rtol=1e-9)
-
-
 @pytest.mark.parametrize("kind", DATA[:-1])
 def test_restricting_equals_the_formula_on_the_part(kind: str, tmp_path) -> None:
     for kernel, function in KERNELS.values():
@@ -130,14 +120,6 @@ def test_the_rbf_kernel_far_from_the_origin_keeps_its_accuracy(kind: str, dtype:
     coef = np.ones(23)
     _, new = stored(kind, x[:5], tmp_path, kernel)
     np.testing.assert_allclose(oracle.expand_new(coef, new), exact[:5] @ coef, atol=1e-5)
-
-
-def test_an_rbf_value_is_never_above_one() -> None:
-    x = np.full((50, 3), 1e6) + points(50, 3)
-    for dtype in ORACLES:
-        values = KernelOracle(RBF(gamma=2.0), x, dtype=dtype).block(np.arange(50))
-        assert values.max() <= 1.0
-        assert values.min() >= 0.0
 
 
 LAPLACIAN = """
@@ -203,18 +185,6 @@ def test_the_matrix_is_symmetric_positive_and_moves_with_its_points(values, kern
     order = np.random.default_rng(n).permutation(n)
     moved = KernelOracle(kernel, data[order], dtype=dtype).block(np.arange(n))
     assert np.abs(moved - matrix[np.ix_(order, order)]).max() <= 1000 * unit
-
-
-@given(small, any_kernel, st.randoms(use_true_random=False))
-def test_expand_is_block_times_coefficients(values, kernel, random) -> None:
-    x = np.array(values)
-    coef = np.array([random.choice([0.0, 0.0, 1.0, -2.5]) for _ in values])
-    oracle = KernelOracle(kernel, x, ridge=0.25)
-    matrix = oracle.block(np.arange(len(x)))
-    scale = 1.0 + float(np.abs(matrix).max() * np.abs(coef).sum())
-    np.testing.assert_allclose(oracle.expand(coef), matrix @ coef, atol=1e-11 * scale)
-    plain = KernelOracle(kernel, x)
-    np.testing.assert_allclose(plain.expand_new(coef, x), plain.expand(coef), atol=1e-11 * scale)
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,7 @@
 import numpy as np
 
 from harness import RBF, KernelOracle
-from harness.kernels.matrices import HeldRows, Memory
-from harness.kernels.oracle import uncounted
+from harness.kernels.oracle import HeldRows
 from tests.kernels.oracles import oracle, whole
 
 EVERYTHING = 1e9
@@ -42,42 +41,9 @@ def test_what_does_not_fit_the_cache_is_not_computed() -> None:
     assert kernel.astype(np.float32).matrix() is not None
 
 
-def test_what_the_host_computes_is_not_the_solver_s() -> None:
-    kernel = oracle(n=10)
-    with uncounted(kernel):
-        kernel.matrix()
-    assert kernel.counter.evaluations == 0
-    kernel.matrix()
-    assert kernel.counter.evaluations == 100
-
-
-def test_memory_is_taken_over_when_nobody_reads_it_and_not_before() -> None:
-    memory, dtype = Memory(), np.dtype("float32")
-    first = memory.empty((100, 100), dtype)
-    at, view = first.ctypes.data, first[3:, ::2]
-    del first
-    second = memory.empty((100, 100), dtype)
-    assert second.ctypes.data != at
-    del view
-    third = memory.empty((90, 90), dtype)
-    assert third.ctypes.data == at
-    assert third.shape == (90, 90)
-
-
-def test_a_matrix_that_is_held_stays_as_it_is() -> None:
-    x, memory = np.random.default_rng(0).normal(size=(30, 2)), Memory()
-    held = KernelOracle(RBF(gamma=1.0), x, held=HeldRows(memory, EVERYTHING)).matrix()
-    before, rows = held.copy(), held[4:]
-    del held
-    KernelOracle(RBF(gamma=5.0), x, held=HeldRows(memory, EVERYTHING)).matrix()
-    assert np.array_equal(rows, before[4:])
-
-
 def holding(n=30, most=EVERYTHING, **settings):
     x = np.random.default_rng(0).normal(size=(n, 2))
-    return KernelOracle(RBF(gamma=0.5), x, held=HeldRows(Memory(), most), **settings), KernelOracle(
-        RBF(gamma=0.5), x, **settings
-    )
+    return KernelOracle(RBF(gamma=0.5), x, held=HeldRows(most), **settings), KernelOracle(RBF(gamma=0.5), x, **settings)
 
 
 def test_rows_that_are_held_are_computed_and_counted_once_for_all_who_ask() -> None:

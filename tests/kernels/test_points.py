@@ -3,24 +3,17 @@
 import numpy as np
 import pytest
 import scipy.sparse
-from harness_lasvm import LASVMStream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import (
-    CSVC,
     RBF,
     DataError,
-    Dataset,
     KernelOracle,
-    Limits,
     Linear,
     Poly,
     as_points,
-    drive,
-    get_solver,
 )  # fmt: skip
-from harness.datasets import validate
 
 KINDS = [f"{name}_{form}" for name in ("csr", "csc", "coo", "bsr", "dia", "dok", "lil") for form in ("array", "matrix")]
 DTYPES = [np.float64, np.float32, np.int64, np.int8, np.uint16, np.bool_]
@@ -100,45 +93,6 @@ def test_kernels_take_every_kind(given_, kernel):
     coef = np.linspace(-1, 1, N)
     np.testing.assert_allclose(oracle.expand_new(coef, sparse), expected @ coef, rtol, 1e-4)
     np.testing.assert_allclose(oracle.extended(sparse).row(0), [*expected[0], *expected[0]], rtol, 1e-6)
-
-
-@given(SPARSE)
-@settings(max_examples=40)
-def test_a_data_set_of_every_kind_is_sound(given_):
-    x, sparse = given_
-    data = Dataset("own", sparse, labels(x), sparse, labels(x), "")
-    validate(data)
-    np.testing.assert_array_equal(data.x_train.toarray(), x)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["smo-block", "smo", "lasvm", "gilbert"])
-def test_solvers_take_every_kind(kind, name):
-    from harness import L2SVC
-
-    x = drawn(3, np.float64)
-    problem = L2SVC if name == "gilbert" else CSVC
-
-    def model(points):
-        stated = problem.build(KernelOracle(RBF(gamma=0.5), points), labels(x), {"C": 1.0})
-        return drive(get_solver(name), stated, np.random.default_rng(0), Limits(iterations=200))
-
-    expected, found = model(scipy.sparse.csr_array(x)), model(as_kind(x, kind))
-    assert found.status == expected.status
-    np.testing.assert_array_equal(found.dual_coef, expected.dual_coef)
-
-
-@pytest.mark.parametrize("kind", [*KINDS, "untidy_array", "untidy_matrix"])
-def test_a_stream_takes_every_kind(kind):
-    x = drawn(4, np.int64)
-    sparse = untidy(x, kind.removeprefix("untidy_")) if "untidy" in kind else as_kind(x, kind)
-    scores = []
-    for points in (sparse, scipy.sparse.csr_array(x.astype(float))):
-        stream = LASVMStream(RBF(gamma=0.5), C=1.0)
-        stream.feed(points, labels(x))
-        stream.finish()
-        scores.append(stream.model().decision_function(points))
-    np.testing.assert_array_equal(scores[0], scores[1])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Each way to compute kernel values against its slow twin, the choice between them, views and their packing."""
 
-import time
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -9,9 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness import RBF, KernelOracle, Linear, Poly
-from harness.kernels import compiled, engine
+from harness.kernels import engine
 from harness.kernels import ways as ways_module
-from harness.kernels.layout import set_where_same
 from harness.kernels.scan import ScanWay
 from harness.kernels.ways import GemmWay, choose
 from tests.kernels import naive_scan
@@ -25,13 +22,11 @@ def points(n: int, d: int, share: float, seed: int = 0) -> np.ndarray:
     return (rng.normal(size=(n, d)) * (rng.random((n, d)) < share)).astype(np.float32).astype(np.float64)
 
 
-def scan_of(
-    kind: str, x: np.ndarray, dtype: str, *, rare: int, sparse: bool = False, listed: bool = False, held: bool = False
-) -> ScanWay:
+def scan_of(kind: str, x: np.ndarray, dtype: str, *, rare: int, sparse: bool = False, listed: bool = False) -> ScanWay:
     """A scan whose last ``rare`` features are stored as pairs."""
     share = np.where(np.arange(x.shape[1]) < x.shape[1] - rare, 1.0, 0.0)
     data = scipy.sparse.csr_array(x) if sparse else x
-    settings = {"differences": kind == "differences", "listed": listed, "held": held}
+    settings = {"differences": kind == "differences", "listed": listed}
     return ScanWay.of(KINDS[kind], data, np.dtype(dtype), share, **settings)
 
 
@@ -43,11 +38,11 @@ def naive(kind: str, x: np.ndarray, rows, columns) -> np.ndarray:
 @pytest.mark.parametrize("kind", KINDS)
 @given(
     n=st.integers(1, 150), d=st.integers(0, 9), rare=st.integers(0, 9), rows=st.integers(1, 9), sparse=st.booleans(),
-    listed=st.booleans(), held=st.booleans(), seed=st.integers(0, 99),
+    listed=st.booleans(), seed=st.integers(0, 99),
 )  # fmt: skip
-def test_the_scan_equals_its_twin(kind, dtype, n, d, rare, rows, sparse, listed, held, seed) -> None:
+def test_the_scan_equals_its_twin(kind, dtype, n, d, rare, rows, sparse, listed, seed) -> None:
     x = points(n, d, 0.6, seed)
-    way = scan_of(kind, x, dtype, rare=min(rare, d), sparse=sparse, listed=listed, held=held)
+    way = scan_of(kind, x, dtype, rare=min(rare, d), sparse=sparse, listed=listed)
     rng = np.random.default_rng(seed)
     asked, columns = rng.integers(0, n, rows), rng.integers(0, n, 70)
     close = {"rtol": 0.0, "atol": 1e-4 if dtype == "float32" else 1e-12}
@@ -58,7 +53,7 @@ def test_the_scan_equals_its_twin(kind, dtype, n, d, rare, rows, sparse, listed,
     out[slots, 2 : n + 2] = np.nan
     assert np.isnan(out).all()
     picked = np.empty((rows, 70), dtype=dtype)
-    way.tile(way.left(asked, gathered=True), columns, picked, np.arange(rows), 0)
+    way.tile(way.left(asked), columns, picked, np.arange(rows), 0)
     np.testing.assert_allclose(picked, naive(kind, x, asked, columns), **close)
 
 
@@ -84,29 +79,15 @@ def test_rows_scanned_together_are_those_scanned_alone(kind, dtype, d) -> None:
 
 def test_listed_rows_are_centred_as_their_columns_are() -> None:
     x = points(150, 40, 1.0) + 30.0
-    way = choose(RBF(gamma=0.02), x, np.dtype("float32"), held=True)
+    way = choose(RBF(gamma=0.02), x, np.dtype("float32"))
     out = np.empty((150, 150), dtype=np.float32)
     way.tile(way.left(np.arange(150)), slice(0, 150), out, np.arange(150), 0)
     exact = KernelOracle(RBF(gamma=0.02), x).block(np.arange(150))
     np.testing.assert_allclose(out, exact, atol=2e-6)
     assert (np.diagonal(out) == 1.0).all()
     columns, picked = np.random.default_rng(0).integers(0, 150, 70), np.empty((150, 70), dtype=np.float32)
-    way.tile(way.left(np.arange(150), gathered=True), columns, picked, np.arange(150), 0)
+    way.tile(way.left(np.arange(150)), columns, picked, np.arange(150), 0)
     assert picked.tobytes() == out[:, columns].tobytes()
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_the_layout_is_what_it_says(dtype: str) -> None:
-    x = points(2500, 5, 0.5)
-    panels, depth, _, block, block_ptr, rare_index, rare_value = scan_of("norms", x, dtype, rare=3).points
-    chunk = 256 // np.dtype(dtype).itemsize
-    assert depth == 2
-    assert panels.ctypes.data % 64 == 0
-    np.testing.assert_array_equal(panels.reshape(-1, 2, chunk), naive_scan.panel_of(x[:, :2], chunk).astype(dtype))
-    for b, features in enumerate(naive_scan.rare_by_feature(x[:, 2:], block)):
-        for f, pairs in enumerate(features):
-            inside = slice(block_ptr[b, f], block_ptr[b, f + 1])
-            assert list(zip(rare_index[inside].tolist(), rare_value[inside].tolist(), strict=True)) == pairs
 
 
 def test_blocks_grow_where_rare_features_are_many() -> None:
@@ -139,32 +120,6 @@ def test_matrix_products_equal_the_twin(kernel, dtype: str) -> None:
         np.testing.assert_allclose(out[[3, 0, 1], 1 : 1 + width], wanted, rtol=2e-5, atol=2e-5)
         out[[3, 0, 1], 1 : 1 + width] = np.nan
         assert np.isnan(out).all()
-
-
-@given(st.integers(0, 2**32), st.integers(0, 12), st.integers(0, 40))
-def test_where_row_and_column_are_one_point_a_value_is_set(seed: int, rows: int, columns: int) -> None:
-    rng = np.random.default_rng(seed)
-    left, right = rng.integers(8, size=rows), rng.integers(8, size=columns)  # some more than once
-    slots, out = rng.permutation(15)[:rows], np.zeros((15, columns + 3))
-    expected = out.copy()
-    for q in range(rows):
-        for k in range(columns):
-            if left[q] == right[k]:
-                expected[slots[q], 2 + k] = 5.0
-    set_where_same(out, slots, 2, left, right, 5.0)
-    np.testing.assert_array_equal(out, expected)
-
-
-@given(st.integers(0, 9), st.integers(0, 40), st.sampled_from(DTYPES))
-def test_powers_equal_their_twin(rows: int, width: int, dtype: str) -> None:
-    rng = np.random.default_rng(rows + 10 * width)
-    values = rng.normal(size=(rows + 1, width)).astype(dtype)
-    for degree in (1, 2, 3, 7):
-        raised, slots = values.copy(), np.arange(rows)
-        compiled.powers(raised, slots, 0, width, values.dtype.type(0.5), values.dtype.type(1.5), degree)
-        exact = naive_scan.power(values[:rows].astype(float), 0.5, 1.5, degree)
-        np.testing.assert_allclose(raised[:rows], exact, rtol=1e-5 if dtype == "float32" else 1e-13)
-        np.testing.assert_array_equal(raised[rows], values[rows])
 
 
 SETS = {
@@ -235,26 +190,6 @@ def test_views_of_views_compose(name: str, packed: bool, monkeypatch) -> None:
     part = x[index]
     np.testing.assert_array_equal(*(p if isinstance(p, np.ndarray) else p.toarray() for p in (view.points, part)))
     np.testing.assert_allclose(view.diagonal(), np.ones(5))
-
-
-def test_restricting_copies_nothing_until_points_are_asked_for() -> None:
-    view = KernelOracle(Linear(), points(900, 3, 1.0)).restrict(np.arange(10))
-    view.row(0)
-    assert view.engine._source is None
-    assert view.points is view.points
-    with pytest.raises(IndexError, match="900 asked"):
-        KernelOracle(Linear(), points(900, 3, 1.0)).restrict([900])
-
-
-@pytest.mark.parametrize("name", SETS)
-def test_a_small_view_and_its_first_row_cost_little(name: str) -> None:
-    oracle = KernelOracle(RBF(gamma=0.02), SETS[name], dtype="float32")
-    part, costs = np.arange(0, 900, 2), []
-    for _ in range(20):
-        began = time.process_time()
-        oracle.restrict(part).row(3)
-        costs.append(time.process_time() - began)
-    assert min(costs[1:]) < 2e-3
 
 
 def test_far_points_in_few_dimensions_lose_nothing() -> None:
