@@ -41,7 +41,6 @@ from harness.parameters import parameter as parameter
 from harness.path import Cell as Cell
 from harness.path import Grid as Grid
 from harness.path import SolutionPath as SolutionPath
-from harness.problems.conversion import to_c_svc as to_c_svc
 from harness.problems.csvc import CSVC as CSVC
 from harness.problems.csvc import CSVCNoBias as CSVCNoBias
 from harness.problems.dual import DualForm as DualForm

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +26,6 @@ from harness import (
     TracePlan,
     TubeSVR,
     drive,
-    to_c_svc,
 )
 from harness.kernels.counter import Counter
 from harness.registry import load_registry
@@ -155,18 +153,12 @@ def test_what_a_method_of_the_problem_computes_is_counted(formulation, asked):
     assert work.values > 0 or asked == "certificate"
 
 
-def test_the_tube_and_the_conversion_are_counted_too():
+def test_the_tube_is_counted_too():
     tube = problem_of(TubeSVR, epsilon=5.0, D=0.2)
     coef = np.zeros(N)
     coef[:2] = 0.1, -0.1
     tube.tube(coef, 0.0)
     assert tube.kernel.counter.evaluations == 2 * N
-    hull = problem_of(ReducedHull, D=0.5)
-    coef = harness.get_solver("smo").solve(hull).dual_coef
-    before = hull.kernel.counter.evaluations
-    with contextlib.suppress(harness.UsageError):  # of hulls that meet, which the scores say
-        to_c_svc(hull, coef)
-    assert hull.kernel.counter.evaluations == before + N * np.count_nonzero(coef)
 
 
 class Pausing(Solver):

@@ -75,7 +75,7 @@ def reach_of(problem, coef, number):
 
 
 def objectives(problem, coef, intercept, number):
-    """Return (primal, dual) of c-svc, c-svc-nobias, eps-svr and one-class."""
+    """Return (primal, dual) of c-svc, c-svc-nobias, eps-svr, nu-svc and one-class."""
     scores, squared = scores_and_square(problem, coef, number)
     zero, b = number(0), number(float(intercept))
     a, y = [number(float(c)) for c in coef], [number(float(t)) for t in problem.targets]
@@ -87,6 +87,10 @@ def objectives(problem, coef, intercept, number):
         loss = sum((max(zero, abs(t - s - b) - eps) for t, s in zip(y, scores, strict=True)), zero)
         linear = sum((t * c - eps * abs(c) for t, c in zip(y, a, strict=True)), zero)
         return squared / 2 + number(problem.C) * loss, linear - squared / 2
+    if problem.name == "nu-svc":
+        margins, nu = sorted(t * (s + b) for t, s in zip(y, scores, strict=True)), number(float(problem.nu))
+        primal = min(sum((max(zero, rho - m) for m in margins), zero) / problem.n - nu * rho for rho in margins)
+        return squared / 2 + primal, -squared / 2
     prices = [number(float(p)) for p in problem.upper]
     loss = sum((p * max(zero, 1 - t * (s + b)) for p, t, s in zip(prices, y, scores, strict=True)), zero)
     return squared / 2 + loss, sum((t * c for t, c in zip(y, a, strict=True)), zero) - squared / 2
@@ -117,9 +121,10 @@ def falsehoods(problem, coef, intercept, found):
             return _of_margin(problem, coef, found, number)
         primal, dual = objectives(problem, coef, intercept, number)
         scale = max(number(1), abs(primal))
-        if problem.name == "one-class":
+        if problem.name in ("one-class", "nu-svc"):
             vanishes = exact_kernel and -2 * dual <= number(shortest(problem, coef)) ** 2
-            scale = number(problem.largest_diagonal() / 2) if vanishes else -dual
+            total = problem.nu if problem.name == "nu-svc" else 1.0
+            scale = number(total**2 * (problem.largest_diagonal() or 1.0) / 2) if vanishes else -dual
         return _outside(found, (primal - dual) / scale)
 
 

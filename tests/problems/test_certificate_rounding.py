@@ -1,5 +1,7 @@
 """No certificate is false: 500 drawn problems against exact arithmetic, where float64 is at its ends and where it is not."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -11,15 +13,16 @@ from harness.problems import (
     CSVCNoBias,
     EpsSVR,
     HardMargin,
+    NuSVC,
     OneClass,
     PolytopeDistance,
     ReducedHull,
     TubeSVR,
 )
-from tests.problems.exact_certificates import falsehoods, has_margin
+from tests.problems.exact_certificates import falsehoods, has_margin, objectives
 
 HULLS = (HardMargin, L2SVC, ReducedHull, PolytopeDistance)
-FORMULATIONS = (*HULLS, CSVC, CSVCNoBias, OneClass, EpsSVR, TubeSVR)
+FORMULATIONS = (*HULLS, CSVC, CSVCNoBias, OneClass, NuSVC, EpsSVR, TubeSVR)
 SEEDS = 5
 
 
@@ -75,7 +78,7 @@ def drawn(formulation, kind, seed):
         y = y + 0.3 * rng.normal(size=len(y))
     price = 10.0 ** float(np.clip(-2.0 * np.log10(unit), -280.0, 280.0))
     found, intercept, start = plain_model(formulation, (x - centre) / unit, y, Linear())
-    is_hull = formulation in (*HULLS, OneClass, TubeSVR)
+    is_hull = formulation in (*HULLS, OneClass, NuSVC, TubeSVR)
     if not is_hull:
         found, start = found * price, start * price
     coef = found + (0.0, 1e-9, 1e-4, 0.5)[seed % 4] * (start - found)
@@ -83,7 +86,7 @@ def drawn(formulation, kind, seed):
         coef = np.zeros(len(y))
         coef[[0, 2 + (y[2] == y[0])]] = y[0], -y[0]
     w = coef @ (x - centre)
-    intercept = intercept * (1.0 / price if formulation is OneClass else 1.0) - float(
+    intercept = intercept * (1.0 / price if formulation in (OneClass, NuSVC) else 1.0) - float(
         w @ np.broadcast_to(centre, w.shape)
     )
     intercept = 0.0 if formulation is CSVCNoBias else intercept
@@ -104,6 +107,9 @@ def test_no_certificate_is_false(formulation, kind):
         if kind in BENIGN:
             assert found.undecidable == "", f"seed {seed}"
             assert found.gap_rounding <= max(1e-10, 1e-2 * abs(found.relative_gap)), f"seed {seed}: {found}"
+            if not has_margin(problem):
+                exactly = objectives(problem, coef, intercept, Fraction)
+                assert (found.primal, found.dual) == pytest.approx([float(each) for each in exactly], rel=1e-9)
 
 
 def drawn_with_kernel(formulation, kernel, kind, seed):

@@ -13,7 +13,6 @@ from harness import (
     RBF,
     HardMargin,
     KernelOracle,
-    Linear,
     PolytopeDistance,
     ReducedHull,
     UsageError,
@@ -22,11 +21,8 @@ from harness import (
 )
 from harness.measure import core_set
 from harness.measure.core_set import core_set_certificate
-from harness.registry import load_registry
 from tests.plugins.naive_core_set import exact_weights
 from tests.plugins.points import overlapping
-
-HULL_SOLVERS = ("fw", "fw-pairwise", "mdm", "nearest-point", "fw-fully-corrective", "cvm")
 
 
 def problem_of(formulation, n=60, seed=0, **values):
@@ -63,20 +59,6 @@ def test_the_optimum_s_support_is_a_core_set_to_rounding(formulation, values):
     assert found.reason == ""
     assert 1 - 1e-5 <= found.ratio <= 1
     assert found.margin == pytest.approx(problem.certify(coef, 0.0).margin_upper, rel=1e-5)
-
-
-@pytest.mark.parametrize("solver", HULL_SOLVERS)
-@pytest.mark.parametrize("data", ["wdbc", "digits"])
-def test_on_real_data_every_solver_s_core_set_holds_its_epsilon(solver, data):
-    registry = load_registry()
-    (source,) = registry.select_datasets({"wdbc": "breast-cancer", "digits": "digits"}[data])
-    x, y = source.load().x_train[:200], source.load().y_train[:200]
-    problem = L2SVC.build(KernelOracle(RBF(gamma=1.0 / x.shape[1]), x), y, {"chi": 10.0})
-    epsilon = 0.05
-    coef = drive(get_solver(solver).with_target_gap(2 * epsilon), problem, np.random.default_rng(0)).dual_coef
-    found = core_set_certificate(problem, coef, "qp")
-    assert found.ratio >= 1 - epsilon
-    assert found.size == np.count_nonzero(coef) < 200
 
 
 @settings(max_examples=30, deadline=None, derandomize=True)
@@ -116,15 +98,6 @@ def test_a_wrong_core_set_is_caught_and_wrong_weights_on_a_right_one_are_not_hel
     assert margin_of(problem, np.arange(60)) < 0.999 * margin_of(problem, np.flatnonzero(without))
 
 
-def test_a_core_set_whose_hulls_meet_shows_that_all_do():
-    x = np.array([[0.0], [1.0], [2.0], [5.0]])
-    problem = HardMargin.build(KernelOracle(Linear(), x), np.array([1.0, -1.0, 1.0, 1.0]))
-    found = core_set_certificate(problem, np.array([0.5, -1.0, 0.5, 0.0]), "qp")
-    assert found.size == 3
-    assert found.ratio == 1.0
-    assert found.margin <= 1e-6
-
-
 def test_what_cannot_be_certified_is_said(monkeypatch):
     with pytest.raises(UsageError, match="c-svc"):
         core_set_certificate(problem_of(CSVC), np.zeros(60), "qp")
@@ -143,44 +116,6 @@ def test_what_cannot_be_certified_is_said(monkeypatch):
     assert not CSVC.has_core_set
 
 
-def spec_with(**changes):
-    from harness.run.study import RunSpec
-
-    given = {
-        "plugin": "fw", "solver": "fw", "parameters": {}, "dataset": "digits", "source": "digits",
-        "source_parameters": {}, "formulation": "l2-svc", "problem_parameters": {}, "kernel": "rbf",
-        "kernel_parameters": {"gamma": 1.0}, "seed": 0, "repetition": 0,
-    }  # fmt: skip
-    return RunSpec(**{**given, **changes})
-
-
-def test_the_oracle_is_part_of_what_a_run_is():
-    plain, asked = spec_with(), spec_with(core_set_oracle="qp")
-    assert asked.key({"code": "x"}) != plain.key({"code": "x"})
-    assert type(asked).from_dict(asked.as_dict()) == asked
-
-
-def test_an_oracle_that_fails_is_a_reason_in_the_record(monkeypatch):
-    from harness.registry import load_registry
-    from harness.run import certify
-    from harness.run.execute import Workbench
-
-    spec = spec_with(
-        dataset="checkerboard[n=60]", source="checkerboard", source_parameters={"n": 60}, core_set_oracle="qp"
-    )
-    judge = certify.Judge(spec, Workbench(load_registry()))
-    coef = drive(get_solver("qp"), judge.problem, np.random.default_rng(0)).dual_coef
-    assert judge._core_set(coef)["ratio"] > 1 - 1e-5
-
-    def fail(*_):
-        raise ArithmeticError("no luck")
-
-    monkeypatch.setattr(certify, "core_set_certificate", fail)
-    found = judge._core_set(coef)
-    assert found["ratio"] is None
-    assert "no luck" in found["reason"]
-
-
 def test_the_table_shows_the_ratio_where_it_was_asked_for():
     from harness.report import table
     from tests.report import fabricated
@@ -193,13 +128,3 @@ def test_the_table_shows_the_ratio_where_it_was_asked_for():
     assert "core ratio" not in table.render([{**record, "core_set": None}], width=200)
     refused = {**record, "core_set": {"oracle": "qp", "size": 9, "ratio": None, "margin": None, "reason": "too large"}}
     assert "no core ratio: too large." in table.render([refused], width=200)
-
-
-def test_the_option_without_effect_is_told():
-    from harness.call.request import notes
-    from harness.run.study import Study
-
-    registry, study = load_registry(only=()), Study([], [], core_set_oracle="qp")
-    assert notes(study, [spec_with(core_set_oracle="qp")], registry) == []
-    (note,) = notes(study, [spec_with(formulation="c-svc")], registry)
-    assert "--core-set-oracle has no effect: c-svc has no core set" in note

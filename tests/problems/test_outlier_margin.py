@@ -1,14 +1,14 @@
 """outlier-margin: the certificate and its bounds against every set that may be given up, one after another."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, HardMargin, KernelOracle, Linear, OutlierMargin, PolytopeDistance, UsageError, get_solver
-from harness.problems.giving_up import GivingUp
+from harness import RBF, HardMargin, KernelOracle, Linear, OutlierMargin, Poly, PolytopeDistance, UsageError, get_solver
+from harness.kernels.nearest import groups, nearest
+from harness.problems.coordinates import Coordinates
 from harness.problems.upper_margin import Relaxation, peeled
 from tests.problems import widest
 
@@ -50,7 +50,7 @@ def a_model(problem, seed):
     return np.where(problem.positive, weights, -weights)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(problems(), st.integers(0, 100))
 def test_the_certificate_agrees_with_every_set_that_may_be_given_up(problem, seed):
     best = widest.widest(problem)
@@ -90,20 +90,6 @@ def test_no_upper_bound_is_below_the_widest_margin_of_all_sets(draws):
         assert peeled(problem) >= best - 1e-9 * size
 
 
-@settings(max_examples=100, deadline=None)
-@given(problems())
-def test_the_bounds_of_the_search_hold_at_every_node_and_end_in_the_optimum(problem):
-    best = widest.widest(problem)
-    size = float(np.sqrt(problem.kernel.diagonal().max()))
-    latest = None
-    for latest in GivingUp(problem).search():
-        assert latest.margin <= best + CLOSE * size
-        assert latest.upper >= best - CLOSE * size
-        problem.checked(latest.dual_coef, 0.0)
-    assert latest.done
-    assert latest.upper - latest.margin <= CLOSE * size
-
-
 def planted(seed, n, d, share, origin, gap=0.5):
     """Return points a margin apart with outliers on the wrong side, and who they are."""
     rng = np.random.default_rng(seed)
@@ -118,8 +104,9 @@ def planted(seed, n, d, share, origin, gap=0.5):
 
 
 @pytest.mark.parametrize("origin", [False, True])
-@pytest.mark.parametrize(("n", "d", "share"), [(60, 2, 0.05), (200, 3, 0.1), (400, 20, 0.2), (150, 450, 0.1)])
-@pytest.mark.parametrize("kernel", [None, RBF(gamma=0.05)])
+@pytest.mark.parametrize(
+    ("n", "d", "share", "kernel"), [(60, 2, 0.05, None), (200, 3, 0.1, RBF(gamma=0.05)), (150, 450, 0.1, None)]
+)
 def test_no_upper_bound_is_below_the_margin_of_the_planted_inliers(n, d, share, origin, kernel):
     x, y, out = planted(n + d, n, d, share, origin)
     problem = build(x, y, kernel, outliers=share, against="origin" if origin else "class")
@@ -131,26 +118,10 @@ def test_no_upper_bound_is_below_the_margin_of_the_planted_inliers(n, d, share, 
     for bound in (Relaxation(problem).bound(), peeled(problem), problem.bounds[1]):
         assert bound >= margin * (1.0 - 1e-9)
     assert problem.bounds[0] <= margin
-
-
-def test_the_bound_is_worked_out_once_and_does_not_depend_on_delta():
-    x, y, _ = planted(0, 100, 3, 0.1, False)
-    first = build(x, y, outliers=0.1, delta=0.0)
-    second = OutlierMargin.build(first.kernel, first.targets, {"outliers": 0.1, "delta": 0.9})
-    bounds = first.bounds
-    before = first.kernel.counter.evaluations
-    assert second.bounds == bounds
-    assert first.bounds == bounds
-    assert first.kernel.counter.evaluations == before
-
-
-@settings(max_examples=40, deadline=None)
-@given(problems())
-def test_exchanging_the_classes_changes_nothing(problem):
-    settled = problem.settings
-    shares = {"outliers_plus": settled.outliers_minus, "outliers_minus": settled.outliers_plus}
-    other = type(problem)(problem.kernel, -problem.targets, replace(settled, **shares))
-    assert other.bounds[1] == pytest.approx(problem.bounds[1], rel=1e-6, abs=1e-6)
+    other = OutlierMargin.build(problem.kernel, y, {**problem.parameters, "delta": 0.9})
+    before = problem.kernel.counter.evaluations
+    assert other.bounds == problem.bounds
+    assert problem.kernel.counter.evaluations == before, "worked out once, whatever delta is"
 
 
 def test_the_line_worked_out_by_hand():
@@ -169,42 +140,6 @@ def test_the_line_worked_out_by_hand():
     found = problem.certify(wrong, 0.0)
     assert found.margin_lower < 0.0
     assert (found.primal, found.relative_gap, found.epsilon) == (0.0, 1.0, 1.0)
-
-
-def test_a_model_that_gives_up_more_may_be_wider_than_the_optimum():
-    x = np.array([[1.0], [2.0], [8.0], [9.0], [-1.0], [-8.0], [-9.0], [-7.0]])
-    y = [1] * 4 + [-1] * 4
-    coef = np.array([1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0])
-    found = build(x, y, outliers=0.25, delta=0.5).certify(coef, 0.0)
-    assert found.margin_upper == pytest.approx(9.0, rel=1e-9)  # without 1 and -1: from -7 to 2
-    assert found.margin_lower == pytest.approx(15.0, rel=1e-12)  # without 2 too: from -7 to 8
-    assert (found.gap, found.relative_gap, found.epsilon) == (0.0, 0.0, 0.0)
-    assert found.given_up == 3
-
-
-def test_a_model_without_a_direction():
-    x = np.array([[0.0, 1.0], [0.0, -1.0], [0.0, 3.0], [0.0, -3.0]])
-    found = build(x, [1, -1, 1, -1], outliers=0.0).certify([0.0] * 4, 0.0)
-    assert found.feasibility_violation == 1.0
-    assert found.relative_gap is None
-    same = np.array([[1.0, 1.0], [1.0, 1.0], [2.0, 2.0], [0.0, 0.0]])
-    found = build(same, [1, -1, 1, -1], outliers=0.0).certify([1.0, -1.0, 0.0, 0.0], 0.0)
-    assert (found.margin_lower, found.primal) == (0.0, 0.0)
-
-
-@pytest.mark.parametrize("delta", [0.0, 1.0])
-def test_points_that_coincide(delta):
-    x = np.ones((12, 2))
-    y = np.where(np.arange(12) % 2 == 0, 1.0, -1.0)
-    problem = build(x, y, outliers=0.1, delta=delta)
-    assert problem.bounds[1] < 1e-6
-    coef = np.where(y > 0, 1.0, -1.0) / 6.0
-    found = problem.certify(coef, 0.0)
-    assert (found.margin_lower or 0.0) <= 0.0
-    origin = build(x, y, outliers=0.1, delta=delta, against="origin")
-    found = origin.certify(np.full(12, 1.0 / 12.0), 0.0)
-    assert found.margin_lower == pytest.approx(np.sqrt(2.0))
-    assert found.margin_upper == pytest.approx(np.sqrt(2.0))
 
 
 @pytest.mark.parametrize("n", [12, 60])
@@ -233,10 +168,83 @@ def test_a_share_that_cannot_be_is_told_in_a_sentence(values, told):
 
 
 def test_sparse_and_mapped_points_have_the_bounds_of_dense_ones(tmp_path):
-    import scipy.sparse
-
     x, y, _ = planted(3, 90, 5, 0.1, False)
     dense = build(x, y, outliers=0.1).bounds[1]
     np.save(tmp_path / "x.npy", x)
     for other in (scipy.sparse.csr_array(x), np.load(tmp_path / "x.npy", mmap_mode="r")):
         assert build(other, y, outliers=0.1).bounds[1] == pytest.approx(dense, rel=1e-9)
+
+
+# -- what the bounds are made of -------------------------------------------------------------------------------------
+
+
+def hulls(seed, gap=None):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(2, 30)), int(rng.integers(1, 12))
+    side = np.where(np.arange(n) % 2 == 0, 1, -1)
+    x = rng.normal(size=(n, d))
+    x[:, 0] += side * (rng.choice([0.0, 1.0, 3.0]) if gap is None else gap)
+    if seed % 3 == 0:
+        x[n // 2 :] = x[: n - n // 2]
+    return x, side, rng
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_the_nearest_points_are_those_of_least_squares(seed, origin):
+    x, side, rng = hulls(seed)
+    side = np.ones(len(side), dtype=int) if origin else side
+    active = rng.random(len(side)) < 0.8
+    coef = np.empty(len(side))
+    squared = nearest(x @ x.T, side, active, coef)
+    if not (active & (side > 0)).any() or (not origin and not (active & (side < 0)).any()):
+        assert squared == np.inf
+        return
+    assert np.sqrt(squared) == pytest.approx(widest.distance(x, side > 0, active, origin), abs=2e-6, rel=1e-6)
+    assert not coef[~active].any()
+    assert (coef * side).min() >= 0.0
+    assert coef[side > 0].sum() == pytest.approx(1.0)
+    assert squared == pytest.approx(float(np.sum((coef @ x) ** 2)), abs=1e-9)
+
+
+def groups_one_after_another(x, side, free, budget):
+    """The twin: solve, take out the free support, solve again."""
+    active, found = np.ones(len(side), dtype=bool), []
+    for _ in range(budget + 1):
+        coef = np.empty(len(side))
+        found.append(nearest(x @ x.T, side, active, coef))
+        support = np.flatnonzero((coef != 0.0) & free)
+        if np.isinf(found[-1]) or not len(support):
+            break
+        active[support] = False
+    return found[0], max(found)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6), st.integers(0, 5))
+def test_the_groups_are_disjoint_supports(seed, budget):
+    x, side, rng = hulls(seed, gap=1.0)
+    free = rng.random(len(side)) < 0.8
+    found = groups(x @ x.T, side, np.ones(len(side), dtype=bool), free, budget, np.empty(len(side)))
+    assert found == pytest.approx(groups_one_after_another(x, side, free, budget), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.3), Poly(degree=2, gamma=0.5, coef0=1.0)])
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_coordinates_and_rests_are_the_points(kernel, wide, sparse, monkeypatch):
+    if not wide:
+        monkeypatch.setattr("harness.problems.coordinates._COLUMNS", 5)
+    x = np.random.default_rng(0).normal(size=(30, 410 if wide else 7)) / (10.0 if wide else 1.0)
+    oracle = KernelOracle(kernel, scipy.sparse.csr_array(x) if sparse else x, ridge=0.25)
+    found = Coordinates(oracle)
+    gram = np.array(oracle.block(np.arange(30))) - 0.25 * np.eye(30)
+    rows = np.vstack([found.along(axis) for axis in np.eye(found.width)]).T + found.centre
+    left = gram - rows @ rows.T
+    np.testing.assert_allclose(np.diag(left), found.rest, atol=1e-9)
+    assert np.linalg.eigvalsh(left).min() > -1e-9
+    assert found.largest >= np.diag(gram).max() + 0.25 - 1e-9
+    mean, products = found.moments(np.array([3, 5, 8]))
+    chosen = rows[[3, 5, 8]] - found.centre
+    np.testing.assert_allclose(mean, chosen.mean(axis=0), atol=1e-12)
+    np.testing.assert_allclose(products, chosen.T @ chosen / 3.0, atol=1e-9)

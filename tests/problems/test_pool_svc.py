@@ -1,13 +1,11 @@
 """pool-svc: labels are bought, each once; the problem is c-svc over what was bought, and nothing else."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import CSVC, RBF, InvalidModel, KernelOracle, LabelsSpent, PoolSVC, UsageError, get_solver
+from harness import CSVC, RBF, InvalidModel, KernelOracle, LabelsSpent, PoolSVC, UsageError
 
 N = 24
 RNG = np.random.default_rng(3)
@@ -46,22 +44,6 @@ def test_the_certificate_is_that_of_c_svc_over_the_bought_points(bought, weights
         assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-9, abs=1e-9), name
 
 
-@given(purchases, st.randoms())
-@settings(max_examples=30, deadline=None)
-def test_the_order_of_purchase_changes_no_certificate(bought, random):
-    shuffled = random.sample(bought, len(bought))
-    one, other = pool(), pool()
-    one.buy(bought)
-    for index in shuffled:
-        other.buy([index])
-    assert one.bought.tolist() == bought
-    assert other.bought.tolist() == shuffled
-    np.testing.assert_array_equal(one.targets, other.targets)
-    coef = np.zeros(N)
-    coef[bought] = feasible(Y[bought], np.ones(len(bought)), 2.0)
-    assert one.certify(coef, 0.3).gap == pytest.approx(other.certify(coef, 0.3).gap, rel=1e-9, abs=1e-9)
-
-
 @given(st.lists(st.lists(st.integers(0, N - 1), max_size=6), max_size=8), st.integers(1, N))
 @settings(max_examples=60, deadline=None)
 def test_the_ledger_is_what_a_list_would_keep(asked, budget):
@@ -81,19 +63,6 @@ def test_the_ledger_is_what_a_list_would_keep(asked, budget):
         known[kept] = True
         np.testing.assert_array_equal(problem.targets[known], Y[known])
         assert np.isnan(problem.targets[~known]).all()
-
-
-def test_a_budget_above_n_means_all():
-    problem = pool(budget=10 * N)
-    assert problem.labels_left == N
-    problem.buy(np.arange(N))
-    assert problem.labels_left == 0
-
-
-@pytest.mark.parametrize("wrong", [0, -1, 2.5, "ten"])
-def test_a_budget_that_is_none_is_a_sentence(wrong):
-    with pytest.raises(UsageError, match="budget"):
-        pool(budget=wrong)
 
 
 @pytest.mark.parametrize("index", [-1, N])
@@ -125,14 +94,6 @@ def test_a_coefficient_without_a_label_is_no_model():
         problem.checked(coef, 0.0)
     problem.buy(np.flatnonzero(Y < 0)[:1])
     problem.checked(coef, 0.0)
-
-
-@pytest.mark.parametrize("label", [-1.0, 1.0])
-def test_of_one_class_the_constant_model_is_the_optimum(label):
-    problem = pool()
-    problem.buy(np.flatnonzero(label == Y)[:3])
-    found = problem.certify(np.zeros(N), label)
-    assert (found.primal, found.dual, found.relative_gap) == (0.0, 0.0, 0.0)
 
 
 def test_without_a_label_nothing_is_the_optimum():
@@ -172,19 +133,3 @@ def test_a_rehearsal_has_labels_that_say_nothing():
     small = problem.rehearsal(np.arange(8))
     np.testing.assert_array_equal(small.buy(np.arange(4)), [1.0, -1.0, 1.0, -1.0])
     assert problem.labels_used == 0
-
-
-def test_what_was_bought_is_solved_as_c_svc():
-    problem = pool()
-    problem.buy(np.arange(16))
-    solution = get_solver("qp").solve(problem.labelled())
-    coef = np.zeros(N)
-    coef[problem.bought] = solution.dual_coef
-    assert problem.certify(*problem.checked(coef, solution.intercept)).relative_gap < 1e-6
-    assert problem.lower_bounds.min() == -2.0
-    assert not problem.lower_bounds[16:].any()
-    assert not problem.upper_bounds[16:].any()
-
-
-def test_the_settings_are_a_value():
-    assert dataclasses.asdict(pool(budget=7).settings) == {"C": 2.0, "budget": 7}

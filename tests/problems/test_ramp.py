@@ -1,11 +1,7 @@
 """ramp-svc: its objective and conditions written out, its convex sub-problem, and what its certificate can tell."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -15,22 +11,13 @@ from harness import (
     InvalidModel,
     Iterate,
     KernelOracle,
-    Linear,
-    Precomputed,
     RampSVC,
-    UsageError,
     get_solver,
 )
 from harness.kernels.counter import Counter
 from harness.kernels.oracle import uncounted
 from harness.measure.trace import TracePlan, trace_point
 from harness.problems import ramp
-from harness.problems.ramp import RampSVCParameters
-from harness.registry import load_registry
-from harness.testing import zoo
-
-sys.path.insert(0, str(Path(__file__).parent))
-from exact import features, svm_primal
 
 
 def noisy(seed=0, n=40, flipped=6):
@@ -126,48 +113,6 @@ def test_the_conditions_are_those_of_the_better_beta(seed, s, cost):
     assert problem.kkt_violation(coef, scores) == pytest.approx(naive_violation(problem, coef, scores), abs=1e-12)
 
 
-@settings(max_examples=40, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from([-2.0, -1.0, 0.0, 0.9]))
-def test_the_convex_problem_lies_above_and_touches(seed, s):
-    rng = np.random.default_rng(seed)
-    problem = stated(*noisy(seed, n=14), C=2.0, s=s)
-    kernel = matrix_of(problem)
-    coef, other = random_model(problem, rng), random_model(problem, rng)
-    convex = problem.subproblem(problem.outliers(kernel @ coef))
-
-    def majorant(model):  # its figures do not need the model to be feasible
-        return convex.certificate(model, 0.0, kernel @ model).primal
-
-    assert majorant(coef) == pytest.approx(problem.objective(coef, kernel @ coef), rel=1e-9)
-    assert majorant(other) >= problem.objective(other, kernel @ other) - 1e-9
-
-
-def test_the_convex_problem_is_the_one_in_w():
-    """Its dual optimum equals the primal optimum found in w by an interior-point solver."""
-    import cvxpy as cp
-
-    x, y = noisy()
-    problem = stated(x, y, C=5.0)
-    coef = get_solver("qp").solve(problem.hinge).dual_coef
-    outliers = problem.outliers(matrix_of(problem) @ coef)
-    assert 0 < outliers.sum() < problem.n
-    convex = problem.subproblem(outliers)
-    z = features(matrix_of(problem))
-    w = cp.Variable(z.shape[1])
-    margins = cp.multiply(y, z @ w)
-    loss = 5.0 * cp.sum(cp.pos(1 - margins)) + 5.0 * cp.sum(margins[outliers]) - problem.s * 5.0 * outliers.sum()
-    program = cp.Problem(cp.Minimize(0.5 * cp.sum_squares(w) + loss))
-    program.solve(solver="CLARABEL")
-    found = get_solver("qp").solve(convex)
-    convex.checked(found.dual_coef, found.intercept)
-    certified = convex.certify(found.dual_coef, 0.0)
-    assert certified.dual == pytest.approx(program.value, rel=1e-6)
-    assert certified.primal == pytest.approx(program.value, rel=1e-6)
-    assert certified.relative_gap == pytest.approx(0.0, abs=1e-7)
-    assert certified.kkt_violation < 1e-6
-    assert (y * found.dual_coef)[outliers].max() <= 0.0
-
-
 @pytest.mark.parametrize("s", [-1.0, 0.0])
 def test_a_stationary_point_is_certified_and_a_wrong_model_flagged(s):
     problem = stated(*noisy(), C=5.0, s=s)
@@ -232,69 +177,13 @@ def test_a_lying_oracle_cannot_hide_the_decrease(monkeypatch):
 def test_far_to_the_left_the_ramp_is_the_hinge():
     x, y = noisy()
     problem = stated(x, y, C=5.0, s=-1e6)
-    best, _, _ = svm_primal(matrix_of(problem), y, problem.upper, has_bias=False)
     coef = get_solver("qp").solve(problem.hinge).dual_coef
     found = problem.certify(coef, 0.0)
     hinge = problem.hinge.certify(coef, 0.0)
-    assert found.primal == pytest.approx(best, rel=1e-6)
     assert found.primal == pytest.approx(hinge.primal, rel=1e-12)
     assert abs(found.relative_gap) < 2e-6
     assert found.kkt_violation == pytest.approx(hinge.kkt_violation, abs=1e-9)
     assert isinstance(problem.hinge, CSVCNoBias)
-
-
-def test_the_loss_of_one_outlier_is_bounded():
-    x, y = noisy(flipped=0)
-    far = x.copy()
-    losses = []
-    for distance in (1.0, 10.0, 100.0):
-        far[0] = [-distance, 0.0]  # a positive point, deeper and deeper among the negative ones
-        problem = stated(far, y, Linear(), C=1.0)
-        coef = np.zeros(problem.n)
-        coef[2], coef[3] = 0.2, -0.2
-        scores = matrix_of(problem) @ coef
-        losses.append(problem.objective(coef, scores) - 0.5 * coef @ scores)
-    assert losses[1] == losses[2]
-    assert losses[2] <= problem.upper.sum() * 2.0
-
-
-def test_exchanged_labels_and_shared_prices_change_nothing():
-    x, y = noisy()
-    problem, flipped = stated(x, y, C=2.0), stated(x, -y, C=2.0)
-    coef = random_model(problem, np.random.default_rng(3))
-    first, second = problem.certify(coef, 0.0), flipped.certify(-coef, 0.0)
-    assert first.primal == pytest.approx(second.primal, rel=1e-12)
-    assert first.dual == pytest.approx(second.dual, rel=1e-5)
-    assert first.kkt_violation == pytest.approx(second.kkt_violation, rel=1e-12)
-    twice = stated(np.repeat(x, 2, axis=0), np.repeat(y, 2), C=1.0)
-    doubled = twice.certify(np.repeat(coef / 2.0, 2), 0.0)
-    assert doubled.primal == pytest.approx(first.primal, rel=1e-9)
-    assert doubled.dual == pytest.approx(first.dual, rel=1e-5)
-
-
-@pytest.mark.parametrize("storage", ["dense", "sparse", "precomputed"])
-def test_a_restricted_problem_is_the_one_built_from_its_points(storage):
-    x, y = noisy()
-    part = np.array([0, 1, 4, 5, 6, 9, 12, 15])
-    gram = RBF(0.5).block(x, x)
-    data = {"dense": x, "sparse": scipy.sparse.csr_array(x), "precomputed": gram}[storage]
-    own = {"dense": x[part], "sparse": scipy.sparse.csr_array(x[part]), "precomputed": gram[np.ix_(part, part)]}[
-        storage
-    ]
-    kernel = Precomputed() if storage == "precomputed" else RBF(0.5)
-    values = {"C": 3.0, "s": -0.5}
-    restricted = stated(data, y, kernel, **values).restrict(part)
-    scratch = stated(own, y[part], kernel, **values)
-    coef = random_model(scratch, np.random.default_rng(3))
-    found, expected = restricted.certify(coef, 0.0).as_dict(), scratch.certify(coef, 0.0).as_dict()
-    assert found.pop("undecidable") == expected.pop("undecidable") == ""
-    assert found == {
-        name: None if value is None else pytest.approx(value, rel=1e-9, abs=1e-9) for name, value in expected.items()
-    }
-    outliers = np.arange(len(part)) < 3
-    convex = scratch.subproblem(outliers).restrict([0, 2, 5])
-    assert (convex.beta == np.array([3.0, 3.0, 0.0])).all()
-    assert convex.constant == pytest.approx(2 * 3.0 * 1.5)
 
 
 def test_infeasible_models_are_refused_in_words():
@@ -311,24 +200,12 @@ def test_infeasible_models_are_refused_in_words():
     with pytest.raises(InvalidModel, match="ramp-svc has none"):
         problem.certify(np.zeros(10), 0.1)
     convex = problem.subproblem(np.arange(10) < 1)
+    part = convex.restrict([0, 3])
+    assert (part.beta.tolist(), part.constant) == ([2.0, 0.0], 4.0)
     coef[0] = problem.targets[0]  # an outlier's coefficient may not have its label's sign
     assert convex.feasibility_violation(coef) == pytest.approx(0.5)
     with pytest.raises(InvalidModel, match="violates the constraints of ramp-svc-subproblem"):
         convex.checked(coef, 0.0)
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"s": 1.0}, r"formulation 'ramp-svc': parameter s=1.0 is not valid .*less than 1"),
-        ({"s": float("nan")}, "parameter s=nan is not valid"),
-        ({"C": 0.0}, r"formulation 'ramp-svc': parameter C=0.0 is not valid .*greater than 0"),
-        ({"class_weight": "heavy"}, "'none' or 'balanced'"),
-    ],
-)
-def test_wrong_parameters_are_refused_in_words(values, message):
-    with pytest.raises(UsageError, match=message):
-        RampSVCParameters(**values)
 
 
 def test_solving_anew_is_what_a_trace_point_costs():
@@ -345,20 +222,3 @@ def test_solving_anew_is_what_a_trace_point_costs():
     )
     assert certified is not None
     assert cheap is None
-
-
-def test_it_has_no_dual_form_and_says_so():
-    with pytest.raises(NotImplementedError, match="formulation 'ramp-svc' has no dual form"):
-        stated(*noisy()).dual_form()
-
-
-def test_its_parameters_can_be_named_beside_a_solver():
-    (chosen,) = load_registry().select_solvers(["smo[C=2,s=-0.5]"])
-    assert chosen.problem_values == {"C": 2, "s": -0.5}
-
-
-def test_the_zoo_has_a_problem_with_outliers():
-    case = next(case for case in zoo([RampSVC]) if "outliers" in case.tags)
-    problem = case.problem()
-    coef = get_solver("qp").solve(problem.hinge).dual_coef
-    assert problem.outliers(matrix_of(problem) @ coef).any()
