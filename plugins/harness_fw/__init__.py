@@ -16,10 +16,16 @@ from typing import TYPE_CHECKING
 
 from harness import hookimpl
 from harness_fw.bounds import core_set_bound, delta_bound, delta_of, iteration_bound
-from harness_fw.corrective import FullyCorrective
-from harness_fw.cvm import CoreVectorMachine
-from harness_fw.newton import NewtonFrankWolfe
-from harness_fw.solvers import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolfe
+from harness_fw.solvers import (
+    MDM,
+    CoreVectorMachine,
+    FrankWolfe,
+    FullyCorrective,
+    Gilbert,
+    NearestPoint,
+    NewtonFrankWolfe,
+    PairwiseFrankWolfe,
+)
 
 if TYPE_CHECKING:
     from harness import Solver

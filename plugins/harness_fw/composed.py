@@ -2,7 +2,7 @@
 
 The vertex to go to is the greedy sum of the extreme points. The vertex to leave is the farthest one of the smallest
 face that w's points lie in: weights at the cap stay there, weights of zero too (Garber & Meshi 2016, see
-reduced_hull.py); a step away from it, or from it to the other vertex, is as long as the caps allow. The row of a vertex
+hulls.py); a step away from it, or from it to the other vertex, is as long as the caps allow. The row of a vertex
 is kept and changed by the rows of the points that differ from the last vertex's.
 """
 
@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness_fw import rules
-from harness_fw import state as names
-from harness_fw.descent import YIELD_VALUES, Descent, Source
-from harness_fw.linear import Points
-from harness_fw.reduced_hull import extreme, face_extreme
-from harness_fw.rows import Rows
+from harness_fw.descent import YIELD_VALUES, Descent
+from harness_fw.hulls import extreme, face_extreme
+from harness_fw.sources import Points, Rows
 
 if TYPE_CHECKING:
     from harness import Problem
@@ -29,7 +27,7 @@ _ROUNDING = 1e-14  # nearer to 0 or to its cap than this part of it, a weight th
 class _Vertex:
     """A vertex as weights of all points, (n,), and its signed row, (n,)."""
 
-    def __init__(self, source: Source, n: int) -> None:
+    def __init__(self, source: Rows | Points, n: int) -> None:
         self.source = source
         self.weights: Vector = np.zeros(n)
         self.row: Vector = np.zeros(n)
@@ -55,7 +53,7 @@ class ComposedDescent(Descent):
         self.keeps_w = keeps_w
         super().__init__(problem, **options)
 
-    def _source(self) -> Source:
+    def _source(self) -> Rows | Points:
         if self.keeps_w:
             return Points(self.kernel, self.order, self._signs, len(self.hulls))
         return Rows(self._buffer, self.order, self._signs, self.state)
@@ -86,17 +84,17 @@ class ComposedDescent(Descent):
         while True:
             near, far = self._vertices()
             verdict = self._measure(near, far)
-            if verdict != names.STEPS or self.taken >= until or self.source.computed >= fetched_at_most:
+            if verdict != rules.STEPS or self.taken >= until or self.source.computed >= fetched_at_most:
                 return verdict
             if not self._step(near, far):
-                return names.STALLED
+                return rules.STALLED
 
     def _reached(self) -> bool:
         return True
 
     @property
     def epsilons(self) -> tuple[float, float]:
-        return float(self.state.figures[names.PLUS]), float(self.state.figures[names.MINUS])
+        return float(self.state.figures[rules.PLUS]), float(self.state.figures[rules.MINUS])
 
     def _vertices(self) -> tuple[Vector, Vector]:
         """Weights of the vertex to go to and of the one to leave, (n,) each."""
@@ -104,7 +102,7 @@ class ComposedDescent(Descent):
         for g, (begin, end) in enumerate(self.hulls):
             points, weights = extreme(self.state.scores[begin:end], self.caps[g])
             near[begin + points] = weights
-            if self.rule != names.GILBERT:
+            if self.rule != rules.GILBERT:
                 support, now = self._support(g)
                 places, weights = face_extreme(-self.state.scores[support], now, self.caps[g])
                 far[support[places]] = weights
@@ -113,24 +111,24 @@ class ComposedDescent(Descent):
     def _measure(self, near: Vector, far: Vector) -> int:
         """As ``rules.measure``, of composed vertices."""
         figures, counts, scores = self.state.figures, self.state.counts, self.state.scores
-        norm = float(figures[names.NORM])
+        norm = float(figures[rules.NORM])
         toward = float(near @ scores)
-        if norm <= self.floor and (self.rule != names.GILBERT or toward <= 0.0):
-            return names.TOUCHING
-        figures[names.PLUS] = 1.0 - toward / norm
-        figures[names.MINUS] = float(far @ scores) / norm - 1.0 if self.rule != names.GILBERT else 0.0
-        worst = float(figures[names.PLUS : names.MINUS + 1].max())
+        if norm <= self.floor and (self.rule != rules.GILBERT or toward <= 0.0):
+            return rules.TOUCHING
+        figures[rules.PLUS] = 1.0 - toward / norm
+        figures[rules.MINUS] = float(far @ scores) / norm - 1.0 if self.rule != rules.GILBERT else 0.0
+        worst = float(figures[rules.PLUS : rules.MINUS + 1].max())
         if worst <= self.epsilon:
-            return names.DONE
-        if worst < figures[names.LEAST]:
-            figures[names.LEAST], counts[names.IDLE] = worst, 0
-        return names.STALLED if counts[names.IDLE] > rules.patience(int(self.state.size.sum())) else names.STEPS
+            return rules.DONE
+        if worst < figures[rules.LEAST]:
+            figures[rules.LEAST], counts[rules.IDLE] = worst, 0
+        return rules.STALLED if counts[rules.IDLE] > rules.patience(int(self.state.size.sum())) else rules.STEPS
 
     def _step(self, near: Vector, far: Vector) -> bool:
         """Move u and the scores along the rule's direction by exact line search; False if there is no step."""
         state, u, figures = self.state, self.u, self.state.figures
-        leave = self.rule == names.FW and not figures[names.PLUS] > figures[names.MINUS]
-        if self.rule == names.PAIRWISE:
+        leave = self.rule == rules.FW and not figures[rules.PLUS] > figures[rules.MINUS]
+        if self.rule == rules.PAIRWISE:
             self.near_vertex.move(near)
             self.far_vertex.move(far)
             direction, change = near - far, self.near_vertex.row - self.far_vertex.row
@@ -141,7 +139,7 @@ class ComposedDescent(Descent):
             self.near_vertex.move(near)
             direction, change = near - u, self.near_vertex.row - state.scores
         slope, length = -float(state.scores @ direction), float(change @ direction)
-        room = self._room(direction) if leave or self.rule == names.PAIRWISE else 1.0
+        room = self._room(direction) if leave or self.rule == rules.PAIRWISE else 1.0
         step = slope / length if length > 0.0 else np.inf
         full = step >= room
         step = min(step, room)
@@ -154,10 +152,10 @@ class ComposedDescent(Descent):
         u[at_cap] = self.upper[at_cap]
         np.add(state.scores, step * change, out=state.scores)
         self._pack()
-        if self.rule == names.PAIRWISE:
-            state.counts[names.KIND] = names.SWAP if full else names.PAIR
+        if self.rule == rules.PAIRWISE:
+            state.counts[rules.KIND] = rules.SWAP if full else rules.PAIR
         else:
-            state.counts[names.KIND] = (names.DROP if full else names.DECREASE) if leave else names.ADD
+            state.counts[rules.KIND] = (rules.DROP if full else rules.DECREASE) if leave else rules.ADD
         rules.finish(state)
         return True
 

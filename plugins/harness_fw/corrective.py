@@ -22,102 +22,34 @@ in memory, and n times the core set in sums.
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import (
-    L2SVC,
-    HardMargin,
-    Iterate,
-    PolytopeDistance,
-    ReducedHull,
-    UsageError,
-    get_solver,
-    parameter,
-)
+from harness import Iterate, get_solver
 from harness_fw.bounds import paper_bounds
-from harness_fw.hull_solver import HullSolver
+from harness_fw.core_set import INNER, LEAST, CoreSetRounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness import Problem
     from harness.arrays import Vector
+    from harness_fw.solvers import FullyCorrective
 
-_INNER = 0.1  # of the accuracy that is missing: how exactly a core set is solved
-_LEAST = 1e-15  # accuracy beyond which asking is in vain
 _PATIENCE = 3  # rounds in a row that do not make |w|^2 smaller: rounding is at work
 _SHARE = 8  # a round adds one point for each so many of the core set
 
 
-@final
-@dataclass(frozen=True)
-class FullyCorrective(HullSolver):
-    """Frank-Wolfe with the exact optimum over the core set after each round (Clarkson 2010)."""
-
-    name = "fw-fully-corrective"
-    solves = (L2SVC, HardMargin, ReducedHull, PolytopeDistance)
-
-    oracle: str | None = parameter(
-        None, "exact solver of the core set's problem, by name; none: pair descent and Newton steps on its matrix"
-    )
-    vertices: int | None = parameter(
-        None, "points of each class that enter a round at most; none: 1 at first, then an eighth of the core set", ge=1
-    )
-    cache_mb: float | None = parameter(None, "memory for kernel rows, MB; none: the problem's", gt=0)
-    max_iterations: int | None = parameter(None, "rounds after which it gives up; none: no limit", ge=1)
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse an oracle that is not there or does not solve the formulation, and two hulls of one class."""
-        refused = super().skip(problem)
-        if refused is not None or self.oracle is None:
-            return refused
-        try:
-            oracle = get_solver(self.oracle)
-        except UsageError as error:
-            return f"fw-fully-corrective: oracle='{self.oracle}': {error}"
-        if oracle.takes(type(problem)):
-            return None  # what else it refuses, as too many points, is a matter of the core set
-        return f"fw-fully-corrective: the oracle '{self.oracle}' does not solve {problem.name}; name one that does."
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield after every round; deterministic.
-
-        Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
-        """
-        yield from _Rounds(self, problem).iterates()
-
-
-class _Rounds:
-    """One run: the core set, its rows, and what a round found."""
+class CorrectiveRounds(CoreSetRounds):
+    """Rounds that end with the optimum over the core set."""
 
     def __init__(self, solver: FullyCorrective, problem: Problem) -> None:
-        from harness_fw.active_set import ActiveSet
-        from harness_fw.active_set_points import Hulls
-
-        self.solver, self.problem, self.epsilon = solver, problem, solver.epsilon
-        self.hulls = Hulls(problem)
-        self.rows = problem.kernel.buffer(solver.cache_mb)
-        self.core = ActiveSet(self.hulls.caps, self.hulls.floor)
-        self.coef, self.taken, self.dropped = np.zeros(problem.n), 0, 0
-        self.tolerance, self.unsolved = _INNER, ""
-        start = self.hulls.start(self.rows.row)
-        self._take([points for points, _ in start], np.concatenate([weights for _, weights in start]))
-
-    def _take(self, points: list[Any], weights: Vector | None = None) -> None:
-        """Let points of each class enter the core set."""
-        from harness_fw.active_set_points import signed, taken
-
-        members, new = self.core.members, np.concatenate(points)
-        values = taken(self.rows, new, members)
-        self.core.add(points, signed(self.hulls, new, np.concatenate([members, new]), values), weights)
+        super().__init__(solver, problem, problem.kernel.buffer(solver.cache_mb))
+        self.epsilon, self.dropped, self.unsolved = solver.epsilon, 0, ""
 
     def iterates(self) -> Iterator[Iterate]:
         """Solve on the core set, look at all points, add those farthest down w; until epsilon is reached."""
-        limit = sys.maxsize if self.solver.max_iterations is None else self.solver.max_iterations
         least, idle, status = np.inf, 0, ""
         while True:
             self._solve()
@@ -131,32 +63,20 @@ class _Rounds:
                 status = "done"
             elif idle >= _PATIENCE:
                 status = "stalled"
-            elif self.taken >= limit:
+            elif self.taken >= self.limit:
                 status = "max_iterations"
             solved = int(self.core.size.sum())  # with those whose weight is zero now
             self.dropped += len(self.core.drop())
             if status == "done" and min(self.hulls.caps) >= 1.0:
                 margin = (1.0 - info["epsilon_plus"]) * info["norm"]
                 info.update(paper_bounds(self.hulls.delta(), margin, self.epsilon))
-            if status and status != "done":
-                info.update(status=status, stopped=f"{status}: {self._evidence(info)}")
-            yield Iterate(
-                dual_coef=self.coef,
-                intercept=-self.core.threshold,
-                done=status == "done",
-                step=self.taken,
-                working_set=solved,
-                info=info,
-            )
+            found = f"|w| = {info['norm']:.3g} after {self.taken} rounds, epsilon = {info['epsilon']:.2g}"
+            said = f"; the oracle '{self.solver.oracle}': {self.unsolved}" if self.unsolved else ""
+            yield self._iterate(status, info, solved, found + said)
             if status:
                 return
-            self._enter(scores, info["epsilon"])
+            self._add(scores, info["epsilon"])
             self.taken += 1
-
-    def _evidence(self, info: dict[str, Any]) -> str:
-        """Return what is known at an end short of epsilon."""
-        found = f"|w| = {info['norm']:.3g} after {self.taken} rounds, epsilon = {info['epsilon']:.2g}"
-        return f"{found}; the oracle '{self.solver.oracle}': {self.unsolved}" if self.unsolved else found
 
     def _solve(self) -> None:
         """Bring the core set to its optimum."""
@@ -172,10 +92,10 @@ class _Rounds:
 
     def _look(self) -> tuple[dict[str, Any], Vector]:
         """Return what all points say of the model, and their signed scores, (n,)."""
-        from harness_fw.active_set_points import as_weights
-
         hulls, core = self.hulls, self.core
-        as_weights(hulls, core.members, core.weights, self.coef)
+        self.coef[:] = 0.0
+        self.coef[core.members] = hulls.sign[core.members] * core.weights
+        assert self.rows is not None
         scores = hulls.sign * self.rows.expand(self.coef)
         norm = core.squared_norm
         plus = minus = np.inf
@@ -194,19 +114,19 @@ class _Rounds:
         }
         return info, scores
 
-    def _enter(self, scores: Vector, epsilon: float) -> None:
+    def _add(self, scores: Vector, epsilon: float) -> None:
         """Add the points farthest down w that are not members, and settle how exactly to solve next."""
-        from harness_fw.active_set_points import lowest
-
         count = self.solver.vertices or max(1, int(self.core.size.sum()) // _SHARE)
         member = np.zeros(self.hulls.n, dtype=bool)
         member[self.core.members] = True
         points = []
         for side, (low, _) in zip(self.hulls.sides, self.core.levels(), strict=True):
             outside = side[~member[side] & (scores[side] < low)]
-            points.append(lowest(scores, outside, count))
+            if count < len(outside):
+                outside = outside[np.argpartition(scores[outside], count)[:count]]
+            points.append(outside[np.argsort(scores[outside], kind="stable")])
         found = sum(len(new) for new in points)
-        self.tolerance = max(_INNER * min(epsilon, 1.0), _INNER * self.epsilon) if found else 0.1 * self.tolerance
-        self.tolerance = max(self.tolerance, _LEAST)
+        self.tolerance = max(INNER * min(epsilon, 1.0), INNER * self.epsilon) if found else 0.1 * self.tolerance
+        self.tolerance = max(self.tolerance, LEAST)
         if found:
-            self._take(points)
+            self._enter(points)

@@ -30,132 +30,56 @@ close to each other (lines 1-11 of Kumar & Yildirim's Algorithm 1).
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import DEFAULT_RELATIVE_GAP, L2SVC, HardMargin, Iterate, PolytopeDistance, Solver, parameter
-from harness_fw.hull_solver import one_class
+from harness_fw.core_set import INNER, LEAST, CoreSetRounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness import Problem
-    from harness.arrays import Index, Vector
-
-_INNER = 0.1  # of the accuracy aimed at: how exactly a core set is solved
-_LEAST = 1e-15  # accuracy beyond which asking is in vain
+    from harness import Iterate, Problem
+    from harness.arrays import Index
+    from harness_fw.solvers import CoreVectorMachine
 
 
-@final
-@dataclass(frozen=True)
-class CoreVectorMachine(Solver):
-    """Core vector machine (Tsang, Kwok, Cheung 2005) for the SVM with a free bias."""
+class BallRounds(CoreSetRounds):
+    """The ball of the core set, and where to look for points outside."""
 
-    name = "cvm"
-    solves = (L2SVC, HardMargin, PolytopeDistance)
-
-    gap: float = parameter(DEFAULT_RELATIVE_GAP, "relative duality gap at which to stop", gt=0)
-    epsilon: float | None = parameter(
-        None,
-        "in place of gap: stop when no point lies outside (1 + epsilon) times the ball; the paper: 1e-6",
-        gt=0,
-        lt=1,
-    )
-    sample: int = parameter(59, "random points of each class among which the farthest is sought; 0: all points", ge=0)
-    verify: bool = parameter(
-        True, "search all points before it stops; else one sample without a point outside is enough"
-    )
-    cache_mb: float | None = parameter(
-        None, "memory for the core set's kernel rows with sample=0, MB; none: the problem's", gt=0
-    )
-    max_iterations: int | None = parameter(None, "iterations after which it gives up; none: no limit", ge=1)
-
-    def with_target_gap(self, gap: float) -> Self:
-        """Return this solver with ``gap`` set: which epsilon that is depends on |w|, and is said in the info."""
-        return self.replaced(gap=min(gap, 1.0), epsilon=None)
-
-    def skip(self, problem: Problem) -> str | None:
-        """Refuse two hulls where the data have one class only."""
-        return one_class(self.name, problem)
-
-    def warm_ups(self) -> tuple[CoreVectorMachine, ...]:
-        """Return the search in samples and the full one."""
-        return (self, self.replaced(sample=0))
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield after every iteration; the last one is certified by a search of all points.
-
-        Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
-        """
-        yield from _Ball(self, problem, rng).iterates()
-
-
-class _Ball:
-    """One run: the core set, its ball, and where to look for points outside."""
+    solver: CoreVectorMachine
 
     def __init__(self, solver: CoreVectorMachine, problem: Problem, rng: np.random.Generator) -> None:
-        from harness_fw.active_set import ActiveSet
-        from harness_fw.active_set_points import Hulls
-
-        self.solver, self.kernel, self.rng = solver, problem.kernel, rng
-        self.hulls = Hulls(problem)
-        self.rows = None if solver.sample else problem.kernel.buffer(solver.cache_mb)
-        self.core = ActiveSet(self.hulls.caps, self.hulls.floor)
+        super().__init__(solver, problem, None if solver.sample else problem.kernel.buffer(solver.cache_mb))
+        self.kernel, self.rng = problem.kernel, rng
         self.eta = 2.0 * self.hulls.delta()
-        self.coef, self.member = np.zeros(problem.n), np.zeros(problem.n, dtype=bool)
         self.pools: list[Index] = list(self.hulls.sides)  # where samples are drawn from
-        self.tolerance, self.taken, self.searches, self.epsilon_plus = _INNER, 0, 0, np.inf
-        row_of = self.kernel.row if self.rows is None else self.rows.row
-        self._take([points for points, _ in self.hulls.start(row_of)], np.ones(len(self.hulls.sides)))
-
-    def _take(self, points: list[Any], weights: Vector | None = None) -> None:
-        """Let points of each class join the core set."""
-        from harness_fw.active_set_points import signed, taken
-
-        members, new = self.core.members, np.concatenate(points)
-        everyone = np.concatenate([members, new])
-        values = self.kernel.block(new, everyone) if self.rows is None else taken(self.rows, new, members)
-        self.core.add(points, signed(self.hulls, new, everyone, values), weights)
-        self.member[new] = True
+        self.searches, self.epsilon_plus, self.member = 0, np.inf, np.zeros(problem.n, dtype=bool)
 
     def iterates(self) -> Iterator[Iterate]:
         """Ball of the core set, the farthest point, and again; until none is outside."""
-        limit = sys.maxsize if self.solver.max_iterations is None else self.solver.max_iterations
         while True:
             self._solve()
             joining, status = self._outside()
-            if not status and self.taken >= limit:
+            if not status and self.taken >= self.limit:
                 status = "max_iterations"
             info = self._info()
-            if status and status != "done":
-                found = (
-                    f"|w| = {info['norm']:.3g} after {self.taken} iterations, epsilon_+ = {info['epsilon_plus']:.2g}"
-                )
-                info.update(status=status, stopped=f"{status}: {found}")
-            yield Iterate(
-                dual_coef=self.coef,
-                intercept=-self.core.threshold,
-                done=status == "done",
-                step=self.taken,
-                working_set=int(self.core.size.sum()),
-                info=info,
-            )
+            found = f"|w| = {info['norm']:.3g} after {self.taken} iterations, epsilon_+ = {info['epsilon_plus']:.2g}"
+            yield self._iterate(status, info, int(self.core.size.sum()), found)
             if status:
                 return
             if any(len(points) > 0 for points in joining):
-                self._take(joining)
+                self._enter(joining)
             self.taken += 1
 
     def _solve(self) -> None:
         """Find the ball of the core set."""
         self.core.solve(self.tolerance)
-        self.tolerance = max(_LEAST, min(self.tolerance, _INNER * self._target()))
+        self.tolerance = max(LEAST, min(self.tolerance, INNER * self._target()))
         self.core.solve(self.tolerance)
         members = self.core.members
         self.coef[members] = self.hulls.sign[members] * self.core.weights
+        self.member[members] = True
 
     def _target(self) -> float:
         """Return the epsilon_+ at which the stopping rule holds for the ball as it is."""
@@ -166,7 +90,7 @@ class _Ball:
         if norm <= self.hulls.floor:
             return np.inf
         room = max(0.0, self.eta - norm)
-        return max(_LEAST, ((1.0 + epsilon) ** 2 - 1.0) * room / (2.0 * norm))
+        return max(LEAST, ((1.0 + epsilon) ** 2 - 1.0) * room / (2.0 * norm))
 
     def _outside(self) -> tuple[list[Index], str]:
         """Return for each class the points that join the core set, and a status where it is over."""
@@ -219,8 +143,8 @@ class _Ball:
         if any(len(points) > 0 for points in joining):
             return joining, ""
         # nothing to add: what violates is the core set itself, not solved exactly enough
-        stalled = self.tolerance <= _LEAST
-        self.tolerance = max(_LEAST, 0.1 * self.tolerance)
+        stalled = self.tolerance <= LEAST
+        self.tolerance = max(LEAST, 0.1 * self.tolerance)
         return joining, "stalled" if stalled else ""
 
     def _info(self) -> dict[str, Any]:

@@ -1,43 +1,39 @@
-"""What surrounds the compiled loop: the start, the rows of its points, scores from scratch, the model."""
+"""What surrounds the compiled loops: the start, scores from scratch, the model; on kernel rows, or on w itself.
+
+With the linear kernel w may be kept itself, and every iteration computes all scores in one pass over the points. The
+rules, the support and the stop are the same; so are the iterates, up to rounding. An iteration costs n kernel
+evaluations and reads the points once, however many support vectors there are; no kernel row is kept, and scores that are
+computed afresh do not drift.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from harness import HardMargin, PolytopeDistance
 from harness_fw import hot, rules
-from harness_fw import state as names
 from harness_fw.bounds import delta_bound
-from harness_fw.reduced_hull import extreme, farthest_on_face, nearest_on_hull
-from harness_fw.rows import Rows, signed_rows
+from harness_fw.hulls import extreme, farthest_on_face, nearest_on_hull
+from harness_fw.sources import Points, Rows, signed_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness import Problem
+    from harness import KernelOracle, Problem
     from harness.arrays import Index, Vector
 
 YIELD_VALUES = 4_000_000  # kernel evaluations after which the caller gets a word in
 _ROWS_OF_A_REFRESH = 4  # iterations for each row that a refresh computed, at least, before the next one
 _NO_CAP = 2.0  # a cap that no weight reaches
-_ENDS = {names.DONE: "done", names.STALLED: "stalled"}
-
-
-class Source(Protocol):
-    """Where the scores of combinations of points come from: kernel rows in memory, or passes over the points."""
-
-    @property
-    def computed(self) -> int:
-        """Rows or passes so far."""
-
-    def combination(self, points: Index, weights: Vector, *, keep: bool = False) -> Vector:
-        """Return what the signed rows of ``points``, all different, sum to with ``weights``, (n,)."""
-
-    def ahead(self, points: Index, weights: Vector) -> Iterator[None]:
-        """Prepare the next :meth:`combination` of these points, with a pause after some rows."""
+_FEATURES = 4_000_000  # read by passes over the points, after which the caller gets a word in
+_MANY = 4000  # points from which a pass takes longer than calling it
+_VISITED = 0.25  # of the points are vertices of a run on l2-svc again and again
+_TIMES = 4  # so many points as a hull's point needs are vertices of a run without a ridge
+_SHORT = 8  # features of a point, on average, that are read as fast as kept scores are changed by two rows
+_ENDS = {rules.DONE: "done", rules.STALLED: "stalled"}
 
 
 class Descent(ABC):
@@ -82,9 +78,9 @@ class Descent(ABC):
         self.capped = min(caps) < 1.0
         diagonal = np.ascontiguousarray(self.kernel.diagonal()[self.order], dtype=np.float64)
         self._buffer = signed_rows(self.kernel, self.order, signs, cache_mb)
-        parts = self.keeps_parts and rule == names.NEAREST and not one and not self.capped
+        parts = self.keeps_parts and rule == rules.NEAREST and not one and not self.capped
         begin = np.array([start for start, _ in self.hulls] + [n])
-        self.state = names.new_state(diagonal, begin, self._buffer, parts=parts, capped=self.capped)
+        self.state = rules.new_state(diagonal, begin, self._buffer, parts=parts, capped=self.capped)
         self._signs = signs
         self._start = None if start is None else signs * start[self.order]
         self.source = self._source()
@@ -98,7 +94,7 @@ class Descent(ABC):
         self._begin()
 
     @abstractmethod
-    def _source(self) -> Source:
+    def _source(self) -> Rows | Points:
         """Return the run's source of scores."""
 
     @abstractmethod
@@ -155,7 +151,7 @@ class Descent(ABC):
         if state.parts.size:
             state.parts[:] = parts
         self._look()
-        state.figures[names.NORM] = state.mean.sum()
+        state.figures[rules.NORM] = state.mean.sum()
         return change
 
     def _look(self) -> None:
@@ -176,43 +172,43 @@ class Descent(ABC):
         fetched_at_most = self.source.computed + max(2, YIELD_VALUES // len(self.order))
         while True:
             reason = self._run(min(until, self.next_refresh))
-            if reason == names.MISSING:
+            if reason == rules.MISSING:
                 if self.source.computed >= fetched_at_most:
                     return ""
                 continue
-            if reason == names.DONE and not self._reached():
+            if reason == rules.DONE and not self._reached():
                 if self.level > 0.0:
                     continue
-                reason = names.STALLED
-            if reason == names.STEPS and self.taken < self.next_refresh:
+                reason = rules.STALLED
+            if reason == rules.STEPS and self.taken < self.next_refresh:
                 return ""
             # an end is judged by scores from scratch; one that does not hold must at least have made progress
             if not self._rows_at_hand(fetched_at_most):
                 return ""
             self.refresh()
             verdict = self._run(self.taken)
-            if verdict == names.DONE and not self._reached():
-                verdict = names.STEPS
-            norm = float(self.state.figures[names.NORM])
-            if verdict == names.STEPS and reason != names.STEPS:
+            if verdict == rules.DONE and not self._reached():
+                verdict = rules.STEPS
+            norm = float(self.state.figures[rules.NORM])
+            if verdict == rules.STEPS and reason != rules.STEPS:
                 if norm >= self.norm_at_end:
                     return "stalled"
                 self.norm_at_end = norm
-                self.state.counts[names.IDLE] = 0
-            if verdict != names.STEPS or self.taken >= until:
-                return self.meeting if verdict == names.TOUCHING else _ENDS.get(verdict, "")
+                self.state.counts[rules.IDLE] = 0
+            if verdict != rules.STEPS or self.taken >= until:
+                return self.meeting if verdict == rules.TOUCHING else _ENDS.get(verdict, "")
 
     def _reached(self) -> bool:
         """True if epsilon is reached; if only its bound with caps is, the loop is to come back at half of that."""
         if not self.capped or max(self.epsilons) <= self.epsilon:
             return True
-        self.level = 0.5 * float(self.state.figures[names.PLUS])
+        self.level = 0.5 * float(self.state.figures[rules.PLUS])
         return False
 
     @property
     def taken(self) -> int:
         """Iterations so far."""
-        return int(self.state.counts[names.TAKEN])
+        return int(self.state.counts[rules.TAKEN])
 
     def _normalise(self) -> None:
         """Have the weights of each hull sum to 1 again: the free ones share what rounding has left."""
@@ -247,8 +243,8 @@ class Descent(ABC):
         self._normalise()
         change = self._from_scratch(keep=False)
         self.next_refresh = self.taken + max(self.refresh_every, _ROWS_OF_A_REFRESH * self._rows_gone)
-        if self.state.figures[names.NORM] > 0.0:
-            self.drift = max(self.drift, change / float(self.state.figures[names.NORM]))
+        if self.state.figures[rules.NORM] > 0.0:
+            self.drift = max(self.drift, change / float(self.state.figures[rules.NORM]))
 
     # -- the model -----------------------------------------------------------------------------------
 
@@ -278,9 +274,9 @@ class Descent(ABC):
     def epsilons(self) -> tuple[float, float]:
         """epsilon_+ and epsilon_-, with caps of the composed points and of the face that w's points lie in."""
         figures, state = self.state.figures, self.state
-        if not self.capped or figures[names.NORM] <= 0.0:
-            return float(figures[names.PLUS]), float(figures[names.MINUS])
-        norm, apart = float(figures[names.NORM]), 0.0
+        if not self.capped or figures[rules.NORM] <= 0.0:
+            return float(figures[rules.PLUS]), float(figures[rules.MINUS])
+        norm, apart = float(figures[rules.NORM]), 0.0
         for g in range(len(self.hulls)):
             points, weights = self._support(g)
             apart += farthest_on_face(state.scores[points], weights, self.caps[g])
@@ -306,7 +302,7 @@ class Descent(ABC):
     @property
     def margin_lower(self) -> float:
         """<w, z> / |w|, a lower bound of the optimal margin; 0 where w is."""
-        norm = float(self.state.figures[names.NORM])
+        norm = float(self.state.figures[rules.NORM])
         return sum(self.nearest) / norm**0.5 if norm > 0.0 else 0.0
 
     @property
@@ -317,7 +313,7 @@ class Descent(ABC):
     @property
     def evidence(self) -> str:
         """What is known at an end short of epsilon: |w| bounds the margin from above."""
-        norm = float(self.state.figures[names.NORM])
+        norm = float(self.state.figures[rules.NORM])
         length, largest = max(0.0, norm) ** 0.5, float(self.state.diagonal.max()) ** 0.5
         share = f", {length / largest:.1g} of the largest |x|" if largest > 0.0 else ""
         plus, minus = self.epsilons
@@ -326,15 +322,15 @@ class Descent(ABC):
     @property
     def info(self) -> dict[str, Any]:
         """The paper's figures, by name."""
-        counts, norm = self.state.counts, float(self.state.figures[names.NORM])
+        counts, norm = self.state.counts, float(self.state.figures[rules.NORM])
         plus, minus = self.epsilons
         return {
             "epsilon": max(plus, minus),
             "epsilon_plus": plus,
             "epsilon_minus": minus,
             "norm": norm**0.5 if norm > 0.0 else 0.0,
-            **{kind: int(counts[place]) for place, kind in enumerate(names.KINDS) if kind},
-            "kind": names.KINDS[counts[names.KIND]] if self.taken else "",
+            **{kind: int(counts[place]) for place, kind in enumerate(rules.KINDS) if kind},
+            "kind": rules.KINDS[counts[rules.KIND]] if self.taken else "",
             "rows": self.source.computed,
             "drift": self.drift,
         }
@@ -343,7 +339,7 @@ class Descent(ABC):
 class RowDescent(Descent):
     """A run on kept scores, changed by kernel rows in memory."""
 
-    def _source(self) -> Source:
+    def _source(self) -> Rows | Points:
         self.rows = Rows(self._buffer, self.order, self._signs, self.state)
         return self.rows
 
@@ -351,6 +347,58 @@ class RowDescent(Descent):
         state = self.state
         reason = int(hot.run(state, self.rule, self.level, self.floor, self.caps[0], until - self.taken))
         self.rows.count()
-        if reason == names.MISSING:
-            self.rows.fetch(state.wanted[: state.counts[names.WANTED]])
+        if reason == rules.MISSING:
+            self.rows.fetch(state.wanted[: state.counts[rules.WANTED]])
         return reason
+
+
+class LinearDescent(Descent):
+    """One run on w itself; the arguments are those of :class:`Descent`, of which ``cache_mb`` has no effect."""
+
+    keeps_parts: ClassVar[bool] = False
+
+    def _source(self) -> Rows | Points:
+        self.points = Points(self.kernel, self.order, self._signs, len(self.hulls))
+        return self.points
+
+    def _from_scratch(self, *, keep: bool = True) -> float:
+        points, state = self.points, self.state
+        before = state.scores.copy()
+        for g in range(len(self.hulls)):
+            points.combine(*self._support(g), points.parts[g])
+        raw = points.pass_over(points.parts.sum(axis=0))
+        hot.take_scores(state, raw, points.order, points.signs, points.parts, points.features.ridge)
+        state.figures[rules.NORM] = state.mean.sum()
+        return float(np.abs(state.scores - before).max())
+
+    def _run(self, until: int) -> int:
+        points, state = self.points, self.state
+        ridge = points.features.ridge
+        until = min(until, self.taken + max(1, _FEATURES // max(1, points.features.stored)))
+        while True:
+            verdict = int(hot.select(state, self.rule, self.level, self.floor))
+            if verdict != rules.STEPS or self.taken >= until:
+                return verdict
+            vectors = points.vectors(state.wanted[: state.counts[rules.WANTED]])
+            if not hot.step(state, self.rule, self.caps[0], vectors, points.parts, ridge):
+                return rules.STALLED
+            raw = points.pass_over(points.parts.sum(axis=0))
+            hot.settle(state, raw, points.order, points.signs, points.parts, ridge)
+
+
+def keeps_w(kernel: KernelOracle, wanted: bool | None, cache_mb: float) -> bool:
+    """Return whether to keep w: as ``wanted``, or where that is quicker if None.
+
+    A pass costs less than a row that is computed, and several times as much as a row that ``cache_mb`` still holds. So
+    the rows of most points that a run comes back to must fit: a share of all points with the ridge of l2-svc; without
+    it a few times d + 1, of which so many make up any point of a hull (Caratheodory).
+    """
+    if wanted is not None or not kernel.is_linear:
+        return bool(wanted)
+    features = kernel.features()
+    assert features is not None
+    visited = _VISITED * features.n
+    if kernel.ridge == 0.0:
+        visited = min(visited, _TIMES * (features.d + 1))
+    fit = cache_mb * 2**20 / (8 * features.n)
+    return features.n >= _MANY and (fit < visited or features.stored <= _SHORT * features.n)

@@ -1,6 +1,6 @@
-"""The compiled loop on kept scores: iterations on kernel rows that are already in memory.
+"""The compiled loops: iterations on kernel rows that are already in memory, and on w itself.
 
-An iteration reads the rows of the points that its step is about (two to four) and the scores once; the smallest
+On rows an iteration reads the rows of the points that its step is about (two to four) and the scores once; the smallest
 score of each hull comes out of the same pass.
 """
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from harness.arrays import Index, Vector
 from harness.jit import compiled, inlined, inner
-from harness_fw.rules import choose, finish, look, measure, move_support, plan
-from harness_fw.state import MISSING, NEAREST, READ, SEGMENT, STALLED, STEPS, TAKEN, WANTED, State
+from harness_fw import rules
+from harness_fw.rules import MISSING, NEAREST, SEGMENT, STALLED, STEPS, WANTED, State
 
 
 @compiled
@@ -25,22 +25,22 @@ def run(state: State, rule: int, epsilon: float, floor: float, cap: float, steps
     cap : upper bound of a weight; 1 or more if there is none
     """
     for taken in range(steps + 1):
-        verdict: int = measure(state, rule, epsilon, floor)
+        verdict: int = rules.measure(state, rule, epsilon, floor)
         if verdict != STEPS or taken == steps:
             return verdict
-        choose(state, rule)
+        rules.choose(state, rule)
         for r in range(state.counts[WANTED]):
             if state.slot[state.wanted[r]] < 0:
                 return MISSING
         _look_up(state, rule)
-        if not plan(state, rule, cap):
+        if not rules.plan(state, rule, cap):
             return STALLED
         for g in range(len(state.size)):
-            move_support(state, g, cap)
+            rules.move_support(state, g, cap)
         for g in range(len(state.size)):
             state.near[g] = _move_scores(state, state.begin[g], state.begin[g + 1])
-            look(state, g)
-        finish(state)
+            rules.look(state, g)
+        rules.finish(state)
     return STEPS
 
 
@@ -49,11 +49,11 @@ def _look_up(state: State, rule: int) -> None:
     """Set ``gram`` and ``on`` of the wanted points, and note that their rows were used."""
     wanted, slot, scores, parts, gram, on = state.wanted, state.slot, state.scores, state.parts, state.gram, state.on
     count = state.counts[WANTED]
-    state.counts[READ] += count
+    state.counts[rules.READ] += count
     for r in range(count):
         point = wanted[r]
         place = slot[point]
-        state.used[place] = state.counts[TAKEN]
+        state.used[place] = state.counts[rules.TAKEN]
         for s in range(count):
             gram[r, s] = state.diagonal[point] if r == s else state.rows[place, wanted[s]]
         if rule == NEAREST:
@@ -170,3 +170,82 @@ def put_row(out: Vector, values: Vector, order: Index, signs: Vector, sign: floa
     """Set out[l] = sign signs[l] values[order[l]]: a row of the kernel in the solver's order, signed."""
     for k in range(len(out)):
         out[k] = sign * signs[k] * values[order[k]]
+
+
+# -- w itself: the halves of an iteration, before and after the pass over the points ---------------
+#
+# The pass gives <w, x_i> of all points in the order of the data; what l2-svc adds to the diagonal, <e_i, e_j> / chi,
+# touches the scores of support vectors alone.
+
+
+@compiled
+def select(state: State, rule: int, epsilon: float, floor: float) -> int:
+    """Judge the scores and choose the points of the next step; return why the run ends, STEPS if it does not."""
+    verdict: int = rules.measure(state, rule, epsilon, floor)
+    if verdict == STEPS:
+        rules.choose(state, rule)
+    return verdict
+
+
+@compiled
+def step(state: State, rule: int, cap: float, vectors: Vector, parts: Vector, ridge: float) -> bool:
+    """Plan a step and change the weights and w; the scores are those of before. Return False if there is no step.
+
+    Parameters
+    ----------
+    vectors : (wanted, d) signed features of the wanted points
+    parts : (G, d) u_g, whose sum w is
+    ridge : 1 / chi, or 0
+    """
+    count, gram, hulls = state.counts[WANTED], state.gram, len(state.size)
+    for r in range(count):
+        for s in range(r, count):
+            gram[r, s] = gram[s, r] = np.dot(vectors[r], vectors[s])
+        gram[r, r] += ridge
+        if rule == NEAREST:
+            point = state.wanted[r]
+            for g in range(hulls):
+                state.on[r, g] = np.dot(vectors[r], parts[g])
+                if ridge > 0.0 and state.position[point] >= 0 and state.begin[g] <= point < state.begin[g + 1]:
+                    state.on[r, g] += ridge * state.weight[state.position[point]]
+    if not rules.plan(state, rule, cap):
+        return False
+    for g in range(hulls):
+        part = parts[g]
+        if state.keep[g] != 1.0:
+            part *= state.keep[g]
+        for r in range(count):
+            if state.begin[g] <= state.wanted[r] < state.begin[g + 1] and state.coefs[r] != 0.0:
+                part += state.coefs[r] * vectors[r]
+        rules.move_support(state, g, cap)
+    return True
+
+
+@compiled
+def take_scores(state: State, raw: Vector, order: Index, signs: Vector, parts: Vector, ridge: float) -> None:
+    """Set the scores from <w, x_i>, and what follows from scores: nearest and farthest points, <u_g, w>, <u_g, u_g>.
+
+    Parameters
+    ----------
+    raw : (n,) <w, x_i> in the order of the data
+    order, signs : (n,) the data's number of each of the solver's points, and its sign
+    """
+    scores, capped = state.scores, len(state.closed) > 0
+    for k in range(len(scores)):
+        scores[k] = signs[k] * raw[order[k]]
+    for g in range(len(state.size)):
+        first, end = state.begin[g], state.begin[g + 1]
+        squares = 0.0
+        for k in range(first, first + state.size[g]):
+            scores[state.support[k]] += ridge * state.weight[k]
+            squares += state.weight[k] * state.weight[k]
+        state.near[g] = first + np.argmin(scores[first:end] + state.closed[first:end] if capped else scores[first:end])
+        rules.look(state, g)
+        state.own[g] = np.dot(parts[g], parts[g]) + ridge * squares
+
+
+@compiled
+def settle(state: State, raw: Vector, order: Index, signs: Vector, parts: Vector, ridge: float) -> None:
+    """Take the scores after a step, and count it."""
+    take_scores(state, raw, order, signs, parts, ridge)
+    rules.finish(state)

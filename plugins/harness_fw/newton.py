@@ -19,27 +19,34 @@ the primal", Neural Computation 19, 2007, has Newton's method on kernels). The f
 points, and there are as many pivots as the accuracy reached so far calls for. Where the model has epsilon in coordinates,
 all its kernel values are computed, block by block, and decide; if they say no, pivots are added where coordinates were
 most in error. So memory is some vectors of n, the matrix of the pivots and the coordinates of a sample, whatever the size
-of the core set. Where no pivots are left to add, w goes on as an expansion of points (newton_exact.py).
+of the core set.
+Where pivots (pivots.py) do not span the points, w = sum_i c_i phi(x_i) is kept by its coefficients and its products with
+all points, and the optimum over a core set S, all weights free, is a linear system of |S| unknowns (O. Chapelle,
+"Training a support vector machine in the primal", Neural Computation 19, 2007):
+
+    (K_SS + I / chi) c + 1 b = y,    1'c = 0
+
+by a Cholesky factor while K_SS fits the memory for kernel rows, else by conjugate gradients whose products are computed
+from kernel values anew each time. A round costs |S|^2 + 2 n |S| kernel evaluations, or |S|^2 for each product.
 """
 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import L2SVC, Iterate, parameter
-from harness_fw.conjugate import conjugate_gradients
-from harness_fw.hull_solver import HullSolver
+from harness import Iterate
+from harness_fw import newton_hot as hot
+from harness_fw.pivots import Coordinates, Pivots
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from harness import KernelOracle, Problem
     from harness.arrays import Index, Vector
-    from harness_fw.pivots import Pivots
+    from harness_fw.solvers import NewtonFrankWolfe
 
 _DIRECT = 1500  # features up to which the system is built and factored
 _BLOCK_VALUES = 1 << 18  # features in the rows of a product, 2 MB
@@ -50,38 +57,12 @@ _PART = 16  # of so many points one is in the part for the first rounds ...
 _MANY = 16384  # ... if there are so many
 _ROUGH = 0.3  # epsilon on that part
 _SHARPER = 0.01  # of the residual is left when exact scores call for more pivots
+_SHARE = 1e-4  # of the slacks times epsilon: the residual that conjugate gradients leave on an expansion
+_MOST_STEPS = 1000  # of conjugate gradients, for a right side
 
 
-@final
-@dataclass(frozen=True)
-class NewtonFrankWolfe(HullSolver):
-    """Fully corrective Frank-Wolfe on w for l2-svc: all violating points at once, Newton's method on w.
-
-    At its best with the linear kernel, and with those whose points nearly lie in a space of some hundred dimensions (rbf
-    with a small gamma or on few features): elsewhere a round solves a system of as many unknowns as there are violators.
-    """
-
-    name = "fw-newton"
-    solves = (L2SVC,)
-
-    cache_mb: float | None = parameter(
-        None,
-        "memory for the points among which pivots are sought, or a core set's matrix, MB; none: the problem's",
-        gt=0,
-    )
-    max_iterations: int | None = parameter(None, "rounds after which it gives up; none: no limit", ge=1)
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        """Yield after every round; for the linear kernel deterministic, else up to the choice of a sample.
-
-        info : epsilon, epsilon_plus, epsilon_minus are those of ``points`` points, the part of the first rounds or all, and
-            up to ``residual`` where there are ``pivots``; those of the last iterate, ``done``, are exact.
-        """
-        yield from _Run(self, problem, rng).iterates()
-
-
-class _Run:
-    """One run: which points the rounds look at, in which coordinates, and when it is over."""
+class NewtonRun:
+    """Which points the rounds look at, in which coordinates, and when it is over."""
 
     def __init__(self, solver: NewtonFrankWolfe, problem: Problem, rng: np.random.Generator) -> None:
         self.solver, self.kernel, self.targets, self.rng = solver, problem.kernel, problem.targets, rng
@@ -98,8 +79,6 @@ class _Run:
         if features is not None:
             yield from self._rounds(Rounds(features, self.targets), None)
             return
-        from harness_fw.pivots import Coordinates, Pivots
-
         self.pivots = Pivots.of(kernel, self.rng, self.cache_mb)
         rounds = Rounds(Coordinates(self.pivots, kernel.ridge), self.targets)
         if kernel.n >= _MANY:
@@ -131,8 +110,6 @@ class _Run:
 
     def _exact(self, kernel: KernelOracle, targets: Vector) -> Rounds:
         """Return rounds that do without pivots from now on."""
-        from harness_fw.newton_exact import ExactRounds
-
         self.pivots = None
         return ExactRounds(kernel, targets, self.cache_mb)
 
@@ -244,8 +221,6 @@ class Rounds:
 
     def look(self) -> None:
         """Find the best bias and the pair of nearest points of the slacks, and judge them from all scores."""
-        from harness_fw import newton_hot as hot
-
         targets, positive = self.targets, self.targets > 0
         self.bias = hot.best_bias(targets, self.products, self.bias)
         hot.slacks(targets, self.products, self.bias, self.slack)
@@ -288,8 +263,6 @@ class Rounds:
 
     def correct(self) -> None:
         """Go toward the optimum over the core set, all its weights free, as far as the objective falls."""
-        from harness_fw import newton_hot as hot
-
         support, targets = self.support, self.targets
         level = float(targets[support].mean())
         # w and b of the least squares over the core set; b by the means, which leaves a system for w alone
@@ -360,3 +333,90 @@ class Rounds:
             "systems": self.systems,
             "gradients": self.gradients,
         }
+
+
+class ExactRounds(Rounds):
+    """Rounds on an expansion over the points of ``kernel``, whose ridge is the formulation's; exact scores each round.
+
+    Parameters
+    ----------
+    cache_mb : memory for the core set's matrix and its factor
+    """
+
+    def __init__(self, kernel: KernelOracle, targets: Vector, cache_mb: float) -> None:
+        super().__init__(_Points(kernel), targets)
+        self.kernel = kernel
+        self._most = int((cache_mb * 2**20 / 16) ** 0.5)
+
+    def _length(self) -> float:
+        return float(self.w @ self.products)
+
+    def _signed(self) -> Vector:
+        self.scores = self.targets * self.kernel.expand(self.coef)
+        return self.scores
+
+    def _goal(self) -> tuple[Vector, Vector]:
+        solved = self._solved(np.column_stack([self.targets[self.support], np.ones(len(self.support))]))
+        goal = np.zeros(self.features.n)
+        goal[self.support] = solved[:, 0] - solved[:, 1] * (solved[:, 0].sum() / solved[:, 1].sum())
+        return goal, self.features.scores(goal)
+
+    def _along(self, goal: Vector, products: Vector) -> tuple[float, float]:
+        direction, change = goal - self.w, products - self.products
+        return float(self.w @ change), float(direction @ change)
+
+    def _solved(self, right: Any) -> Any:
+        """Return (K_SS + I / chi)^-1 ``right``, (|S|, 2)."""
+        import scipy.linalg
+
+        support = self.support
+        if len(support) <= self._most:
+            matrix = np.array(self.kernel.block(support, support), dtype=np.float64)
+            self.systems += 1
+            try:
+                return scipy.linalg.solve(matrix, right, assume_a="pos", overwrite_a=True, check_finite=False)
+            except scipy.linalg.LinAlgError:
+                pass  # singular up to rounding: as far as gradients get
+        part = self.kernel.restrict(support)
+        return np.column_stack([self._conjugated(part, np.ascontiguousarray(each)) for each in right.T])
+
+    def _conjugated(self, part: KernelOracle, right: Vector) -> Vector:
+        solution = np.zeros_like(right)
+        # what is left of the residual is an error of the slacks, of which the weights are made
+        slack = self.slack[self.support]
+        enough = float(slack @ slack) * (_SHARE * min(1.0, self.epsilon)) ** 2
+        self.gradients += conjugate_gradients(part.expand, solution, right.copy(), enough)
+        return solution
+
+
+class _Points:
+    """What the rounds ask of their features, where w is given by its coefficients, (n,)."""
+
+    def __init__(self, kernel: KernelOracle) -> None:
+        self.kernel, self.ridge = kernel.with_ridge(0.0), kernel.ridge
+        self.n = self.d = kernel.n
+
+    def scores(self, weights: Vector) -> Vector:
+        """Return <w, phi(x_i)> of all points, (n,); n evaluations for each coefficient."""
+        return self.kernel.expand(weights)
+
+
+def conjugate_gradients(times: Callable[[Vector], Vector], solution: Vector, residual: Vector, enough: float) -> int:
+    """Improve ``solution`` of A x = b, in place; return the number of products with A.
+
+    times : v -> A v, A symmetric and positive definite
+    residual : (m,) b - A solution; changed in place
+    enough : |residual|^2 at which to stop
+    """
+    direction, squared = residual.copy(), float(residual @ residual)
+    for step in range(_MOST_STEPS):
+        if squared <= enough:
+            return step
+        image = times(direction)
+        length = squared / float(direction @ image)
+        solution += length * direction
+        residual -= length * image
+        before, squared = squared, float(residual @ residual)
+        direction *= squared / before
+        direction += residual
+    return _MOST_STEPS

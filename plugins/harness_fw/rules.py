@@ -13,45 +13,135 @@
 
 A loop calls ``measure``, ``choose``, ``plan``, then ``move_support`` for each hull, changes its scores and finds ``near``,
 and calls ``look`` for each hull and ``finish``. How inner products and scores come about is the loop's own.
+
+Points are in an order of the solver's own, the points of hull 0 first, then those of hull 1 (polytope-distance has
+hull 0 alone), and everything is signed: s is the label, or 1 in polytope-distance,
+
+    row_i[l] = s_i s_l k(x_i, x_l)        scores[l] = s_l <w, phi(x_l)> = sum_i weight_i row_i[l]
+
+so that all hulls need one code: the point to go to has the smallest score of its hull, the point to leave has the
+largest one among the support, and w = u_0 + u_1 is the sum of the hulls' signed points u_g = sum_i weight_i s_i phi(x_i).
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from harness.arrays import Index, Vector
 from harness.jit import compiled, inlined, inner
-from harness_fw.plans import hull_of, plan
-from harness_fw.state import (
-    ADD,
-    CAPPED,
-    DECREASE,
-    DONE,
-    FW,
-    GILBERT,
-    IDLE,
-    KIND,
-    LEAST,
-    MDM,
-    MINUS,
-    NEAREST,
-    NORM,
-    OUT,
-    PAIR,
-    PLUS,
-    SHORTEST,
-    STALLED,
-    STEPS,
-    TAKEN,
-    TOUCHING,
-    WANTED,
-    State,
-)
 
-__all__ = ["choose", "finish", "look", "measure", "move_support", "patience", "plan"]
+if TYPE_CHECKING:
+    from harness import RowBuffer
 
+# the rules
+FW, GILBERT, PAIRWISE, MDM, NEAREST = range(5)
+# why a loop came back
+STEPS, DONE, MISSING, TOUCHING, STALLED = range(5)
+# places in State.figures: |w|^2, epsilon_+, epsilon_-, the least epsilon and the least |w|^2 so far
+NORM, PLUS, MINUS, LEAST, SHORTEST = range(5)
+# kinds of steps and their places in State.counts, after TAKEN; IDLE: iterations in a row that made neither |w|^2
+# nor epsilon smaller than ever; KIND: the kind of the last step, WANTED: points it is about, READ: rows read
+TAKEN, ADD, DECREASE, DROP, PAIR, SWAP, BOTH, IDLE, KIND, WANTED, READ = range(11)
+KINDS = ("", "add", "decrease", "drop", "pair", "swap", "both")
+# what a step does to a wanted point besides its change: nothing, out of the support, to the cap
+FREE, OUT, CAPPED = range(3)
+
+SEGMENT = 512  # scores updated and searched at a time: they and the rows stay in the first-level cache
+MOST = 4  # points that a step is about, at most
+_FLAT = 1e-14  # determinant over the product of the squared lengths below which two directions are one
+_NONE = 0  # a kind: there is no step
 _PATIENCE = 1000  # idle iterations that show rounding at work, beyond _PATIENCE_EACH for each support vector
 _PATIENCE_EACH = 10
+
+
+class State(NamedTuple):
+    """Everything the loops change; n points, hulls g = 0 .. G-1, capacity rows in memory.
+
+    scores : (n,) s_l <w, phi(x_l)>
+    parts : (2, n) s_l <u_g, phi(x_l)> for the rule NEAREST on two hulls, whose sum the scores are; else (0, 0)
+    closed : (n,) inf where a weight is at its cap, else 0; (0,) if weights have no cap
+    diagonal : (n,) k(x_l, x_l); read only
+    rows : (capacity, n) signed rows; read only for the loops
+    slot : (n,) place of a point's row in ``rows``, -1 if it is not there; read only for the loops
+    used : (capacity,) iteration that last used the row in each place
+    begin : (G + 1,) points begin[g] .. begin[g + 1] - 1 are those of hull g; read only
+    support, weight : (n,) hull g's support and its weights, packed from place begin[g] on; weights > 0 with sum 1
+    position : (n,) place of a point in ``support``, -1 outside
+    size : (G,) support vectors of each hull
+    near, far : (G,) point with the smallest score below its cap, support vector with the largest score
+    mean : (G,) <u_g, w>
+    own : (G,) <u_g, u_g>, for NEAREST
+    wanted : (MOST,) the points the next step is about; counts[WANTED] of them
+    gram : (MOST, MOST) signed kernel values between the wanted points
+    on : (MOST, 2) signed <u_g, x> of the wanted points, for NEAREST
+    coefs, ends : (MOST,) what the step adds to the weight of a wanted point; FREE, OUT or CAPPED
+    keep : (G,) what the step multiplies the weights of a hull by, before it adds
+    figures, counts : see the constants of this module
+    scratch : (3 SEGMENT / 2,)
+    """
+
+    scores: Vector
+    parts: Vector
+    closed: Vector
+    diagonal: Vector
+    rows: Vector
+    slot: Index
+    used: Index
+    begin: Index
+    support: Index
+    weight: Vector
+    position: Index
+    size: Index
+    near: Index
+    far: Index
+    mean: Vector
+    own: Vector
+    wanted: Index
+    gram: Vector
+    on: Vector
+    coefs: Vector
+    ends: Index
+    keep: Vector
+    figures: Vector
+    counts: Index
+    scratch: Vector
+
+
+def new_state(diagonal: Vector, begin: Index, buffer: RowBuffer, *, parts: bool = False, capped: bool = False) -> State:
+    """Return a state without support, on the rows of ``buffer``."""
+    n, hulls = len(diagonal), len(begin) - 1
+    return State(
+        scores=np.zeros(n),
+        parts=np.zeros((2, n) if parts else (0, 0)),
+        closed=np.zeros(n if capped else 0),
+        diagonal=diagonal,
+        rows=buffer.rows,
+        slot=buffer.slot_of,
+        used=buffer.last_used,
+        begin=np.asarray(begin, dtype=np.int64),
+        support=np.zeros(n, dtype=np.int64),
+        weight=np.zeros(n),
+        position=np.full(n, -1, dtype=np.int64),
+        size=np.zeros(hulls, dtype=np.int64),
+        near=np.zeros(hulls, dtype=np.int64),
+        far=np.zeros(hulls, dtype=np.int64),
+        mean=np.zeros(hulls),
+        own=np.zeros(hulls),
+        wanted=np.zeros(MOST, dtype=np.int64),
+        gram=np.zeros((MOST, MOST)),
+        on=np.zeros((MOST, 2)),
+        coefs=np.zeros(MOST),
+        ends=np.zeros(MOST, dtype=np.int64),
+        keep=np.ones(hulls),
+        figures=np.array([0.0, 0.0, 0.0, np.inf, np.inf]),
+        counts=np.zeros(11, dtype=np.int64),
+        scratch=np.empty(SEGMENT + SEGMENT // 2),
+    )
+
+
+# -- which points a step is about ------------------------------------------------------------------
 
 
 @inlined
@@ -214,3 +304,228 @@ def finish(state: State) -> None:
     figures[NORM], figures[SHORTEST] = norm, min(norm, figures[SHORTEST])
     counts[TAKEN] += 1
     counts[counts[KIND]] += 1
+
+
+# -- how far it goes: exact line searches, and the best point of a triangle or rectangle ----------
+
+
+@inlined
+def plan(state: State, rule: int, cap: float) -> bool:
+    """Write the step to ``keep``, ``coefs``, ``ends`` and its kind, from ``gram`` and ``on``; False if there is none.
+
+    Parameters
+    ----------
+    cap : upper bound of a weight; at least 1 if there is none
+    """
+    counts, wanted, count = state.counts, state.wanted, state.counts[WANTED]
+    state.keep[:] = 1.0
+    state.coefs[:] = 0.0
+    state.ends[:] = FREE
+    at, have = state.scratch[:MOST], state.scratch[MOST : 2 * MOST]  # scores and weights of the wanted points
+    for r in range(count):
+        at[r] = state.scores[wanted[r]]
+        place = state.position[wanted[r]]
+        have[r] = state.weight[place] if place >= 0 else 0.0
+    if rule in (FW, GILBERT):
+        kind = _vertex(state, at[:count], have)
+    elif rule == NEAREST and len(state.closed) == 0:
+        kind = _both(state, at, have)
+    elif rule == NEAREST and count == 4:
+        kind = _two_pairs(state, at, have, cap)
+    else:
+        kind = _pairs(state, at[:count], have, cap)
+    counts[KIND] = kind
+    return bool(kind != _NONE)
+
+
+@inner
+def hull_of(begin: Index, point: int) -> int:
+    """Return the hull that a point belongs to."""
+    return 0 if point < begin[1] else 1
+
+
+@inner
+def _room(size: int, weight: float) -> float:
+    """Return weight / (1 - weight), the longest step away from a point; infinite for its hull's only one."""
+    return np.inf if size == 1 else weight / (1.0 - weight)
+
+
+@inlined
+def _vertex(state: State, at: Vector, have: Vector) -> int:
+    """Exact line search along d = z - w or b = w - y, lines 15-26 of Algorithm 1: one point of each hull."""
+    gram, size, norm = state.gram, state.size, state.figures[NORM]
+    leave = state.counts[KIND] == DECREASE
+    score = vertex_norm = 0.0
+    room = np.inf if leave else 1.0
+    for r in range(len(at)):
+        score += at[r]
+        for s in range(len(at)):
+            vertex_norm += gram[r, s]
+        if leave:
+            room = min(room, _room(size[r], have[r]))
+    slope = score - norm if leave else norm - score
+    length = norm - 2.0 * score + vertex_norm
+    step = slope / length if length > 0.0 else np.inf
+    full = step >= room
+    step = room if full else step
+    if not 0.0 < step < np.inf:
+        return _NONE
+    state.keep[:] = 1.0 + step if leave else 1.0 - step
+    for r in range(len(at)):
+        state.coefs[r] = -step if leave else step
+        if leave and full and _room(size[r], have[r]) == room:
+            state.ends[r] = OUT
+    return (DROP if full else DECREASE) if leave else ADD
+
+
+@inner
+def _pair_room(to: float, off: float, cap: float) -> float:
+    """Return how much of the weight ``off`` a point of weight ``to`` can take."""
+    return min(off, cap - to) if cap < 1.0 else off
+
+
+@inner
+def _set_pair(r: int, step: float, have: Vector, cap: float, coefs: Vector, ends: Index) -> bool:
+    """Write the move of ``step`` from the (r + 1)-th wanted point to the r-th; return whether it ends at a bound."""
+    coefs[r], coefs[r + 1] = step, -step
+    if cap < 1.0 and step >= cap - have[r]:
+        ends[r] = CAPPED
+    if step >= have[r + 1]:
+        ends[r + 1] = OUT
+    return bool(ends[r] != FREE or ends[r + 1] != FREE)
+
+
+@inlined
+def _pairs(state: State, at: Vector, have: Vector, cap: float) -> int:
+    """Exact line search along the sum of the pairs' directions: one amount of weight for all of them."""
+    gram = state.gram
+    slope = length = 0.0
+    room = np.inf
+    for r in range(0, len(at), 2):
+        slope += at[r + 1] - at[r]
+        room = min(room, _pair_room(have[r], have[r + 1], cap))
+        for s in range(0, len(at), 2):
+            length += gram[r, s] - gram[r, s + 1] - gram[r + 1, s] + gram[r + 1, s + 1]
+    step = min(slope / length, room) if length > 0.0 else room
+    if not 0.0 < step < np.inf:
+        return _NONE
+    kind = PAIR
+    for r in range(0, len(at), 2):
+        if _set_pair(r, step, have, cap, state.coefs, state.ends):
+            kind = SWAP
+    return kind
+
+
+@inlined
+def _two_pairs(state: State, at: Vector, have: Vector, cap: float) -> int:
+    """The best point of the rectangle that the moves of both hulls span."""
+    gram = state.gram
+    aa = gram[0, 0] - 2.0 * gram[0, 1] + gram[1, 1]
+    bb = gram[2, 2] - 2.0 * gram[2, 3] + gram[3, 3]
+    ab = gram[0, 2] - gram[0, 3] - gram[1, 2] + gram[1, 3]
+    room, other_room = _pair_room(have[0], have[1], cap), _pair_room(have[2], have[3], cap)
+    a, b = best_in_rectangle(at[1] - at[0], at[3] - at[2], aa, bb, ab, room, other_room)
+    if not 0.0 < a + b < np.inf:
+        return _NONE
+    bound = a > 0.0 and _set_pair(0, a, have, cap, state.coefs, state.ends)
+    other_bound = b > 0.0 and _set_pair(2, b, have, cap, state.coefs, state.ends)
+    if a > 0.0 and b > 0.0:
+        return BOTH
+    return SWAP if bound or other_bound else PAIR
+
+
+@inlined
+def _both(state: State, at: Vector, have: Vector) -> int:
+    """Keerthi et al.: Gilbert's segment toward x in hull g and MDM's move away from y in hull h, if there is one.
+
+    In one hull they span the triangle of u, x and u + weight_y (x - y); in two, hull h's point moves away from y on
+    its own segment.
+    """
+    gram, on, mean, own, keep, coefs = state.gram, state.on, state.mean, state.own, state.keep, state.coefs
+    g = hull_of(state.begin, state.wanted[0])
+    h = hull_of(state.begin, state.wanted[1]) if state.counts[WANTED] > 1 else -1
+    p = mean[g] - at[0]
+    aa = gram[0, 0] - 2.0 * on[0, g] + own[g]
+    if h < 0:
+        a, b = _along(p, aa, 1.0), 0.0
+        keep[g], coefs[0] = 1.0 - a, a
+        full, last = False, ADD
+    elif h == g:
+        weight = have[1]
+        q = weight * (at[1] - at[0])
+        bb = weight * weight * (gram[0, 0] - 2.0 * gram[0, 1] + gram[1, 1])
+        ab = weight * (gram[0, 0] - gram[0, 1] - on[0, g] + on[1, g])
+        a, share = best_in_triangle(p, q, aa, bb, ab)
+        b, full = weight * share, a + share >= 1.0
+        keep[g], coefs[0], coefs[1] = 1.0 - a, a + b, -b
+        last = SWAP if full else PAIR
+    else:
+        room = _room(state.size[h], have[1])
+        bb = gram[1, 1] - 2.0 * on[1, h] + own[h]
+        # <u_g, u_h> = mean_0 - own_0
+        ab = on[0, h] - gram[0, 1] - (mean[0] - own[0]) + on[1, g]
+        a, b = best_in_rectangle(p, at[1] - mean[h], aa, bb, ab, 1.0, room)
+        full = b >= room
+        keep[g], coefs[0] = 1.0 - a, a
+        keep[h], coefs[1] = 1.0 + b, -b
+        last = DROP if full else DECREASE
+    if full:
+        state.ends[1] = OUT
+    if not 0.0 < a + b < np.inf:
+        return _NONE
+    return ADD if b == 0.0 else last if a == 0.0 else BOTH
+
+
+@inner
+def _along(slope: float, length: float, room: float) -> float:
+    """Return the step in [0, room] that decreases most along a direction of that slope and squared length."""
+    if slope <= 0.0:
+        return 0.0
+    return min(slope / length, room) if length > 0.0 else room
+
+
+@inner
+def _decrease(a: float, b: float, p: float, q: float, aa: float, bb: float, ab: float) -> float:
+    return a * (p - 0.5 * aa * a - ab * b) + b * (q - 0.5 * bb * b)
+
+
+@compiled
+def best_in_triangle(p: float, q: float, aa: float, bb: float, ab: float) -> tuple[float, float]:
+    """Return (a, b) >= 0 with a + b <= 1 that maximises p a + q b - 1/2 (aa a^2 + 2 ab a b + bb b^2)."""
+    determinant = aa * bb - ab * ab
+    if determinant > _FLAT * aa * bb:
+        a, b = (p * bb - q * ab) / determinant, (q * aa - p * ab) / determinant
+        if a >= 0.0 and b >= 0.0 and a + b <= 1.0:
+            return a, b
+    best_a, best_b = _along(p, aa, 1.0), 0.0
+    best = _decrease(best_a, 0.0, p, q, aa, bb, ab)
+    share = _along(p - ab - q + bb, aa - 2.0 * ab + bb, 1.0)
+    for a, b in ((0.0, _along(q, bb, 1.0)), (share, 1.0 - share)):
+        found = _decrease(a, b, p, q, aa, bb, ab)
+        if found > best:
+            best, best_a, best_b = found, a, b
+    return best_a, best_b
+
+
+@compiled
+def best_in_rectangle(
+    p: float, q: float, aa: float, bb: float, ab: float, width: float, height: float
+) -> tuple[float, float]:
+    """Return (a, b) in [0, width] x [0, height] that maximises p a + q b - 1/2 (aa a^2 + 2 ab a b + bb b^2)."""
+    determinant = aa * bb - ab * ab
+    if determinant > _FLAT * aa * bb:
+        a, b = (p * bb - q * ab) / determinant, (q * aa - p * ab) / determinant
+        if 0.0 <= a <= width and 0.0 <= b <= height:
+            return a, b
+    best_a, best_b = _along(p, aa, width), 0.0
+    best = _decrease(best_a, 0.0, p, q, aa, bb, ab)
+    edges = (
+        (0.0, _along(q, bb, height)),
+        (width, _along(q - ab * width, bb, height)),
+        (_along(p - ab * height, aa, width), height),
+    )
+    for a, b in edges:
+        found = _decrease(a, b, p, q, aa, bb, ab)
+        if found > best:
+            best, best_a, best_b = found, a, b
+    return best_a, best_b

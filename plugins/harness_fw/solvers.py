@@ -14,9 +14,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
-from harness import L2SVC, HardMargin, Iterate, PolytopeDistance, ReducedHull, parameter
+from harness import (
+    DEFAULT_RELATIVE_GAP,
+    L2SVC,
+    HardMargin,
+    Iterate,
+    PolytopeDistance,
+    ReducedHull,
+    Solver,
+    UsageError,
+    get_solver,
+    parameter,
+)
 from harness_fw.bounds import paper_bounds
-from harness_fw.hull_solver import HullSolver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +39,35 @@ if TYPE_CHECKING:
 
 _CHUNK_VALUES = 4_000_000  # scores updated between two yields, about: some milliseconds
 _MEETING = 1e-7  # |w| over the largest |phi(x)|, below which rounding hides the direction of w
+
+
+@dataclass(frozen=True)
+class HullSolver(Solver):
+    """A solver that stops at epsilon = max(epsilon_+, epsilon_-), (10) and (11)."""
+
+    epsilon: float = parameter(
+        0.5 * DEFAULT_RELATIVE_GAP,
+        "relative accuracy of the margin at which it stops; the relative gap is then at most twice as large",
+        gt=0,
+        lt=1,
+    )
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with epsilon = gap / 2: the relative gap is 1 - (1 - epsilon)^2 <= 2 epsilon."""
+        return self.replaced(epsilon=min(gap / 2.0, 0.5))
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse two hulls where the data have one class only."""
+        return one_class(self.name, problem)
+
+
+def one_class(name: str, problem: Problem) -> str | None:
+    """Return why the solver ``name`` refuses two hulls of data that have one class only; None if they have both."""
+    labels = set(problem.targets.tolist())
+    if isinstance(problem, PolytopeDistance) or len(labels) > 1:
+        return None
+    only = "+1" if 1.0 in labels else "-1"
+    return f"{name} on {problem.name} needs points of both classes, and all are {only}: give some of the other."
 
 
 @dataclass(frozen=True)
@@ -113,10 +152,9 @@ class HullDescent(HullSolver):
             until = taken + min(max(1, taken), longest)
 
     def _descent(self, problem: Problem, start: Vector | None = None) -> Descent:
-        from harness_fw import state
+        from harness_fw import rules
         from harness_fw.composed import ComposedDescent
-        from harness_fw.descent import RowDescent
-        from harness_fw.linear import LinearDescent, keeps_w
+        from harness_fw.descent import LinearDescent, RowDescent, keeps_w
 
         cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
         linear = keeps_w(problem.kernel, self.explicit_w, cache_mb)
@@ -125,7 +163,7 @@ class HullDescent(HullSolver):
             kind = partial(ComposedDescent, keeps_w=linear)
         return kind(
             problem,
-            rule=getattr(state, self.rule),
+            rule=getattr(rules, self.rule),
             epsilon=self.epsilon,
             # the ridge of l2-svc keeps the hulls apart, however short w is
             touching=_MEETING if problem.kernel.ridge > 0.0 else self.touching,
@@ -193,3 +231,119 @@ class NearestPoint(HullDescent):
 
     name = "nearest-point"
     rule = "NEAREST"
+
+
+@final
+@dataclass(frozen=True)
+class FullyCorrective(HullSolver):
+    """Frank-Wolfe with the exact optimum over the core set after each round (Clarkson 2010)."""
+
+    name = "fw-fully-corrective"
+    solves = (L2SVC, HardMargin, ReducedHull, PolytopeDistance)
+
+    oracle: str | None = parameter(
+        None, "exact solver of the core set's problem, by name; none: pair descent and Newton steps on its matrix"
+    )
+    vertices: int | None = parameter(
+        None, "points of each class that enter a round at most; none: 1 at first, then an eighth of the core set", ge=1
+    )
+    cache_mb: float | None = parameter(None, "memory for kernel rows, MB; none: the problem's", gt=0)
+    max_iterations: int | None = parameter(None, "rounds after which it gives up; none: no limit", ge=1)
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse an oracle that is not there or does not solve the formulation, and two hulls of one class."""
+        refused = super().skip(problem)
+        if refused is not None or self.oracle is None:
+            return refused
+        try:
+            oracle = get_solver(self.oracle)
+        except UsageError as error:
+            return f"fw-fully-corrective: oracle='{self.oracle}': {error}"
+        if oracle.takes(type(problem)):
+            return None  # what else it refuses, as too many points, is a matter of the core set
+        return f"fw-fully-corrective: the oracle '{self.oracle}' does not solve {problem.name}; name one that does."
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield after every round; deterministic.
+
+        Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
+        """
+        from harness_fw.corrective import CorrectiveRounds
+
+        yield from CorrectiveRounds(self, problem).iterates()
+
+
+@final
+@dataclass(frozen=True)
+class CoreVectorMachine(Solver):
+    """Core vector machine (Tsang, Kwok, Cheung 2005) for the SVM with a free bias."""
+
+    name = "cvm"
+    solves = (L2SVC, HardMargin, PolytopeDistance)
+
+    gap: float = parameter(DEFAULT_RELATIVE_GAP, "relative duality gap at which to stop", gt=0)
+    epsilon: float | None = parameter(
+        None,
+        "in place of gap: stop when no point lies outside (1 + epsilon) times the ball; the paper: 1e-6",
+        gt=0,
+        lt=1,
+    )
+    sample: int = parameter(59, "random points of each class among which the farthest is sought; 0: all points", ge=0)
+    verify: bool = parameter(
+        True, "search all points before it stops; else one sample without a point outside is enough"
+    )
+    cache_mb: float | None = parameter(
+        None, "memory for the core set's kernel rows with sample=0, MB; none: the problem's", gt=0
+    )
+    max_iterations: int | None = parameter(None, "iterations after which it gives up; none: no limit", ge=1)
+
+    def with_target_gap(self, gap: float) -> Self:
+        """Return this solver with ``gap`` set: which epsilon that is depends on |w|, and is said in the info."""
+        return self.replaced(gap=min(gap, 1.0), epsilon=None)
+
+    def skip(self, problem: Problem) -> str | None:
+        """Refuse two hulls where the data have one class only."""
+        return one_class(self.name, problem)
+
+    def warm_ups(self) -> tuple[Self, ...]:
+        """Return the search in samples and the full one."""
+        return (self, self.replaced(sample=0))
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield after every iteration; the last one is certified by a search of all points.
+
+        Where the hulls meet, w goes to zero: the last iterate is then not ``done``, and its info says so.
+        """
+        from harness_fw.cvm import BallRounds
+
+        yield from BallRounds(self, problem, rng).iterates()
+
+
+@final
+@dataclass(frozen=True)
+class NewtonFrankWolfe(HullSolver):
+    """Fully corrective Frank-Wolfe on w for l2-svc: all violating points at once, Newton's method on w.
+
+    At its best with the linear kernel, and with those whose points nearly lie in a space of some hundred dimensions (rbf
+    with a small gamma or on few features): elsewhere a round solves a system of as many unknowns as there are violators.
+    """
+
+    name = "fw-newton"
+    solves = (L2SVC,)
+
+    cache_mb: float | None = parameter(
+        None,
+        "memory for the points among which pivots are sought, or a core set's matrix, MB; none: the problem's",
+        gt=0,
+    )
+    max_iterations: int | None = parameter(None, "rounds after which it gives up; none: no limit", ge=1)
+
+    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
+        """Yield after every round; for the linear kernel deterministic, else up to the choice of a sample.
+
+        info : epsilon, epsilon_plus, epsilon_minus are those of ``points`` points, the part of the first rounds or all, and
+            up to ``residual`` where there are ``pivots``; those of the last iterate, ``done``, are exact.
+        """
+        from harness_fw.newton import NewtonRun
+
+        yield from NewtonRun(self, problem, rng).iterates()

@@ -7,16 +7,15 @@ import itertools
 import numpy as np
 import pytest
 from harness_fw import MDM, FrankWolfe, Gilbert, NearestPoint, PairwiseFrankWolfe
-from harness_fw import state as names
+from harness_fw import rules as names
 from harness_fw.hot import least, put_row
-from harness_fw.plans import best_in_rectangle, best_in_triangle
-from harness_fw.reduced_hull import extreme, face_extreme
+from harness_fw.hulls import extreme, face_extreme
+from harness_fw.rules import best_in_rectangle, best_in_triangle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import HardMargin, KernelOracle, Linear, PolytopeDistance, Precomputed, ReducedHull, drive
+from harness import HardMargin, KernelOracle, PolytopeDistance, Precomputed, ReducedHull
 from tests.plugins.hull_problems import clouds, hard, l2, matrix_of, rng0
-from tests.plugins.naive_fw import naive_frank_wolfe
 from tests.plugins.naive_pairs import STEPS, hulls_of, naive_start
 
 PAIRS = [PairwiseFrankWolfe, MDM, NearestPoint]
@@ -83,24 +82,6 @@ def test_every_iterate_within_caps_is_that_of_the_twin(solver_class, cap):
     assert max(apart) < 1e-9
 
 
-@pytest.mark.parametrize("solver_class", [FrankWolfe, Gilbert])
-def test_frank_wolfe_on_one_hull_is_that_on_the_hull_and_the_origin(solver_class):
-    x = clouds(0, 30, 30, 3, 1.0)[0] + 1.5
-    alone = PolytopeDistance.build(KernelOracle(Linear(), x), np.ones(60))
-    matrix = np.zeros((61, 61))
-    matrix[1:, 1:] = x @ x.T
-    start = int(np.argmin((x**2).sum(axis=1)))
-    order = np.concatenate([[0, 1 + start], 1 + np.delete(np.arange(60), start)])
-    targets = np.concatenate([[-1.0], np.ones(60)])
-    printed = naive_frank_wolfe(matrix[np.ix_(order, order)], targets, 1e-8, 200, away=solver_class is FrankWolfe)
-    for expected in printed[1:8]:
-        *_, found = solver_class(epsilon=1e-8, max_iterations=expected.k).iterates(alone, rng0())
-        u = np.zeros(60)
-        u[order[1:] - 1] = expected.u
-        np.testing.assert_allclose(found.dual_coef, u, atol=1e-9)
-        assert found.info["epsilon_plus"] == pytest.approx(expected.epsilon_plus, abs=1e-9)
-
-
 @pytest.mark.parametrize("solver_class", EVERY)
 @pytest.mark.parametrize("cap", [1.0, 0.1])
 def test_a_step_never_lengthens_w_and_the_kinds_add_up(solver_class, cap):
@@ -122,14 +103,6 @@ def test_a_step_never_lengthens_w_and_the_kinds_add_up(solver_class, cap):
     own = {FrankWolfe: {"add", "decrease", "drop"}, Gilbert: {"add"}, NearestPoint: set(names.KINDS) - {""}}
     taken = {kind for kind in names.KINDS[1:] if found.info[kind]}
     assert taken <= own.get(solver_class, {"pair", "swap"})
-
-
-def test_every_kind_of_step_occurs_in_these_tests():
-    taken = set()
-    for make, solver_class in itertools.product(MAKE.values(), EVERY):
-        info = drive(solver_class(epsilon=1e-4, max_iterations=2000), make(), rng0()).info
-        taken |= {kind for kind in names.KINDS[1:] if info[kind]}
-    assert taken == set(names.KINDS) - {""}
 
 
 # -- the parts -------------------------------------------------------------------------------------------------------

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_fw import active_set_hot as hot
-from harness_fw.active_set import ActiveSet
-from harness_fw.reduced_hull import nearest_on_hull
+from harness_fw import core_set
+from harness_fw.core_set import CoreSet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -25,9 +24,9 @@ def by_class(problem):
 
 
 def filled(matrix, side, caps, weights):
-    active = ActiveSet(caps, 1e-14 * matrix.diagonal().max())
-    active.add([np.flatnonzero(side == group) for group in np.unique(side)], matrix, weights)
-    return active
+    core = CoreSet(caps, 1e-14 * matrix.diagonal().max())
+    core.add([np.flatnonzero(side == group) for group in np.unique(side)], matrix, weights)
+    return core
 
 
 def centres(side, caps):
@@ -38,7 +37,7 @@ def centres(side, caps):
 
 
 @pytest.mark.parametrize("caps", [(1.0, 1.0), (0.1, 0.15)])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_every_step_of_the_descent_is_that_of_the_slow_twin(seed, caps):
     matrix, side = by_class(l2(*clouds(seed, 13, 17, 3, 1.0)))
     expected = naive_descent(matrix, centres(side, caps), side, caps, 1e-6, 60)
@@ -46,7 +45,7 @@ def test_every_step_of_the_descent_is_that_of_the_slow_twin(seed, caps):
         weight = centres(side, caps)
         score = matrix @ weight
         begin, size = np.array([0, 13]), np.array([13, 17])
-        _, taken = hot.descend(matrix, weight, score, begin, size, np.array(caps), 1e-6, 1e-14, steps)
+        _, taken = core_set.descend(matrix, weight, score, begin, size, np.array(caps), 1e-6, 1e-14, steps)
         assert taken == steps
         np.testing.assert_allclose(weight, expected[steps], atol=1e-12)
         np.testing.assert_allclose(score, matrix @ weight, atol=1e-12)
@@ -59,8 +58,10 @@ def test_the_descent_leaves_what_lies_between_the_panels_alone():
     padded[np.ix_(places, places)] = matrix
     weight[places] = centres(side, (1, 1))
     score[places] = matrix @ weight[places]
-    reason, _ = hot.descend(padded, weight, score, np.array([0, 10]), np.array([6, 7]), np.ones(2), 1e-9, 1e-14, 10_000)
-    assert reason == hot.SOLVED
+    reason, _ = core_set.descend(
+        padded, weight, score, np.array([0, 10]), np.array([6, 7]), np.ones(2), 1e-9, 1e-14, 10_000
+    )
+    assert reason == core_set.SOLVED
     between = np.setdiff1d(np.arange(20), places)
     assert np.isnan(weight[between]).all()
     assert np.isnan(score[between]).all()
@@ -75,36 +76,36 @@ def test_the_descent_leaves_what_lies_between_the_panels_alone():
 @pytest.mark.parametrize("caps", [(1.0, 1.0), (0.08, 0.2)])
 def test_the_optimum_of_a_core_set_is_exact_to_rounding(chi, caps):
     matrix, side = by_class(l2(*clouds(2, 30, 30, 2, 1.0), chi=chi))
-    active = filled(matrix, side, caps, centres(side, caps))
-    active.solve(1e-10)
+    core = filled(matrix, side, caps, centres(side, caps))
+    core.solve(1e-10)
     weights = np.zeros(len(side))
-    weights[active.members] = active.weights
+    weights[core.members] = core.weights
     scores = matrix @ weights
     for group in (0, 1):
         own = side == group
         assert weights[own].sum() == pytest.approx(1.0, abs=1e-13)
         low, high = scores[own & (weights < caps[group])].min(), scores[own & (weights > 0)].max()
-        assert high - low <= 1e-9 * active.squared_norm
+        assert high - low <= 1e-9 * core.squared_norm
     assert weights.min() >= 0.0
     assert weights.max() <= max(caps)
     exact = exact_weights(matrix, side, caps)
-    assert active.squared_norm == pytest.approx(exact @ matrix @ exact, rel=1e-5)
-    assert active.squared_norm <= exact @ matrix @ exact * (1 + 1e-9)
+    assert core.squared_norm == pytest.approx(exact @ matrix @ exact, rel=1e-5)
+    assert core.squared_norm <= exact @ matrix @ exact * (1 + 1e-9)
 
 
 def test_newton_steps_end_what_the_descent_does_not():
     matrix, side = by_class(l2(*clouds(3, 40, 40, 2, 1.0), chi=1e6))
-    active = filled(matrix, side, (1, 1), centres(side, (1, 1)))
-    assert active.solve(1e-6)
-    assert active.factors > 0
+    core = filled(matrix, side, (1, 1), centres(side, (1, 1)))
+    assert core.solve(1e-6)
+    assert core.factors > 0
     weight, score = centres(side, (1, 1)), matrix @ centres(side, (1, 1))
-    reason, _ = hot.descend(
-        matrix, weight, score, np.array([0, 40]), np.array([40, 40]), np.ones(2), 1e-6, 1e-14, 2 * active.steps
+    reason, _ = core_set.descend(
+        matrix, weight, score, np.array([0, 40]), np.array([40, 40]), np.ones(2), 1e-6, 1e-14, 2 * core.steps
     )
-    assert reason == hot.STEPS
+    assert reason == core_set.STEPS
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(data=st.data())
 def test_points_that_come_and_go_leave_a_consistent_core_set(data):
     rng = np.random.default_rng(data.draw(st.integers(0, 10**6)))
@@ -112,35 +113,26 @@ def test_points_that_come_and_go_leave_a_consistent_core_set(data):
     problem = l2(rng.normal(size=(n, 3)), np.where(np.arange(n) % 3 == 0, 1.0, -1.0))
     matrix, sides = signed_matrix(problem), [np.arange(0, n, 3), np.flatnonzero(np.arange(n) % 3)]
     first = [side[:1] for side in sides]
-    active = ActiveSet((1.0, 1.0), 1e-14)
-    active.add(first, matrix[np.ix_(np.concatenate(first), np.concatenate(first))], np.ones(2))
-    previous = active.squared_norm
+    core = CoreSet((1.0, 1.0), 1e-14)
+    core.add(first, matrix[np.ix_(np.concatenate(first), np.concatenate(first))], np.ones(2))
+    previous = core.squared_norm
     for _ in range(data.draw(st.integers(1, 5))):
-        outside = [np.setdiff1d(side, active.members) for side in sides]
+        outside = [np.setdiff1d(side, core.members) for side in sides]
         new = [rng.permutation(side)[: data.draw(st.integers(0, 20))] for side in outside]
-        members, added = active.members, np.concatenate(new)
-        active.add(new, matrix[np.ix_(added, np.concatenate([members, added]))])
-        active.solve(1e-8)
-        assert active.squared_norm <= previous * (1 + 1e-12)
-        previous = active.squared_norm
-        before = active.members
-        gone = active.drop()
-        assert sorted([*gone, *active.members]) == sorted(before)
+        members, added = core.members, np.concatenate(new)
+        core.add(new, matrix[np.ix_(added, np.concatenate([members, added]))])
+        core.solve(1e-8)
+        assert core.squared_norm <= previous * (1 + 1e-12)
+        previous = core.squared_norm
+        before = core.members
+        gone = core.drop()
+        assert sorted([*gone, *core.members]) == sorted(before)
         weights = np.zeros(n)
-        weights[active.members] = active.weights
-        assert (active.weights > 0).all()
+        weights[core.members] = core.weights
+        assert (core.weights > 0).all()
         scores = matrix @ weights
-        assert active.squared_norm == pytest.approx(weights @ scores, rel=1e-10)
-        for side, (low, high) in zip(sides, active.levels(), strict=True):
-            own = np.intersect1d(side, active.members)
+        assert core.squared_norm == pytest.approx(weights @ scores, rel=1e-10)
+        for side, (low, high) in zip(sides, core.levels(), strict=True):
+            own = np.intersect1d(side, core.members)
             assert low == pytest.approx(scores[own].min(), abs=1e-12)
             assert high == pytest.approx(scores[own].max(), abs=1e-12)
-
-
-@pytest.mark.parametrize("cap", [1.0, 0.5, 0.3, 0.1])
-def test_the_greedy_sum_is_the_minimum_over_the_reduced_hull(cap):
-    from scipy.optimize import linprog
-
-    values = np.random.default_rng(0).normal(size=11)
-    found = linprog(values, A_eq=np.ones((1, 11)), b_eq=[1.0], bounds=(0.0, cap))
-    assert nearest_on_hull(values, cap) == pytest.approx(found.fun)

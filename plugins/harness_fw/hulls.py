@@ -1,4 +1,4 @@
-"""What core-set solvers share of a problem: signed points in one or two hulls, where to start, and kernel rows."""
+"""The (reduced) hulls of a problem: linear minimisation over them and over the faces a point lies in, and where to start."""
 
 from __future__ import annotations
 
@@ -7,15 +7,62 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness_fw.bounds import delta_bound
-from harness_fw.reduced_hull import extreme, farthest_on_face, nearest_on_hull
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
-    from harness import Problem, RowBuffer
-    from harness.arrays import Index, Matrix, Vector
+    from harness import Problem
+    from harness.arrays import Index, Vector
 
 TOUCHING = 1e-14  # |w|^2 over the largest k(x, x) at which rounding hides the direction of w
+_WHOLE = 1e-9  # what 1 / cap may be below a whole number that it stands for
+_NOTHING = 1e-12  # weight that is rounding
+
+
+def extreme(values: Vector, cap: float) -> tuple[Index, Vector]:
+    """Return points and weights that minimise <values, u> over the simplex with u_i <= cap: the greedy sum.
+
+    The smallest values with weight ``cap`` each until the weights sum to 1, the last one fractional; without a cap
+    (1 or more) the smallest value, the first of equals.
+    """
+    if cap >= 1.0:
+        return np.array([int(values.argmin())]), np.ones(1)
+    whole = min(len(values), int(np.floor(1.0 / cap + _WHOLE)))
+    rest = 1.0 - whole * cap
+    count = min(len(values), whole + (rest > _NOTHING))
+    points = np.arange(len(values)) if count == len(values) else np.argpartition(values, count - 1)[:count]
+    points = points[np.lexsort((points, values[points]))]
+    weights = np.full(count, cap)
+    if count > whole:
+        weights[-1] = rest
+    return points, weights
+
+
+def face_extreme(values: Vector, weights: Vector, cap: float) -> tuple[Index, Vector]:
+    """The same over the smallest face that holds ``weights`` > 0: those at the cap stay, no other points come in.
+
+    Garber & Meshi, "Linear-memory and decomposition-invariant linearly convergent conditional gradient algorithm for
+    structured polytopes" (2016): an away step to it needs no decomposition of the iterate into vertices.
+    """
+    fixed = np.flatnonzero(weights >= cap)
+    free = np.flatnonzero(weights < cap)
+    mass = 1.0 - cap * len(fixed)
+    if mass <= _NOTHING or not len(free):
+        return fixed, np.full(len(fixed), cap)
+    points, shares = extreme(values[free], cap / mass)
+    return np.concatenate([fixed, free[points]]), np.concatenate([np.full(len(fixed), cap), mass * shares])
+
+
+def nearest_on_hull(values: Vector, cap: float) -> float:
+    """Return the least <values, u> over the hull of :func:`extreme`."""
+    points, weights = extreme(values, cap)
+    return float(weights @ values[points])
+
+
+def farthest_on_face(values: Vector, weights: Vector, cap: float) -> float:
+    """Return the largest <values, u> over the face of :func:`face_extreme`."""
+    points, shares = face_extreme(-values, weights, cap)
+    return float(shares @ values[points])
 
 
 class Hulls:
@@ -90,40 +137,3 @@ class Hulls:
             # a cap of 1 is implied by the sum: kept out of reach, no weight stays there
             total += farthest_on_face(scores[used], weights[used], cap if cap < 1.0 else 2.0)
         return total
-
-
-def lowest(scores: Vector, candidates: Index, count: int) -> Index:
-    """Return the ``count`` candidates with the smallest scores, in the order of the scores."""
-    if count < len(candidates):
-        candidates = candidates[np.argpartition(scores[candidates], count)[:count]]
-    return np.asarray(candidates[np.argsort(scores[candidates], kind="stable")], dtype=np.intp)
-
-
-def taken(rows: RowBuffer, points: Index, members: Index) -> Matrix:
-    """Fetch the rows of ``points``; return K[points, members + points], (points, all), float64.
-
-    Rows still here are not computed again, and those of ``members`` do not make room. A point whose row finds none costs
-    the values asked for, and n kernel evaluations each time all scores are.
-    """
-    everyone = np.concatenate([members, points])
-    rows.clock += 1
-    rows.hit(int(np.count_nonzero(rows.slot_of[points] >= 0)))
-    rows.fetch(points, keep=members)
-    held = rows.slot_of[points] >= 0
-    values = np.empty((len(points), len(everyone)))
-    values[held] = rows.rows[np.ix_(rows.slot_of[points[held]], everyone)]
-    if not held.all():
-        values[~held] = rows.kernel.block(points[~held], everyone)
-    return values
-
-
-def as_weights(hulls: Hulls, members: Index, weights: Vector, out: Vector) -> Vector:
-    """Write the signed coefficients of the members' weights into ``out``, (n,), zero elsewhere; return it."""
-    out[:] = 0.0
-    out[members] = hulls.sign[members] * weights
-    return out
-
-
-def signed(hulls: Hulls, points: Index, others: Sequence[int] | Index, values: Matrix) -> Matrix:
-    """Return y_a y_b k(a, b) from k(a, b)."""
-    return np.asarray(values * (hulls.sign[points][:, None] * hulls.sign[others][None, :]))

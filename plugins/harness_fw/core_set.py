@@ -1,33 +1,98 @@
-"""The exact optimum over the hulls of a few points, kept as points come and go.
+"""The exact optimum over the hulls of a few points, kept as points come and go, and what the solvers on it share.
 
     min 1/2 |w|^2     w = sum_a weight_a y_a phi(a)     0 <= weight_a <= cap, summing to 1 over each class
 
 The kernel matrix of the members is kept whole. From the weights as they are, compiled pair descent goes on until the
 violations are within a tolerance; where it is slow (the matrix is ill-conditioned), a Newton step on the free weights
 by a Cholesky factor takes over: after it either a weight is at a bound or the free ones are at their optimum.
+
+Members lie in one or two panels, one a class: places begin[s] .. begin[s] + size[s] - 1 of every array, so that each loop
+runs over neighbours. Everything is signed by the label: matrix[a, b] = y_a y_b k(a, b), and
+score[a] = y_a <w, phi(a)> = sum_b weight_b matrix[a, b].
 """
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_fw import active_set_hot as hot
+from harness import Iterate
+from harness.arrays import Index, Vector
+from harness.jit import compiled
+from harness_fw.hulls import Hulls
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from harness import Problem, RowBuffer
+    from harness.arrays import Matrix
 
-    from harness.arrays import Index, Matrix, Vector
+# why the descent came back
+STEPS, SOLVED, TOUCHING, STALLED = range(4)
 
+_TINY = 1e-14  # of the diagonal: stands for a curvature of zero, two points on top of each other
+_PATIENCE = 100  # steps in a row that do not make |w|^2 smaller: rounding is at work
 _FIRST = 32  # places of a class in the beginning
-_TINY = 1e-13  # of the diagonal: added to the free points' matrix, which may be singular
+_DEFINITE = 1e-13  # of the diagonal: added to the free points' matrix, which may be singular
 _NEWTON_PAYS = 50  # a factor of f free points costs about as much as f^2 / _NEWTON_PAYS steps of the descent
 _IN_A_ROW = 8  # Newton steps that end at a bound before the descent has its turn again
 _ROUNDS = 60  # turns of both after which rounding must be at work
+INNER = 0.1  # of the accuracy that is missing: how exactly a core set is solved
+LEAST = 1e-15  # accuracy beyond which asking is in vain
 
 
-class ActiveSet:
+class CoreSetRounds:
+    """Rounds on a core set: which points there are, how more of them enter, and what a round yields."""
+
+    def __init__(self, solver: Any, problem: Problem, rows: RowBuffer | None) -> None:
+        self.solver, self.problem, self.rows, self.hulls = solver, problem, rows, Hulls(problem)
+        self.core = CoreSet(self.hulls.caps, self.hulls.floor)
+        self.coef, self.taken, self.tolerance = np.zeros(problem.n), 0, INNER
+        self.limit = sys.maxsize if solver.max_iterations is None else solver.max_iterations
+        start = self.hulls.start(problem.kernel.row if rows is None else rows.row)
+        self._enter([points for points, _ in start], np.concatenate([weights for _, weights in start]))
+
+    def _enter(self, points: list[Index], weights: Vector | None = None) -> None:
+        """Let points of each class enter the core set; ``weights``: of all members from now on."""
+        members, new = self.core.members, np.concatenate(points)
+        everyone, sign = np.concatenate([members, new]), self.hulls.sign
+        values = self.problem.kernel.block(new, everyone) if self.rows is None else taken(self.rows, new, members)
+        self.core.add(points, values * (sign[new][:, None] * sign[everyone][None, :]), weights)
+
+    def _iterate(self, status: str, info: dict[str, Any], solved: int, evidence: str) -> Iterate:
+        """Return the model; ``evidence`` is what is known at an end short of the accuracy."""
+        if status not in ("", "done"):
+            info.update(status=status, stopped=f"{status}: {evidence}")
+        return Iterate(
+            dual_coef=self.coef,
+            intercept=-self.core.threshold,
+            done=status == "done",
+            step=self.taken,
+            working_set=solved,
+            info=info,
+        )
+
+
+def taken(rows: RowBuffer, points: Index, members: Index) -> Matrix:
+    """Fetch the rows of ``points``; return K[points, members + points], (points, all), float64.
+
+    Rows still here are not computed again, and those of ``members`` do not make room. A point whose row finds none costs
+    the values asked for, and n kernel evaluations each time all scores are.
+    """
+    everyone = np.concatenate([members, points])
+    rows.clock += 1
+    rows.hit(int(np.count_nonzero(rows.slot_of[points] >= 0)))
+    rows.fetch(points, keep=members)
+    held = rows.slot_of[points] >= 0
+    values = np.empty((len(points), len(everyone)))
+    values[held] = rows.rows[np.ix_(rows.slot_of[points[held]], everyone)]
+    if not held.all():
+        values[~held] = rows.kernel.block(points[~held], everyone)
+    return values
+
+
+class CoreSet:
     """Members, their kernel matrix, weights and scores.
 
     Parameters
@@ -175,10 +240,10 @@ class ActiveSet:
 
         Returns False where w is zero up to rounding, or rounding lets it go no further.
         """
-        reason = hot.STEPS
+        reason = STEPS
         for _ in range(_ROUNDS):
             count = int(self.size.sum())
-            reason, taken = hot.descend(
+            reason, taken = descend(
                 self._matrix,
                 self._weight,
                 self._score,
@@ -190,18 +255,18 @@ class ActiveSet:
                 max(4 * count, count * count // _NEWTON_PAYS),
             )
             self.steps += int(taken)
-            if reason in (hot.SOLVED, hot.TOUCHING):
+            if reason in (SOLVED, TOUCHING):
                 break
             before = self.squared_norm
             for _ in range(_IN_A_ROW):
                 if not self._newton():
                     break
-            if reason == hot.STALLED and not self.squared_norm < before:
+            if reason == STALLED and not self.squared_norm < before:
                 break
         steps, factors = self._rescored
         if self.factors > factors or self.steps - steps > int(self.size.sum()):
             self.rescore()
-        return bool(reason == hot.SOLVED)
+        return bool(reason == SOLVED)
 
     def _newton(self) -> bool:
         """Step to the optimum of the free weights, or to the first bound on the way; True if a bound was in the way."""
@@ -218,7 +283,7 @@ class ActiveSet:
         scale = float(system.diagonal().max())
         # steps that leave the sums alone do not see the first term, and it makes the matrix definite where they do
         system += scale * (indicator @ indicator.T)
-        system[np.diag_indices_from(system)] += _TINY * scale
+        system[np.diag_indices_from(system)] += _DEFINITE * scale
         try:
             factor = scipy.linalg.cho_factor(system, lower=True, overwrite_a=True, check_finite=False)
         except scipy.linalg.LinAlgError:
@@ -246,3 +311,122 @@ class ActiveSet:
         self._weight[chosen] = moved
         self._score[places] += length * change
         return bool(blocked)
+
+
+# -- the compiled descent ---------------------------------------------------------------------------
+
+
+@compiled
+def _extremes(score: Vector, weight: Vector, cap: float, begin: int, end: int) -> tuple[int, int]:
+    """Return the place of the smallest score of a weight below its cap, and of the largest of one in use; -1 if none."""
+    lowest, near, highest, far = np.inf, -1, -np.inf, -1
+    for k in range(begin, end):
+        value = score[k]
+        if value < lowest and weight[k] < cap:
+            lowest, near = value, k
+        if value > highest and weight[k] > 0.0:
+            highest, far = value, k
+    return near, far
+
+
+@compiled
+def _partner(matrix: Vector, weight: Vector, score: Vector, near: int, begin: int, end: int) -> int:
+    """Return the place whose weight, moved to ``near``, promises the largest gain, (g_k - g_i)^2 / |phi_k - phi_i|^2."""
+    row, own, level = matrix[near], matrix[near, near], score[near]
+    best, chosen = 0.0, -1
+    for k in range(begin, end):
+        difference = score[k] - level
+        if difference > 0.0 and weight[k] > 0.0:
+            curvature = own + matrix[k, k] - 2.0 * row[k]
+            gain = difference * difference / max(curvature, _TINY * (own + matrix[k, k]))
+            if gain > best:
+                best, chosen = gain, k
+    return chosen
+
+
+@compiled
+def _pair(
+    matrix: Vector, weight: Vector, score: Vector, begin: Index, size: Index, caps: Vector
+) -> tuple[float, int, int, int]:
+    """Return the violations of all classes together, and of the worst: its side, the place to gain, the one to lose."""
+    near, widest, total, worst = -1, 0.0, 0.0, 0
+    for side in range(len(begin)):
+        low, high = _extremes(score, weight, caps[side], begin[side], begin[side] + size[side])
+        if low < 0 or high < 0:
+            continue
+        violation = score[high] - score[low]
+        total += max(0.0, violation)
+        if violation > widest:
+            widest, near, worst = violation, low, side
+    if near < 0:
+        return total, worst, -1, -1
+    return total, worst, near, _partner(matrix, weight, score, near, begin[worst], begin[worst] + size[worst])
+
+
+@compiled
+def _shift(weight: Vector, near: int, far: int, step: float, cap: float) -> float:
+    """Move ``step`` of weight from ``far`` to ``near``, what they have room for; bounds are met exactly."""
+    if step >= weight[far] and weight[far] <= cap - weight[near]:
+        step = weight[far]
+        weight[near] += step
+        weight[far] = 0.0
+    elif step >= cap - weight[near]:
+        step = cap - weight[near]
+        weight[far] -= step
+        weight[near] = cap
+    else:
+        weight[near] += step
+        weight[far] -= step
+    return step
+
+
+@compiled
+def descend(
+    matrix: Vector,
+    weight: Vector,
+    score: Vector,
+    begin: Index,
+    size: Index,
+    caps: Vector,
+    tolerance: float,
+    floor: float,
+    steps: int,
+) -> tuple[int, int]:
+    """Move weight between pairs of one class until no pair is worth it; return why it ended, and the steps taken.
+
+    The pair of the class with the larger violation, the second point by second-order gain (Fan, Chen, Lin, JMLR 6, 2005).
+
+    Parameters
+    ----------
+    weight, score : changed in place
+    tolerance : the violations of all classes together, over |w|^2, at which it is solved
+    floor : |w|^2 at which w counts as zero
+    """
+    norm = 0.0
+    for side in range(len(begin)):
+        for k in range(begin[side], begin[side] + size[side]):
+            norm += weight[k] * score[k]
+    idle = 0
+    for taken in range(steps + 1):
+        if norm <= floor:
+            return TOUCHING, taken
+        total, side, near, far = _pair(matrix, weight, score, begin, size, caps)
+        if near < 0 or total <= tolerance * norm:
+            return SOLVED, taken
+        if taken == steps:
+            return STEPS, taken
+        row, other = matrix[near], matrix[far]
+        difference = score[far] - score[near]
+        curvature = max(row[near] + other[far] - 2.0 * row[far], _TINY * (row[near] + other[far]))
+        step = _shift(weight, near, far, difference / curvature, caps[side])
+        for panel in range(len(begin)):
+            start, stop = begin[panel], begin[panel] + size[panel]
+            part, toward, away = score[start:stop], row[start:stop], other[start:stop]
+            for k in range(len(part)):
+                part[k] += step * (toward[k] - away[k])
+        lower = norm - step * (2.0 * difference - step * curvature)
+        idle = 0 if lower < norm else idle + 1
+        norm = lower
+        if idle > _PATIENCE:
+            return STALLED, taken + 1
+    return STEPS, steps

@@ -1,4 +1,4 @@
-"""Signed kernel rows in the solver's order, in a buffer that the compiled loops read."""
+"""Where the signed scores of combinations of points come from: kernel rows in memory, or passes over the points."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_fw import hot
-from harness_fw.state import MOST, READ, TAKEN
+from harness_fw import hot, rules
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from harness import KernelOracle, RowBuffer
     from harness.arrays import Index, Vector
-    from harness_fw.state import State
 
 _FETCH_VALUES = 2_000_000  # kernel values computed at a time
 
@@ -26,7 +24,7 @@ def signed_rows(kernel: KernelOracle, order: Index, signs: Vector, cache_mb: flo
         for point, slot, values in zip(points, slots, kernel.block(order[points]), strict=True):
             hot.put_row(rows[slot], values, order, signs, signs[point])
 
-    return kernel.buffer(cache_mb, least=MOST, compute=compute)
+    return kernel.buffer(cache_mb, least=rules.MOST, compute=compute)
 
 
 class Rows:
@@ -39,7 +37,7 @@ class Rows:
     signs : (n,) s of each of the solver's points
     """
 
-    def __init__(self, buffer: RowBuffer, order: Index, signs: Vector, state: State) -> None:
+    def __init__(self, buffer: RowBuffer, order: Index, signs: Vector, state: rules.State) -> None:
         self.buffer, self.order, self.signs, self.state = buffer, order, signs, state
         self._passing = 0  # rows computed for a sum, and not kept
         self._ready: list[tuple[Index, Vector]] = []  # points, and what the missing ones among them add up to
@@ -52,12 +50,12 @@ class Rows:
 
     def count(self) -> None:
         """Have the rows counted that the compiled loop has read."""
-        self.buffer.read(int(self.state.counts[READ]))
-        self.state.counts[READ] = 0
+        self.buffer.read(int(self.state.counts[rules.READ]))
+        self.state.counts[rules.READ] = 0
 
     def fetch(self, points: Index) -> None:
         """Bring the rows of ``points``, all different and no more than places, into the buffer."""
-        self.buffer.clock = int(self.state.counts[TAKEN])
+        self.buffer.clock = int(self.state.counts[rules.TAKEN])
         self.buffer.fetch(points, last=lambda: self.state.position >= 0)
 
     def combination(self, points: Index, weights: Vector, *, keep: bool = False) -> Vector:
@@ -101,3 +99,48 @@ class Rows:
             sums += self._computed(part, weight)
             yield
         self._ready.append((points[missing], sums))
+
+
+class Points:
+    """Signed scores of combinations of points, in the solver's order; takes the place of kernel rows.
+
+    Attributes
+    ----------
+    parts : (G, d) u_g, whose sum is w
+    raw : (n,) what the last pass over the points gave, in the order of the data
+    computed : passes so far
+    """
+
+    def __init__(self, kernel: KernelOracle, order: Index, signs: Vector, hulls: int) -> None:
+        features = kernel.features()
+        if features is None:
+            raise ValueError(f"the kernel '{kernel.kernel.name}' has no explicit w; 'linear' has.")
+        self.features, self.order, self.signs = features, order, signs
+        self.parts: Vector = np.zeros((hulls, features.d))
+        self.raw: Vector = np.empty(features.n)
+        self.computed = 0
+
+    def combine(self, points: Index, weights: Vector, out: Vector) -> Vector:
+        """Return sum_r weights_r s x of ``points``, (d,), in ``out``."""
+        out[:] = 0.0
+        return self.features.add(self.order[points], self.signs[points] * weights, out)
+
+    def pass_over(self, w: Vector) -> Vector:
+        """Return <w, x_i> in the order of the data: ``raw``."""
+        self.computed += 1
+        return self.features.scores(w, self.raw)
+
+    def combination(self, points: Index, weights: Vector, *, keep: bool = False) -> Vector:
+        """Return what the rows of ``points`` sum to with ``weights``, (n,), the points all different; one pass."""
+        w = self.combine(points, weights, np.empty(self.features.d))
+        scores = self.signs * self.pass_over(w)[self.order]
+        scores[points] += self.features.ridge * weights
+        return scores
+
+    def ahead(self, points: Index, weights: Vector) -> Iterator[None]:
+        """As of :class:`Rows`: a pass needs nothing that takes a pause to prepare."""
+        return iter(())
+
+    def vectors(self, points: Index) -> Vector:
+        """Return the signed features of ``points``, (q, d)."""
+        return self.features.rows(self.order[points]) * self.signs[points, None]
