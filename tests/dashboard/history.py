@@ -1,8 +1,8 @@
 """A small git history of this repository's own code, with faults planted in some commits, and its measurement.
 
-Used by the tests of `harness dashboard run` and `check`, and by those that look at the site in a browser::
+Used by the tests of `harness dashboard run` and `check`::
 
-    history = make_history(folder, ["clean", "slow", "uncached"])
+    history = make_history(folder, ["clean", "planted"])
     measure(history)
 
 Its grid is small: three solvers that the plugins have and one that a commit adds, on two data sets, one of which a
@@ -21,8 +21,12 @@ from pathlib import Path
 
 import pytest
 
+from harness.run.pool import numba_cache_folder
+
 ROOT = Path(__file__).resolve().parents[2]
 MACHINE = "test-machine"
+MACHINE_CODE = str(numba_cache_folder())
+"""The commits share the machine code of this checkout: they have the same plugins."""
 SOLVERS = ("kernel-perceptron", "fw", "smo", "newcomer")
 DATASETS = ("twonorm", "banana", "half-moons")
 _TWO_COMMITS_APART = 86_400  # seconds
@@ -137,14 +141,10 @@ def newcomer(tree: Path) -> None:
     _edited(tree / "pyproject.toml", entry, f'{entry}newcomer = "harness_newcomer"\n')
 
 
-def without(plugin: str) -> Callable[[Path], None]:
-    """Return an edit that removes a plugin and its entry point."""
-
-    def edit(tree: Path) -> None:
-        shutil.rmtree(tree / f"plugins/harness_{plugin}")
-        _edited(tree / "pyproject.toml", f'{plugin} = "harness_{plugin}"\n', "")
-
-    return edit
+def without_smo(tree: Path) -> None:
+    """Remove a plugin and its entry point."""
+    shutil.rmtree(tree / "plugins/harness_smo")
+    _edited(tree / "pyproject.toml", 'smo = "harness_smo"\n', "")
 
 
 def documented(tree: Path) -> None:
@@ -158,14 +158,11 @@ def broken_build(tree: Path) -> None:
 
 
 COMMITS: Mapping[str, Sequence[Callable[[Path], None]]] = {
-    "early": (without("smo"), failing_perceptron),
+    "early": (without_smo, failing_perceptron),
     "clean": (),
     "documented": (documented,),
-    "slow": (slow_fw,),
-    "uncached": (uncached_smo,),
     "planted": (slow_fw, uncached_smo),
     "renamed": (renamed_dataset, newcomer),
-    "removed": (renamed_dataset, newcomer, without("fw")),
     "broken": (broken_build,),
 }
 """Commit -> what distinguishes its tree from this repository's."""
@@ -180,7 +177,7 @@ class History:
     commits: dict[str, str]
 
 
-def make_history(folder: Path, names: Sequence[str] = ("clean", "slow", "uncached")) -> History:
+def make_history(folder: Path, names: Sequence[str]) -> History:
     """Make a repository with these commits in a new folder; nothing is measured yet."""
     tree = folder / "repository"
     tree.mkdir(parents=True)
@@ -197,48 +194,15 @@ def make_history(folder: Path, names: Sequence[str] = ("clean", "slow", "uncache
     return History(tree, tree / "asv.conf.json", commits)
 
 
-def machine_code() -> dict[str, str]:
-    """Return the variable by which the commits share the machine code of this checkout: they have the same plugins."""
-    from harness.run.pool import numba_cache_folder
-
-    return {"NUMBA_CACHE_DIR": str(numba_cache_folder())}
-
-
 def measure(history: History, names: Sequence[str] = ()) -> None:
     """Measure commits of a history, all if none is named, as `harness dashboard run` does."""
     from harness_dashboard import configuration, measuring
 
     bench = measuring.Bench.of(configuration.load(history.configuration), MACHINE)
     with pytest.MonkeyPatch.context() as patch:
-        for variable, value in machine_code().items():
-            patch.setenv(variable, value)
+        patch.setenv("NUMBA_CACHE_DIR", MACHINE_CODE)
         for name in names or history.commits:
             bench.measure([history.commits[name]])
-
-
-def settle_times(history: History, slow: Mapping[str, str]) -> None:
-    """Give each cell at all commits the time it took at the first, twice that where a commit -> solver is slow.
-
-    What asv calls a regression of times is looked for in one measurement of each commit, minutes apart: a machine that
-    does other work plants or hides some of its own. Check, which measures in turns, is tested on the times as they are.
-    """
-    benchmark, folder = "solvers.Fit.time_fit", history.repository / ".asv/results" / MACHINE
-    files = {name: next(folder.glob(f"{commit[:8]}-*.json")) for name, commit in history.commits.items()}
-    stored = {name: json.loads(file.read_text()) for name, file in files.items()}
-    first = next(iter(stored.values()))
-    times, (solvers, _), *_ = first["results"][benchmark]
-    sampled = first["result_columns"].index("samples")
-    samples = first["results"][benchmark][sampled]
-    one_solver = len(times) // len(solvers)
-    for name, results in stored.items():
-        assert results["results"][benchmark][1][0] == solvers
-        factors = [2.0 if solvers[cell // one_solver] == repr(slow.get(name)) else 1.0 for cell in range(len(times))]
-        figures = results["results"][benchmark]
-        figures[0] = [time and factor * time for time, factor in zip(times, factors, strict=True)]
-        figures[sampled] = [
-            runs and [factor * time for time in runs] for runs, factor in zip(samples, factors, strict=True)
-        ]
-        files[name].write_text(json.dumps(results))
 
 
 def _fill(tree: Path) -> None:
@@ -260,11 +224,8 @@ def _fill(tree: Path) -> None:
 
 
 def _git(tree: Path, *arguments: str, **variables: str) -> str:
-    who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in
-           (("NAME", "A Tester"), ("EMAIL", "tester@example.org"))}  # fmt: skip
+    who = ["-c", "user.name=A Tester", "-c", "user.email=tester@example.org"]
     own = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    settings = {**own, **who, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, **variables}
-    done = subprocess.run(
-        ["git", "-C", str(tree), *arguments], env=settings, capture_output=True, text=True, check=True
-    )
-    return done.stdout
+    settings = {**own, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, **variables}
+    command = ["git", "-C", str(tree), *who, *arguments]
+    return subprocess.run(command, env=settings, capture_output=True, text=True, check=True).stdout

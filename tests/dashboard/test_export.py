@@ -81,6 +81,10 @@ def test_the_site_has_each_number_at_its_commit_its_machine_and_its_name(dashboa
                 value = round(0.1 + 0.001 * len(runs), 4)
                 runs.append(record(solver, dataset, fit_seconds=value, git_commit=commit))
                 wanted[TIME, "Made_Up_9000-4c-abcdef", commit, solver, dataset + PROBLEM] = value
+    runs += [
+        record("qp", seed=seed, fit_seconds=each, git_commit=commits[3]) for seed, each in enumerate([0.3, 0.1, 0.2])
+    ]
+    wanted[TIME, "Made_Up_9000-4c-abcdef", commits[3], "qp", "digits" + PROBLEM] = 0.2
     elsewhere = {**MACHINE, "processor": "Other", "id": "0" * 16}
     runs.append(record(fit_seconds=0.9, machine=elsewhere, git_commit=commits[1]))
     wanted[TIME, "Other-4c-000000", commits[1], "smo", "digits" + PROBLEM] = 0.9
@@ -121,19 +125,6 @@ def test_failures_are_null_in_the_graphs_and_have_their_reason_on_the_page(dashb
     assert rows["half", "digits" + PROBLEM]["status"] == "timeout 1/2"
     assert rows["never", "digits" + PROBLEM]["status"] == "skipped"
     assert all(row["fit_seconds"] is None for (solver, _), row in rows.items() if solver in ("slow", "broken", "never"))
-
-
-def test_repetitions_are_samples_and_the_median_counts(dashboard, tmp_path):
-    from asv.results import iter_results
-
-    commits, conf = dashboard
-    runs = [record(seed=seed, fit_seconds=value, git_commit=commits[0]) for seed, value in enumerate([0.3, 0.1, 0.2])]
-    exported(tmp_path, *runs, into=conf)
-    (results,) = iter_results(str(conf.results_dir))
-    (value,), (samples,) = (
-        getattr(results, f"get_result_{what}")(TIME, results.get_result_params(TIME)) for what in ("value", "samples")
-    )
-    assert (value, sorted(samples)) == (0.2, [0.1, 0.2, 0.3])
 
 
 def test_the_same_export_twice_changes_nothing_and_a_newer_measurement_replaces(dashboard, tmp_path):

@@ -16,12 +16,14 @@ from typing import Any
 import pytest
 
 from tests.dashboard.conftest import MEASURED
-from tests.dashboard.history import DATASETS, MACHINE, ROOT, SOLVERS, History, machine_code
+from tests.dashboard.history import DATASETS, MACHINE, MACHINE_CODE, ROOT, SOLVERS, History
 
 pytest.importorskip("asv", reason="the dashboard needs asv: pip install 'svm-harness[asv]'")
 
 from harness_dashboard import configuration, measuring
 from harness_dashboard.check import TIME
+from harness_dashboard.history import FIELDS
+from harness_dashboard.records import read_file
 
 from harness.errors import UsageError
 
@@ -60,7 +62,9 @@ def test_a_cell_has_numbers_only_at_commits_that_have_the_cell(name: str, measur
     found = measured[name]
     for cell in CELLS:
         status = found.records[cell]["status"]
-        works = cell in THERE[name] and not (name == "early" and cell[0] == "kernel-perceptron")
+        planted = name == "early" and cell[0] == "kernel-perceptron"
+        works = cell in THERE[name] and not planted
+        assert not planted or cell not in THERE[name] or "planted" in found.records[cell]["reason"]
         assert (status == "absent") == (cell not in THERE[name]), (cell, status, found.records[cell]["reason"])
         assert (status == "ok") == works, (cell, status, found.records[cell]["reason"])
         for benchmark in ("solvers.Fit.time_fit", "solvers.Fit.peakmem_fit", "solvers.Record.track_kernel_evaluations"):
@@ -98,13 +102,6 @@ def test_the_same_code_on_the_same_data_counts_the_same_at_every_commit(measured
     assert len({counts["clean", (solver, "twonorm")] for solver in SOLVERS[:3]}) == 3  # or nothing above says much
 
 
-def test_a_failing_solver_has_its_reason(measured: dict[str, Any]) -> None:
-    for dataset in ("twonorm", "banana"):
-        record = measured["early"].records["kernel-perceptron", dataset]
-        assert record["status"] == "error"
-        assert "planted" in record["reason"]
-
-
 def test_a_commit_that_cannot_be_installed_has_failures_only(measured: dict[str, Any]) -> None:
     broken = measured["broken"]
     assert set(broken.records) == set(CELLS)
@@ -116,9 +113,6 @@ def test_a_commit_that_cannot_be_installed_has_failures_only(measured: dict[str,
 
 
 def test_the_records_are_what_the_pages_read(history: History) -> None:
-    from harness_dashboard.history import FIELDS
-    from harness_dashboard.records import read_file
-
     file = read_file(bench_of(history).record_file_of(history.commits["clean"]))
     assert (file.commit, file.machine) == (history.commits["clean"], MACHINE)
     assert file.commit_time == 1_700_086_400_000
@@ -166,19 +160,6 @@ def test_what_was_measured_is_skipped_and_the_users_home_stays_as_it_was(history
     assert (history.repository / ".asv/machine.json").exists()
 
 
-@pytest.mark.parametrize(
-    ("text", "sentence"),
-    [
-        ("no-such", "has no commit 'no-such'"),
-        ("HEAD~1..no-such", "has no commit 'no-such'"),
-        ("HEAD..HEAD", "no commit in"),
-    ],
-)
-def test_a_range_that_names_nothing_is_a_sentence(history: History, text: str, sentence: str) -> None:
-    with pytest.raises(UsageError, match=sentence):
-        bench_of(history).repository.range(text)
-
-
 def test_two_measurements_at_once_are_refused(history: History) -> None:
     configured = configuration.load(history.configuration)
     with (
@@ -191,21 +172,16 @@ def test_two_measurements_at_once_are_refused(history: History) -> None:
 
 def test_the_grid_is_appended_to_only() -> None:
     """An entry that is removed, moved or changed would take its curve with it."""
-    try:
-        log = subprocess.run(
-            ["git", "log", "--format=%H", "--", "benchmarks/grid.json"],
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
+    git = ["git", "-C", str(ROOT)]
+    log = subprocess.run(
+        [*git, "log", "--format=%H", "--", "benchmarks/grid.json"], capture_output=True, text=True, check=False
+    )
+    if log.returncode != 0:
         pytest.skip("not in a git checkout")
     now = json.loads((ROOT / "benchmarks/grid.json").read_text())
     for commit in log.stdout.split():
-        shown = subprocess.run(
-            ["git", "show", f"{commit}:benchmarks/grid.json"], cwd=ROOT, capture_output=True, text=True, check=False
-        )
+        file = f"{commit}:benchmarks/grid.json"
+        shown = subprocess.run([*git, "show", file], capture_output=True, text=True, check=False)
         if shown.returncode != 0:  # a shallow clone
             continue
         before = json.loads(shown.stdout)
@@ -223,7 +199,7 @@ def checked(history: History, base: str, head: str, folder: Path, *options: str)
     target = folder / "table.md"
     command = [sys.executable, "-m", "harness.cli.main", "dashboard", "check", base, head]
     command += ["--config", str(history.configuration), "--machine", MACHINE, "--output", str(target), *options]
-    environment = {**os.environ, **machine_code()}
+    environment = {**os.environ, "NUMBA_CACHE_DIR": MACHINE_CODE}
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT, env=environment)
     return done.returncode, target.read_text() if target.exists() else done.stderr
 
@@ -255,20 +231,11 @@ def test_a_commit_that_changes_nothing_is_no_worse(history: History, tmp_path: P
     assert "cells compared: 2" in table
 
 
-@pytest.mark.parametrize(
-    ("revisions", "options", "sentence"),
-    [
+def test_a_check_that_cannot_be_made_says_why(history: History, tmp_path: Path) -> None:
+    for revisions, options, sentence in (
         (("no-such", "HEAD"), (), "BASE: the repository"),
-        (("HEAD", "no-such"), (), "HEAD: the repository"),
         (("HEAD~1", "HEAD"), ("--only", "gilbert"), "'gilbert' names no cell"),
-        (("HEAD~1", "HEAD"), ("--time-factor", "0.9"), "--time-factor"),
         (("HEAD~1", "HEAD"), ("--machine", "a/b"), "cannot be the name of a folder"),
-    ],
-)
-def test_a_check_that_cannot_be_made_says_why(
-    history: History, tmp_path: Path, revisions: tuple[str, str], options: tuple[str, ...], sentence: str
-) -> None:
-    code, said = checked(history, *revisions, tmp_path, *options)
-    assert code == 2
-    assert sentence in said
-    assert "Traceback" not in said
+    ):
+        code, said = checked(history, *revisions, tmp_path, *options)
+        assert (code, sentence in said) == (2, True)
