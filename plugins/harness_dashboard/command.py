@@ -94,11 +94,9 @@ def build(config: str | None) -> None:
 )  # fmt: skip
 @click.option("--commit", metavar="REV", help="The commit of runs that name none, or one the repository does not have.")
 @click.option(
-    "--single-file",
-    metavar="FILE",
-    type=click.Path(),
+    "--single-file", metavar="FILE", type=click.Path(),
     help="Write the pages of the stores alone as one HTML file: no asv, no server needed.",
-)
+)  # fmt: skip
 def export(config: str | None, stores: Sequence[str], commit: str | None, single_file: str | None) -> None:
     """Write what `harness compare` has stored as results of the dashboard, each run at the commit it was measured at.
 
@@ -149,9 +147,6 @@ def export(config: str | None, stores: Sequence[str], commit: str | None, single
     "--memory-factor", type=click.FloatRange(min=1.0, min_open=True), default=1.5, show_default=True,
     help="The memory of a fit is worse beyond this factor.",
 )  # fmt: skip
-@click.option(
-    "--output", metavar="FILE", type=click.Path(), help="Write to a file, in one step, instead of to the terminal."
-)
 @MACHINE
 @CONFIG
 @click.pass_context
@@ -164,12 +159,10 @@ def check(ctx: click.Context, /, base: str, head: str, **given: Any) -> None:
 
     Exit codes: 0 nothing is worse, 1 something is, 2 the check could not be made.
     """
-    from harness.report.output import checked_output, deliver
     from harness_dashboard.check import Thresholds, markdown
     from harness_dashboard.check import check as compare
     from harness_dashboard.measuring import Bench
 
-    target = checked_output(given["output"])
     bench = Bench.of(_configured(given["config"]), given["machine"])
     older, newer = bench.repository.named(base, "BASE").name, bench.repository.named(head, "HEAD").name
     if older == newer:
@@ -179,14 +172,11 @@ def check(ctx: click.Context, /, base: str, head: str, **given: Any) -> None:
         )
     if bench.repository.edited():
         _note(NOT_MEASURED)
+    thresholds = Thresholds(given["count_threshold"], given["time_factor"], given["memory_factor"])
+    only = [name.strip() for name in given["only"].split(",")] if given["only"] else ()
     report = compare(
-        bench,
-        older,
-        newer,
-        thresholds=Thresholds(given["count_threshold"], given["time_factor"], given["memory_factor"]),
-        only=[name.strip() for name in given["only"].split(",")] if given["only"] else (),
-        notify=lambda line: click.echo(line, err=True),
+        bench, older, newer, thresholds=thresholds, only=only, notify=lambda line: click.echo(line, err=True)
     )
-    deliver(markdown(report), target)
+    click.echo(markdown(report), nl=False)
     if report.regressions:
         ctx.exit(EXIT_REGRESSION)

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from harness_dashboard.configuration import Configuration
     from harness_dashboard.records import Cell
 
-LONGEST_REASON = 2000
-
 
 @dataclass
 class Summary:
@@ -123,8 +121,6 @@ def _slim(record: Record, cell: Cell) -> Record:
     for name, value in kept.items():
         if isinstance(value, float):
             kept[name] = upward(value, 6) if name == "relative_gap" else numbers.rounded(value)
-    if "reason" in kept:
-        kept["reason"] = str(kept["reason"])[:LONGEST_REASON]
     kept["solver"], kept["dataset"] = cell
     kept["measured_at"] = names.moment(record.get("measured_at")).isoformat(timespec="milliseconds")
     kept["data"] = str(record.get("data_sha256") or "")[:12]
