@@ -60,18 +60,13 @@ def merge(ctx: click.Context, sources: Sequence[str], into: str | None) -> None:
 
 
 def _refuse_the_same(sources: Sequence[Path], target: Path) -> None:
-    """Refuse one file under two names: what it has is there already."""
-    for number, path in enumerate(sources):
-        if not path.exists():
-            continue
-        if target.exists() and path.samefile(target):
+    """Refuse a source that is the target."""
+    for path in sources:
+        if path.exists() and target.exists() and path.samefile(target):
             raise UsageError(
                 f"{path} is what the others are merged into, and a file to be merged too; name it with --into alone, "
                 "or another one with --into."
             )
-        twin = next((other for other in sources[:number] if other.exists() and other.samefile(path)), None)
-        if twin is not None:
-            raise UsageError(f"{path} is the same file as {twin}; name each once.")
 
 
 def _tell(told: Merged, sources: Sequence[Source], target: Path) -> None:

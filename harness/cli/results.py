@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +16,14 @@ from harness.cli.commands import CommandGroup
 from harness.cli.merging import merge
 from harness.cli.options import Converted
 from harness.errors import UsageError
-from harness.plain import plain_line
 from harness.report.output import say
-from harness.run.record import TYPES, Record, Status
+from harness.report.rows import is_cell
+from harness.run.record import Record, Status
 
 if TYPE_CHECKING:
     from harness.run.reading import Row, StoreReader
 
 _OLDER = "each run as it was measured last; {} older measurement{} of the same runs left out (--all has them)."
-_MOST_NAMED = 12  # values of a field, of which none fits
 _HELP = """\
 Show what the store holds of earlier comparisons, newest first.
 
@@ -73,7 +72,7 @@ def _conditions(_ctx: click.Context, _option: click.Parameter, given: Sequence[s
 @click.option("--limit", type=Converted(values.COUNT), help="At most so many runs, the newest.")
 @click.option("--format", "format_", **options.FORMAT)
 @click.option("--output", **options.OUTPUT)
-@click.option("--path", is_flag=True, help="Only say where the store lies, and what is there.")
+@click.option("--path", is_flag=True, help="Only say where the store lies, and what is asked.")
 @click.option(
     "--delete", is_flag=True, help="Delete what fits, older measurements and cells of its paths too; asks before."
 )
@@ -144,13 +143,13 @@ def _show(given: Mapping[str, Any]) -> None:
     output.warn_of_suffix(target, named, added)
     cells = given["cells"] or form not in formats.OF_RUNS
     with existing(given["store"]) as store:
-        there = _There(given)
-        found, older = newest(there.asked(store.rows(), cells=cells), there.fits, every=given["all"])
+        asked = _Asked(given)
+        found, older = newest(asked.among(store.rows(), cells=cells), asked.fits, every=given["all"])
         numbers = found[: given["limit"]]
         for sentence in store.damaged.values():
             say(f"note: {sentence}")
         if not numbers:
-            say(f"note: {there.nothing()}")
+            say(f"note: {asked.nothing()}")
         if form in files.WRITERS:
             output.deliver(lambda file: files.WRITERS[form](store.at(numbers), file), target)
             return
@@ -170,19 +169,17 @@ def _delete(given: Mapping[str, Any]) -> None:
     """Delete the rows that fit, every measurement of them, and the cells of their paths; ask before."""
     from harness.run.store import Store, existing
 
-    there = _There(given)
+    asked = _Asked(given)
     with existing(given["store"]) as reader:
-        path, doomed = reader.path, _doomed(reader, there)
+        path, doomed = reader.path, _doomed(reader, asked)
         for sentence in reader.damaged.values():
             say(f"note: {sentence}")
     if not doomed:
-        say(f"note: {there.nothing()}")
+        say(f"note: {asked.nothing()}")
         return
     solvers = Counter(solver for *_, solver in doomed)
-    told = ", ".join(f"{solver} ({count:,})" for solver, count in solvers.most_common(8))
-    more = f" and {len(solvers) - 8} more solvers" if len(solvers) > 8 else ""
-    all_ = "all " if len(doomed) == there.count else ""
-    rows = f"{all_}{len(doomed):,} row{'' if len(doomed) == 1 else 's'} of {told}{more}"
+    told = ", ".join(f"{solver} ({count:,})" for solver, count in solvers.most_common())
+    rows = f"{len(doomed):,} row{'' if len(doomed) == 1 else 's'} of {told}"
     if not given["yes"]:
         if not sys.stdin.isatty():
             raise UsageError(
@@ -197,64 +194,45 @@ def _delete(given: Mapping[str, Any]) -> None:
     say(f"deleted {gone:,} row{'' if gone == 1 else 's'} from {path}")
 
 
-def _doomed(reader: StoreReader, there: _There) -> list[tuple[int, str, str, str]]:
+def _doomed(reader: StoreReader, asked: _Asked) -> list[tuple[int, str, str, str]]:
     """Return number, key, time of measurement and solver of the rows that fit, and of the cells of the paths among them."""
     kept: list[tuple[int, str, str, str]] = []
     found: list[tuple[int, str, str, str]] = []
-    for row in there.asked(reader.rows(), cells=True):
+    for row in asked.among(reader.rows(), cells=True):
         key, _, measured_at, _ = row.content
         entry = (row.number, key, measured_at, str(row.record.get("solver")))
-        (found if there.fits(row.record) else kept).append(entry)
+        (found if asked.fits(row.record) else kept).append(entry)
     paths = {(key, measured_at) for _, key, measured_at, _ in found}
     return found + [each for each in kept if (each[1].rpartition("/")[0], each[2]) in paths]
 
 
-class _There:
-    """What a store holds, seen as its rows go by, and what of it is asked for."""
+class _Asked:
+    """What of a store is asked for, and how many rows went by."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
-        self._given = given
-        self.count = 0
-        self._seen: dict[str, set[str]] = {}
-        asked = {"plugins": ("plugin", "solver"), "datasets": ("dataset",), "status": ("status",)}
-        self._fields = {field for name, fields in asked.items() if given[name] for field in fields}
-        self._fields |= {each.field for each in given["where"] if each.inner or TYPES[each.field] is str}
+        self._given, self.count = given, 0
 
-    def asked(self, rows: Iterable[Row], *, cells: bool) -> Iterable[Row]:
+    def among(self, rows: Iterable[Row], *, cells: bool) -> Iterable[Row]:
         """Yield the rows of the plugins and data sets that are asked for."""
-        from harness.report.rows import is_cell
-
         for row in rows:
-            if not cells and is_cell(row.record):
-                continue
-            self.count += 1
-            for field in self._fields:
-                value = row.record.get(field)
-                self._seen.setdefault(field, set()).update(value if isinstance(value, dict) else [str(value)])
-            if chosen(row.record, self._given["plugins"], self._given["datasets"]):
-                yield row
+            if cells or not is_cell(row.record):
+                self.count += 1
+                if chosen(row.record, self._given["plugins"], self._given["datasets"]):
+                    yield row
 
-    @property
-    def fits(self) -> Callable[[Record], bool]:
-        """Whether a run is as --status and --where say."""
-        status, conditions = self._given["status"], self._given["where"]
-        return lambda record: _fits(status, str(record.get("status"))) and where.all_fit(conditions, record)
+    def fits(self, record: Record) -> bool:
+        """Return whether a run is as --status and --where say."""
+        fits_status = _fits(self._given["status"], str(record.get("status")))
+        return fits_status and all(each.fits(record) for each in self._given["where"])
 
     def nothing(self) -> str:
-        """Say what was asked for, none of which the store holds, and what there is."""
+        """Say what was asked for, none of which the store holds."""
         if not self.count:
             return "the store holds no runs yet; `harness compare` measures some."
-        parts = [
-            f"--{name} {','.join(self._given[name])}" for name in ("plugins", "datasets", "status") if self._given[name]
-        ]
+        lists = [(name, self._given[name]) for name in ("plugins", "datasets", "status")]
+        parts = [f"--{name} {','.join(listed)}" for name, listed in lists if listed]
         parts += [f"--where '{each.text}'" for each in self._given["where"]]
-        known = "; ".join(f"{field} {_some(found)}" for field, found in sorted(self._seen.items()))
-        return f"no run fits {' '.join(parts)}. The store holds {self.count:,}{' with ' if known else ''}{known}."
-
-
-def _some(found: Iterable[str]) -> str:
-    shown = sorted(plain_line(text, 80) for text in found)
-    return ", ".join([*shown[:_MOST_NAMED], *([f"and {len(shown) - _MOST_NAMED} more"] if shown[_MOST_NAMED:] else [])])
+        return f"no run fits {' '.join(parts)}; `harness results` shows the {self.count:,} that the store holds."
 
 
 def _check_statuses(patterns: Sequence[str] | None) -> None:

@@ -9,17 +9,14 @@ from __future__ import annotations
 import fnmatch
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness import selection
 from harness.call import values
 from harness.errors import UsageError
 from harness.run.record import COLUMNS, TYPES, Status
-
-if TYPE_CHECKING:
-    from harness.run.record import Record
 
 EXAMPLES = "solver=smo-block,libsvm  'fit_seconds>1'  dataset~twonorm  problem_parameters.C=10  relative_gap=none"
 NONE = "none"
@@ -168,8 +165,3 @@ def _check_value(text: str, name: str, kind: type, sign: str, value: str) -> Non
         wrong = f"one of {', '.join(Status)}"
     if wrong:
         raise UsageError(f"--where: {text!r}: '{value}' is not what {name} can be; it is {wrong}, or none.")
-
-
-def all_fit(conditions: Sequence[Condition], record: Record) -> bool:
-    """Return whether a run is as all of them say."""
-    return all(each.fits(record) for each in conditions)

@@ -6,7 +6,6 @@ ones leave. A cell can be marked as the best of its column: ``*`` behind it, bol
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 import textwrap
@@ -26,7 +25,7 @@ NARROWEST = 8
 LABEL_ROOM = 40  # what labels get before other wrapping columns get more than WORDS_ROOM
 WORDS_ROOM = 14
 WORD_ROOM = 20  # of a name such as polytope-distance, which is not broken while there is room
-LABEL_ENOUGH = 20  # labels that get less than this share with the others so that the fewest lines come of it
+LABEL_ENOUGH = 20  # labels that get less than this share with the others
 
 
 @dataclass(frozen=True)
@@ -83,16 +82,6 @@ def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], wid
         wanted = min(widths[labels[0]], max(LABEL_ROOM, left - sum(widths[i] for i in others)), left - kept)
         if wanted >= min(widths[labels[0]], LABEL_ENOUGH):
             widths[labels[0]], left, flexible = wanted, left - wanted, others
-    if len(flexible) == 2 and sum(widths[i] for i in flexible) > left >= 2 * NARROWEST:
-        first, second = flexible
-        lines_with = functools.partial(_line_count, columns, rows, flexible)
-        unbroken = min(_longest_word(columns[first], rows, first), WORD_ROOM)
-        widths[first] = min(
-            range(NARROWEST, max(NARROWEST, min(widths[first], left - NARROWEST)) + 1),
-            key=lambda size: (size < unbroken, lines_with([size, left - size]), -size),
-        )
-        widths[second] = left - widths[first]
-        return widths
     for position, i in enumerate(flexible):  # the narrow ones first: what they do not need goes to the wide ones
         after = len(flexible) - position - 1
         unbroken = min(_longest_word(columns[i], rows, i), WORD_ROOM, left - after * NARROWEST)
@@ -104,16 +93,6 @@ def fitted_widths(columns: Sequence[Column], rows: Sequence[Sequence[Cell]], wid
 def _longest_word(column: Column, rows: Sequence[Sequence[Cell]], i: int) -> int:
     """Return the width below which a column of words breaks one of them."""
     return max((text_width(word) for row in rows for word in row[i].text.split()), default=0) if column.wrap else 0
-
-
-def _line_count(
-    columns: Sequence[Column], rows: Sequence[Sequence[Cell]], flexible: Sequence[int], sizes: Sequence[int]
-) -> int:
-    """Return the lines that the rows take if the flexible columns have these sizes."""
-    return sum(
-        max(len(wrapped(row[i].text, size, columns[i].wrap)) for i, size in zip(flexible, sizes, strict=True))
-        for row in rows
-    )
 
 
 def _extra(column: Column) -> int:

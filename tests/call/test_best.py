@@ -28,13 +28,6 @@ def test_a_solver_that_differs_by_less_than_the_noise_is_not_told_apart():
     assert str(apart).endswith("told apart from lasvm.")
 
 
-def test_the_clock_is_the_processors_where_every_run_had_one_thread():
-    one, two = runs("smo", [1.0]), runs("lasvm", [4.0])
-    assert best_of([*one, *two], "time", None).places[0].value == 1.0
-    assert best_of([*one, *runs("lasvm", [4.0], threads=2)], "time", None).places[0].value == 2.0
-    assert best_of([*one, *two], "seconds", None).places[0].value == 2.0
-
-
 def test_only_who_did_what_was_asked_competes():
     best = best_of([*runs("smo", [1.0]), *runs("lasvm", [0.1], status="missed")], "time", None)
     assert (best.solver, best.places[0].out) == ("smo", ("lasvm",))

@@ -262,14 +262,6 @@ def test_a_dataset_keeps_its_parts_and_defaults():
 # -- what is shown ---------------------------------------------------------------------------------------
 
 
-def test_html_escapes_names_and_marks_the_best():
-    made = harness.compare("smo,lasvm", {"<b>&": (X, Y)}, target_gap=0.5, C=1, gamma=0.5, repeat=2, quiet=True)
-    text = made._repr_html_()
-    assert "&lt;b&gt;&amp;" in text
-    assert "<b>&</b>" not in text
-    assert text.count("<tr>") == 3
-
-
 def test_progress_goes_to_standard_error_unless_quiet(capsys):
     harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5)
     told = capsys.readouterr()
@@ -277,12 +269,3 @@ def test_progress_goes_to_standard_error_unless_quiet(capsys):
     assert "1 run, 0 of them reused" in told.err
     harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5, quiet=True)
     assert capsys.readouterr() == ("", "")
-
-
-def test_a_page_of_the_comparison(tmp_path, monkeypatch):
-    made = harness.compare("smo", {"mine": (X, Y)}, C=1, gamma=0.5, quiet=True)
-    text = made.to_html(tmp_path / "page.html")
-    assert (tmp_path / "page.html").read_text() == text
-    assert "harness compare --plugins smo" in text
-    with pytest.raises(UsageError, match="does not exist"):
-        made.to_html(tmp_path / "no" / "page.html")

@@ -1,11 +1,8 @@
 """How many runs there would be: said at once, before any is made or carried out, and by --dry-run with their time."""
 
-import ctypes
 import json
-import os
 import re
 import resource
-import subprocess
 import time
 
 import pytest
@@ -14,7 +11,6 @@ from harness.run.forecast import forecast
 from harness.run.record import Limits, Record
 from harness.run.store import Store
 from harness.run.study import Study
-from tests.cli.conftest import COMMAND
 
 DATA = ("--datasets", "twonorm[n=200]")
 LISTS = ",".join(map(str, range(2000)))
@@ -111,31 +107,3 @@ def test_the_estimate_is_the_median_of_the_same_solver_and_data_within_the_limit
     ]  # fmt: skip
     unlimited = forecast(Study(chosen, study.datasets, store=path), registry)
     assert [(cost.seconds, cost.most) for cost in unlimited.values()] == [(3.0, 0.0), (80.0, 0.0), *[(0.0, None)] * 2]
-
-
-def _obey_modes():
-    """Give up root's right to write what its owner may not."""
-    drop, override = 24, 1  # PR_CAPBSET_DROP, CAP_DAC_OVERRIDE
-    ctypes.CDLL(None).prctl(drop, override, 0, 0, 0)
-
-
-def test_a_dry_run_needs_no_write_access(slow, tmp_path):
-    """With a home that cannot be written, not by root either: no store is made."""
-    folder = tmp_path / "home"
-    folder.mkdir(mode=0o555)
-    environment = {**os.environ, "HOME": str(folder), "XDG_DATA_HOME": "", "HARNESS_CACHE": str(folder / "cache")}
-    environment.pop("HARNESS_STORE", None)
-    arguments = ["compare", "--plugin-path", slow, "--plugins", "quick", *DATA, "--dry-run"]
-    before = sorted(folder.rglob("*"))
-    done = subprocess.run(
-        [*COMMAND, *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        preexec_fn=_obey_modes,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("1 run; nothing is carried out\n0 of them in the store ")
-    assert sorted(folder.rglob("*")) == before

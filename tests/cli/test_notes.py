@@ -3,7 +3,6 @@
 import dataclasses
 import json
 import os
-import re
 
 import pytest
 
@@ -102,21 +101,6 @@ def test_results_show_the_newest_measurement_of_a_run(invoke, stored):
     assert isinstance(records[1]["iteration_limit"], int)
 
 
-def test_results_that_nothing_fits_say_what_was_asked_and_what_there_is(invoke, stored):
-    stored({"seed": 0}, {"seed": 1, "status": "timeout"})
-    done = invoke("results", "--plugins", "nosuch", "--status", "ok,missed")
-    assert (done.exit_code, done.stdout) == (0, "no records.\n")
-    assert done.stderr == (
-        "note: no run fits --plugins nosuch --status ok,missed. "
-        "The store holds 2 with plugin smo; solver smo; status ok, timeout.\n"
-    )
-    done = invoke("results", "--datasets", "iris", "--format", "json")
-    assert (done.stdout, done.stderr) == (
-        "[]\n",
-        "note: no run fits --datasets iris. The store holds 2 with dataset digits.\n",
-    )
-
-
 def test_files_of_other_suffixes(invoke, stored, tmp_path):
     import pandas as pd
 
@@ -162,12 +146,3 @@ def test_width(monkeypatch, terminal, columns, width):
     else:
         monkeypatch.setenv("COLUMNS", columns)
     assert output.width() == width
-
-
-def test_a_negative_gap_in_a_progress_line():
-    from harness.report.progress import line
-    from tests.report.fabricated import record
-
-    assert re.search(
-        r"^smo c-svc C=10 rbf gamma=0.05 digits seed 0 rep 0: ok .*gap 0$", line(record(relative_gap=-1e-16))
-    )

@@ -47,17 +47,6 @@ def test_a_path_in_every_format(invoke, asked, tmp_path):
     assert "nothing (refit of path)" in cells
 
 
-@pytest.mark.usefixtures("warm_sessions")
-def test_results_show_paths_and_their_cells_where_asked(invoke, asked):
-    invoke(*asked)
-    shown = invoke("results").stdout
-    assert "path of 2 C x 1 gamma, 2 folds" in shown
-    assert "nothing (path)" not in shown
-    assert "nothing (path)" in invoke("results", "--cells").stdout
-    assert len(json.loads(invoke("results", "--format", "json").stdout)) == 6
-    assert len(json.loads(invoke("results", "--format", "json", "--limit", "2").stdout)) == 2
-
-
 @pytest.mark.parametrize(
     ("options", "reason"),
     [

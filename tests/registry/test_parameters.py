@@ -69,15 +69,6 @@ def test_a_wrong_value_is_refused_with_value_and_expectation(name: str, value, e
         assert expectation in message
 
 
-def test_an_unknown_parameter_is_refused_with_near_and_known_ones() -> None:
-    with pytest.raises(UsageError) as caught:
-        validated(Example, {"epoch": 2}, owner="solver 'example'")
-    assert str(caught.value) == (
-        "solver 'example' has no parameter 'epoch' (did you mean 'epochs'?); "
-        "its parameters are: epochs, tau, cache, selection, shrinking, plain."
-    )
-
-
 def test_a_solver_is_a_value_with_a_label() -> None:
     solver = Example(epochs="2", tau=0.5)
     assert solver.epochs == 2

@@ -144,10 +144,3 @@ def test_a_plugin_file_may_not_hide_another_module(tmp_path, name: str) -> None:
     registry = load_registry([path])
     assert registry.broken[name].reason
     assert sys.modules[name] is module
-
-
-def test_loading_one_plugin_name_twice_keeps_the_first(plugin) -> None:
-    registry = plugin(GOOD)
-    registry.load("alpha", lambda: sys.modules["alpha"])
-    assert "already loaded from" in registry.broken["alpha"].reason
-    assert labels(registry.select_solvers("alpha")) == ["alpha"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness import UsageError
-from harness.registry import get_solver, load_registry, solver_serving
+from harness.registry import get_solver, load_registry
 from tests.registry.good_plugin import GOOD, labels
 
 
@@ -65,21 +65,6 @@ def test_a_selection_that_means_nothing_is_refused(plugin, text: str, message: s
     assert message in str(caught.value)
 
 
-def test_an_unknown_name_may_be_that_of_a_broken_plugins_solver(plugin) -> None:
-    registry = plugin(GOOD, "import no_such_library\n")
-    why = "; plugin 'beta' could not be loaded: ModuleNotFoundError: No module named 'no_such_library'."
-    for ask, name in (
-        (registry.select_solvers, "dual-ascent"),
-        (registry.solver_class, "dual-ascent"),
-        (registry.select_datasets, "spirals"),
-        (registry.kernel_class, "sigmoid"),
-    ):
-        with pytest.raises(UsageError) as caught:
-            ask(name)
-        assert f"called '{name}'" in str(caught.value)
-        assert str(caught.value).endswith(why)
-
-
 def test_get_solver_serves_oracles_by_name() -> None:
     assert get_solver("smo", tau="1e-5").tau == 1e-5
     assert get_solver("libsvm[tol=1e-5]") == get_solver("libsvm", tol=1e-5)
@@ -93,12 +78,6 @@ def test_get_solver_serves_oracles_by_name() -> None:
             get_solver(text)
     with pytest.raises(UsageError, match="has no parameter 'tua'"):
         get_solver("smo", tua=1)
-
-
-def test_the_host_finds_whom_to_ask_by_role_and_not_by_name() -> None:
-    assert (solver_serving("reference").name, solver_serving("certificate").name) == ("qp", "smo-block")
-    with pytest.raises(UsageError, match="no installed solver serves as 'certificate'"):
-        load_registry(only=["qp"]).serving("certificate")
 
 
 def test_a_certificate_needs_the_plugin_of_its_oracle_however_it_is_named() -> None:

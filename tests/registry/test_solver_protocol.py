@@ -93,10 +93,3 @@ def test_an_oracle_refuses_a_formulation_it_does_not_solve() -> None:
     with pytest.raises(UsageError, match="fw does not solve c-svc; it solves l2-svc, hard-margin"):
         get_solver("fw").solve(problem())
     assert kernel.counter.evaluations == 0
-
-
-def test_an_oracle_that_is_not_done_says_so() -> None:
-    solution = get_solver("smo", max_iterations=2).solve(problem())
-    assert not solution.done
-    assert "max_iterations=2" in solution.info["stopped"]
-    assert "stopped" not in get_solver("smo").solve(problem()).info

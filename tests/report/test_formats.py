@@ -1,4 +1,3 @@
-import csv
 import io
 import json
 import math
@@ -30,16 +29,6 @@ def test_json_takes_numpy_numbers():
 
     (read,) = strict(formats.render("json", [record(fit_seconds=np.float64(0.5), iterations=np.int64(3))]))
     assert (read["fit_seconds"], read["iterations"]) == (0.5, 3)
-
-
-def test_csv_is_flat():
-    records = [record("smo", trace=[{"seconds": 1}]), failed("qp", "error", 'said "no", twice\nand left')]
-    first, second = csv.DictReader(io.StringIO(formats.render("csv", records)))
-    assert json.loads(first["kernel_parameters"]) == {"gamma": 0.05}
-    assert json.loads(first["trace"]) == [{"seconds": 1}]
-    assert first["reused"] == "false"
-    assert second["fit_seconds"] == ""
-    assert second["reason"] == 'said "no", twice\nand left'
 
 
 def test_markdown_tables_are_whole():

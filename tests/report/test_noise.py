@@ -1,6 +1,5 @@
 """The one rule of what differs by more than its noise, and the stars that follow it."""
 
-import itertools
 from math import comb
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from harness.report import formats, table
 from harness.report.noise import ONE_RUN, apart, interval
 from harness.run.record import Record
-from tests.report.fabricated import hull, record
+from tests.report.fabricated import record
 
 
 @pytest.mark.parametrize("runs", [6, 7, 9, 15, 30, 100, 2000])
@@ -90,13 +89,3 @@ def test_costs_of_a_sweep_are_ranked_within_each_problem():
         ["a", "c-svc", "C=1", "1.00*"], ["b", "c-svc", "C=1", "9.00"],
         ["a", "c-svc", "C=100", "100*"], ["b", "c-svc", "C=100", "900"],
     ]  # fmt: skip
-
-
-def test_a_figure_that_stands_for_another_has_its_interval():
-    """The optimality of a hull formulation is epsilon, not the KKT violation."""
-    rows = list(
-        itertools.chain.from_iterable(
-            (hull("a", epsilon=1e-4, repetition=i), hull("b", epsilon=1e-2, repetition=i)) for i in (0, 1)
-        )
-    )
-    assert "1.0e-4*" in table.render(rows)

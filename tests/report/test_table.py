@@ -68,12 +68,6 @@ def test_no_control_characters_unless_styled():
     assert "\x1b[1m0.0123 ±0%\x1b[0m*" in table.render(study(), styled=True)
 
 
-def test_asked_metrics_without_room_are_named():
-    records = [record(label="s" * 60, metrics={"g-means": 0.9, "roc-auc": 0.8}), hull("fw", metrics={"g-means": 0.9})]
-    assert "no room at 80 columns for: KKT /eps, SV, g-means, roc-auc;" in table.render(records, width=80)
-    assert "roc-auc" in table.render(records, width=160).splitlines()[2]
-
-
 @pytest.mark.parametrize("status", [status for status in Status if status is not Status.OK])
 def test_only_ok_competes(status):
     quick = record("quick", status=status, fit_seconds=1e-3, kernel_evaluations=1, support_vectors=1, relative_gap=0.0)
@@ -144,14 +138,6 @@ def test_partly_failed_row_is_not_best():
     assert not any(cell.endswith("*") for cell in columns(text, "a"))
 
 
-def test_gaps_are_ranked_only_within_a_problem():
-    text = table.render(
-        [record("smo", relative_gap=1e-2), record("lasvm", relative_gap=1e-3), hull("fw", relative_gap=1e-9)]
-    )
-    assert "1.0e-3*" in columns(text, "lasvm")
-    assert "1.0e-9" in columns(text, "fw")  # alone in its formulation: nothing to be better than
-
-
 def test_kernels_and_data_sets_are_groups():
     text = table.render([record("smo"), record("smo", kernel_parameters={"gamma": 0.2}), record("smo", "banana")])
     headings = [line for line in text.splitlines() if " x " in line]
@@ -174,15 +160,6 @@ def test_reused_rows_say_when_they_were_measured():
     everything = table.render([record("smo", reused=True)])
     assert "ok†" not in everything
     assert "all runs reused" in everything
-
-
-def test_runs_without_kernel_stand_with_their_data_set():
-    broken = failed(
-        "bad", "error", "ImportError: no", formulation="", kernel="", kernel_parameters={}, problem_parameters={}
-    )
-    text = table.render([broken, record("smo")])
-    assert text.count("digits:") == 1
-    assert "error [1]" in columns(text, "bad")
 
 
 @pytest.mark.parametrize(
