@@ -9,7 +9,7 @@ Put this beside your plugin as ``test_my_solver.py`` and run ``pytest``::
         solver = MySolver(epsilon=1e-4)
         gap = 1e-3  # the relative gap you claim; None if the iterates do not converge to the optimum
 
-Every check is one ``test_`` method with one line that says what it asks; most of them run once for each
+Every check is one ``test_`` method with one line that says what it asks; most of them look at each
 problem of a small zoo, in every formulation that the solver solves: each has its own, a plugin's too (see
 :meth:`harness.Problem.zoo`; ``harness.testing.problems`` has the usual data). The solver is driven once on each problem, and all
 checks judge that drive. What cannot be asked of it is no test of its suite: no gap of a solver that claims none, no

@@ -1,6 +1,7 @@
 """The checks: what every solver must hold to, whatever its algorithm.
 
-A check is a method with one line of documentation, the version it came with, and the cases it runs on. A solver is
+A check is a method with one line of documentation, the version it came with, and the cases it runs on: pytest makes it on
+all of them as one test. A solver is
 driven once on each case, and all checks judge that drive; only what compares drives asks for others.
 """
 
@@ -335,7 +336,7 @@ class SolverConformance(Suite):
                 continue
             for name in _WHATEVER_THE_STORAGE:
                 if name not in self.exclude:
-                    getattr(SolverConformance, name).__wrapped__(self, other)
+                    getattr(SolverConformance, name).once(self, other)
             if converges(type(self)):
                 self._agrees(case, other)
 

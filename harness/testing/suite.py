@@ -44,13 +44,32 @@ def check(
     """
 
     def decorate(function: Callable[..., None]) -> Any:
-        @functools.wraps(function)
-        def applied(self: Suite, *args: Any, **kwargs: Any) -> None:
-            self._left_out(function.__name__, since)
-            function(self, *args, **kwargs)
+        name = function.__name__
 
-        marked: Any = applied
-        marked.since, marked.on, marked.needs, marked.fits = since, on, needs, fits
+        def made(self: Suite, *cases: Case) -> None:
+            """Make the check on ``cases``; without any, as pytest calls it, on all that it is for."""
+            self._left_out(name, since)
+            asked = cases or type(self).cases_of(name)
+            skipped: list[unittest.SkipTest] = []
+            failed: list[Exception] = []
+            for case in asked:
+                try:
+                    function(self, *(() if case is None else (case,)))
+                except unittest.SkipTest as reason:
+                    skipped.append(reason)
+                except Exception as error:  # a solver may raise anything; the other cases are looked at as well
+                    failed.append(error)
+            if len(failed) > 1:
+                told = "\n".join(f"{type(error).__name__}: {error}" for error in failed)
+                raise AssertionError(f"{len(failed)} of {len(asked)} cases failed:\n{told}") from failed[0]
+            if failed:
+                raise failed[0]
+            if len(skipped) == len(asked):
+                raise skipped[0] if skipped else unittest.SkipTest("the suite has no case that the check is for")
+
+        marked: Any = made
+        marked.__name__, marked.__doc__ = name, function.__doc__
+        marked.since, marked.on, marked.needs, marked.fits, marked.once = since, on, needs, fits, function
         return marked
 
     return decorate
@@ -189,11 +208,6 @@ class Suite:
     def teardown_class(cls) -> None:
         """Let go of the drives: pytest is done with the suite."""
         cls._runs.clear()
-
-    def pytest_generate_tests(self, metafunc: Any) -> None:
-        """Give pytest one test for each check and case."""
-        if getattr(metafunc.function, "on", ""):
-            metafunc.parametrize("case", type(self).cases_of(metafunc.function.__name__), ids=str)
 
     def _left_out(self, name: str, since: str) -> None:
         if name in self.exclude:

@@ -60,15 +60,6 @@ class Peeks(BuysAtRandom):
         return get_solver(self.oracle)
 
 
-class OwnRandomness(BuysAtRandom):
-    """Draws from numpy's global generator."""
-
-    name = "own-randomness"
-
-    def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
-        yield from super().iterates(problem, np.random.default_rng(np.random.randint(10**6)))  # noqa: NPY002
-
-
 def failures(solver: type[Solver], only: str = CHECK) -> list[Result]:
     suite = type("Suite", (SolverConformance,), {"solver": solver(), "gap": None})
     return [result for result in run_checks(suite, only) if result.status == "failed"]
@@ -80,18 +71,9 @@ def failures(solver: type[Solver], only: str = CHECK) -> list[Result]:
         (UsesUnbought, "whose label was not bought by then"),
         (EntersItself, "labels counted"),
         (Peeks, "with the same seed, and other labels where none was bought"),
-        (OwnRandomness, "it buys others or has other models"),
     ],
 )
 def test_a_fault_with_labels_is_caught(solver: type[Solver], said: str) -> None:
     found = failures(solver)
     assert found, f"{CHECK} passed {solver.__name__}"
     assert any(said in result.message for result in found), found[0].message
-
-
-def test_a_solver_that_buys_nothing_has_no_such_check() -> None:
-    from harness import get_solver
-
-    suite = type("Suite", (SolverConformance,), {"solver": get_solver("qp"), "gap": 1e-5})
-    assert CHECK not in suite.checks()
-    assert CHECK in TestBuysAtRandom.checks()

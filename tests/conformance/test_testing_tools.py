@@ -41,32 +41,6 @@ def test_the_known_answers_are_right(case: Case) -> None:
     assert low - 1e-5 <= case.optimum <= high + 1e-5
 
 
-@pytest.mark.parametrize("formulation", ALL)
-def test_the_zoo_states_every_problem_afresh(formulation) -> None:
-    for case in zoo([formulation]):
-        first, second = case.problem(), case.problem()
-        assert first.kernel.counter is not second.kernel.counter
-        assert first.kernel.points is not second.kernel.points
-        assert formulation.task == "regression" or set(np.unique(first.targets)) == {-1.0, 1.0}
-
-
-def test_the_zoo_has_every_kind_of_data() -> None:
-    names = {case.name for case in zoo([CSVC])}
-    assert names >= {
-        "pair", "three-points", "separable", "constant-feature", "one-point-of-a-class", "duplicates", "xor",
-        "overlapping", "opposite-labels",
-    }  # fmt: skip
-    assert "opposite-labels" not in {case.name for case in zoo([HardMargin])}
-    assert {case.name for case in zoo([EpsSVR])} >= {
-        "without-tube",
-        "constant-target",
-        "opposite-targets",
-        "duplicates",
-    }
-    assert {case.name for case in zoo([TubeSVR])} >= {"no-tube", "constant-target", "opposite-targets", "duplicates"}
-    assert {case.name for case in zoo([OneClass])} >= {"every-point-at-the-cap", "cap-out-of-reach", "duplicates"}
-
-
 def test_an_excluded_check_is_skipped_with_its_reason() -> None:
     results = run_checks(suite(exclude={"test_ends_by_itself": "an endless stream"}), "test_ends_by_itself")
     assert {(result.status, result.message) for result in results} == {("skipped", "excluded: an endless stream")}
@@ -140,19 +114,6 @@ def test_a_solver_is_driven_once_on_a_case_and_every_check_judges_that_drive() -
     for check in ("feasible", "ends", "claimed_gap", "exact_oracle", "unchanged"):
         assert {result.status for result in run_checks(judged, check)} == {"passed"}
     assert Counting.starts == [len(case.y)] * 2
-
-
-def test_every_check_has_one_line_and_a_version() -> None:
-    for name in SolverConformance.checks():
-        method = getattr(SolverConformance, name)
-        assert method.__doc__.count("\n") == 0, name
-        assert method.since
-
-
-def test_own_cases_replace_the_zoo() -> None:
-    case = zoo([HardMargin])[0]
-    results = run_checks(suite(cases=[case]), "test_every_iterate_is_feasible")
-    assert [result.case for result in results] == ["hard-margin:pair"]
 
 
 def test_the_record_of_work_equals_the_count() -> None:

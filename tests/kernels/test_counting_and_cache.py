@@ -113,22 +113,6 @@ def test_what_is_made_in_uncounted_work_stays_uncounted_and_what_was_made_before
     assert not oracle.counter.evaluations_at_least
 
 
-def test_what_the_host_asks_for_does_not_change_which_row_goes_first() -> None:
-    oracle = tiny_cache(2)
-    oracle.row(0)
-    oracle.row(1)
-    with uncounted(oracle):
-        oracle.row(0)
-        oracle.row(2)
-    oracle.row(3)  # 0 goes: the host's look at it was none of the solver's
-    hits = oracle.counter.cache_hits
-    oracle.row(1)
-    assert oracle.counter.cache_hits == hits + 1
-    before = oracle.counter.evaluations
-    oracle.row(0)
-    assert oracle.counter.evaluations == before + oracle.n
-
-
 def test_a_row_that_was_handed_out_outlives_its_place() -> None:
     oracle = tiny_cache(2)
     first, listed = oracle.row(0), oracle.rows([0, 1])
@@ -142,17 +126,6 @@ def test_the_cache_holds_what_its_megabytes_say() -> None:
     assert tiny_cache(4).cached_rows == 4
     assert tiny_cache(0).cached_rows == 2  # a pair of rows is the least a solver can work with
     assert tiny_cache(4).astype(np.float32).cached_rows == 8
-
-
-def test_a_hit_in_rows_renews_a_row_as_well() -> None:
-    oracle = tiny_cache(3)
-    oracle.rows([0, 1, 2])
-    oracle.rows([0, 3])  # 1 goes, 0 was just used
-    before = oracle.counter.evaluations
-    oracle.row(0)
-    assert oracle.counter.evaluations == before
-    oracle.row(1)
-    assert oracle.counter.evaluations == before + oracle.n
 
 
 def test_more_rows_than_the_cache_holds_are_all_returned() -> None:

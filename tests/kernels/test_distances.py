@@ -65,17 +65,6 @@ def test_values_are_counted_as_values() -> None:
     assert kernel.counter.evaluations == 2 * 3 * 20
 
 
-def test_no_more_is_kept_than_fits() -> None:
-    x = points(100, 3)
-    both, one, none = Distances(x, 12 * 10_000), Distances(x, 8 * 10_000), Distances(x, 4 * 10_000 - 1)
-    for distances, kept in ((both, 12), (one, 8), (none, 0)):
-        kernel = oracle(x, distances=distances)
-        kernel.row(1)
-        kernel.astype(np.float32).row(1)
-        assert distances.bytes == kept * 10_000
-        np.testing.assert_allclose(kernel.row(2), KernelOracle(RBF(gamma=0.3), x).row(2), atol=1e-13)
-
-
 def test_mapped_points_and_other_kernels_keep_none(tmp_path) -> None:
     np.save(tmp_path / "x.npy", points(40, 3))
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")

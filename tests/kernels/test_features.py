@@ -68,15 +68,6 @@ def test_products_and_sums_are_those_of_the_points(storage, tmp_path) -> None:
     np.testing.assert_array_equal(picked, x[[7, 0, 7]])
 
 
-@pytest.mark.parametrize("storage", ["float32", "csr float32"])
-def test_float32_points_are_summed_in_float64(storage, tmp_path) -> None:
-    """1e8 and -1e8 cancel, and leave what float32 sums would have lost."""
-    x = np.zeros((5, D), dtype=np.float32)
-    x[:, 0], x[:, 1], x[:, 2] = 1e8, 1.0, -1e8
-    oracle = KernelOracle(Linear(), x if storage == "float32" else scipy.sparse.csr_array(x))
-    np.testing.assert_array_equal(oracle.features().scores(np.ones(D)), np.ones(5))
-
-
 def test_every_point_read_counts_as_one_evaluation(tmp_path) -> None:
     oracle = oracle_of("float64", tmp_path)
     features = oracle.features()
@@ -121,33 +112,9 @@ def test_several_w_are_scored_in_one_reading(tmp_path, threads) -> None:
         assert features.scores_of(np.empty((0, D))).shape == (0, N)
 
 
-def test_several_w_of_another_shape_are_refused(tmp_path) -> None:
-    features = oracle_of("float64", tmp_path).features()
-    with pytest.raises(ValueError, match="give a row of"):
-        features.scores_of(np.zeros(D))
-    with pytest.raises(ValueError, match="C-ordered float64 array"):
-        features.scores_of(np.zeros((2, D)), np.zeros((2, N), dtype=np.float32))
-
-
-def test_scores_are_written_where_they_are_wanted(tmp_path) -> None:
-    features, out = oracle_of("float64", tmp_path).features(), np.full(N + 2, np.nan)
-    w = np.arange(D)
-    target = out[1:-1]
-    assert features.scores(w, target) is target
-    np.testing.assert_allclose(target, points() @ w)
-    assert np.isnan(out[[0, -1]]).all()
-
-
 @pytest.mark.parametrize("kernel", [RBF(), Poly(), Precomputed()])
 def test_other_kernels_have_no_features(kernel) -> None:
     assert KernelOracle(kernel, np.eye(4)).features() is None
-
-
-def test_the_points_are_not_copied() -> None:
-    x = np.random.default_rng(3).normal(size=(20, 4))
-    features = KernelOracle(Linear(), x).features()
-    x[4] = 0.0
-    assert features.scores(np.ones(4))[4] == 0.0
 
 
 def test_bad_requests_are_refused(tmp_path) -> None:

@@ -101,16 +101,6 @@ def test_threads_work_in_a_forked_child() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_a_small_request_wakes_no_thread(monkeypatch) -> None:
-    monkeypatch.undo()
-    before = set(threading.enumerate())
-    oracle = oracle_of("rbf", n=5000, threads=2)
-    oracle.fill([1], np.empty((1, 5000)))
-    assert set(threading.enumerate()) <= before
-    oracle.fill(np.arange(60), np.empty((60, 5000)))
-    assert len(set(threading.enumerate()) - before) == 1
-
-
 def test_the_threads_end_with_the_oracle() -> None:
     before = set(threading.enumerate())
     oracle = oracle_of("rbf", n=5000, threads=3)

@@ -78,17 +78,6 @@ def test_all_values_equal_the_formula(name: str, kind: str, dtype: str, tmp_path
     )
 
 
-@pytest.mark.parametrize("kind", DATA[:-1])
-def test_restricting_equals_the_formula_on_the_part(kind: str, tmp_path) -> None:
-    for kernel, function in KERNELS.values():
-        x, part = points(), np.array([20, 3, 3, 7])
-        oracle = KernelOracle(*stored(kind, x, tmp_path, kernel)).restrict(part)
-        assert len(oracle) == 4
-        np.testing.assert_allclose(
-            oracle.block(np.arange(4)), naive(function, x[part], x[part]), rtol=1e-10, atol=1e-10
-        )
-
-
 def test_many_tiles_and_pieces_equal_one(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr("harness.kernels.engine._TILE_BYTES", 64)
     monkeypatch.setattr("harness.kernels.engine._NARROWEST", 1)

@@ -90,17 +90,6 @@ def test_listed_rows_are_centred_as_their_columns_are() -> None:
     assert picked.tobytes() == out[:, columns].tobytes()
 
 
-def test_blocks_grow_where_rare_features_are_many() -> None:
-    x = scipy.sparse.random_array((5000, 4000), density=0.0001, rng=np.random.default_rng(0), format="csr")
-    way = choose(RBF(gamma=1.0), x, np.dtype("float32"))
-    assert way.grain == 8192
-    assert way.points[4].size <= 2 * x.nnz + 4001
-    exact = KernelOracle(RBF(gamma=1.0), x.toarray()[:, :], dtype="float64")
-    out = np.empty((2, 5000), dtype=np.float32)
-    way.tile(way.left(np.array([7, 4999])), slice(0, 5000), out, np.arange(2), 0)
-    np.testing.assert_allclose(out, exact.block([7, 4999]), atol=1e-6)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("kernel", [RBF(gamma=0.3), Linear(), Poly(degree=3, gamma=0.2)])
 def test_matrix_products_equal_the_twin(kernel, dtype: str) -> None:
@@ -128,19 +117,6 @@ SETS = {
     "wide": points(900, 200, 1.0),
     "rare": scipy.sparse.csr_array(points(900, 300, 0.02)),
 }
-
-
-@pytest.mark.parametrize("together", [True, False])
-def test_the_way_follows_the_data(together: bool, monkeypatch) -> None:
-    monkeypatch.setattr(ways_module, "_reads_lines_together", lambda: together)
-    ways = {name: choose(RBF(gamma=0.1), x, np.dtype("float32")) for name, x in SETS.items()}
-    assert ways["few features"].differences
-    assert isinstance(ways["many zeros"], ScanWay)
-    assert not ways["many zeros"].differences
-    assert isinstance(ways["wide"], ScanWay if together else GemmWay)
-    assert not together or (ways["wide"].listed and not ways["many zeros"].listed)
-    assert isinstance(ways["rare"], ScanWay)
-    assert ways["rare"].points[1] == 0  # no feature is dense
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -190,23 +166,6 @@ def test_views_of_views_compose(name: str, packed: bool, monkeypatch) -> None:
     part = x[index]
     np.testing.assert_array_equal(*(p if isinstance(p, np.ndarray) else p.toarray() for p in (view.points, part)))
     np.testing.assert_allclose(view.diagonal(), np.ones(5))
-
-
-def test_far_points_in_few_dimensions_lose_nothing() -> None:
-    """The difference form: g |x|^2 is 1e6, the norms' rounding alone would be 0.1."""
-    x = points(300, 2, 1.0) + 1000.0
-    x = x.astype(np.float32).astype(np.float64)
-    values = KernelOracle(RBF(gamma=1.0), x, dtype="float32").block([0, 1])
-    np.testing.assert_allclose(values, naive("differences", x * np.sqrt(1 / 0.3), [0, 1], range(300)), atol=1e-5)
-
-
-def test_csr_with_entries_given_twice() -> None:
-    twice = scipy.sparse.csr_array(([1.0, 2.0, 3.0], ([0, 0, 1], [1, 1, 0])), shape=(2, 3))
-    parts = (np.array([1.0, 2.0, 3.0]), np.array([1, 1, 0]), np.array([0, 2, 3]))
-    again = scipy.sparse.csr_array(parts, shape=(2, 3))
-    for data in (twice, again):
-        np.testing.assert_allclose(KernelOracle(Linear(), data).block([0, 1]), [[9.0, 0.0], [0.0, 9.0]])
-    assert again.nnz == 3  # the caller's points are as they were
 
 
 def test_points_without_any_value() -> None:
