@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import L2SVC, HardMargin, Iterate, Problem, Solver, parameter
-from harness.kernels.oracle import uncounted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,19 +100,6 @@ class WritesIntoRow(Sound):
 
 
 @dataclass(frozen=True)
-class WritesIntoPoints(Sound):
-    """Centres the caller's points in place."""
-
-    name = "writes-into-points"
-
-    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
-        points = problem.kernel.points
-        values = points if isinstance(points, np.ndarray) else points.data
-        values += 1.0
-        return super().start(problem, rng)
-
-
-@dataclass(frozen=True)
 class WritesIntoSparsePoints(Sound):
     """Scales the caller's points in place where they are sparse."""
 
@@ -165,16 +151,6 @@ class FreeOfNaN(FreeModel):
 
     def free(self, found: Iterate) -> Iterate:
         return replace(found, free_coef=np.where(found.done, found.free_coef, np.nan))
-
-
-@dataclass(frozen=True)
-class FreeOfAnotherWidth(FreeModel):
-    """On the way, its own points lack a feature."""
-
-    name = "free-of-another-width"
-
-    def free(self, found: Iterate) -> Iterate:
-        return found if found.done else replace(found, extra_points=found.extra_points[:, 1:])
 
 
 @dataclass(frozen=True)
@@ -235,17 +211,6 @@ class HiddenRandomness(Sound):
 
 
 @dataclass(frozen=True)
-class CallCounter(Sound):
-    """Behaves differently on every other call: state of its own in the module."""
-
-    name = "call-counter"
-
-    def start(self, problem: Problem, rng: np.random.Generator) -> tuple[Any, Any]:
-        _CALLS[0] += 1
-        return super().start(problem, np.random.default_rng(_CALLS[0]))
-
-
-@dataclass(frozen=True)
 class Uncounted(Sound):
     """Takes its rows from the engine, past the counter."""
 
@@ -253,17 +218,6 @@ class Uncounted(Sound):
 
     def row(self, kernel: Any, i: int) -> Any:
         return kernel.engine.block(np.array([i]))[0] + kernel.ridge * (np.arange(kernel.n) == i)
-
-
-@dataclass(frozen=True)
-class Uncounting(Sound):
-    """Breaks in by the host's own door for values that do not count."""
-
-    name = "uncounting"
-
-    def row(self, kernel: Any, i: int) -> Any:
-        with uncounted(kernel):
-            return kernel.block(np.array([i]))[0]
 
 
 @dataclass(frozen=True)
@@ -287,17 +241,6 @@ class FirstPointMatters(Sound):
         shifted = scores.copy()
         shifted[-1] += y[-1] * 1e3
         return super().look(y, coef, shifted) if coef[-1] == 0.0 else super().look(y, coef, scores)
-
-
-@dataclass(frozen=True)
-class AbsoluteTolerance(Sound):
-    """Stops at an absolute gap."""
-
-    name = "absolute-tolerance"
-
-    def look(self, y: Any, coef: Any, scores: Any) -> tuple[float, int, int, float, float]:
-        gap, up, down, steepest, squared = super().look(y, coef, scores)
-        return (0.0 if gap < 0.2 else gap), up, down, steepest, squared
 
 
 @dataclass(frozen=True)

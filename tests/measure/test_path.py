@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import CSVC, L2SVC, RBF, EpsSVR, Grid, Iterate, Linear, PluginError, Precomputed, SolutionPath, Solver
+from harness import CSVC, RBF, Grid, Iterate, Linear, PluginError, Precomputed, SolutionPath, Solver
 from harness.measure.drive import drive
 from harness.measure.path_drive import CellOutcome, drive_path
 from harness.path import fold_of
@@ -56,14 +55,6 @@ def test_cells_with_the_same_kernel_and_fold_stand_together_and_costs_rise():
         assert before.values["C"] == cell.values["C"] / 4.0
 
 
-def test_the_first_axis_is_the_one_that_is_followed():
-    cells = Grid({"C": (1.0, 2.0), "epsilon": (0.1, 0.2)}).cells()
-    assert [(cell.values["C"], cell.values["epsilon"], cell.before, cell.fold) for cell in cells] == [
-        (1.0, 0.1, None, None), (2.0, 0.1, 0, None), (1.0, 0.2, None, None), (2.0, 0.2, 2, None)
-    ]  # fmt: skip
-    assert [cell.before for cell in Grid(widths={"gamma": (1.0, 2.0, 4.0)}).cells()] == [None, 0, 1]
-
-
 @given(counts=st.tuples(st.integers(0, 30), st.integers(0, 30)), folds=st.integers(2, 7), seed=st.integers(0, 9))
 def test_folds_are_even_in_each_class_and_in_all(counts, folds, seed):
     targets = np.repeat([-1.0, 1.0], counts)
@@ -97,18 +88,6 @@ def test_every_point_is_left_out_once_and_each_cell_is_the_problem_it_says(kerne
     assert set(left_out.values()) == {len(grid.widths.get("gamma", [0]))}
 
 
-def test_sparse_points_and_both_starts_have_the_same_problems():
-    x, y = data()
-    for points in (x, scipy.sparse.csr_array(x)):
-        warm, cold = (path_of(x=points, y=y, cold=cold) for cold in (False, True))
-        for cell, twin in zip(warm.cells, cold.cells, strict=True):
-            one, other = warm.problem(cell), cold.problem(twin)
-            assert np.array_equal(warm.order, cold.order)
-            assert np.array_equal(one.targets, other.targets)
-            everyone = np.arange(one.n)
-            np.testing.assert_allclose(one.kernel.block(everyone), other.kernel.block(everyone), atol=1e-12)
-
-
 # -- starts --------------------------------------------------------------------------------------------
 
 
@@ -127,17 +106,6 @@ def test_a_start_has_what_was_at_a_bound_at_the_new_bound():
     moved = np.abs(start[bound]) == 4.0
     assert moved.mean() > 0.5  # as many as the sum lets
     assert not start[(coef == 0.0)].any() or not free.any()
-
-
-@pytest.mark.parametrize("formulation", [CSVC, L2SVC, EpsSVR])
-def test_starts_are_feasible(formulation):
-    path = path_of(formulation=formulation)
-    for cell in path.cells:
-        problem, start = path.problem(cell), path.start(cell)
-        assert (start is None) == (cell.before is None)
-        if start is not None:
-            problem.checked(start, 0.0)
-        path.keep(cell, drive(get_solver("smo-block"), problem, np.random.default_rng(0)).dual_coef)
 
 
 # -- driving -------------------------------------------------------------------------------------------
@@ -222,12 +190,6 @@ def test_a_time_limit_is_that_of_the_whole_path(cold):
     assert all(isinstance(each, CellOutcome) for each in found)
 
 
-def test_a_limit_of_kernel_evaluations_too():
-    *found, last = solved(Scripted(), path_of(), Limits(kernel_evaluations=4000))
-    assert last is StoppedBy.KERNEL_EVALUATIONS
-    assert len(found) == 7  # the third fold's matrix, the first of a cell, is the first beyond it
-
-
 def test_a_cell_that_is_not_done_is_unfinished_and_the_others_go_on():
     class Endless(Scripted):
         ends = (False, False)
@@ -261,29 +223,3 @@ MODEL = Iterate(np.zeros(40), done=True)
 def test_a_breach_of_the_protocol_is_named(told, reason):
     with pytest.raises(PluginError, match=reason):
         solved(broken(told), path_of())
-
-
-def test_cells_may_come_in_any_order_and_some_not_at_all():
-    found = solved(broken(lambda path: [(path.cells[k], MODEL) for k in (4, 1)]), path_of())
-    assert [each.cell.index for each in found] == [4, 1]
-
-
-def test_the_small_path_of_a_warm_up_has_few_cells_of_both_classes():
-    small = path_of().small(10)
-    assert small.n == 10
-    assert len(small.cells) == 8
-    assert set(small.targets) == {-1.0, 1.0}
-    assert len(solved("smo-block", small)) == 8
-
-
-def test_memory_is_that_of_the_run():
-    """Half of it for distances at most, and what they take is not there for rows."""
-    path = path_of(cache_mb=60 * 60 * 8 * 2 / 2**20)
-    kernel = path.problem(path.cells[0]).kernel
-    kernel.row(0)
-    assert path.distances.bytes == 60 * 60 * 8
-    later = path.problem(path.cells[-1]).kernel
-    assert later.cache_mb == pytest.approx(60 * 60 * 8 / 2**20)
-    tight = path_of(cache_mb=60 * 60 * 8 * 1.9 / 2**20)
-    tight.problem(tight.cells[0]).kernel.row(0)
-    assert tight.distances.bytes == 0

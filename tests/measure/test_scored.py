@@ -6,10 +6,9 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness import CSVC, RBF, InvalidModel, Iterate, KernelOracle, Linear, Precomputed, TracePlan
+from harness import RBF, InvalidModel, KernelOracle, Linear, Precomputed
 from harness.measure.scored import FreeExpansion, Weights
-from harness.measure.trace import trace_point
-from harness.run.messages import BrokenStream, Fitted, Model, OwnPoints, packed
+from harness.run.messages import Fitted, Model, OwnPoints, packed
 from tests.adversaries.test_messages import SECRET, read_all
 
 RNG = np.random.default_rng(4)
@@ -42,14 +41,6 @@ def test_scores_are_the_definition_and_survive_the_way_between_processes(zeros, 
     assert arrived.free_coef.tobytes() == model.free_coef.tobytes()
     np.testing.assert_allclose(arrived.scores(kernel, NEW), model.scores(kernel, NEW), rtol=1e-12, atol=1e-12)
     assert kernel.counter.evaluations == 0, "what the host scores is not the solver's"
-
-
-def test_what_is_kept_is_a_copy():
-    coef, own = COEF.copy(), OWN.copy()
-    model = FreeExpansion.checked(KernelOracle(RBF(), X), coef, own, 0.0)
-    coef[:], own[:] = 7.0, 7.0
-    np.testing.assert_array_equal(model.free_coef, COEF)
-    np.testing.assert_array_equal(model.own, OWN)
 
 
 def test_values_that_were_given_take_an_expansion_without_points_of_its_own():
@@ -90,31 +81,11 @@ def test_many_points_of_which_few_have_a_coefficient_are_a_small_model():
     assert model.own.shape == (1, 3)
 
 
-@pytest.mark.parametrize(
-    ("values", "indices", "indptr"),
-    [
-        (np.ones(5), None, None),
-        (np.ones(2), np.array([0, 1]), np.array([0, 1])),
-        (np.ones(2), np.array([0, 1]), np.array([0, 1, 7])),
-    ],
-)
-def test_arrays_that_are_no_points_are_no_message(values, indices, indptr):
-    with pytest.raises(BrokenStream, match="2 own points are not of 3 features"):
-        OwnPoints(np.ones(2), values, indices, indptr).points(3)
-
-
 @pytest.mark.parametrize("indices", [np.array([0, 3]), np.array([0, -1])])
 def test_a_csr_array_whose_columns_are_not_there_is_refused_before_it_is_read(indices):
     points = OwnPoints(np.ones(2), np.ones(2), indices, np.array([0, 1, 2])).points(3)
     with pytest.raises(InvalidModel, match="are no CSR array"):
         FreeExpansion.checked(KernelOracle(RBF(), X), np.ones(14), points, 0.0)
-
-
-def test_a_trace_point_of_it_has_its_size_and_what_is_cheap():
-    problem = CSVC.build(KernelOracle(RBF(), X), np.where(np.arange(12) % 2, 1.0, -1.0))
-    iterate = Iterate(free_coef=np.array([1.0, 0.0] * 7), extra_points=OWN[:2], info={"x": 1})
-    found = trace_point(problem, iterate, seconds=1.0, iteration=2, reason="seconds", plan=TracePlan(deferred=True))
-    assert (found.support_vectors, found.relative_gap, found.model, found.info) == (7, None, None, {"x": 1})
 
 
 def test_weights_are_scored_and_refused_as_before():

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pytest
 
 from harness import (
     RBF,
@@ -29,14 +28,6 @@ def test_trace_points_stand_at_the_exact_geometric_series_of_seconds() -> None:
     assert [point.iteration for point in outcome.trace] == [round(second / 0.125) for second in expected]
 
 
-def test_trace_points_stand_at_the_exact_geometric_series_of_evaluations() -> None:
-    clock = Clock()
-    plan = TracePlan(per_decade=2, first_seconds=1e9, first_evaluations=1000)
-    outcome = run(ticking(clock, 1.0, steps=400, cost=250), None, plan, clock=clock)
-    assert [point.kernel_evaluations for point in outcome.trace] == [1000, 3250, 10000, 31750, 100000]
-    assert {point.reason for point in outcome.trace} == {"kernel_evaluations"}
-
-
 def test_one_long_step_takes_one_point_not_a_backlog() -> None:
     clock = Clock()
     seconds = iter([50.0, 0.01, 0.01, 60.0])
@@ -48,18 +39,6 @@ def test_one_long_step_takes_one_point_not_a_backlog() -> None:
 
     outcome = run(script, None, TracePlan(per_decade=1, first_seconds=1.0), clock=clock)
     assert [point.iteration for point in outcome.trace] == [1, 4]
-
-
-@pytest.mark.parametrize("per_decade", [1, 3, 5, 7])
-@pytest.mark.parametrize("first", [1e-3, 0.7, 1000.0])
-def test_the_series_goes_on_from_its_own_points(per_decade: int, first: float) -> None:
-    plan = TracePlan(per_decade=per_decade, first_seconds=first)
-    assert plan.next_seconds(0.0) == first
-    value = first
-    for k in range(1, 40):
-        value = plan.next_seconds(value)
-        assert value == pytest.approx(first * 10 ** (k / per_decade), rel=1e-12)
-        assert plan.next_seconds(value * (1 - 1e-6)) == pytest.approx(value)
 
 
 def pool_problem(n: int = 400) -> Problem:
@@ -85,11 +64,6 @@ def test_points_stand_on_a_ladder_of_labels_where_they_are_sold() -> None:
     assert all(point.iteration == point.labels_used for point in outcome.trace)
 
 
-def test_a_batch_that_jumps_over_rungs_gives_one_point() -> None:
-    outcome = run(buying(100), None, TracePlan(labels_per_decade=5), problem=pool_problem())
-    assert [point.labels_used for point in outcome.trace] == [100, 200, 300, 400]
-
-
 def test_the_ladder_does_not_depend_on_the_other_series() -> None:
     clock, stated = Clock(), pool_problem()
 
@@ -102,9 +76,3 @@ def test_the_ladder_does_not_depend_on_the_other_series() -> None:
     ladder = [point.labels_used for point in outcome.trace if point.reason == "labels"]
     assert ladder == [point.labels_used for point in run(buying(1), None, TracePlan(), problem=pool_problem()).trace]
     assert {point.reason for point in outcome.trace} == {"labels", "seconds"}
-
-
-def test_no_label_is_counted_where_none_is_sold() -> None:
-    clock = Clock()
-    outcome = run(ticking(clock, 1.0, steps=3), None, TracePlan(first_seconds=0.5), clock=clock)
-    assert {point.labels_used for point in outcome.trace} == {None}
