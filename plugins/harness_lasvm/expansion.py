@@ -6,21 +6,22 @@ needed and no longer held.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness_lasvm.aside import Aside
 from harness_lasvm.compiled import members as loops
 from harness_lasvm.compiled import rows
 from harness_lasvm.compiled.scans import scan
 from harness_lasvm.compiled.state import BORN, EXAMPLE, NEED_ROW, NOW, ROW, SLOT, STACKS, Candidates, Members
-from harness_lasvm.foresight import Foresight
 
 if TYPE_CHECKING:
-    from harness import CSVC, CSVCNoBias, PoolSVC
+    from harness import CSVC, CSVCNoBias, KernelOracle, PoolSVC
     from harness.arrays import Array
+
 
 _LEAST_WIDTH = 1024  # slots a stored row has at first: close together, rows share pages of memory
 GROWTH = 1.25
@@ -33,6 +34,27 @@ _TOGETHER = 16  # new members whose values are worth being written to all rows a
 _ROWS_TOGETHER = 8  # are computed anew at a time, unless more are asked for
 _PAGE = 16  # a row starts at a multiple of this many values
 _PER_SLOT = ("slots", "alpha", "grad", "diagonal", "rise", "fall")
+# members at a bound that the finishing step leaves out of the search for a while, and lets back in at its end
+_KERNEL_VALUES = 4_000_000  # held at a time while gradients are renewed
+# the next candidates: who is fetched, who will enter S, and whose kernel values with the others are computed
+_FEWEST = 48
+_AMONG = 0.07  # of the kernel values may be between candidates, rather than with S
+_AMONG_VALUES = 32768  # between candidates cost less than fetching once more: measured, 8192 and 131072 take longer
+_FEW_FEATURES = 100  # with so many, values cost less than finding out which are wanted
+_FORESEEN = 0.03  # of S: fewer are computed among themselves without looking who will enter
+_LEAST_SHARE = 0.02  # of the candidates is taken to enter
+_NEAR = 0.15  # a gradient is expected to move before a candidate's turn, at first
+_NEARER = 0.7  # times so much, after all who entered were foreseen
+
+
+@dataclass
+class Aside:
+    """Members set aside together: their gradient belongs to the coefficients ``then``."""
+
+    members: Array
+    alpha: Array
+    grad: Array
+    then: Array
 
 
 class Expansion:
@@ -176,7 +198,7 @@ class Expansion:
             self._compute_rows(slot, together)
 
     def fetch(self, upcoming: Array, *, foresee: bool = True) -> Candidates:
-        """Compute the kernel values of the next candidates of ``upcoming``; see :mod:`harness_lasvm.foresight`."""
+        """Compute the kernel values of the next candidates of ``upcoming``; see :mod:`harness_lasvm.expansion`."""
         return self._foresight.fetch(self, upcoming, foresee=foresee)
 
     def offered(self, examples: Array, places: Array, values: Array, among: Array) -> Candidates:
@@ -320,6 +342,65 @@ class Expansion:
         x.pool[places * width + slots] = x.diagonal[slots]
         rows.complete(x, slots, places, self._pointed)
 
+    # -- members at a bound, left out of the search for a while ----------------------------------------
+
+    def shrink(self, least: float) -> None:
+        """Put the members at a bound that cannot be in a violating pair out of the search.
+
+        Those with alpha = 0 leave S for good (step 4 of REPROCESS). Nothing happens if fewer than the
+        share ``least`` of the active members would go: packing costs more than it saves then.
+        """
+        x, now, live = self.members, self.now, self.live()
+        alpha, grad, slots = x.alpha[live], x.grad[live], x.slots[live]
+        idle = ((alpha == slots["lower"]) & (grad <= now["g_min"])) | (
+            (alpha == slots["upper"]) & (grad >= now["g_max"])
+        )
+        if np.count_nonzero(idle) < max(1.0, least * len(live)):
+            if now["rows"] <= len(live):
+                self.narrow()  # so that more rows fit
+            return
+        coef = self.write()
+        away = idle & (alpha != 0.0)
+        coef[slots["member"][idle & (alpha == 0.0)]] = 0.0
+        if away.any():
+            self.aside.append(Aside(slots["member"][away], alpha[away], grad[away], coef.copy()))
+        self.keep(live[~idle])
+
+    def unshrink(self, tau: float) -> None:
+        """Renew the gradients of those set aside, some, and let those back in that the violating pairs of all S may need."""
+        now, coef = self.now, self.write()
+        for group in self.aside:
+            self._renew(group)
+        members = np.concatenate([group.members for group in self.aside])
+        alpha = np.concatenate([group.alpha for group in self.aside])
+        grad = np.concatenate([group.grad for group in self.aside])
+        self.aside = []
+        # at a bound: one direction is open
+        rising = alpha == self.members.examples["lower"][members]
+        g_max = max(float(now["g_max"]), float(np.max(grad[rising], initial=-np.inf)))
+        g_min = min(float(now["g_min"]), float(np.min(grad[~rising], initial=np.inf)))
+        back = np.where(rising, grad > g_min, grad < g_max) & (g_max - g_min > tau)
+        stay = ~back
+        if stay.any():
+            self.aside.append(Aside(members[stay], alpha[stay], grad[stay], coef.copy()))
+        self.admit(members[back], alpha[back], grad[back])
+        if not back.any():
+            now["g_max"], now["g_min"] = g_max, g_min
+
+    def readmit(self) -> None:
+        """Let all who were set aside back into the search; their rows are computed anew."""
+        groups, self.aside = self.aside, []
+        for group in groups:
+            self.admit(group.members, group.alpha, group.grad)
+
+    def _renew(self, group: Aside) -> None:
+        change = self.members.coef - group.then
+        moved = np.flatnonzero(change)
+        step = max(1, _KERNEL_VALUES // len(group.members))
+        for start in range(0, len(moved), step):
+            part = moved[start : start + step]
+            group.grad -= change[part] @ self.kernel.block(part, group.members)
+
     # -- S over other examples ----------------------------------------------------------------------
 
     def moved(self, problem: CSVC, *, cache_mb: float) -> Expansion:
@@ -384,3 +465,71 @@ def _longer(old: Array, new: Array) -> Array:
         return old
     new[: len(old)] = old
     return new
+
+
+# -- the next candidates: who is fetched, who will enter S, and whose kernel values with the others are computed -------
+# Candidates among themselves cost values that a row at a time would not. As few are fetched that this adds less than a
+# tenth to the values against S, or costs less than fetching once more would. Where many enter nothing is to be foreseen;
+# else only those likely to enter count: the others' columns are computed if they enter after all. Of points with few features
+# all are computed at once.
+
+
+class Foresight:
+    """Fetches candidates, and learns from each time how many will enter."""
+
+    def __init__(self, kernel: KernelOracle) -> None:
+        self.kernel = kernel
+        self.share = 1.0  # of the last candidates that were likely to enter
+        self.near = _NEAR
+        self._columns = kernel.columns()  # candidates that are likely to enter
+        # fresh pages cost as much as the values
+        self._mixed, self._between = np.empty((2, 0), dtype=kernel.dtype)
+
+    def fetch(self, expansion: Expansion, upcoming: Array, *, foresee: bool = True) -> Candidates:
+        """Compute the kernel values of the next candidates of ``upcoming``, one at least."""
+        examples = np.array(upcoming[: self._ahead(expansion, foresee)], dtype=np.int64)
+        expansion.make_room(len(examples))
+        x = expansion.members
+        is_fresh = x.examples["slot"][examples] < 0
+        self._fresh = fresh = examples[is_fresh]
+        places, count = np.where(is_fresh, np.cumsum(is_fresh) - 1, -1), len(fresh)
+        values = expansion.values(fresh)
+        self._distances = np.full(count, -np.inf)
+        entering = np.arange(count)
+        if foresee and self.kernel.n_features > _FEW_FEATURES and count > _FORESEEN * expansion.size:
+            loops.foresee(x, fresh, values, self._distances)
+            entering = np.flatnonzero(self._distances < self.near)
+            self.share = len(entering) / count
+            self.near *= _NEARER
+        if len(self._between) < count**2:
+            room = min(expansion.block, 2 * count) ** 2
+            self._mixed, self._between = np.empty((2, room), dtype=values.dtype)
+        self._among = self._between[: count**2].reshape(count, count)
+        np.fill_diagonal(self._among, np.nan)
+        self._mix(entering)
+        return expansion.offered(examples, places, values, self._among)
+
+    def _ahead(self, expansion: Expansion, foresee: bool) -> int:
+        """Return how many candidates to fetch."""
+        size = _AMONG * expansion.size
+        if foresee:
+            share = max(_LEAST_SHARE, self.share)
+            size = max(size / share, math.sqrt(_AMONG_VALUES / share))
+        return min(expansion.block, max(_FEWEST, int(size)))
+
+    def _mix(self, entering: Array) -> None:
+        """Compute K(fresh, fresh[entering]), columns of ``among``: for all rows, as these are at hand, prepared."""
+        fresh, count = self._fresh, len(entering)
+        if count:
+            self._columns.put(np.arange(count), fresh[entering], count)
+            values = self._mixed[: len(fresh) * count].reshape(len(fresh), count)
+            self.kernel.fill(fresh, values, columns=self._columns)
+            loops.spread(values, entering, self._among)
+
+    def mix_unforeseen(self, place: int) -> None:
+        """Compute the column of a candidate that enters unforeseen, and of those after it that are as near."""
+        distances = self._distances
+        near = (distances <= distances[place]) & np.isnan(self._among.diagonal())
+        near[:place] = False
+        self.near = max(self.near, float(distances[place]))
+        self._mix(np.flatnonzero(near))

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness import Learner, UsageError
-from harness_lasvm.aside import readmit
 from harness_lasvm.compiled.members import add_scores
 from harness_lasvm.expansion import Expansion
-from harness_lasvm.kept import KeptScores
 from harness_lasvm.online import Online
 from harness_lasvm.solver import iterate_of
 
 if TYPE_CHECKING:
-    from harness import CSVC, Iterate, PoolSVC
+    from harness import CSVC, Iterate, KernelOracle, PoolSVC
     from harness.arrays import Array, Vector
     from harness_lasvm.compiled.state import Candidates
     from harness_lasvm.solver import LASVM
 
 # so much longer a value takes in a row over all points than in a block: measured 1.6 (sparse) to 2.8 (dense)
 _DEARER = 2.0
+# the scores of all points, kept while one example after another is learned
+_FULL = 0.9  # of the rows that memory holds: with more members, their rows would be computed again and again
 
 
 class LASVMLearner(Learner):
@@ -58,7 +58,7 @@ class LASVMLearner(Learner):
 
         Afresh that costs m |S| kernel values, none while w = 0. Of more points than are fetched together only the support vectors'
         values are computed; those of all n points if m is more than half of them, as picking points takes as long. Kept
-        scores cost n for each example that is learned, see :mod:`harness_lasvm.kept`.
+        scores cost n for each example that is learned, see :mod:`harness_lasvm.learner`.
         """
         examples = np.array(indices, dtype=np.int64).reshape(-1)
         self._resume()
@@ -117,7 +117,7 @@ class LASVMLearner(Learner):
     def _resume(self) -> None:
         """Take back what the finishing step has changed for itself."""
         if self._expansion.aside:
-            readmit(self._expansion)
+            self._expansion.readmit()
         self._expansion.now["sweep"] = 1
 
     def _choose(self, keep: bool | None, afresh: int) -> None:
@@ -151,3 +151,52 @@ class LASVMLearner(Learner):
         if len(examples) > 1:
             among = expansion.kernel.block(examples, examples)
         return expansion.offered(examples, np.arange(len(examples)), scored[1][found.argmax(axis=1)], among)
+
+
+# -- the scores of all points, kept while one example after another is learned -----------------------------------------
+# A query of q candidates costs q |S| kernel values. Where that is more than n, the row of each new example over all points
+# costs less: it serves its own PROCESS, and brings the scores of all points up to date whenever its coefficient changes.
+
+
+class KeptScores:
+    """K coef at all points, (n,) float64, with kernel rows over all points as far as memory goes.
+
+    Parameters
+    ----------
+    kernel : of the learner's dtype; the rows take its ``cache_mb`` at most, beside what S holds
+    """
+
+    def __init__(self, kernel: KernelOracle) -> None:
+        self._rows = kernel.buffer()
+        self._coef, self._scores = np.zeros((2, kernel.n))
+
+    @staticmethod
+    def holds(kernel: KernelOracle, members: int) -> bool:
+        """Return whether memory holds the rows of so many members of S."""
+        return bool(members < _FULL * kernel.cache_mb * 2**20 / (kernel.n * kernel.dtype.itemsize))
+
+    def scores(self, examples: Array, coef: Vector) -> Vector:
+        """Return K coef at ``examples``, (m,); n kernel values for each coefficient that changed and has no row here."""
+        change: Any = coef - self._coef
+        changed, rows = np.flatnonzero(change), self._rows
+        for start in range(0, len(changed), rows.capacity):
+            points = changed[start : start + rows.capacity]
+            rows.clock += 1
+            rows.fetch(points)
+            rows.add(self._scores, points, change[points])
+        self._coef[changed] = coef[changed]
+        return np.asarray(self._scores[examples])
+
+    def candidates(self, expansion: Expansion, examples: Array) -> Candidates | None:
+        """Return ``examples``, none of them members, with the kernel values of their rows; None if memory is too small."""
+        rows = self._rows
+        if len(examples) > rows.capacity:
+            return None
+        expansion.make_room(len(examples))
+        rows.clock += 1
+        rows.fetch(examples)
+        places = rows.slot_of[examples]
+        # a hole's value is read and never used: alpha is 0 there
+        standing = np.maximum(expansion.members.slots["member"][: int(expansion.now["top"])], 0)
+        values, among = (rows.rows[places[:, None], points] for points in (standing, examples))
+        return expansion.offered(examples, np.arange(len(examples)), values, among)

@@ -45,7 +45,7 @@ import numpy as np
 from harness import CSVCNoBias, Iterate, Problem, RampSVC, Solver, parameter
 
 if TYPE_CHECKING:
-    from harness_lasvm.compiled.ledger import Ledger
+    from harness_lasvm.compiled.nobias import Ledger
     from harness_lasvm.expansion import Expansion
 
 _SEEDS = 5  # of each class
@@ -104,7 +104,7 @@ class _NoBias(Solver):
         yield self._iterate(expansion, ledger, self.epochs, problem.n, done=True)
 
     def _ledger(self, problem: Problem, price: float) -> Ledger:
-        from harness_lasvm.compiled import ledger as rules
+        from harness_lasvm.compiled import nobias as rules
 
         clean_every, max_inactive = self.cleaning
         up, down, slope = np.zeros((3, problem.n))
@@ -127,8 +127,7 @@ class _NoBias(Solver):
 
         Yields how many examples of the epoch are done with.
         """
-        from harness_lasvm.compiled.ledger import measure
-        from harness_lasvm.compiled.nobias import online
+        from harness_lasvm.compiled.nobias import measure, online
         from harness_lasvm.compiled.state import DONE, PAUSED, STALE
 
         visited = 0

@@ -30,7 +30,7 @@ section 3.2. Differs in:
   one if it violates at least 0.3 times as much, online and in the finishing step, and missing rows are computed
   several together (:mod:`harness_lasvm.compiled.steps`). It ends at the same tau.
 * a finishing step that is long is handed to an exact solver, over S and from the coefficients of then
-  (:mod:`harness_lasvm.finisher`). It ends at the same tau; ``finisher=none`` is the paper's.
+  (:class:`Finisher`). It ends at the same tau; ``finisher=none`` is the paper's.
 """
 
 from __future__ import annotations
@@ -41,16 +41,34 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from harness import CSVC, Iterate, PoolSVC, Problem, Solver, UsageError, is_observable, parameter
-from harness_lasvm.finisher import Finisher, fits, is_due, named, refusal
+from harness import (
+    CSVC,
+    Iterate,
+    Oracle,
+    PoolSVC,
+    Problem,
+    Solver,
+    UsageError,
+    get_solver,
+    is_observable,
+    oracle_refusal,
+    parameter,
+)
 
 if TYPE_CHECKING:
     from harness import Learner
+    from harness.arrays import Vector
     from harness_lasvm.expansion import Expansion
 
 _PAUSE = 1000  # REPROCESS operations between two yields of the finishing step, and between two attempts to shrink
 _ROWS_TOGETHER = 64  # are computed anew at a time in the finishing step, where no row is new
 _WORTHWHILE = 0.1  # share of the active members whose removal pays for packing the others
+# an exact solver that takes over a finishing step which is long: on all of S, from LASVM's coefficients
+LONG = 30  # REPROCESS operations for each member that S began with: measured, 10 and 100 take longer
+_MANY = 2500  # members: exact solvers do not compute the matrix of more at once, and take longer for it
+_LONGER = 2  # times as many operations with more
+_BYTES = 16  # of memory for each pair of members: the oracle's kernel matrix in float64, and what it works in
+_SURE = 0.9  # of tau: scores that are computed anew round otherwise
 
 
 @dataclass(frozen=True)
@@ -91,9 +109,6 @@ class LASVM(Solver):
     candidates: int | None = parameter(
         None, "examples sampled to select one, at most so many for autoactive; none: 50, for autoactive 100", ge=1
     )
-    quantile: float | None = parameter(
-        None, "instead of candidates: so many that one of this best share is sampled with probability 0.95", gt=0, lt=1
-    )
     max_support: int | None = parameter(None, "end the online iterations at so many support vectors; none: no", ge=1)
     stop_at_margin: bool = parameter(
         False,
@@ -104,16 +119,7 @@ class LASVM(Solver):
 
     def __post_init__(self) -> None:
         Solver.__post_init__(self)
-        if self.candidates is not None and self.quantile is not None:
-            raise UsageError(
-                f"solver 'lasvm': candidates={self.candidates} and quantile={self.quantile:g} both say how many examples "
-                "are sampled; give one of them."
-            )
-        given = {
-            "candidates": self.candidates,
-            "quantile": self.quantile,
-            "stop_at_margin": self.stop_at_margin or None,
-        }
+        given = {"candidates": self.candidates, "stop_at_margin": self.stop_at_margin or None}
         idle = [f"{name}={value}" for name, value in given.items() if value is not None]
         if self.selection == "random" and idle:
             raise UsageError(
@@ -236,7 +242,6 @@ class LASVM(Solver):
 
     def finish(self, expansion: Expansion) -> Iterator[None]:
         """Run the finishing step on ``expansion``; pause every so many REPROCESS."""
-        from harness_lasvm import aside
         from harness_lasvm.compiled.state import DONE, NEED_ROW
         from harness_lasvm.compiled.steps import finish
 
@@ -249,11 +254,11 @@ class LASVM(Solver):
             if code == DONE:
                 if not expansion.aside:
                     return
-                aside.unshrink(expansion, self.tau)
+                expansion.unshrink(self.tau)
                 if expansion.delta <= self.tau:
                     return
             elif self.shrinking:
-                aside.shrink(expansion, _WORTHWHILE)
+                expansion.shrink(_WORTHWHILE)
             yield
 
 
@@ -269,3 +274,85 @@ def iterate_of(expansion: Expansion, *, done: bool = False, **info: Any) -> Iter
         working_set=members,
         info=claims,
     )
+
+
+# -- an exact solver that takes over a finishing step which is long: on all of S, from LASVM's coefficients ------------
+# Where many members have coefficients between 0 and a large C, REPROCESS takes hundreds of steps a member: each pair it
+# improves puts others wrong. A solver that minimises over all free variables together takes as long as a few dozen. It
+# computes its kernel values anew, and from the online coefficients it would take longer than REPROCESS does as a rule:
+# whoever ends within :data:`LONG` steps a member is never handed over, and the others are nearly sorted by then.
+
+
+def named(name: str, tau: float) -> Solver:
+    """Return the solver called ``name``, ending at ``tau`` if that is a parameter of it, else at as small a relative gap.
+
+    Raises
+    ------
+    UsageError : there is no such solver.
+    """
+    solver = get_solver(name)
+    own: float | None = getattr(solver, "tau", None)
+    # over S, delta <= tau leaves a relative gap of about tau
+    return solver.with_target_gap(_SURE * tau) if own is None else solver.replaced(tau=min(own, _SURE * tau))
+
+
+def refusal(owner: str, name: str) -> str | None:
+    """Return why the solver called ``name`` cannot finish for ``owner``, in a sentence; None if it can."""
+
+    def judged(oracle: Solver) -> str | None:
+        if not oracle.takes(CSVC):
+            return f"solves {oracle.solved()}, not {CSVC.name}; name smo-block, or none."
+        return None if oracle.exact else "is not exact: it may end above tau; name smo-block, or none."
+
+    return oracle_refusal(owner, name, judged)
+
+
+def is_due(operations: int, began: int, members: int) -> bool:
+    """Return whether so many operations, on S that ``began`` with as many members, are more than an exact solver costs."""
+    return operations >= LONG * began * (1 if members <= _MANY else _LONGER)
+
+
+def fits(members: int, cache_mb: float) -> bool:
+    """Return whether the kernel matrix of so many members leaves the memory for kernel rows as it is said to be."""
+    return _BYTES * members**2 <= cache_mb * 2**20
+
+
+class Finisher:
+    """One finishing step by an exact solver, and what came of it.
+
+    Parameters
+    ----------
+    problem : over all examples
+    members : (m,) of S, ascending: those set aside included
+    start : (n,) coefficients, 0 but for members
+
+    Attributes
+    ----------
+    coef : (n,) the latest model
+    intercept : of it
+    steps : of the solver, as it counts them
+    delta : gradient difference of the most violating pair of S, computed from the last model; infinity before, and if the
+        solver ended without being done
+    """
+
+    def __init__(self, solver: Solver, problem: Problem, members: Any, start: Vector) -> None:
+        self.oracle, self.sub = Oracle(solver), problem.restrict(members)
+        self.members, self.coef = members, start.copy()
+        self.intercept, self.steps, self.delta = 0.0, 0, np.inf
+
+    def run(self) -> Iterator[None]:
+        """Drive the solver to its end; pause where it does.
+
+        Raises
+        ------
+        OracleFailure : it failed; the sentence names it.
+        """
+        with self.oracle.failing_in("the finishing step of lasvm"):
+            last: Any = None
+            for last in self.oracle.iterates(self.sub, start=self.coef[self.members]):
+                self.coef[self.members] = last.dual_coef
+                self.intercept, self.steps = float(last.intercept), last.step or self.steps + 1
+                yield
+            if last is not None and last.done:
+                coef, _ = self.sub.checked(self.coef[self.members], self.intercept)
+                self.delta = self.sub.kkt_violation(coef, self.sub.kernel.expand(coef))

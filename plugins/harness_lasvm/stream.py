@@ -106,7 +106,7 @@ class LASVMStream:
             )
         self.kernel = kernel
         self.settings = CSVC.parameter_class(C=C)
-        self._costs = {label: self.settings.C * _weight(class_weight, label) for label in (-1, 1)}
+        self._costs = {label: self.settings.C * weight for label, weight in _weights(class_weight).items()}
         self._cache_mb = _CACHE_MB if self.options.cache_mb is None else self.options.cache_mb
         self._rng = np.random.default_rng(seed)
         self._problem: CSVC | None = None
@@ -231,7 +231,6 @@ class LASVMStream:
 
     def _enter(self, points: Any, labels: Array) -> Array:
         """State the problem over S and the chunk, S first; return the chunk's places in it."""
-        from harness_lasvm.aside import readmit
         from harness_lasvm.expansion import Expansion
         from harness_lasvm.online import Online
 
@@ -242,7 +241,7 @@ class LASVMStream:
             self._online = Online(expansion, options, self._rng)
             return np.arange(len(labels))
         before = self._expansion()
-        readmit(before)
+        before.readmit()
         kept = before.examples()
         problem = self._stated(
             _stacked(self._problem.kernel.points[kept], points),
@@ -303,17 +302,17 @@ class LASVMStream:
             )
 
 
-def _weight(class_weight: Mapping[int, float] | None, label: int) -> float:
+def _weights(class_weight: Mapping[int, float] | None) -> dict[int, float]:
+    """Return the factor of C of either class."""
     if not isinstance(class_weight, Mapping | None):
         raise UsageError(f"class_weight is {class_weight!r}; expected factors of C, e.g. {{-1: 1.0, 1: 10.0}}.")
-    weights = class_weight or {}
-    unknown = [key for key in weights if key not in (-1, 1)]
-    if unknown:
-        raise UsageError(f"class_weight names the class {unknown[0]!r}; expected -1 or 1.")
-    weight = weights.get(label, 1.0)
-    if not isinstance(weight, Real) or not 0.0 < weight < float("inf"):
-        raise UsageError(f"class_weight of class {label:+d} is {weight!r}; expected a factor of C greater than 0.")
-    return float(weight)
+    weights = {-1: 1.0, 1: 1.0, **(class_weight or {})}
+    for label, weight in weights.items():
+        if label not in (-1, 1):
+            raise UsageError(f"class_weight names the class {label!r}; expected -1 or 1.")
+        if not isinstance(weight, Real) or not 0.0 < weight < float("inf"):
+            raise UsageError(f"class_weight of class {label:+d} is {weight!r}; expected a factor of C greater than 0.")
+    return {label: float(weight) for label, weight in weights.items()}
 
 
 def _points(x: Any, what: str) -> Any:
@@ -328,16 +327,8 @@ def _points(x: Any, what: str) -> Any:
     if points.shape[1] == 0:
         raise DataError(f"{what} has no features; expected points of shape (m, d) with d at least 1.")
     points = points.copy() if sparse else np.array(points, order="C")
-    values = points.data if sparse else points
-    if not np.isfinite(values).all():
-        if sparse:
-            first = int(np.flatnonzero(~np.isfinite(points.data))[0])
-            row, column = int(np.searchsorted(points.indptr, first, side="right")) - 1, int(points.indices[first])
-        else:
-            row, column = (int(place) for place in np.argwhere(~np.isfinite(points))[0])
-        raise DataError(
-            f"{what} holds {points[row, column]} in row {row}, column {column} (counted from 0); expected finite numbers."
-        )
+    if not np.isfinite(points.data if sparse else points).all():
+        raise DataError(f"{what} holds NaN or infinity; expected finite numbers.")
     return points
 
 

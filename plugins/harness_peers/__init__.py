@@ -8,8 +8,7 @@ from __future__ import annotations
 import importlib.util
 
 from harness import Solver, hookimpl
-from harness_peers.libsvm import LibSVM, LibSVR, SklearnEx
-from harness_peers.official import LibSVMOfficial
+from harness_peers.libsvm import LibSVM, LibSVMOfficial, LibSVR, SklearnEx
 from harness_peers.thunder import ThunderSVM
 
 __all__ = ["LibSVM", "LibSVMOfficial", "LibSVR", "SklearnEx", "ThunderSVM"]

@@ -3,10 +3,9 @@
 Of some thousand points the kernel matrix is computed whole, and SMO runs over all of it, or over the part that matters
 now (:mod:`harness_smo.whole_loops`). Of more, a round takes a working set of some hundred variables, descends inside it by
 second-order SMO on its kernel block, and adds the kernel rows of the variables that moved, and of no others, to the
-scores of all active points; when few points are left that matter, their matrix is computed (:mod:`harness_smo.block_descent`).
+scores of all active points; when few points are left that matter, their matrix is computed (:mod:`harness_smo.block_state`).
 Where steps do not pay, the free variables move to their common optimum (:mod:`harness_smo.face`), and a large C is
-reached through smaller ones (:mod:`harness_smo.narrowed`). What float32 cannot decide is finished in float64
-(:mod:`harness_smo.block_precision`).
+reached through smaller ones. What float32 cannot decide is finished in float64.
 
 Source: Joachims 1999 (decomposition, shrinking); Fan, Chen, Lin, JMLR 6 (2005), WSS 2 inside the working set;
 Steinwart, Hush, Scovel, JMLR 12 (2011), two variables a step where no sum is fixed;
@@ -31,11 +30,9 @@ from harness import (
     Solver,
     parameter,
 )
-from harness_smo.block_descent import Descent
 from harness_smo.block_level import CONVERGED, MOVED, STALLED, WHOLE, Settings
-from harness_smo.block_precision import blur, blurred, clear, refine, sharpen
-from harness_smo.smo import GAP, TAU
-from harness_smo.stopping import Goal, why_stopped
+from harness_smo.block_state import BlockState, blur, blurred, clear, refine, sharpen
+from harness_smo.smo import GAP, TAU, Goal, why_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,7 +120,7 @@ class SMOBlock(Solver):
         if path.cold or self.working_set:
             yield from super().solve_path(path, rng)
             return
-        state: Descent | None = None
+        state: BlockState | None = None
         last: Cell | None = None
         for cell in path.cells:
             problem, goes_on = path.problem(cell), last is not None and cell.before == last.index
@@ -143,7 +140,7 @@ class SMOBlock(Solver):
     def _run(self, problem: Problem, form: DualForm, start: Vector) -> Iterator[Iterate]:
         yield from self._work(problem, form, self._begin(problem, form, start, WHOLE))
 
-    def _begin(self, problem: Problem, form: DualForm, start: Vector, whole: int) -> Descent:
+    def _begin(self, problem: Problem, form: DualForm, start: Vector, whole: int) -> BlockState:
         """Return the state at ``start``, (V,); of up to ``whole`` points the kernel matrix is computed at once."""
         # along a path the matrix serves every C, and what float32 blurs would have to be done anew at each
         wide = _HULLS if form.relative or whole == _WHOLE_OF_PATH else _WIDE
@@ -151,12 +148,12 @@ class SMOBlock(Solver):
         rows = self._kernel(problem).astype(np.float32 if narrow else np.float64)
         cache_mb = self.cache_mb or problem.kernel.cache_mb
         settings = Settings(cache_mb, self.working_set, _NEWTON[self.newton], whole)
-        return Descent(problem, form, start, rows, settings)
+        return BlockState(problem, form, start, rows, settings)
 
     def _kernel(self, problem: Problem) -> KernelOracle:
         return problem.kernel.with_threads(self.threads or problem.kernel.threads)
 
-    def _work(self, problem: Problem, form: DualForm, state: Descent) -> Iterator[Iterate]:
+    def _work(self, problem: Problem, form: DualForm, state: BlockState) -> Iterator[Iterate]:
         """Go on until the goal is reached; yield the models."""
         kernel, goal, loose = self._kernel(problem), Goal(problem, form, self.tau, self.gap), True
         goal.begin(state.a, state.scores, state.noise)
@@ -184,7 +181,7 @@ class SMOBlock(Solver):
                 yield self._iterate(state, reason, tau)
                 return
 
-    def _choose_points(self, state: Descent, kernel: KernelOracle, tau: float) -> None:
+    def _choose_points(self, state: BlockState, kernel: KernelOracle, tau: float) -> None:
         """After a round that moved something: go on in float64, or with fewer points, where that pays."""
         if state.narrowed.cap < 1.0 and not state.exact and state.level.faces >= _FACES:
             refine(state, kernel)
@@ -197,7 +194,7 @@ class SMOBlock(Solver):
         elif self.shrinking and not state.focus() and state.crowded():
             state.shrink()
 
-    def _widen(self, state: Descent, target: float) -> None:
+    def _widen(self, state: BlockState, target: float) -> None:
         """Between narrowed bounds: take in the parked points that violate, or go on between wider ones."""
         violating = state.look(target)
         if len(violating):
@@ -206,7 +203,7 @@ class SMOBlock(Solver):
             state.park_known()
             state.widen()
 
-    def _settle(self, state: Descent, kernel: KernelOracle, goal: Goal, target: float, outcome: int) -> str:
+    def _settle(self, state: BlockState, kernel: KernelOracle, goal: Goal, target: float, outcome: int) -> str:
         """After a round that moved nothing: look at the parked points, or go on in float64, or return why to end."""
         form, tau = state.form, goal.tau
         violating = state.look(target)
@@ -227,14 +224,14 @@ class SMOBlock(Solver):
             sharpen(state, kernel, goal.tau)
         return ""
 
-    def _reached(self, state: Descent, goal: Goal) -> bool:
+    def _reached(self, state: BlockState, goal: Goal) -> bool:
         """Whether the model is good enough; if it is not, the goal's tau is tighter now."""
         level, form = state.level, state.form
         intercept = form.intercept(form.levels(level.ends))
         # scores of parked points are not the latest, but on the right side: a point's part of the gap is the same there
         return goal.reached(form.coef(state.a), intercept, state.scores, _SAFE)
 
-    def _iterate(self, state: Descent, reason: str, tau: float) -> Iterate:
+    def _iterate(self, state: BlockState, reason: str, tau: float) -> Iterate:
         level, form = state.level, state.form
         if not reason or reason == "max_iterations":
             state.a[level.variables] = level.a

@@ -62,18 +62,18 @@ def _point(v: int, n: int) -> int:
 
 
 @inlined
-def _extremes(x: Variables, members: Index) -> tuple[int, int, float, float]:
-    """Return (i, j, g_i, g_j): the largest g that may rise and the smallest that may fall."""
+def _extremes(x: Variables, members: Index) -> tuple[int, float, float]:
+    """Return i, g_i and g_j: the largest g that may rise and the smallest that may fall."""
     a, gradient, lower, upper = x.a, x.gradient, x.lower, x.upper
-    i, j, up, low = -1, -1, -np.inf, np.inf
+    i, up, low = -1, -np.inf, np.inf
     for v in members:
         g = gradient[v]
         # the comparison that rarely holds comes first: most variables are decided without their bounds
         if g > up and a[v] < upper[v]:
             i, up = v, g
         if g < low and a[v] > lower[v]:
-            j, low = v, g
-    return i, j, up, low
+            low = g
+    return i, up, low
 
 
 @inlined
@@ -93,12 +93,10 @@ def _partner(x: Variables, i: int, row_i: Vector, members: Index) -> int:
 
 
 @inlined
-def _move_pair(
-    x: Variables, row_i: Vector, row_j: Vector, step: float, members: Index
-) -> tuple[int, int, float, float]:
+def _move_pair(x: Variables, row_i: Vector, row_j: Vector, step: float, members: Index) -> tuple[int, float, float]:
     """Update the gradient for a_i += step, a_j -= step, and return its new extremes in the same pass."""
     a, gradient, lower, upper = x.a, x.gradient, x.lower, x.upper
-    i, j, up, low, n = -1, -1, -np.inf, np.inf, len(row_i)
+    i, up, low, n = -1, -np.inf, np.inf, len(row_i)
     for v in members:
         p = _point(v, n)
         g = gradient[v] - step * (row_i[p] - row_j[p])
@@ -106,14 +104,12 @@ def _move_pair(
         if g > up and a[v] < upper[v]:
             i, up = v, g
         if g < low and a[v] > lower[v]:
-            j, low = v, g
-    return i, j, up, low
+            low = g
+    return i, up, low
 
 
 @compiled
-def pair_steps(
-    x: Variables, held: Rows, clock: int, tau: float, second_order: bool, limit: int
-) -> tuple[int, int, int]:
+def pair_steps(x: Variables, held: Rows, clock: int, tau: float, limit: int) -> tuple[int, int, int]:
     """Take up to ``limit`` steps on pairs of one group, which keep the group's sum.
 
     clock : time of the first step, for ``held.last_used``
@@ -124,24 +120,23 @@ def pair_steps(
     """
     steps, n, groups = 0, held.rows.shape[1], len(x.edges) - 1
     a, up, low = x.a, x.up, x.low
-    rising, falling = np.empty(groups, dtype=np.int64), np.empty(groups, dtype=np.int64)
+    rising = np.empty(groups, dtype=np.int64)
     for k in range(groups):
         members = x.active[x.edges[k] : x.edges[k + 1]]
-        rising[k], falling[k], up[k], low[k] = _extremes(x, members)
+        rising[k], up[k], low[k] = _extremes(x, members)
     while True:
         worst = np.argmax(up - low)
         if up[worst] - low[worst] <= tau:
             return CONVERGED, -1, steps
         if steps == limit:
             return PAUSED, -1, steps
-        i, j = rising[worst], falling[worst]
+        i = rising[worst]
         slot = held.slot_of[_point(i, n)]
         if slot < 0:
             return NEEDS_ROW, _point(i, n), steps
         row_i = held.rows[slot]
         held.last_used[slot] = clock + steps
-        if second_order:
-            j = _partner(x, i, row_i, x.active[x.edges[worst] : x.edges[worst + 1]])
+        j = _partner(x, i, row_i, x.active[x.edges[worst] : x.edges[worst + 1]])
         slot = held.slot_of[_point(j, n)]
         if slot < 0:
             return NEEDS_ROW, _point(j, n), steps
@@ -159,31 +154,29 @@ def pair_steps(
         steps += 1
         for k in range(groups):
             members = x.active[x.edges[k] : x.edges[k + 1]]
-            rising[k], falling[k], up[k], low[k] = _move_pair(x, row_i, row_j, step, members)
+            rising[k], up[k], low[k] = _move_pair(x, row_i, row_j, step, members)
 
 
 @inlined
-def _steepest(x: Variables, second_order: bool) -> tuple[int, float, float]:
-    """Return the variable with the largest |g| (or gain g^2 / K_vv) among those that may move, and the extremes."""
+def _steepest(x: Variables) -> tuple[int, float, float]:
+    """Return the variable with the largest gain g^2 / K_vv among those that may move, and the extremes."""
     i, best, up, low, n = -1, 0.0, 0.0, 0.0, len(x.diagonal)
     for v in x.active:
         g = x.gradient[v]
         if (g > 0.0 and x.a[v] < x.upper[v]) or (g < 0.0 and x.a[v] > x.lower[v]):
             up, low = max(up, g), min(low, g)
-            score = g * g / max(x.diagonal[_point(v, n)], _TINY) if second_order else abs(g)
+            score = g * g / max(x.diagonal[_point(v, n)], _TINY)
             if score > best:
                 i, best = v, score
     return i, up, low
 
 
 @compiled
-def single_steps(
-    x: Variables, held: Rows, clock: int, tau: float, second_order: bool, limit: int
-) -> tuple[int, int, int]:
+def single_steps(x: Variables, held: Rows, clock: int, tau: float, limit: int) -> tuple[int, int, int]:
     """Take up to ``limit`` steps on single variables: no sum is fixed. See :func:`pair_steps`."""
     steps, n, a = 0, held.rows.shape[1], x.a
     while True:
-        i, x.up[0], x.low[0] = _steepest(x, second_order)
+        i, x.up[0], x.low[0] = _steepest(x)
         if max(x.up[0], -x.low[0]) <= tau:
             return CONVERGED, -1, steps
         if steps == limit:

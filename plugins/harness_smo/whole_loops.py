@@ -8,7 +8,7 @@ import numpy as np
 
 from harness.jit import add_rows, compiled, inlined
 from harness_smo.block_loops import RESOLUTION, WorkingSet, joint_descent, pair_descent
-from harness_smo.working_set import largest
+from harness_smo.block_passes import largest
 
 if TYPE_CHECKING:
     from harness.arrays import Block, Index, Vector

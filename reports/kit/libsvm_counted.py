@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness_peers.official import LibSVMOfficial
+from harness_peers.libsvm import LibSVMOfficial
 
 from harness import Iterate, Problem, Solver, hookimpl
 from harness.datasets.cache import cache_root

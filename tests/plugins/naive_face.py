@@ -3,12 +3,11 @@
 import numpy as np
 
 
-def naive_walk(kernel, sums, a, lower, upper, gradient, known=None):
+def naive_walk(kernel, sums, a, lower, upper, gradient):
     """Return where the way to the optimum of ever fewer free variables ends, and whether it is their optimum.
 
     kernel : (f, f), with whatever was added to its diagonal
     sums : (f, q) 1 where a variable takes part in a sum that is fixed
-    known : the variables whose columns of the inverse are known; all if none are given
     """
     a, gradient, inside = a.copy(), gradient.copy(), np.arange(len(a))
     while len(inside):
@@ -23,8 +22,6 @@ def naive_walk(kernel, sums, a, lower, upper, gradient, known=None):
         if room[first] >= 1.0:
             return a, True
         a[inside[first]] = ends[first]
-        if known is not None and inside[first] not in known:
-            return a, False
         inside = np.delete(inside, first)
     return a, True
 

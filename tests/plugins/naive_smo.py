@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def naive_smo(kernel, diagonal, form, scores, *, tau, selection, steps=100_000):
+def naive_smo(kernel, diagonal, form, scores, *, tau, steps=100_000):
     """Return the signed coefficients after each step of the dual form and, at the end, the intercept.
 
     diagonal, scores : of the kernel, and K coef at the start, as the solver has them: their rounding decides between
@@ -16,7 +16,7 @@ def naive_smo(kernel, diagonal, form, scores, *, tau, selection, steps=100_000):
             may_move = np.flatnonzero(((g > 0) & (a < form.upper)) | ((g < 0) & (a > form.lower)))
             if len(may_move) == 0 or np.abs(g[may_move]).max() <= tau:
                 return history, 0.0
-            score = np.abs(g) if selection == "first" else g * g / diagonal[point]
+            score = g * g / diagonal[point]
             i = may_move[np.argmax(score[may_move])]
             target = min(max(a[i] + g[i] / diagonal[point[i]], form.lower[i]), form.upper[i])
             g = g - (target - a[i]) * kernel[point[i], point]
@@ -31,10 +31,9 @@ def naive_smo(kernel, diagonal, form, scores, *, tau, selection, steps=100_000):
         i, j, fall = max(pairs, key=lambda pair: g[pair[0]] - g[pair[1]])
         if g[i] - g[j] <= tau:
             return history, np.mean([0.5 * (g[first] + g[second]) for first, second, _ in pairs])
-        if selection == "second":
-            partners = fall[g[fall] < g[i]]
-            gains = [(g[i] - g[p]) ** 2 / _curvature(kernel, diagonal, point[i], point[p]) for p in partners]
-            j = partners[np.argmax(gains)]
+        partners = fall[g[fall] < g[i]]
+        gains = [(g[i] - g[p]) ** 2 / _curvature(kernel, diagonal, point[i], point[p]) for p in partners]
+        j = partners[np.argmax(gains)]
         step = min(
             (g[i] - g[j]) / _curvature(kernel, diagonal, point[i], point[j]), form.upper[i] - a[i], a[j] - form.lower[j]
         )

@@ -33,18 +33,3 @@ def naive_descent(x, groups, tau, limit=100_000):
         a[j] = x.lower[j] if step == a[j] - x.lower[j] else a[j] - step
         g -= step * (kernel[point[i], point] - kernel[point[j], point])
     raise AssertionError(f"no convergence in {limit} steps")
-
-
-def naive_beyond(a, lower, upper, gradient, group, groups):
-    """Return how far each variable is beyond the middle of its group, -inf where it may not move that way, and the middles."""
-    free, middles = (a > lower) & (a < upper), np.zeros(max(1, groups))
-    for k in range(groups):
-        own = group == k
-        ups, lows = gradient[own & (a < upper)], gradient[own & (a > lower)]
-        if (own & free).any():
-            mine = gradient[own & free].tolist()
-            middles[k] = sum(mine) / len(mine)  # in their order, as the loop adds them: the sum may cancel
-        elif len(ups) and len(lows):
-            middles[k] = 0.5 * (ups.max() + lows.min())
-    off = gradient - middles[group]
-    return np.maximum(np.where(a < upper, off, -np.inf), np.where(a > lower, -off, -np.inf)), middles

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from harness_smo import block_cache, block_loops, block_passes, working_set
+from harness_smo import block_cache, block_loops, block_passes
 from harness_smo.block_cache import RowCache
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -112,13 +112,13 @@ def test_largest_takes_as_many_as_it_should_from_the_top(seed, count, floor, spr
     values = rng.normal(size=int(rng.integers(1, 100))) * rng.choice([1.0, spread], 1)
     values[rng.random(len(values)) < 0.2] = -np.inf
     group, sign = (rng.random(len(values)) < 0.5).astype(np.int8) * (count % 2), rng.choice([1.0, -1.0])
-    chosen = working_set.largest(sign * values, sign, group, 0, floor, count)
+    chosen = block_passes.largest(sign * values, sign, group, 0, floor, count)
     above = np.sort(values[(values > floor) & (group == 0)])[::-1]
     assert (group[chosen] == 0).all()
     assert len(chosen) == min(count, len(above)) == len(set(chosen.tolist()))
     assert (values[chosen] > floor).all()
     if len(above) > count:
-        resolution = (above[0] - floor) / working_set._BINS
+        resolution = (above[0] - floor) / block_passes._BINS
         assert values[chosen].min() >= above[count - 1] - 1.01 * resolution
 
 
@@ -159,8 +159,8 @@ def test_a_block_computed_anew_is_the_kernel_and_is_counted(dtype, seed):
 
 
 def chosen_from(rise, fall, ends, group, groups, previous, size):
-    stay = working_set.kept(previous, rise, fall, ends, group, size // 2)
-    return working_set.choose(rise, fall, ends, group, groups, stay, size)
+    stay = block_passes.kept(previous, rise, fall, ends, group, size // 2)
+    return block_passes.choose(rise, fall, ends, group, groups, stay, size)
 
 
 # -- the working set -------------------------------------------------------------------------------------------------

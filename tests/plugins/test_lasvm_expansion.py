@@ -12,19 +12,6 @@ from hypothesis import strategies as st
 from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, partway, precomputed, stated
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.integers(0, 10_000), st.integers(1, 12), st.integers(1, 12), st.integers(1, 20))
-def test_rows_move_in_place(seed, n_rows, old_width, width):
-    rng = np.random.default_rng(seed)
-    rows = np.flatnonzero(rng.random(n_rows) < 0.6)
-    columns = np.flatnonzero(rng.random(old_width) < 0.6)[:width]
-    values = rng.random(n_rows * max(width, old_width))
-    expected = values[: n_rows * old_width].reshape(n_rows, old_width)[np.ix_(rows, columns)]
-    pool.move_rows(values, rows, columns, old_width, width)
-    moved = values[: n_rows * width].reshape(n_rows, width)[: len(rows), : len(columns)]
-    np.testing.assert_array_equal(moved, expected)
-
-
 @settings(deadline=None, max_examples=30)
 @given(st.integers(0, 999), st.integers(1, 30), st.sampled_from([100.0, 0.05, 0.0001]))
 def test_rows_gradients_and_extremes_are_what_they_should_be(seed, blocks, cache_mb):
@@ -69,15 +56,6 @@ def test_rows_that_catch_up_hold_what_each_would_find_for_itself(seed, blocks, d
     assert (x.rows["seen"][rows] == len(log)).all()
     for row, k in zip(rows, members, strict=True):
         np.testing.assert_array_equal(x.pool[row * width + slots], K[k, members].astype(dtype))
-
-
-@settings(deadline=None, max_examples=30)
-@given(st.integers(0, 999), st.integers(1, 30))
-def test_what_was_gained_is_the_dual(seed, blocks):
-    found, K = partway(seed, blocks)
-    coef = found.write()
-    dual = found.targets @ coef - 0.5 * coef @ K @ coef
-    assert found.now["gained"] == pytest.approx(dual, rel=1e-9, abs=1e-9)
 
 
 @settings(deadline=None, max_examples=30)
@@ -169,22 +147,6 @@ def test_the_pair_at_hand_is_the_extremes_or_nearly(seed, blocks, cache_mb):
     near = high + low > max(TAU, steps.NEARLY * greatest)
     both = {i, j} <= set(slots[held])
     assert steps.pair_at_hand(x, i, j, TAU) == ((near_i, near_j) if near and not both else (i, j))
-
-
-@settings(deadline=None, max_examples=40)
-@drawn
-def test_a_new_member_is_paired_with_the_extreme_or_nearly(seed, blocks, cache_mb):
-    found, _ = partway(seed, blocks, cache_mb=cache_mb)
-    x, (_, slots, grad, rises, falls, held) = found.members, seen(found)
-    for rising in (True, False):
-        other = int(x.now["i_min"][0] if rising else x.now["i_max"][0])
-        new = float(x.now["g_min"][0] + 0.5 if rising else x.now["g_max"][0] - 0.5)
-        # the extreme one, not the farthest: differences round, and two gradients may be equally far
-        sign = -1.0 if rising else 1.0
-        near, gradient = best(slots, np.where(held & (falls if rising else rises), sign * grad, -np.inf))
-        violation = gradient - sign * new
-        extreme = other in slots[held] or violation <= max(TAU, steps.NEARLY * 0.5)
-        assert steps.other_at_hand(x, other, new, TAU) == (other if extreme else near)
 
 
 @settings(deadline=None, max_examples=40)

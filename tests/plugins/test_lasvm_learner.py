@@ -134,19 +134,6 @@ def test_with_one_class_it_says_that_label_everywhere(label):
     assert learner.iterate().intercept == label
 
 
-def test_what_is_visited_twice_is_processed_once():
-    pool = pool_of(stated(*noisy(100), C=2.0))
-    learner = taught(pool, np.arange(50))
-    before = learner.iterate().info["members"]
-    learner.learn([3, 3, 7])
-    learner.scores([60, 61])
-    pool.buy([60])
-    learner.learn([60, 60])
-    assert learner.iterate().info["visited"] == 55
-    assert learner.iterate().info["members"] <= before + 3
-    assert_feasible(pool, learner.iterate().dual_coef)
-
-
 def test_what_cannot_be_is_refused_in_a_sentence():
     problem = stated(*noisy(20))
     pool, rng = pool_of(problem), np.random.default_rng(0)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_lasvm import LASVM, selection
+from harness_lasvm import LASVM
+from harness_lasvm import online as online_
 from harness_lasvm.expansion import Expansion
-from harness_lasvm.online import Online
-from harness_lasvm.selection import Search, sample_size
+from harness_lasvm.online import Online, Search
 
 from harness import UsageError
 from tests.plugins.lasvm_problems import assert_feasible, iterates, noisy, precomputed, stated
@@ -33,7 +33,7 @@ def choices(monkeypatch):
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize(("candidates", "together"), [(7, 512), (None, 100)])
 def test_every_choice_is_the_best_of_its_sample(monkeypatch, criterion, candidates, together):
-    monkeypatch.setattr(selection, "_TOGETHER", together)
+    monkeypatch.setattr(online_, "_TOGETHER", together)
     problem, K = precomputed(stated(*noisy(300, noise=1.0), C=5.0))
     y = problem.targets
     options = LASVM(selection=criterion, candidates=candidates, dtype="float64")
@@ -42,7 +42,7 @@ def test_every_choice_is_the_best_of_its_sample(monkeypatch, criterion, candidat
     online = Online(expansion, options, rng)
     online.seed(rng.permutation(problem.n))
     search = Search(expansion, np.arange(problem.n), options, rng)
-    size = sample_size(criterion, candidates, None)
+    size = candidates or {"autoactive": 100}.get(criterion, 50)
     unseen = set(range(problem.n)) - {int(k) for k in expansion.examples()}
     looks, total = [], len(unseen)
     while True:
@@ -140,29 +140,6 @@ def test_an_exhausted_margin_stops(monkeypatch, criterion):
 # -- before and after the finishing step -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("criterion", ["random", "active"])
-def test_the_last_online_iterate_is_the_model_before_finishing(criterion):
-    problem = stated(*noisy(500, noise=1.0), C=10.0)
-    found = iterates(problem, selection=criterion)
-    online = [iterate for iterate in found if iterate.info["phase"] == "online"]
-    finishing = [iterate for iterate in found if iterate.info["phase"] == "finishing"]
-    assert "online_support" in online[-1].info
-    assert not any("online_support" in iterate.info for iterate in online[:-1])
-    fresh = stated(*noisy(500, noise=1.0), C=10.0)  # with a counter of its own
-    alone = iterates(fresh, selection=criterion, finishing=False)[-1]
-    np.testing.assert_array_equal(online[-1].dual_coef, alone.dual_coef)
-    assert online[-1].info == alone.info
-    info = finishing[-1].info
-    assert info["online_support"] == np.count_nonzero(alone.dual_coef)
-    assert info["online_members"] == alone.info["members"]
-    assert info["online_delta"] == alone.info["delta"] > info["delta"]
-    assert info["online_steps"] == alone.step < finishing[-1].step
-    assert not np.array_equal(finishing[-1].dual_coef, alone.dual_coef)
-    before = problem.certify(alone.dual_coef, alone.intercept)
-    after = problem.certify(finishing[-1].dual_coef, finishing[-1].intercept)
-    assert after.dual > before.dual
-
-
 # -- class weights -----------------------------------------------------------------------------------
 
 
@@ -180,26 +157,12 @@ def test_costs_of_the_classes_bound_the_coefficients(criterion):
 # -- edges and invariants ----------------------------------------------------------------------------
 
 
-def test_the_quantile_gives_the_sample_size():
-    assert sample_size("active", None, 0.05) == 59  # section 4.3
-    assert sample_size("active", None, None) == sample_size("gradient", None, None) == 50
-    assert sample_size("autoactive", None, None) == 100
-    assert sample_size("active", 7, None) == 7
-    for quantile in (0.01, 0.2, 0.96, 0.999999):
-        size = sample_size("active", None, quantile)
-        assert 1.0 - (1.0 - quantile) ** size >= 0.95
-        assert size == 1 or 1.0 - (1.0 - quantile) ** (size - 1) < 0.95
-
-
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
         ({"selection": "active", "candidates": 0}, "candidates=0 is not valid"),
-        ({"selection": "active", "quantile": 1.0}, "quantile=1.0 is not valid"),
-        ({"selection": "active", "quantile": 0.05, "candidates": 50}, "give one of them"),
         ({"candidates": 50}, "candidates=50 has no meaning with selection=random"),
         ({"stop_at_margin": True}, "stop_at_margin=True has no meaning with selection=random"),
-        ({"quantile": 0.05}, "quantile=0.05 has no meaning with selection=random"),
         ({"selection": "greedy"}, "selection='greedy' is not valid"),
         ({"max_support": 0}, "max_support=0 is not valid"),
     ],

@@ -19,10 +19,8 @@ from harness import (
     Linear,
     OneClass,
     Poly,
-    Precomputed,
     ReducedHull,
     UsageError,
-    get_solver,
 )
 from tests.plugins.points import cancer, digits, overlapping
 
@@ -180,21 +178,6 @@ def test_what_sklearnex_hands_back_is_no_result_of_its(peer, monkeypatch):
         peer().solve(build(CSVC, x, y))
 
 
-@EVERY
-@pytest.mark.parametrize("storage", ["csr", "float32", "precomputed"])
-def test_storage_does_not_change_the_optimum(peer, storage):
-    solver = peer(tol=1e-6)
-    x, y = overlapping(2, n=80)
-    expected = certified(build(CSVC, x, y), solver.solve(build(CSVC, x, y))).dual
-    data = {"csr": scipy.sparse.csr_array(x), "float32": x.astype(np.float32), "precomputed": RBF(0.5).block(x, x)}
-    problem = build(CSVC, data[storage], y, Precomputed() if storage == "precomputed" else None)
-    if solver.skip(problem) is not None:
-        pytest.skip(solver.skip(problem))
-    found = certified(problem, solver.solve(problem))
-    assert found.dual == pytest.approx(expected, rel=1e-4)
-    assert found.relative_gap < 1e-3
-
-
 @OF_SCIKIT_LEARN
 @pytest.mark.parametrize("kernel", [RBF(0.3), Linear()], ids=lambda kernel: kernel.name)
 @pytest.mark.parametrize("data", [cancer, digits])
@@ -228,19 +211,6 @@ def test_a_solver_appears_where_its_package_is_installed(monkeypatch):
     assert LibSVM in INSTALLED
     monkeypatch.setattr(importlib.util, "find_spec", lambda package: None)
     assert harness_peers.harness_solvers() == []
-
-
-def test_parameters():
-    svc, svr = build(CSVC, *overlapping(1, 30)), build(EpsSVR, *overlapping(1, 30))
-    assert get_solver("libsvm").with_target_gap(1e-4).tolerance(svc) == pytest.approx(1e-5)
-    assert get_solver("libsvm").with_target_gap(1e-4).tolerance(svr) == pytest.approx(1e-6)
-    assert get_solver("libsvm").with_target_gap(0.5).tolerance(svc) == 1e-3
-    x, y = overlapping(9, n=80)
-    problem = build(CSVC, x, y, C=50.0)
-    loose, exact = (certified(problem, LibSVM(tol=tol).solve(problem)) for tol in (0.5, 1e-6))
-    assert exact.kkt_violation < 1e-5 < loose.kkt_violation
-    plain = certified(problem, LibSVM(shrinking=False, cache_mb=1.0).solve(problem))
-    assert plain.dual == pytest.approx(exact.dual, rel=1e-4)
 
 
 def test_importing_the_plugins_loads_no_library_and_compiles_nothing():

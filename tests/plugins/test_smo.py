@@ -16,24 +16,23 @@ SOLVERS = pytest.mark.parametrize(
 
 
 @EACH
-@pytest.mark.parametrize("selection", ["first", "second"])
-def test_every_iterate_is_that_of_the_printed_algorithm(formulation, values, selection):
+def test_every_iterate_is_that_of_the_printed_algorithm(formulation, values):
     problem = stated(formulation, values, 1, n=40)
     form, full = problem.dual_form(), np.stack([problem.kernel.row(i) for i in range(problem.n)])
     scores = problem.kernel.expand(form.coef(form.start))
-    history, b = naive_smo(full, problem.kernel.diagonal(), form, scores, tau=1e-3 * form.unit, selection=selection)
+    history, b = naive_smo(full, problem.kernel.diagonal(), form, scores, tau=1e-3 * form.unit)
     for steps in range(1, min(30, len(history))):  # thousands of steps later rounding would break ties differently
-        solver = SMO(selection=selection, shrinking=False, max_iterations=steps)
+        solver = SMO(shrinking=False, max_iterations=steps)
         last = list(solver.iterates(stated(formulation, values, 1, n=40), np.random.default_rng(0)))[-1]
         assert last.step == steps
         assert last.dual_coef == pytest.approx(history[steps - 1], abs=1e-9)
-    solution = SMO(selection=selection, shrinking=False).solve(stated(formulation, values, 1, n=40))
+    solution = SMO(shrinking=False).solve(stated(formulation, values, 1, n=40))
     assert solution.intercept == pytest.approx(b, abs=1e-3 * form.unit)
     assert len(history) == 0 or solution.dual_coef == pytest.approx(history[-1], abs=0.05 * np.abs(history[-1]).max())
 
 
 @EACH
-@pytest.mark.parametrize("setting", [{}, {"selection": "first", "shrinking": False, "cache_mb": 0.01}], ids=str)
+@pytest.mark.parametrize("setting", [{}, {"shrinking": False, "cache_mb": 0.01}], ids=str)
 def test_it_ends_at_the_interior_point_solvers_optimum(formulation, values, setting):
     problem = stated(formulation, values, 2, n=150)
     solution = SMO(tau=1e-6, **setting).solve(problem)

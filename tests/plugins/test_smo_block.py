@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse
 from harness_qp import QP
 from harness_smo import SMOBlock
-from harness_smo.block_descent import Descent
-from harness_smo.narrowed import Narrowed
+from harness_smo.block_state import BlockState, Narrowed
 
 from harness import CSVC, RBF, CSVCNoBias, EpsSVR, KernelOracle, Precomputed
 from harness.kernels.oracle import uncounted
@@ -51,6 +50,7 @@ def test_a_target_gap_is_certified(formulation, values, gap):
         assert certified(problem, loose.solve(problem)).relative_gap > 1e-2, "tau alone does not reach it"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "cost", "seed"), [(2000, 1e4, 0), (4000, 1e6, 3)])
 def test_a_wide_kernel_at_a_large_cost_does_not_chase_rounding(n, cost, seed):
     # few support vectors and no noise: float32 scores took 137,663,261 steps here once
@@ -102,7 +102,7 @@ def test_parked_points_do_not_violate(monkeypatch, formulation, values, dtype, g
     y = np.sin(2.0 * x[:, 0]) + 0.3 * y if formulation is EpsSVR else y
     problem = build(x, y, formulation=formulation, **values)
     kernel = RBF(0.5).block(x, x)
-    look, looked = Descent.look, []
+    look, looked = BlockState.look, []
 
     def watched(state, tau):
         found = look(state, tau)
@@ -110,8 +110,8 @@ def test_parked_points_do_not_violate(monkeypatch, formulation, values, dtype, g
         looked.append(len(state.known))
         return found
 
-    monkeypatch.setattr(Descent, "look", watched)
-    monkeypatch.setattr("harness_smo.block_descent._GENERATIONS", generations)
+    monkeypatch.setattr(BlockState, "look", watched)
+    monkeypatch.setattr("harness_smo.block_state._GENERATIONS", generations)
     last, active = last_of(SMOBlock(dtype=dtype, cache_mb=0.1, working_set=64), problem)
     assert last.done
     assert looked
@@ -157,13 +157,13 @@ def test_on_the_way_to_a_large_cost_every_widening_keeps_the_sums_and_gains(monk
             [0.0] * form.groups, abs=1e-11 * size
         )
         before, at_top = dual(form, a, truth @ form.coef(a)), (a >= form.upper) & (a > 0)
-        found = widen(narrowed, form, a, scores, at_once)
-        assert ((a >= found.form.lower) & (a <= found.form.upper)).all()
-        assert dual(found.form, a, truth @ form.coef(a)) >= before - 1e-9 * abs(before)
-        if found.factor >= found.form.upper.max() / form.upper.max():
-            assert (a[at_top] == found.form.upper[at_top]).all(), "at its bound to the last bit"
+        wider, factor = widen(narrowed, form, a, scores, at_once)
+        assert ((a >= wider.lower) & (a <= wider.upper)).all()
+        assert dual(wider, a, truth @ form.coef(a)) >= before - 1e-9 * abs(before)
+        if factor >= wider.upper.max() / form.upper.max():
+            assert (a[at_top] == wider.upper[at_top]).all(), "at its bound to the last bit"
         caps.append(narrowed.cap)
-        return found
+        return wider, factor
 
     monkeypatch.setattr(Narrowed, "widen", watched)
     solution = SMOBlock(tau=1e-3).solve(problem)

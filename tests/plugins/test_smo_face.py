@@ -50,8 +50,8 @@ def unevenness(gradient, own):
     return max((float(np.ptp(one)) for one in groups if len(one)), default=0.0)
 
 
-def walked(own, ridge, known=None):
-    """Call the compiled walk as the solver does, with the columns of ``known`` only if it is given."""
+def walked(own, ridge):
+    """Call the compiled walk as the solver does."""
     f = len(own.a)
     kernel = own.kernel + ridge * np.eye(f)
     sums = own.sums[:, own.sums.any(axis=0)]
@@ -60,12 +60,8 @@ def walked(own, ridge, known=None):
     shares = np.linalg.inv(sums.T @ across) if sums.shape[1] else np.empty((0, 0))
     step = inverse @ own.gradient
     step -= across @ (shares @ (sums.T @ step))
-    place = np.full(f, -1)
-    if known is None:
-        # of the whole inverse one triangle is there
-        columns, place[:] = np.where(np.tri(f, k=-1) > 0, np.nan, inverse), np.arange(f)
-    else:
-        columns, place[known] = inverse[known], np.arange(len(known))
+    # of the whole inverse one triangle is there
+    columns, place = np.where(np.tri(f, k=-1) > 0, np.nan, inverse), np.arange(f)
     a = own.a.copy()
     shared = np.ascontiguousarray((across @ shares).T), np.ascontiguousarray(across.T)
     complete = face.walk(columns, place, *shared, step, a, own.lower, own.upper)
@@ -85,17 +81,6 @@ def test_the_walk_is_the_twins(seed, f, q, reach):
     assert a == pytest.approx(wanted, abs=1e-9)
     assert ((a == own.lower) == (wanted == own.lower)).all(), "at a bound to the last bit, or not"
     assert ((a == own.upper) == (wanted == own.upper)).all()
-
-
-@given(st.integers(0, 10_000), st.integers(4, 40), st.sampled_from([0, 1, 2]), st.floats(0.1, 0.9))
-@settings(max_examples=40)
-def test_the_walk_ends_at_a_bound_whose_column_is_not_known(seed, f, q, share):
-    own = drawn_face(seed, f, q, reach=0.5)
-    known = np.flatnonzero(np.random.default_rng(seed).random(f) < share)
-    a, complete, kernel = walked(own, 0.1, known)
-    wanted, optimal = naive_walk(kernel, own.sums, own.a, own.lower, own.upper, own.gradient, set(known.tolist()))
-    assert complete == optimal
-    assert a == pytest.approx(wanted, abs=1e-9)
 
 
 # -- what descend keeps and gains ------------------------------------------------------------------------------------

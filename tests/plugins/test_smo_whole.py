@@ -3,16 +3,14 @@
 import numpy as np
 import pytest
 from harness_smo import whole_loops
-from harness_smo.block_descent import Descent
-from harness_smo.block_level import Settings
-from harness_smo.whole_level import WholeLevel
+from harness_smo.block_level import Settings, WholeLevel
+from harness_smo.block_state import BlockState
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 
 from harness import CSVC, RBF, KernelOracle
 from tests.plugins.naive_block import naive_directions
-from tests.plugins.naive_whole import naive_beyond, naive_descent
+from tests.plugins.naive_whole import naive_descent
 from tests.plugins.points import overlapping
 
 PRECISIONS = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -115,49 +113,6 @@ def test_a_descent_comes_back_when_a_face_costs_less():
 # -- who takes part --------------------------------------------------------------------------------------------------
 
 
-@njit
-def part_of(x, groups):
-    """Compile what only compiled loops can call: gradient, ends, middles, violation, free variables, and the part."""
-    gradient, beyond = np.empty(len(x.a)), np.empty(len(x.a))
-    ends, middle = np.empty((2, 2)), np.empty(2)
-    worst, free, _ = whole_loops._survey(x, gradient, ends, middle, groups)
-    return gradient, ends, middle, worst, free, whole_loops._part(x, gradient, middle, beyond)
-
-
-@given(
-    st.integers(0, 10_000), st.sampled_from([30, 400, 900]), st.sampled_from([1, 2]), st.sampled_from([0, 1, 2]),
-    st.sampled_from([0.0, 0.02, 0.3]), st.sampled_from([1e-6, 1.0, 1e6]),
-)  # fmt: skip
-@settings(max_examples=60)
-def test_the_part_is_who_is_free_or_violates_and_the_nearest(seed, variables, copies, groups, free, scale):
-    rng = np.random.default_rng(seed)
-    x = drawn_whole(seed, variables // copies, copies, groups)
-    inside = rng.random(len(x.a)) < free
-    x.a[:] = np.where(inside, 0.5 * (x.lower + x.upper), np.where(rng.random(len(x.a)) < 0.2, x.upper, x.lower))
-    # one far away, as of a point alone: a histogram over all of them tells those near a violation apart no more
-    x.scores[:] = x.linear[: len(x.scores)] + scale * rng.normal(size=len(x.scores))
-    x.scores[0] = 1e4 * scale
-    gradient, ends, middle, worst, count, part = part_of(x, groups)
-    assert gradient == pytest.approx(x.linear - np.tile(x.scores, copies), abs=0.0)
-    wanted = naive_directions(x.a, x.lower, x.upper, x.linear, x.scores, x.group, groups)[2]
-    assert [tuple(end) for end in ends[: max(1, groups)]] == wanted
-    assert worst == (max(wanted[0][0], -wanted[0][1]) if groups == 0 else max(0.0, *(up - low for up, low in wanted)))
-    assert count == inside.sum()
-    far, middles = naive_beyond(x.a, x.lower, x.upper, gradient, x.group, groups)
-    assert middle[: max(1, groups)] == pytest.approx(middles, rel=1e-9, abs=1e-12 * scale)
-    near = np.flatnonzero(far >= 1e-9 * scale)
-    assert np.isin(near, part).all(), "who violates is never left out"
-    assert np.isin(np.flatnonzero(inside), part).all()
-    assert len(np.unique(part)) == len(part)
-    size = max(256, int((1.5 if copies == 1 else 1.0) * (far >= 0.0).sum()))
-    if size < 0.7 * len(x.a) - 2:
-        assert len(part) == pytest.approx(min(size, (far > -np.inf).sum()), abs=2)
-        last, width = np.sort(far)[::-1][len(part) - 1], 2.0 * np.abs(far[far > -np.inf]).max() / 1024
-        assert far[part].min() >= last - width, "the nearest, as far as a histogram tells"
-    elif size > 0.7 * len(x.a) + 2:
-        assert part.tolist() == list(range(len(x.a)))
-
-
 # -- matrices that are carried over ----------------------------------------------------------------------------------
 
 
@@ -167,7 +122,7 @@ def state_over(dtype, n=500, n_rows=500):
     form = problem.dual_form()
     kernel = problem.kernel.astype(dtype)
     mb = n_rows * n * np.dtype(dtype).itemsize / 2**20
-    return problem, Descent(problem, form, form.start.copy(), kernel, Settings(mb))
+    return problem, BlockState(problem, form, form.start.copy(), kernel, Settings(mb))
 
 
 def fits(state, truth, dtype):
@@ -177,8 +132,8 @@ def fits(state, truth, dtype):
     assert state.level.matrix == pytest.approx(truth[np.ix_(where, where)], abs=1e-5 if dtype is np.float32 else 1e-12)
 
 
-@PRECISIONS
-def test_the_matrix_goes_along_when_points_leave_and_come(dtype):
+def test_the_matrix_goes_along_when_points_leave_and_come():
+    dtype = np.float32
     problem, state = state_over(dtype)
     truth = RBF(0.5).block(problem.kernel.points, problem.kernel.points)
     state.level._prepare()
@@ -192,22 +147,3 @@ def test_the_matrix_goes_along_when_points_leave_and_come(dtype):
         assert sorted(state.level.where.tolist()) == where.tolist()
         stay = len(np.intersect1d(before, where))
         assert counter.evaluations - counted <= size**2 - stay**2, "what was there is not computed again"
-
-
-def test_a_matrix_that_is_there_in_part_is_not_carried_over():
-    problem, state = state_over(np.float64)
-    truth = RBF(0.5).block(problem.kernel.points, problem.kernel.points)
-    coef = np.where(np.arange(500) % 7 == 0, 0.5, 0.0)
-    state.level.compute_scores(coef)
-    assert state.level.scores == pytest.approx(truth @ coef, abs=1e-9)
-    assert not state.level.has_matrix
-    counted = problem.kernel.counter.evaluations
-    state.level._prepare()
-    assert problem.kernel.counter.evaluations - counted == 500 * (500 - np.count_nonzero(coef)), "the other rows alone"
-    fits(state, truth, np.float64)
-    for size in (200, 500):
-        _, state = state_over(np.float64)
-        state.level.compute_scores(coef)
-        state.replace(np.arange(size))
-        state.level._prepare()
-        fits(state, truth, np.float64)

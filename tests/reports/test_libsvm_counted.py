@@ -73,7 +73,7 @@ def fetched_columns(posed):
     targets, kernel = posed.targets[order], posed.kernel.block(order, order)
     again = CSVC.build(KernelOracle(posed.kernel.kernel, posed.kernel.points[order]), targets, {"C": posed.C})
     zero, form = np.zeros(posed.n), again.dual_form()
-    history, _ = naive_smo(kernel, np.diag(kernel), form, zero, tau=1e-3, selection="second")
+    history, _ = naive_smo(kernel, np.diag(kernel), form, zero, tau=1e-3)
     moved = np.nonzero(np.diff([zero, *history], axis=0))[1]
     g = targets - kernel @ history[-1]
     up = history[-1] < form.upper[: posed.n]

@@ -8,21 +8,19 @@ are looked at again whose distance from violation is not beyond that bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness_smo.block_cache import RowCache
-from harness_smo.block_level import Level, variables_of
-from harness_smo.block_precision import blurred, rounding
-from harness_smo.narrowed import WIDER, Narrowed
-from harness_smo.whole_level import WholeLevel
+from harness_smo.block_level import Level, WholeLevel, variables_of
 
 if TYPE_CHECKING:
     from harness import DualForm, KernelOracle, Problem
     from harness.arrays import Index, Vector
     from harness_smo.block_level import Settings
+
 
 _SMALLEST, _MIDDLE, _LARGEST = 256, 832, 1024  # working sets, unless one is given
 _STRETCH = 1.01  # of the start along its ray: less is not worth disturbing a good start
@@ -40,6 +38,20 @@ _FAR = 0.5  # of the loose violation: with less left, no other points are gone o
 _SMALL, _WAIT = 0.1, 60  # of the loose violation, and rounds
 _FEW = 16384  # points: of more, too many matter for their matrix
 _MANY = 0.1  # of the points: if more violate after all have had their turn, SMO is lost
+# bounds narrower than the problem's, and wider step by step: at a large C, SMO finds its way from the optima of small ones
+_LOOSE = 0.3  # of the mean |linear|: the violation at which the bounds are widened
+WIDER = 4.0  # times
+_LAST = 0.9  # of the problem's bounds: whoever is that near goes all the way
+_LOST = 20.0  # times the loose violation: wider apart than that the scores only swing
+# when float32 rows are good enough for block SMO, and how it goes on in float64 where they are not
+_SAMPLE = 64  # points, about, whose scores of both precisions are compared
+_NOISE = 4.0  # times the largest difference seen between scores of float32 and float64
+_TYPICAL = 0.25 * float(np.finfo(np.float32).eps)  # relative rounding of a float32 value, about
+_SURE = 2.0  # times the rounding that was measured
+_BLUR = 0.25  # of a violation: float32 rows that blur the scores by more are of no use
+_NEAR_EXACT = 8.0  # times tau: points that close to a violation are looked at in float64
+_LEAST_EXACT = 512  # points, at least, gone on with in float64 before the end is near
+_ROOM_EXACT = 3  # times the points that are free or violate, the same
 
 
 @dataclass
@@ -51,7 +63,7 @@ class _Parked:
     path: float = 0.0
 
 
-class Descent:
+class BlockState:
     """Variables, scores and the active level.
 
     Attributes
@@ -398,3 +410,145 @@ class Descent:
         slack = self.middle_slack()
         slack[violating] = -np.inf
         return np.sort(candidates[self._nearest(slack[candidates])])
+
+
+# -- bounds narrower than the problem's, and wider step by step: at a large C, SMO finds its way from the optima of small ones
+# At C_0, where one step takes a variable from one bound to the other, the optimum is found in about as many steps as there
+# are points. From there the variables are stretched along the ray from 0, those at a bound to the new bound, and a few
+# steps mend what that has put wrong. With the bounds far apart from the start SMO leaves most variables free, a little
+# above 0, and the free variables' equations are badly conditioned.
+#
+# Source: the warm starts along C of DeCoste and Wagstaff (KDD 2000), and of Hastie, Rosset, Tibshirani, Zhu, JMLR 5 (2004),
+# whose path this follows loosely.
+
+
+class Narrowed:
+    """The problem's form with bounds ``cap`` times as wide.
+
+    Attributes
+    ----------
+    cap : above 0, at most 1
+    loose : the violation that is good enough while ``cap`` is below 1
+    """
+
+    def __init__(self, form: DualForm, largest: float, cap: float = 1.0) -> None:
+        """``largest`` is the largest K_ii, and ``cap`` says how wide the bounds are that the variables come from."""
+        self.whole, self.cap = form, cap
+        size = float(np.abs(form.linear).mean())
+        self.loose, self.lost = _LOOSE * size, _LOST * _LOOSE * size
+        widest = float(form.upper.max() - form.lower.min()) * largest
+        # a sum that is not 0, or a bound that is none, is no multiple of narrower ones
+        sound = not form.relative and not form.start.any() and 0.0 < widest < np.inf
+        self._first = size / widest if sound else 1.0
+
+    def begin(self) -> DualForm | None:
+        """Return the form with the first bounds, None if it has none that are much narrower, or had them before."""
+        first, self._first = self._first, 1.0
+        if first * WIDER >= 1.0 or first <= 0.0:
+            return None
+        return self._form(first)
+
+    def _form(self, cap: float) -> DualForm:
+        self.cap, whole = cap, self.whole
+        return whole if cap == 1.0 else replace(whole, lower=cap * whole.lower, upper=cap * whole.upper)
+
+    def widen(self, form: DualForm, a: Vector, scores: Vector, at_once: bool) -> tuple[DualForm, float]:
+        """Stretch the variables ``a``, (V,), in place along the ray from 0, as far as that gains, into wider bounds.
+
+        Returns the form with these, and by what factor the scores grow.
+
+        Parameters
+        ----------
+        form : with the bounds so far
+        scores : (n,) K coef
+        at_once : go to the problem's own bounds now; so it is if no variable is at a bound
+        """
+        at_top, at_bottom = (a >= form.upper) & (form.upper > 0.0), (a <= form.lower) & (form.lower < 0.0)
+        wider = min(1.0 / self.cap, WIDER)
+        if at_once or self.cap * wider > _LAST or not (at_top.any() or at_bottom.any()):
+            wider = 1.0 / self.cap
+        curvature, slope = float(form.coef(a) @ scores), float(form.linear @ a)
+        factor = min(max(1.0, slope / curvature if curvature > 0.0 else 1.0), wider)
+        new = self._form(1.0 if wider == 1.0 / self.cap else self.cap * wider)
+        a *= factor
+        if factor == wider:  # at its bound to the last bit: one rounding error away it would count as free
+            a[at_top], a[at_bottom] = new.upper[at_top], new.lower[at_bottom]
+        return new, factor
+
+
+# -- when float32 rows are good enough for block SMO, and how it goes on in float64 where they are not -----------------
+# Scores that come from float32 rows are off by the rounding of the rows times the coefficients. It is measured on a
+# sample of points, and estimated while the rounds go on: beyond it, float32 only chases its own noise.
+
+
+def rounding(kernel: KernelOracle, scores: Vector, coef: Vector, points: Index, dtype: Any) -> float:
+    """Return a bound, from a sample of ``points``, on how far ``scores`` of rows in ``dtype`` are off; 0 for float64.
+
+    kernel : of all points, in float64
+    """
+    if dtype == np.float64 or len(points) == 0:
+        return 0.0
+    sample = points[:: max(1, len(points) // _SAMPLE)]
+    both = np.union1d(sample, np.flatnonzero(coef))
+    exact = kernel.restrict(both).expand(coef[both], np.searchsorted(both, sample))
+    return _NOISE * float(np.abs(exact - scores[sample]).max())
+
+
+def blur(state: BlockState) -> float:
+    """Return what rounding of float32 rows does to the scores, about: its squares add up over the variables."""
+    a = state.level.a
+    return _TYPICAL * float(np.sqrt(a @ a)) * float(state.diagonal.max())
+
+
+def blurred(state: BlockState, violation: float) -> bool:
+    """Whether rounding of float32 rows may blur a violation."""
+    return blur(state) > _BLUR * violation
+
+
+def clear(state: BlockState, tau: float) -> bool:
+    """Whether the level's scores, which come from float32 rows, are known to be good enough for tau.
+
+    The rounding is measured once, and from then on goes with what is expected of it.
+    """
+    expected = blur(state)
+    if state.grain is None and expected > 0.0:
+        state.keep()
+        coef = state.form.coef(state.a)
+        noise = rounding(state.problem.kernel, state.scores, coef, np.flatnonzero(coef), state.kernel.dtype)
+        state.grain = noise / expected
+    return state.level.violation + _SURE * (state.grain or 0.0) * expected <= tau
+
+
+def sharpen(state: BlockState, kernel: KernelOracle, tau: float) -> None:
+    """Go on in float64 with the points near a violation; the others' scores are off by the rounding seen there."""
+    coef, slack = state.form.coef(state.a), state.slack()
+    close = np.flatnonzero(slack <= max(tau, float(slack.min())))
+    noise = rounding(state.problem.kernel, state.scores, coef, close, state.kernel.dtype)
+    near = slack <= max(_NEAR_EXACT * tau, 2.0 * noise, float(slack.min()))
+    if state.level.violation > _NEAR_EXACT * tau:  # the ends are far apart: they do not say who is near
+        middle = state.middle_slack()
+        count = max(_LEAST_EXACT, _ROOM_EXACT * int(np.count_nonzero(middle <= 0.0)))
+        near = np.zeros(state.n, dtype=bool)
+        near[np.argpartition(middle, count)[:count] if count < state.n else slice(None)] = True
+    moved = state.moved()
+    for generation in state.parked:
+        state.doubt[generation.points] += (generation.path + moved) * state.root_diagonal[generation.points]
+    state.doubt += noise
+    state.doubt[near] = 0.0
+    state.kernel, state.parked = kernel, []
+    state.known = np.setdiff1d(state.everyone, state.level.where)
+    state.activate(np.flatnonzero(near))
+    _afresh(state, coef)
+
+
+def refine(state: BlockState, kernel: KernelOracle) -> None:
+    """Go on in float64 with the same points."""
+    state.keep()
+    state.kernel = kernel
+    state.replace(state.level.where)
+    _afresh(state, state.form.coef(state.a))
+
+
+def _afresh(state: BlockState, coef: Vector) -> None:
+    state.level.compute_scores(coef)
+    state.mark = (state.mark[0], state.level.scores.copy())
