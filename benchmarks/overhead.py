@@ -105,8 +105,8 @@ def in_process() -> None:
 def measured(solver: str, data: str, runs: int, on_finished: Callable[..., None]) -> list[Record]:
     """Return the records of isolated runs."""
     from harness.registry import load_registry
-    from harness.run.session import compare
-    from harness.run.study import Study
+    from harness.run.driver import compare
+    from harness.run.plan import Study
 
     path = str(Path(__file__).resolve())
     registry = load_registry([path])

@@ -61,12 +61,12 @@ from harness.problems.ramp import RampSVC as RampSVC
 from harness.problems.svr import EpsSVR as EpsSVR
 from harness.problems.tube_svr import TubeSVR as TubeSVR
 from harness.registry import get_solver as get_solver
-from harness.run.reading import StoreReader as StoreReader
 from harness.run.record import Limits as Limits
 from harness.run.record import Record as Record
 from harness.run.record import Status as Status
 from harness.run.record import StoppedBy as StoppedBy
 from harness.run.record import checked as checked
+from harness.run.store import StoreReader as StoreReader
 from harness.run.store import default_store as default_store
 from harness.shares import rounded_down as rounded_down
 from harness.solver import DEFAULT_RELATIVE_GAP as DEFAULT_RELATIVE_GAP

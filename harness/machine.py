@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import platform
+import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -110,4 +111,18 @@ def started(pid: int) -> int | None:
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
         return None if fields[0] in "ZX" else int(fields[19])
     except (OSError, ValueError, IndexError):
+        return None
+
+
+@functools.cache
+def git_commit() -> str | None:
+    """Return the commit of the harness's own checkout, with ``+`` if it has changes; None outside one."""
+    folder = Path(__file__).resolve().parents[1]
+    if not (folder / ".git").exists():
+        return None
+    try:
+        run = functools.partial(subprocess.run, cwd=folder, capture_output=True, text=True, timeout=10, check=True)
+        commit = run(["git", "rev-parse", "HEAD"]).stdout.strip()
+        return commit + ("+" if run(["git", "status", "--porcelain", "-uno"]).stdout.strip() else "")
+    except (OSError, subprocess.SubprocessError):
         return None

@@ -82,7 +82,7 @@ def warm_sessions(warm_pools: dict[str, Any], monkeypatch: pytest.MonkeyPatch, t
     What those have read is told by the environment, and by the plugins and data in the test's folder: a session for
     which any of that is new has processes of its own, as has one of several jobs, which pins them to cores.
     """
-    from harness.run import session
+    from harness.run import driver
     from harness.run.pool import Pool
 
     def pool_for(cores: list[int] | None, numba_cache: Path, stop: threading.Event) -> Any:
@@ -99,4 +99,4 @@ def warm_sessions(warm_pools: dict[str, Any], monkeypatch: pytest.MonkeyPatch, t
         pool.stop = stop
         return types.SimpleNamespace(run=pool.run, close=lambda: None)  # it stays for the next session
 
-    monkeypatch.setattr(session, "Pool", pool_for)
+    monkeypatch.setattr(driver, "Pool", pool_for)

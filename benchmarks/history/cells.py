@@ -68,7 +68,7 @@ class Bench:
     def __init__(self) -> None:
         try:
             from harness.registry import load_registry, share_registry
-            from harness.run.execute import Workbench
+            from harness.run.child import Workbench
 
             self.registry = load_registry([])
             share_registry(self.registry)
@@ -119,8 +119,7 @@ class Bench:
         try:
             from harness.errors import UsageError
             from harness.parameters import values_of
-            from harness.run.plan import plan
-            from harness.run.study import Study, data_key
+            from harness.run.plan import Study, data_key, plan
         except ImportError as error:
             raise Absent(f"the harness of this commit plans runs in another way: {error}") from error
         if solver["plugin"] in self.registry.broken:

@@ -9,8 +9,8 @@ from harness.plain import plain_line
 from harness.report.progress import Reporter, line
 
 if TYPE_CHECKING:
+    from harness.run.plan import RunSpec
     from harness.run.record import Record
-    from harness.run.study import RunSpec
 
 _SECONDS = 0.25  # between two changes: each is a message to the page
 

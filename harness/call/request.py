@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,18 +13,17 @@ from harness.entries import Broken
 from harness.errors import UsageError
 from harness.registry import load_registry, share_registry
 from harness.report.output import say
-from harness.run.plan import check_names, check_size, count, factors
+from harness.run.plan import Study, check_names, check_size, factors
 from harness.run.record import Limits, Status
 from harness.run.store import default_store
-from harness.run.study import Study
 
 if TYPE_CHECKING:
     from harness.call.study_file import StudyFile
     from harness.datasets.dataset import DataSource
     from harness.registry import Registry
     from harness.report.progress import Reporter
+    from harness.run.plan import RunSpec
     from harness.run.record import Record
-    from harness.run.study import RunSpec
 
 _KERNEL_VALUES, _PROBLEM_VALUES = ("gamma",), ("C", "epsilon", "nu")
 
@@ -112,7 +110,7 @@ def study_of(given: Mapping[str, Any], registry: Registry, **how: Any) -> Study:
         **how,
     )
     check_names(study, registry)  # here already: before data are loaded, and where broken plugins are told of
-    check_size(count(study, registry), factors(study, registry), many=study.many)
+    check_size(factors(study, registry), many=study.many)
     return study
 
 
@@ -129,7 +127,7 @@ def _check_selections(said: Mapping[str, Any], *, many: bool) -> None:
         (len(said["seeds"]), "seeds"),
         (said["repeat"], "repetitions"),
     ]
-    check_size(math.prod(number for number, _ in asked_for), asked_for, many=many)
+    check_size(asked_for, many=many)
 
 
 def _meant(source: DataSource, formulations: Iterable[str] | None, registry: Registry) -> DataSource:
@@ -140,7 +138,7 @@ def _meant(source: DataSource, formulations: Iterable[str] | None, registry: Reg
 
 def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: bool) -> list[Record]:
     """Carry out a study, telling ``progress`` of its runs and of what is to be said before they start; errors as the session."""
-    from harness.run import session
+    from harness.run import driver
 
     store = study.store or default_store()
     is_new = not store.exists()
@@ -152,7 +150,7 @@ def carried_out(study: Study, registry: Registry, progress: Reporter, *, quiet: 
         for note in notes(study, specs, registry):
             progress.say(note)
 
-    return session.compare(
+    return driver.compare(
         study,
         registry,
         on_planned=planned,

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harness.registry import Registry
-    from harness.run.forecast import Forecast
-    from harness.run.study import Study
+    from harness.run.driver import Forecast
+    from harness.run.plan import Study
 
 _FORMATS = ("table", "json")
 _UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"))
@@ -27,7 +27,7 @@ def shown(study: Study, registry: Registry, form: str) -> str:
     """
     if form not in _FORMATS:
         raise UsageError(f"--format: --dry-run is shown as {' or '.join(_FORMATS)}, not {form}.")
-    from harness.run.forecast import forecast
+    from harness.run.driver import forecast
 
     costs = forecast(study, registry)
     return _json(costs, study) if form == "json" else _text(costs, study, registry)
@@ -57,7 +57,7 @@ def _text(costs: Mapping[str, Forecast], study: Study, registry: Registry) -> st
 
 
 def _sum(costs: Mapping[str, Forecast]) -> Forecast:
-    from harness.run.forecast import Forecast
+    from harness.run.driver import Forecast
 
     every = costs.values()
     most = [cost.most for cost in every]

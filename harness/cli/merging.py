@@ -14,7 +14,7 @@ from harness.errors import UsageError
 from harness.report.output import say
 
 if TYPE_CHECKING:
-    from harness.run.merging import Conflict, Merged, Source
+    from harness.run.store import Conflict, Merged, Source
 
 _HELP = """\
 Add every run of the FILEs to one store: result stores, and Parquet or JSON files that `harness results` wrote.
@@ -43,8 +43,8 @@ _MOST_NAMED = 10  # conflicts
 def merge(ctx: click.Context, sources: Sequence[str], into: str | None) -> None:
     """Merge the sources, and say what became of it."""
     from harness.report.files import opened
-    from harness.run.merging import merge as merged
     from harness.run.store import Store, default_store
+    from harness.run.store import merge as merged
 
     target = Path(into) if into is not None else default_store()
     _refuse_the_same([Path(each) for each in sources], target)
@@ -81,7 +81,7 @@ def _tell(told: Merged, sources: Sequence[Source], target: Path) -> None:
 
 
 def _sentence(conflict: Conflict, sources: Sequence[Source], target: Path) -> str:
-    from harness.run.merging import TARGET
+    from harness.run.store import TARGET
 
     def name(number: int) -> str:
         return str(target if number == TARGET else sources[number].path)

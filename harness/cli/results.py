@@ -21,7 +21,7 @@ from harness.report.rows import is_cell
 from harness.run.record import Record, Status
 
 if TYPE_CHECKING:
-    from harness.run.reading import Row, StoreReader
+    from harness.run.store import Row, StoreReader
 
 _OLDER = "each run as it was measured last; {} older measurement{} of the same runs left out (--all has them)."
 _HELP = """\

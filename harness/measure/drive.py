@@ -12,8 +12,8 @@ import numpy as np
 from harness.errors import InvalidModel, PluginError
 from harness.measure.scored import FreeExpansion
 from harness.measure.trace import TracePlan, claims, trace_point
+from harness.plain import clean
 from harness.problems.problem import Problem
-from harness.run.cleaning import clean
 from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint
 from harness.solver import NOT_DONE, Iterate, Solver
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from harness.kernels.oracle import uncounted
+from harness.plain import bounded
 from harness.problems.problem import FEASIBLE, Certificate, Problem
-from harness.run.cleaning import bounded
 from harness.run.record import TracePoint
 
 if TYPE_CHECKING:

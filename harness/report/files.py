@@ -15,18 +15,16 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from harness.errors import UsageError
-from harness.plain import plain
-from harness.run.cleaning import clean, clipped
-from harness.run.reading import Row, StoreReader, checksum
+from harness.plain import clean, clipped, plain
 from harness.run.record import COLUMNS, TYPES, Record, checked
-from harness.run.store import written
+from harness.run.store import Row, StoreReader, checksum, written
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
-    from harness.run.merging import Source
+    from harness.run.store import Source
 
 _ROWS_AT_ONCE = 1000  # a group of rows of a Parquet file
 _NEEDED = ("key", "status", "measured_at")

@@ -12,7 +12,7 @@ from harness.report.output import say
 from harness.run.record import Record, Status
 
 if TYPE_CHECKING:
-    from harness.run.study import RunSpec
+    from harness.run.plan import RunSpec
 
 _REFRESHES_A_SECOND = 4  # the measured runs share the machine with the display
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from harness.problems.problem import Problem
     from harness.report.layout import Cell, Column
-    from harness.run.reading import Row as StoreRow
+    from harness.run.store import Row as StoreRow
 
 
 @dataclass(frozen=True)

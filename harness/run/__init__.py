@@ -1,1 +1,28 @@
-"""Carrying out runs: the plan, the isolated warm workers, the result store."""
+"""Carrying out runs: five kinds of process, the messages between them, and what is kept.
+
+======================  ========================================================================================
+driver                  The command, or the caller's own process. Plans a study (`plan.py`), reuses what the store
+(`driver.py`,           holds, and asks one worker for each solver for the rest, one certifier for all (`pool.py`). It
+`pool.py`)              alone writes the store (`store.py`), a row for each run (`record.py`) as it ends.
+worker                  Imports plugins and numba, reads the data without test targets, and forks one child for each
+(`worker.py`,           run. It limits the child from outside, ends all that it started (`descendants.py`), empties its
+`watch.py`)             folder (`folder.py`), and says what became of it.
+child (`child.py`)      States the problem, or the path of problems, warms up and drives the solver. It sends each trace
+                        point as it is taken. What it says are claims.
+certifier               Reads the data itself, never runs the solver, and certifies and scores models: numbers in
+(`certifier.py`)        `Model`, packed by the child and opened here alone.
+seller (`seller.py`)    Where a formulation sells labels: in the worker, with the ledger that the record goes by. The
+                        child has a buyer and no labels.
+======================  ========================================================================================
+
+Messages (`messages.py`), each typed, with a checksum; a child's begin with a secret of its run::
+
+    driver --Run--> worker --(fork)--> child
+    child --Compiling, Warm, Fitting, Point, Stopped, Fitted--> worker
+    child --Buy--> worker --Sold--> child
+    worker --Solved, Ended--> driver
+    driver --Certify--> certifier --Certified--> driver        (while the child is ended)
+    worker, certifier --Busy--> driver                         (before whatever may take long)
+
+How long each may take is in `allowed.py`. Who does not send its next message in time is killed, and the run is a row.
+"""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from harness.run.record import Limits, StoppedBy
 
 if TYPE_CHECKING:
-    from harness.run.child import Watch
+    from harness.run.watch import Observed
 
 _SLACK_SECONDS = 2.0  # of a phase beyond the time limit
 _GRACE_SECONDS = 0.7  # a solver that yields is stopped by the host at its limit; one that does not, this much later
@@ -56,7 +56,7 @@ def off_the_clock(time_limit: float, others: float, buying: float) -> float:
     return min(others, _OFF_THE_CLOCK_SECONDS) + min(buying, time_limit)
 
 
-def latest(seen: Watch, limits: Limits) -> float:
+def latest(seen: Observed, limits: Limits) -> float:
     """Return the time of ``monotonic()`` at which the phase that a run is in has to be over; infinity: it has no limit."""
     compiled = seen.compile_spent + (monotonic() - seen.compile_began if seen.compiling else 0.0)
     if seen.phase == "fit":
@@ -72,7 +72,7 @@ def latest(seen: Watch, limits: Limits) -> float:
     return seen.phase_began + phase_seconds(limits.seconds) + spared
 
 
-def excess(seen: Watch, limits: Limits) -> StoppedBy | None:
+def excess(seen: Observed, limits: Limits) -> StoppedBy | None:
     """Return the limit of time if it is passed."""
     return StoppedBy.TIME if monotonic() > latest(seen, limits) else None
 

@@ -1,308 +1,549 @@
-"""The parent's watch over a forked child that carries out one run.
+"""One run in the process of its solver: state the problem, or the path of problems, warm up, drive.
 
-The parent (the warm worker) enforces the limits from outside: SIGTERM to the child's process group, then SIGKILL to the
-child and to all that it started. It waits for the child's exit: its pipes may be kept open by others.
+What it says are claims; the worker looks at them (watch.py), and the certifier at the model.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import os
-import select
-import selectors
-import signal
-import struct
-import termios
+import errno
+import resource
+import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from time import monotonic  # by name: what a solver patches later is not this clock
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from time import monotonic, perf_counter
+from typing import TYPE_CHECKING, Any, Literal
 
-from harness.machine import thread_cpu_seconds
+import numpy as np
+
+from harness.datasets import measured_sha256
+from harness.datasets.bounds import reading_within
+from harness.errors import DataError, InvalidModel, UsageError
+from harness.kernels.checks import check_finite
+from harness.kernels.engine import Engine
+from harness.kernels.oracle import KernelOracle, engine_of, uncounted
+from harness.kernels.ways import is_mapped, sum_of_words
+from harness.machine import load_average, now, reset_peak_memory, status_bytes
+from harness.measure.compilation import CompilationWatch
+from harness.measure.drive import Outcome, drive
+from harness.measure.path_drive import CellOutcome, drive_path
+from harness.measure.scored import Weights
+from harness.measure.trace import TracePlan
+from harness.path import Grid, SolutionPath
+from harness.plain import clean, clipped
+from harness.problems.problem import Problem
 from harness.run import allowed
-from harness.run.descendants import trackers_of
-from harness.run.forking import Child
-from harness.run.messages import (
-    BrokenStream,
-    Buy,
-    Compiling,
-    Fitted,
-    Fitting,
-    Message,
-    Point,
-    Reader,
-    Sold,
-    Stopped,
-    Warm,
-    packed,
-)
-from harness.run.record import Limits, StoppedBy
+from harness.run.messages import Fitted, Fitting, Message, Model, Point, Stopped
+from harness.run.record import INFO, Limits, Status, StoppedBy, TracePoint
+from harness.run.seller import Buyer
 
 if TYPE_CHECKING:
-    from harness.run.seller import Seller
+    from harness.arrays import Vector
+    from harness.datasets.dataset import Dataset
+    from harness.registry import Registry
+    from harness.run.plan import RunSpec
+    from harness.solver import Solver
 
-_POLL_SECONDS = 0.05
-_TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
-_OUTPUT_KEPT = 4000
-_PIECE = 1 << 16
-OUTPUT_LIMIT = 1_000_000
+    Clock = Callable[[], float]
+
+_READ_INTO_MEMORY_BYTES = 2 << 30
+_WARM_UP_POINTS = 32
+_WARM_UP_YIELDS = 50
+_WARM_UP_SECONDS = 5.0  # of all warm-ups of a solver together, compilation not counted
+_TRACEBACK_CHARACTERS = 2000
+_ENVIRONMENT = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ESTALE})
 
 
-@dataclass
-class Watch:
-    """What the parent saw of a child."""
+class DataChanged(DataError):
+    """Data changed between the plan and the run."""
 
-    fitted: Fitted | None = None
-    fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
-    fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
-    cpu_seconds: float = 0.0  # of the whole child and what it started, as far as the system accounts for it
-    points: list[Point] = field(default_factory=list)
-    host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
-    phase: str = "warm-up"  # then "start", "fit", "end"
-    phase_began: float = 0.0
-    compiling: bool = False
-    compile_began: float = 0.0
-    compile_heard: float = 0.0  # when the compiler was last done with something
-    compile_spent: float = 0.0  # in this phase
-    warm_up_seconds: float | None = None
-    sources: dict[str, Any] = field(default_factory=dict)
-    output_head: bytes = b""
-    output_tail: bytes = b""
-    output_bytes: int = 0
-    peak_rss: int = 0
-    killed_for: StoppedBy | None = None  # TIME, MEMORY; FAULT: it wrote what is no message
-    broken: str = ""  # what it did to the host's pipe
-    exit_status: int = 0
-    left_behind: int = 0
-    survivors: tuple[int, ...] = ()  # processes that could not be killed
-    seller: Seller | None = None  # of labels; None: the problem came with them
-    buying_seconds: float = 0.0  # that purchases since the last trace point took, as far as that can be
-    bought_seconds: float = 0.0  # that all purchases took
-    miscount: str = ""  # what it said of the labels it bought, where that is not so
+
+class Workbench:
+    """What a process keeps between runs: loaded data and the kernel engines over them.
+
+    keeps : what it knows of the targets. A solver's process is to know those of no test point, nor which points are
+        planted outliers; where labels are sold, none: :meth:`labels` has them, for the process that sells them
+    buyer : whom a problem asks for labels that are not kept
+    """
+
+    def __init__(
+        self, registry: Registry, *, keeps: Literal["everything", "training targets", "points"] = "everything"
+    ) -> None:
+        self.registry, self.keeps, self.buyer = registry, keeps, Buyer()
+        self._labels: tuple[str, Vector] | None = None  # of which data
+        self._datasets: dict[str, Dataset] = {}
+        self._engines: dict[tuple[str, str], Engine] = {}
+
+    def dataset(self, spec: RunSpec) -> Dataset:
+        """Return the run's data, the last set is kept.
+
+        Raises
+        ------
+        DataChanged : what is read now is not what the comparison was planned with.
+        """
+        if spec.data_key not in self._datasets:
+            self._engines.clear()  # they are over the last set
+            self._datasets.clear()
+            loaded = self._loaded(spec)
+            if self.keeps == "points":
+                self._labels = spec.data_key, np.array(loaded.y_train)
+            if self.keeps != "everything":
+                loaded = withheld(loaded, training=self.keeps == "points")
+            self._datasets[spec.data_key] = loaded
+        return self._datasets[spec.data_key]
+
+    def _loaded(self, spec: RunSpec) -> Dataset:
+        with reading_within(spec.limits.memory_bytes):
+            loaded = in_memory(self.registry.source_class(spec.source)(**spec.source_parameters).load())
+        if spec.data_sha256 not in ("", measured_sha256(loaded)):
+            raise DataChanged(
+                f"the data of '{spec.dataset}' are not what they were when the comparison was planned: their "
+                "content has changed since."
+            )
+        return loaded
+
+    def labels(self, spec: RunSpec) -> Vector:
+        """Return the labels, (n,), of a run in which they are sold; read again where they were forgotten."""
+        if self._labels is None or self._labels[0] != spec.data_key:
+            self._labels = spec.data_key, np.array(self._loaded(spec).y_train)
+        return self._labels[1]
+
+    def forget_labels(self) -> None:
+        """Overwrite the labels that are sold, before the code of a solver runs in this process."""
+        if self._labels is not None:
+            self._labels[1].fill(np.nan)
+            self._labels = None
+
+    def problem(self, spec: RunSpec) -> Problem:
+        """Return the run's problem with a fresh counter and an empty cache, sharing data and norms."""
+        dataset = self.dataset(spec)
+        kernel = self.registry.kernel_class(spec.kernel)(**spec.kernel_parameters)
+        key = (spec.kernel, repr(spec.kernel_parameters))
+        if key not in self._engines:
+            checked = KernelOracle(kernel, dataset.x_train)
+            check_finite(checked)
+            self._engines[key] = checked.engine
+        oracle = KernelOracle(
+            kernel, dataset.x_train, cache_mb=spec.cache_mb, engine=self._engines[key], threads=spec.threads
+        )
+        targets = self.buyer if self.keeps == "points" else dataset.y_train
+        return self.registry.formulation(spec.formulation).build(oracle, targets, spec.problem_parameters)
+
+    def path(self, spec: RunSpec, clocks: Any = None) -> SolutionPath:
+        """Return the path of problems that a run goes through, the same of both sides, whoever states it.
+
+        clocks : wall and CPU clock of what its cells share; None: those of the system, and no cell begins cold
+        """
+        dataset = self.dataset(spec)
+        return SolutionPath(
+            Grid.from_dict(spec.path),
+            self.registry.formulation(spec.formulation),
+            self.registry.kernel_class(spec.kernel),
+            dataset.x_train,
+            dataset.y_train,
+            spec.problem_parameters,
+            spec.kernel_parameters,
+            seed=spec.seed,
+            cache_mb=spec.cache_mb,
+            threads=spec.threads,
+            cold=clocks is not None and spec.path["start"] == "cold",
+            **({} if clocks is None else {"clocks": clocks}),
+        )
+
+    def solver(self, spec: RunSpec) -> Solver:
+        """Return the configured solver, with the target gap as its own stopping parameter."""
+        cls = self.registry.solver_class(f"{spec.plugin}/{spec.solver}")
+        solver = cls(**spec.parameters)
+        target = spec.limits.target_gap
+        return solver if target is None else solver.with_target_gap(target)
+
+
+def in_memory(dataset: Dataset) -> Dataset:
+    """Return the data with mapped arrays of moderate size read into memory: kernels are faster on plain arrays."""
+
+    def read(x: Any) -> Any:
+        return np.array(x) if is_mapped(x) and x.nbytes <= _READ_INTO_MEMORY_BYTES else x
+
+    return replace(dataset, x_train=read(dataset.x_train), x_test=read(dataset.x_test))
+
+
+def withheld(dataset: Dataset, *, training: bool) -> Dataset:
+    """Return the data without the targets of the test points, and without those of the ``training`` points too."""
+    y_train = np.full(len(dataset.y_train), np.nan) if training else dataset.y_train
+    return replace(dataset, planted=None, y_train=y_train, y_test=np.full(len(dataset.y_test), np.nan))
+
+
+def layout(problem: Problem) -> str:
+    """Return what decides which machine code a solver needs: formulation, kernel, dtype, sparse or dense."""
+    points = engine_of(problem.kernel).source
+    kind = "dense" if isinstance(points, np.ndarray) else "sparse"
+    return f"{problem.name} {problem.kernel.kernel.name} {points.dtype} {kind}"
+
+
+def warm_up(
+    solver: Solver,
+    problem: Problem,
+    limit: float | None = None,
+    clock: Clock = perf_counter,
+    path: SolutionPath | None = None,
+) -> float:
+    """Run the solver on a few points of the same kind, so that compilation is off the clock; return the seconds.
+
+    Along a path it goes through a few cells over a few points. A fault of the solver shows in the measured run, not here.
+    No warm-up is begun, and none that yields goes on, when ``limit`` seconds are over by the ``clock``.
+    """
+    began, clock_began = perf_counter(), clock()
+    most = min(_WARM_UP_SECONDS, limit or _WARM_UP_SECONDS)
+    try:
+        with uncounted(problem.kernel):
+            small: Any = _few_points(problem if path is None else path, problem.n)
+            for each in solver.warm_ups():
+                left = most - (clock() - clock_began)
+                if left <= 0.0:
+                    break
+                if path is not None:
+                    for _ in drive_path(each, small, 0, Limits(seconds=left), clock=clock):
+                        continue
+                elif each.skip(small) is None:
+                    limits = Limits(seconds=left, iterations=_WARM_UP_YIELDS)
+                    drive(each, small, np.random.default_rng(0), limits, clock=clock)
+    except BaseException:  # whatever it is, sys.exit() included, it is reported where it is measured
+        return perf_counter() - began
+    return perf_counter() - began
+
+
+def _few_points(whole: Problem | SolutionPath, n: int) -> Problem | SolutionPath:
+    """Return the problem or path over some of its points, of both classes; where labels are sold, with made-up ones.
+
+    Of more points, where the problem's parameters leave so few no solution: a small cap of reduced hulls.
+    """
+    few = min(n, _WARM_UP_POINTS)
+    while True:
+        try:
+            if isinstance(whole, Problem):
+                return _restricted(whole, few)
+            small = whole.small(few)
+            for cell in small.cells:
+                small.problem(cell)
+            return small
+        except UsageError:
+            if few == n:
+                raise
+            few = min(n, 2 * few)
+
+
+def _restricted(problem: Problem, few: int) -> Problem:
+    first = np.arange(few)
+    if problem.sells_labels:
+        return problem.rehearsal(first)
+    if problem.task != "classification":
+        return problem.restrict(first)
+    members = [np.flatnonzero(problem.targets == label)[: (few + 1) // 2] for label in np.unique(problem.targets)[:2]]
+    return problem.restrict(np.sort(np.concatenate(members)))
+
+
+def measure(
+    spec: RunSpec,
+    solver: Solver,
+    problem: Problem,
+    emit: Callable[[Message], None],
+    *,
+    compilation: CompilationWatch,
+    buyer: Buyer | None = None,
+    path: SolutionPath | None = None,
+) -> Fitted:
+    """Drive the solver; return what its process has to say, with the model. Never raises for a fault of the solver.
+
+    emit : called with `Fitting`, and with every `Point`, a trace point or a finished cell, outside the clock
+    buyer : who passes purchases of labels on; what they take is on no clock
+    path : the problems to go through, in the place of ``problem``
+    """
+    faults: list[str] = []
+    refused = refusal(solver, problem if path is None else path.problem(path.cells[0]), faults)
+    if refused is not None:
+        return Fitted({"status": Status.SKIPPED, "reason": refused, **now()})
+    claims: dict[str, Any] = {"load_average": load_average(), "faults": faults}
+    before = _contents(problem, path)
+    switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+    run: _Single | _Along = (
+        _Single(spec, solver, problem, compilation, buyer)
+        if path is None
+        else _Along(spec, solver, path, compilation, None)
+    )
+    reset_peak_memory()
+    emit(Fitting())
+    run.began, compiled = monotonic(), compilation.seconds
+    try:
+        claims |= run.driven(emit, faults)
+    except BaseException as error:  # whatever a plugin raises, sys.exit() and KeyboardInterrupt included
+        claims |= fault(error)
+    after = _contents(problem, path)
+    changed = [name for name in {**before, **after} if before.get(name) != after.get(name)]
+    if changed:
+        reason = f"solver '{solver.name}' changed its problem: {', '.join(changed)} differ from what it was given"
+        claims.update(status=Status.INVALID, reason=reason)
+    claims |= run.costs()
+    claims["compile_seconds"] = compilation.seconds - compiled
+    claims["involuntary_switches"] = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw - switches
+    claims["peak_rss_bytes"] = status_bytes("VmHWM")
+    return Fitted({**claims, **now()}, run.model)
+
+
+class _Measured:
+    """A measured run: its clocks, and what is counted beside them."""
+
+    def __init__(
+        self, spec: RunSpec, solver: Solver, whole: Any, compilation: CompilationWatch, buyer: Buyer | None
+    ) -> None:
+        self.spec, self.solver, self.whole, self.buyer, self.began = spec, solver, whole, buyer, 0.0
+        self.model = b""
+        self.clock, self.cpu_clock = compilation.clock, compilation.cpu_clock
+        if buyer is not None:  # they stand still while labels are bought, too
+            self.clock = lambda: compilation.clock() - buyer.seconds
+            self.cpu_clock = lambda: compilation.cpu_clock() - buyer.cpu_seconds
+
+    def overtime(self, seconds: float) -> float:
+        """Return the seconds beside those inside the solver that count as spent of the time limit."""
+        limit, bought = self.spec.limits.seconds, 0.0 if self.buyer is None else self.buyer.seconds
+        if limit is None:
+            return 0.0
+        beside = monotonic() - self.began - seconds
+        return max(0.0, beside - allowed.off_the_clock(limit, beside - bought, bought))
+
+    def counted(self, counter: Any) -> dict[str, Any]:
+        """Return the figures of a counter; of kernels that the solver computes itself nothing is known."""
+        observable = bool(self.solver.observable)
+        return {
+            "kernel_evaluations": counter.evaluations if observable else None,
+            "evaluations_at_least": counter.evaluations_at_least if observable else None,
+            "cache_hits": counter.cache_hits if observable else None,
+            "oracle_calls": counter.oracle_calls,
+            "oracle_kernel_evaluations": counter.oracle_evaluations,
+        }
+
+
+class _Single(_Measured):
+    """The run of one problem."""
+
+    outcome: Outcome | None = None
+
+    def driven(self, emit: Callable[[Message], None], faults: list[str]) -> dict[str, Any]:
+        """Drive the solver; return how it ended."""
+
+        def observe(point: TracePoint) -> None:
+            model = Model.of(*point.model).packed() if point.model else b""
+            emit(Point(point.as_dict(), monotonic() - self.began - point.seconds, model))
+
+        outcome = drive(
+            self.solver,
+            self.whole,
+            np.random.default_rng(self.spec.seed),
+            self.spec.limits,
+            TracePlan(deferred=True),
+            observer=observe,
+            stopped=lambda: emit(Stopped()),
+            clock=self.clock,
+            cpu_clock=self.cpu_clock,
+            overtime=self.overtime,
+        )
+        if outcome.info_cut:
+            faults.append(f"info was cut to {INFO[0]:,} entries and {INFO[1]:,} characters, 4,000 of a text")
+        self.outcome = outcome
+        self.model = model_of(outcome, self.whole).packed()
+        return {"stopped_by": outcome.stopped_by, "status": outcome.status, "reason": outcome.reason}
+
+    def costs(self) -> dict[str, Any]:
+        """Return what it took."""
+        problem, outcome = self.whole, self.outcome
+        if outcome is None:
+            return {}
+        return {
+            "fit_seconds": outcome.seconds,
+            "iterations": outcome.iterations,
+            "labels_used": problem.kernel.counter.labels if problem.sells_labels else None,
+            **_told(outcome),
+            **self.counted(problem.kernel.counter),
+        }
+
+
+class _Along(_Measured):
+    """The run of a path: each finished cell is sent at once, so that it is kept."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.own = self.own_cpu = 0.0
+        self.iterations = self.cells = self.unfinished = 0
 
     @property
-    def output(self) -> str:
-        """What the child printed: its beginning and its end."""
-        cut = "\n...\n" if self.output_bytes > len(self.output_head) + len(self.output_tail) else ""
-        return self.output_head.decode(errors="replace") + cut + self.output_tail.decode(errors="replace")
+    def seconds(self) -> float:
+        """Inside the solver so far, what cells share included."""
+        return float(self.own + self.whole.shared.seconds)
+
+    def driven(self, emit: Callable[[Message], None], faults: list[str]) -> dict[str, Any]:
+        """Drive the solver along the path; return how it ended."""
+        stopped: StoppedBy | None = None
+        clocks = {"clock": self.clock, "cpu_clock": self.cpu_clock}
+        limits, seed = self.spec.limits, self.spec.seed
+        for found in drive_path(self.solver, self.whole, seed, limits, overtime=self.overtime, **clocks):
+            if isinstance(found, StoppedBy):
+                stopped = found
+                break
+            outcome = found.outcome
+            self.own, self.own_cpu = self.own + outcome.seconds, self.own_cpu + outcome.cpu_seconds
+            self.iterations, self.cells = self.iterations + outcome.iterations, self.cells + 1
+            self.unfinished += outcome.status is not Status.OK
+            emit(self._cell(found))
+        emit(Stopped())
+        return self._ended(stopped, len(self.whole.cells))
+
+    def _cell(self, found: CellOutcome) -> Point:
+        """Return what is said of a finished cell; ``kernel_evaluations`` are those of the path so far, as of a trace."""
+        outcome, shared, observable = found.outcome, self.whole.shared, bool(self.solver.observable)
+        figures: dict[str, Any] = {
+            "cell": found.cell.index,
+            "status": outcome.status,
+            "reason": outcome.reason,
+            "stopped_by": outcome.stopped_by,
+            "kernel_evaluations": self.whole.counter.evaluations,
+            "own_evaluations": found.evaluations if observable else None,
+            "cache_hits": found.cache_hits if observable else None,
+            "fit_seconds": outcome.seconds,
+            "shared_seconds": shared.seconds,
+            "shared_cpu_seconds": shared.cpu_seconds,
+            "iterations": outcome.iterations,
+            **_told(outcome),
+        }
+        model = b""
+        try:
+            model = model_of(outcome, self.whole.problem(found.cell)).packed()
+        except InvalidModel as error:
+            figures |= {"status": Status.INVALID, "reason": str(error), "stopped_by": StoppedBy.FAULT}
+        return Point(figures, monotonic() - self.began - self.seconds, model)
+
+    def costs(self) -> dict[str, Any]:
+        """Return what the path took, as far as it came."""
+        return {
+            "fit_seconds": self.seconds,
+            "cpu_seconds": self.own_cpu + self.whole.shared.cpu_seconds,
+            "iterations": self.iterations,
+            **self.counted(self.whole.counter),
+        }
+
+    def _ended(self, stopped: StoppedBy | None, cells: int) -> dict[str, Any]:
+        """Return status, cause and reason of a path that was gone through, or stopped."""
+        done, limits = f"{self.cells} of {cells} cells were finished", self.spec.limits
+        if stopped is not None:
+            evaluations = f"budget of {limits.kernel_evaluations or 0:,} kernel evaluations"
+            at = f"time limit of {limits.seconds:g} s" if stopped is StoppedBy.TIME else evaluations
+            return {"status": Status.BUDGET, "stopped_by": stopped, "reason": f"stopped at the {at}; {done}"}
+        if self.cells < cells or self.unfinished:
+            astray = f"{self.unfinished} of {cells} cells ended without being done"
+            reason = f"it ended when {done}" if self.cells < cells else astray
+            return {"status": Status.UNFINISHED, "stopped_by": StoppedBy.EXHAUSTED, "reason": reason}
+        return {"status": Status.OK, "stopped_by": StoppedBy.SOLVER, "reason": "", "claimed_done": True}
 
 
-def watch(
-    child: Child,
-    limits: Limits,
-    *,
-    control: int,
-    largest: int,
-    seller: Seller | None = None,
-    told: Callable[[Watch], None] = lambda _: None,
-    ending: Callable[[Watch], None] = lambda _: None,
-) -> Watch:
-    """Wait for a child, enforcing its limits; kill it and what it left behind; return what was seen.
-
-    control : descriptor of the driver's socket; the child dies when the driver is gone
-    largest : bytes of arrays a message of it may have
-    seller : of the labels that it may buy
-    told : called whenever something was seen, while the child goes on
-    ending : called when it does not go on, before it and what it left behind are killed
-    """
-    pid, output = child.pid, child.output
-    seen = Watch(phase_began=monotonic(), seller=seller)
-    reader = Reader(child.messages, child.secret, largest=largest)
-    handle = os.pidfd_open(pid)
-    with selectors.DefaultSelector() as selector:
-        for fd in (child.messages, output, control, handle):
-            selector.register(fd, selectors.EVENT_READ)
-        ended = False
-        while not ended and not reader.closed and not seen.killed_for and seen.fitted is None:
-            for ready, _ in selector.select(_POLL_SECONDS):
-                if ready.fd == child.messages:
-                    _take(seen, reader, child)
-                elif ready.fd == output:
-                    if not _drain(seen, output):
-                        selector.unregister(output)
-                elif ready.fd == handle:
-                    ended = True
-                else:
-                    _exit_if_alone(control, child)
-                    selector.unregister(control)  # the next request waits until this run is over
-            if not seen.killed_for and seen.fitted is None:
-                told(seen)
-                seen.killed_for = allowed.excess(seen, limits) or _beyond_memory(seen, child, limits)
-    os.close(handle)
-    if seen.phase == "fit" and seen.fitted is None:  # of a process that has ended the system tells nothing more
-        seen.fit_cpu_seconds += thread_cpu_seconds(pid) - seen.compile_spent
-    ending(seen)
-    _finish(seen, child, reader)
-    return seen
+def _told(outcome: Outcome) -> dict[str, Any]:
+    return {
+        "cpu_seconds": outcome.cpu_seconds,
+        "working_set_size": outcome.working_set,
+        "claimed_done": outcome.claimed_done,
+        "info": outcome.info,
+    }
 
 
-def _finish(seen: Watch, child: Child, reader: Reader) -> None:
-    """End a child and all that it started, and read what it had to say."""
-    descendants = child.place.descendants
-    if seen.fitted is not None:  # it waits
-        others = descendants.others(child.pid)
-        seen.left_behind = len(others) - len(trackers_of(others))
-    child.release()
-    killed = _end(seen, child.pid, gently=bool(seen.killed_for), finished=not seen.killed_for)
-    if killed and seen.fitted is None and not seen.killed_for:
-        seen.killed_for = StoppedBy.FAULT
-        seen.broken = "closed a descriptor that is not its own, or became another program, and went on"
-    seen.cpu_seconds = max(seen.cpu_seconds, descendants.cpu_seconds())
-    left = descendants.end()
-    seen.left_behind = max(seen.left_behind, left.count)
-    seen.survivors = left.alive
-    # what is in the pipes now; what comes later is not the child's
-    for _ in range(-(-_waiting(child.output) // _PIECE)):
-        _drain(seen, child.output)
-    until = reader.received + _waiting(child.messages)
-    while reader.received < until and seen.fitted is None and not seen.broken:
-        _take(seen, reader, child)
-    child.close()
-
-
-def _waiting(pipe: int) -> int:
-    """Return how many bytes can be read from a pipe."""
-    return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0])
-
-
-def _take(seen: Watch, reader: Reader, child: Child) -> None:
+def refusal(solver: Solver, problem: Problem, faults: list[str]) -> str | None:
+    """Return a sentence why the solver does not take the problem; a ``skip()`` that fails costs its own answer alone."""
     try:
-        for message in reader.read():
-            if isinstance(message, Buy):
-                _sell(seen, message, child)
-            else:
-                _note(seen, message, child.pid)
-    except BrokenStream as error:
-        seen.killed_for, seen.broken = StoppedBy.FAULT, f"wrote to a descriptor that is not its own: {error}"
+        reason = solver.skip(problem)
+    except Exception as error:
+        faults.append(f"{solver.name}'s skip() raised {sentence(error)}; the run was carried out")
+        return None
+    if reason is None or (isinstance(reason, str) and reason):
+        return reason
+    return f"{solver.name}'s skip() returned {clipped(str(clean(reason)), 80)}; it must return a sentence that says why, or None"
 
 
-def _exit_if_alone(control: int, child: Child) -> None:
-    """End everything if the driver is gone: nobody is left to hear of this run."""
-    if _driver_gone(control):
-        _end(Watch(), child.pid)
-        child.place.descendants.end()
-        child.place.remove()
-        os._exit(1)
+def fault(error: BaseException) -> dict[str, Any]:
+    """Return status, cause and reason of what a solver, or the machine under it, raised."""
+    found: dict[str, Any] = {"stopped_by": StoppedBy.FAULT, "output": tail(error)}
+    if isinstance(error, MemoryError):
+        return {
+            "status": Status.MEMORY,
+            "stopped_by": StoppedBy.MEMORY,
+            "reason": f"out of memory: {_text(error) or 'an allocation was refused'}",
+        }
+    if isinstance(error, InvalidModel):
+        return {"status": Status.INVALID, "stopped_by": StoppedBy.FAULT, "reason": _text(error)}
+    if isinstance(error, SystemExit):
+        return {**found, "status": Status.CRASHED, "reason": f"the solver called sys.exit({clean(error.code)!r})"}
+    if is_environment(error):
+        return {**found, "status": Status.ENVIRONMENT, "reason": of_environment(error)}
+    return {**found, "status": Status.ERROR, "reason": sentence(error)}
 
 
-def _note(seen: Watch, message: Message, pid: int) -> None:
-    if isinstance(message, Compiling):
-        seen.compile_heard = monotonic()
-        if message.on and not seen.compiling:
-            seen.compile_began = seen.compile_heard
-        elif seen.compiling and not message.on:
-            seen.compile_spent += seen.compile_heard - seen.compile_began
-        seen.compiling = message.on
-    elif isinstance(message, Warm):
-        seen.warm_up_seconds, seen.sources = message.seconds, message.sources
-        seen.phase, seen.phase_began, seen.compile_spent = "start", monotonic(), 0.0
-    elif isinstance(message, Fitting):
-        seen.phase, seen.phase_began, seen.compile_spent = "fit", monotonic(), 0.0
-        seen.fit_cpu_seconds = -thread_cpu_seconds(pid)
-    elif isinstance(message, Point):
-        seen.points.append(_counted(seen, message))
-        seen.buying_seconds = 0.0  # in what follows
-        seen.host_seconds = min(max(0.0, message.host_seconds), monotonic() - seen.phase_began)
-    elif isinstance(message, Stopped):
-        seen.fit_seconds = monotonic() - seen.phase_began - seen.compile_spent
-        seen.fit_cpu_seconds += thread_cpu_seconds(pid) - seen.compile_spent
-        seen.phase, seen.phase_began = "end", monotonic()
-    elif isinstance(message, Fitted):
-        seen.fit_seconds = seen.fit_seconds or monotonic() - seen.phase_began - seen.compile_spent
-        seen.fitted = message
+def is_environment(error: BaseException) -> bool:
+    """Return whether an exception, or one it came from, tells of the machine: disk full, too many open files."""
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, DataChanged) or (isinstance(seen, OSError) and seen.errno in _ENVIRONMENT):
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return False
 
 
-def _sell(seen: Watch, wanted: Buy, child: Child) -> None:
-    """Answer a purchase of labels, and note what the one before it may have taken of the solver's time.
+def of_environment(error: BaseException) -> str:
+    """Return the sentence on a fault of the machine."""
+    said = str(error) if isinstance(error, DataChanged) else f"the machine's fault, not the solver's: {sentence(error)}"
+    return f"{said.rstrip('.')}; such a run is measured again when the command is repeated"
+
+
+def _contents(problem: Problem, path: SolutionPath | None) -> dict[str, str]:
+    """Return checksums of all that the problem is; of the points a sum of their words: fast, and enough for a slip."""
+    if path is not None:
+        return {"points": path.checksum()}
+    points = engine_of(problem.kernel).source
+    found = problem.contents()
+    if not is_mapped(points):
+        found["points"] = sum_of_words(points)
+    return found
+
+
+def model_of(outcome: Outcome, problem: Problem) -> Model:
+    """Return the model as numbers; the certifier looks at it again.
 
     Raises
     ------
-    BrokenStream : nobody reads the answer, or nothing is sold.
+    InvalidModel : it is none of the problem's.
     """
-    from harness.run.seller import WAKING_SECONDS
+    if outcome.dual_coef is not None:
+        return Model.of(*problem.checked(outcome.dual_coef, outcome.intercept))
+    if outcome.free is not None:
+        return Model.free(outcome.free)
+    model = Weights.checked(problem.kernel, outcome.weights, outcome.intercept)
+    return Model(model.intercept, weights=model.weights)
 
-    if seen.seller is None:
-        raise BrokenStream("a purchase of labels where none are sold")
-    began = monotonic()
-    waited = min(max(0.0, wanted.waited), WAKING_SECONDS)
-    seen.buying_seconds += waited
-    seen.bought_seconds += waited
-    labels = seen.seller.sell(wanted.indices)
-    found = None if labels is None else labels.astype("int8")
-    seen.bought_seconds += monotonic() - began
-    answer = packed(Sold(found, monotonic() - began, seen.seller.refused), child.secret)
+
+def sentence(error: BaseException) -> str:
+    """Return type, first line and place of an exception."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" ({frames[-1].filename.rpartition('/')[2]}:{frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {_text(error)}{where}"
+
+
+def _text(error: BaseException) -> str:
     try:
-        whole = os.write(child.answers, answer) == len(answer)
-    except OSError:
-        whole = False
-    if not whole:
-        raise BrokenStream("a purchase of labels, and nobody read what was answered")
+        lines = str(error)[:_TRACEBACK_CHARACTERS].strip().splitlines()
+    except BaseException as second:
+        return f"<its text raised {type(second).__name__}>"
+    return lines[0] if lines else ""
 
 
-def _counted(seen: Watch, point: Point) -> Point:
-    """Return a trace point with this process's count of the labels bought in the place of the child's own."""
-    figures = dict(point.figures)
-    claimed = figures.pop("labels_used", None)
-    if seen.seller is None:
-        return replace(point, figures=figures) if claimed is not None else point
-    known = len(seen.seller.bought)
-    if claimed != known:
-        seen.miscount = f"it counts {claimed} labels where {known} were bought"
-    return replace(point, figures={**figures, "labels_used": known})
-
-
-def _beyond_memory(seen: Watch, child: Child, limits: Limits) -> StoppedBy | None:
-    """Return the limit of memory if it is passed."""
-    if limits.memory_bytes is None:
-        return None
-    resident = child.place.descendants.memory_bytes(child.pid, limits.memory_bytes)
-    seen.peak_rss = max(seen.peak_rss, resident)
-    return StoppedBy.MEMORY if resident > limits.memory_bytes else None
-
-
-def _drain(seen: Watch, output: int) -> bool:
+def tail(error: BaseException) -> str:
+    """Return the end of an exception's traceback, without what it came from; its text is shortened before it is put in."""
     try:
-        data = os.read(output, _PIECE)
-    except BlockingIOError:
-        return False
-    except OSError:
-        data = b""
-    seen.output_bytes += len(data)
-    room = _OUTPUT_KEPT - len(seen.output_head)
-    seen.output_head += data[:room]
-    seen.output_tail = (seen.output_tail + data[room:])[-_OUTPUT_KEPT:]
-    return bool(data)
-
-
-def _driver_gone(control: int) -> bool:
-    import socket
-
-    with socket.socket(fileno=os.dup(control)) as peer:
-        try:
-            return peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
-        except BlockingIOError:
-            return False
-
-
-def _end(seen: Watch, pid: int, *, gently: bool = False, finished: bool = False) -> bool:
-    """End a child, note its wait status and CPU seconds; return whether it had to be killed.
-
-    gently : SIGTERM to its group first
-    finished : it is exiting
-    """
-    if gently:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(pid, signal.SIGTERM)
-    patience = _TERM_SECONDS if gently else 1.0 if finished else 0.0
-    handle = os.pidfd_open(pid)
-    try:
-        alive = not select.select([handle], [], [], patience)[0]
-        if alive:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-    finally:
-        os.close(handle)
-    _, seen.exit_status, usage = os.wait4(pid, 0)
-    seen.cpu_seconds = usage.ru_utime + usage.ru_stime
-    return alive
+        frames = traceback.format_tb(error.__traceback__)
+        said = str(error)[:_TRACEBACK_CHARACTERS]
+    except BaseException:
+        return ""
+    whole = "".join(["Traceback (most recent call last):\n", *frames, f"{type(error).__name__}: {said}"])
+    return whole[-_TRACEBACK_CHARACTERS:]

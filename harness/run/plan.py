@@ -1,23 +1,29 @@
-"""From a study to its runs: formulations, parameters, grids, order."""
+"""What a comparison is, the request and the runs it stands for: formulations, parameters, grids, paths, order."""
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import itertools
+import json
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from harness import parameters
+import numpy as np
+
+from harness import parameters, selection
+from harness.datasets.files import KEPT
 from harness.entries import Broken, Chosen
 from harness.errors import UsageError
 from harness.kernels.checks import check_precomputed
 from harness.kernels.functions import Precomputed
-from harness.machine import machine
 from harness.measure.metrics import applicable
 from harness.registry import Registry
-from harness.run.path_plan import along_path, check_path
-from harness.run.study import RunSpec, Study, data_key
+from harness.run.record import NO_LIMITS, Limits
 
 if TYPE_CHECKING:
     from harness.datasets.dataset import Dataset, DataSource
@@ -25,9 +31,182 @@ if TYPE_CHECKING:
     from harness.problems.problem import Problem
     from harness.solver import Solver
 
-MOST_RUNS = 1_000_000  # without being told that so many are meant
-RUN_BYTES = 8_000  # of the driver's memory: a run's plan and key (0.6 kB) and its record (6.3 kB, without a trace)
+_MOST_RUNS = 1_000_000  # without being told that so many are meant
+_MOST_CELLS = 1_000_000  # of a path: what is known of them is held at once
 _NOTHING: dict[str, Any] = {"formulation": "", "problem_parameters": {}, "kernel": "", "kernel_parameters": {}}
+
+
+@dataclass(frozen=True)
+class Study:
+    """A comparison as the user asks for it; lists make a grid.
+
+    formulations : ids; None: each solver's preferred one (see plan.py)
+    formulation_values : formulation -> its own parameters -> list of values; they come before ``problem_values``
+    kernel : selection, for example ``rbf[gamma=[0.1,1]],linear``; None: the data set's default
+    kernel_values : gamma, degree, coef0 -> list of values (numbers, or ``scale`` for gamma); empty: the data set's default
+    problem_values : parameter of a formulation -> list of values; empty: the data set's default
+    limits : of each run
+    threads : BLAS / OpenMP threads of a run
+    jobs : runs at the same time; each is pinned to its own cores
+    fresh : measure again what the store already holds
+    many : carry it out even if it is more than a million runs
+    core_set_oracle : solver of the core-set certificate of the hull formulations, by name; empty: no such certificate
+    path : parameter -> its values: each run goes through all of them, see `harness.path`; empty: a run is one problem
+    folds : of the cross-validation along a path; 0: none
+    cold : beside each path a run that solves its cells one by one, each from nothing
+    """
+
+    solvers: list[Chosen | Broken]
+    datasets: list[DataSource]
+    formulations: list[str] | None = None
+    formulation_values: Mapping[str, Mapping[str, list[Any]]] = field(default_factory=dict)
+    kernel: str | None = None
+    kernel_values: Mapping[str, list[Any]] = field(default_factory=dict)
+    problem_values: Mapping[str, list[Any]] = field(default_factory=dict)
+    seeds: Sequence[int] = (0,)
+    repeat: int = 1
+    limits: Limits = NO_LIMITS
+    threads: int = 1
+    jobs: int = 1
+    cache_mb: float = 256.0
+    order: Literal["interleaved", "shuffled"] = "interleaved"
+    fresh: bool = False
+    many: bool = False
+    store: Path | None = None
+    plugin_paths: list[str] = field(default_factory=list)
+    metrics: list[str] = field(default_factory=list)
+    core_set_oracle: str = ""
+    path: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    folds: int = 0
+    cold: bool = False
+
+    @functools.cached_property
+    def sha256(self) -> str:
+        """SHA-256 of what is asked: equal for a file, a command line and a call that mean the same.
+
+        Where it is kept, whether it is measured anew and in which folder its files lie is no part of it, nor is what is
+        left as it comes: an option that a later version brings changes no hash.
+        """
+        usual = {each.name: each.default for each in fields(self) if each.default is not MISSING}
+        asked = {each.name: getattr(self, each.name) for each in fields(self) if each.name not in _OF_NO_STUDY}
+        asked |= {
+            "solvers": [_asked_of(item) for item in self.solvers],
+            "datasets": [[source.name, _unlocated(source)] for source in self.datasets],
+            "kernel": self.kernel and [selection.text_of(item) for item in selection.parse(self.kernel)],
+            "limits": {name: value for name, value in asdict(self.limits).items() if value is not None},
+            "seeds": [self.seeds[0], len(self.seeds)] if _is_range(self.seeds) else list(self.seeds),
+        }
+        kept = {
+            name: value for name, value in asked.items() if value != usual.get(name) and value not in ({}, [], [0, 1])
+        }
+        return hashlib.sha256(json.dumps(_plain(kept), sort_keys=True, default=str).encode()).hexdigest()
+
+
+_OF_NO_STUDY = ("store", "fresh", "many", "plugin_paths")
+
+
+def _asked_of(item: Chosen | Broken) -> list[Any]:
+    """Return a solver as it is asked for: plugin, name, the parameters that are not as they come, the problem's."""
+    if isinstance(item, Broken):
+        return [item.plugin, item.solver]
+    return [item.plugin, item.solver.name, parameters.changed(item.solver), item.problem_values]
+
+
+def _unlocated(source: DataSource) -> dict[str, Any]:
+    """Return the parameters of a source that are not as they come; of a path the name of its file, or its content's hash."""
+    found = parameters.changed(source)
+    return {name: _file(Path(value)) if name in ("path", "test") else value for name, value in found.items()}
+
+
+def _file(path: Path) -> str:
+    return path.parent.name if path.parent.parent.name == KEPT else path.name
+
+
+def _is_range(seeds: Sequence[int]) -> bool:
+    return len(seeds) > 0 and (isinstance(seeds, range) or list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))))
+
+
+def _plain(value: Any) -> Any:
+    """Return nested values in which a number has one way to be written: 10.0 as 10."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def data_key(source: str, source_parameters: Mapping[str, Any]) -> str:
+    """Return what tells one configured data source from another; two files may have the same label."""
+    return json.dumps([source, dict(source_parameters)], sort_keys=True, default=str)
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One run as plain data: all a worker needs to carry it out, and all that its result depends on."""
+
+    plugin: str
+    solver: str
+    parameters: dict[str, Any]  # the solver's
+    dataset: str  # label, e.g. checkerboard[n=500]
+    source: str  # data source name
+    source_parameters: dict[str, Any]
+    formulation: str
+    problem_parameters: dict[str, Any]
+    kernel: str
+    kernel_parameters: dict[str, Any]
+    seed: int
+    repetition: int
+    limits: Limits = NO_LIMITS
+    threads: int = 1
+    cache_mb: float = 256.0
+    plugin_paths: tuple[str, ...] = ()
+    metrics: tuple[str, ...] = ()
+    core_set_oracle: str = ""
+    sells_labels: bool = False  # its formulation does
+    path: dict[str, Any] = field(default_factory=dict)  # axes, folds, start ("warm" or "cold"); empty: one problem
+    trusted: tuple[str, ...] = ()  # plugins that own its formulation, kernel, data, metrics and oracle: the certifier's
+    data_sha256: str = ""  # of the data the comparison was planned with
+    skip_reason: str = ""  # not empty: the run is a row without being carried out
+    broken_reason: str = ""  # not empty: the plugin could not be loaded
+
+    @property
+    def data_key(self) -> str:
+        """Which configured data source the run reads."""
+        return data_key(self.source, self.source_parameters)
+
+    def at(self, values: Mapping[str, float]) -> RunSpec:
+        """Return the run of one cell of a path, by the values of the path's parameters: a run of one problem."""
+        costs = {name: value for name, value in values.items() if name in self.path["costs"]}
+        widths = {name: value for name, value in values.items() if name in self.path["widths"]}
+        problem, kernel = {**self.problem_parameters, **costs}, {**self.kernel_parameters, **widths}
+        return replace(self, path={}, problem_parameters=problem, kernel_parameters=kernel)
+
+    @property
+    def first(self) -> RunSpec:
+        """The run itself; of a path that of its first values."""
+        axes = {**self.path["costs"], **self.path["widths"]} if self.path else {}
+        return self.at({name: values[0] for name, values in axes.items()}) if self.path else self
+
+    @property
+    def worker(self) -> str:
+        """Key of the worker process that carries the run out: one for each solver, which its configurations share.
+
+        Where labels are sold the worker is another one, which holds none that were not.
+        """
+        own = {"plugin": self.plugin, "solver": self.solver, "threads": self.threads, "sells": self.sells_labels}
+        return json.dumps({**own, "plugin_paths": self.plugin_paths}, sort_keys=True, default=str)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the spec as JSON-ready data, its own: to be read, not changed."""
+        return {**vars(self), "limits": asdict(self.limits)}
+
+    def key(self, surroundings: Mapping[str, Any]) -> str:
+        """Return the SHA-256 of the run and what its result depends on: code, versions, data, machine."""
+        text = json.dumps([self.as_dict(), dict(surroundings)], sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+# -- from a study to its runs -----------------------------------------------------------------------------
 
 
 def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> list[RunSpec]:
@@ -45,7 +224,7 @@ def plan(study: Study, registry: Registry, datasets: Mapping[str, Dataset]) -> l
     UsageError : an unknown formulation or kernel, a parameter value out of range, or more runs than were meant.
     """
     check_names(study, registry)
-    check_size(count(study, registry, datasets), factors(study, registry), many=study.many)
+    check_size(factors(study, registry), many=study.many)
     cells = [
         spec
         for source in study.datasets
@@ -69,32 +248,23 @@ def check_names(study: Study, registry: Registry) -> None:
         parameters.check_known("metric", name, registry.metrics)
     if study.core_set_oracle:
         registry.solver(study.core_set_oracle)
-    check_path(study, registry)
+    _check_path(study, registry)
 
 
-def check_size(runs: int, asked: Sequence[tuple[int, str]], *, many: bool) -> None:
-    """Refuse more runs than anybody can have meant, and more than the machine's memory holds.
+def check_size(asked: Sequence[tuple[int, str]], *, many: bool) -> None:
+    """Refuse more runs than anybody can have meant, none of which is made for it.
 
-    asked : what multiplies to the runs, as (count, noun) pairs, see :func:`factors`
+    asked : what multiplies to the runs, at most, as (count, noun) pairs, see :func:`factors`
     many : more than a million are meant
 
     Raises
     ------
-    UsageError : above a million runs unless ``many``; above what fits into memory always.
+    UsageError : above a million runs unless ``many``.
     """
-    if runs <= MOST_RUNS:
-        return
-    parts = [f"{count_:,} {noun}" for count_, noun in asked if count_ != 1]
-    makes = "=" if math.prod(count_ for count_, _ in asked) == runs else "make"
-    whole = f"{' x '.join(parts)} {makes} {runs:,} runs"
-    if not many:
-        raise UsageError(f"{whole}; above {MOST_RUNS:,} they are only carried out with --yes.")
-    needed, there = runs * RUN_BYTES, int(machine()["memory_bytes"])
-    if needed > there:
-        raise UsageError(
-            f"{whole}; their results take about {needed / 2**30:,.1f} GB of memory, this machine has {there / 2**30:,.1f} GB: "
-            "carry them out in parts, for example a range of --seeds at a time."
-        )
+    runs = math.prod(count for count, _ in asked)
+    if runs > _MOST_RUNS and not many:
+        whole = " x ".join(f"{count:,} {noun}" for count, noun in asked if count != 1)
+        raise UsageError(f"{whole} = {runs:,} runs; above {_MOST_RUNS:,} they are only carried out with --yes.")
 
 
 def factors(study: Study, registry: Registry) -> list[tuple[int, str]]:
@@ -111,42 +281,6 @@ def factors(study: Study, registry: Registry) -> list[tuple[int, str]]:
         (len(study.seeds), "seeds"),
         (study.repeat, "repetitions"),
     ]
-
-
-def count(study: Study, registry: Registry, datasets: Mapping[str, Dataset] | None = None) -> int:
-    """Return how many runs a study is, none of which is made for it; values that mean the same count as several.
-
-    datasets : as :func:`plan` has them; without them, data not being read yet, each data set counts with the fewest runs
-        that any data would make
-    """
-    tasks = ("classification", "regression")
-    known: list[list[tuple[str, str]]] = [[(task, "") for task in tasks]] * len(study.datasets)
-    if datasets is not None:
-        loaded = [datasets[data_key(source.name, parameters.values_of(source))] for source in study.datasets]
-        known = [[(dataset.task, _default_kernel(dataset))] for dataset in loaded]
-    cells = {
-        kind: sum(_count_cells(study, registry, item, *kind) for item in study.solvers)
-        for kind in dict.fromkeys(itertools.chain.from_iterable(known))
-    }
-    starts = 2 if study.path and study.cold else 1
-    return starts * sum(min(cells[kind] for kind in possible) for possible in known) * len(study.seeds) * study.repeat
-
-
-def _count_cells(study: Study, registry: Registry, item: Chosen | Broken, task: str, default_kernel: str) -> int:
-    """Return how many runs with one seed a solver has on data of a task; no default kernel: it is not known yet."""
-    if isinstance(item, Broken):
-        return 1
-    problems = formulations_of(item.solver, study, registry, task)
-    if not problems or any(cls.name not in registry.formulations for cls in problems):
-        return 1  # a row that says so
-    selected = study.kernel or default_kernel
-    kernels = registry.select_kernels(selected) if selected else []
-    widths = [_cells_of(_kernel_axes(study, registry.kernel_class(name), item, own, {})) for name, own in kernels]
-    return (sum(widths) or 1) * sum(_cells_of(_problem_axes(study, item, cls, {})) for cls in problems)
-
-
-def _cells_of(axes: Mapping[str, Sequence[Any]]) -> int:
-    return math.prod(map(len, axes.values()))
 
 
 def formulations_of(
@@ -231,7 +365,7 @@ def _cells(study: Study, registry: Registry, source: DataSource, dataset: Datase
                     fits = dataset.task == problem.task
                     metrics = applicable((*problem.metrics, *study.metrics), dataset.task)
                     oracle = study.core_set_oracle if problem.has_core_set or problem.gives_up_points() else ""
-                    yield from along_path(
+                    yield from _along_path(
                         study,
                         registry.kernel_class(kernel_name),
                         problem,
@@ -330,3 +464,90 @@ def scale_gamma(dataset: Dataset) -> float:
     variance = square - mean * mean
     features = float(d)
     return 1.0 / (features * variance) if variance > 0.0 else 1.0 / features
+
+
+# -- paths of problems ------------------------------------------------------------------------------------
+
+
+def _check_path(study: Study, registry: Registry) -> None:
+    """Raise UsageError for a path that no run can be; needs no data."""
+    if not study.path:
+        for given, name in ((study.folds, "folds"), (study.cold, "cold")):
+            if given:
+                raise UsageError(f"--{name} is about a path; add --path, for example --path C,gamma.")
+        return
+    of_problems = registry.problem_parameters()
+    of_kernels = {known.name for cls in registry.kernels.values() for known in parameters.parameters_of(cls)}
+    for name in study.path:
+        parameters.check_known("parameter of a formulation or a kernel", name, [*of_problems, *sorted(of_kernels)])
+        if study.problem_values.get(name) or study.kernel_values.get(name):
+            raise UsageError(f"--{name} and --path {name}: the path has its values; leave out one of the two.")
+        if any(name in values for values in study.formulation_values.values()):
+            raise UsageError(f"--formulation gives {name}, and so does --path; leave out one of the two.")
+    for item in study.solvers:
+        fixed = [name for name in study.path if name in getattr(item, "problem_values", {})]
+        if fixed:
+            raise UsageError(f"a solver's brackets give {fixed[0]}, and so does --path; leave out one of the two.")
+    if study.core_set_oracle:
+        raise UsageError("--core-set-oracle is about one problem, not about a path; leave out one of the two.")
+    cells = math.prod(map(len, study.path.values())) * max(1, study.folds)
+    if cells > _MOST_CELLS:
+        raise UsageError(
+            f"--path: {cells:,} cells in a run; at most {_MOST_CELLS:,} are taken: fewer values, or several paths."
+        )
+    if study.limits.iterations is not None:
+        raise UsageError(
+            "--iteration-limit is about one problem; limit a path by --time-limit or --kernel-evaluation-limit."
+        )
+
+
+def _along_path(
+    study: Study, kernel: type[Kernel], problem: type[Problem], dataset: Dataset, cell: dict[str, Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield a run of one problem as the paths that it stands for: warm, and beside it cold if that is asked for."""
+    if not study.path:
+        yield cell
+        return
+    of_kernel = {known.name for known in parameters.parameters_of(kernel)}
+    of_problem = {known.name for known in problem.known_parameters()}
+    strange = [name for name in study.path if name not in of_kernel | of_problem]
+    reason = cell["skip_reason"]
+    if strange and not reason:
+        reason = f"{problem.name} with the kernel {kernel.name} has no {strange[0]}, which the path goes through"
+    for name, other in problem.stand_ins().items():
+        if name in study.path and not reason and cell["problem_parameters"].get(other) is not None:
+            reason = f"{other} is given, and the {name} of the path only stands for {other}"
+    reason = reason or _unfit(study, problem, dataset)
+    costs = _checked(problem.parameter_class, study, of_problem, f"formulation '{problem.name}'")
+    widths = _checked(kernel, study, of_kernel - of_problem, f"kernel '{kernel.name}'")
+    own = {
+        "problem_parameters": {k: v for k, v in cell["problem_parameters"].items() if k not in costs},
+        "kernel_parameters": {k: v for k, v in cell["kernel_parameters"].items() if k not in widths},
+        "skip_reason": reason,
+        "core_set_oracle": "",
+    }
+    for start in ("warm", "cold") if study.cold else ("warm",):
+        path = {"costs": costs, "widths": widths, "folds": study.folds, "start": start}
+        yield {**cell, **own, "path": path}
+
+
+def _checked(cls: type, study: Study, names: set[str], owner: str) -> dict[str, list[float]]:
+    """Return the path's values of the parameters ``names`` as their class has them, ascending."""
+    found = {}
+    for name, values in study.path.items():
+        if name in names:
+            found[name] = sorted({parameters.validated(cls, {name: value}, owner=owner)[name] for value in values})
+    return found
+
+
+def _unfit(study: Study, problem: type[Problem], dataset: Dataset) -> str:
+    """Return why a path cannot be gone through on these data; empty if it can."""
+    if problem.sells_labels:
+        return f"{problem.name} sells labels, and a path needs all of them"
+    if problem.task == "classification" and study.folds and dataset.task == "classification":
+        least = min(int(np.sum(dataset.y_train == label)) for label in np.unique(dataset.y_train))
+        if least < study.folds:
+            return f"{study.folds} folds of a class that has {least} training points; take fewer --folds"
+    elif study.folds > len(dataset.y_train):
+        return f"{study.folds} folds of {len(dataset.y_train)} training points; take fewer --folds"
+    return ""

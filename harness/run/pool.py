@@ -1,29 +1,211 @@
-"""The driver's side of the warm processes: start them, send runs, have their models certified, notice when one dies."""
+"""The driver's side of the warm processes: start them, ask them, have models certified, and end them for sure.
+
+A path of problems is a run whose points are its cells: it has a row for each cell with its share of the run's time, a
+choice among them, and a summary. The run's seconds are the sum of its cells': each has its own, and an equal part of what
+all share (`shared_seconds`). The choice is the cell of the least mean validation error over the folds; of equals the
+smallest values, the first axis first (C, then gamma). LIBSVM's grid.py takes of equal rates the one it met first, of the
+same gamma the smaller C.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import math
 import os
+import selectors
+import signal
+import socket
+import struct
+import subprocess
+import sys
 import tempfile
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean, stdev
 from time import monotonic
 from typing import Any
 
 from harness.errors import UsageError
 from harness.files import user_cache
 from harness.machine import now
+from harness.path import Grid
+from harness.plain import clipped
 from harness.run import allowed
-from harness.run.cleaning import clipped
-from harness.run.messages import METRIC, Certified, Certify, Ended, Run
-from harness.run.path_records import cell_records, choice, refit_of, summary
-from harness.run.process import Late, Process, WorkerDied
+from harness.run.descendants import living, remove_groups, signal_to
+from harness.run.folder import sweep
+from harness.run.messages import (
+    METRIC,
+    BrokenStream,
+    Busy,
+    Certified,
+    Certify,
+    Ended,
+    Message,
+    Point,
+    Reader,
+    Run,
+    Solved,
+    send,
+)
+from harness.run.plan import RunSpec
 from harness.run.record import CLAIMED, MEASURED, Record, Status, StoppedBy, checked
-from harness.run.study import RunSpec
 
 _LIVE_WORKERS = 6  # idle ones hold their data: the least recently used is closed
+_CLOSE_SECONDS = 1.5
+_LATE_SECONDS = 0.5  # that a message may be late
+_IDLE_SECONDS = 5.0  # in which a process that has nothing to do hears a request
+_SEND_SECONDS = 60  # in which somebody reads what is sent: at once, or when it has started
+_POLL_SECONDS = 0.2
+# what tells numba where in its cache; its own ways serve functions that are in no file
+_NUMBA_LOCATORS = "harness.measure.machine_code.SourceKeyedLocator,IPythonCacheLocator,ZipCacheLocator"
+_TOLD = (
+    "status", "reason", "stopped_by", "fit_seconds", "cpu_seconds", "cache_hits", "iterations", "working_set_size",
+    "claimed_done", "info",
+)  # fmt: skip
+_MEASURED = ("fit_seconds", "cpu_seconds", "kernel_evaluations", "iterations")
+
+
+class WorkerDied(Exception):
+    """The process itself ended; the request it had is lost and may be sent again."""
+
+
+class Late(WorkerDied):
+    """The process did not send its next message in time and was killed; ``what`` it was at, empty if it said nothing."""
+
+    def __init__(self, what: str, seconds: float) -> None:
+        super().__init__(
+            f"nothing was heard for {seconds:.1f} s {f'while {what}' if what else 'after it was asked'}; killed"
+        )
+        self.what = what
+
+
+class Process:
+    """A warm process of the host's, and the socket to it.
+
+    heard : when it last said something to the request that it has, of ``monotonic()``; 0.0: nothing
+    doing : what it then said that it does
+    """
+
+    def __init__(
+        self, module: str, threads: int, cores: list[int] | None, numba_cache: Path, starting: float = 60.0
+    ) -> None:
+        """Start it; ``starting`` : seconds in which it hears its first request."""
+        ours, theirs = socket.socketpair()
+        # who does not read does not hold us up
+        ours.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _SEND_SECONDS, 0))
+        self.socket = ours
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115  closed in kill()
+        with theirs:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "harness.run.descendants", module, str(theirs.fileno())],
+                pass_fds=(theirs.fileno(),),
+                env=_environment(threads, numba_cache),
+                stdin=subprocess.DEVNULL,
+                stdout=self.errors,
+                stderr=self.errors,
+                start_new_session=True,
+            )
+        if cores is not None:
+            os.sched_setaffinity(self.process.pid, cores)
+        self.reader = Reader(ours.fileno())
+        self.heard, self.doing = 0.0, ""
+        self._free_by = monotonic() + starting
+
+    def tell(self, message: Message) -> None:
+        """Send a request, which :meth:`answer` waits for.
+
+        Raises
+        ------
+        WorkerDied : it ended.
+        """
+        self.heard, self.doing = 0.0, ""
+        try:
+            send(self.socket.fileno(), message)
+        except OSError as error:
+            raise WorkerDied(self._epitaph()) from error
+
+    def answer(self, stop: threading.Event, limit: float, ahead: Callable[[Solved], None] = lambda _: None) -> Any:
+        """Wait for the answer, at most ``limit`` seconds, and as long as the process says each time.
+
+        ahead : called with what is to be certified, which comes before the answer
+
+        Raises
+        ------
+        Late : it did not say anything in time, or was stopped, and had to be killed.
+        WorkerDied : it ended before it answered, or said what is no message.
+        """
+        began = since = monotonic()
+        deadline = max(self._free_by, began + _IDLE_SECONDS) + _LATE_SECONDS
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.socket, selectors.EVENT_READ)
+            while not self.reader.closed:
+                if stop.is_set():
+                    raise WorkerDied("stopped")
+                if not selector.select(_POLL_SECONDS):
+                    # after a last look: we may have been stopped ourselves
+                    if monotonic() > min(deadline, began + limit):
+                        self.kill()
+                        raise Late(self.doing, monotonic() - since)
+                    continue
+                try:
+                    for answer in self.reader.read():
+                        self.heard = since = monotonic()
+                        if isinstance(answer, Solved):
+                            ahead(answer)
+                        elif isinstance(answer, Busy):
+                            self.doing, deadline = answer.what, since + answer.seconds + _LATE_SECONDS
+                        else:
+                            self._free_by = since + (answer.occupied if isinstance(answer, Ended) else 0.0)
+                            return answer
+                except BrokenStream as error:
+                    raise WorkerDied(str(error)) from error
+        raise WorkerDied(self._epitaph())
+
+    def _epitaph(self) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(5.0)
+        code = self.process.poll()
+        self.errors.seek(0, os.SEEK_END)
+        self.errors.seek(max(0, self.errors.tell() - 2000))
+        lines = [line for line in self.errors.read().decode(errors="replace").splitlines() if line.strip()]
+        how = f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+        return f"it ended by {how}" + (f": {lines[-1].strip()}" if lines else "")
+
+    def close(self) -> None:
+        """End the process: it ends its child and what that started when the socket closes; SIGKILL if it does not."""
+        if self.socket.fileno() < 0:
+            return
+        self.socket.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(_CLOSE_SECONDS)
+        self.kill()
+
+    def kill(self) -> None:
+        """End the process and what it started at once, also where it is stopped and hears nothing."""
+        self.socket.close()
+        descendants = living(self.process.pid)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        for each in descendants:
+            signal_to(each, signal.SIGKILL)
+        remove_groups(self.process.pid)
+        if self.process.returncode:  # it could not remove its folder itself
+            sweep(Path(tempfile.gettempdir()))
+        self.errors.close()
+
+
+def _environment(threads: int, numba_cache: Path) -> dict[str, str]:
+    environment = dict(os.environ)
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "BLIS_NUM_THREADS"):
+        environment[name] = str(threads)
+    environment |= {"NUMBA_CACHE_DIR": str(numba_cache), "NUMBA_CACHE_LOCATOR_CLASSES": _NUMBA_LOCATORS}
+    environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+    environment["PYTHONUNBUFFERED"] = "1"
+    return environment
 
 
 class Pool:
@@ -45,7 +227,7 @@ class Pool:
         """
         began, reading = monotonic(), allowed.reading(reading_seconds, spec.limits.seconds)
         try:
-            ended = self._ended(spec, reading)
+            ended, solved = self._ended(spec, reading)
         except Late as error:
             # it is the solver's fault that its worker hangs or is stopped, unless it was not its turn yet
             stopped = StoppedBy.TIME if error.what else StoppedBy.KILLED
@@ -59,7 +241,7 @@ class Pool:
         record, wrong = checked({name: value for name, value in ended.claims.items() if name in CLAIMED})
         if record.status is None:
             wrong.append(f"status is {clipped(str(record.get('status')), 80)}, which is none")
-        without = ended.model is None and not spec.path
+        without = not solved.model and not spec.path
         if record.status in MEASURED and (without or record.get("fit_seconds") is None):
             wrong.append("it says that it has a result, without a model or a time")
         if (record.get("fit_seconds") or 0.0) > monotonic() - began:
@@ -68,46 +250,48 @@ class Pool:
             reason = f"the solver's process gave figures that cannot be: {'; '.join(wrong)}"
             record.update(status=Status.INVALID, reason=reason)
         if spec.path:
-            return self._path(spec, record, ended, reading, reading_seconds)
-        if ended.model is not None or ended.points:
-            judge(record, checked(self._certified(spec, ended, reading))[0])
+            return self._path(spec, record, solved, reading, reading_seconds)
+        if solved.model or solved.points:
+            judge(record, checked(self._certified(spec, solved, reading))[0])
         return record
 
-    def _path(self, spec: RunSpec, run: Record, ended: Ended, reading: float, reading_seconds: float) -> Record:
+    def _path(self, spec: RunSpec, run: Record, solved: Solved, reading: float, reading_seconds: float) -> Record:
         """Return a path's summary with the rows of its cells, and that of the chosen one on all training points."""
-        verdict = self._certified(spec, ended, reading) if ended.points else {}
+        verdict = self._certified(spec, solved, reading) if solved.points else {}
         judged = verdict.pop("cells", None)
         judge(run, checked(verdict)[0])
-        if judged is None:
-            return summary(spec, run, [], None, {})
-        cells = cell_records(spec, run, ended.points, judged)
+        cells = [] if judged is None else cell_records(spec, run, solved.points, judged)
         chosen = choice(spec, cells)
         if "best" not in chosen:
             return summary(spec, run, cells, None, chosen)
-        refit = self.run(spec.at(chosen["best"]), reading_seconds)
-        return summary(spec, run, cells, refit_of(refit, spec, chosen["best"]), chosen)
+        at = spec.at(chosen["best"])
+        own = {"problem_parameters": at.problem_parameters, "kernel_parameters": at.kernel_parameters}
+        refit = Record(
+            {**self.run(at, reading_seconds), "path": {**spec.path, "cell": None}, "shared_seconds": 0.0, **own}
+        )
+        return summary(spec, run, cells, refit, chosen)
 
-    def _ended(self, spec: RunSpec, reading: float) -> Ended:
+    def _ended(self, spec: RunSpec, reading: float) -> tuple[Ended, Solved]:
+        """Have a run carried out; what is to be certified of it goes to the certifier at once, while its process ends."""
         limit, attempts = spec.limits.seconds, 0
         while True:
             if self._certifying is not None:  # of a run that was lost: its answer is nobody's
                 self._close_certifier()
             worker, is_new = self._worker(spec)
             self._started_certifier(spec)  # it loads its data meanwhile
-            request = Run(spec.as_dict(), reading, spec.worker not in self._not_adopting)
-            sent: list[Ended] = []
+            sent: list[Solved] = []
 
-            def ahead(model: Ended, sent: list[Ended] = sent) -> None:
-                sent.append(model)
-                if model.model is not None or model.points:
-                    self._certify(spec, model, reading)
+            def ahead(solved: Solved, sent: list[Solved] = sent) -> None:
+                sent.append(solved)
+                if solved.model or solved.points:
+                    with contextlib.suppress(WorkerDied):  # it is asked once more
+                        self._certifying = self._told(spec, solved, reading)
 
             try:
-                answer = worker.ask(request, self.stop, allowed.request(limit, reading), ahead)
-                if isinstance(answer, Ended) and answer.final:
-                    if not sent:
-                        return answer
-                    return replace(answer, model=sent[0].model, points=sent[0].points, bought=sent[0].bought)
+                worker.tell(Run(spec, reading, spec.worker not in self._not_adopting))
+                answer = worker.answer(self.stop, allowed.request(limit, reading), ahead)
+                if isinstance(answer, Ended):
+                    return answer, sent[-1] if sent else Solved()
                 raise WorkerDied(f"it answered with {type(answer).__name__}")
             except WorkerDied as error:
                 self._forget(spec)
@@ -122,23 +306,20 @@ class Pool:
                 if attempts == 2 or isinstance(error, Late) or spent > 0.5 * (limit or float("inf")):
                     raise
 
-    def _certify(self, spec: RunSpec, ended: Ended, reading: float) -> None:
-        """Have a model certified while its run ends: the certifier's figures are asked for afterwards."""
+    def _told(self, spec: RunSpec, solved: Solved, reading: float) -> Process:
         certifier = self._started_certifier(spec)
-        with contextlib.suppress(WorkerDied):  # it is asked once more
-            certifier.tell(Certify(spec.as_dict(), ended.model, ended.points, ended.bought, reading))
-            self._certifying = certifier
+        certifier.tell(Certify(spec, solved, reading))
+        return certifier
 
-    def _certified(self, spec: RunSpec, ended: Ended, reading: float) -> dict[str, Any]:
+    def _certified(self, spec: RunSpec, solved: Solved, reading: float) -> dict[str, Any]:
         """Return the certifier's figures. Where it dies of them, or of a metric, those without a plugin's metrics, and why."""
         faults: list[str] = []
-        asked = spec.as_dict()
+        asked = spec
         while True:
-            was_idle = self._certifier is not None
-            certifier = self._started_certifier(spec)
+            was_idle, certifier = self._certifier is not None, self._started_certifier(spec)
             try:
                 if certifier is not self._certifying:
-                    certifier.tell(Certify(asked, ended.model, ended.points, ended.bought, reading))
+                    self._told(asked, solved, reading)
                 self._certifying = None
                 answer = certifier.answer(self.stop, allowed.request(spec.limits.seconds, reading))
                 if isinstance(answer, Certified):
@@ -154,7 +335,7 @@ class Pool:
                 faults.append(f"the certifier failed, perhaps of the metrics {metrics}: {error}")
                 if len(faults) == 2 or (isinstance(error, Late) and not error.what.startswith(METRIC)):
                     break
-                asked = {**asked, "metrics": ()}
+                asked = replace(spec, metrics=())
         reason = f"the host could not certify the model: {faults[-1]}"
         return {"status": Status.ERROR, "stopped_by": StoppedBy.KILLED, "reason": reason, "faults": faults}
 
@@ -179,7 +360,7 @@ class Pool:
         if self._certifier is not None and self._certifier.process.poll() is not None:
             self._close_certifier()
         if self._certifier is None:
-            self._certifier = self._started("harness.run.certify", spec)
+            self._certifier = self._started("harness.run.certifier", spec)
         return self._certifier
 
     def _forget(self, spec: RunSpec) -> None:
@@ -232,3 +413,89 @@ def numba_cache_folder() -> Path:
             f"the cache folder {folder} cannot be written ({error.strerror}); set HARNESS_CACHE to a folder that can."
         ) from None
     return folder
+
+
+def cell_records(
+    spec: RunSpec, run: Record, points: Sequence[Point], judged: Sequence[Mapping[str, Any]]
+) -> list[Record]:
+    """Return a record for each finished cell; ``run`` is the path's own, whose costs they share.
+
+    judged : the certifier's figures of each point
+    """
+    cells = Grid.from_dict(spec.path).cells()
+    last = points[-1].figures if points else {}
+    count = max(1, len(points))
+    shared, shared_cpu = (float(last.get(name) or 0.0) / count for name in ("shared_seconds", "shared_cpu_seconds"))
+    found = []
+    for point, verdict in zip(points, judged, strict=True):
+        claimed, cell = point.figures, cells[point.figures["cell"]]
+        told = {name: claimed.get(name) for name in _TOLD}
+        told["fit_seconds"] = (told["fit_seconds"] or 0.0) + shared
+        told["cpu_seconds"] = (told["cpu_seconds"] or 0.0) + shared_cpu
+        told["kernel_evaluations"] = claimed.get("own_evaluations")
+        place, at = {**spec.path, "cell": cell.index}, spec.at(cell.values)
+        record, _ = checked(
+            {
+                **told, **verdict, "shared_seconds": shared, "path": place, "fold": cell.fold,
+                "measured_at": run.get("measured_at"), "sources": run.get("sources"),
+                "problem_parameters": at.problem_parameters, "kernel_parameters": at.kernel_parameters,
+            }
+        )  # fmt: skip
+        found.append(record)
+    return found
+
+
+def choice(spec: RunSpec, cells: Sequence[Record]) -> dict[str, Any]:
+    """Return ``best``, the values of the cell of least mean validation error, that error and its standard error.
+
+    Empty without folds, where not all cells were finished, and where none has a validation error of every fold.
+    """
+    axes, folds = (*spec.path["costs"], *spec.path["widths"]), spec.path["folds"]
+    errors: dict[tuple[float, ...], list[float]] = {}
+    for cell in cells:
+        given = {**(cell.get("problem_parameters") or {}), **(cell.get("kernel_parameters") or {})}
+        if cell.get("validation_error") is not None:
+            errors.setdefault(tuple(given[name] for name in axes), []).append(cell["validation_error"])
+    whole = {values: found for values, found in errors.items() if len(found) == folds}
+    if not folds or not whole or len(cells) < Grid.from_dict(spec.path).size:
+        return {}
+    best = min(whole, key=lambda values: (fmean(whole[values]), values))
+    error = stdev(whole[best]) / math.sqrt(folds) if folds > 1 else 0.0
+    return {"best": dict(zip(axes, best, strict=True)), "cv_error": fmean(whole[best]), "cv_standard_error": error}
+
+
+def summary(
+    spec: RunSpec, run: Record, cells: Sequence[Record], refit: Record | None, chosen: dict[str, Any]
+) -> Record:
+    """Return the path's own record: its totals, the choice, and the test figures of the refit."""
+    gaps = [cell["relative_gap"] for cell in cells if cell.get("relative_gap") is not None]
+    violations = [cell["kkt_violation"] for cell in cells if cell.get("kkt_violation") is not None]
+    path = {
+        **spec.path,
+        "cells": Grid.from_dict(spec.path).size,
+        "finished": len(cells),
+        "rows": len(cells) + (refit is not None),
+        "certified": sum(cell.status is Status.OK and cell.get("relative_gap") is not None for cell in cells),
+        "worst_gap": max(gaps, default=None),
+        "worst_violation": max(violations, default=None),
+        **chosen,
+    }
+    found = Record({**run, "path": path, "shared_seconds": sum(cell.get("shared_seconds") or 0.0 for cell in cells)})
+    if found.get("fit_seconds") is None and cells:  # it was killed: what was measured of it
+        measured = {name: [cell[name] for cell in cells if cell.get(name) is not None] for name in _MEASURED}
+        found.update({name: sum(values) for name, values in measured.items() if values})
+    every = [*cells, *([] if refit is None else [refit])]
+    if refit is not None:
+        path["refit_seconds"] = refit.get("fit_seconds")
+        for name in ("test_accuracy", "metrics", "support_vectors"):
+            found[name] = refit.get(name)
+        for name in _MEASURED:
+            if found.get(name) is not None and refit.get(name) is not None:
+                found[name] += refit[name]
+    astray = [cell for cell in every if cell.status is not Status.OK]
+    if found.status is Status.OK and astray:
+        first = astray[0]
+        told = f"{len(astray)} of {len(every)} cells are not ok, the first one is {first.get('status')}: {first.get('reason')}"
+        found.update(status=first.get("status"), stopped_by=first.get("stopped_by"), reason=told)
+    found.cells = tuple(every)
+    return found

@@ -13,7 +13,7 @@ from enum import StrEnum
 from types import UnionType
 from typing import Any, TypedDict, get_args, get_type_hints
 
-from harness.run.cleaning import LARGEST, clean, clipped, shown
+from harness.plain import LARGEST, clean, clipped, shown
 
 INFO = (1000, 100_000)  # entries and characters of what a solver says of itself
 
@@ -224,7 +224,7 @@ class Fields(TypedDict):
     code_sha256: str
     sources: dict[str, Any]  # plugin -> fingerprint of its source, of every plugin the run really used
     data_sha256: str
-    study: str  # SHA-256 of the study that it was measured for, see `harness.run.study.Study.sha256`
+    study: str  # SHA-256 of the study that it was measured for, see `harness.run.plan.Study.sha256`
     info: dict[str, Any]
     trace: list[dict[str, Any]]  # `TracePoint.as_dict` of each
     key: str

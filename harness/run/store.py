@@ -1,37 +1,293 @@
 """The result store: an append-only SQLite journal that survives kill -9 and takes several writers.
 
 One row a record with its checksum, committed with synchronous=FULL before anything else happens. Rows are never
-changed: a newer measurement of the same run is a newer row. One that cannot be
-read is named, and the others are read. The view ``results`` shows one column
-a figure, so ``pandas.read_sql_query("select * from results", connection)`` reads everything at once.
+changed: a newer measurement of the same run is a newer row. One that cannot be read is named, and the others are read.
+The view ``results`` shows one column a figure, so ``pandas.read_sql_query("select * from results", connection)`` reads
+everything at once.
+
+Reading changes nothing, neither the file nor what lies beside it: SQLite is told so by the way it opens the file. With a
+log beside it (a writer has the store open, or was killed) the log is read by the readers' own locks, which hold up nobody
+and are held up by nobody. Without one the file is taken as it is, and opened anew once a writer has changed it.
+
+Stores of several machines become one by a merge: the same measurement twice (the same key and the same content) is one
+row. Where a run was measured in several of them with different content all of it is kept, and the newest stands for the
+run: of two of the same time that of the store named last.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import json
 import os
+import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator
+import stat
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from urllib.parse import quote
 
 from harness.errors import NotKept, UsageError
-from harness.run.reading import (
-    APPLICATION_ID,
-    DAMAGE,
-    SCHEMA_VERSION,
-    StoreReader,
-    cannot_be_opened,
-    checksum,
-    schema_of,
-)
-from harness.run.record import COLUMNS, Record
+from harness.plain import clipped
+from harness.run.record import COLUMNS, Record, checked
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_BUSY_SECONDS = 60.0
+SCHEMA_VERSION = 2  # 2: with checksums
+APPLICATION_ID = 0x53564D48  # "SVMH"; a store of an older harness has none, and is known by the shape of its table
+DAMAGE = (sqlite3.Error, UnicodeDecodeError, MemoryError)  # the latter two of texts and sizes in a damaged file
+_SHAPES = {
+    1: ["id INTEGER", "key TEXT", "status TEXT", "measured_at TEXT", "record TEXT"],
+    2: ["id INTEGER", "key TEXT", "status TEXT", "measured_at TEXT", "record TEXT", "checksum INTEGER"],
+}
+_TRIES = 20  # writers that come or go while the file is opened
+_ROWS_AT_ONCE = 200  # in memory: a row with a long trace has a megabyte
+_BUSY_SECONDS = 5.0  # readers wait for the moment in which the last writer takes the log away
+
+
+class Row(NamedTuple):
+    """A row of a store: its number, its texts as they were written, their checksum (None: of an older harness), its record."""
+
+    number: int
+    content: tuple[str, ...]
+    check: int | None
+    record: Record
+
+
+class StoreReader:
+    """A store that is open for reading; a context manager.
+
+    damaged : a sentence for each row that could not be read so far
+
+    Raises
+    ------
+    UsageError : the file is no store, or was written by a newer schema; the sentence says which.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        self.damaged: dict[int, str] = {}
+        self._copy: tempfile.TemporaryDirectory[str] | None = None
+        self._as_opened: tuple[tuple[int, ...], tuple[int, ...]] | None = (
+            None  # where no lock keeps writers from changing what is read
+        )
+        try:
+            _refuse_no_file(self.path)
+            self._connection = self._connected()
+            try:
+                self.schema = schema_of(self._connection, self.path)
+            except BaseException:
+                self.close()
+                raise
+        except (OSError, *DAMAGE) as error:
+            raise cannot_be_opened(self.path, error) from None
+
+    def _connected(self) -> sqlite3.Connection:
+        for _ in range(_TRIES):
+            try:
+                return self._connected_once()
+            except sqlite3.OperationalError as error:  # perhaps the log came or went in between
+                last = error
+                sleep(0.02)
+        raise last
+
+    def _connected_once(self) -> sqlite3.Connection:
+        file = os.path.realpath(self.path)
+        before, log = self._stamps()
+        self._as_opened = None
+        if log and stamp(f"{file}-shm"):
+            how = "mode=ro&readonly_shm=1"
+        elif log and log[2]:  # a log without its index, which only a writer may make
+            file, how = self._copied(file), "mode=rw"
+        else:
+            how, self._as_opened = "mode=ro&immutable=1", (before, log)
+        connection = sqlite3.connect(
+            f"file:{quote(os.fsencode(file))}?{how}", uri=True, timeout=_BUSY_SECONDS, isolation_level=None
+        )
+        try:
+            connection.text_factory = lambda data: data.decode(errors="replace")
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _copied(self, file: str) -> str:
+        """Return a copy of a store that no process has open: else the index of its log would be there."""
+        if self._copy is None:
+            self._copy = tempfile.TemporaryDirectory(prefix="harness-store-")
+        copy = f"{self._copy.name}/store.sqlite"
+        for end in ("", "-wal"):
+            shutil.copyfile(f"{file}{end}", f"{copy}{end}")
+        return copy
+
+    def of(self, key: str) -> Iterator[Record]:
+        """Yield the records of a run that can be read, newest first."""
+        newest = "ORDER BY measured_at DESC, id DESC"  # not by number alone: a merge adds older rows behind newer ones
+        return (row.record for row in self._read(f"WHERE key = ? {newest}", key))
+
+    def records(self) -> Iterator[Record]:
+        """Yield all records that can be read, in the order in which they came; ``damaged`` names the others."""
+        return (row.record for row in self.rows())
+
+    def rows(self, key: str | None = None) -> Iterator[Row]:
+        """Yield all rows that can be read, or those of a run, in the order in which they came."""
+        return self._read("ORDER BY id") if key is None else self._read("WHERE key = ? ORDER BY id", key)
+
+    def at(self, numbers: Iterable[int]) -> Iterator[Record]:
+        """Yield the records of rows by their numbers; of those that are gone or cannot be read none."""
+        return (row.record for row in self._checked_rows(self._by_number(numbers)))
+
+    def count(self) -> int:
+        """Return how many rows there are; 0 if they cannot be listed."""
+        return int(next(iter(self._fetched("SELECT count(*) FROM records")), (0,))[0]) if self.schema else 0
+
+    def _read(self, condition: str, *values: str | int) -> Iterator[Row]:
+        """Yield the rows under a condition, a few of them in memory at a time."""
+        return self._checked_rows(self._under(condition, values)) if self.schema else iter(())  # 0: an empty file
+
+    def _under(self, condition: str, values: tuple[str | int, ...]) -> Iterator[Any]:
+        found = self._fetched(f"SELECT id FROM records {condition}", values)
+        yield from self._by_number(number for (number,) in found)
+
+    def _by_number(self, numbers: Iterable[int]) -> Iterator[Any]:
+        waiting = iter(numbers)
+        while part := list(itertools.islice(waiting, _ROWS_AT_ONCE)):
+            columns = f"id, key, status, measured_at, record, {'checksum' if self.schema > 1 else 'NULL'}"
+            listed = f"({', '.join(map(str, part))})"
+            found = {row[0]: row for row in self._fetched(f"SELECT {columns} FROM records WHERE id IN {listed}")}
+            for number in part:
+                if number in found:
+                    yield found[number]
+                else:
+                    self.damaged.setdefault(
+                        number, f"row {number} of {self.path} is not where it shall be; it is left out."
+                    )
+
+    def _fetched(self, query: str, values: tuple[str | int, ...] = ()) -> list[Any]:
+        """Return rows; read again where a writer changed the file meanwhile, and none of a part that is damaged."""
+        while True:
+            try:
+                rows = self._connection.execute(query, values).fetchall()
+            except DAMAGE as error:
+                rows = []
+                if not self._changed():
+                    self.damaged[0] = (
+                        f"{self.path} is damaged ({error}), and rows are left out; sqlite3's .recover saves more."
+                    )
+            if not self._changed():
+                return rows
+            self._reopen()
+
+    def _reopen(self) -> None:
+        self._connection.close()
+        self._connection = self._connected()
+
+    def _checked_rows(self, found: Iterable[Any]) -> Iterator[Row]:
+        for number, *content, check in found:
+            record = self._checked(number, content, check)
+            if record is not None:
+                yield Row(number, tuple(content), check, record)
+
+    def _changed(self) -> bool:
+        return self._as_opened is not None and self._as_opened != self._stamps()
+
+    def _stamps(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        file = os.path.realpath(self.path)
+        return stamp(file), stamp(f"{file}-wal")
+
+    def _checked(self, number: int, content: list[Any], check: int | None) -> Record | None:
+        """Return a row's record; None, and a sentence in ``damaged``, if it is not what was written."""
+        what = ""
+        if check is not None and check != checksum(*map(str, content)):
+            what = "its checksum is wrong: it is not what was written"
+        else:
+            try:
+                found = json.loads(content[-1])
+                if isinstance(found, dict):
+                    record = checked(found)[0]
+                    return Record({**dict.fromkeys(COLUMNS), **record})
+                what = "it holds no record"
+            except (ValueError, TypeError, RecursionError) as error:
+                what = clipped(str(error), 200)
+        self.damaged[number] = f"row {number} of {self.path} cannot be read ({what}); it is left out."
+        return None
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+        if self._copy is not None:
+            self._copy.cleanup()
+            self._copy = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def checksum(*content: str) -> int:
+    """Return the checksum of a row's texts."""
+    return zlib.crc32("\n".join(content).encode(errors="replace"))
+
+
+def stamp(file: str | Path) -> tuple[int, ...]:
+    """Return what tells one file from another, and from itself after a change; empty if there is none.
+
+    Not by opening it: closing a file again would take this process's locks from it, those of open stores.
+    """
+    try:
+        found = Path(file).stat()
+    except FileNotFoundError:
+        return ()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def schema_of(connection: sqlite3.Connection, path: Path) -> int:
+    """Return the schema of the store in a file, 0 if the file is empty.
+
+    Raises
+    ------
+    UsageError : it holds something else, or a newer schema.
+    """
+    run = connection.execute
+    application, version = (run(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+    if application == 0 and not run("SELECT 1 FROM sqlite_master").fetchone():
+        return 0
+    shape = [f"{name} {kind}" for _, name, kind, *_ in run("PRAGMA table_info(records)")]
+    ours = application == APPLICATION_ID or (application == 0 and shape in _SHAPES.values())
+    if ours and version > SCHEMA_VERSION:
+        raise UsageError(
+            f"the result store {path} has schema {version}, this harness knows {SCHEMA_VERSION}; update svm-harness."
+        )
+    if not ours or shape != _SHAPES.get(version):
+        raise UsageError(
+            f"{path} is a database of something else, not a result store; it was left as it is. Name another file."
+        )
+    return int(version)
+
+
+def cannot_be_opened(path: Path, error: Exception) -> UsageError:
+    """Return the error of a file that cannot be opened as a store."""
+    why = getattr(error, "strerror", None) or error
+    return UsageError(f"the result store {path} cannot be opened ({why}); name another file.")
+
+
+def _refuse_no_file(path: Path) -> None:
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        raise UsageError(f"the result store {path} cannot be opened: it is {what}; name a file.")
+
+
+_WRITER_SECONDS = 60.0
 _INSERT = "INSERT INTO records (key, status, measured_at, record, checksum) VALUES (?, ?, ?, ?, ?)"
 
 
@@ -69,7 +325,7 @@ class Store(StoreReader):
         self._as_opened = self._copy = None
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+            self._connection = sqlite3.connect(self.path, timeout=_WRITER_SECONDS, isolation_level=None)
             self._connection.text_factory = lambda data: data.decode(errors="replace")
             try:
                 self._prepare()
@@ -99,7 +355,7 @@ class Store(StoreReader):
 
     def _keep_a_log(self) -> None:
         """Keep the log beside the file. SQLite does not wait where another process begins to do so at the same moment."""
-        end = monotonic() + _BUSY_SECONDS
+        end = monotonic() + _WRITER_SECONDS
         while True:
             try:
                 self._connection.execute("PRAGMA journal_mode=WAL")
@@ -229,3 +485,93 @@ def existing(path: str | Path | None = None) -> StoreReader:
     if not path.exists():
         raise UsageError(f"there is no result store at {path}; run `harness compare` first or name one with --store.")
     return StoreReader(path)
+
+
+TARGET = -1  # where others are numbered in the order in which they were named
+
+
+class Source(Protocol):
+    """What is merged: a `StoreReader`, or a file that holds what one held."""
+
+    path: Path
+    damaged: dict[int, str]
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the rows that can be read; ``damaged`` names the others."""
+        ...
+
+
+@dataclass
+class Conflict:
+    """A run that several stores have with different content.
+
+    run : a record of it
+    measured : (time of measurement, which of the sources has it, `TARGET` or a number) of each content
+    """
+
+    run: Record
+    measured: list[tuple[str, int]]
+
+    @property
+    def winner(self) -> int:
+        """Whose content stands for the run."""
+        return max(self.measured)[1]
+
+
+@dataclass
+class Merged:
+    """What became of a merge.
+
+    read, added : rows of each source, and those of them that are new
+    conflicts : by the key of the run
+    """
+
+    read: list[int]
+    added: list[int]
+    conflicts: dict[str, Conflict] = field(default_factory=dict)
+
+
+def merge(into: Store, sources: Sequence[Source]) -> Merged:
+    """Add the rows of the sources to a store, in one transaction at the end: all of them or, where it is killed, none.
+
+    Nothing of the sources is changed. Rows that cannot be read are in each source's ``damaged``.
+
+    Raises
+    ------
+    NotKept : the store could not be written; it is as it was.
+    """
+    told = Merged([0] * len(sources), [0] * len(sources))
+    with contextlib.closing(sqlite3.connect("", isolation_level=None)) as waiting:  # a file of its own, gone at the end
+        waiting.execute(
+            "CREATE TABLE rows (key TEXT, status TEXT, measured_at TEXT, record TEXT, checksum INTEGER, source INTEGER)"
+        )
+        waiting.execute("CREATE INDEX keys ON rows (key)")
+        for number, source in enumerate(sources):
+            for row in source.rows():
+                told.read[number] += 1
+                there = _there(into, waiting, row.content[0])
+                if there and any(record.text() == row.record.text() for record, _ in there):
+                    continue
+                told.added[number] += 1
+                if any(whose != number for _, whose in there):
+                    _note(told.conflicts, row, number, there)
+                waiting.execute("INSERT INTO rows VALUES (?, ?, ?, ?, ?, ?)", (*row.content, row.check, number))
+        order = "ORDER BY measured_at, rowid"  # readers of several stores take each for ordered by time
+        into.add(waiting.execute(f"SELECT key, status, measured_at, record, checksum FROM rows {order}"))
+    return told
+
+
+def _there(into: Store, waiting: sqlite3.Connection, key: str) -> list[tuple[Record, int]]:
+    """Return what is known of a run so far, and whose it is."""
+    found = waiting.execute("SELECT record, source FROM rows WHERE key = ?", (key,)).fetchall()
+    return [(row.record, TARGET) for row in into.rows(key)] + [
+        (checked(json.loads(text))[0], whose) for text, whose in found
+    ]
+
+
+def _note(
+    conflicts: dict[str, Conflict], row: Row, number: int, there: Iterable[tuple[Mapping[str, object], int]]
+) -> None:
+    known = [(str(record.get("measured_at")), whose) for record, whose in there]
+    conflict = conflicts.setdefault(row.content[0], Conflict(row.record, known))
+    conflict.measured = [*known, (str(row.record.get("measured_at")), number)]

@@ -7,8 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from harness.machine import machine, now, versions
-from harness.run.surroundings import git_commit
+from harness.machine import git_commit, machine, now, versions
 
 _PEER_PACKAGES = ("scikit-learn-intelex", "daal", "libsvm-official", "thundersvm-cpu")
 

@@ -11,11 +11,11 @@ from typing import Any
 from harness.entries import Chosen
 from harness.errors import HarnessError, NotKept
 from harness.registry import Registry, load_registry
-from harness.run import session
-from harness.run.pool import numba_cache_folder
+from harness.run.driver import compare
+from harness.run.plan import Study
+from harness.run.pool import Pool, numba_cache_folder
 from harness.run.record import Limits, Record, Status
 from harness.run.store import default_store
-from harness.run.study import Study
 from reports.kit.course import Course, Quiet
 from reports.kit.grids import Grid
 from reports.kit.journal import Journal, Row
@@ -64,7 +64,7 @@ class Runner:
         self.course, self.amiss, self.expected = course or Quiet((), {}), 0, expected
         self.store = store or studies_store()
         self.registry: Registry = load_registry(self.plugins)
-        self._pool = session.Pool(None, numba_cache_folder(), threading.Event())  # its processes serve all grids
+        self._pool = Pool(None, numba_cache_folder(), threading.Event())  # its processes serve all grids
 
     def close(self) -> None:
         """End the processes."""
@@ -158,7 +158,7 @@ class Runner:
             self.course.finished(row, reused=reused, failed=failed, text=told)
 
         try:
-            session.compare(study, self.registry, on_finished=finished, on_note=self.course.say, pool=self._pool)
+            compare(study, self.registry, on_finished=finished, on_note=self.course.say, pool=self._pool)
         except NotKept as error:
             for record in error.records:
                 self._note(

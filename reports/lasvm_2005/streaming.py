@@ -23,8 +23,7 @@ from harness_lasvm import LASVM, LASVMStream
 
 from harness import RBF, ChunkedFile
 from harness.datasets.generators import Checkerboard
-from harness.machine import now, status_bytes
-from harness.run.surroundings import git_commit
+from harness.machine import git_commit, now, status_bytes
 from reports.kit.grids import Options
 from reports.kit.journal import Row
 from reports.kit.markdown import met, number, table

@@ -29,10 +29,10 @@ from harness.measure.path_drive import CellOutcome, drive_path
 from harness.path import Cell
 from harness.problems.problem import Problem
 from harness.registry import get_solver, load_registry
-from harness.run.messages import Certify, Model, Point
-from harness.run.path_judge import PathJudge
+from harness.run.certifier import PathJudge
+from harness.run.messages import Model, Point, Solved
+from harness.run.plan import RunSpec
 from harness.run.record import Limits
-from harness.run.study import RunSpec
 
 SETS = ("svmguide1", "german.numer", "australian", "banana", "satimage")
 COSTS = [2.0**k for k in range(-5, 16, 2)]
@@ -163,8 +163,8 @@ def judged(way: Way, dataset: Dataset, path: SolutionPath, seed: int) -> None:
     """Certify all cells and note the error on the fold that each leaves out."""
     axes = {"costs": dict(path.grid.costs), "widths": dict(path.grid.widths), "folds": path.grid.folds, "start": "warm"}
     spec = RunSpec("guide", way.name, {}, dataset.name, dataset.name, {}, "c-svc", {}, "rbf", {}, seed, 0, path=axes)
-    points = [Point({"cell": cell.index}, 0.0, Model.of(coef, b)) for cell, _, coef, b in way.cells]
-    way.figures = PathJudge(spec, path, dataset).verdict(Certify({}, None, points))["cells"]
+    points = [Point({"cell": cell.index}, model=Model.of(coef, b).packed()) for cell, _, coef, b in way.cells]
+    way.figures = PathJudge(spec, path, dataset).verdict(Solved(points=points))["cells"]
     for (cell, *_), figures in zip(way.cells, way.figures, strict=True):
         way.fold_errors.setdefault(tuple(cell.values[name] for name in path.grid.axes), []).append(
             figures["validation_error"]

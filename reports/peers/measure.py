@@ -10,10 +10,9 @@ from typing import Any
 from harness.entries import Chosen
 from harness.parameters import values_of
 from harness.registry import load_registry
-from harness.run.plan import plan
+from harness.run.plan import RunSpec, Study, data_key, plan
 from harness.run.pool import Pool, numba_cache_folder
 from harness.run.record import Limits
-from harness.run.study import RunSpec, Study, data_key
 from reports.kit.journal import Journal, Row
 from reports.peers.suite import PLUGINS
 

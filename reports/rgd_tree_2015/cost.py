@@ -29,8 +29,7 @@ from harness_rgd.run import Run
 
 from benchmarks.anonymous_memory import Memory
 from harness import KernelOracle, Linear, OutlierMargin
-from harness.machine import now
-from harness.run.surroundings import git_commit
+from harness.machine import git_commit, now
 from reports.kit.grids import Options
 from reports.kit.journal import Row
 from reports.kit.markdown import NOT_MEASURED, met, number, table

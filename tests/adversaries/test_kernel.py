@@ -29,8 +29,8 @@ from harness import (
 )
 from harness.kernels.counter import Counter
 from harness.registry import load_registry
-from harness.run.session import compare
-from harness.run.study import Study
+from harness.run.driver import compare
+from harness.run.plan import Study
 from harness.testing.running import recorded_work
 from tests.plugins.points import overlapping
 
@@ -77,38 +77,6 @@ def test_who_takes_the_points_is_counted_at_least(kernel, view):
     assert seen.counter is oracle.counter
 
 
-def test_the_points_of_a_precomputed_kernel_are_its_values():
-    oracle = KernelOracle(Precomputed(), np.eye(5))
-    assert oracle.points[2, 2] == 1.0
-    assert oracle.counter.evaluations_at_least
-
-
-def test_the_engine_s_values_are_no_less_behind_the_counter():
-    for kernel in (RBF(), Linear()):
-        oracle = oracle_of(kernel)
-        oracle.engine.block(np.array([0]))
-        assert oracle.counter.evaluations_at_least
-
-
-def test_the_points_of_a_linear_kernel_are_for_who_keeps_w_itself():
-    oracle = oracle_of(Linear())
-    assert oracle.points.shape == (N, 2)
-    assert not oracle.counter.evaluations_at_least
-    assert oracle.with_product(np.ones(N)).points.shape == (N, 2)  # of the tube's kernel, which is not linear
-    assert oracle.counter.evaluations_at_least
-
-
-def test_what_there_is_to_know_of_the_points_can_be_asked_without_them(tmp_path):
-    np.save(tmp_path / "x.npy", overlapping(0, N)[0])
-    oracle = oracle_of(x=np.load(tmp_path / "x.npy", mmap_mode="r"))
-    for each in (oracle, oracle.with_product(np.ones(N))):
-        assert (each.n_features, each.is_mapped, each.restrict([1, 2]).is_mapped) == (2, True, False)
-        assert each.largest > 0.0
-    assert oracle_of().is_mapped is False
-    assert KernelOracle(Precomputed(), np.eye(5)).restrict([0, 1]).n_features == 2
-    assert not oracle.counter.evaluations_at_least
-
-
 def test_nothing_that_serves_a_solver_or_the_host_counts_as_taking_the_points():
     for kernel in (RBF(gamma=0.5), Linear()):
         oracle = oracle_of(kernel)
@@ -153,14 +121,6 @@ def test_what_a_method_of_the_problem_computes_is_counted(formulation, asked):
     assert work.values > 0 or asked == "certificate"
 
 
-def test_the_tube_is_counted_too():
-    tube = problem_of(TubeSVR, epsilon=5.0, D=0.2)
-    coef = np.zeros(N)
-    coef[:2] = 0.1, -0.1
-    tube.tube(coef, 0.0)
-    assert tube.kernel.counter.evaluations == 2 * N
-
-
 class Pausing(Solver):
     """Yields one model twice, so that the host certifies it in between; then asks for what the host has computed."""
 
@@ -192,18 +152,6 @@ def test_the_host_s_certificates_in_mid_run_are_neither_counted_nor_a_gift():
     support = outcome.info["support"]
     assert outcome.info["spent"] == [N, N, N, N + N + support * N]  # the diagonal once, every row that it had not had
     assert problem.kernel.counter == Counter(evaluations=outcome.info["spent"][-1], cache_hits=0)
-
-
-def test_values_that_a_callback_has_seen_are_counted_whatever_it_raises():
-    oracle, out = oracle_of(), np.zeros((1, N))
-
-    def after(start, stop):
-        raise KeyError("seen enough")
-
-    with pytest.raises(KeyError):
-        oracle.fill(np.array([3]), out, after=after)
-    assert out.any()
-    assert oracle.counter.evaluations == N
 
 
 # -- the counter itself --------------------------------------------------------------------------------

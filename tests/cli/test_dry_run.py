@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from harness.run.forecast import forecast
+from harness.run.driver import forecast
+from harness.run.plan import Study
 from harness.run.record import Limits, Record
 from harness.run.store import Store
-from harness.run.study import Study
 
 DATA = ("--datasets", "twonorm[n=200]")
 LISTS = ",".join(map(str, range(2000)))

@@ -47,23 +47,21 @@ def test_bad_usage(invoke, arguments, said):
 
 @pytest.mark.parametrize("kind", [DataError, PluginError])
 def test_errors_of_the_harness(invoke, monkeypatch, kind):
-    from harness.run import session
 
     def refuse(*_, **__):
         raise kind("the data have one class.")
 
-    monkeypatch.setattr(session, "compare", refuse)
+    monkeypatch.setattr("harness.run.driver.compare", refuse)
     result = invoke(*COMPARE)
     assert (result.exit_code, result.stderr) == (2, "harness: the data have one class.\n")
 
 
 def test_faults_of_the_harness(invoke, monkeypatch):
-    from harness.run import session
 
     def fail(*_, **__):
         raise ZeroDivisionError("division\nby zero")
 
-    monkeypatch.setattr(session, "compare", fail)
+    monkeypatch.setattr("harness.run.driver.compare", fail)
     result = invoke(*COMPARE)
     assert result.exit_code == 70
     assert (

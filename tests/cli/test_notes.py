@@ -8,7 +8,7 @@ import pytest
 
 from harness.call import request
 from harness.report import output
-from harness.run.study import RunSpec, Study
+from harness.run.plan import RunSpec, Study
 
 DATA = ("--datasets", "twonorm[n=200]")
 

@@ -13,7 +13,7 @@ from harness.cli import compare
 from harness.errors import UsageError
 from harness.plain import plain
 from harness.registry import load_registry
-from harness.run.study import Study
+from harness.run.plan import Study
 
 BASE = """\
 # what the tests change

@@ -18,8 +18,8 @@ COEF = RNG.normal(size=17)
 
 def sent(model):
     """Return the expansion as the certifier gets it."""
-    (message,) = read_all(packed(Fitted({}, Model.free(model)), SECRET))
-    arrived = message.model
+    (message,) = read_all(packed(Fitted({}, Model.free(model).packed()), SECRET))
+    arrived = Model.unpacked(message.model)
     own = None if arrived.own is None else arrived.own.points(3)
     coef = np.concatenate([arrived.coefficients(12), np.zeros(0) if own is None else arrived.own.coef])
     return FreeExpansion.checked(KernelOracle(RBF(), X), coef, own, arrived.intercept)

@@ -231,7 +231,7 @@ def test_the_warm_up_has_imported_all_that_it_needs():
     script = """
 import sys, numpy as np
 from harness import CSVC, RBF, KernelOracle
-from harness.run.execute import warm_up
+from harness.run.child import warm_up
 from harness_active.baselines import Smote
 rng = np.random.default_rng(0)
 y = np.where(np.arange(60) % 2, 1.0, -1.0)

@@ -6,7 +6,7 @@ import pytest
 
 from harness.report import formats, table
 from harness.report.rows import newest
-from harness.run import reading
+from harness.run import store
 from harness.run.record import Status
 from tests.report.fabricated import failed, hull, record
 
@@ -186,7 +186,7 @@ def test_machines_and_data_are_not_mixed():
 def test_the_newest_of_several_measurements():
     new = record("smo", measured_at="2026-05-02T12:00:00")
     old = record("smo", measured_at="2026-05-01T12:00:00", key="another")
-    rows = [reading.Row(number, (), None, each) for number, each in enumerate([new, old, record("smo", seed=1)])]
+    rows = [store.Row(number, (), None, each) for number, each in enumerate([new, old, record("smo", seed=1)])]
     assert newest(rows, lambda each: True) == ([0, 2], 1)
     assert newest(rows[:2][::-1], lambda each: True) == ([0], 1)
     assert newest(rows[:2], lambda each: each is old) == ([], 1)  # as it was measured last

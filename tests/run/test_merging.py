@@ -13,12 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.errors import NotKept, UsageError
+from harness.errors import UsageError
 from harness.report import files
-from harness.run.merging import TARGET, merge
-from harness.run.reading import StoreReader
-from harness.run.record import COLUMNS, TYPES, Record, Status, checked
-from harness.run.store import Store
+from harness.run.record import TYPES, Record, Status, checked
+from harness.run.store import TARGET, Store, StoreReader, merge
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 NUMBERS = st.floats() | st.integers(-(10**18), 10**18)
@@ -132,21 +130,6 @@ def test_a_merge_is_the_union_run_by_run(first, second, shared, suffix):
             )
 
 
-@pytest.mark.parametrize("suffix", [".parquet", ".json"])
-def test_every_field_goes_through_a_file(tmp_path, suffix):
-    shown = {
-        int: 2**63 - 1, float: 0.1, bool: True, str: 'a "text", "\u00e4\n', list: ["one", ""], dict: {"a": {"b": [1, None, 2.5]}}
-    }  # fmt: skip
-    every = {name: shown[kind] for name, kind in TYPES.items()}
-    whole = record(**{**every, "status": "ok", "trace": [{"seconds": 0.5, "iteration": 3, "metrics": {"f1": 1}}]})
-    assert set(whole) == set(COLUMNS)
-    path = tmp_path / "a.sqlite"
-    with Store(path) as store:
-        store.append(whole)
-        store.append(record("nothing", fit_seconds=float("nan")))
-    assert texts(exported(path, suffix)) == texts(path)
-
-
 def test_the_newest_stands_for_a_run_that_both_have_and_both_are_named(tmp_path):
     for name, when, seconds in (("a", "2026-01-02", 1.0), ("b", "2026-01-03", 2.0), ("c", "2026-01-01", 3.0)):
         with Store(tmp_path / name) as store:
@@ -157,23 +140,6 @@ def test_the_newest_stands_for_a_run_that_both_have_and_both_are_named(tmp_path)
     assert conflict.winner == TARGET
     with StoreReader(tmp_path / "b") as store:
         assert [found["fit_seconds"] for found in store.of("k")] == [2.0, 1.0, 3.0]
-
-
-def test_of_two_of_the_same_time_that_of_the_store_named_last_stands(tmp_path):
-    for name, seconds in (("a", 1.0), ("b", 2.0)):
-        with Store(tmp_path / name) as store:
-            store.append(record(fit_seconds=seconds))
-    assert merged(tmp_path / "c", tmp_path / "a", tmp_path / "b").conflicts["k"].winner == 1
-    with StoreReader(tmp_path / "c") as store:
-        assert next(store.of("k"))["fit_seconds"] == 2.0
-
-
-def test_measurements_that_one_store_has_several_of_are_no_conflict(tmp_path):
-    with Store(tmp_path / "a") as store:
-        store.append(record(fit_seconds=1.0))
-        store.append(record(fit_seconds=2.0, measured_at="2026-02-01T00:00:00"))
-    told = merged(tmp_path / "c", tmp_path / "a")
-    assert (told.added, told.conflicts) == ([2], {})
 
 
 def test_a_damaged_row_is_named_and_the_others_are_merged(tmp_path):
@@ -192,23 +158,11 @@ def test_a_damaged_row_is_named_and_the_others_are_merged(tmp_path):
     assert "checksum" in source.damaged[2]
 
 
-def test_rows_of_an_older_harness_stay_what_they_are(tmp_path):
-    from tests.run.test_reuse import OLD
-
-    connection = sqlite3.connect(tmp_path / "old")
-    connection.executescript(OLD.read_text())
-    connection.close()
-    merged(tmp_path / "c", tmp_path / "old")
-    with StoreReader(tmp_path / "old") as old, StoreReader(tmp_path / "c") as new:
-        assert [row[1:3] for row in old.rows()] == [row[1:3] for row in new.rows()]
-        assert old.untrusted() == new.untrusted() != set()
-
-
 KILLED = """
 import os, signal, sys
 from harness.report import files
 from harness.run import store
-from harness.run.merging import merge
+from harness.run.store import merge
 
 class Dying(store.Store):
     def add(self, rows):
@@ -237,17 +191,6 @@ def test_a_merge_that_is_killed_leaves_the_store_as_it_was(tmp_path):
     assert len(texts(tmp_path / "c")) == 7
 
 
-def test_a_store_that_cannot_be_written_is_as_it_was(tmp_path, monkeypatch):
-    with Store(tmp_path / "a") as store:
-        store.append(record())
-    with Store(tmp_path / "c") as store:
-        store._connection.execute("PRAGMA max_page_count = 1")
-        store._connection.execute("PRAGMA query_only = 1")
-        with files.opened(tmp_path / "a") as source, pytest.raises(NotKept, match="cannot be written"):
-            merge(store, [source])
-    assert texts(tmp_path / "c") == []
-
-
 @pytest.mark.parametrize(
     ("item", "sentence"),
     [
@@ -264,17 +207,6 @@ def test_what_is_no_run_in_a_file_is_named(tmp_path, item, sentence):
         assert [row.content[0] for row in source.rows()] == ["good"]
     assert source.damaged.keys() == {1}
     assert sentence in source.damaged[1]
-
-
-def test_a_parquet_file_that_pandas_has_written_again_is_the_same(tmp_path):
-    import pandas as pd
-
-    with Store(tmp_path / "a") as store:
-        store.append(record("x", iterations=3, claimed_done=True, trace=[{"seconds": 1.0}], faults=["late"]))
-        store.append(record("y", reason="", output="said\nmore"))
-    parquet = exported(tmp_path / "a", ".parquet")
-    pd.read_parquet(parquet).to_parquet(parquet)  # counts with a gap are floats now, gaps NaN
-    assert texts(parquet) == texts(tmp_path / "a")
 
 
 def _parquet_of(path, **columns):
@@ -301,22 +233,3 @@ def test_what_is_nothing_of_the_kind_is_refused_with_a_sentence(tmp_path, write,
     write(path)
     with pytest.raises(UsageError, match=sentence), files.opened(path) as source:
         list(source.rows())
-
-
-def test_a_store_is_read_a_few_rows_at_a_time(tmp_path):
-    """A store of any size is exported in little memory: what was read is not held."""
-    import tracemalloc
-
-    with Store(tmp_path / "a") as store, store._written(durable=False):
-        long = record(info={"text": "x" * 4000}).text()
-        store._connection.executemany(
-            "INSERT INTO records (key, status, measured_at, record) VALUES (?, 'ok', '2026', ?)",
-            ((str(number), long) for number in range(3000)),
-        )
-    with StoreReader(tmp_path / "a") as reader:
-        tracemalloc.start()
-        assert sum(1 for _ in reader.records()) == 3000
-        most = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    assert (tmp_path / "a").stat().st_size > 12e6
-    assert most < 6e6

@@ -1,16 +1,15 @@
 """A store that cannot be written any more: a sentence, exit code 3, and no record that is lost unseen."""
 
 import json
-import os
 import resource
 import shutil
 import subprocess
 
 import pytest
 
-from harness.errors import NotKept, UsageError
+from harness.errors import NotKept
 from harness.run.store import Store, read_results
-from tests.run.test_interruption import command, lines, wait_for
+from tests.run.test_interruption import command
 from tests.run.test_reading import filled
 from tests.run.test_store import record
 
@@ -50,15 +49,6 @@ def test_a_full_disk_costs_the_record_that_has_no_room_and_no_other(small_disk):
     frame = read_results(path)
     assert list(frame.key[:kept]) == [str(number) for number in range(kept)]
     assert not frame.attrs["damaged"]
-
-
-def test_a_disk_that_is_full_from_the_start_is_said(small_disk):
-    other = os.open(small_disk / "other", os.O_WRONLY | os.O_CREAT)
-    assert "No space" in until_it_fails(lambda _: os.write(other, b"x" * 4096))[1]
-    os.close(other)
-    with pytest.raises(UsageError, match="cannot be opened") as refused:
-        Store(small_disk / "s.sqlite")
-    assert str(small_disk) in str(refused.value)
 
 
 @pytest.mark.parametrize("what", ["deleted", "moved", "replaced", "log deleted"])
@@ -104,16 +94,3 @@ def test_the_command_says_what_is_kept_and_shows_the_rest(tmp_path, log):
     output, errors = again.communicate(timeout=120)
     assert (again.returncode, len(read_results(store))) == (0, 8), errors
     assert sum(found["reused"] for found in json.loads(output)) == kept
-
-
-@pytest.mark.slow
-def test_the_command_notices_that_its_store_was_deleted(tmp_path, log):
-    store = tmp_path / "store.sqlite"
-    driver = driven(store)
-    wait_for(lambda: len(lines(log)) >= 2)
-    store.unlink()
-    output, errors = driver.communicate(timeout=120)
-    assert driver.returncode == 3, errors
-    assert "was deleted, moved or replaced" in errors
-    assert "0 of 8 runs are kept in it" in errors
-    assert len(json.loads(output)) >= 2

@@ -9,10 +9,10 @@ from harness import CSVC, L2SVC, RBF, Dataset, EpsSVR, Grid, KernelOracle, Solut
 from harness.errors import HarnessError
 from harness.measure.path_drive import drive_path
 from harness.registry import get_solver, load_registry
-from harness.run.messages import Certify, Model, OwnPoints, Point
-from harness.run.path_judge import PathJudge
+from harness.run.certifier import PathJudge
+from harness.run.messages import Model, OwnPoints, Point, Solved
+from harness.run.plan import RunSpec
 from harness.run.record import Limits, Status
-from harness.run.study import RunSpec
 
 GRID = Grid({"C": (0.5, 4.0)}, {"gamma": (0.2, 1.0)}, 3)
 
@@ -33,7 +33,7 @@ def judge_of(formulation, dataset, grid=GRID, **limits):
 
 
 def verdict(judge, points):
-    return judge.verdict(Certify({}, None, points))["cells"]
+    return judge.verdict(Solved(points=points))["cells"]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_figures_are_those_of_each_cell_alone(formulation, solver):
     judge, path = judge_of(formulation, dataset)
     solved = [found.outcome for found in drive_path(get_solver(solver), path, 0, Limits())]
     points = [
-        Point({"cell": cell.index, "status": "ok"}, 0.0, Model.of(outcome.dual_coef, outcome.intercept))
+        Point({"cell": cell.index, "status": "ok"}, model=Model.of(outcome.dual_coef, outcome.intercept).packed())
         for cell, outcome in zip(path.cells, solved, strict=True)
     ]
     for cell, outcome, figures in zip(path.cells, solved, verdict(judge, points), strict=True):
@@ -65,25 +65,16 @@ def test_figures_are_those_of_each_cell_alone(formulation, solver):
         assert "test_accuracy" not in figures
 
 
-def test_an_intercept_that_decides_is_taken_in():
-    """All points are on one side by the intercept alone: as many errors as the fold has points of the other class."""
-    judge, path = judge_of(CSVC, data())
-    points = [Point({"cell": cell.index}, 0.0, Model.of(np.zeros(40), 1.0)) for cell in path.cells]
-    for cell, figures in zip(path.cells, verdict(judge, points), strict=True):
-        assert figures["validation_error"] == pytest.approx(np.mean(path.targets[path.left_out(cell)] < 0))
-
-
 def test_models_that_are_none_are_refused_by_their_cell_and_the_others_stand():
     judge, _ = judge_of(CSVC, data())
     good = Model.of(np.zeros(40), 0.0)
     told = [good, None, Model.of(np.full(40, 1e6), 0.0), Model(0.0, np.array([50]), np.array([0.1]))]
-    with pytest.raises(HarnessError, match="not among the 40"):
-        verdict(judge, [Point({"cell": k}, 0.0, model) for k, model in enumerate(told)])
-    found = verdict(judge, [Point({"cell": k}, 0.0, model) for k, model in enumerate(told[:3])])
+    found = verdict(judge, [Point({"cell": k}, model=model.packed() if model else b"") for k, model in enumerate(told)])
     assert "status" not in found[0]
     assert found[1] == {"n_train": 40, "status": Status.INVALID, "reason": "the cell ended without a model"}
     assert found[2]["status"] is Status.INVALID
     assert "violates the constraints" in found[2]["reason"]
+    assert "not among the 40" in found[3]["reason"]
 
 
 def test_a_model_that_is_no_dual_solution_is_scored():
@@ -91,7 +82,7 @@ def test_a_model_that_is_no_dual_solution_is_scored():
     judge, path = judge_of(CSVC, dataset, target_gap=1e-3)
     support, coef = np.array([3, 9]), np.array([1.0, -2.0])
     own = OwnPoints(np.array([0.5]), np.array([0.1, 0.2]))
-    (found,) = verdict(judge, [Point({"cell": 0}, 0.0, Model(0.25, support, free_coef=coef, own=own))])
+    (found,) = verdict(judge, [Point({"cell": 0}, model=Model(0.25, support, free_coef=coef, own=own).packed())])
     cell = path.cells[0]
     points = np.vstack([dataset.x_train[path.order[path.members(cell)][support]], [[0.1, 0.2]]])
     rest = path.order[path.left_out(cell)]
@@ -106,15 +97,4 @@ def test_a_model_that_is_no_dual_solution_is_scored():
 def test_cells_that_the_path_does_not_have_are_no_message(cells):
     judge, _ = judge_of(CSVC, data())
     with pytest.raises(HarnessError, match="of a path that has 12"):
-        verdict(judge, [Point({"cell": cell}, 0.0, Model.of(np.zeros(40), 0.0)) for cell in cells])
-
-
-def test_cells_without_folds_are_tested():
-    dataset = data()
-    judge, path = judge_of(CSVC, dataset, Grid({"C": (0.5, 4.0)}))
-    (outcome, *_) = [found.outcome for found in drive_path(get_solver("qp"), path, 0, Limits())]
-    (found,) = verdict(judge, [Point({"cell": 0}, 0.0, Model.of(outcome.dual_coef, outcome.intercept))])
-    problem = path.problem(path.cells[0])
-    scores = problem.scores_new(outcome.dual_coef, outcome.intercept, dataset.x_test)
-    assert found["test_accuracy"] == pytest.approx(np.mean(np.where(scores >= 0, 1.0, -1.0) == dataset.y_test))
-    assert "validation_error" not in found
+        verdict(judge, [Point({"cell": cell}, model=Model.of(np.zeros(40), 0.0).packed()) for cell in cells])

@@ -1,7 +1,5 @@
 """Paths as runs: rows and their shares, the choice, reuse, and what is kept of a path that comes to no end."""
 
-import json
-import sqlite3
 from statistics import fmean
 
 import numpy as np
@@ -9,12 +7,11 @@ import pytest
 
 from harness.errors import UsageError
 from harness.registry import load_registry
-from harness.run.path_records import choice
-from harness.run.plan import plan
+from harness.run.driver import compare
+from harness.run.plan import RunSpec, Study, data_key, plan
+from harness.run.pool import choice
 from harness.run.record import Limits, Record, Status, StoppedBy
-from harness.run.session import compare
 from harness.run.store import read_results
-from harness.run.study import RunSpec, Study, data_key
 from tests.run.conftest import PLUGINS
 
 DATA = "checkerboard[n=120,n_test=50]"
@@ -107,17 +104,6 @@ def test_a_complete_path_is_reused_with_its_cells_and_no_other_is_taken_for_it(s
     assert frame["fold"].notna().sum() == 12 + 12 + 8
 
 
-def test_a_path_whose_cells_are_not_all_in_the_store_is_measured_again(study):
-    request, registry = study("nothing")
-    (first,) = compare(request, registry)
-    with sqlite3.connect(request.store) as connection:
-        connection.execute("DELETE FROM records WHERE key = ?", (first.cells[5]["key"],))
-    connection.close()
-    (again,) = compare(request, registry)
-    assert not again["reused"]
-    assert len(again.cells) == 13
-
-
 def test_without_folds_nothing_is_chosen_and_each_cell_is_tested(study):
     (record,) = compare(*study("libsvm", folds=0, path={"C": [10.0, 1.0]}))
     assert record["path"]["finished"] == len(record.cells) == 2
@@ -150,22 +136,6 @@ def test_each_cell_has_its_own_verdict(study):
     assert record.cells[2]["relative_gap"] is None
 
 
-def test_a_target_is_certified_for_each_cell(study):
-    (record,) = compare(*study("nothing", limits=Limits(target_gap=1e-3)))
-    assert record.status is Status.MISSED
-    assert {cell.status for cell in record.cells} == {Status.MISSED}
-    assert record["path"]["certified"] == 0
-    assert "12 of 13 cells are not ok" in record["reason"] or "13 of 13 cells" in record["reason"]
-
-
-def test_regression_has_squared_errors(study):
-    (record,) = compare(*study("smo-block", "diabetes", formulations=["eps-svr"], path={"C": [1.0, 10.0]}, folds=2))
-    assert record.status is Status.OK
-    best = [cell for cell in record.cells[:-1] if cell["problem_parameters"]["C"] == record["path"]["best"]["C"]]
-    assert record["path"]["cv_error"] == pytest.approx(fmean(cell["validation_error"] for cell in best))
-    assert record["metrics"]["mse"] > 0.0
-
-
 # -- the choice ----------------------------------------------------------------------------------------
 
 
@@ -184,17 +154,6 @@ def test_of_equal_errors_the_smallest_c_is_chosen_and_then_the_smallest_gamma():
     assert choice(spec, cells) == {"best": {"C": 1.0, "gamma": 1.0}, "cv_error": 0.1, "cv_standard_error": 0.0}
 
 
-def test_a_cell_without_all_folds_is_not_chosen():
-    spec = spec_of({"C": [1.0, 2.0]}, {}, 2)
-    cells = [cell_of(0.0, 1.0), cell_of(None, 1.0), cell_of(0.4, 2.0), cell_of(0.2, 2.0)]
-    found = choice(spec, cells)
-    assert found["best"] == {"C": 2.0}
-    assert found["cv_error"] == pytest.approx(0.3)
-    assert found["cv_standard_error"] == pytest.approx(0.1)
-    assert choice(spec, cells[:3]) == {}
-    assert choice(spec_of({"C": [1.0, 2.0]}, {}, 0), [cell_of(None, 1.0), cell_of(None, 2.0)]) == {}
-
-
 # -- the plan ------------------------------------------------------------------------------------------
 
 
@@ -211,7 +170,6 @@ def test_a_path_is_one_run_of_the_plan_and_its_cold_twin_another(study):
     assert specs[0].path == {"costs": {"C": [1.0, 10.0]}, "widths": {"gamma": [0.5, 2.0]}, "folds": 3, "start": "warm"}
     assert "C" not in specs[0].problem_parameters
     assert "gamma" not in specs[0].kernel_parameters
-    assert RunSpec.from_dict(json.loads(json.dumps(specs[0].as_dict(), default=str))) == specs[0]
     assert specs[0].first.problem_parameters["C"] == 1.0
 
 

@@ -1,7 +1,6 @@
 """How long each phase of a run may take: whoever keeps one waiting has its row in time, whoever only seems to is measured."""
 
 import json
-import math
 import os
 import signal
 import subprocess
@@ -13,17 +12,19 @@ import pytest
 
 from harness import RBF, KernelOracle, ReducedHull
 from harness.datasets.generators import Checkerboard
-from harness.run import allowed, child, execute
+from harness.run import allowed
+from harness.run.child import _few_points
 from harness.run.messages import Compiling, Fitting, Run, Stopped, Warm
-from harness.run.process import Late, Process, WorkerDied
+from harness.run.plan import RunSpec
+from harness.run.pool import Late, Process
 from harness.run.record import Limits, StoppedBy
-from harness.run.study import RunSpec
-from harness.run.verdict import lost_warm_up, verdict
+from harness.run.watch import Child, Observed, verdict
 from tests.run.conftest import HARNESS, PLUGINS
 
 LIMIT = 2.0
 LIMITS = Limits(seconds=LIMIT)
 SPEC = RunSpec("p", "s", {}, "d", "d", {}, "c-svc", {}, "rbf", {}, 0, 0, limits=LIMITS)
+NOBODY = Child(1, -1, -1, -1, b"")
 EXPECTED = {
     "hangs-in-worker": ("ok", ""),  # first: those after it are to find a worker
     "": ("ok", ""),
@@ -40,9 +41,9 @@ EXPECTED = {
 
 def after(*messages, seconds=0.0):
     """Return what was seen of a child that sent these messages, ``seconds`` ago."""
-    seen = child.Watch(phase_began=time.monotonic())
+    seen = Observed()
     for message in messages:
-        child._note(seen, message, pid=1)
+        seen.note(message, NOBODY)
     for name in ("phase_began", "compile_began", "compile_heard"):
         setattr(seen, name, getattr(seen, name) - seconds)
     return seen
@@ -83,38 +84,18 @@ def test_labels_are_waited_for_no_longer_than_the_limit_once_more():
     assert remaining(seen) == pytest.approx(2 * LIMIT + 0.7, abs=0.2)
 
 
-def test_a_compiler_that_gets_on_has_two_minutes():
-    seen = after(Compiling(True), seconds=100.0)
-    assert remaining(seen) < 0.0, "nothing was heard of it"
-    child._note(seen, Compiling(True), pid=1)
-    assert remaining(seen) == pytest.approx(12.0, abs=0.2)
-    seen.compile_began -= 19.0
-    assert remaining(seen) == pytest.approx(1.0, abs=0.2), "of 120 s together"
-
-
-def test_a_run_without_a_limit_has_none():
-    assert allowed.latest(after(Warm(0.0), Fitting(), seconds=1e5), Limits()) == math.inf
-
-
 def test_a_compilation_without_an_end_says_so_and_is_not_tried_again():
     seen = after(Compiling(True), seconds=13.0)
     seen.killed_for = allowed.excess(seen, LIMITS)
     assert seen.killed_for is StoppedBy.TIME
-    assert not lost_warm_up(seen)
-    reason = verdict(seen, SPEC, 13.0).claims["reason"]
+    reason = verdict(seen, SPEC, 13.0)["reason"]
     assert reason.startswith("compiling without an end for 12 s on a few points, before the measured run")
-
-
-def test_a_warm_up_alone_is_lost():
-    assert lost_warm_up(after())
-    assert not lost_warm_up(after(Warm(0.0)))
-    assert not lost_warm_up(after(Warm(0.0), Fitting()))
 
 
 def test_a_warm_up_takes_more_points_where_few_have_no_solution():
     data = Checkerboard(n=200).load()
     hulls = ReducedHull.build(KernelOracle(RBF(), data.x_train), data.y_train, {"D": 0.02})
-    assert execute._few_points(hulls).n == 128
+    assert _few_points(hulls, hulls.n).n == 128
 
 
 @pytest.fixture(scope="module")
@@ -142,30 +123,6 @@ def test_whoever_keeps_a_phase_waiting_has_its_row_and_no_one_else(rows, way):
         assert float(record["reason"].rpartition("killed after ")[2].split()[0]) < LIMIT + 3.5
 
 
-@pytest.mark.slow
-def test_a_run_without_a_warm_up_says_why(rows):
-    (told,) = [each for each in rows["sleeps-in-warm-up"]["faults"] if "warm-up" in each]
-    assert told == (
-        "its warm-up on a few points was still running after 4 s, beside compilation; the run was carried out without one"
-    )
-    assert any("exited with code 3" in each for each in rows["dies-in-warm-up"]["faults"])
-
-
-@pytest.mark.slow
-def test_a_metric_that_hangs_costs_itself_alone(compare, plugins):
-    began = time.monotonic()
-    _, records, _ = compare(
-        "--plugin-path", str(plugins / "phases.py"), "--plugins", "phases,phases[way=hangs-when-made]", "--metrics", "hangs",
-        "--datasets", "checkerboard[n=60,n_test=20]", "--time-limit", "1", "--target-gap", "0.5", "--jobs", "2",
-    )  # fmt: skip
-    well, hanging = records
-    assert well["test_accuracy"] is not None
-    (fault,) = [each for each in well["faults"] if "metric" in each]
-    assert "while computing the metric 'hangs'; killed" in fault
-    assert (hanging["status"], "while making and running the solver 'phases'" in hanging["reason"]) == ("timeout", True)
-    assert time.monotonic() - began < 120.0
-
-
 @pytest.fixture
 def process(tmp_path):
     started = Process("harness.run.worker", 1, None, tmp_path / "numba", starting=60.0)
@@ -183,15 +140,8 @@ def test_a_process_that_is_stopped_is_killed_in_time(process):
     os.kill(process.process.pid, signal.SIGSTOP)
     process._free_by = time.monotonic() + 0.5
     began = time.monotonic()
+    process.tell(Run(SPEC))
     with pytest.raises(Late, match="after it was asked; killed"):
-        process.ask(Run(SPEC.as_dict()), threading.Event(), 60.0)
+        process.answer(threading.Event(), 60.0)
     assert time.monotonic() - began < 12.0
     assert gone(process.process.pid)
-    assert process.group is None
-
-
-@pytest.mark.slow
-def test_a_process_that_ends_says_how(process):
-    process.process.kill()
-    with pytest.raises(WorkerDied, match="signal 9"):
-        process.ask(Run(SPEC.as_dict()), threading.Event(), 60.0)

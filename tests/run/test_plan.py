@@ -6,13 +6,13 @@ import re
 import numpy as np
 import pytest
 
-from harness import CSVC, EpsSVR
 from harness.datasets import Dataset, content_sha256
 from harness.errors import UsageError
 from harness.parameters import values_of
 from harness.registry import load_registry
-from harness.run.plan import count, mismatch, plan, scale_gamma
-from harness.run.study import RunSpec, Study, data_key
+from harness.run.messages import Run, packed
+from harness.run.plan import Study, data_key, plan
+from tests.adversaries.test_messages import read_all
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +38,6 @@ def by_solver(found):
     return [(spec.solver, spec.formulation) for spec in found]
 
 
-def test_each_solver_gets_its_preferred_formulation(registry):
-    assert by_solver(specs(registry, "lasvm,fw")) == [("lasvm", "c-svc"), ("fw", "l2-svc")]
-
-
 def test_a_solver_of_everything_joins_what_the_others_solve(registry):
     found = by_solver(specs(registry, "qp,lasvm,fw"))
     assert found == [("qp", "c-svc"), ("qp", "l2-svc"), ("lasvm", "c-svc"), ("fw", "l2-svc")]
@@ -52,11 +48,6 @@ def test_a_formulation_asked_for_skips_solvers_that_do_not_solve_it(registry):
     found = specs(registry, "lasvm,fw", formulations=["l2-svc"])
     assert [spec.skip_reason != "" for spec in found] == [True, False]
     assert "lasvm solves c-svc" in found[0].skip_reason
-
-
-def test_unknown_formulation_has_a_suggestion(registry):
-    with pytest.raises(UsageError, match="did you mean 'l2-svc'"):
-        specs(registry, "fw", formulations=["l2svc"])
 
 
 def test_brackets_win_over_options_and_options_over_the_data(registry):
@@ -75,24 +66,6 @@ def test_lists_make_a_grid(registry):
     }
 
 
-def test_kernels_are_selected_with_parameters(registry):
-    found = specs(
-        registry,
-        "smo,fw[gamma=3]",
-        kernel="rbf[gamma=[0.1,scale]],linear,poly[degree=2]",
-        kernel_values={"gamma": [5.0]},
-    )
-    scale = pytest.approx(scale_gamma(data()))
-    assert {(s.solver, s.kernel): s.kernel_parameters for s in found if s.kernel != "rbf"} == {
-        ("smo", "linear"): {},
-        ("smo", "poly"): {"degree": 2, "gamma": 5.0, "coef0": 1.0},
-        ("fw", "linear"): {},
-        ("fw", "poly"): {"degree": 2, "gamma": 3.0, "coef0": 1.0},
-    }
-    widths = [(s.solver, s.kernel_parameters["gamma"]) for s in found if s.kernel == "rbf"]
-    assert sorted(widths) == [("fw", 3.0), ("smo", 0.1), ("smo", scale)]
-
-
 @pytest.mark.parametrize(
     ("kernel", "told"),
     [
@@ -106,13 +79,6 @@ def test_kernels_are_selected_with_parameters(registry):
 def test_a_bad_kernel_is_refused_before_data_are_read(registry, kernel, told):
     with pytest.raises(UsageError, match=re.escape(told)):
         registry.select_kernels(kernel)
-
-
-def test_another_kernel_takes_its_own_default(registry):
-    (found,) = specs(registry, "smo", kernel="poly")
-    assert found.kernel_parameters["gamma"] == pytest.approx(scale_gamma(data()))
-    x = data().x_train
-    assert scale_gamma(data()) == pytest.approx(1.0 / (3 * x.var()))
 
 
 def test_interleaved_order_has_repetitions_outermost_and_shuffled_is_a_fixed_permutation(registry):
@@ -133,9 +99,10 @@ def test_a_bad_parameter_value_names_value_and_range(registry):
 
 def test_spec_survives_the_wire_and_its_key_follows_every_dependency(registry):
     (spec,) = specs(registry, "smo")
-    assert RunSpec.from_dict(spec.as_dict()) == spec
+    (sent,) = read_all(packed(Run(spec)), b"")
+    assert sent.spec == spec
     key = spec.key({"data": "a", "plugin": "1"})
-    assert key == RunSpec.from_dict(spec.as_dict()).key({"plugin": "1", "data": "a"})
+    assert key == sent.spec.key({"plugin": "1", "data": "a"})
     assert key != spec.key({"data": "b", "plugin": "1"})
     assert key != spec.key({"data": "a", "plugin": "2"})
     (other,) = specs(registry, "smo[C=6]")
@@ -143,36 +110,6 @@ def test_spec_survives_the_wire_and_its_key_follows_every_dependency(registry):
 
 
 # -- how many runs ---------------------------------------------------------------------------------------------------
-
-
-def _counted(registry, selection, **options):
-    """Return the runs that are counted before data are read, after it, and those that are made."""
-    sources = registry.select_datasets("banana-like")
-    study = Study(registry.select_solvers(selection), sources, **options)
-    loaded = {data_key(source.name, values_of(source)): data() for source in sources}
-    return count(study, registry), count(study, registry, loaded), len(plan(study, registry, loaded))
-
-
-@pytest.mark.parametrize(
-    ("selection", "options", "runs"),
-    [
-        ("smo", {}, 1),
-        ("qp,lasvm,fw", {"repeat": 3, "seeds": range(4)}, 4 * 3 * 4),
-        ("lasvm[epochs=[1,2]],smo[C=2]", {"problem_values": {"C": [1.0, 2.0, 3.0]}}, 2 * 3 + 1),
-        ("smo", {"problem_values": {"chi": [1.0, 2.0]}, "seeds": [0, 7]}, 2),
-        ("smo,fw[gamma=3]", {"kernel": "rbf[gamma=[0.1,scale]],linear", "kernel_values": {"gamma": [5.0, 6.0]}}, 3 + 3 - 1),
-        ("smo", {"kernel_values": {"gamma": [5.0, 6.0], "degree": [1, 2, 3]}}, 2),
-        ("lasvm,fw", {"formulations": ["l2-svc"], "problem_values": {"C": [1.0, 2.0]}}, 1 + 2),
-    ],
-)  # fmt: skip
-def test_the_runs_that_are_counted_are_those_that_are_made(registry, selection, options, runs):
-    before, after, made = _counted(registry, selection, **options)
-    assert made == runs
-    if "fw[gamma=3]" in selection:  # its two widths are the same one there
-        assert after == runs + 1
-    else:
-        assert after == runs
-    assert before <= after
 
 
 def test_more_than_a_million_runs_are_counted_and_refused_at_once(registry):
@@ -189,13 +126,6 @@ def test_more_than_a_million_runs_are_counted_and_refused_at_once(registry):
     assert refusal(problem_values={"C": prices}, seeds=range(10_000)) == (
         "2 solvers x 300 values of C x 10,000 seeds = 6,000,000 runs; above 1,000,000 they are only carried out with --yes."
     )
-    assert "of memory, this machine has" in refusal(repeat=10**9, many=True)
-    assert refusal(repeat=10**9, problem_values={"chi": [1.0, 2.0]}).startswith(
-        "2 solvers x 2 values of chi x 1,000,000,000 repetitions make 2,000,000,000 runs;"
-    ), "no formulation of theirs has chi"
-
-
-# -- regression and one-class ----------------------------------------------------------------------------------------
 
 
 def regression_specs(registry, selection, **options):
@@ -205,13 +135,6 @@ def regression_specs(registry, selection, **options):
     return plan(study, registry, {data_key(source.name, values_of(source)): numbers for source in sources})
 
 
-def test_regression_data_get_a_regression_formulation_and_its_metrics(registry):
-    found = regression_specs(registry, "smo,qp", metrics=["pearson", "g-means", "mse"])
-    assert by_solver(found) == [("smo", "eps-svr"), ("qp", "eps-svr")]
-    assert {spec.metrics for spec in found} == {("mse", "mae", "r2", "pearson")}, "g-means needs labels"
-    assert not any(spec.skip_reason for spec in found)
-
-
 def test_a_classification_formulation_on_regression_data_is_skipped_in_words(registry):
     (alone,) = regression_specs(registry, "lasvm")
     (asked,) = regression_specs(registry, "smo", formulations=["c-svc"])
@@ -219,27 +142,3 @@ def test_a_classification_formulation_on_regression_data_is_skipped_in_words(reg
         assert spec.skip_reason == (
             "c-svc needs classification data; diabetes is for regression: take other data, or --formulation eps-svr or tube-svr"
         )
-
-
-def test_a_regression_formulation_on_labels_is_skipped_in_words(registry):
-    (spec,) = specs(registry, "smo", formulations=["eps-svr"])
-    assert spec.skip_reason.startswith(
-        "eps-svr needs regression data; banana-like is for classification: take other data, or --formulation c-svc or"
-    )
-
-
-def test_a_source_with_other_targets_is_named(registry):
-    (source,) = registry.select_datasets("abalone")
-    assert mismatch(EpsSVR, source, "classification", registry).endswith(
-        "abalone is for classification: take abalone[regression=True]"
-    )
-    assert mismatch(CSVC, source.for_task("regression"), "regression", registry).endswith(
-        "is for regression: take abalone"
-    )
-
-
-def test_one_class_takes_labels_for_its_metrics_only(registry):
-    (spec,) = specs(registry, "smo", formulations=["one-class"], problem_values={"nu": [0.2]}, metrics=["g-means"])
-    assert spec.problem_parameters == {"nu": 0.2}
-    assert spec.metrics == ("roc-auc", "g-means")
-    assert spec.skip_reason == ""

@@ -12,15 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.cli.main import main
 from harness.errors import UsageError
-from harness.run.reading import StoreReader
-from harness.run.store import Store, read_results
+from harness.run.store import Store, StoreReader, read_results
 from tests.run.test_reuse import OLD
 from tests.run.test_store import record
 
 READ = (
-    "import os, sys; from harness.run.reading import StoreReader as R\n"
+    "import os, sys; from harness.run.store import StoreReader as R\n"
     "if os.geteuid() == 0:  # who may write everywhere; the interpreter's own folder may be closed to others\n"
     "    os.setgroups([]); os.setgid(65534); os.setuid(65534)\n"
     "with R(sys.argv[1]) as s: print(len([*s.records()]))"
@@ -114,17 +112,6 @@ def test_a_store_is_read_where_nothing_may_be_written(store):
         assert seen(folder) == before
 
 
-def test_a_reader_sees_what_was_written_after_it_opened_the_store(tmp_path):
-    path = filled(tmp_path / "s.sqlite")
-    with StoreReader(path) as reader:
-        assert len(list(reader.records())) == 3
-        filled(path)
-        assert len(list(reader.records())) == 6
-        with Store(path) as writer:
-            writer.append(record())
-            assert len(list(reader.of("k"))) == 1
-
-
 def _come_and_go(path, stop):
     while not stop.is_set():
         filled(path, 5)
@@ -181,46 +168,3 @@ def test_what_is_no_store_is_refused_and_left_as_it_is(tmp_path, kind):
             opened(path)
         assert str(path) in str(refused.value)
     assert seen(tmp_path) == before
-
-
-def test_an_empty_file_becomes_a_store(tmp_path):
-    path = tmp_path / "s.sqlite"
-    path.touch()
-    filled(path)
-    assert len(read_results(path)) == 3
-
-
-def test_rows_of_wrong_kinds_are_shown(tmp_path, capsys):
-    path = tmp_path / "s.sqlite"
-    with Store(path) as store:
-        for number, (formulation, value) in enumerate({"c-svc": [1], "l2-svc": {"a": 1}, "c-svc-nobias": "x"}.items()):
-            parameters = dict.fromkeys(("C", "nu", "chi"), value)
-            store.append(
-                record(
-                    str(number), solver=formulation, dataset="d", formulation=formulation, problem_parameters=parameters
-                )
-            )
-    with pytest.raises(SystemExit) as ended:
-        main(["results", "--store", str(path)])
-    assert ended.value.code == 0, capsys.readouterr().err
-
-
-@pytest.mark.parametrize("damaged", ["the table's last page", "its index"])
-def test_a_damaged_page_costs_no_row_on_another_and_gives_none_for_another(tmp_path, damaged):
-    path = filled(tmp_path / "store.sqlite", rows=40)
-    connection = sqlite3.connect(path)
-    connection.execute("PRAGMA journal_mode=DELETE")
-    name = "records" if damaged == "the table's last page" else "records_key"
-    pages = [
-        page
-        for (page,) in connection.execute("SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf'", (name,))
-    ]
-    size = connection.execute("PRAGMA page_size").fetchone()[0]
-    connection.close()
-    with path.open("r+b") as file:
-        file.seek((pages[-1] - 1) * size)
-        file.write(bytes(size))
-    with StoreReader(path) as reader:
-        there = [each["key"] for each in reader.records()]
-        assert len(there) >= (40 if name == "records_key" else 30)
-        assert [each["key"] for each in reader.of("7")] == ["7"]

@@ -4,19 +4,16 @@ import json
 import shutil
 import sqlite3
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from harness.parameters import values_of
 from harness.registry import load_registry
-from harness.run.plan import plan
+from harness.run.driver import compare
+from harness.run.plan import Study
 from harness.run.pool import judge
 from harness.run.record import Limits, Record
-from harness.run.session import compare
-from harness.run.store import Store, read_results
-from harness.run.study import Study, data_key
+from harness.run.store import read_results
 from tests.adversaries.plugins import PLUGINS as ADVERSARIES
 from tests.run.conftest import HARNESS, PLUGINS
 
@@ -67,34 +64,6 @@ def test_a_change_of_the_kernels_or_a_metrics_code_is_measured_again(tmp_path, p
     assert back["measured_at"] == first["measured_at"]
 
 
-def test_a_change_of_an_oracle_that_code_asks_for_is_measured_again(tmp_path):
-    oracle = tmp_path / "oracle.py"
-    shutil.copy(PLUGINS / "faulty.py", oracle)
-    asking = tmp_path / "asking.py"
-    asking.write_text(
-        "from dataclasses import dataclass\n"
-        "from harness import CSVC, Iterate, Solver, get_solver, hookimpl\n"
-        "@dataclass(frozen=True)\n"
-        "class Asking(Solver):\n"
-        "    '''Asks another plugin.'''\n"
-        "    name = 'asking'\n"
-        "    solves = (CSVC,)\n"
-        "    def iterates(self, problem, rng):\n"
-        "        found = get_solver('well-behaved').solve(problem)\n"
-        "        yield Iterate(dual_coef=found.dual_coef, done=True)\n"
-        "@hookimpl\n"
-        "def harness_solvers():\n"
-        "    return [Asking]\n"
-    )
-    run = lambda: measured(tmp_path / "s", oracle, asking, solvers="asking")[0]  # noqa: E731
-    first = run()
-    assert first["status"] == "ok", first["reason"]
-    assert set(first["sources"]) == {"asking", "harness", "oracle"}
-    assert run()["reused"]
-    oracle.write_text(oracle.read_text() + "\n# changed\n")
-    assert not run()["reused"]
-
-
 def test_a_change_of_a_helper_beside_the_plugin_is_measured_again(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "beside_it.py").write_text("VALUE = 0.0\n")
@@ -119,21 +88,6 @@ def test_the_host_measures_the_content_itself(tmp_path, monkeypatch, claimed):
     (unsteady,) = measured(tmp_path / "s", parts, datasets="claims[shift=1]", kernel_values={"gamma": [1.0]})
     assert unsteady["status"] == "environment", "each process reads other data"
     assert "not what they were when the comparison was planned" in unsteady["reason"]
-
-
-def test_a_file_that_is_edited_during_a_comparison_is_not_trained_on(tmp_path):
-    path = tmp_path / "d.csv"
-    lines = [f"{i % 7},{i % 3},{i % 2}" for i in range(60)]
-    path.write_text("a,b,label\n" + "\n".join(lines) + "\n")
-    registry = load_registry()
-    study = Study(registry.select_solvers("smo,fw"), registry.select_datasets(str(path)), store=tmp_path / "s")
-
-    def edit(record, reused):
-        path.write_text("a,b,label\n" + "\n".join(reversed(lines)) + "\n")
-
-    first, second = compare(study, registry, on_finished=edit)
-    assert first["status"] == "ok"
-    assert second["status"] == "environment", second["reason"]
 
 
 def test_a_store_of_929e25f_opens_and_its_rows_are_shown_and_not_reused(tmp_path):
@@ -165,24 +119,6 @@ def test_a_metric_that_raises_costs_its_own_figure_alone(tmp_path):
     assert record["faults"] == ["metric 'raises' raised ZeroDivisionError: division by zero (parts.py:62)"]
 
 
-def test_what_a_metric_does_to_its_arrays_is_seen_by_no_other(tmp_path):
-    parts = ADVERSARIES / "parts.py"
-    (plain,) = measured(tmp_path / "s", parts, metrics=["share-right"])
-    first, second = measured(tmp_path / "s", parts, metrics=["sorts", "share-right"], repeat=2)
-    for record in (first, second):
-        assert record["test_accuracy"] == plain["test_accuracy"]
-        assert record["metrics"] == {"sorts": 0.5, **plain["metrics"]}
-
-
-def test_a_metric_that_gives_no_number_costs_its_own_figure_alone(tmp_path):
-    (record,) = measured(tmp_path / "s", ADVERSARIES / "parts.py", metrics=["says-much", "share-right"])
-    assert set(record["metrics"]) == {"share-right"}
-    (fault,) = record["faults"]
-    assert "metric 'says-much' raised TypeError: it returned" in fault
-    assert "'much'" in fault
-    assert "a metric returns a number" in fault
-
-
 def test_a_certifier_that_dies_is_no_verdict_and_the_run_is_measured_again():
     record = Record(status="ok", stopped_by="solver", sources={"harness": "1"})
     killed = {"status": "error", "stopped_by": "killed", "reason": "the host could not certify the model"}
@@ -191,15 +127,6 @@ def test_a_certifier_that_dies_is_no_verdict_and_the_run_is_measured_again():
     late = Record(status="timeout", stopped_by="time", reason="still running")
     judge(late, Record(killed))
     assert (late.status, late["stopped_by"], late["reason"]) == ("timeout", "time", "still running")
-
-
-def test_a_metric_that_ends_the_certifier_costs_the_metrics_alone(tmp_path):
-    (record,) = measured(tmp_path / "s", ADVERSARIES / "parts.py", metrics=["ends-all"])
-    assert (record["status"], record["metrics"]) == ("ok", {})
-    assert record["relative_gap"] < 1e-2
-    assert record["test_accuracy"] is not None
-    (fault,) = record["faults"]
-    assert "perhaps of the metrics ends-all: it ended by exit code 3" in fault
 
 
 def test_an_observer_that_ends_everything_ends_nothing_and_is_named(tmp_path, monkeypatch):
@@ -225,29 +152,3 @@ def test_a_solver_that_is_done_beyond_a_budget_is_said_to_be(tmp_path):
     (record,) = measured(tmp_path / "s", solvers="qp", limits=Limits(kernel_evaluations=1000))
     assert (record["status"], record["stopped_by"]) == ("budget", "kernel-evaluations")
     assert f"with {record['kernel_evaluations']:,} of at most 1,000 kernel evaluations" in record["reason"]
-
-
-def test_no_plugin_but_those_a_certificate_needs_is_in_the_certifier(tmp_path, parts):
-    registry = load_registry([parts])
-    study = Study(
-        registry.select_solvers("smo"),
-        registry.select_datasets("checkerboard[n=100,n_test=20]"),
-        kernel="laplace",
-        plugin_paths=[str(parts)],
-    )
-    (source,) = study.datasets
-    data = source.load()
-    key = data_key(source.name, values_of(source))
-    (spec,) = plan(study, registry, {key: data})
-    assert spec.trusted == ("harness", "parts")
-    only = load_registry([parts], only=spec.trusted)
-    assert set(only.plugins) == {"harness", "parts"}
-    assert only.solver_names() == []
-
-
-def test_rows_written_by_two_sessions_are_both_there(tmp_path):
-    measured(tmp_path / "s")
-    measured(tmp_path / "s", repeat=2)
-    with Store(tmp_path / "s") as store:
-        assert len(list(store.records())) == 2
-        assert replace(Limits(), seconds=1.0).as_columns()["time_limit"] == 1.0

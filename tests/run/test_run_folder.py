@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.run.folder import Quarters, delete
+from harness.run.folder import Folder, delete
 from tests.run.conftest import HARNESS, PLUGINS
 
 THINGS = (
@@ -67,33 +67,24 @@ def test_what_a_run_wrote_into_its_folder_is_gone_killed_or_not(drive):
 
 def test_the_folder_of_a_worker_that_was_killed_is_removed_by_the_next(tmp_path):
     script = (
-        "import sys, time; from pathlib import Path; from harness.run.folder import Quarters\n"
-        "(Quarters(Path(sys.argv[1])).new() / 'file').write_text('x'); print('made', flush=True); time.sleep(60)"
+        "import sys, time; from pathlib import Path; from harness.run.folder import Folder\n"
+        "(Folder(Path(sys.argv[1])).new() / 'file').write_text('x'); print('made', flush=True); time.sleep(60)"
     )
     with subprocess.Popen([sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE) as worker:
         assert worker.stdout is not None
         worker.stdout.readline()
         (folder,) = tmp_path.iterdir()
         assert folder.stat().st_mode & 0o777 == 0o700
-        beside = Quarters(tmp_path)
+        beside = Folder(tmp_path)
         assert folder.exists()  # its owner lives
         worker.send_signal(signal.SIGKILL)
         worker.wait()
-    last = Quarters(tmp_path)
+    last = Folder(tmp_path)
     assert not folder.exists()
-    assert beside.folder.exists()
+    assert beside.path.exists()
     beside.remove()
     last.remove()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_folders_of_others_are_left_alone(tmp_path):
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "file").touch()
-    (tmp_path / "harness-runs-1-link").symlink_to(outside)
-    Quarters(tmp_path).remove()
-    assert (outside / "file").exists()
 
 
 def test_a_folder_that_is_closed_or_very_deep_is_deleted(tmp_path):

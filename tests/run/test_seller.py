@@ -5,15 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.errors import LabelsSpent
-from harness.run import child
-from harness.run.messages import BrokenStream, Buy, Fitted, Point, Reader, Sold, packed
+from harness.run.messages import Fitted, Point, Sold, packed
+from harness.run.plan import RunSpec
 from harness.run.record import Limits
 from harness.run.seller import AT_ONCE, WAKING_SECONDS, Buyer, Seller
-from harness.run.study import RunSpec
-from harness.run.verdict import verdict
+from harness.run.watch import Child, Observed, verdict
 
 LABELS = np.where(np.arange(50) % 3 == 0, 1.0, -1.0)
+NOBODY = Child(1, -1, -1, -1, b"")
 SPEC = RunSpec("p", "s", {}, "d", "d", {}, "pool-svc", {}, "rbf", {}, 0, 0, limits=Limits(), sells_labels=True)
 
 
@@ -31,13 +30,6 @@ def test_the_ledger_sells_each_label_once_and_no_more_than_it_may(purchases, mos
             assert found is None
         assert seller.bought == kept
         assert bool(seller.refused) == refused
-
-
-@pytest.mark.parametrize("wrong", [None, "1", np.array([0.5]), np.array([[1]]), np.array([True])])
-def test_what_are_no_points_is_refused(wrong):
-    seller = Seller(LABELS.copy(), 50)
-    assert seller.sell(wrong) is None
-    assert seller.refused == "asked for labels of what are no points"
 
 
 def test_what_is_erased_is_gone():
@@ -73,17 +65,6 @@ def test_a_large_purchase_is_made_in_pieces_that_a_pipe_takes_whole():
     assert len(largest) <= 4096, "of which a pipe that is not waited for takes all or nothing"
 
 
-def test_a_refusal_is_an_exception_of_the_solvers():
-    buyer = connected(Seller(LABELS.copy(), 3))
-    with pytest.raises(LabelsSpent, match="asked for 4 labels where 3 of 3 were left"):
-        buyer(np.arange(4))
-
-
-def test_who_is_not_connected_sells_nothing():
-    with pytest.raises(BrokenStream, match="no labels are sold here"):
-        Buyer()(np.arange(2))
-
-
 def test_waiting_is_credited_as_far_as_the_worker_took_and_a_process_sleeps(monkeypatch):
     clock = iter([0.0, 10.0, 20.0, 20.001])
     monkeypatch.setattr("harness.run.seller.perf_counter", lambda: next(clock))
@@ -98,49 +79,32 @@ def test_waiting_is_credited_as_far_as_the_worker_took_and_a_process_sleeps(monk
 def seen_of(bought, claims, points=()):
     seller = Seller(LABELS.copy(), 20)
     seller.sell(np.array(bought, dtype=np.int64))
-    seen = child.Watch(seller=seller, fitted=Fitted({"status": "ok", "cpu_seconds": 0.0, **claims}))
+    seen = Observed(seller=seller, fitted=Fitted({"status": "ok", "cpu_seconds": 0.0, **claims}))
     for count, figures in points:
         seller.bought[:] = bought[:count]
-        child._note(seen, Point(figures, 0.0), pid=0)
+        seen.note(Point(figures), NOBODY)
     seller.bought[:] = bought
     return seen
 
 
 def test_a_record_has_the_workers_count_and_order():
-    ended = verdict(seen_of([4, 2, 9], {"labels_used": 3}), SPEC, 1.0)
-    assert (ended.claims["status"], ended.claims["labels_used"]) == ("ok", 3)
-    assert ended.bought.tolist() == [4, 2, 9]
+    seen = seen_of([4, 2, 9], {"labels_used": 3})
+    claims = verdict(seen, SPEC, 1.0)
+    assert (claims["status"], claims["labels_used"]) == ("ok", 3)
+    assert seen.solved.bought.tolist() == [4, 2, 9]
 
 
 @pytest.mark.parametrize("claimed", [2, 4])
 def test_another_count_is_invalid(claimed):
-    ended = verdict(seen_of([4, 2, 9], {"labels_used": claimed}), SPEC, 1.0)
-    assert (ended.claims["status"], ended.claims["labels_used"]) == ("invalid", 3)
-    assert ended.claims["reason"] == f"it counts {claimed} labels where 3 were bought"
+    claims = verdict(seen_of([4, 2, 9], {"labels_used": claimed}), SPEC, 1.0)
+    assert (claims["status"], claims["labels_used"]) == ("invalid", 3)
+    assert claims["reason"] == f"it counts {claimed} labels where 3 were bought"
 
 
 def test_a_point_has_the_workers_count_of_then():
     seen = seen_of([4, 2, 9], {"labels_used": 3}, [(1, {"labels_used": 1}), (2, {"labels_used": 2})])
     assert [point.figures["labels_used"] for point in seen.points] == [1, 2]
-    assert verdict(seen, SPEC, 1.0).claims["status"] == "ok"
+    assert verdict(seen, SPEC, 1.0)["status"] == "ok"
     seen = seen_of([4, 2, 9], {"labels_used": 3}, [(2, {"labels_used": 1})])
     assert seen.points[0].figures["labels_used"] == 2
-    assert verdict(seen, SPEC, 1.0).claims["reason"] == "it counts 1 labels where 2 were bought"
-
-
-def test_without_a_seller_no_count_of_labels_is_listened_to():
-    seen = child.Watch(fitted=Fitted({"status": "ok", "cpu_seconds": 0.0, "labels_used": 7}))
-    child._note(seen, Point({"labels_used": 7}, 0.0), pid=0)
-    ended = verdict(seen, SPEC, 1.0)
-    assert ended.claims["labels_used"] is None
-    assert ended.bought is None
-    assert "labels_used" not in seen.points[0].figures
-
-
-def test_a_purchase_survives_the_pipe(tmp_path):
-    path = tmp_path / "frames"
-    path.write_bytes(packed(Buy(np.array([3, 1]), 0.25), b"s" * 16) + packed(Sold(None, 0.0, "no"), b"s" * 16))
-    with path.open("rb") as file:
-        bought, sold = Reader(file.fileno(), b"s" * 16).read()
-    assert (bought.indices.tolist(), bought.waited) == ([3, 1], 0.25)
-    assert (sold.labels, sold.refused) == (None, "no")
+    assert verdict(seen, SPEC, 1.0)["reason"] == "it counts 1 labels where 2 were bought"

@@ -1,18 +1,14 @@
 """Carrying out a study: records, reuse, staleness, budgets."""
 
 import shutil
-import threading
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from harness.errors import DataError
 from harness.registry import get_solver, load_registry
-from harness.run.pool import Pool, numba_cache_folder
+from harness.run.driver import compare
+from harness.run.plan import Study
 from harness.run.record import COLUMNS, Limits
-from harness.run.session import compare
-from harness.run.study import Study
 from tests.run.conftest import PLUGINS
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("warm_sessions")]
@@ -49,18 +45,6 @@ def test_a_record_has_every_field_and_the_certificate(study):
     assert record["trace"][-1]["primal"] == record["primal"]
 
 
-def test_a_pool_that_is_given_serves_several_sessions(study):
-    pool = Pool(None, numba_cache_folder(), threading.Event())
-    try:
-        assert compare(*study("smo"), pool=pool)[0]["status"] == "ok"
-        workers = dict(pool._workers)
-        assert len(workers) == 1, "it is left open"
-        assert compare(*study("smo", seeds=[1]), pool=pool)[0]["status"] == "ok"
-        assert dict(pool._workers) == workers, "the same process"
-    finally:
-        pool.close()
-
-
 def test_finished_runs_are_reused_and_fresh_measures_again(study):
     request, registry = study("smo", repeat=2)
     first = compare(request, registry)
@@ -94,16 +78,6 @@ def test_a_change_of_solver_code_makes_results_stale(study, tmp_path):
     assert run() is False
 
 
-def test_a_change_of_library_version_makes_results_stale(study, monkeypatch):
-    request, registry = study("well-behaved")
-    assert compare(request, registry)[0]["reused"] is False
-    assert compare(request, registry)[0]["reused"] is True
-    from harness.machine import versions
-
-    monkeypatch.setattr("harness.run.session.versions", lambda: {**versions(), "numba": "0.0"})
-    assert compare(request, registry)[0]["reused"] is False
-
-
 def test_budgets_stop_a_run_and_say_so(study):
     (record,) = compare(*study("faulty[fault=yields-forever]", limits=Limits(iterations=100)))
     assert (record["status"], record["iterations"]) == ("budget", 100)
@@ -125,11 +99,6 @@ def test_jobs_run_at_the_same_time_and_keep_the_order(study):
     records = compare(*study("smo,well-behaved", repeat=2, jobs=2))
     assert [record["solver"] for record in records] == ["smo", "well-behaved"] * 2
     assert all(record["status"] == "ok" for record in records)
-
-
-def test_threads_are_in_the_record(study):
-    (record,) = compare(*study("smo", threads=2))
-    assert (record["status"], record["threads"]) == ("ok", 2)
 
 
 def test_compilation_in_the_measured_run_is_off_the_clock(tmp_path):
@@ -160,18 +129,6 @@ def test_the_warm_up_takes_every_way_that_the_solver_names(tmp_path):
     assert record["info"]["before"] == "few,many"
 
 
-def test_skipped_is_a_row(study):
-    (record,) = compare(*study("smo", formulations=["l2-svc"]))
-    assert record["status"] == "skipped"
-    assert "not l2-svc" in record["reason"]
-
-
-def test_metrics_are_computed_by_name(study):
-    (record,) = compare(*study("smo", metrics=["f1", "roc-auc"]))
-    assert set(record["metrics"]) == {"f1", "roc-auc"}
-    assert record["metrics"]["roc-auc"] > 0.5
-
-
 def test_kernel_evaluations_are_those_of_the_measured_run_alone(study):
     records = compare(*study("smo,lasvm", repeat=3))
     for solver in ("smo", "lasvm"):
@@ -183,75 +140,6 @@ def test_a_kernel_that_overflows_is_a_sentence(study):
     (record,) = compare(*study("smo", kernel="poly", kernel_values={"degree": [1000], "gamma": [100.0]}))
     assert record["status"] == "error"
     assert "kernel 'poly' (degree=1000, gamma=100, coef0=1) gives values that are not finite" in record["reason"]
-
-
-def test_the_narrowest_kernel_is_the_identity_and_no_overflow(study):
-    (record,) = compare(*study("smo", kernel_values={"gamma": [1e308]}))
-    assert record["status"] == "ok"
-    assert record["relative_gap"] < 1e-3
-
-
-def test_precomputed_values_are_checked(tmp_path):
-    registry = load_registry()
-    rng = np.random.default_rng(0)
-    x = rng.normal(size=(40, 3))
-    y = np.where(x[:, 0] > 0, 1.0, -1.0)
-    gram = x @ x.T
-    skewed = gram + np.triu(np.ones((40, 40)), 1)
-
-    def run(values, options="[test_fraction=0]"):
-        np.savez(tmp_path / "k.npz", x=values, y=y)
-        request = Study(
-            registry.select_solvers("smo"),
-            registry.select_datasets(f"{tmp_path / 'k.npz'}{options}"),
-            kernel="precomputed",
-            store=tmp_path / "s.sqlite",
-        )
-        return compare(request, registry)[0]
-
-    assert run(gram)["status"] == "ok"
-    with pytest.raises(DataError, match="test_fraction=0"):
-        run(gram, "")
-    with pytest.raises(DataError, match="not symmetric"):
-        run(skewed)
-    with pytest.raises(DataError, match="not positive semi-definite"):
-        run(-gram)
-
-
-def test_the_same_file_under_another_path_is_not_measured_again(tmp_path, monkeypatch):
-    (tmp_path / "d.csv").write_text("a,label\n" + "".join(f"{i},{i % 2}\n" for i in range(40)))
-    monkeypatch.chdir(tmp_path)
-    registry = load_registry()
-
-    def run(path):
-        request = Study(registry.select_solvers("smo"), registry.select_datasets(path), store=tmp_path / "s.sqlite")
-        return compare(request, registry)[0]
-
-    assert run("./d.csv")["reused"] is False
-    assert run("d.csv")["reused"] is True
-
-    shutil.copy("d.csv", "copy.csv")
-    again = run("./copy.csv")
-    assert again["reused"] is True
-    assert again["dataset"] == "./copy.csv"  # not the name of the file it was measured on
-
-
-def test_a_regression_run_records_errors_and_no_accuracy(tmp_path):
-    registry = load_registry()
-    request = Study(
-        registry.select_solvers("smo[tau=1e-6],qp"),
-        registry.select_datasets("friedman[n=200,n_test=200]"),
-        store=tmp_path / "s.sqlite",
-    )
-    one, other = compare(request, registry)
-    for record in (one, other):
-        assert record["status"] == "ok", record["reason"]
-        assert record["test_accuracy"] is None
-        assert record["relative_gap"] < 1e-5
-        assert 1.0 < record["metrics"]["mse"] < 12.0, "the variance of the targets is 24, that of the noise 1"
-        assert 0.3 < record["metrics"]["r2"] < 1.0
-    assert one["dual"] == pytest.approx(other["dual"], rel=1e-5)
-    assert one["metrics"]["mae"] == pytest.approx(other["metrics"]["mae"], rel=1e-3)
 
 
 def test_a_one_class_run_is_scored_against_the_labels(tmp_path):

@@ -13,7 +13,6 @@ import pandas as pd
 import pytest
 
 from harness.errors import UsageError
-from harness.run.cleaning import clean
 from harness.run.record import COLUMNS, Record
 from harness.run.store import SCHEMA_VERSION, Store, read_results
 
@@ -42,37 +41,6 @@ def test_a_store_that_another_process_is_making_is_waited_for(tmp_path):
         assert store.count() == 1
     done.join()
     other.close()
-
-
-def test_every_column_is_there_and_unknown_is_null(tmp_path):
-    with Store(tmp_path / "s.sqlite") as store:
-        store.append(record())
-        found = next(store.of("k"))
-    assert tuple(found) == COLUMNS
-    assert found["relative_gap"] is None
-
-
-def test_pandas_reads_it_in_one_call(tmp_path):
-    path = tmp_path / "s.sqlite"
-    with Store(path) as store:
-        store.append(record(relative_gap=0.5, trace=[{"seconds": 0.1}], metrics={"f1": 1.0}))
-        store.append(record("k2", relative_gap=float("nan")))
-    frame = read_results(path)
-    assert list(frame.columns) == list(COLUMNS)
-    assert frame.relative_gap[0] == 0.5
-    assert pd.isna(frame.relative_gap[1])
-    assert frame.trace[0] == [{"seconds": 0.1}]
-    connection = sqlite3.connect(path)
-    view = pd.read_sql_query("select plugin, relative_gap from results", connection)
-    connection.close()
-    assert view.relative_gap[0] == 0.5
-
-
-def test_clean_makes_strict_json():
-    import numpy as np
-
-    dirty = {"a": float("inf"), "b": np.float64(2.0), "c": (1, np.int64(2)), "d": {"e": float("nan")}, "f": object}
-    assert clean(dirty) == {"a": None, "b": 2.0, "c": [1, 2], "d": {"e": None}, "f": str(object)}
 
 
 def test_a_newer_schema_is_refused_with_a_sentence(tmp_path):
@@ -107,15 +75,6 @@ def test_a_store_of_an_older_harness_gets_the_columns_it_lacks(tmp_path):
     assert list(frame.columns) == list(COLUMNS)
     assert pd.isna(frame.core_set[0])
     assert frame.core_set[1] == {"ratio": 0.5}
-
-
-def test_a_file_that_is_no_store_is_refused_with_a_sentence(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text("not a database, but long enough to be looked at as one " * 20)
-    with pytest.raises(UsageError, match="cannot be opened"):
-        Store(path)
-    with pytest.raises(UsageError, match="no result store"):
-        read_results(tmp_path / "missing.sqlite")
 
 
 def _write(path, name, count):

@@ -26,11 +26,10 @@ import numpy as np
 from harness_lasvm import LASVM
 
 from harness import CSVC, RBF, KernelOracle
-from harness.machine import now
+from harness.machine import git_commit, now
 from harness.registry import load_registry
 from harness.report.output import say
-from harness.run.execute import warm_up
-from harness.run.surroundings import git_commit
+from harness.run.child import warm_up
 from reports.kit.grids import Options
 from reports.kit.journal import Row
 from reports.kit.markdown import met, number, table

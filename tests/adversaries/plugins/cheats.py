@@ -189,9 +189,7 @@ def forges_result(problem):
 @way(BEFORE, "forges-kinds")
 def forges_kinds(problem):
     """Sends a message whose parts are none."""
-    forged = Fitted({})
-    vars(forged)["claims"] = [1, 2]
-    emitter()(forged)
+    emitter()(Fitted([1, 2]))
     time.sleep(60)
 
 
@@ -265,7 +263,7 @@ def strange_info(problem, last):
 @way(INSTEAD, "claims-gap")
 def claims_gap(problem, own):
     """A model of weights has no gap; the host's own function in this process says that it has one, and of other data."""
-    import harness.run.execute as execute
+    import harness.run.child as execute
 
     if problem.n > WARM_UP_POINTS:
         said = {"relative_gap": 0.0, "train_accuracy": 1.0, "dataset": "elsewhere", "key": "of another run"}

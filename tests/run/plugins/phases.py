@@ -97,21 +97,6 @@ def hangs_in_worker(problem: Problem) -> Iterator[Iterate]:
     yield from zero(problem)
 
 
-@way("long-message")
-def long_message(problem: Problem) -> Iterator[Iterate]:
-    raise RuntimeError("x" * 100_000_000)
-
-
-@way("long-text")
-def long_text(problem: Problem) -> Iterator[Iterate]:
-    yield from zero(problem, text="x" * 50_000_000)
-
-
-@way("many-names")
-def many_names(problem: Problem) -> Iterator[Iterate]:
-    yield from zero(problem, **{f"k{i}": i for i in range(1_000_000)})
-
-
 @dataclass(frozen=True)
 class Phases(Solver):
     """The zero model, too late or too long."""

@@ -1,32 +1,31 @@
-"""Carry out a study: plan, reuse what the store holds, run the rest, store every record as it comes."""
+"""The driver: carry out a study. Plan it, reuse what the store holds, run the rest, store every record as it comes."""
 
 from __future__ import annotations
 
 import copy
+import functools
+import json
 import os
 import queue
 import threading
-from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from harness.entries import code_of, source_sha256
 from harness.errors import DataError, NotKept, UsageError
-from harness.machine import machine, now, versions
+from harness.machine import git_commit, machine, now, versions
 from harness.parameters import values_of
 from harness.registry import Registry
-from harness.run.plan import plan
-from harness.run.pool import Pool, numba_cache_folder
-from harness.run.process import WorkerDied
-from harness.run.reading import RUN, StoreReader
-from harness.run.record import Record, Status, StoppedBy
-from harness.run.store import Store, StoreGone, default_store
-from harness.run.study import RunSpec, Study, data_key
-from harness.run.surroundings import cell_key, completed, host_sha256
+from harness.run.plan import RunSpec, Study, data_key, plan
+from harness.run.pool import Pool, WorkerDied, numba_cache_folder
+from harness.run.record import COLUMNS, Record, Status, StoppedBy
+from harness.run.store import Store, StoreGone, StoreReader, default_store, existing
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from harness.datasets.dataset import Dataset
 
     OnPlanned = Callable[[list[RunSpec], int], None]
@@ -60,23 +59,18 @@ def compare(
     NotKept : the store could not be written; the error has the records so far. The workers were ended.
     KeyboardInterrupt : passed on after the workers were ended; what was measured stays in the store.
     """
-    return _Session(study, registry, on_planned, on_started, on_finished, on_note, pool).run()
+    return _Driver(study, registry, on_planned, on_started, on_finished, on_note, pool).run()
 
 
-def foreseen(study: Study, registry: Registry, store: StoreReader | None) -> tuple[list[RunSpec], list[bool]]:
-    """Return the runs of a study and whether the store holds each; none is carried out."""
-    return _Session(study, registry, None, None, None, None).foreseen(store)
-
-
-class _Session:
+class _Driver:
     def __init__(
         self,
         study: Study,
         registry: Registry,
-        on_planned: OnPlanned | None,
-        on_started: OnStarted | None,
-        on_finished: OnFinished | None,
-        on_note: OnNote | None,
+        on_planned: OnPlanned | None = None,
+        on_started: OnStarted | None = None,
+        on_finished: OnFinished | None = None,
+        on_note: OnNote | None = None,
         pool: Pool | None = None,
     ) -> None:
         self.study, self.registry, self.on_note, self.pool = study, registry, on_note, pool
@@ -90,11 +84,7 @@ class _Session:
             self.reading_seconds[key] = monotonic() - began
         planned = plan(study, registry, self.datasets)
         self.specs = [replace(spec, data_sha256=self.datasets[spec.data_key].sha256) for spec in planned]
-        self.host_sha256 = host_sha256()
         self.keys = [self._key(spec) for spec in self.specs]
-
-    def foreseen(self, store: StoreReader | None) -> tuple[list[RunSpec], list[bool]]:
-        return self.specs, [store is not None and self._known(store, i) is not None for i in range(len(self.specs))]
 
     def run(self) -> list[Record]:
         finished: dict[int, Record] = {}
@@ -114,12 +104,14 @@ class _Session:
 
     def _run(self, store: Store, finished: dict[int, Record]) -> None:
         for index in range(len(self.specs)):
-            record = self._known(store, index)
+            record = self.known(store, index)
             if record is not None:
                 finished[index] = record
         if self.on_planned:
             self.on_planned(self.specs, len(finished))
-        self._say_what_cannot_be_used(store, finished)
+        for sentence in store.damaged.values():
+            if self.on_note:
+                self.on_note(sentence)
         for record in finished.values():
             if self.on_finished:
                 self.on_finished(record, True)
@@ -129,35 +121,23 @@ class _Session:
             if self.on_finished:
                 self.on_finished(record, False)
 
-    def _say_what_cannot_be_used(self, store: Store, finished: Container[int]) -> None:
-        if self.on_note is None:
-            return
-        for sentence in store.damaged.values():
-            self.on_note(sentence)
-        todo = {tuple(getattr(spec, name) for name in RUN) for i, spec in enumerate(self.specs) if i not in finished}
-        old = 0 if self.study.fresh else len(todo & store.untrusted())
-        if old:
-            self.on_note(
-                f"note: {old} of the runs {'was' if old == 1 else 'were'} measured by an earlier version, which did not note "
-                "the source of all that a run uses; `harness results` shows such rows, none is reused"
-            )
-
     # -- reuse ---------------------------------------------------------------------------------------
 
     def _key(self, spec: RunSpec) -> str:
         plugin = self.registry.plugins.get(spec.plugin)
         code = plugin.fingerprint + plugin.version if plugin is not None else spec.broken_reason
         # paths say where a plugin or a file lies, its content is in the fingerprints
-        located = replace(spec, dataset="", plugin_paths=(), source_parameters=_unlocated(spec))
+        unlocated = {name: value for name, value in spec.source_parameters.items() if name not in ("path", "test")}
+        located = replace(spec, dataset="", plugin_paths=(), source_parameters=unlocated)
         surroundings = {
-            "harness": self.host_sha256,
+            "harness": host_sha256(),
             "plugin": code,
             "versions": versions(),
             "machine": machine()["id"],
         }
         return located.key(surroundings)
 
-    def _known(self, store: StoreReader, index: int) -> Record | None:
+    def known(self, store: StoreReader, index: int) -> Record | None:
         """Return the newest record of this very run: of the same source of every plugin that it really used."""
         spec = self.specs[index]
         if self.study.fresh or spec.broken_reason or spec.skip_reason:
@@ -172,7 +152,7 @@ class _Session:
         # the same content may have been measured from a file of another name, and for another study
         told = {"dataset": self.specs[index].dataset, "study": self.study.sha256, "reused": True}
         found = Record({**record, **told})
-        keys = [cell_key(self.keys[index], number) for number in range((record.get("path") or {}).get("rows") or 0)]
+        keys = [f"{self.keys[index]}/{number}" for number in range((record.get("path") or {}).get("rows") or 0)]
         rows = [next(iter(store.of(key)), None) for key in keys]
         if None in rows:
             return None
@@ -190,28 +170,30 @@ class _Session:
     def _carried_out(self, todo: list[int], store: Store) -> Iterator[tuple[int, Record]]:
         """Yield (index, record) as runs finish, each already stored."""
         waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-        results: queue.SimpleQueue[tuple[int, Record | BaseException]] = queue.SimpleQueue()
-        begun: queue.SimpleQueue[int] = queue.SimpleQueue()
-        stop = threading.Event()
+        said: queue.SimpleQueue[tuple[int, Record | BaseException | None]] = queue.SimpleQueue()  # None: it begins
+        stop, numba_cache, left = threading.Event(), numba_cache_folder(), len(todo)
         for index in todo:
             waiting.put(index)
-        numba_cache = numba_cache_folder()
         jobs = max(1, min(self.study.jobs, len(todo)))
         slots = [
             threading.Thread(
-                target=self._slot,
-                args=(self._cores(job, jobs), numba_cache, waiting, begun, results, stop),
-                daemon=True,
+                target=self._slot, args=(self._cores(job, jobs), numba_cache, waiting, said, stop), daemon=True
             )
             for job in range(jobs)
         ]
         for slot in slots:
             slot.start()
         try:
-            for _ in todo:
-                index, outcome = self._next(results, begun)
+            while left:
+                index, outcome = said.get()
                 if isinstance(outcome, BaseException):
                     raise outcome
+                if outcome is None:
+                    self._tell_plugins("harness_run_started", spec=copy.deepcopy(self.specs[index].as_dict()))
+                    if self.on_started:
+                        self.on_started(self.specs[index])
+                    continue
+                left -= 1
                 record = self._completed(index, outcome)
                 self.unkept[index] = record
                 store.append(record)
@@ -222,34 +204,17 @@ class _Session:
             stop.set()
             for slot in slots:
                 slot.join()
-            while not results.empty():  # ended, and not yet stored
-                index, outcome = results.get()
+            while not said.empty():  # ended, and not yet stored
+                index, outcome = said.get()
                 if isinstance(outcome, Record):
                     self.unkept[index] = self._completed(index, outcome)
-
-    def _next(
-        self,
-        results: queue.SimpleQueue[tuple[int, Record | BaseException]],
-        begun: queue.SimpleQueue[int],
-    ) -> tuple[int, Record | BaseException]:
-        while True:
-            while not begun.empty():
-                spec = self.specs[begun.get()]
-                self._tell_plugins("harness_run_started", spec=copy.deepcopy(spec.as_dict()))
-                if self.on_started:
-                    self.on_started(spec)
-            try:
-                return results.get(timeout=0.05)
-            except queue.Empty:
-                continue
 
     def _slot(
         self,
         cores: list[int] | None,
         numba_cache: Path,
         waiting: queue.SimpleQueue[int],
-        begun: queue.SimpleQueue[int],
-        results: queue.SimpleQueue[tuple[int, Record | BaseException]],
+        said: queue.SimpleQueue[tuple[int, Record | BaseException | None]],
         stop: threading.Event,
     ) -> None:
         """Carry out runs one after another until none waits; one thread for each job."""
@@ -257,16 +222,13 @@ class _Session:
         pool.stop = stop
         try:
             while not stop.is_set():
-                try:
-                    index = waiting.get_nowait()
-                except queue.Empty:
-                    return
-                begun.put(index)
-                results.put((index, self._one(index, pool)))
-        except WorkerDied:
-            return  # the session was stopped
+                index = waiting.get_nowait()
+                said.put((index, None))
+                said.put((index, self._one(index, pool)))
+        except (WorkerDied, queue.Empty):
+            return  # the driver stopped it, or no run waits
         except BaseException as error:
-            results.put((-1, error))
+            said.put((-1, error))
         finally:
             if pool is not self.pool:
                 pool.close()
@@ -287,9 +249,46 @@ class _Session:
         return [available[(job * threads + thread) % len(available)] for thread in range(threads)]
 
     def _completed(self, index: int, outcome: Record) -> Record:
-        spec = self.specs[index]
-        data = self.datasets[spec.data_key]
-        return completed(outcome, spec, self.keys[index], data, self.registry, self.study.sha256)
+        """Return the full record: what was measured beside what was asked, unknown figures None."""
+        spec, key = self.specs[index], self.keys[index]
+        dataset, plugin = self.datasets[spec.data_key], self.registry.plugins.get(spec.plugin)
+        of_plugin = (
+            {plugin.distribution or plugin.name: plugin.version} if plugin is not None and plugin.version else {}
+        )
+        asked = {name: value for name, value in spec.as_dict().items() if name in COLUMNS and name != "metrics"}
+        facts = {
+            **dict.fromkeys(COLUMNS),
+            **asked,
+            **spec.limits.as_columns(),
+            "path": spec.path or None,
+            "label": self._label(spec),
+            "n_train": int(dataset.x_train.shape[0]),
+            "n_features": int(dataset.x_train.shape[1]),
+            "n_test": int(dataset.x_test.shape[0]),
+            "density": dataset.density,
+            "positive_share": dataset.positive_share,
+            "versions": {**versions(), **of_plugin},
+            "machine": machine(),
+            "git_commit": git_commit(),
+            "code_sha256": plugin.fingerprint if plugin is not None else None,
+            "study": self.study.sha256 or None,
+            "trace": [],
+            "info": {},
+            "reused": False,
+        }
+        found = Record({**facts, **outcome, "key": key})
+        cells = [Record({**facts, **cell, "key": f"{key}/{number}"}) for number, cell in enumerate(outcome.cells)]
+        found.cells = tuple(cells)
+        return found
+
+    def _label(self, spec: RunSpec) -> str:
+        if spec.broken_reason:
+            return spec.solver
+        try:
+            with code_of(spec.plugin, "the label of its solver"):
+                return self.registry.solver_class(f"{spec.plugin}/{spec.solver}")(**spec.parameters).label
+        except Exception:  # it was made once already; what fails now is the plugin's
+            return spec.solver
 
     def _tell_plugins(self, hook: str, **arguments: Any) -> None:
         """Tell observing plugins; a fault of an observer must not end the grid."""
@@ -324,5 +323,101 @@ def _loaded(source: Any, memory_limit: int | None) -> Dataset:
     return dataset
 
 
-def _unlocated(spec: RunSpec) -> dict[str, Any]:
-    return {name: value for name, value in spec.source_parameters.items() if name not in ("path", "test")}
+@functools.cache
+def host_sha256() -> str:
+    """Return the fingerprint of the host code that results depend on."""
+    import harness.kernels
+    import harness.measure
+    import harness.path
+    import harness.problems
+    import harness.run.certifier
+    import harness.run.child
+    import harness.run.record
+    import harness.solver
+
+    run = (harness.run.certifier, harness.run.child, harness.run.record)
+    modules = (harness.kernels, harness.measure, harness.path, harness.problems, harness.solver, *run)
+    return "".join(source_sha256(module)[:16] for module in modules)
+
+
+# -- what a study would cost ----------------------------------------------------------------------------
+
+_Like = tuple[str, str, str, str]  # plugin, solver, data set, path: runs that take about as long
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What some runs would cost.
+
+    held : how many of them the store holds
+    rows : how many become a row without being carried out, because they are skipped or their plugin is broken
+    seconds : inside the solvers, of the other runs of whose solver and data set the store holds some: its median each
+    unknown : how many are left
+    most : seconds these may take at most; None without a time limit
+    """
+
+    runs: int = 0
+    held: int = 0
+    rows: int = 0
+    seconds: float = 0.0
+    unknown: int = 0
+    most: float | None = 0.0
+
+    @property
+    def to_do(self) -> int:
+        """How many runs would be carried out."""
+        return self.runs - self.held - self.rows
+
+
+def forecast(study: Study, registry: Registry) -> dict[str, Forecast]:
+    """Return what the runs of each solver of a study would cost, in the order of the plan.
+
+    Nothing is written: a store that does not exist holds nothing, and is not made.
+
+    Raises
+    ------
+    UsageError, DataError : the request or its data make no runs; the store cannot be read.
+    """
+    path = study.store or default_store()
+    driver, usual = _Driver(study, registry), dict[_Like, float]()
+    held = [False] * len(driver.specs)
+    if path.exists():
+        with existing(path) as store:
+            held = [driver.known(store, index) is not None for index in range(len(held))]
+            usual = _medians(store.records()) if not all(held) else {}
+    found: dict[str, Forecast] = {}
+    for spec, known in zip(driver.specs, held, strict=True):
+        found[spec.solver] = _with(found.get(spec.solver, Forecast()), spec, held=known, usual=usual)
+    return found
+
+
+def _with(cost: Forecast, spec: RunSpec, *, held: bool, usual: Mapping[_Like, float]) -> Forecast:
+    """Return the cost of one run more."""
+    runs, limit = cost.runs + 1, spec.limits.seconds
+    if held:
+        return replace(cost, runs=runs, held=cost.held + 1)
+    if spec.skip_reason or spec.broken_reason:
+        return replace(cost, runs=runs, rows=cost.rows + 1)
+    like = (spec.plugin, spec.solver, spec.dataset, _grid(spec.path))
+    if like in usual:
+        taken = usual[like] if limit is None else min(usual[like], limit)
+        return replace(cost, runs=runs, seconds=cost.seconds + taken)
+    most = None if limit is None or cost.most is None else cost.most + limit
+    return replace(cost, runs=runs, unknown=cost.unknown + 1, most=most)
+
+
+def _grid(path: Mapping[str, Any]) -> str:
+    """Return what a path goes through as text; empty for a run of one problem."""
+    return json.dumps([path.get(name) for name in ("costs", "widths", "folds", "start")]) if path else ""
+
+
+def _medians(records: Iterable[Mapping[str, Any]]) -> dict[_Like, float]:
+    """Return how many seconds runs of a solver on a data set took in the median; those without a clock are left out."""
+    taken: dict[_Like, list[float]] = {}
+    for record in records:
+        seconds = record.get("fit_seconds")
+        path = record.get("path") or {}
+        if isinstance(seconds, float) and "cell" not in path:
+            like = (str(record.get("plugin")), str(record.get("solver")), str(record.get("dataset")), _grid(path))
+            taken.setdefault(like, []).append(seconds)
+    return {like: median(seconds) for like, seconds in taken.items()}

@@ -1,7 +1,7 @@
 """The host's verdict on a model: certificate and scores, in a process of its own that never ran the solver.
 
 It loads the data itself, states the problem itself, and is told the model's numbers and nothing else. Started as
-``python -m harness.run.start harness.run.certify FD``; FD is its end of the driver's socket pair. Of the plugins it
+``python -m harness.run.descendants harness.run.certifier FD``; FD is its end of the driver's socket pair. Of the plugins it
 loads those that own the run's formulation, kernel, data source and metrics, and those whose solvers a certificate asks for.
 """
 
@@ -9,39 +9,37 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.errors import HarnessError, InvalidModel
+from harness.kernels.oracle import engine_of
 from harness.measure.core_set import CoreSetCertificate, core_set_certificate
 from harness.measure.inlier_margin import InlierMargin, inlier_margin
 from harness.measure.learning_curve import areas
 from harness.measure.metrics import accuracy
-from harness.measure.scored import FreeExpansion
+from harness.measure.scored import FreeExpansion, Scored, Weights
 from harness.measure.trace import FIGURES, TracePlan, certified_figures
+from harness.path import Cell, SolutionPath
+from harness.plain import clean, clipped
 from harness.problems.problem import Problem
 from harness.registry import Registry, load_registry, share_registry
 from harness.run import allowed
-from harness.run.cleaning import clean, clipped
-from harness.run.execute import Workbench, is_environment, sentence
-from harness.run.messages import METRIC, Busy, Certified, Certify, Model, Point, Reader, send
-from harness.run.models import missed, without_certificate
-from harness.run.path_judge import PathJudge
+from harness.run.child import Workbench, is_environment, sentence
+from harness.run.messages import METRIC, BrokenStream, Busy, Certified, Certify, Model, Point, Reader, Solved, send
+from harness.run.plan import RunSpec
 from harness.run.record import Status
-from harness.run.study import RunSpec
 
 if TYPE_CHECKING:
+    from harness.arrays import Vector
     from harness.datasets.dataset import Dataset
+    from harness.problems.certificate import Certificate
 
 
 _OURS = frozenset({*FIGURES, "positive_support_vectors", "test_accuracy", "metrics"})
 """The figures of a trace point that only the certifier has."""
-
-
-def _size(coef: Any) -> int:
-    return int(np.count_nonzero(coef))
 
 
 class Judge:
@@ -55,17 +53,17 @@ class Judge:
         self.bought: Any = np.zeros(0, dtype=np.int64)  # in the order of purchase, where labels are sold
         self.faults: list[str] = []
 
-    def verdict(self, asked: Certify) -> dict[str, Any]:
+    def verdict(self, solved: Solved) -> dict[str, Any]:
         """Return fields of a record: the certificate, the scores, the trace. ``status`` only where the model is refused."""
-        if asked.bought is not None:
-            self.bought = asked.bought
+        if solved.bought is not None:
+            self.bought = solved.bought
         trace: list[dict[str, Any]] = []
         figures: dict[str, Any] = {"trace": trace}
         self._certify_next()
         try:
-            trace.extend(self._point(point) for point in asked.points)
-            if asked.model is not None:
-                figures = self._end(asked.model, trace)
+            trace.extend(self._point(point) for point in solved.points)
+            if solved.model:
+                figures = self._end(Model.unpacked(solved.model), trace)
         except InvalidModel as error:
             reason = f"solver '{self.spec.solver}' returned an invalid model: {error}"
             figures = {"trace": trace, "status": Status.INVALID, "reason": reason}
@@ -82,10 +80,10 @@ class Judge:
 
     def _point(self, point: Point) -> dict[str, Any]:
         claimed = {name: value for name, value in point.figures.items() if name not in _OURS}
-        if point.model is None:
+        if not point.model:
             return claimed
-        problem, intercept = self._problem_after(claimed.get("labels_used") or 0), point.model.intercept
-        coef = point.model.coefficients(problem.n)
+        model, problem = Model.unpacked(point.model), self._problem_after(claimed.get("labels_used") or 0)
+        coef, intercept = model.coefficients(problem.n), model.intercept
         if problem.sells_labels:
             problem.checked(coef, intercept)  # of a label that is bought later nothing can be known
         figures, _ = certified_figures(problem, coef, intercept)
@@ -98,7 +96,10 @@ class Judge:
         own_coef : coefficients of points that are not the problem's, whose label is that of their coefficient
         """
         positives = int(np.count_nonzero(coef[self.dataset.y_train > 0.0])) + int(np.sum(np.asarray(own_coef) > 0.0))
-        positive, counted = {"positive_support_vectors": positives}, {"support_vectors": _size(coef) + len(own_coef)}
+        positive, counted = (
+            {"positive_support_vectors": positives},
+            {"support_vectors": int(np.count_nonzero(coef)) + len(own_coef)},
+        )
         return counted | positive if self.dataset.task == "classification" else counted
 
     def _trace_scores(self, coef: Any, intercept: float) -> dict[str, Any]:
@@ -202,6 +203,161 @@ class Judge:
         return {**found, "trace": [*trace, {"reason": "end", **end}]}
 
 
+_Known = tuple[Any, float] | Scored | str | None
+
+_TOGETHER_VALUES = 1 << 22  # coefficients of cells whose scores are computed at a time: 32 MB
+
+
+class PathJudge:
+    """Certifies the cells of one path after another."""
+
+    def __init__(
+        self, spec: RunSpec, path: SolutionPath, dataset: Dataset, busy: Callable[[str, float], None] = lambda *_: None
+    ) -> None:
+        """``path`` : over the training points of ``dataset``; ``busy`` : called with what is done next, and for how long."""
+        self.spec, self.path, self.dataset, self._busy = spec, path, dataset, busy
+
+    def verdict(self, solved: Solved) -> dict[str, Any]:
+        """Return ``cells``: for each point fields of a record, ``status`` only where its model is refused."""
+        limit = self.spec.limits.seconds
+        found: list[dict[str, Any]] = []
+        for group in self._together(solved.points):
+            self._busy("certifying the cells of a path", allowed.certifying(limit, of_plugins=False))
+            found += self._judged(group)
+        return {"cells": found, "faults": []}
+
+    def _together(self, points: list[Point]) -> Iterator[list[tuple[Point, Cell]]]:
+        """Yield neighbours with the same kernel: their scores are one product with the same kernel values."""
+        most = max(1, _TOGETHER_VALUES // max(1, self.path.n))
+        group: list[tuple[Point, Cell]] = []
+        left = set(range(len(self.path.cells)))
+        for point in points:
+            index = point.figures.get("cell")
+            if index not in left:
+                raise BrokenStream(f"cell {index!r} of a path that has {len(self.path.cells)}, or had it already")
+            left.remove(index)
+            cell = self.path.cells[index]
+            if group and (len(group) == most or not self.path.same_kernel(cell, group[0][1])):
+                yield group
+                group = []
+            group.append((point, cell))
+        if group:
+            yield group
+
+    def _judged(self, group: list[tuple[Point, Cell]]) -> list[dict[str, Any]]:
+        """Return the figures of cells with the same kernel."""
+        coefs = np.zeros((len(group), self.path.n))
+        models = [self._model(point.model, cell) for point, cell in group]
+        for row, (_, cell), model in zip(coefs, group, models, strict=True):
+            if isinstance(model, tuple):
+                row[self.path.members(cell)] = model[0]
+        support = np.flatnonzero(coefs.any(axis=0))
+        scores = engine_of(self.path.whole(group[0][1])).expand(support, coefs[:, support].T, None)
+        return [
+            self._figures(point, cell, model, f) for (point, cell), model, f in zip(group, models, scores, strict=True)
+        ]
+
+    def _figures(self, point: Point, cell: Cell, model: _Known, plain: Vector) -> dict[str, Any]:
+        """Return the figures of one cell; ``plain`` as of :meth:`_certified`."""
+        found: dict[str, Any] = {"n_train": len(self.path.members(cell))}
+        if isinstance(model, tuple):
+            return found | self._certified(cell, *model, plain)
+        if isinstance(model, str):
+            return found | {
+                "status": Status.INVALID,
+                "reason": f"solver '{self.spec.solver}' returned an invalid model: {model}",
+            }
+        if model is None:
+            claimed = point.figures.get("status") == Status.INVALID  # and says why
+            return found if claimed else found | {"status": Status.INVALID, "reason": "the cell ended without a model"}
+        return found | self._scored(cell, model)
+
+    def _model(self, packed: bytes, cell: Cell) -> _Known:
+        """Return coefficients and intercept, a model that is no dual solution, why it is refused, or None: there is none."""
+        if not packed:
+            return None
+        problem = self.path.problem(cell)
+        try:
+            model = Model.unpacked(packed)
+            if model.dual_coef is None:
+                return without_certificate(problem, model)
+            return problem.checked(model.coefficients(problem.n), model.intercept)
+        except (InvalidModel, BrokenStream) as error:
+            return str(error)
+
+    def _scored(self, cell: Cell, stated: Scored) -> dict[str, Any]:
+        """Return what is known of a model that is no dual solution: its error on the fold left out."""
+        found: dict[str, Any] = {}
+        if self.spec.limits.target_gap is not None:
+            found = {"status": Status.MISSED, "reason": "no gap can be certified of a model that is no dual solution"}
+        path, problem, left_out = self.path, self.path.problem(cell), self.path.left_out(cell)
+        if len(left_out):
+            scores = stated.scores(problem.kernel, path.rows(left_out, path.members(cell)))
+            found["validation_error"] = self._error(path.targets[left_out], scores)
+        return found
+
+    def _certified(self, cell: Cell, coef: Vector, intercept: float, plain: Vector) -> dict[str, Any]:
+        """Return certificate and errors of a cell's model; ``plain`` : sum_j coef_j k(x_j, x_i) for all points of the path."""
+        path, problem = self.path, self.path.problem(cell)
+        members, left_out = path.members(cell), path.left_out(cell)
+        scores = None
+        if problem.kernel.z is None:
+            scores = plain[members] + problem.kernel.ridge * coef
+        certificate = problem.certify(coef, intercept, scores)
+        support = int(np.count_nonzero(coef))
+        found = {**certificate.as_dict(), "support_vectors": support, "core_set_size": support}
+        found |= missed(certificate, self.spec.limits.target_gap)
+        if self.dataset.task == "classification":
+            found["train_accuracy"] = accuracy(path.targets[members], plain[members] + intercept)
+        if len(left_out):
+            own = type(problem).scores_new is not Problem.scores_new  # its model is no plain sum of kernel values
+            rows = path.rows(left_out, members) if own else None
+            scores = problem.scores_new(coef, intercept, rows) if own else plain[left_out] + intercept
+            found["validation_error"] = self._error(path.targets[left_out], scores)
+        return found | ({} if len(left_out) else self._tested(problem, coef, intercept))
+
+    def _error(self, targets: Vector, scores: Vector) -> float:
+        """Return the share of wrong labels, or in regression the mean squared error."""
+        if self.dataset.task == "classification":
+            return 1.0 - accuracy(targets, scores)
+        return float(np.mean((scores - targets) ** 2))
+
+    def _tested(self, problem: Problem, coef: Vector, intercept: float) -> dict[str, Any]:
+        """Return the test accuracy of a model of all training points, where there are test points and labels."""
+        dataset = self.dataset
+        if not len(dataset.y_test) or dataset.task != "classification":
+            return {}
+        return {"test_accuracy": accuracy(dataset.y_test, problem.scores_new(coef, intercept, dataset.x_test))}
+
+
+def without_certificate(problem: Problem, model: Model) -> Scored:
+    """Return a model that is no dual solution of its problem.
+
+    Raises
+    ------
+    InvalidModel, BrokenStream : it is none.
+    """
+    kernel = problem.kernel
+    if model.free_coef is None:
+        return Weights.checked(kernel, model.weights, model.intercept)
+    coef: Any = model.coefficients(problem.n)
+    if model.own is None:
+        return FreeExpansion.checked(kernel, coef, None, model.intercept)
+    coef = np.concatenate([coef, model.own.coef])
+    return FreeExpansion.checked(kernel, coef, model.own.points(kernel.n_features), model.intercept)
+
+
+def missed(certificate: Certificate, target_gap: float | None) -> dict[str, Any]:
+    """Return status and reason of a model whose certificate does not meet the gap that was asked for; nothing if it does."""
+    if target_gap is None or certificate.meets(target_gap):
+        return {}
+    gap = certificate.relative_gap
+    told = (
+        "no gap can be certified" if gap is None else f"the certified relative gap is {gap:.2g}, above {target_gap:g}"
+    )
+    return {"status": Status.MISSED, "reason": certificate.undecidable or told}
+
+
 class Certifier:
     """Serves the driver until it closes the socket."""
 
@@ -240,7 +396,7 @@ class Certifier:
         return self.benches[spec.trusted]
 
     def _answer(self, request: Certify) -> dict[str, Any]:
-        spec = RunSpec.from_dict(request.spec)
+        spec = request.spec
         try:
             bench = self._bench(spec)
             registries = [each for each in (self.installed, bench.registry) if each is not None]
@@ -249,8 +405,12 @@ class Certifier:
             if self._read != (read := (spec.data_key, spec.kernel, repr(spec.kernel_parameters))):
                 self._busy("reading the data", request.reading)
             self._read = read
-            judge: Any = (PathJudge.of if spec.path else Judge)(spec, bench, self._busy)
-            found = judge.verdict(request)
+            judge: Judge | PathJudge = (
+                PathJudge(spec, bench.path(spec), bench.dataset(spec), self._busy)
+                if spec.path
+                else Judge(spec, bench, self._busy)
+            )
+            found = judge.verdict(request.solved)
             return {**found, "sources": {name: sha for each in registries for name, sha in each.sources().items()}}
         except Exception as error:
             status = Status.ENVIRONMENT if is_environment(error) else Status.ERROR

@@ -1,0 +1,537 @@
+"""The worker's watch over a child that carries out one run: it is forked, limited from outside, ended and judged.
+
+The limits are enforced by SIGTERM to the child's process group, then SIGKILL to it and to all that it started. Its exit
+is waited for, not the end of its pipes: others may keep them open. What became of it is said by what was seen of it: its
+claims where they can be true, else how it ended, in words.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import fcntl
+import os
+import resource
+import select
+import selectors
+import signal
+import socket
+import struct
+import sys
+import termios
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from os import getpid  # by name: what a solver patches later is not this function
+from time import monotonic  # by name: what a solver patches later is not this clock
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from harness.machine import now, status_bytes, thread_cpu_seconds
+from harness.run import allowed
+from harness.run.descendants import Descendants, at_parents_end, trackers_of
+from harness.run.folder import Folder
+from harness.run.messages import (
+    SECRET_BYTES,
+    BrokenStream,
+    Buy,
+    Compiling,
+    Fitted,
+    Fitting,
+    Message,
+    Point,
+    Reader,
+    Sold,
+    Solved,
+    Stopped,
+    Warm,
+    packed,
+    send,
+)
+from harness.run.plan import RunSpec
+from harness.run.record import Limits, Status, StoppedBy
+from harness.run.seller import WAKING_SECONDS, Seller
+
+_POLL_SECONDS = 0.05
+_TERM_SECONDS = 0.3  # between SIGTERM and SIGKILL
+_EXIT_SECONDS = 1.0  # that a child which has said all may take to end
+_OUTPUT_KEPT = 4000
+_OUTPUT_LIMIT = 1_000_000
+_PIECE = 1 << 16
+_PIPE = 200  # a descriptor above those that a solver's stray writes and double closes hit
+_CLOCK_SLACK = 0.25  # seconds of CPU time that the host's own work may take
+_LATE = 5.0  # seconds that a message may wait on a busy machine
+_SLOWEST_CLOCK = 0.5  # of the CPU time the system accounted
+
+
+class Place:
+    """Where a worker's runs take place: its folder, and the processes below it."""
+
+    def __init__(self) -> None:
+        self.folder, self.descendants = Folder(), Descendants()
+
+    def begin(self) -> None:
+        """Make what the next run needs; OSError if its folder cannot be made."""
+        self.folder.new()
+        self.descendants.begin()
+
+    def remove(self) -> None:
+        """Remove all folders: the worker ends."""
+        self.folder.remove()
+        self.descendants.close()
+
+
+@dataclass
+class Child:
+    """A forked process: its pid, our ends of its pipes, and the secret that messages begin with."""
+
+    pid: int
+    messages: int
+    output: int
+    answers: int
+    secret: bytes
+
+
+def fork(
+    body: Callable[[Callable[[Message], None], Callable[[], Message]], None], folder: Folder, hidden: int
+) -> Child:
+    """Fork a child that runs ``body(emit, receive)`` in a run's folder.
+
+    emit, receive : send a message to this process, and wait for one from it
+    hidden : descriptor it does not get, that which leads to the driver
+    """
+
+    def emit(message: Message) -> None:
+        if getpid() != own:
+            raise BrokenStream("a process that the solver forked went on with the run; its result is nobody's")
+        send(pipe, message, secret)
+
+    def receive() -> Message:
+        while not answers.closed:
+            for message in answers.read():
+                return message
+        raise BrokenStream("the worker ended before it answered")
+
+    (messages_out, messages_in), (output_out, output_in), (answers_out, answers_in) = os.pipe(), os.pipe(), os.pipe()
+    secret = os.urandom(SECRET_BYTES)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    pid = os.fork()
+    if pid:
+        for fd in (messages_in, output_in, answers_out):
+            os.close(fd)
+        os.set_blocking(answers_in, False)  # who does not read what it asked for does not hold us up
+        return Child(pid, messages_out, output_out, answers_in, secret)
+    status, own = 1, getpid()
+    try:
+        os.setsid()
+        at_parents_end(signal.SIGKILL)
+        for fd in (messages_out, output_out, answers_in, hidden):
+            os.close(fd)
+        with open(os.devnull, "rb") as nothing:
+            os.dup2(nothing.fileno(), 0)
+        os.dup2(output_in, 1)
+        os.dup2(output_in, 2)
+        pipe = fcntl.fcntl(messages_in, fcntl.F_DUPFD_CLOEXEC, _PIPE)
+        answers = Reader(fcntl.fcntl(answers_out, fcntl.F_DUPFD_CLOEXEC, _PIPE), secret)
+        for fd in (output_in, messages_in, answers_out):
+            os.close(fd)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_DFL)
+        faulthandler.enable(file=2)
+        folder.enter()
+        body(emit, receive)
+        with contextlib.suppress(OSError):
+            os.read(answers.fd, 1)  # what it leaves behind can be looked at until the worker lets it end
+        status = 0
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            os.write(2, f"{type(error).__name__}: {error}\n".encode(errors="replace"))
+    finally:
+        os._exit(status)
+
+
+def limit_memory(limit: int | None) -> None:
+    """Bound this process's private data so that its resident memory can grow to ``limit`` bytes; None: lift the bound."""
+    hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+    bound = hard
+    if limit is not None:
+        reserved, resident = status_bytes("VmData") or 0, status_bytes("VmRSS") or 0
+        bound = reserved + max(0, limit - resident)
+        bound = bound if hard == resource.RLIM_INFINITY else min(bound, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (bound, hard))
+
+
+@dataclass
+class Observed:
+    """What the worker saw of a child."""
+
+    fitted: Fitted | None = None
+    fit_seconds: float = 0.0  # from the message before the fit to the one after it, compilation taken off
+    fit_cpu_seconds: float = 0.0  # the same of the main thread's CPU time, which no busy machine stretches
+    cpu_seconds: float = 0.0  # of the whole child and what it started, as far as the system accounts for it
+    points: list[Point] = field(default_factory=list)
+    host_seconds: float = 0.0  # wall time inside the fit that was the host's own: certificates of trace points
+    phase: str = "warm-up"  # then "start", "fit", "end"
+    phase_began: float = field(default_factory=monotonic)
+    compiling: bool = False
+    compile_began: float = 0.0
+    compile_heard: float = 0.0  # when the compiler was last done with something
+    compile_spent: float = 0.0  # in this phase
+    warm_up_seconds: float | None = None
+    sources: dict[str, Any] = field(default_factory=dict)
+    output_head: bytes = b""
+    output_tail: bytes = b""
+    output_bytes: int = 0
+    peak_rss: int = 0
+    killed_for: StoppedBy | None = None  # TIME, MEMORY; FAULT: it wrote what is no message
+    broken: str = ""  # what it did to the host's pipe
+    exit_status: int = 0
+    left_behind: int = 0
+    survivors: list[int] = field(default_factory=list)  # processes that could not be killed
+    seller: Seller | None = None  # of labels; None: the problem came with them
+    buying_seconds: float = 0.0  # that purchases since the last trace point took, as far as that can be
+    bought_seconds: float = 0.0  # that all purchases took
+    miscount: str = ""  # what it said of the labels it bought, where that is not so
+
+    @property
+    def output(self) -> str:
+        """What the child printed: its beginning and its end."""
+        cut = "\n...\n" if self.output_bytes > len(self.output_head) + len(self.output_tail) else ""
+        return self.output_head.decode(errors="replace") + cut + self.output_tail.decode(errors="replace")
+
+    @property
+    def bought(self) -> Any:
+        """The points whose labels it bought, in that order; None where none are sold."""
+        return None if self.seller is None else np.array(self.seller.bought, dtype=np.int64)
+
+    @property
+    def solved(self) -> Solved:
+        """What is to be certified of the run."""
+        return Solved(b"" if self.fitted is None else self.fitted.model, self.points, self.bought)
+
+    def note(self, message: Message, child: Child) -> None:
+        """Take in what a child says."""
+        if isinstance(message, Compiling):
+            self.compile_heard = monotonic()
+            if message.on and not self.compiling:
+                self.compile_began = self.compile_heard
+            elif self.compiling and not message.on:
+                self.compile_spent += self.compile_heard - self.compile_began
+            self.compiling = message.on
+        elif isinstance(message, Warm):
+            self.warm_up_seconds, self.sources = message.seconds, message.sources
+            self._enter("start")
+        elif isinstance(message, Fitting):
+            self._enter("fit")
+            self.fit_cpu_seconds = -thread_cpu_seconds(child.pid)
+        elif isinstance(message, Point):
+            self.points.append(self._counted(message))
+            self.buying_seconds = 0.0  # in what follows
+            self.host_seconds = min(max(0.0, message.host_seconds), monotonic() - self.phase_began)
+        elif isinstance(message, Stopped):
+            self.fit_seconds = monotonic() - self.phase_began - self.compile_spent
+            self.fit_cpu_seconds += thread_cpu_seconds(child.pid) - self.compile_spent
+            self.phase, self.phase_began = "end", monotonic()
+        elif isinstance(message, Fitted):
+            self.fit_seconds = self.fit_seconds or monotonic() - self.phase_began - self.compile_spent
+            self.fitted = message
+        elif isinstance(message, Buy):
+            self._sell(message, child)
+
+    def _enter(self, phase: str) -> None:
+        self.phase, self.phase_began, self.compile_spent = phase, monotonic(), 0.0
+
+    def _counted(self, point: Point) -> Point:
+        """Return a trace point with this process's count of the labels bought in the place of the child's own."""
+        figures = dict(point.figures)
+        claimed = figures.pop("labels_used", None)
+        if self.seller is not None:
+            figures["labels_used"] = len(self.seller.bought)
+            if claimed != figures["labels_used"]:
+                self.miscount = f"it counts {claimed} labels where {figures['labels_used']} were bought"
+        return msgspec.structs.replace(point, figures=figures)
+
+    def _sell(self, wanted: Buy, child: Child) -> None:
+        """Answer a purchase of labels, and note what the one before it may have taken of the solver's time.
+
+        Raises
+        ------
+        BrokenStream : nobody reads the answer, or nothing is sold.
+        """
+        if self.seller is None:
+            raise BrokenStream("a purchase of labels where none are sold")
+        began = monotonic()
+        waited = min(max(0.0, wanted.waited), WAKING_SECONDS)
+        labels = self.seller.sell(wanted.indices)
+        found = None if labels is None else labels.astype("int8")
+        seconds = monotonic() - began
+        self.buying_seconds += waited
+        self.bought_seconds += waited + seconds
+        answer = packed(Sold(found, seconds, self.seller.refused), child.secret)
+        with contextlib.suppress(OSError):
+            if os.write(child.answers, answer) == len(answer):
+                return
+        raise BrokenStream("a purchase of labels, and nobody read what was answered")
+
+    def drain(self, output: int) -> bool:
+        """Read once what a child printed; return whether there is more to come."""
+        try:
+            data = os.read(output, _PIECE)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        self.output_bytes += len(data)
+        room = _OUTPUT_KEPT - len(self.output_head)
+        self.output_head += data[:room]
+        self.output_tail = (self.output_tail + data[room:])[-_OUTPUT_KEPT:]
+        return bool(data)
+
+
+def watch(
+    child: Child,
+    place: Place,
+    limits: Limits,
+    *,
+    control: int,
+    largest: int,
+    seller: Seller | None = None,
+    told: Callable[[Observed], None] = lambda _: None,
+    ending: Callable[[Observed], None] = lambda _: None,
+) -> Observed:
+    """Wait for a child, enforcing its limits; kill it and what it left behind; return what was seen.
+
+    control : descriptor of the driver's socket; the child dies when the driver is gone
+    largest : bytes that a model of it may have
+    seller : of the labels that it may buy
+    told : called whenever something was seen, while the child goes on
+    ending : called when it does not go on, before it and what it left behind are killed
+    """
+    seen, handle = Observed(seller=seller), os.pidfd_open(child.pid)
+    reader = Reader(child.messages, child.secret, largest=largest)
+    with selectors.DefaultSelector() as selector:
+        for fd in (child.messages, child.output, control, handle):
+            selector.register(fd, selectors.EVENT_READ)
+        ended = False
+        while not ended and not reader.closed and not seen.killed_for and seen.fitted is None:
+            for ready, _ in selector.select(_POLL_SECONDS):
+                if ready.fd == child.messages:
+                    _take(seen, reader, child)
+                elif ready.fd == child.output:
+                    if not seen.drain(child.output):
+                        selector.unregister(child.output)
+                elif ready.fd == handle:
+                    ended = True
+                else:
+                    _exit_if_alone(control, child, place)
+                    selector.unregister(control)  # the next request waits until this run is over
+            if not seen.killed_for and seen.fitted is None:
+                told(seen)
+                seen.killed_for = allowed.excess(seen, limits) or _beyond_memory(seen, child, place, limits)
+    os.close(handle)
+    if seen.phase == "fit" and seen.fitted is None:  # of a process that has ended the system tells nothing more
+        seen.fit_cpu_seconds += thread_cpu_seconds(child.pid) - seen.compile_spent
+    ending(seen)
+    _finish(seen, child, place.descendants, reader)
+    return seen
+
+
+def _finish(seen: Observed, child: Child, descendants: Descendants, reader: Reader) -> None:
+    """End a child and all that it started, and read what it had to say."""
+    if seen.fitted is not None:  # it waits
+        others = descendants.others(child.pid)
+        seen.left_behind = len(others) - len(trackers_of(others))
+    os.close(child.answers)  # lets it end
+    killed = _end(seen, child.pid)
+    if killed and seen.fitted is None and not seen.killed_for:
+        seen.killed_for = StoppedBy.FAULT
+        seen.broken = "closed a descriptor that is not its own, or became another program, and went on"
+    seen.cpu_seconds = max(seen.cpu_seconds, descendants.cpu_seconds())
+    left, seen.survivors = descendants.end()
+    seen.left_behind = max(seen.left_behind, left)
+    # what is in the pipes now; what comes later is not the child's
+    for _ in range(-(-_waiting(child.output) // _PIECE)):
+        seen.drain(child.output)
+    until = reader.received + _waiting(child.messages)
+    while reader.received < until and seen.fitted is None and not seen.broken:
+        _take(seen, reader, child)
+    for fd in (child.messages, child.output):
+        os.close(fd)
+
+
+def _end(seen: Observed, pid: int) -> bool:
+    """End a child, note its wait status and CPU seconds; return whether it had to be killed."""
+    if seen.killed_for:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(pid, signal.SIGTERM)
+    handle = os.pidfd_open(pid)
+    alive = not select.select([handle], [], [], _TERM_SECONDS if seen.killed_for else _EXIT_SECONDS)[0]
+    os.close(handle)
+    if alive:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    _, seen.exit_status, usage = os.wait4(pid, 0)
+    seen.cpu_seconds = usage.ru_utime + usage.ru_stime
+    return alive
+
+
+def _waiting(pipe: int) -> int:
+    """Return how many bytes can be read from a pipe."""
+    return int(struct.unpack("i", fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)))[0])
+
+
+def _take(seen: Observed, reader: Reader, child: Child) -> None:
+    try:
+        for message in reader.read():
+            seen.note(message, child)
+    except BrokenStream as error:
+        seen.killed_for, seen.broken = StoppedBy.FAULT, f"wrote to a descriptor that is not its own: {error}"
+
+
+def _exit_if_alone(control: int, child: Child, place: Place) -> None:
+    """End everything if the driver is gone: nobody is left to hear of this run."""
+    with socket.socket(fileno=os.dup(control)) as peer, contextlib.suppress(BlockingIOError):
+        if peer.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b"":
+            os.kill(child.pid, signal.SIGKILL)
+            place.descendants.end()
+            place.remove()
+            os._exit(1)
+
+
+def _beyond_memory(seen: Observed, child: Child, place: Place, limits: Limits) -> StoppedBy | None:
+    """Return the limit of memory if it is passed."""
+    if limits.memory_bytes is None:
+        return None
+    resident = place.descendants.memory_bytes(child.pid, limits.memory_bytes)
+    seen.peak_rss = max(seen.peak_rss, resident)
+    return StoppedBy.MEMORY if resident > limits.memory_bytes else None
+
+
+# -- what became of it ---------------------------------------------------------------------------------
+
+
+def verdict(seen: Observed, spec: RunSpec, wall: float) -> dict[str, Any]:
+    """Return what became of a child as fields of a record: its claims where they can be true, else what was seen of it."""
+    claims: dict[str, Any] = {**now(), "sources": seen.sources} if seen.fitted is None else dict(seen.fitted.claims)
+    trouble = _trouble(seen, spec, wall)
+    if trouble is not None:
+        claims.update(zip(("status", "stopped_by", "reason"), trouble, strict=True))
+    if seen.output.strip():
+        claims["output"] = "\n".join(str(part) for part in (claims.get("output"), seen.output) if part)
+    if claims.get("peak_rss_bytes") is None and seen.peak_rss:
+        claims["peak_rss_bytes"] = seen.peak_rss
+    killed = seen.fitted is None and seen.phase == "fit"
+    claims["killed_cpu_seconds"] = max(0.0, seen.fit_cpu_seconds - seen.host_seconds) if killed else None
+    claims["labels_used"] = None if seen.seller is None else len(seen.seller.bought)
+    return claims
+
+
+def warm_up_lost(seen: Observed, spec: RunSpec) -> str:
+    """Return how a child ended in its warm-up by what need not happen in the measured run; empty if it did not.
+
+    Not where the compiler came to no end, which is not asked a second time, nor where it wrote what is no message.
+    """
+    if seen.phase != "warm-up" or seen.fitted is not None or seen.killed_for is StoppedBy.FAULT:
+        return ""
+    if seen.killed_for is StoppedBy.TIME:
+        after = f"was still running after {allowed.phase_seconds(spec.limits.seconds):g} s, beside compilation"
+        return "" if seen.compiling else after
+    if seen.killed_for is StoppedBy.MEMORY:
+        return "passed the limit of memory"
+    return f"ended its process ({_cause(seen, spec, 0.0)[2]})"
+
+
+def number(value: Any) -> float:
+    """Return a claimed figure; 0 if it is none."""
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _trouble(seen: Observed, spec: RunSpec, wall: float) -> tuple[Status, StoppedBy, str] | None:
+    """Return status, cause and reason where a child did not end as it should have, or claims what cannot be."""
+    if seen.fitted is None or seen.killed_for:
+        return _cause(seen, spec, wall)
+    if seen.left_behind:
+        many = "es" if seen.left_behind > 1 else ""
+        alive = ", ".join(map(str, seen.survivors))
+        ending = f"the host could not kill all, alive are {alive}" if alive else "the host killed them"
+        reason = f"left {seen.left_behind} child process{many} behind; {ending}"
+        return Status.ERROR, StoppedBy.FAULT, reason
+    if seen.output_bytes > _OUTPUT_LIMIT:
+        size = f"{seen.output_bytes / 1e6:.1f} MB"
+        reason = f"printed {size}; a solver must not print (at most 1 MB is tolerated)"
+        return Status.ERROR, StoppedBy.FAULT, reason
+    reason = _impossible(seen, seen.fitted.claims)
+    return (Status.INVALID, StoppedBy.FAULT, reason) if reason else None
+
+
+def _impossible(seen: Observed, claims: dict[str, Any]) -> str:
+    """Return what the child says of clock and counts that the host knows to be untrue; empty if nothing is."""
+    seconds, cpu = number(claims.get("fit_seconds")), number(claims.get("cpu_seconds"))
+    least = _SLOWEST_CLOCK * (seen.fit_cpu_seconds - seen.host_seconds - seen.buying_seconds) - _CLOCK_SLACK
+    if claims.get("fit_seconds") is not None and not max(0.0, least) <= seconds <= seen.fit_seconds + _LATE:
+        seen_then = f"the host saw {seen.fit_seconds:.3g} s pass, {seen.fit_cpu_seconds:.3g} s of them CPU time"
+        return f"its clock says {seconds:g} s inside the solver; {seen_then}"
+    if not 0.0 <= cpu <= seen.cpu_seconds + _CLOCK_SLACK:
+        return f"its CPU clock says {cpu:g} s; the system accounted {seen.cpu_seconds:.3g} s to the process"
+    counts = [*(point.figures.get("kernel_evaluations") for point in seen.points), claims.get("kernel_evaluations")]
+    known = [count for count in counts if isinstance(count, int)]
+    if sorted(known) != known or any(count < 0 for count in known):
+        return f"its count of kernel evaluations fell or is below 0: {', '.join(map(str, known[-3:]))}"
+    if seen.seller is None:
+        return ""
+    if seen.seller.refused:
+        return f"it {seen.seller.refused}"
+    claimed, bought = claims.get("labels_used"), len(seen.seller.bought)
+    counted = claimed is None or claimed == bought
+    return seen.miscount if counted else f"it counts {claimed} labels where {bought} were bought"
+
+
+def _cause(seen: Observed, spec: RunSpec, wall: float) -> tuple[Status, StoppedBy, str]:
+    """Return status, cause and reason of a child that ended without a result."""
+    last, limits = _last_line(seen.output), spec.limits
+    if seen.killed_for is StoppedBy.TIME:
+        return Status.TIMEOUT, StoppedBy.TIME, _late(seen, limits.seconds, wall)
+    if seen.killed_for is StoppedBy.MEMORY:
+        reason = f"resident memory passed the limit of {(limits.memory_bytes or 0) / 2**20:g} MB; killed"
+        return Status.MEMORY, StoppedBy.MEMORY, reason
+    if seen.killed_for is StoppedBy.FAULT:
+        return Status.ERROR, StoppedBy.FAULT, f"the solver's process {seen.broken}; killed"
+    code, refused = os.waitstatus_to_exitcode(seen.exit_status), "MemoryError" in last or "std::bad_alloc" in last
+    how = f"exited with code {code} without a result"
+    if code < 0:
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else str(-code)
+        how = f"ended by signal {-code} ({name})"
+    if refused:
+        when = (
+            f"{how} when an allocation was refused" if code < 0 else "an allocation beyond the memory limit was refused"
+        )
+        return Status.MEMORY, StoppedBy.MEMORY, when
+    who = StoppedBy.KILLED if code == -signal.SIGKILL else StoppedBy.FAULT
+    return Status.CRASHED, who, f"{how}{': ' + last if last else ''}"
+
+
+def _late(seen: Observed, limit: float | None, wall: float) -> str:
+    """Return the sentence on a child that was killed for time, ``wall`` seconds after its phase began."""
+    ended = f"killed after {wall:.1f} s"
+    compiled = seen.compile_spent + (max(0.0, seen.phase_began + wall - seen.compile_began) if seen.compiling else 0.0)
+    if seen.phase == "fit":
+        compiling = f", {compiled:.1f} s of them compiling; compile in warm_ups()" if compiled > 0.1 else ""
+        return f"still running at the time limit of {limit:g} s; {ended}{compiling}"
+    if seen.phase == "warm-up" and seen.compiling:
+        most = allowed.one_compilation(limit)
+        how = f"for {compiled:.1f} s" if compiled >= allowed.compilation(limit) else f"without an end for {most:g} s"
+        return f"compiling {how} on a few points, before the measured run; {ended}"
+    where = {
+        "warm-up": " on a few points, before the measured run,",
+        "start": " before its first step, in skip() for example,",
+        "end": " after its last model, closing its iterates for example,",
+    }[seen.phase]
+    return f"still running{where} at the time limit of {allowed.warm_up_limit(limit):g} s; {ended}"
+
+
+def _last_line(output: str) -> str:
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    fatal = [line for line in lines if line.startswith("Fatal Python error")]
+    return (fatal or lines or [""])[-1][:300]
