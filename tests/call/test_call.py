@@ -145,10 +145,11 @@ def test_mistakes_are_sentences(given, message):
 # -- objects ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_solvers_kernels_and_formulations_as_objects():
     made = harness.compare(
         [get_solver("smo", tau=1e-2), type(get_solver("lasvm"))], "twonorm[n=60,n_test=9]",
-        formulation={CSVC: {"C": [1, 5]}}, kernel=[RBF(gamma=0.5), Linear], quiet=True,
+        formulation={CSVC: {"C": [1, 5]}}, C=7, kernel=[RBF(gamma=0.5), Linear], quiet=True,
     )  # fmt: skip
     asked = [(record["label"], record["problem_parameters"]["C"], record["kernel"]) for record in made.records]
     assert set(asked) == {
@@ -186,6 +187,7 @@ class UsesAGenerator(OwnAscent):
         yield from super().iterates(problem, RNG)
 
 
+@pytest.mark.slow
 def test_a_solver_of_a_plugins_file():
     from tests.strangers import ascent
 
@@ -219,6 +221,7 @@ def test_the_same_points_of_every_kind_give_the_same_models():
         assert record["test_accuracy"] == found["arrays"]["test_accuracy"]
 
 
+@pytest.mark.slow
 def test_content_decides_what_is_reused_and_names_what_is_shown():
     first = harness.compare(datasets=(X, Y), **SMALL).records[0]
     assert first["dataset"].startswith("array-")
@@ -232,6 +235,7 @@ def test_content_decides_what_is_reused_and_names_what_is_shown():
     assert other.study != named.study
 
 
+@pytest.mark.slow
 def test_test_points_and_settings():
     made = harness.compare(
         datasets=[(X[:60], Y[:60], X[60:], Y[60:]), harness.data(X, Y, name="all", test_fraction=0)], **SMALL
@@ -250,6 +254,7 @@ def test_test_points_and_settings():
         harness.data(X)
 
 
+@pytest.mark.slow
 def test_a_dataset_keeps_its_parts_and_defaults():
     y = np.where(Y == "spam", 1.0, -1.0)
     given = harness.Dataset("own set", scipy.sparse.csr_matrix(X[:60]), y[:60], scipy.sparse.csr_matrix(X[60:]), y[60:], "",

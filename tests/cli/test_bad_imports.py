@@ -72,6 +72,7 @@ def test_each_has_its_row_and_the_others_run(tmp_path):
     assert "nted" in done.stderr, "standard output is the table's"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("heeds_interrupts")
 @pytest.mark.parametrize(
     ("number", "code", "said"), [(signal.SIGINT, 130, b"interrupted"), (signal.SIGTERM, 143, b"ended by SIGTERM")]

@@ -62,6 +62,7 @@ def test_quick_comparison_in_every_format(harness, invoke, slow):
     assert json.loads(invoke("results", "--datasets", "digits*", "--format", "json").stdout) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [(), ("--format", "html")])
 def test_a_page_of_the_comparison(invoke, slow, tmp_path, asked):
     """By the suffix of the file or by name; it says the command that made it, with its table."""
@@ -103,6 +104,7 @@ def test_what_was_not_done_or_not_reached_is_a_row_and_the_exit_code(invoke, slo
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_quiet_silences_no_sentence(invoke, slow, tmp_path):
     broken = tmp_path / "observer.py"
     broken.write_text(
@@ -125,6 +127,7 @@ def test_exit_codes(statuses, code, reason):
     assert request.exit_code(records) == code
 
 
+@pytest.mark.slow
 def test_a_broken_plugin_is_a_row_and_is_listed(invoke, slow, tmp_path):
     broken = tmp_path / "broken.py"
     broken.write_text("import a_module_that_is_not_there\n")
@@ -139,6 +142,7 @@ def test_a_broken_plugin_is_a_row_and_is_listed(invoke, slow, tmp_path):
     assert "could not be loaded" in invoke("describe", "broken", *paths).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("heeds_interrupts")
 def test_interrupt_keeps_what_was_measured(slow, tmp_path):
     store = tmp_path / "store.sqlite"
@@ -183,6 +187,7 @@ def test_only_regression_asked_for_takes_the_numbers_of_a_set_that_has_both():
     assert asked("eps-svr,c-svc") == (["abalone", "digits"], ["eps-svr", "c-svc"], {})
 
 
+@pytest.mark.slow
 def test_live_progress_on_a_terminal(slow, tmp_path):
     pexpect = pytest.importorskip("pexpect")
     arguments = ["--plugin-path", slow, "--plugins", "raiser,sleeper", *DATA, "--store", str(tmp_path / "store.sqlite")]

@@ -86,6 +86,12 @@ def test_the_hash_is_of_what_is_asked(registry, same, arguments):
     assert (asked(registry, *base, *arguments).sha256 == asked(registry, *base).sha256) is same
 
 
+def test_the_hash_is_not_of_where_it_is_kept_and_whether_it_is_measured_anew(registry):
+    given = {"plugins": ["smo"]}
+    elsewhere = request.study_of(given, registry, fresh=True, many=True, store=Path("elsewhere.sqlite"))
+    assert elsewhere.sha256 == request.study_of(given, registry).sha256
+
+
 def test_the_hash_does_not_depend_on_where_files_lie(tmp_path, registry):
     found = set()
     for folder in ("here", "there"):
@@ -125,6 +131,10 @@ def test_a_saved_file_finds_its_plugins_and_data_from_where_it_lies(invoke, regi
     assert said["datasets"] == ["./d.csv[test_fraction=0]", f'"{tmp_path / "a,b.csv"}"']
     assert said["plugin_path"] == ["./own.py"]
     monkeypatch.chdir("/")
+    file = study_file.parsed(tmp_path / "study" / "s.toml")
+    assert study_file.read(file, load_registry(study_file.plugin_paths(file)))["plugin_path"] == [
+        f"{tmp_path}/study/own.py"
+    ]
     again = invoke("compare", "--study", f"{tmp_path}/study/s.toml", "--dry-run")
     assert again.stdout.startswith("2 runs: 2 data sets"), again.stderr
 
