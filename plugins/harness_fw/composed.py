@@ -18,7 +18,6 @@ from harness_fw.hulls import extreme, face_extreme
 from harness_fw.sources import Points, Rows
 
 if TYPE_CHECKING:
-    from harness import Problem
     from harness.arrays import Vector
 
 _ROUNDING = 1e-14  # nearer to 0 or to its cap than this part of it, a weight that a step changed belongs there
@@ -49,9 +48,9 @@ class ComposedDescent(Descent):
         they are kept alike
     """
 
-    def __init__(self, problem: Problem, *, keeps_w: bool = False, **options: Any) -> None:
+    def __init__(self, *given: Any, keeps_w: bool) -> None:
         self.keeps_w = keeps_w
-        super().__init__(problem, **options)
+        super().__init__(*given)
 
     def _source(self) -> Rows | Points:
         if self.keeps_w:

@@ -17,6 +17,7 @@ from harness import HardMargin, PolytopeDistance
 from harness_fw import hot, rules
 from harness_fw.bounds import delta_bound
 from harness_fw.hulls import extreme, farthest_on_face, nearest_on_hull
+from harness_fw.solvers import HullDescent
 from harness_fw.sources import Points, Rows, signed_rows
 
 if TYPE_CHECKING:
@@ -43,29 +44,19 @@ class Descent(ABC):
 
     Parameters
     ----------
-    rule : of rules.py
-    epsilon : accuracy at which the loop stops
-    touching : |w| over the largest |phi(x)| at which the hulls count as intersecting
+    solver : its rule, the accuracy at which the loop stops, the iterations after which scores are recomputed from scratch
     cache_mb : memory for rows; at least four are kept
-    refresh : iterations after which the scores are recomputed from scratch
     start : (n,) feasible signed coefficients to begin with; None: as the paper begins
     """
 
     keeps_parts: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        problem: Problem,
-        *,
-        rule: int,
-        epsilon: float,
-        touching: float,
-        cache_mb: float,
-        refresh: int,
-        start: Vector | None = None,
-    ) -> None:
-        self.kernel, self.rule, self.epsilon, self.refresh_every = problem.kernel, rule, epsilon, refresh
-        self.level = epsilon  # where the loop comes back: later than epsilon where the loop knows but a bound of it
+    def __init__(self, problem: Problem, solver: HullDescent, cache_mb: float, start: Vector | None = None) -> None:
+        self.kernel, self.rule, self.epsilon = problem.kernel, int(getattr(rules, solver.rule)), solver.epsilon
+        self.refresh_every = self.next_refresh = solver.refresh
+        self.level = (
+            solver.epsilon
+        )  # where the loop comes back: later than epsilon where the loop knows but a bound of it
         one = isinstance(problem, PolytopeDistance)
         self.meeting = "the origin is inside" if one else "hulls intersect"
         n = problem.n
@@ -78,15 +69,15 @@ class Descent(ABC):
         self.capped = min(caps) < 1.0
         diagonal = np.ascontiguousarray(self.kernel.diagonal()[self.order], dtype=np.float64)
         self._buffer = signed_rows(self.kernel, self.order, signs, cache_mb)
-        parts = self.keeps_parts and rule == rules.NEAREST and not one and not self.capped
+        parts = self.keeps_parts and self.rule == rules.NEAREST and not one and not self.capped
         begin = np.array([start for start, _ in self.hulls] + [n])
         self.state = rules.new_state(diagonal, begin, self._buffer, parts=parts, capped=self.capped)
         self._signs = signs
         self._start = None if start is None else signs * start[self.order]
         self.source = self._source()
-        self.floor = touching**2 * float(diagonal.max())
-        self.drift = 0.0
-        self.next_refresh = refresh
+        # the ridge of l2-svc keeps the hulls apart, however short w is
+        touching = HullDescent.touching if self.kernel.ridge > 0.0 else solver.touching
+        self.floor, self.drift = touching**2 * float(diagonal.max()), 0.0
         self._ahead: Iterator[None] | None = None  # a refresh under way: it may need many rows
         self._rows_gone = 0  # rows that it computed
         self.norm_at_end = np.inf  # |w|^2 at the last end that scores from scratch did not confirm

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Self, final
 
 from harness import (
@@ -29,7 +28,7 @@ from harness import (
 from harness_fw.bounds import paper_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import numpy as np
 
@@ -77,19 +76,20 @@ class HullDescent(HullSolver):
     rule : of rules.py, by name
     composes : whether the rule's vertices on a reduced hull are composed of many points
     bounded : formulations for which Theorem 3.1 holds
+    touching : |w| over the largest |x| at which the hulls count as intersecting (never so with l2-svc)
     """
 
     solves = (L2SVC, HardMargin, ReducedHull, PolytopeDistance)
     rule: ClassVar[str]
     composes: ClassVar[bool] = False
     bounded: ClassVar[tuple[type[Problem], ...]] = ()
+    touching: ClassVar[float] = _MEETING
 
     refresh: int = parameter(
         5000, "iterations between recomputations of the scores, more if that takes many rows", ge=1
     )
     cache_mb: float | None = parameter(None, "memory for kernel rows, MB; none: the problem's", gt=0)
     max_iterations: int | None = parameter(None, "iterations after which it gives up; none: no limit", ge=1)
-    touching: float = parameter(_MEETING, "|w| over the largest |x| at which the hulls count as intersecting", gt=0)
     stride: int | None = parameter(
         None, "iterations between two yields at most; none: some milliseconds of them, after 1, 2, 4 ...", ge=1
     )
@@ -152,25 +152,14 @@ class HullDescent(HullSolver):
             until = taken + min(max(1, taken), longest)
 
     def _descent(self, problem: Problem, start: Vector | None = None) -> Descent:
-        from harness_fw import rules
         from harness_fw.composed import ComposedDescent
         from harness_fw.descent import LinearDescent, RowDescent, keeps_w
 
         cache_mb = problem.kernel.cache_mb if self.cache_mb is None else self.cache_mb
         linear = keeps_w(problem.kernel, self.explicit_w, cache_mb)
-        kind: Callable[..., Descent] = LinearDescent if linear else RowDescent
         if isinstance(problem, ReducedHull) and min(problem.caps) < 1.0 and self.composes:
-            kind = partial(ComposedDescent, keeps_w=linear)
-        return kind(
-            problem,
-            rule=getattr(rules, self.rule),
-            epsilon=self.epsilon,
-            # the ridge of l2-svc keeps the hulls apart, however short w is
-            touching=_MEETING if problem.kernel.ridge > 0.0 else self.touching,
-            cache_mb=cache_mb,
-            refresh=self.refresh,
-            start=start,
-        )
+            return ComposedDescent(problem, self, cache_mb, start, keeps_w=linear)
+        return (LinearDescent if linear else RowDescent)(problem, self, cache_mb, start)
 
 
 @final
@@ -193,10 +182,7 @@ class Gilbert(HullDescent):
     rule = "GILBERT"
     composes = True
     bounded = (L2SVC, HardMargin, PolytopeDistance)
-
-    touching: float = parameter(
-        1e-3, "|w| over the largest |x| at which the hulls count as intersecting (never so with l2-svc)", gt=0
-    )
+    touching = 1e-3
 
 
 @final

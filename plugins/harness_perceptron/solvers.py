@@ -120,10 +120,9 @@ class BudgetPerceptron(_Perceptron):
         room = min(self.N, problem.n) ** 2 * np.dtype(self.dtype).itemsize / 2**20
         if room <= problem.kernel.cache_mb:
             return None
-        return (
-            f"{self.name} keeps the kernel values between its N={self.N} members, {room:.0f} MB, and the run's cache has "
-            f"{problem.kernel.cache_mb:g} MB; take a smaller N or a larger cache."
-        )
+        kept = f"keeps the kernel values between its N={self.N} members, {room:.0f} MB"
+        cache = f"the run's cache has {problem.kernel.cache_mb:g} MB"
+        return f"{self.name} {kept}, and {cache}; take a smaller N or a larger cache."
 
     def _learner(self, problem: Problem) -> Any:
         from harness_perceptron.learners import Budgeted

@@ -1,26 +1,39 @@
-"""The core set's optimum: the compiled loops against slow twins, exactness, points that come and go."""
+"""The core set: its optimum against slow twins, and the solvers on it, fully corrective rounds and the core vector machine."""
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
-from harness_fw import core_set
-from harness_fw.core_set import CoreSet
+from harness_fw import CoreVectorMachine, FullyCorrective, core_set, core_set_bound, delta_of, iteration_bound
+from harness_fw.bounds import decrease_bound
+from harness_fw.core_set import CoreSet, taken
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.plugins.hull_problems import clouds, l2, matrix_of
-from tests.plugins.naive_core_set import exact_weights, naive_descent
-
-
-def signed_matrix(problem):
-    return matrix_of(problem) * np.outer(problem.targets, problem.targets)
-
-
-def by_class(problem):
-    """Return the signed matrix with the positives first, and the side of each point."""
-    order = np.argsort(problem.targets <= 0, kind="stable")
-    return signed_matrix(problem)[np.ix_(order, order)], (problem.targets[order] < 0).astype(int)
+from harness import (
+    RBF,
+    KernelOracle,
+    Limits,
+    Linear,
+    ReducedHull,
+    UsageError,
+    drive,
+)
+from harness.kernels.oracle import uncounted
+from tests.plugins.hull_problems import (
+    PROBLEMS,
+    by_class,
+    clouds,
+    exact_margin,
+    hard,
+    l2,
+    matrix_of,
+    rng0,
+    signed_matrix,
+)
+from tests.plugins.naive_core_set import enclosing_ball, exact_weights, naive_descent, naive_rounds
 
 
 def filled(matrix, side, caps, weights):
@@ -78,6 +91,7 @@ def test_the_optimum_of_a_core_set_is_exact_to_rounding(chi, caps):
     matrix, side = by_class(l2(*clouds(2, 30, 30, 2, 1.0), chi=chi))
     core = filled(matrix, side, caps, centres(side, caps))
     core.solve(1e-10)
+    assert core.factors > 0 or chi < 1e4  # the descent alone would take too long
     weights = np.zeros(len(side))
     weights[core.members] = core.weights
     scores = matrix @ weights
@@ -91,18 +105,6 @@ def test_the_optimum_of_a_core_set_is_exact_to_rounding(chi, caps):
     exact = exact_weights(matrix, side, caps)
     assert core.squared_norm == pytest.approx(exact @ matrix @ exact, rel=1e-5)
     assert core.squared_norm <= exact @ matrix @ exact * (1 + 1e-9)
-
-
-def test_newton_steps_end_what_the_descent_does_not():
-    matrix, side = by_class(l2(*clouds(3, 40, 40, 2, 1.0), chi=1e6))
-    core = filled(matrix, side, (1, 1), centres(side, (1, 1)))
-    assert core.solve(1e-6)
-    assert core.factors > 0
-    weight, score = centres(side, (1, 1)), matrix @ centres(side, (1, 1))
-    reason, _ = core_set.descend(
-        matrix, weight, score, np.array([0, 40]), np.array([40, 40]), np.ones(2), 1e-6, 1e-14, 2 * core.steps
-    )
-    assert reason == core_set.STEPS
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -136,3 +138,180 @@ def test_points_that_come_and_go_leave_a_consistent_core_set(data):
             own = np.intersect1d(side, core.members)
             assert low == pytest.approx(scores[own].min(), abs=1e-12)
             assert high == pytest.approx(scores[own].max(), abs=1e-12)
+
+
+# -- the solver ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["overlapping clouds", "linear l2", "hard margin rbf", "separable linear"])
+def test_rounds_with_one_vertex_a_class_are_those_of_the_slow_twin(name, monkeypatch):
+    monkeypatch.setattr("harness_fw.corrective.INNER", 1e-7)  # exact, as the twin is
+    problem = PROBLEMS[name]()
+    side = (problem.targets < 0).astype(int)
+    expected = naive_rounds(signed_matrix(problem), side, 1e-4, 40)
+    rounds = FullyCorrective(epsilon=1e-4, vertices=1).iterates(problem, rng0())
+    found = [(each, np.count_nonzero(each.dual_coef)) for each in rounds]  # the coefficients are the solver's own array
+    assert len(found) == len(expected)
+    last = list(FullyCorrective(epsilon=1e-4, vertices=1).iterates(problem, rng0()))[-1]
+    np.testing.assert_array_equal(np.flatnonzero(last.dual_coef), expected[-1][0])
+    for (iterate, support), (core, norm) in zip(found, expected, strict=True):
+        assert support == len(core) <= iterate.working_set
+        assert iterate.info["norm"] == pytest.approx(norm, rel=1e-5)
+
+
+@pytest.mark.parametrize(("D", "oracle"), [(0.9, None), (0.34, None), (0.1, None), (0.1, "qp"), (1 / 20, None)])
+def test_reduced_hulls(D, oracle):
+    x, y = clouds(5, 20, 30, 2, 3.0)
+    problem = ReducedHull.build(KernelOracle(RBF(gamma=0.5), x), y, {"D": D})
+    outcome = drive(FullyCorrective(epsilon=1e-4, oracle=oracle), problem, rng0())
+    assert outcome.claimed_done
+    coef, intercept = problem.checked(outcome.dual_coef, outcome.intercept, tolerance=1e-9)
+    found = problem.certify(coef, intercept)
+    assert found.epsilon_plus <= 1.01e-4
+    assert found.epsilon_minus <= 1.01e-4
+    matrix, side = by_class(problem)
+    exact = exact_weights(matrix, side, (D, D))
+    assert found.margin_upper == pytest.approx(np.sqrt(exact @ matrix @ exact), rel=2e-4)
+
+
+def test_no_row_is_computed_twice_while_memory_lasts():
+    problem = l2(*clouds(0, 60, 90, 3, 1.0))
+    asked = {0 if problem.targets[0] > 0 else int(np.flatnonzero(problem.targets > 0)[0])}
+    for found in FullyCorrective(vertices=2).iterates(problem, rng0()):
+        asked |= set(np.flatnonzero(found.dual_coef))
+    n, rows = problem.n, found.info["rows"]
+    assert problem.kernel.counter.evaluations == n * (1 + rows)  # the diagonal
+    assert len(asked) <= rows <= len(asked) + found.info["dropped"] + 2
+
+
+def test_rows_of_former_members_make_room():
+    x, y = clouds(0, 10, 10, 3, 1.0)
+    problem = l2(x, y)
+    rows = problem.kernel.buffer(4 * 8 * 20 / 2**20)  # four rows
+    expected = matrix_of(problem)
+    for members, points in (([], [0, 1, 2]), ([1, 2], [3, 4]), ([2, 3, 4], [0, 5]), ([0, 5], [1, 2, 3])):
+        members, points = np.array(members, dtype=np.intp), np.array(points)
+        np.testing.assert_allclose(
+            taken(rows, points, members), expected[np.ix_(points, np.concatenate([members, points]))], atol=1e-12
+        )
+        coef = np.zeros(20)
+        coef[np.concatenate([members, points])] = np.arange(1.0, 1 + len(members) + len(points))
+        np.testing.assert_allclose(rows.expand(coef), expected @ coef, atol=1e-11)
+
+
+def test_an_oracle_that_does_not_serve_is_refused_in_a_sentence():
+    problem = l2(*clouds(0, 10, 10, 2, 1.0))
+    assert "nothing" in FullyCorrective(oracle="nothing").skip(problem)
+    assert "does not solve l2-svc" in FullyCorrective(oracle="lasvm").skip(problem)
+    assert FullyCorrective(oracle="qp").skip(problem) is None
+    with pytest.raises(UsageError, match="vertices"):
+        FullyCorrective(vertices=0)
+
+
+def test_the_oracle_s_evaluations_are_attributed_to_it():
+    problem = l2(*clouds(0, 40, 60, 3, 1.0))
+    outcome = drive(FullyCorrective(oracle="qp"), problem, rng0())
+    counter = problem.kernel.counter
+    assert counter.oracle_calls == outcome.iterations + 1
+    assert 0 < counter.oracle_evaluations < counter.evaluations
+
+
+# -- the paper's bounds ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("vertices", [1, None])
+@pytest.mark.parametrize("name", ["overlapping clouds", "small chi", "nearly touching", "hard margin rbf"])
+def test_a_corrective_round_gains_no_less_and_the_run_stays_within_the_bounds(name, vertices):
+    problem = PROBLEMS[name]()
+    psi_star = 0.5 * exact_margin(problem) ** 2
+    with uncounted(problem.kernel):
+        delta = delta_of(problem.kernel, problem.targets > 0)
+    found = [
+        (0.5 * each.info["norm"] ** 2, each.info, np.count_nonzero(each.dual_coef))
+        for each in FullyCorrective(vertices=vertices).iterates(problem, rng0())
+    ]
+    for (psi, info, _), (after, _, _) in itertools.pairwise(found):
+        assert after <= decrease_bound(psi, info["epsilon_plus"], delta, psi_star) * (1 + 1e-6)
+    _, last, size = found[-1]
+    assert len(found) - 1 <= iteration_bound(delta, psi_star, 1e-3) <= last["iteration_bound"] * (1 + 1e-6)
+    assert size <= core_set_bound(delta, psi_star, 1e-3) <= last["core_set_bound"] * (1 + 1e-6)
+    assert delta / psi_star <= last["delta_over_psi"] * (1 + 1e-6)
+
+
+WAYS = pytest.mark.parametrize("sample", [0, 3])
+
+
+def differences(problem, x):
+    """Return all p - q with the coordinate that makes them equally long, and eta."""
+    eta = sum(np.sqrt((x[problem.targets == label] ** 2).sum(axis=1).max()) for label in (1, -1)) ** 2
+    p, q = x[problem.targets > 0], x[problem.targets < 0]
+    z = (p[:, None, :] - q[None, :, :]).reshape(-1, x.shape[1])
+    return np.column_stack([z, np.sqrt(np.maximum(eta - (z**2).sum(axis=1), 0.0))]), eta
+
+
+@WAYS
+@pytest.mark.parametrize("seed", range(1))
+def test_the_ball_is_the_smallest_around_the_lifted_differences(sample, seed):
+    x, y = clouds(seed, 6, 7, 3, 4.0)
+    problem = hard(x, y)
+    lifted, eta = differences(problem, x)
+    radius, centre = enclosing_ball(lifted)
+    outcome = drive(CoreVectorMachine(epsilon=1e-9, sample=sample), problem, rng0())
+    assert outcome.claimed_done
+    assert outcome.info["radius"] == pytest.approx(radius, rel=1e-6)
+    assert outcome.info["norm"] ** 2 + outcome.info["radius"] ** 2 == pytest.approx(eta, rel=1e-12)
+    w = x.T @ outcome.dual_coef
+    np.testing.assert_allclose(centre, [*w, 0.0], atol=2e-3 * radius)
+    farthest = np.sqrt(((lifted - np.append(w, 0.0)) ** 2).sum(axis=1).max())
+    assert farthest <= outcome.info["radius"] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("name", ["overlapping clouds", "linear l2", "hard margin rbf", "separable linear"])
+def test_with_the_full_search_its_rounds_are_those_of_the_slow_twin(name, monkeypatch):
+    monkeypatch.setattr("harness_fw.cvm.INNER", 1e-6)  # exact, as the twin is
+    problem = PROBLEMS[name]()
+    expected = naive_rounds(signed_matrix(problem), (problem.targets < 0).astype(int), 1e-4, 60, drop=False)
+    found = [
+        (each.working_set, each.info["norm"], each.info["support"])
+        for each in CoreVectorMachine(gap=2e-4, sample=0).iterates(problem, rng0())
+    ]
+    assert [core for core, _, _ in found] == [len(core) for core, _ in expected]
+    np.testing.assert_allclose([norm for _, norm, _ in found], [norm for _, norm in expected], rtol=1e-5)
+    assert all(support <= core for core, _, support in found)
+
+
+def test_a_sample_needs_few_full_searches():
+    x, y = clouds(0, 2000, 2000, 2, 6.0)
+    sampled, full = (l2(x, y, Linear(), cache_mb=1e-9) for _ in range(2))
+    one = drive(CoreVectorMachine(gap=0.05), sampled, rng0(), Limits(seconds=60))
+    other = drive(CoreVectorMachine(gap=0.05, sample=0), full, rng0(), Limits(seconds=60))
+    assert one.claimed_done
+    assert other.claimed_done
+    assert one.info["searches"] * 3 < one.iterations
+    assert other.info["searches"] == other.iterations + 1
+    assert sampled.kernel.counter.evaluations * 3 < full.kernel.counter.evaluations
+
+
+def test_without_verification_the_number_of_points_hardly_matters():
+    counts = []
+    for n in (1000, 8000):
+        x, y = clouds(0, n, n, 2, 6.0)
+        problem = l2(x, y, Linear())
+        outcome = drive(CoreVectorMachine(gap=0.05, verify=False), problem, rng0(), Limits(seconds=60))
+        assert outcome.claimed_done
+        assert outcome.info["searches"] == 0
+        counts.append(problem.kernel.counter.evaluations - 3 * 2 * n)  # less the diagonal and the start
+    assert counts[1] < 3 * counts[0]
+
+
+def test_kernel_values_of_a_sampled_run_are_counted_to_the_last():
+    problem = l2(*clouds(2, 200, 300, 2, 1.0), chi=1.0)
+    n, members, searches, spent = problem.n, 0, 0, 0
+    for found in CoreVectorMachine(gap=0.1, sample=10).iterates(problem, rng0()):
+        core, searched = found.working_set, found.info["searches"] - searches
+        # new points with all members, 20 drawn with all members, and where all points are searched, n with the support
+        allowed = (core - members) * core + 20 * core + searched * n * core + (0 if members else 3 * n)
+        assert problem.kernel.counter.evaluations - spent <= allowed
+        spent, members, searches = problem.kernel.counter.evaluations, core, found.info["searches"]
+    assert found.done
+    assert searches < found.step

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse
 from harness_fw import FrankWolfe, Gilbert, core_set_bound, delta_bound, delta_of, iteration_bound
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -93,15 +92,6 @@ def test_the_iteration_bound_is_formula_29():
     assert core_set_bound(1.0, 1.0, 0.5) == 6.0
 
 
-@BOTH
-def test_refreshing_often_changes_nothing_but_rounding(solver_class):
-    x, y = clouds(0, 40, 60, 3, 1.0)
-    rare, often = (drive(solver_class(epsilon=0.01, refresh=r), l2(x, y), rng0()) for r in (10**9, 7))
-    assert rare.iterations == often.iterations
-    np.testing.assert_allclose(rare.dual_coef, often.dual_coef, atol=1e-11)
-    assert 0.0 < rare.info["drift"] < 1e-10
-
-
 @pytest.mark.parametrize("refresh", [7, 5000])
 def test_an_accuracy_beyond_rounding_ends(refresh):
     outcome = drive(
@@ -140,18 +130,6 @@ def test_random_small_problems_with_ties_reach_the_exact_margin(data):
     assert outcome.claimed_done
     assert problem.feasibility_violation(outcome.dual_coef) < 1e-12
     assert margin * (1 - 1e-6) <= outcome.info["norm"] <= margin * (1 + 2e-4)
-
-
-def test_dense_sparse_and_precomputed_data_give_the_same_model():
-    x, y = clouds(0, 40, 60, 3, 1.0)
-    x[np.abs(x) < 0.5] = 0.0
-    dense = drive(FrankWolfe(), l2(x, y), rng0())
-    sparse = drive(FrankWolfe(), l2(scipy.sparse.csr_array(x), y), rng0())
-    values = np.array(KernelOracle(RBF(gamma=0.5), x).block(np.arange(len(y))))
-    precomputed = drive(FrankWolfe(), l2(values, y, Precomputed()), rng0())
-    for other in (sparse, precomputed):
-        np.testing.assert_allclose(other.dual_coef, dense.dual_coef, atol=1e-6)
-        assert other.info["norm"] == pytest.approx(dense.info["norm"], rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["fw", "nearest-point"])

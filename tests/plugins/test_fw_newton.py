@@ -1,4 +1,4 @@
-"""Newton's method on linear l2-svc: the exact optimum on hard little problems, steps and biases against slow twins."""
+"""Newton's method on l2-svc: w itself, and coordinates along pivots where the kernel is not linear, against slow twins."""
 
 from __future__ import annotations
 
@@ -6,53 +6,37 @@ import numpy as np
 import pytest
 import scipy.optimize
 import scipy.sparse
-from harness_fw import NewtonFrankWolfe, newton
+from harness_fw import NewtonFrankWolfe, newton, pivots
 from harness_fw import newton_hot as hot
+from harness_fw.pivots import Coordinates, Pivots
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import L2SVC, KernelOracle, Linear, drive
-from tests.plugins.hull_problems import clouds, exact_margin, rng0
+from harness import RBF, Limits, Linear, drive
+from tests.plugins.hull_problems import clouds, exact_margin, l2, matrix_of, opposite_duplicates, rng0
 
 
-def l2(x, y, chi=10.0):
-    return L2SVC.build(KernelOracle(Linear(), x), y, {"chi": chi})
+def linear(x, y, chi=10.0):
+    return l2(x, y, Linear(), chi)
+
+
+LINEAR = {
+    "overlapping": lambda: linear(*clouds(0, 25, 35, 3, 1.0)),
+    "large chi": lambda: linear(*clouds(2, 20, 30, 2, 1.0), chi=1e4),
+    "separable, large chi": lambda: linear(*clouds(7, 20, 25, 3, 9.0), chi=1e5),
+    "equal points": lambda: linear(np.ones((2, 3)), np.array([1.0, -1.0])),
+    "opposite duplicates": lambda: opposite_duplicates(Linear()),
+    "far from the origin": lambda: linear(clouds(12, 10, 10, 2, 2.0)[0] + 50.0, clouds(12, 10, 10, 2, 2.0)[1]),
+    "more features than points": lambda: linear(*clouds(5, 9, 7, 40, 2.0)),
+}
 
 
 def rounds_of(problem):
     return newton.Rounds(problem.kernel.features(), problem.targets)
 
 
-def collinear():
-    return np.outer(np.arange(12.0), [1.0, 2.0, -0.5]), np.where(np.arange(12) > 6, 1.0, -1.0)
-
-
-def opposite_duplicates():
-    x, y = clouds(4, 10, 10, 2, 1.0)
-    return np.vstack([x, x]), np.concatenate([y, -y])
-
-
-PROBLEMS = {
-    "overlapping": lambda: l2(*clouds(0, 25, 35, 3, 1.0)),
-    "small chi": lambda: l2(*clouds(1, 20, 30, 2, 1.0), chi=0.01),
-    "large chi": lambda: l2(*clouds(2, 20, 30, 2, 1.0), chi=1e4),
-    "separable, large chi": lambda: l2(*clouds(7, 20, 25, 3, 9.0), chi=1e5),
-    "one positive": lambda: l2(*clouds(10, 1, 40, 3, 2.0)),
-    "two points": lambda: l2(np.array([[0.0, 1.0], [3.0, 5.0]]), np.array([-1.0, 1.0])),
-    "equal points": lambda: l2(np.ones((2, 3)), np.array([1.0, -1.0])),
-    "all at the origin": lambda: l2(np.zeros((5, 2)), np.array([1.0, -1.0, -1.0, 1.0, 1.0])),
-    "duplicates": lambda: l2(
-        np.repeat(clouds(3, 8, 9, 2, 1.0)[0], 3, axis=0), np.repeat(clouds(3, 8, 9, 2, 1.0)[1], 3)
-    ),
-    "opposite duplicates": lambda: l2(*opposite_duplicates(), chi=5.0),
-    "collinear": lambda: l2(*collinear(), chi=100.0),
-    "far from the origin": lambda: l2(clouds(12, 10, 10, 2, 2.0)[0] + 50.0, clouds(12, 10, 10, 2, 2.0)[1]),
-    "more features than points": lambda: l2(*clouds(5, 9, 7, 40, 2.0)),
-}
-
-
 @pytest.mark.parametrize("way", ["direct", "conjugate"])
-@pytest.mark.parametrize("make", PROBLEMS.values(), ids=list(PROBLEMS))
+@pytest.mark.parametrize("make", LINEAR.values(), ids=list(LINEAR))
 def test_the_margin_is_the_exact_one(make, way, monkeypatch):
     monkeypatch.setattr(newton, "_DIRECT", 10**6 if way == "direct" else 0)
     problem = make()
@@ -69,23 +53,13 @@ def test_the_margin_is_the_exact_one(make, way, monkeypatch):
     assert margin * (1 - 1e-6) <= certificate.margin_upper <= margin * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("storage", ["float32", "csr"])
-def test_the_storage_of_the_points_does_not_matter(storage):
-    x, y = clouds(0, 60, 50, 6, 1.5)
-    x = np.where(np.abs(x) < 0.4, 0.0, x).astype(np.float32).astype(np.float64)
-    stored = x.astype(np.float32) if storage == "float32" else scipy.sparse.csr_array(x)
-    one, other = (drive(NewtonFrankWolfe(epsilon=1e-9), l2(each, y), rng0()) for each in (x, stored))
-    assert one.claimed_done
-    np.testing.assert_allclose(other.dual_coef, one.dual_coef, atol=1e-10)
-
-
 def slow_objective(w, bias, x, y, chi):
     return 0.5 * w @ w + 0.5 * chi * sum(max(0.0, 1.0 - a * (w @ p + bias)) ** 2 for p, a in zip(x, y, strict=True))
 
 
 def test_every_round_makes_the_objective_smaller_and_leaves_products_that_are_those_of_w():
     x, y = clouds(2, 40, 30, 4, 1.0)
-    rounds = rounds_of(l2(x, y, chi=1e3))
+    rounds = rounds_of(linear(x, y, chi=1e3))
     values = [slow_objective(rounds.w, rounds.bias, x, y, 1e3)]
     for _ in range(6):
         rounds.look()
@@ -98,7 +72,7 @@ def test_every_round_makes_the_objective_smaller_and_leaves_products_that_are_th
 
 def test_the_system_is_that_of_least_squares_over_the_core_set():
     x, y = clouds(2, 40, 30, 4, 1.0)
-    rounds = rounds_of(l2(x, y, chi=3.0))
+    rounds = rounds_of(linear(x, y, chi=3.0))
     rounds.look()
     rounds.support = np.arange(5, 50)
     part, sides = x[5:50], y[5:50]
@@ -115,7 +89,7 @@ def test_the_system_is_that_of_least_squares_over_the_core_set():
 
 def test_a_separating_w_without_slack_is_shortened():
     x, y = clouds(7, 20, 25, 3, 9.0)
-    problem = l2(x, y)
+    problem = linear(x, y)
     rounds = rounds_of(problem)
     found = drive(NewtonFrankWolfe(epsilon=1e-9), problem, rng0())
     rounds.w = 1e3 * (x.T @ found.dual_coef)
@@ -161,16 +135,8 @@ def test_the_best_bias_and_step_are_those_of_a_slow_search(seed, n, ties):
         assert along(step) <= best + 1e-6 * (along(0.0) - best) + 1e-12
 
 
-def test_an_accuracy_beyond_rounding_ends():
-    x, y = clouds(2, 400, 300, 4, 1.0)
-    outcome = drive(NewtonFrankWolfe(epsilon=1e-300, max_iterations=1000), l2(x + 30.0, y, chi=1e4), rng0())
-    assert outcome.claimed_done or outcome.info["status"] == "stalled"
-    assert outcome.iterations < 100
-    assert outcome.info["epsilon"] < 1e-6
-
-
 def test_a_round_reads_every_point_twice_and_the_core_set_three_times():
-    problem = l2(*clouds(2, 40, 30, 4, 1.0), chi=1e3)
+    problem = linear(*clouds(2, 40, 30, 4, 1.0), chi=1e3)
     rounds = rounds_of(problem)
     rounds.look()
     support, before = len(rounds.support), problem.kernel.counter.evaluations
@@ -178,3 +144,123 @@ def test_a_round_reads_every_point_twice_and_the_core_set_three_times():
     assert problem.kernel.counter.evaluations == before + 2 * support + problem.n
     rounds.look()
     assert problem.kernel.counter.evaluations == before + 2 * support + 2 * problem.n + len(rounds.support)
+
+
+def plane(n=400, gamma=0.5, chi=10.0):
+    """Two clouds in the plane, whose kernel matrix has few large eigenvalues."""
+    return l2(*clouds(3, n // 2, n - n // 2, 2, 2.0), RBF(gamma=gamma), chi=chi)
+
+
+def naive_pivots(matrix, tolerance):
+    """Return the pivots in their order and what remains of the matrix: one Schur complement after another."""
+    rest, chosen = matrix.copy(), []
+    while np.max(rest.diagonal()) > tolerance:
+        p = int(np.argmax(rest.diagonal()))
+        rest = rest - np.outer(rest[:, p], rest[p]) / rest[p, p]
+        rest[p], rest[:, p] = 0.0, 0.0
+        chosen.append(p)
+    return chosen, rest
+
+
+@pytest.mark.parametrize("tolerance", [0.05, 1e-2, 1e-5])
+def test_pivots_and_what_they_leave_are_those_of_the_slow_twin(tolerance):
+    problem = plane(60)
+    matrix = matrix_of(problem) - problem.kernel.ridge * np.eye(60)
+    chosen, rest = naive_pivots(matrix, tolerance)
+    found = Pivots(problem.kernel, np.arange(60), 60)
+    before = list(found.index)
+    found.grow(tolerance)
+    assert list(found.index) == chosen
+    assert list(found.index[: len(before)]) == before  # the earlier ones stay the first
+    assert found.residual == pytest.approx(rest.diagonal().max(), rel=1e-6)
+    z = Coordinates(found, problem.kernel.ridge).rows(np.arange(60))
+    np.testing.assert_allclose(z @ z.T, matrix - rest, atol=1e-9)
+
+
+def test_scores_and_sums_are_those_of_the_coordinates():
+    problem = plane(80)
+    kernel = problem.kernel
+    found = Pivots(kernel, np.arange(0, 80, 2), 80)
+    found.grow(1e-3)
+    part = np.array([7, 3, 50, 64, 11])
+    for points, numbers in ((None, np.arange(80)), (part, np.arange(5))):
+        coordinates = Coordinates(found, kernel.ridge, points)
+        d, n = coordinates.d, coordinates.n
+        z = coordinates.rows(numbers)
+        assert z.shape == (n, d) == (len(numbers), len(found.index))
+        w, coef = rng0().normal(size=d), rng0().normal(size=n)
+        before = kernel.counter.evaluations
+        out = np.empty(n)
+        assert coordinates.scores(w, out) is out
+        assert kernel.counter.evaluations == before + n * d
+        np.testing.assert_allclose(out, z @ w, atol=1e-10)
+        np.testing.assert_allclose(coordinates.scores(w), out)
+        before, start = kernel.counter.evaluations, np.ones(d)
+        np.testing.assert_allclose(
+            coordinates.add(numbers[::2], coef[::2], start), 1.0 + coef[::2] @ z[::2], atol=1e-10
+        )
+        assert kernel.counter.evaluations == before + len(numbers[::2]) * d
+    np.testing.assert_array_equal(z, Coordinates(found, kernel.ridge).rows(part))
+
+
+def test_no_pivot_beyond_rounding_or_the_limit():
+    same = l2(np.repeat(np.eye(3), 5, axis=0), np.tile([1.0, -1.0, 1.0], 5))
+    found = Pivots(same.kernel, np.arange(15), 15)
+    found.grow(0.0)
+    assert found.exhausted
+    assert len(found.index) == 3
+    limited = Pivots(plane(60).kernel, np.arange(60), 4)
+    limited.grow(0.0)
+    assert limited.exhausted
+    assert len(limited.index) == 4
+    assert limited.residual > 1e-3
+    many = Pivots(plane(400).kernel, np.arange(400), 400)
+    many.grow(0.0)
+    assert 50 < len(many.index) == len(set(many.index)) < 300
+
+
+@pytest.mark.parametrize("seed", range(1))
+def test_first_rounds_on_a_part_lead_to_the_same_model(seed, monkeypatch):
+    problem = plane(600, chi=100.0)
+    alone = drive(NewtonFrankWolfe(epsilon=1e-7), problem, rng0())
+    monkeypatch.setattr(newton, "_MANY", 600)
+    looked = []
+    for found in NewtonFrankWolfe(epsilon=1e-7).iterates(problem, np.random.default_rng(seed)):
+        assert problem.feasibility_violation(found.dual_coef) < 1e-12
+        assert found.working_set == np.count_nonzero(found.dual_coef) <= found.info["points"]
+        looked.append((found.info["points"], found.step))
+    assert found.done
+    assert {points for points, _ in looked} == {600, 38}  # a sixteenth of either class, rounded up
+    assert looked == sorted(looked)
+    np.testing.assert_allclose(found.dual_coef, alone.dual_coef, atol=1e-7)
+
+
+def test_pivots_of_a_sample_that_misses_a_cluster_are_not_taken_on_trust(monkeypatch):
+    x, y = clouds(3, 100, 100, 2, 2.0)
+    x[:20] += 40.0  # a cluster without a pivot has no coordinates, and <w, phi(x)> = 0 there
+    problem = l2(x, y, RBF(gamma=0.5))
+    found = Pivots(problem.kernel, np.arange(20, 200), 180)
+    monkeypatch.setattr(Pivots, "of", lambda kernel, rng, cache_mb: found)
+    outcome = drive(NewtonFrankWolfe(epsilon=1e-6), problem, rng0(), Limits(seconds=60))
+    assert outcome.claimed_done
+    assert outcome.info["exact_checks"] >= 2  # the first said no
+    assert (found.index < 20).any()
+    certificate = problem.certify(outcome.dual_coef, outcome.intercept)
+    assert max(certificate.epsilon_plus, certificate.epsilon_minus) <= 1.01e-6
+
+
+@pytest.mark.parametrize("cache_mb", [256.0, 0.1], ids=["by a factor", "by gradients"])
+@pytest.mark.parametrize("many", [100, 1000])
+@pytest.mark.parametrize(("gamma", "chi", "flipped"), [(2.0, 10.0, 0.0), (0.1, 1.0, 0.2), (0.1, 100.0, 0.1)])
+def test_a_kernel_of_too_many_dimensions_goes_on_without_pivots(gamma, chi, flipped, many, cache_mb, monkeypatch):
+    monkeypatch.setattr(pivots, "_MOST", 30)
+    monkeypatch.setattr(newton, "_MANY", many)
+    x, y = clouds(0, 150, 150, 8, 1.0)
+    y = np.where(rng0().random(300) < flipped, -y, y)
+    problem = l2(x, y, RBF(gamma=gamma), chi=chi)
+    outcome = drive(NewtonFrankWolfe(cache_mb=cache_mb).with_target_gap(1e-3), problem, rng0())
+    assert outcome.claimed_done
+    assert "pivots" not in outcome.info  # they were given up
+    found = problem.certify(outcome.dual_coef, outcome.intercept)
+    assert found.relative_gap <= 1e-3
+    assert outcome.info["epsilon_plus"] == pytest.approx(found.epsilon_plus, abs=1e-9)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_perceptron import AveragedPerceptron, BudgetPerceptron, KernelPerceptron, hot, learners
+from harness_perceptron import AveragedPerceptron, BudgetPerceptron, KernelPerceptron, learners
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -182,22 +182,6 @@ def test_the_budget_bounds_the_kernel_values_and_their_memory():
     assert BudgetPerceptron(N=10**9).skip(problem) is None  # as many members as there are points
     with pytest.raises(UsageError, match=r"budget-perceptron.*beta=-1"):
         BudgetPerceptron(beta=-1.0)
-
-
-@pytest.mark.parametrize("solver", [KernelPerceptron, AveragedPerceptron, BudgetPerceptron])
-def test_the_warm_up_takes_every_path(solver, monkeypatch):
-    names = {"catch_up", "visit_with_budget" if solver is BudgetPerceptron else "visit"}
-    seen = set()
-
-    def noted(name, function):
-        return lambda *given: (seen.add(name), function(*given))[1]
-
-    for name in names:
-        monkeypatch.setattr(hot, name, noted(name, getattr(hot, name)))
-    (small,) = solver().warm_ups()
-    iterates(small, real(32))
-    assert seen == names
-    assert type(small) is solver
 
 
 def test_a_coefficient_of_the_other_sign_is_refused_and_no_objective_is_claimed():

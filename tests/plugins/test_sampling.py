@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from harness_sampling import OptMargin, OptSoftMargin, RandSVM
 from harness_sampling.rounds import WeightedRounds
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from harness import RBF, HardMargin, KernelOracle, Linear, Poly, UsageError
 from tests.plugins.hull_problems import clouds, hard
@@ -205,27 +203,6 @@ def test_k_doubles_in_the_loop_until_w_is_not_zero():
 
 
 # -- invariants --------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10**6), r=st.integers(4, 60), run=st.integers(0, 100), cap=st.sampled_from([1.0, 0.5, 0.3]))
-def test_the_optimum_does_not_depend_on_order_scale_copies_or_labels(seed, r, run, cap):
-    rng = np.random.default_rng(seed)
-    x, y = clouds(seed, 15, 18, 2, 8.0 if cap == 1.0 else 5.0)
-    kernel = RBF(gamma=0.3)
-    expected = exact(reduced(x, y, cap, kernel)).dual
-
-    def objective(x, y, cap, kernel):
-        last, found = finished(OptSoftMargin(gap=1e-6, r=r), reduced(x, y, cap, kernel), run)
-        assert last.done
-        return found.dual
-
-    order = rng.permutation(len(y))
-    assert objective(x[order], y[order], cap, kernel) == pytest.approx(expected, rel=2e-6)
-    assert objective(8.0 * x, y, cap, RBF(gamma=0.3 / 64.0)) == pytest.approx(expected, rel=2e-6)
-    assert objective(np.repeat(x, 2, axis=0), np.repeat(y, 2), cap / 2.0, kernel) == pytest.approx(expected, rel=2e-6)
-    assert objective(x, -y, cap, kernel) == pytest.approx(expected, rel=2e-6)
 
 
 def test_points_mapped_from_a_file_give_the_same_run(tmp_path, monkeypatch):

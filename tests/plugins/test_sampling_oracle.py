@@ -28,8 +28,6 @@ CASES = {
     "hard-margin": (lambda: hard(*clouds(60, 60, 60, 2, 7.0)), OptMargin(r=30, gap=ROUGH)),
     "reduced-hull": (lambda: reduced(*clouds(61, 40, 40, 2, 7.0), 0.25), OptSoftMargin(r=30, gap=ROUGH)),
     "c-svc": (lambda: svc(*overlapping(62, n=120), C=1.0), RandSVM(r=60, gap=ROUGH)),
-    "c-svc, k": (lambda: svc(*overlapping(62, n=120), C=1.0), RandSVM1(k=100, c=1.0, gap=ROUGH)),
-    "eps-svr": (lambda: svr(*wave(120), epsilon=0.3), RandSVM(r=60, gap=ROUGH)),
     "eps-svr, k": (lambda: svr(*wave(120), epsilon=0.3), RandSVM1(k=100, c=1.0, gap=ROUGH)),
 }
 
