@@ -51,7 +51,7 @@ def data(
     name : in tables and records; empty: ``array-`` and the beginning of the content's hash
     label : the column of a frame that is the label; None: the one called label, target, class or y, else the last one
     settings : what a file takes in brackets: ``test_fraction=0``, ``positive="spam"``, ``scale="standard"``,
-        ``task="regression"``, ``categories="one-hot"``, ``missing="mean"`` ...
+        ``task="regression"`` ...
 
     Raises
     ------

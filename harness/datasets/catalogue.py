@@ -176,9 +176,7 @@ class Adult(_LibsvmPair):
     """
 
     name = "adult"
-    description = (
-        "UCI Adult in Platt's 123 binary features (LIBSVM a9a, a9a.t); +1 earns more than 50,000 dollars a year."
-    )
+    description = "UCI Adult in Platt's 123 binary features (LIBSVM a9a, a9a.t); +1 earns more than 50,000 dollars."
     files = {
         "adult/a9a.gz": "82d347cf414924a79e7972829fdeb99ff23346742c49a3bc76b89ff8736a485e",
         "adult/a9a.t.gz": "d52d0c91c3f108f1bf34e4af73003a01ce19c3fcf099f319f084ebb349b8d16c",
@@ -221,15 +219,11 @@ class Covtype(RawSource):
     )
     files = {"covtype/covtype.libsvm.binary.xz": "9a467ad865f5875c23f8218da5cfca689031a1830563ca1302af1daf488a6402"}
     defaults = rbf(gamma=1.0, c=3.0)
-    n: int | None = parameter(
-        100_000, "training points drawn at random; None: all that are not for testing", ge=2, le=581_012
-    )
+    n: int | None = parameter(100_000, "training points drawn; None: all that are not for testing", ge=2, le=581_012)
     n_test: int = parameter(50_000, "test points drawn at random", ge=0, le=500_000)
     seed: int = parameter(0, "seed of the draw; a smaller n gives a prefix of a larger one, the test points stay", ge=0)
     dtype: Literal["float64", "float32"] = parameter("float64", "precision of the points")
-    scale: Literal["range", "standard"] = parameter(
-        "range", "each feature over all points: in [0, 1], or of mean 0 and standard deviation 1"
-    )
+    scale: Literal["range", "standard"] = parameter("range", "each feature over all points: in [0, 1], or standardised")
     regression: bool = parameter(False, "predict the sign as a number, by a linear function")
 
     def for_task(self, task: Task) -> Self:
@@ -245,10 +239,8 @@ class Covtype(RawSource):
         total = len(whole["y"])
         n = total - self.n_test if self.n is None else self.n
         if n + self.n_test > total:
-            raise DataError(
-                f"covtype has {total} points; n={n} and n_test={self.n_test} are more together. "
-                f"Choose n <= {total - self.n_test}."
-            )
+            asked = f"n={n} and n_test={self.n_test} are more together"
+            raise DataError(f"covtype has {total} points; {asked}. Choose n <= {total - self.n_test}.")
         order = np.random.default_rng(self.seed).permutation(total)
         shift, spread = self._scaling(whole)
         arrays: list[Any] = []
@@ -374,15 +366,8 @@ class Usps(Published):
     defaults = rbf(gamma=2 / 256, c=1000.0)
     noisy_defaults: ClassVar[Mapping[str, Any]] = {"C": 10.0}
     digit: int = parameter(0, "the digit that is +1", ge=0, le=9)
-    split_seed: int | None = parameter(
-        None,
-        "seed of the draw of 7,329 training images, as many as the LASVM papers have; none: the published division",
-        ge=0,
-    )
-
-    smooth: float = parameter(
-        0.0, "width in pixels of the Gaussian that each image is smoothed with; 0: the pixels as they are", ge=0, le=8
-    )
+    split_seed: int | None = parameter(None, "seed of a draw of 7,329 training images; none: as published", ge=0)
+    smooth: float = parameter(0.0, "width in pixels of the Gaussian that smooths each image; 0: none does", ge=0, le=8)
 
     def parse(self, *paths: Path) -> Dataset:
         """Return (7291, 256) and (2007, 256), or (7329, 256) and (1969, 256)."""
@@ -445,9 +430,7 @@ class Banana(_LasvmSplit):
     """
 
     name = "banana"
-    description = (
-        "Raetsch's banana, 2 features, labels as published; 4,000 train, C and gamma as in Bordes et al. 2005."
-    )
+    description = "Raetsch's banana, 2 features, labels as published; 4,000 train, C, gamma of Bordes et al. 2005."
     files = {
         "raetsch/banana.mat": "05c98ccd67268c5940cb69c047a8a60840bf8fa624af142dda0c1d659bad9e2f",
         "raetsch/banana.asc.tar.xz": "4f8ced5ac155949f2db086d0642f335f7c116e11549e0db392b788d8e2eba25c",
@@ -460,9 +443,7 @@ class Waveform(_LasvmSplit):
     """5,000 of Breiman's waveforms, as in Raetsch's collection, 4,600 of them for testing in his splits."""
 
     name = "waveform"
-    description = (
-        "Raetsch's waveform, 21 features, labels as published; 4,000 train, C and gamma as in Bordes et al. 2005."
-    )
+    description = "Raetsch's waveform, 21 features, labels as published; 4,000 train, C, gamma of Bordes et al. 2005."
     files = {
         "raetsch/waveform.mat": "f783135eb00109cb241f65481be36c011cc1fc13df6180d512d2a2a3488e9db3",
         "raetsch/waveform.asc.tar.xz": "55d3ea1a8ce69533eafe3c1148585b927d204d4c6f5a2776dfb26204fcf6984d",
@@ -501,12 +482,7 @@ class Letter(RawSource):
     files = {"letter/letter-recognition.data.gz": "9e43e72ad1f22abed8e79fd18e221103872c91ecbb8179c0696d4ec8995ea416"}
     defaults = rbf(gamma=2.25, c=10.0)
     letter: str = parameter("A", "the capital that is +1")
-    n: int | None = parameter(
-        None,
-        "training rows drawn at random, all others are for testing; none: the first 16,000 of UCI's order",
-        ge=2,
-        le=19_998,
-    )
+    n: int | None = parameter(None, "training rows drawn, all others test; none: UCI's first 16,000", ge=2, le=19_998)
     split_seed: int = parameter(0, "seed of that draw", ge=0)
 
     def parse(self, *paths: Path) -> Dataset:
@@ -542,9 +518,7 @@ class Satimage(Published):
 
     def read(self, path: Path) -> tuple[Points, Vector]:
         if self.positive == 6:
-            raise DataError(
-                "data set 'satimage': class 6 (mixtures) has no rows; expected positive = 1, 2, 3, 4, 5 or 7."
-            )
+            raise DataError("data set 'satimage': class 6 has no rows; expected positive = 1, 2, 3, 4, 5 or 7.")
         table = np.loadtxt(path, delimiter="\t", skiprows=1)
         return table[:, :36] / 255.0, signs(table[:, 36], self.positive)
 
@@ -625,9 +599,7 @@ class Musk2(Divided):
     """
 
     name = "musk2"
-    description = (
-        "UCI Musk 2 with 165 of its 166 features (the first is missing), in [0, 1]; +1 is musk. C, gamma chosen here."
-    )
+    description = "UCI Musk 2 with 165 of its 166 features, in [0, 1]; +1 is musk. C, gamma chosen here."
     files = {"musk2/musk2.mat": "49807d636458746877d7d3d1e662c8887c0348f41bbe51a4facea5dec4462997"}
     defaults = rbf(gamma=0.1, c=10.0)
 
@@ -655,9 +627,7 @@ class Australian(_Statlog):
     """690 x 14 credit applications (Statlog; LIBSVM's file), scaled to [-1, 1]."""
 
     name = "australian"
-    description = (
-        "UCI Statlog Australian credit, 14 features in [-1, 1]; labels as in LIBSVM's file. C, gamma chosen here."
-    )
+    description = "UCI Statlog Australian credit, 14 features in [-1, 1]; labels as in LIBSVM's file. C, gamma ours."
     files = {"australian/australian": "25a5d45d53b5db7c402f1bf58aea5ed5f0387ad525ec7f0131585f1f63033b38"}
     features = 14
 
@@ -680,9 +650,7 @@ class Svmguide1(RawSource):
     """
 
     name = "svmguide1"
-    description = (
-        "The astroparticle data of Hsu, Chang and Lin's guide, 4 features scaled to [-1, 1]; +1 is the file's class 1."
-    )
+    description = "The astroparticle data of Hsu, Chang and Lin's guide, 4 features in [-1, 1]; +1 is its class 1."
     files = {
         "svmguide1/svmguide1.gz": "cbfa82f399a9193d4614e133e09a13f1cf12d642fa83fb826091d45455490ed0",
         "svmguide1/svmguide1.t.gz": "c3b19f5af649c172b12589927803d717ed8a218a16c23b273dc96d129dc9276c",

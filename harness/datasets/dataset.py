@@ -28,6 +28,7 @@ Task = Literal["classification", "regression"]
 
 _CHANGES = ("imbalance", "noise")  # what every source's training part may suffer, in this order
 _SHARED = tuple(name for change in _CHANGES for name in (change, f"{change}_seed"))  # parameters of every source
+_SEED = "seed of the choice of {}; none: the seed of the draw or the split, else 0"
 _PIECE = 1 << 20  # values that are read at a time
 
 
@@ -88,31 +89,19 @@ class DataSource(ABC):
     noisy_defaults: ClassVar[Mapping[str, Any]] = {}  # of ``Dataset.defaults``, those that are others under noise
     imbalance: float | None = parameter(
         None,
-        "negatives per positive in the training part: positives are left out at random until it is so, or as near to it "
-        "as can be; never of the test part. None: all stay",
+        "negatives per positive in training, by leaving positives out at random; None: all stay",
         gt=0,
         kw_only=True,
     )
-    imbalance_seed: int | None = parameter(
-        None,
-        "seed of the choice of positives that stay; none: the seed of the draw or the split, else 0",
-        ge=0,
-        kw_only=True,
-    )
+    imbalance_seed: int | None = parameter(None, _SEED.format("positives that stay"), ge=0, kw_only=True)
     noise: float = parameter(
         0.0,
-        "share of the training labels, after imbalance, that are flipped, so of a validation part cut from them too; "
-        "never the test part's",
+        "share of the training labels, after imbalance, that are flipped; never the test part's",
         ge=0,
         lt=0.5,
         kw_only=True,
     )
-    noise_seed: int | None = parameter(
-        None,
-        "seed of the choice of flipped labels; none: the seed of the draw or the split, else 0",
-        ge=0,
-        kw_only=True,
-    )
+    noise_seed: int | None = parameter(None, _SEED.format("flipped labels"), ge=0, kw_only=True)
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)

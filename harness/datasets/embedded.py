@@ -58,9 +58,7 @@ class Diabetes(DataSource):
     """
 
     name = "diabetes"
-    description = (
-        "Disease progression of diabetes patients (scikit-learn), standardised; regression. C, gamma chosen here."
-    )
+    description = "Progression of diabetes (scikit-learn), standardised; regression. C, gamma chosen here."
     test_fraction: float = parameter(1 / 3, "share of the points that is held out for testing", ge=0, lt=1)
     split_seed: int = parameter(0, "seed of the split", ge=0)
 

@@ -40,41 +40,21 @@ class FileSource(DataSource):
     """
 
     name = "file"
-    description = (
-        "A file of yours: LIBSVM text, CSV, NPZ, NPY, Parquet or ARFF; of two classes the greater label is +1."
-    )
+    description = "Your file: LIBSVM text, CSV, NPZ, NPY, Parquet or ARFF; of two classes the greater label is +1."
     path: str = parameter(MISSING, "the file; .gz, .bz2 and .xz are unpacked")
-    positive: str | None = parameter(
-        None, "the class that is +1, all others being -1; needed for more than two classes"
-    )
-    label_column: str | None = parameter(
-        None, "tables: the label's column by name or position (0 the first, -1 the last)"
-    )
+    positive: str | None = parameter(None, "the class that is +1, all others being -1; of more than two one is needed")
+    label_column: str | None = parameter(None, "tables: the label's column, by name or position (0 first, -1 last)")
     header: Literal["auto", "yes", "no"] = parameter(
-        "auto", "CSV: whether the first row holds names; auto goes by its cells, and asks where they leave a doubt"
+        "auto", "CSV: whether the first row holds names; auto: by its cells"
     )
     index_base: Literal["auto", "0", "1"] = parameter(
-        "auto", "LIBSVM text: the index of the first feature; auto: 0 if it occurs in the file or the test file, else 1"
-    )
-    categories: Literal["refuse", "one-hot"] = parameter(
-        "refuse", "tables: what becomes of columns of text: one-hot makes a column of 0 and 1 for each text in training"
-    )
-    missing: Literal["refuse", "mean", "drop"] = parameter(
-        "refuse",
-        "tables: what becomes of cells without a value: the training part's mean (of text the most frequent), or the row "
-        "is dropped; a missing label is always refused",
+        "auto", "LIBSVM text: the first index; auto: 0 if it occurs, else 1"
     )
     test: str | None = parameter(None, "a second file with the test points")
-    test_fraction: float = parameter(
-        0.25, "share of the rows held out for testing where there is no test file", ge=0, lt=1
-    )
+    test_fraction: float = parameter(0.25, "share of the rows held out for testing without a test file", ge=0, lt=1)
     split_seed: int = parameter(0, "seed of that split", ge=0)
-    scale: Literal["none", "standard", "minmax"] = parameter(
-        "none", "scaling, fitted on the training part; sparse points are divided by their largest value"
-    )
-    task: Literal["classification", "regression"] = parameter(
-        "classification", "regression keeps the labels as numbers"
-    )
+    scale: Literal["none", "standard", "minmax"] = parameter("none", "by the training part; sparse: by largest values")
+    task: Literal["classification", "regression"] = parameter("classification", "regression keeps labels as numbers")
 
     def __post_init__(self) -> None:
         for name in ("path", "test"):  # a pathlib.Path is as good as text
@@ -131,8 +111,11 @@ class FileSource(DataSource):
                 if path.suffix != ".npy":  # which is mapped
                     refuse_beyond(path.stat().st_size, path, "its content", "or convert it to .npy")
             content = {path: cache.file_sha256(path) for path in paths}
+            parameters = {
+                name: value for name, value in self.clean_parameters().items() if name not in ("path", "test")
+            }
             # Not the path but the content is part of the key; the suffix is, because it decides how to read it.
-            key = {"files": [[path.suffixes, content[path]] for path in paths], "parameters": self._of_the_key()}
+            key = {"files": [[path.suffixes, content[path]] for path in paths], "parameters": parameters}
             return cache.dataset(self.label, "file", key, self._parse, content)
 
     @contextlib.contextmanager
@@ -145,26 +128,13 @@ class FileSource(DataSource):
                 raise
             raise DataError(str(error).replace(f"'{self.path}'", f"data '{self._kept_name}'")) from None
 
-    def _of_the_key(self) -> dict[str, Any]:
-        """Return the parameters that the cache's key has: all but the paths, and later ones that change nothing."""
-        values = self.clean_parameters()
-        idle = [name for name in ("categories", "missing") if values[name] == "refuse"]
-        return {name: value for name, value in values.items() if name not in ("path", "test", *idle)}
-
     def _parse(self) -> Dataset:
         from harness.datasets.labels import learn_classes
         from harness.datasets.readers import read_table
-        from harness.datasets.tables import Options, complete_rows, encoded
+        from harness.datasets.tables import Options
 
-        names = ("label_column", "header", "index_base", "categories", "missing")
-        table = read_table(self.path, self.test, Options(**{name: getattr(self, name) for name in names}))
+        table = read_table(self.path, self.test, Options(self.label_column, self.header, self.index_base))
         x, labels, test = table.x, table.labels, table.test
-        if self.missing == "drop":
-            rows = complete_rows(x, self.path)
-            x, labels = x[rows], labels[rows]
-            if test is not None:
-                rows = complete_rows(test[0], self.test or self.path)
-                test = test[0][rows], test[1][rows]
         classes = learn_classes(labels, self.positive, self.path) if self.task == "classification" else None
         to_targets = classes.signs if classes else _numbers
         y = to_targets(labels, self.path)
@@ -177,10 +147,7 @@ class FileSource(DataSource):
         else:
             n_train = max(1, len(y) - round(self.test_fraction * len(y)))
             data = divided(x, y, random_split(len(y), n_train, self.split_seed))
-        both: Any = (data.x_train, data.x_test)
-        if table.categories or self.missing == "mean":
-            both = encoded(both, table.categories, fill=self.missing == "mean", path=self.path)
-        x_train, x_test = self._scaled(*both)
+        x_train, x_test = self._scaled(data.x_train, data.x_test)
         defaults = {**rbf(gamma=_gamma_scale(x_train), c=1.0), **table.defaults}
         return dataclasses.replace(data, x_train=x_train, x_test=x_test, task=self.task, defaults=defaults)
 

@@ -87,9 +87,7 @@ class Twonorm(Generator):
     """
 
     name = "twonorm"
-    description = (
-        "Breiman's twonorm (1996): two unit normals in 20-D with means +-(2/sqrt 20); +1 has the positive mean."
-    )
+    description = "Breiman's twonorm (1996): unit normals in 20-D with means +-(2/sqrt 20); +1 has the positive one."
     defaults = rbf(gamma=0.05, c=1.0)
     features = 20
 
@@ -109,9 +107,7 @@ class Ringnorm(Generator):
     """
 
     name = "ringnorm"
-    description = (
-        "Breiman's ringnorm (1996): normals in 20-D; +1 has mean 0 and covariance 4 I, -1 is narrow and off centre."
-    )
+    description = "Breiman's ringnorm (1996): normals in 20-D; +1 has mean 0 and covariance 4 I, -1 is narrow."
     defaults = rbf(gamma=0.05, c=1.0)
     features = 20
     mean: float = parameter(0.0, "mean of each feature of the wide class; Breiman: 0")
@@ -165,9 +161,7 @@ class WaveformBreiman(Generator):
     """
 
     name = "waveform-breiman"
-    description = (
-        "Breiman's waveform (CART, 1984): mixtures of triangular waves with noise, 21 features; +1 is class 0 of three."
-    )
+    description = "Breiman's waveform (CART, 1984): noisy mixtures of triangles, 21 features; +1 is class 0 of three."
     defaults = rbf(gamma=0.05, c=1.0)
     features = 21
 
@@ -190,9 +184,7 @@ class BananaLike(Generator):
     """
 
     name = "banana-like"
-    description = (
-        "Two interleaved noisy half circles of radius 2 in the plane, in the style of banana; +1 is the upper one."
-    )
+    description = "Two interleaved noisy half circles of radius 2 in the plane, like banana; +1 is the upper one."
     defaults = rbf(gamma=0.5, c=316.0)
     features = 2
     spread: float = parameter(0.6, "standard deviation of the noise around the half circles", ge=0)
@@ -215,9 +207,7 @@ class Friedman(Generator):
     """
 
     name = "friedman"
-    description = (
-        "Friedman's ten-feature regression (1991) with unit noise; the RandSVM paper's synthetic set. C chosen here."
-    )
+    description = "Friedman's ten-feature regression (1991) with unit noise, as in the RandSVM paper. C chosen here."
     defaults = {**rbf(gamma=0.5, c=100.0), "epsilon": 1.0}
     features = 10
     task = "regression"

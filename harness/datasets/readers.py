@@ -45,13 +45,10 @@ FORMATS = {
     ".arff": "arff",
 }
 _MAGIC = {b"\x93NUMPY": "npy", b"PK\x03\x04": "npz", b"PAR1": "parquet"}
-_TABLES = ("csv", "parquet", "arff")
 _OPTIONS = {
-    "label_column": _TABLES,
+    "label_column": ("csv", "parquet", "arff"),
     "header": ("csv",),
     "index_base": ("libsvm",),
-    "categories": _TABLES,
-    "missing": _TABLES,
 }
 _LIBSVM_LINE = re.compile(r"[^\s:,;]+(\s+(qid|\d+):\S+)*")
 _TRAINING = (("x_train", "y_train"), ("X_train", "y_train"), ("x", "y"), ("X", "y"))
@@ -86,16 +83,16 @@ def read_table(path: str, test: str | None = None, options: Options | None = Non
             kinds.append(format_of(file))
         _refuse_idle(each, kinds[-1], options)
         with in_a_sentence(each, kinds[-1]):
-            tables.append(_read(file, kinds[-1], options, tables[0] if tables else None))
+            tables.append(_read(file, kinds[-1], options))
     if "libsvm" in kinds:
         tables = _settled(tables, kinds, paths, options.index_base)
     return tables[0] if test is None else replace(tables[0], test=_alike(tables[0], tables[1], path, test))
 
 
-def _read(path: Path, kind: str, options: Options, train: Table | None) -> Table:
+def _read(path: Path, kind: str, options: Options) -> Table:
     """Return one file's content; that of LIBSVM text with the indices as they stand there, not yet checked."""
     if kind == "csv":
-        return read_csv(path, options, train)
+        return read_csv(path, options)
     if kind == "npy":
         array = array_of(path)
         # A slice of a map is not contiguous; the parsed cache writes it piece by piece, whatever its size.
@@ -105,7 +102,7 @@ def _read(path: Path, kind: str, options: Options, train: Table | None) -> Table
             return Table(*read_libsvm(file, path))
         if kind == "npz":
             return _read_npz(file, path)
-        return from_frame(_parquet(file, path) if kind == "parquet" else _arff(file), path, options, train)
+        return from_frame(_parquet(file, path) if kind == "parquet" else _arff(file), path, options.label_column)
 
 
 def _refuse_idle(path: str, kind: str, options: Options) -> None:

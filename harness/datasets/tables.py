@@ -1,4 +1,4 @@
-"""Tables: which column is the label, columns of text, cells without a value; and CSV, whose first row may hold names.
+"""Tables: which column is the label and whether all others are numbers; and CSV, whose first row may hold names.
 
 Whether the first row of a CSV file holds names is told by its cells, each of which is a number, missing (blank, ``?``,
 ``NA``) or text:
@@ -8,14 +8,7 @@ Whether the first row of a CSV file holds names is told by its cells, each of wh
 * text above text, as of categories or labels, beside numbers is a point.
 
 Not guessed at, but refused with a sentence that asks for ``header``, are text above numbers beside numbers (``1.O,2,0``: a
-slip, or names?), numbers that count the columns (``0,1,2``: names, or a point?) and, where text is read as categories,
-text above nothing but text.
-
-Columns of text and cells without a value become numbers by what the training part alone shows. ``categories=one-hot``: a
-column of text becomes one column of 0 and 1 for each text that occurs in the training part, in sorted order; another text
-of the test part is 0 in all of them. ``missing=mean``: a cell without a value gets the mean of its column in the training
-part, and in a column of text the most frequent one. ``missing=drop``: rows with such a cell are left out of both parts
-before they are parts.
+slip, or names?) and numbers that count the columns (``0,1,2``: names, or a point?).
 """
 
 from __future__ import annotations
@@ -23,7 +16,6 @@ from __future__ import annotations
 import codecs
 import csv
 import io
-import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,19 +29,16 @@ from harness.datasets.compression import opened
 from harness.datasets.labels import MISSING, clipped, from_text, refuse_missing
 from harness.datasets.validation import first_non_finite
 from harness.errors import DataError
-from harness.kernels.points import as_points
 from harness.parameters import did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from harness.arrays import Array, Mask, Matrix
+    from harness.arrays import Array
     from harness.datasets.dataset import Points
 
-_FEW = 50  # values of a category that may be as many as its rows
 _NAME = 100  # characters of a column's name
 _SHOWN = 6  # cells of a row in a message
-_SPARSE_FROM = 10_000_000  # encoded values of the training part from which mostly zeros are not stored
 _BLOCK = (1 << 31) - 2  # bytes of text by which pyarrow tells the types of columns: as many as it can
 DENSE_FROM = 0.25
 """Share of non-zeros from which points become a dense array: CSR (12 bytes a value) then gains little."""
@@ -66,36 +55,31 @@ class Options:
         else the last one
     ``header`` : CSV: whether the first row holds names; ``auto``: see the top of this file
     ``index_base`` : LIBSVM text: the index of the first feature; ``auto``: 0 if it occurs in either file, else 1
-    ``categories``, ``missing`` : tables: what becomes of columns of text and of cells without a value, see there
     """
 
     label_column: str | None = None
     header: Literal["auto", "yes", "no"] = "auto"
     index_base: IndexBase = "auto"
-    categories: Literal["refuse", "one-hot"] = "refuse"
-    missing: Literal["refuse", "mean", "drop"] = "refuse"
 
 
 @dataclass(frozen=True)
 class Table:
     """The content of one file.
 
-    ``x``: (n, d), dense or CSR, finite; a missing value is NaN where :class:`Options` allow it. ``labels``: (n,) float64
-    or text. ``test``: the file's own test part, if any. ``names``: of the features, where the file has them.
-    ``categories``: column -> the texts that it holds, a cell being the position of its text among them. ``defaults``: those
-    of the data set that was kept in the file, see :class:`harness.datasets.Dataset`.
+    ``x``: (n, d), dense or CSR, finite. ``labels``: (n,) float64 or text. ``test``: the file's own test part, if any.
+    ``names``: of the features, where the file has them. ``defaults``: those of the data set that was kept in the file, see
+    :class:`harness.datasets.Dataset`.
     """
 
     x: Points
     labels: Array
     test: tuple[Points, Array] | None = None
     names: tuple[str, ...] | None = None
-    categories: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
 
-def checked(table: Table, path: Path, columns: Sequence[str] = (), *, may_miss: bool = False) -> Table:
-    """Return the table after refusing 0 rows, 0 features, infinity, NaN (unless a value ``may_miss``) and missing labels.
+def checked(table: Table, path: Path, columns: Sequence[str] = ()) -> Table:
+    """Return the table after refusing 0 rows, 0 features, NaN, infinity and missing labels.
 
     Raises
     ------
@@ -113,17 +97,13 @@ def checked(table: Table, path: Path, columns: Sequence[str] = (), *, may_miss: 
                 f"'{path}': {n} rows of points and labels of shape {labels.shape}; expected ({n},), one label for each "
                 "row. Write the file again with points and labels of equal length."
             )
-        values: Any = x
-        bad = first_non_finite(np.where(np.isnan(values), 0.0, values) if may_miss else values)
+        bad = first_non_finite(x)
         if bad is not None:
             row, column = bad
             name = f"'{columns[column]}' (column {column + 1})" if columns else str(column + 1)
-            remedy = (
-                ", or give the parameter missing=mean or missing=drop" if columns and np.isnan(x[row, column]) else ""
-            )
             raise DataError(
                 f"'{path}': row {row + 1}, column {name} holds {x[row, column]}; expected a finite number "
-                f"(rows and columns counted from 1, a header and the label not counted). Fill in or drop such rows{remedy}."
+                f"(rows and columns counted from 1, a header and the label not counted). Fill in or drop such rows."
             )
         if labels.dtype.kind == "f":
             refuse_missing(~np.isfinite(labels), labels, path)
@@ -133,7 +113,7 @@ def checked(table: Table, path: Path, columns: Sequence[str] = (), *, may_miss: 
 # -- CSV ---------------------------------------------------------------------------------------------------
 
 
-def read_csv(path: Path, options: Options, train: Table | None = None) -> Table:
+def read_csv(path: Path, options: Options) -> Table:
     """Return the points and labels of a table, its columns separated by commas, semicolons, tabs or blanks.
 
     Raises
@@ -172,7 +152,7 @@ def read_csv(path: Path, options: Options, train: Table | None = None) -> Table:
             null_values=[*pyarrow.csv.ConvertOptions().null_values, "?"], strings_can_be_null=True
         ),
     )
-    return from_frame(table.to_pandas(), path, options, train, named=named)
+    return from_frame(table.to_pandas(), path, options.label_column, named=named)
 
 
 def _holds_names(cells: list[str], below: list[str], options: Options, path: Path) -> bool:
@@ -192,8 +172,6 @@ def _holds_names(cells: list[str], below: list[str], options: Options, path: Pat
         doubt = "its numbers count the columns"
     elif not known and numbers and above:
         doubt = f"'{clipped(numbers[0])}' is a number, and '{clipped(above[0])}', above a number, is text"
-    elif not known and not numbers and not above and len(cells) > 1 and options.categories == "one-hot":
-        doubt = "the second row is text too"
     if doubt:
         shown = ",".join(map(clipped, cells[:_SHOWN])) + (",..." if len(cells) > _SHOWN else "")
         raise DataError(
@@ -213,16 +191,13 @@ def _is_text(cell: str) -> bool:
 # -- columns -----------------------------------------------------------------------------------------------
 
 
-def from_frame(
-    frame: pd.DataFrame, path: Path, options: Options, train: Table | None = None, *, named: bool = True
-) -> Table:
+def from_frame(frame: pd.DataFrame, path: Path, label: str | None, *, named: bool = True) -> Table:
     """Return a table from columns: the label's and, in their order, all others as features.
 
     Parameters
     ----------
-    options : ``label_column``: a name, or a position (0 the first, -1 the last); None: the column named label, target,
-        class or y, whatever the case (there must not be two of them), else the last one
-    train : the table whose categories are those of these points, too; a text that it does not have is one position further
+    label : a name, or a position (0 the first, -1 the last); None: the column named label, target, class or y, whatever
+        the case (there must not be two of them), else the last one
     named : whether the columns have names of their own (messages and ``label_column`` then use them)
 
     Raises
@@ -232,28 +207,21 @@ def from_frame(
     names = [clipped(str(name).strip(), _NAME) for name in frame.columns]
     if not names:
         raise DataError(f"'{path}' has 0 rows of data; expected points of both classes. Fetch or write it again.")
-    position = _label_position(names if named else [], len(names), path, options.label_column)
+    position = _label_position(names if named else [], len(names), path, label)
     features = [index for index in range(len(names)) if index != position]
     shown = [names[index] if named else f"#{index + 1}" for index in features]
-    x, categories = np.empty((len(frame), len(features))), {}
+    x = np.empty((len(frame), len(features)))
     for target, index in enumerate(features):
         column = frame.iloc[:, index]
         x[:, target], strange = _numbers(column)
-        known = train.categories.get(target) if train else None
-        if known or (strange is not None and options.categories == "one-hot"):
-            x[:, target], categories[target] = _codes(
-                column, x[:, target], known, f"'{path}': column '{shown[target]}'"
-            )
-        elif strange is not None:
+        if strange is not None:
             raise DataError(
                 f"'{path}': column '{shown[target]}' is not numeric: row {strange + 1} holds "
-                f"'{clipped(str(column.iloc[strange]))}'. Encode it as numbers first, or give the parameter "
-                "categories=one-hot, which makes a column for each value; if it is the label, say so with label_column."
+                f"'{clipped(str(column.iloc[strange]))}'. Encode it as numbers first (pandas.get_dummies makes a column for "
+                "each value); if it is the label, say so with label_column."
             )
-    table = Table(
-        x, _labels(frame.iloc[:, position], path), names=tuple(shown) if named else None, categories=categories
-    )
-    return checked(table, path, shown, may_miss=options.missing != "refuse")
+    names_of = tuple(shown) if named else None
+    return checked(Table(x, _labels(frame.iloc[:, position], path), names=names_of), path, shown)
 
 
 def _label_position(names: list[str], width: int, path: Path, label: str | None) -> int:
@@ -294,95 +262,8 @@ def _numbers(column: pd.Series[Any]) -> tuple[Array, int | None]:
     return values, int(strange[0]) if len(strange) else None
 
 
-def _codes(column: pd.Series[Any], numbers: Array, known: Any, what: str) -> tuple[Array, tuple[str, ...]]:
-    """Return (n,) positions of a column's cells among its distinct texts, NaN where there is none; and these texts.
-
-    Raises
-    ------
-    DataError : it is no category: mostly numbers, or another text in most rows.
-    """
-    import pandas as pd
-
-    cells = column.astype("object")
-    text = cells.astype(str).str.strip()
-    there = (cells.notna() & ~text.str.lower().isin(MISSING)).to_numpy()
-    texts = known or tuple(sorted(set(text[there])))
-    slips = text[there & np.isnan(numbers)]
-    if not known and 2 * len(slips) < there.sum():
-        raise DataError(
-            f"{what} is not a category: most of its cells are numbers, and '{clipped(slips.iloc[0])}' is none. Correct it."
-        )
-    if not known and len(texts) > _FEW and 2 * len(texts) > there.sum():
-        raise DataError(
-            f"{what} is not a category: it has {len(texts)} values in {there.sum()} rows, as names of rows do. Leave the "
-            "column out."
-        )
-    codes = pd.Index(texts).get_indexer(pd.Index(text))
-    return np.where(there, np.where(codes < 0, len(texts), codes), np.nan), texts
-
-
 def _labels(column: pd.Series[Any], path: Path) -> Array:
     if column.dtype.kind in "fiub":
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
     text = column.astype("object")
     return from_text(text.where(text.notna(), "").astype(str), path)
-
-
-# -- text and missing values become numbers -----------------------------------------------------------------
-
-
-def complete_rows(x: Points, path: str) -> Mask:
-    """Return (n,) of bool: the rows of (n, d) points that have all their values.
-
-    Raises
-    ------
-    DataError : there are none.
-    """
-    rows: Mask = np.atleast_1d(~np.isnan(np.asarray(x)).any(axis=1))
-    if not rows.any():
-        raise DataError(
-            f"'{path}': each of the {len(rows)} rows has a missing value, so missing=drop leaves none. "
-            "Give missing=mean, or leave out a column."
-        )
-    return rows
-
-
-def encoded(
-    both: tuple[Matrix, Matrix], categories: Mapping[int, Any], *, fill: bool, path: str
-) -> tuple[Points, Points]:
-    """Return both parts, (n, d) and (m, d), with what the training part has in the place of texts and, if to fill, of NaN.
-
-    CSR if they are large and mostly zeros, else dense.
-
-    Parameters
-    ----------
-    categories : the columns that hold positions of texts, see :class:`Table`
-
-    Raises
-    ------
-    DataError : a column has no value in the training part.
-    """
-    from sklearn.compose import ColumnTransformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder
-
-    x_train, x_test = both
-    n, d = x_train.shape
-    empty = np.flatnonzero(np.isnan(x_train).all(axis=0))
-    if len(empty):
-        raise DataError(
-            f"'{path}': feature column {empty[0] + 1} (counted from 1, the label not counted) has no value in the training "
-            "part; expected one at least. Leave the column out."
-        )
-    steps: list[Any] = []
-    for text, run in itertools.groupby(range(d), key=lambda column: column if column in categories else None):
-        filling = [SimpleImputer(strategy="mean" if text is None else "most_frequent")] if fill else []
-        coding = [] if text is None else [OneHotEncoder(handle_unknown="ignore", dtype=np.float64)]
-        steps.append(
-            (str(len(steps)), make_pipeline(*filling, *coding) if filling or coding else "passthrough", list(run))
-        )
-    width = d + sum(len(texts) - 1 for texts in categories.values())
-    encoder = ColumnTransformer(steps, sparse_threshold=DENSE_FROM if n * width > _SPARSE_FROM else 0.0)
-    train: Any = as_points(encoder.fit_transform(x_train))
-    return train, as_points(encoder.transform(x_test)) if len(x_test) else train[:0]

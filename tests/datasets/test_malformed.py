@@ -93,12 +93,12 @@ MALFORMED = [  # name, content, what the sentence has to say
     ("a.csv", "a,b,label\n1,2,0\n4,5\n", ["Row #3: Expected 3 columns, got 2", "4,5"]),
     ("a.csv", "1,2,0\n3,4,1,9\n", ["Expected 3 columns, got 4"]),
     ("a.data", "1 2 0\n3  4\n", ["Expected 3 columns, got 2"]),
-    ("a.csv", "a,b,label\n1,2,0\n3,,1\n", ["row 2, column 'b' (column 2) holds nan", "missing=mean or missing=drop"]),
+    ("a.csv", "a,b,label\n1,2,0\n3,,1\n", ["row 2, column 'b' (column 2) holds nan", "Fill in or drop"]),
     ("a.csv", "a,b,label\n1,2,0\n3,inf,1\n", ["row 2, column 'b' (column 2) holds inf", "drop such rows."]),
     ("a.csv", "a,b,label\n1,2,0\n3,-1e999,1\n", ["holds -inf"]),
     ("a.csv", "a,label\n1,0\n2,\n3,1\n", ["label of row 2 is nan", "Fill in or drop"]),
     ("a.csv", "a,label\n1,u\n2,\n3,v\n", ["label of row 2 is missing"]),
-    ("a.csv", "age,colour,label\n1,2,0\n3,red,1\n", ["'colour' is not numeric: row 2 holds 'red'", "one-hot"]),
+    ("a.csv", "age,colour,label\n1,2,0\n3,red,1\n", ["'colour' is not numeric: row 2 holds 'red'", "pandas.get_dummies"]),
     ("a.csv", "day,label\n2020-01-01,0\n2020-01-02,1\n", ["'day' is not numeric: row 1 holds '2020-01-01"]),
     ("a.csv", "1,red,0\n3,blue,1\n", ["'#2' is not numeric: row 1 holds 'red'"]),
     ("a.csv", "1.O,2,0\n3,4,1\n5,6,0\n", ["first row, 1.O,2,0, may be names or a point", "[header=yes] or [header=no]"]),
@@ -137,7 +137,7 @@ MALFORMED = [  # name, content, what the sentence has to say
     ("a.npz", b"PK\x03\x04 no archive", ["not a zip file"]),
     ("a.parquet", b"PAR1 no parquet PAR1", ["cannot be read as parquet", "Write it again"]),
     ("a.parquet", parquet(a=[1.0, 2.0], label=[0, 1])[:-20], ["cannot be read as parquet"]),
-    ("a.parquet", parquet(a=[1.0, np.nan], label=[0, 1]), ["row 2, column 'a' (column 1) holds nan", "missing=mean"]),
+    ("a.parquet", parquet(a=[1.0, np.nan], label=[0, 1]), ["row 2, column 'a' (column 1) holds nan"]),
     ("a.parquet", parquet(a=[[1.0], [2.0]], label=[0, 1]), ["'a' is not numeric: row 1 holds"]),
     ("a.parquet", parquet(a=pd.to_datetime(["2020-01-01"] * 2), label=[0, 1]), ["'a' is not numeric"]),
     ("a.arff", ARFF + "1,u\n?,v\n", ["row 2, column 'a' (column 1) holds nan"]),
@@ -245,7 +245,7 @@ def test_options_that_do_not_fit_the_file(tmp_path):
     assert "no column 'class' (did you mean 'klass'?)" in refusal(table, label_column="class")
     assert "no column '3'; expected one of its 3 columns" in refusal(table, label_column="3")
     assert "no row has the label '7'" in refusal(table, positive="7")
-    for option in ({"label_column": "1"}, {"missing": "mean"}, {"header": "yes"}):
+    for option in ({"label_column": "1"}, {"header": "yes"}):
         assert f"leave out {next(iter(option))}=" in refusal(text, **option)
     assert "leave out index_base=1" in refusal(table, index_base="1")
     assert "has the index 0, which index_base=1 excludes" in refusal(text, index_base="1")
