@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse
 
 from harness.datasets.dataset import Dataset, content_sha256, is_csr, pieces
 from harness.errors import DataError
@@ -138,20 +137,22 @@ def _store(folder: Path, built: Entry, sources: Mapping[Path, str]) -> None:
             "files": {file.name: _stamp(file) for file in sorted(temporary.glob("*.npy"))},
         }
         (temporary / "manifest.json").write_text(json.dumps(manifest, indent=1))
-        for _ in range(3):
-            with suppress(OSError):  # something is there already
-                temporary.rename(folder)
-                return
-            if _load(folder) is not None:
-                return
-            # It is unsound. Renaming it before deleting it keeps the moment without an entry short.
+        if not _renamed(temporary, folder) and _load(folder) is None:  # what is there already is unsound
+            # Renaming it before deleting it keeps the moment without an entry short.
             aside = folder.parent / f".damaged-{uuid.uuid4().hex}"
-            with suppress(OSError):
-                folder.rename(aside)
+            _renamed(folder, aside)
             shutil.rmtree(aside, ignore_errors=True)
-        temporary.rename(folder)
+            if not _renamed(temporary, folder) and _load(folder) is None:
+                raise OSError(f"{folder} cannot be replaced")
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _renamed(one: Path, other: Path) -> bool:
+    with suppress(OSError):
+        one.rename(other)
+        return True
+    return False
 
 
 def _load(folder: Path) -> Entry | None:
@@ -179,7 +180,7 @@ def _stamp(file: Path) -> list[int]:
 
 def _write_array(folder: Path, name: str, array: Points) -> list[int] | None:
     """Write a dense array as one file, a CSR one as three; return the latter's shape, which none of these tells."""
-    if isinstance(array, scipy.sparse.csr_array):
+    if not isinstance(array, np.ndarray):
         array.sum_duplicates()
         # LIBSVM's wrapper takes 32-bit indices only, and they halve the memory
         index = np.int32 if max(*array.shape, array.nnz) < np.iinfo(np.int32).max else np.int64
@@ -214,6 +215,8 @@ def _link(array: np.ndarray[Any, Any], target: Path) -> bool:
 def _read_array(folder: Path, name: str, shape: list[int] | None) -> Points:
     if shape is None:
         return _open(folder / f"{name}.npy")
+    import scipy.sparse
+
     data, indices, indptr = (_open(folder / f"{name}.{part}.npy") for part in ("data", "indices", "indptr"))
     if len(data) != len(indices) or len(indptr) != shape[0] + 1:
         raise ValueError(f"{folder / name} is not the sparse matrix of its manifest.")

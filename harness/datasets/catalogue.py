@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from harness.datasets import cache
 from harness.datasets.dataset import Dataset, DataSource, Task
 from harness.datasets.splitting import Scale, divided, parts, random_split, rbf, rescaled, stratified_split
 from harness.errors import DataError
@@ -27,7 +28,6 @@ from harness.parameters import did_you_mean, parameter
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
-    from harness.datasets.cache import Entry
     from harness.datasets.dataset import Points
 
 
@@ -48,15 +48,13 @@ def verified(name: str, sha256: str, *, wanted_by: str) -> Path:
     ------
     DataError : the file is missing, cannot be read, or has another checksum.
     """
-    from harness.datasets.cache import file_sha256
-
     path = raw_root() / name
     if not path.is_file():
         raise DataError(
             f"data set '{wanted_by}' needs the raw file '{name}', which is not under {raw_root()}. "
             f"Set HARNESS_DATA to the folder that holds it, or copy it to {path}."
         )
-    found = file_sha256(path)
+    found = cache.file_sha256(path)
     if found != sha256:
         raise DataError(
             f"data set '{wanted_by}': the raw file {path} has SHA-256 {found}, expected {sha256}. "
@@ -92,8 +90,6 @@ class RawSource(DataSource):
         ------
         DataError : a raw file is missing or has the wrong checksum.
         """
-        from harness.datasets import cache
-
         files = self.raw_files()
         content = {verified(name, files[name], wanted_by=self.name): files[name] for name in files}
         key = {"files": dict(files), "parameters": self.clean_parameters()}
@@ -232,8 +228,6 @@ class Covtype(RawSource):
 
     def parse(self, *paths: Path) -> Dataset:
         """Return (n, 54) and (n_test, 54), dense. The text is parsed once, whatever the parameters."""
-        from harness.datasets import cache
-
         (path,), (sha256,) = paths, self.files.values()
         whole = cache.fetch("covtype-integers", {"sha256": sha256}, lambda: _integers(path), {path: sha256}).arrays
         total = len(whole["y"])
@@ -263,16 +257,16 @@ class Covtype(RawSource):
         return moments[:, 0].astype(self.dtype), moments[:, 1].astype(self.dtype)
 
 
-def _integers(path: Path) -> Entry:
+def _integers(path: Path) -> cache.Entry:
     """Return all points as int16 (61 MB, parsed once for all draws), each feature's range, the signs."""
-    from harness.datasets.cache import Entry
-
     sparse, labels = libsvm_text(path, 54)
     # The values are integers below 2^15; row by row, because the dense float64 array alone would take 251 MB.
     x = np.empty(sparse.shape, dtype=np.int16)
     for start in range(0, len(labels), 50_000):
         x[start : start + 50_000] = sparse[start : start + 50_000].toarray()
-    return Entry({"x": x, "y": signs(labels, 2).astype(np.int8), "range": np.array([x.min(axis=0), x.max(axis=0)])})
+    return cache.Entry(
+        {"x": x, "y": signs(labels, 2).astype(np.int8), "range": np.array([x.min(axis=0), x.max(axis=0)])}
+    )
 
 
 @dataclass(frozen=True)
@@ -306,13 +300,10 @@ class Mnist(RawSource):
 
     def parse(self, *paths: Path) -> Dataset:
         """Return (n, 784) and (10000, 784) pixels; of the whole set all ten digits share one copy on disk."""
-        from harness.datasets import cache
-
         content = dict(zip(paths, self.files.values(), strict=True))
         key = {"files": self.files, "dtype": self.dtype}
-        whole: Mapping[str, Any] = cache.fetch(
-            "mnist-pixels", key, lambda: _all_digits(paths, self.dtype), content
-        ).arrays
+        found = cache.fetch("mnist-pixels", key, lambda: _all_digits(paths, self.dtype), content)
+        whole: Mapping[str, Any] = found.arrays
         x, digits, digits_test = whole["x_train"], whole["digits_train"], whole["digits_test"]
         if self.seed is not None:
             rows = np.random.default_rng(self.seed).permutation(len(digits))[: self.n]
@@ -326,9 +317,7 @@ class Mnist(RawSource):
         return parts(x, signs(digits, self.digit), whole["x_test"], signs(digits_test, self.digit))
 
 
-def _all_digits(paths: tuple[Path, ...], dtype: str) -> Entry:
-    from harness.datasets.cache import Entry
-
+def _all_digits(paths: tuple[Path, ...], dtype: str) -> cache.Entry:
     # An IDX file of bytes: a header of 16 bytes for images, of 8 for labels, then the values.
     images, labels, test_images, test_labels = (
         np.frombuffer(gzip.decompress(path.read_bytes()), np.uint8, offset=offset)
@@ -337,7 +326,7 @@ def _all_digits(paths: tuple[Path, ...], dtype: str) -> Entry:
     # One division by 255 in the target precision, as everybody does it: pixel 255 is exactly 1.
     scale = np.dtype(dtype).type(255)
     x, x_test = (pixels.reshape(-1, 784) / scale for pixels in (images, test_images))
-    return Entry({"x_train": x, "digits_train": labels, "x_test": x_test, "digits_test": test_labels})
+    return cache.Entry({"x_train": x, "digits_train": labels, "x_test": x_test, "digits_test": test_labels})
 
 
 @dataclass(frozen=True)
@@ -703,8 +692,6 @@ class ReutersCategory(RawSource):
 
     def parse(self, *paths: Path) -> Dataset:
         """Return (7770, 8315) and (3299, 8315), CSR."""
-        from harness.datasets import cache
-
         (sha256,) = list(self.files.values())[2:]
         found = cache.fetch("reuters-topics", {"sha256": sha256}, lambda: _topics(paths[2]), {paths[2]: sha256})
         topics_of: dict[str, list[str]] = found.notes["topics"]
@@ -723,17 +710,15 @@ class ReutersCategory(RawSource):
         return parts(x, next(labels), x_test, next(labels), defaults=rbf(gamma=gamma, c=c))
 
 
-def _topics(archive: Path) -> Entry:
+def _topics(archive: Path) -> cache.Entry:
     """Return the topics of each document of a tar of ``.sgm`` files, by its number in the collection."""
-    from harness.datasets.cache import Entry
-
     found: dict[str, list[str]] = {}
     with tarfile.open(archive) as tar:
         for name in tar.getnames():
             file = tar.extractfile(name) if name.endswith(".sgm") else None
             for number, topics in _DOCUMENT.findall(file.read().decode("latin-1") if file else ""):
                 found[number] = [html.unescape(topic).strip() for topic in _TOPIC.findall(topics)]
-    return Entry({}, {"topics": found})
+    return cache.Entry({}, {"topics": found})
 
 
 _PAPERS = (Adult, Mnist, Banana, Waveform, Usps, Reuters, ReutersCategory, Covtype, Letter, Satimage, Abalone)

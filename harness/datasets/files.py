@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from harness import parameters
+from harness.datasets import cache
 from harness.datasets.dataset import Dataset, DataSource, Task, is_csr, pieces
 from harness.datasets.splitting import divided, parts, random_split, rbf, rescaled, stratified_split
 from harness.datasets.validation import refuse_overflow
@@ -88,10 +89,8 @@ class FileSource(DataSource):
     @property
     def _kept_name(self) -> str:
         """What data that were given in memory are called; empty of a file of a user's."""
-        from harness.datasets.cache import cache_root
-
         path = Path(self.path)
-        is_kept = path.parent.parent.name == KEPT and path.parents[2] == cache_root().resolve()
+        is_kept = path.parent.parent.name == KEPT and path.parents[2] == cache.cache_root().resolve()
         return path.stem if is_kept else ""
 
     def load(self) -> Dataset:
@@ -101,7 +100,6 @@ class FileSource(DataSource):
         ------
         DataError : the file cannot be read as this problem.
         """
-        from harness.datasets import cache
         from harness.datasets.bounds import refuse_beyond
         from harness.datasets.compression import existing_file, in_a_sentence
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 import scipy.sparse
@@ -51,8 +51,6 @@ _OPTIONS = {
     "index_base": ("libsvm",),
 }
 _LIBSVM_LINE = re.compile(r"[^\s:,;]+(\s+(qid|\d+):\S+)*")
-_TRAINING = (("x_train", "y_train"), ("X_train", "y_train"), ("x", "y"), ("X", "y"))
-_TEST = (("x_test", "y_test"), ("X_test", "y_test"))
 MOST_INDEX = 2**31 - 2
 """The greatest index that is read: numbers of columns have 32 bits in the libraries of this field."""
 _COLUMN_BYTES = 16  # that a column takes where an array is made over all columns: a count and a share
@@ -264,24 +262,20 @@ def refuse_too_wide(n: int, d: int, values: int, path: Path | str) -> None:
 
 def _settled(tables: list[Table], kinds: list[str], paths: list[str], index_base: IndexBase) -> list[Table]:
     """Return the tables with the LIBSVM text among them on one index base and as wide as the widest of all."""
-    text = [index for index, kind in enumerate(kinds) if kind == "libsvm"]
-    ranges = {index: index_range(_csr(tables[index])) for index in text}
-    base = base_of(list(ranges.values()), index_base, [paths[index] for index in text])
-    widths = [found[1] + 1 - base for found in ranges.values() if found is not None]
+    text: dict[int, Any] = {index: tables[index].x for index, kind in enumerate(kinds) if kind == "libsvm"}
+    ranges = [index_range(x) for x in text.values()]
+    base = base_of(ranges, index_base, [paths[index] for index in text])
+    widths = [found[1] + 1 - base for found in ranges if found is not None]
     widths += [table.x.shape[1] for table, kind in zip(tables, kinds, strict=True) if kind != "libsvm"]
     settled = list(tables)
-    for index in text:
-        x = based(_csr(tables[index]), base, max(widths, default=0))
+    for index, as_read in text.items():
+        x = based(as_read, base, max(widths, default=0))
         refuse_too_wide(*x.shape, x.nnz, paths[index])
         settled[index] = checked(Table(x, tables[index].labels), Path(paths[index]))
     train: Any = settled[0].x
     if 0 in text and train.nnz >= DENSE_FROM * train.shape[0] * train.shape[1]:
         settled[0] = replace(settled[0], x=train.toarray())
     return settled
-
-
-def _csr(table: Table) -> Csr:
-    return cast("Csr", table.x)
 
 
 # -- NumPy's own files -------------------------------------------------------------------------------------
@@ -325,37 +319,29 @@ def _read_npz(file: BinaryIO, path: Path) -> Table:
     found: Any = np.lib.npyio.NpzFile(file, allow_pickle=False)
     with found as archive:
         refuse_beyond(sum(each.file_size for each in archive.zip.infolist()), path, "its arrays")
-        sparse = {name.removesuffix(".indptr") for name in archive.files if name.endswith(".indptr")}
-        names = {*archive.files, *sparse}
-        parts = [
-            (_points(archive, x, path, sparse=x in sparse), _label_array(archive[y], y, path))
-            for x, y in _keys(names, path)
-        ]
+        names = {name.removesuffix(".indptr").lower(): name for name in archive.files}
+        training = next((pair for pair in (("x_train", "y_train"), ("x", "y")) if names.keys() >= {*pair}), None)
+        test_names = names.keys() & {"x_test", "y_test"}
+        if training is None or len(test_names) == 1:
+            raise DataError(
+                f"'{path}' holds the arrays {clipped(', '.join(sorted(archive.files)), 200) or '(none)'}; expected x and y, or "
+                "x_train, y_train, x_test and y_test. Save it with numpy.savez(path, x=points, y=labels)."
+            )
+        pairs = [training, ("x_test", "y_test")] if test_names else [training]
+        parts = [(_points(archive, names[x], path), _label_array(archive[names[y]], y, path)) for x, y in pairs]
         defaults = dict(json.loads(str(archive["defaults"]))) if "defaults" in names else {}
     # An empty test part says no more than none at all, and None lets the caller draw one.
     test = parts[1] if len(parts) > 1 and parts[1][0].shape[0] else None
     return checked(Table(*parts[0], test=test, defaults=defaults), path)
 
 
-def _keys(names: set[str], path: Path) -> list[tuple[str, str]]:
-    """Return the names of the points and labels of the training part and, if there is one, of the test part."""
-    training = [pair for pair in _TRAINING if names.issuperset(pair)]
-    test = [pair for pair in _TEST if names.issuperset(pair)]
-    alone = not test and names & {"x_test", "X_test", "y_test"}
-    if not training or alone:
-        raise DataError(
-            f"'{path}' holds the arrays {clipped(', '.join(sorted(names)), 200) or '(none)'}; expected x and y, or x_train, "
-            "y_train, x_test and y_test. Save it with numpy.savez(path, x=points, y=labels)."
-        )
-    return [training[0], *test[:1]]
-
-
-def _points(archive: Any, key: str, path: Path, *, sparse: bool) -> Any:
-    """Return points; sparse ones are kept as the parts of a CSR array: ``key.data``, ``.indices``, ``.indptr``, ``.shape``."""
-    if sparse:
+def _points(archive: Any, key: str, path: Path) -> Any:
+    """Return points; sparse ones are kept as the parts of a CSR array: ``x.data``, ``.indices``, ``.indptr``, ``.shape``."""
+    if key.endswith(".indptr"):
+        key = key.removesuffix(".indptr")
         n, d = (int(length) for length in archive[f"{key}.shape"])
         csr = scipy.sparse.csr_array(
-            (archive[f"{key}.data"], archive[f"{key}.indices"], archive[f"{key}.indptr"]), shape=(n, d)
+            tuple(archive[f"{key}.{part}"] for part in ("data", "indices", "indptr")), shape=(n, d)
         )
         csr.check_format(full_check=True)
         refuse_too_wide(n, d, csr.nnz, path)
