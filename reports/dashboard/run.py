@@ -32,10 +32,10 @@ if str(FOLDER.parents[1]) not in sys.path:
 
 from benchmarks.browser import Browser, chromium, missing  # noqa: E402
 
-MINUTES = 4
+MINUTES = 12
 """After so many no run is started and what is left out is named."""
 GAP, SECONDS, REPEAT = "1e-3", 20, 3
-SIZES = (500, 1000, 2000)
+SIZES = (1000, 3000, 10000)
 SOLVERS = "smo-block,smo,libsvm,lasvm"
 CORE_SETS = "fw,cvm,fw-newton,smo-block"
 SWEEP_C, SWEEP_CHI = "0.1,1,10,100", "0.1,1,10"
