@@ -82,17 +82,8 @@ class Certificate:
             gap = upper - dual
             doubtful = Bounded(gap.value, gap.error + slack)
             relative = doubtful / (abs(upper).at_least(1.0) if scale is None else scale)
-        if not _is_finite(relative):
-            return cls(undecidable=_not_finite(), **violations)
-        if known and relative.error > _USELESS * max(1.0, abs(relative.value)):
-            return cls(undecidable=_lost(relative), **violations)
-        return cls(
-            primal=_number(upper),
-            dual=_number(dual),
-            gap=_number(gap),
-            relative_gap=float(relative.value),
-            gap_rounding=_rounding(relative) if known else None,
-            **violations,
+        return cls._of_gap(
+            relative, violations, known=known, primal=_number(upper), dual=_number(dual), gap=_number(gap)
         )
 
     @classmethod
@@ -138,20 +129,18 @@ class Certificate:
             return cls._of_no_direction(replace(model, squared=feasible), feasibility_violation)
         if not _is_finite(relative):
             return cls(undecidable=undecided(replace(model, squared=feasible)), **violations)
-        if model.known and relative.error > _USELESS * max(1.0, abs(relative.value)):
-            return cls(undecidable=_lost(relative), **violations)
-        return cls(
+        return cls._of_gap(
+            relative,
+            violations,
+            known=model.known,
             primal=_number((lower.positive() * lower.positive()) * 0.5),
             dual=_number(dual),
             gap=_number(dual * relative),
-            relative_gap=float(relative.value),
-            gap_rounding=_rounding(relative) if model.known else None,
             epsilon=_up(np.maximum(0.0, shortfall.upper)),
             epsilon_plus=_number(shortfall),
             epsilon_minus=_number(far / squared.value - 1.0),
             margin_lower=_down(lower.lower),
             margin_upper=_up(feasible.sqrt().upper),
-            **violations,
         )
 
     @classmethod
@@ -182,23 +171,30 @@ class Certificate:
                 (lower / upper).of_rising(lambda each: np.clip(each, 0.0, 1.0)) if upper > 0.0 else Bounded.exact(1.0)
             )
             relative = (1.0 - ratio) * (ratio + 1.0)
-        if not _is_finite(relative):
-            return cls(undecidable=_not_finite(), **violations)
-        if model.known and relative.error > _USELESS * max(1.0, abs(relative.value)):
-            return cls(undecidable=_lost(relative), **violations)
         gap = max(0.0, float(relative.value))
-        return cls(
+        return cls._of_gap(
+            relative,
+            violations,
+            known=model.known,
             primal=_number((lower.positive() * lower.positive()) * 0.5),
             dual=dual,
             gap=dual * gap,
             relative_gap=gap,
-            gap_rounding=_rounding(relative) if model.known else None,
             epsilon=min(1.0, float(_up(np.maximum(0.0, (1.0 - ratio).upper)) or 0.0)),
             margin_lower=_down(lower.lower),
             margin_upper=upper,
             given_up=given_up,
-            **violations,
         )
+
+    @classmethod
+    def _of_gap(cls, relative: Bounded, violations: dict[str, Any], *, known: bool, **figures: Any) -> Certificate:
+        """Return the certificate of these figures, or, where rounding leaves no relative gap, why there are none."""
+        if not _is_finite(relative):
+            return cls(undecidable=_not_finite(), **violations)
+        if known and relative.error > _USELESS * max(1.0, abs(relative.value)):
+            return cls(undecidable=_lost(relative), **violations)
+        figures = {"relative_gap": float(relative.value), **figures}
+        return cls(gap_rounding=_rounding(relative) if known else None, **figures, **violations)
 
     @classmethod
     def _of_no_direction(cls, model: Expansion, feasibility_violation: float) -> Certificate:

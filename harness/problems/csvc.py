@@ -9,32 +9,37 @@ The second formulation has b = 0 and no equality (Ertekin, Bottou, Giles: LASVM-
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from harness import parameters
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems import cases
 from harness.problems.dual import DualForm, boxed
-from harness.problems.expansion import Expansion
-from harness.problems.problem import BoundedProblem, Certificate, Laws, Problem, immutable
-from harness.problems.rounding import Bounded
+from harness.problems.problem import (
+    Bounded,
+    BoundedProblem,
+    Certificate,
+    Expansion,
+    Laws,
+    Parameters,
+    Problem,
+    immutable,
+)
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
 
 
 @dataclass(frozen=True)
-class CSVCParameters:
+class CSVCParameters(Parameters):
     """Parameters of c-svc and c-svc-nobias."""
+
+    formulation = "c-svc"
 
     C: float = parameter(1.0, "upper bound of the coefficients: the price of a margin violation", gt=0)
     class_weight: Literal["none", "balanced"] = parameter("none", "none; balanced: C_i is C n / (2 n_class), per class")
-
-    def __post_init__(self) -> None:
-        parameters.check(self, owner="formulation 'c-svc'")
 
 
 class CSVC(BoundedProblem):
@@ -45,7 +50,6 @@ class CSVC(BoundedProblem):
     parameter_class = CSVCParameters
     constraints = "0 <= y_i dual_coef_i <= C_i and sum dual_coef = 0"
     laws = Laws(doubled={"C": 0.5}, scaled={"C": -1}, objective=-1)
-    has_bias: ClassVar[bool] = True
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Any = None) -> None:
         super().__init__(kernel, targets, settings)
@@ -98,14 +102,9 @@ class CSVC(BoundedProblem):
         y = self.targets
         hinge = (1.0 - (model.scores + intercept) * y).positive()
         half = model.squared * 0.5
-        return Certificate.of_objectives(
-            half + hinge.dot(self.upper),
-            Bounded.exact(y * dual_coef).sum() - half,
-            kkt_violation=self.kkt_violation(dual_coef, model.scores.value),
-            feasibility_violation=self.feasibility_violation(dual_coef),
-            rounding_known=model.known,
-            slack=model.slack_of_sum(dual_coef, y) if self.has_bias and model.known else 0.0,
-        )
+        slack = model.slack_of_sum(dual_coef, y) if self.has_bias and model.known else 0.0
+        dual = Bounded.exact(y * dual_coef).sum() - half
+        return self.of_objectives(dual_coef, model, half + hinge.dot(self.upper), dual, slack=slack)
 
 
 class CSVCNoBias(CSVC):
@@ -114,11 +113,3 @@ class CSVCNoBias(CSVC):
     name = "c-svc-nobias"
     constraints = "0 <= y_i dual_coef_i <= C_i and intercept 0"
     has_bias = False
-
-    def checked(self, dual_coef: Any, intercept: Any, *, tolerance: float = 1e-6) -> tuple[Vector, float]:
-        coef, offset = super().checked(dual_coef, intercept, tolerance=tolerance)
-        if offset != 0.0:
-            from harness.errors import InvalidModel
-
-            raise InvalidModel(f"the intercept is {offset}; {self.name} has none: it must be 0.")
-        return coef, offset

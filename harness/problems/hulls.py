@@ -20,14 +20,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from harness import parameters
 from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems import cases
 from harness.problems.dual import DualForm, two_hulls
-from harness.problems.expansion import Expansion
-from harness.problems.problem import BoundedProblem, Certificate, Laws, NoParameters, Problem
+from harness.problems.problem import BoundedProblem, Certificate, Expansion, Laws, NoParameters, Parameters, Problem
 from harness.problems.rounding import Bounded, unit_of
 
 if TYPE_CHECKING:
@@ -95,16 +93,15 @@ class HardMargin(BoundedProblem):
 
 
 @dataclass(frozen=True)
-class L2SVCParameters:
+class L2SVCParameters(Parameters):
     """Parameters of l2-svc; ``C`` is taken as chi where chi is not given."""
+
+    formulation = "l2-svc"
 
     C: float = parameter(
         1.0, "penalty of a squared violation; stands for chi where chi is none", gt=0, stands_for="chi"
     )
     chi: float | None = parameter(None, "penalty of a squared violation, chi / 2 xi^2; none: chi = C", gt=0)
-
-    def __post_init__(self) -> None:
-        parameters.check(self, owner="formulation 'l2-svc'")
 
 
 class L2SVC(HardMargin):
@@ -132,16 +129,15 @@ class L2SVC(HardMargin):
 
 
 @dataclass(frozen=True)
-class ReducedHullParameters:
+class ReducedHullParameters(Parameters):
     """Parameters of reduced-hull."""
+
+    formulation = "reduced-hull"
 
     D: float | None = parameter(
         None, "cap of each weight, 1/k; none: the cap of nu = 0.5, 4 / n, if feasible", gt=0, le=1
     )
     D_minus: float | None = parameter(None, "cap of the weights of the negatives; none: D", gt=0, le=1)
-
-    def __post_init__(self) -> None:
-        parameters.check(self, owner="formulation 'reduced-hull'")
 
 
 class ReducedHull(HardMargin):
@@ -218,16 +214,11 @@ def settled_caps(formulation: str, settings: Any, n: int, hulls: Mapping[str, in
     return caps
 
 
-def reduced_minimum(values: Vector, cap: float) -> float:
-    """Return the minimum of <values, u> over u on the simplex with u_i <= cap.
+def _greedy(values: Any, cap: float) -> Any:
+    """Return the minimum of <values, u> over u on the simplex with u_i <= cap, in the precision of ``values``.
 
     The greedy sum: the smallest values with weight ``cap`` each until the weights sum to 1, the last one fractional.
     """
-    return float(_greedy(values, cap))
-
-
-def _greedy(values: Any, cap: float) -> Any:
-    """Return the greedy sum in the precision of ``values``, counted from the smallest: the weights sum to 1 exactly."""
     whole = min(len(values), int(1 / Fraction(cap)))
     rest = float(1 - whole * Fraction(cap))  # where rounding the cap leaves the hull empty, the largest value has it
     ordered = np.sort(values if whole >= len(values) else np.partition(values, whole)[: whole + 1])
@@ -250,4 +241,4 @@ def _face_minimum(values: Vector, weights: Vector, cap: float) -> float:
     mass = 1.0 - cap * int(fixed.sum())
     if mass <= 1e-12 or not free.any():
         return total
-    return total + mass * reduced_minimum(values[free], min(1.0, cap / mass))
+    return total + mass * float(_greedy(values[free], min(1.0, cap / mass)))

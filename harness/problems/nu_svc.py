@@ -21,24 +21,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import parameters
 from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
-from harness.parameters import parameter
-from harness.problems import cases
-from harness.problems.certificate import undecided
 from harness.problems.dual import DualForm, two_hulls
-from harness.problems.expansion import Expansion
-from harness.problems.problem import BoundedProblem, Certificate, Laws
-from harness.problems.rounding import Bounded
+from harness.problems.problem import Bounded, BoundedProblem, Certificate, Expansion, Laws, Parameters, cases, parameter
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
 
 
 @dataclass(frozen=True)
-class NuSVCParameters:
+class NuSVCParameters(Parameters):
     """Parameters of nu-svc."""
+
+    formulation = "nu-svc"
 
     nu: float | None = parameter(
         None,
@@ -46,9 +42,6 @@ class NuSVCParameters:
         gt=0,
         le=1,
     )
-
-    def __post_init__(self) -> None:
-        parameters.check(self, owner="formulation 'nu-svc'")
 
 
 class NuSVC(BoundedProblem):
@@ -105,18 +98,7 @@ class NuSVC(BoundedProblem):
         """
         scores, positive = model.scores.value, self.targets > 0
         rho, half = self.rho(intercept, scores), model.squared * 0.5
-        violations: dict[str, Any] = {
-            "kkt_violation": self.kkt_violation(dual_coef, scores),
-            "feasibility_violation": self.feasibility_violation(dual_coef),
-        }
-        if not model.has_direction and not model.vanishes:
-            return Certificate(undecidable=undecided(model), **violations)
         within = (rho - (model.scores + intercept) * self.targets).positive().sum() / float(self.n)
-        return Certificate.of_objectives(
-            half - Bounded.exact(self.nu) * rho + within,
-            -half,
-            **violations,
-            scale=half if model.has_direction else 0.5 * self.nu**2 * (self.largest_diagonal() or 1.0),
-            rounding_known=model.known,
-            slack=0.5 * model.slack_of_classes(dual_coef, positive, 0.5 * self.nu) if model.known else 0.0,
-        )
+        primal = half - Bounded.exact(self.nu) * rho + within
+        slack = 0.5 * model.slack_of_classes(dual_coef, positive, 0.5 * self.nu) if model.known else 0.0
+        return self.of_objectives_of_length(dual_coef, model, primal, self.nu, slack)

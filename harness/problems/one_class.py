@@ -13,30 +13,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from harness import parameters
 from harness.kernels.functions import RBF
-from harness.parameters import parameter
-from harness.problems import cases
-from harness.problems.certificate import undecided
 from harness.problems.dual import DualForm, capped_simplex
-from harness.problems.expansion import Expansion
-from harness.problems.problem import BoundedProblem, Certificate, Laws
-from harness.problems.rounding import Bounded
+from harness.problems.problem import Bounded, BoundedProblem, Certificate, Expansion, Laws, Parameters, cases, parameter
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
 
 
 @dataclass(frozen=True)
-class OneClassParameters:
+class OneClassParameters(Parameters):
     """Parameters of one-class."""
 
-    nu: float = parameter(0.5, "share of outliers at most, of support vectors at least", gt=0, le=1)
+    formulation = "one-class"
 
-    def __post_init__(self) -> None:
-        parameters.check(self, owner="formulation 'one-class'")
+    nu: float = parameter(0.5, "share of outliers at most, of support vectors at least", gt=0, le=1)
 
 
 class OneClass(BoundedProblem):
@@ -85,17 +78,6 @@ class OneClass(BoundedProblem):
         rho = -intercept
         cap = Bounded.exact(1.0) / (Bounded.exact(self.nu) * float(self.n))
         half = model.squared * 0.5
-        violations: dict[str, Any] = {
-            "kkt_violation": self.kkt_violation(dual_coef, model.scores.value),
-            "feasibility_violation": self.feasibility_violation(dual_coef),
-        }
-        if not model.has_direction and not model.vanishes:
-            return Certificate(undecidable=undecided(model), **violations)
-        return Certificate.of_objectives(
-            half - rho + (rho - model.scores).positive().sum() * cap,
-            -half,
-            **violations,
-            scale=half if model.has_direction else 0.5 * (self.largest_diagonal() or 1.0),
-            rounding_known=model.known,
-            slack=1.01 * abs(model.sum_off(dual_coef, 1.0)) * model.squared.upper if model.known else 0.0,
-        )
+        primal = half - rho + (rho - model.scores).positive().sum() * cap
+        slack = 1.01 * abs(model.sum_off(dual_coef, 1.0)) * model.squared.upper if model.known else 0.0
+        return self.of_objectives_of_length(dual_coef, model, primal, 1.0, slack)

@@ -24,17 +24,13 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from harness import parameters
 from harness.errors import UsageError
 from harness.kernels.functions import RBF, Linear
 from harness.kernels.oracle import KernelOracle, engine_of
-from harness.parameters import parameter
-from harness.problems import cases
-from harness.problems.expansion import Expansion
 from harness.problems.giving_up import GivingUp
 from harness.problems.hulls import HardMargin
 from harness.problems.polytope_distance import PolytopeDistance
-from harness.problems.problem import BoundedProblem, Certificate, Laws, Problem
+from harness.problems.problem import BoundedProblem, Certificate, Expansion, Laws, Parameters, Problem, cases, parameter
 from harness.problems.rounding import Bounded, unit_of
 from harness.problems.upper_margin import upper_margin
 from harness.shares import rounded_down
@@ -47,8 +43,10 @@ _known: WeakKeyDictionary[Any, dict[Any, tuple[float, float]]] = WeakKeyDictiona
 
 
 @dataclass(frozen=True)
-class OutlierMarginParameters:
+class OutlierMarginParameters(Parameters):
     """Parameters of outlier-margin."""
+
+    formulation = "outlier-margin"
 
     outliers: float = parameter(
         0.1, "share of all points that may be given up, whatever their class", ge=0, lt=1, stands_for="outliers_plus"
@@ -63,9 +61,6 @@ class OutlierMarginParameters:
     against: Literal["class", "origin"] = parameter(
         "class", "what the margin separates: the classes, or all points from the origin; the labels then take no part"
     )
-
-    def __post_init__(self) -> None:
-        parameters.check(self, owner="formulation 'outlier-margin'")
 
 
 @dataclass(frozen=True)

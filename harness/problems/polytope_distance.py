@@ -19,10 +19,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from harness.kernels.functions import Linear
-from harness.problems import cases
 from harness.problems.dual import DualForm, capped_simplex
-from harness.problems.expansion import Expansion
-from harness.problems.problem import BoundedProblem, Certificate, Laws, NoParameters
+from harness.problems.problem import BoundedProblem, Certificate, Expansion, Laws, NoParameters, cases
 
 if TYPE_CHECKING:
     from harness.arrays import Vector

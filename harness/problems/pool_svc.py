@@ -15,19 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import parameters
 from harness.errors import InvalidModel, LabelsSpent, UsageError
 from harness.kernels.functions import RBF
 from harness.kernels.oracle import KernelOracle
-from harness.parameters import parameter
-from harness.problems import cases
 from harness.problems.csvc import CSVC, CSVCParameters
-from harness.problems.problem import Certificate, Problem, immutable
-from harness.problems.rounding import Bounded
+from harness.problems.problem import Bounded, Certificate, Parameters, Problem, cases, immutable, parameter
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -37,14 +33,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class PoolSVCParameters:
+class PoolSVCParameters(Parameters):
     """Parameters of pool-svc."""
+
+    formulation = "pool-svc"
 
     C: float = parameter(1.0, "upper bound of the coefficients: the price of a margin violation", gt=0)
     budget: int | None = parameter(None, "labels that may be bought at most; none: those of all points", ge=1)
-
-    def __post_init__(self) -> None:
-        parameters.check(self, owner="formulation 'pool-svc'")
 
 
 class _Ledger:
@@ -87,7 +82,6 @@ class PoolSVC(Problem):
     parameter_class = PoolSVCParameters
     constraints = "0 <= y_i dual_coef_i <= C, sum dual_coef = 0 and dual_coef_i = 0 where no label was bought"
     sells_labels = True
-    has_bias: ClassVar[bool] = True
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         """State the problem over ``targets``: (n,) labels, or who sells them, called with (m,) points."""

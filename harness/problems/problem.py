@@ -13,16 +13,32 @@ import numpy as np
 from harness import parameters
 from harness.errors import InvalidModel
 from harness.kernels.oracle import KernelOracle
-from harness.parameters import Parameter
+from harness.parameters import Parameter, parameter
 from harness.problems import cases
-from harness.problems.certificate import Certificate
+from harness.problems.certificate import Certificate, undecided
 from harness.problems.expansion import Expansion, expansions
+from harness.problems.rounding import Bounded
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
     from harness.problems.dual import DualForm
 
-__all__ = ["AT_BOUND", "FEASIBLE", "BoundedProblem", "Certificate", "Laws", "NoParameters", "Problem", "immutable"]
+# all that a formulation is written with
+__all__ = [
+    "AT_BOUND",
+    "FEASIBLE",
+    "Bounded",
+    "BoundedProblem",
+    "Certificate",
+    "Expansion",
+    "Laws",
+    "NoParameters",
+    "Parameters",
+    "Problem",
+    "cases",
+    "immutable",
+    "parameter",
+]  # fmt: skip
 
 FEASIBLE = 1e-6  # violation of the constraints, relative to their scale, up to which a model is accepted
 AT_BOUND = 1e-9  # a coefficient this close to its bound, relative to its range, counts as at the bound
@@ -32,6 +48,16 @@ _IN_DOUBT = 1e-15  # |w|^2 below this part of the largest k(x, x), of scores of 
 @dataclass(frozen=True)
 class NoParameters:
     """The ``parameter_class`` of a formulation without parameters."""
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What the parameters of a formulation extend: their values are checked as they are given."""
+
+    formulation: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        parameters.check(self, owner=f"formulation '{self.formulation}'")
 
 
 @dataclass(frozen=True)
@@ -85,6 +111,7 @@ class Problem(metaclass=_Sealed):
     constraints: ClassVar[str] = ""  # the feasible set in words, for messages
     laws: ClassVar[Laws] = Laws()
     sells_labels: ClassVar[bool] = False  # True: targets are NaN until they are bought, see pool_svc.py
+    has_bias: ClassVar[bool] = True  # False: the intercept must be 0
     has_core_set: ClassVar[bool] = False  # True for hulls: their certificate is a margin, see measure/core_set.py
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
@@ -296,6 +323,7 @@ class Problem(metaclass=_Sealed):
             raise InvalidModel(f"dual_coef[{first}] is {coef[first]}; coefficients must be finite.")
         if not np.isfinite(offset):
             raise InvalidModel(f"the intercept is {offset}; it must be finite.")
+        self.refuse_intercept(offset)
         violation = self.feasibility_violation(coef)
         if not violation <= tolerance:
             raise InvalidModel(
@@ -303,6 +331,11 @@ class Problem(metaclass=_Sealed):
                 f"at most {tolerance:g} is allowed: {self.constraints}."
             )
         return coef, offset
+
+    def refuse_intercept(self, intercept: float) -> None:
+        """Raise InvalidModel if the formulation has no bias and the intercept is not 0."""
+        if intercept != 0.0 and not self.has_bias:
+            raise InvalidModel(f"the intercept is {intercept}; {self.name} has none: it must be 0.")
 
     def scores_new(self, dual_coef: Vector, intercept: float, points: Any) -> Vector:
         """Return f(z) for new points z, what the metrics see; counted like any other kernel values."""
@@ -327,6 +360,36 @@ class BoundedProblem(Problem):
 
     def certificate(self, dual_coef: Vector, intercept: float, scores: Vector) -> Certificate:
         return self.bounded_certificate(dual_coef, intercept, self.expansion_of(dual_coef, scores))
+
+    def of_objectives(
+        self, dual_coef: Vector, model: Expansion, primal: Bounded, dual: Bounded, **further: Any
+    ) -> Certificate:
+        """Return the certificate of a model with these objectives; ``further``: the scale of the gap, the slack."""
+        return Certificate.of_objectives(
+            primal,
+            dual,
+            kkt_violation=self.kkt_violation(dual_coef, model.scores.value),
+            feasibility_violation=self.feasibility_violation(dual_coef),
+            rounding_known=model.known,
+            **further,
+        )
+
+    def of_objectives_of_length(
+        self, dual_coef: Vector, model: Expansion, primal: Bounded, total: float, slack: Any
+    ) -> Certificate:
+        """Return the certificate where the dual is -1/2 |w|^2, and the gap relative to it.
+
+        Where w = 0 is the optimum the gap is relative to the largest k(x, x) / 2, times ``total``^2, sum |coef| squared.
+        """
+        if not model.has_direction and not model.vanishes:
+            return Certificate(
+                undecidable=undecided(model),
+                kkt_violation=self.kkt_violation(dual_coef, model.scores.value),
+                feasibility_violation=self.feasibility_violation(dual_coef),
+            )
+        half = model.squared * 0.5
+        scale = half if model.has_direction else 0.5 * total**2 * (self.largest_diagonal() or 1.0)
+        return self.of_objectives(dual_coef, model, primal, -half, scale=scale, slack=slack)
 
     def expansion_of(self, dual_coef: Vector, scores: Vector, largest: float | None = None) -> Expansion:
         """Return what a certificate is computed from where it is given ``scores`` alone, which may be inexact.

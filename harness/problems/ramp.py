@@ -21,17 +21,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import parameters
-from harness.errors import InvalidModel, UsageError
+from harness.errors import UsageError
 from harness.kernels.functions import RBF
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
-from harness.problems import cases
 from harness.problems.csvc import CSVCNoBias, CSVCParameters
 from harness.problems.dual import DualForm, boxed
 from harness.problems.expansion import Expansion, expansions
-from harness.problems.problem import AT_BOUND, BoundedProblem, Certificate, Problem, immutable
-from harness.problems.rounding import Bounded
+from harness.problems.problem import AT_BOUND, Bounded, BoundedProblem, Certificate, Problem, cases, immutable
 
 if TYPE_CHECKING:
     from harness.arrays import Mask, Vector
@@ -45,10 +42,9 @@ _RESOLVABLE = 100_000  # points; beyond, the certificate makes do with the model
 class RampSVCParameters(CSVCParameters):
     """Parameters of ramp-svc."""
 
-    s: float = parameter(-1.0, "the loss is flat below y f = s; minus infinity would be the hinge loss", lt=1)
+    formulation = "ramp-svc"
 
-    def __post_init__(self) -> None:
-        parameters.check(self, owner="formulation 'ramp-svc'")
+    s: float = parameter(-1.0, "the loss is flat below y f = s; minus infinity would be the hinge loss", lt=1)
 
 
 class RampSVC(BoundedProblem):
@@ -58,6 +54,7 @@ class RampSVC(BoundedProblem):
     tells_zero = False
     parameter_class = RampSVCParameters
     constraints = "|dual_coef_i| <= C_i and intercept 0"
+    has_bias = False
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:
@@ -95,11 +92,6 @@ class RampSVC(BoundedProblem):
         """How far coefficients leave [-C_i, C_i]: beyond, they are feasible for no choice of beta_i in {0, C_i}."""
         return max(float(np.max(np.abs(dual_coef) - self.upper)), 0.0) / float(self.upper.max())
 
-    def checked(self, dual_coef: Any, intercept: Any, *, tolerance: float = 1e-6) -> tuple[Vector, float]:
-        coef, offset = super().checked(dual_coef, intercept, tolerance=tolerance)
-        _refuse_intercept(self, offset)
-        return coef, offset
-
     def objective(self, dual_coef: Vector, scores: Vector) -> float:
         """Return J_s of the model with ``scores`` = K dual_coef, both (n,)."""
         return float(self._objective(Expansion.of_scores(dual_coef, scores)).value)
@@ -135,15 +127,11 @@ class RampSVC(BoundedProblem):
         ------
         InvalidModel : the intercept is not 0.
         """
-        _refuse_intercept(self, intercept)
+        self.refuse_intercept(intercept)
         scores = model.scores.value
         convex = self.subproblem(self.outliers(scores))
-        return Certificate.of_objectives(
-            self._objective(model),
-            self._best_dual(convex, dual_coef, scores, model),
-            kkt_violation=self.kkt_violation(dual_coef, scores),
-            feasibility_violation=self.feasibility_violation(dual_coef),
-            rounding_known=model.known,
+        return self.of_objectives(
+            dual_coef, model, self._objective(model), self._best_dual(convex, dual_coef, scores, model)
         )
 
     def _closest(self, coef: Vector, intercept: float, found: Iterator[Expansion]) -> Certificate:
@@ -197,6 +185,7 @@ class RampSubproblem(BoundedProblem):
     tells_zero = False
     parameter_class = RampSVCParameters
     constraints = "0 <= y_i dual_coef_i + beta_i <= C_i and intercept 0"
+    has_bias = False
 
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any, upper: Vector, outliers: Mask) -> None:
         super().__init__(kernel, targets, settings)
@@ -241,22 +230,12 @@ class RampSubproblem(BoundedProblem):
         ------
         InvalidModel : the intercept is not 0.
         """
-        _refuse_intercept(self, intercept)
+        self.refuse_intercept(intercept)
         rising = Bounded.exact(self.targets) - model.scores
         # the larger of lower * g and upper * g
         loss = rising * self.lower_bounds + rising.positive() * (Bounded.exact(self.upper_bounds) - self.lower_bounds)
-        return Certificate.of_objectives(
-            model.squared * 0.5 + loss.sum() + self._constant,
-            self.bounded_dual(dual_coef, model),
-            kkt_violation=self.kkt_violation(dual_coef, model.scores.value),
-            feasibility_violation=self.feasibility_violation(dual_coef),
-            rounding_known=model.known,
-        )
-
-
-def _refuse_intercept(problem: Problem, intercept: float) -> None:
-    if intercept != 0.0:
-        raise InvalidModel(f"the intercept is {intercept}; {problem.name} has none: it must be 0.")
+        primal = model.squared * 0.5 + loss.sum() + self._constant
+        return self.of_objectives(dual_coef, model, primal, self.bounded_dual(dual_coef, model))
 
 
 def _oracle() -> Any:

@@ -14,28 +14,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from harness import parameters
 from harness.kernels.functions import RBF, Linear
-from harness.parameters import parameter
-from harness.problems import cases
 from harness.problems.dual import DualForm, boxed
-from harness.problems.expansion import Expansion
-from harness.problems.problem import BoundedProblem, Certificate, Laws
-from harness.problems.rounding import Bounded
+from harness.problems.problem import Bounded, BoundedProblem, Certificate, Expansion, Laws, Parameters, cases, parameter
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
 
 
 @dataclass(frozen=True)
-class EpsSVRParameters:
+class EpsSVRParameters(Parameters):
     """Parameters of eps-svr."""
+
+    formulation = "eps-svr"
 
     C: float = parameter(1.0, "bound of the coefficients: the price of an error beyond the tube", gt=0)
     epsilon: float = parameter(0.1, "half the width of the tube within which an error is free, in units of y", ge=0)
-
-    def __post_init__(self) -> None:
-        parameters.check(self, owner="formulation 'eps-svr'")
 
 
 class EpsSVR(BoundedProblem):
@@ -94,11 +88,5 @@ class EpsSVR(BoundedProblem):
         beyond = (abs(residual) - self.epsilon).positive()
         half = model.squared * 0.5
         linear = Bounded.exact(self.targets).dot(dual_coef) - Bounded.exact(np.abs(dual_coef)).sum() * self.epsilon
-        return Certificate.of_objectives(
-            half + beyond.sum() * self.C,
-            linear - half,
-            kkt_violation=self.kkt_violation(dual_coef, model.scores.value),
-            feasibility_violation=self.feasibility_violation(dual_coef),
-            rounding_known=model.known,
-            slack=model.slack_of_sum(dual_coef, self.targets, self.epsilon) if model.known else 0.0,
-        )
+        slack = model.slack_of_sum(dual_coef, self.targets, self.epsilon) if model.known else 0.0
+        return self.of_objectives(dual_coef, model, half + beyond.sum() * self.C, linear - half, slack=slack)

@@ -30,17 +30,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness import parameters
 from harness.errors import InvalidModel
 from harness.kernels.functions import RBF, Linear
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
-from harness.problems import cases
 from harness.problems.dual import DualForm, first_at_cap
-from harness.problems.expansion import Expansion
 from harness.problems.hulls import ReducedHull, ReducedHullParameters, settled_caps
-from harness.problems.problem import BoundedProblem, Certificate, Laws, immutable
-from harness.problems.rounding import Bounded
+from harness.problems.problem import Bounded, BoundedProblem, Certificate, Expansion, Laws, Parameters, cases, immutable
 
 if TYPE_CHECKING:
     from harness.arrays import Vector
@@ -50,33 +46,16 @@ _ROUNDING = 1e-12  # a sum of weights this near to its total, relative, is off b
 
 
 @dataclass(frozen=True)
-class TubeSVRParameters:
+class TubeSVRParameters(Parameters):
     """Parameters of tube-svr."""
+
+    formulation = "tube-svr"
 
     epsilon: float = parameter(0.1, "half the width of the tube that is asked for, in units of y", gt=0)
     D: float | None = parameter(
         None, "cap of each weight, 1 / k; 1: the hard tube; none: the cap of nu = 0.5, 4 / n, if feasible", gt=0, le=1
     )
     D_minus: float | None = parameter(None, "cap of the weights of the points shifted down; none: D", gt=0, le=1)
-
-    def __post_init__(self) -> None:
-        parameters.check(self, owner="formulation 'tube-svr'")
-
-
-@dataclass(frozen=True)
-class Tube:
-    """The tube of a model: |y_i - y(x_i)| <= epsilon holds for the normal points, with a hard tube for all of them.
-
-    sigma : the coordinate of the hyperplane along y; y(x) exists if it is positive
-    theta_plus, theta_minus : thresholds of the points shifted up and down, y counted from the problem's ``origin``
-    epsilon : eps*, the half width that really fits: epsilon - (theta_+ - theta_-) / (2 sigma) (Bi & Bennett); below 0
-        where more points lie outside of any tube than 1 / D allows
-    """
-
-    sigma: float
-    theta_plus: float
-    theta_minus: float
-    epsilon: float
 
 
 class _TubeForm(DualForm):
@@ -246,23 +225,6 @@ class TubeSVR(BoundedProblem):
         spread = model.spread + 2.0 * self.epsilon if model.spread else model.spread
         longest = model.longest + self.epsilon
         return Expansion(scores, model.plain.squared + sigma * sigma, longest, spread)
-
-    def tube(self, dual_coef: Any, intercept: float) -> Tube:
-        """Return the tube of a model: the thresholds are those of its weights' optimality conditions.
-
-        Takes n kernel evaluations a support vector, and they are counted.
-
-        Raises
-        ------
-        InvalidModel : sigma = 0, no regression function.
-        """
-        coef = np.asarray(dual_coef, dtype=np.float64)
-        sigma = self._positive_sigma(coef)
-        scores = self.kernel.expand(coef)
-        form = self.dual_form()
-        levels = form.levels(form.ends(form.feasible(self.weights(coef, intercept, scores)), form.gradient(scores)))
-        plus, minus = -levels[0] + self.epsilon * sigma, -levels[1] - self.epsilon * sigma
-        return Tube(sigma, plus, minus, self.epsilon - 0.5 * (plus - minus) / sigma)
 
     def scores_new(self, dual_coef: Vector, intercept: float, points: Any) -> Vector:
         """Return the predictions y(z) for new points z.

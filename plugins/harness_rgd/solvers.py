@@ -13,7 +13,6 @@ Their gamma is the formulation's ``outliers``, as is delta. Where the paper is w
 
 * Lemma 2's proof has |p - x| where it needs the projection <p, x> / |x|; that is signed here, as a point behind the origin
   is worse than any before it.
-* (15) prints D / epsilon + 1 for (D / rho + 1) / epsilon, which Theorem 2 has.
 * Step 2(b)i takes the smallest projections; of two classes the smallest of P1 and the largest of P2.
 * Theorem 4 keeps the sample's size for pairs. Both points of a pair must be no outliers, which may have probability
   (delta / (1 + delta))^2 only: (1 + 1 / delta)^2 ln(h / mu) pairs would be needed. The paper's number is the default of
@@ -24,7 +23,7 @@ Their gamma is the formulation's ``outliers``, as is delta. Where the paper is w
   not, and to compute them for all children would cost |S| times as much as the level. They follow from its parent's and
   its sample's, which are computed for a few random points, the ``probe``; the widest children there are kept.
 * Gilbert's own stop is kept where nothing may be given up: every node then is in the hull, and one whose slab is at least
-  (1 - epsilon) |x| wide ends the run. With outliers nothing of the kind is known of a node.
+  (1 - epsilon) |x| wide ends the forest. With outliers nothing of the kind is known of a node.
 * A delta, or a share, of 0 would take infinitely many samples, or none: each side's pool is one point at least, and where
   the pools hold no more pairs than samples are asked for, all are taken. A share of 0 so is Gilbert's algorithm.
 """
@@ -42,9 +41,8 @@ from harness_rgd.sides import against_origin
 if TYPE_CHECKING:
     import numpy as np
 
-    from harness_rgd.run import Run
+    from harness_rgd.forest import Forest
 
-_PILOT = 10  # height of the tree that D / rho is estimated from: the paper's
 _LEAST_DELTA = 0.1  # below it the number of samples grows no more
 
 
@@ -63,7 +61,7 @@ class _Trees(Solver):
     mu: float = parameter(0.1, "probability that a level of the right path has outliers as samples alone", gt=0, lt=1)
     epsilon: float = parameter(
         0.1,
-        "relative accuracy of the width, for which Theorem 2 gives a height, and at which a descent without outliers ends",
+        "relative accuracy of the width at which a descent without outliers ends",
         gt=0,
         lt=1,
     )
@@ -98,34 +96,25 @@ class _Trees(Solver):
         delta = max(_LEAST_DELTA, problem.settings.delta) if isinstance(problem, OutlierMargin) else 1.0
         return max(1, math.ceil((1.0 + 1.0 / delta) * math.log(height / self.mu)))
 
-    def _run(self, problem: Problem, rng: np.random.Generator) -> Run:
-        from harness_rgd.run import Run
+    def _forest(self, problem: Problem, rng: np.random.Generator) -> Forest:
+        from harness_rgd.forest import Forest
 
-        return Run(self, problem, rng)
+        return Forest(self, problem, rng)
 
 
 @dataclass(frozen=True)
 class RGDTree(_Trees):
-    """Random gradient descent tree (Ding & Xu 2015): one of many random descents meets no outlier.
-
-    With ``height=none`` a tree of height 10 comes first, and ``info`` says ``ratio``, the D / rho that it gives.
-    """
+    """Random gradient descent tree (Ding & Xu 2015): one of many random descents meets no outlier."""
 
     name: ClassVar[str] = "rgd-tree"
 
-    height: int | None = parameter(
-        10, "h, levels below the root; none: that of Theorem 2, from an estimate of D / rho", ge=1
-    )
+    height: int = parameter(10, "h, levels below the root", ge=1)
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the best node so far after each level."""
-        run = self._run(problem, rng)
-        height = self.height
-        yield from run.grow(run.root(), height or _PILOT, self.samples_of(problem, height or _PILOT))
-        if height is None and run.separates and not run.certified:
-            height = run.theorem_height(self.epsilon)
-            yield from run.grow(run.root(), height, self.samples_of(problem, height))
-        yield run.last()
+        forest = self._forest(problem, rng)
+        yield from forest.grow(forest.root(), self.height, self.samples_of(problem, self.height))
+        yield forest.last()
 
 
 @dataclass(frozen=True)
@@ -139,11 +128,11 @@ class RGDBoosted(_Trees):
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield the best node so far after each level."""
-        run = self._run(problem, rng)
-        root, width = run.root(), -math.inf
+        forest = self._forest(problem, rng)
+        root, width = forest.root(), -math.inf
         for _ in range(self.rounds):
-            yield from run.grow(root, self.height, self.samples_of(problem, self.height))
-            if run.certified or not run.best.width > width:
+            yield from forest.grow(root, self.height, self.samples_of(problem, self.height))
+            if forest.certified or not forest.best.width > width:
                 break
-            root, width = run.best.node, run.best.width
-        yield run.last()
+            root, width = forest.best.node, forest.best.width
+        yield forest.last()

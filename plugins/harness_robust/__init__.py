@@ -13,10 +13,4 @@ from harness_robust.ramp_exact import RampExact
 @hookimpl
 def harness_solvers() -> list[type[Solver]]:
     """Return the solvers of this plugin."""
-    return [
-        RampCCCP,
-        Filtered,
-        OutlierExact,
-        OutlierPath,
-        RampExact,
-    ]
+    return [RampCCCP, Filtered, OutlierExact, OutlierPath, RampExact]

@@ -17,14 +17,26 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 import numpy as np
 
-from harness import Iterate, Problem, RampSVC, Solver, is_observable, parameter
-from harness_robust.subproblem import Answer, ConvexOracle, refusal
+from harness import (
+    Certificate,
+    Iterate,
+    Oracle,
+    PluginError,
+    Problem,
+    RampSVC,
+    Solver,
+    is_observable,
+    oracle_refusal,
+    parameter,
+)
 
 if TYPE_CHECKING:
     from harness.arrays import Mask, Vector
 
 _TRIES = 3  # at a round that does not let the objective fall, each a hundred times as exact
 _STILL = 1e-3  # of the tolerance: a fall below is none
+_ATTEMPTS = 4  # at one subproblem, each asked for a tenth of the gap
+_SMALLEST = 1e-13  # relative gap that nobody is asked for less than
 
 
 @dataclass(frozen=True)
@@ -57,18 +69,99 @@ class RampCCCP(Solver):
 
     def skip(self, problem: Problem) -> str | None:
         """Refuse an oracle that is not there or does not solve the convex problems."""
-        return refusal(self.name, self.oracle, cast("RampSVC", problem))
+        return _refusal(self.name, self.oracle, cast("RampSVC", problem))
 
     def iterates(self, problem: Problem, rng: np.random.Generator) -> Iterator[Iterate]:
         """Yield after each round, and wherever the oracle yields."""
-        run = _Run(self, cast("RampSVC", problem))
-        yield from run.begun()
-        while not run.ended:
-            yield from run.round()
-        yield run.iterate(done=run.ended == "stationary")
+        rounds = _Rounds(self, cast("RampSVC", problem))
+        yield from rounds.begun()
+        while not rounds.ended:
+            yield from rounds.round()
+        yield rounds.iterate(done=rounds.ended == "stationary")
 
 
-class _Run:
+def _refusal(owner: str, name: str, problem: RampSVC) -> str | None:
+    """Return why the oracle called ``name`` cannot serve ``owner`` on ``problem``, in a sentence; None if it can."""
+
+    def judged(oracle: Solver) -> str | None:
+        nobody = np.zeros(problem.n, dtype=bool)
+        reason = oracle.refusal(problem.subproblem(nobody)) or oracle.refusal(problem.hinge)
+        return None if reason is None else f"does not serve: {reason} Name smo-block, smo, qp or another that does."
+
+    return oracle_refusal(owner, name, judged)
+
+
+@dataclass
+class Answer:
+    """What the oracle found for a subproblem.
+
+    coef : (n,) feasible coefficients
+    scores : (n,) K coef
+    certificate : of the subproblem
+    """
+
+    coef: Vector
+    scores: Vector
+    certificate: Certificate
+
+    @property
+    def relative_gap(self) -> float:
+        """The certified relative gap; infinite where rounding leaves none."""
+        found = self.certificate.relative_gap
+        return np.inf if found is None else found
+
+
+class ConvexOracle(Oracle):
+    """One run's oracle for convex subproblems, and what it cost; ``owner``: the solver that asks."""
+
+    def __init__(self, name: str, owner: str) -> None:
+        super().__init__(name)
+        self.owner = owner
+
+    def solve(self, problem: Problem, start: Vector | None, gap: float) -> Iterator[Vector | Answer]:
+        """Work on ``problem``; yields the oracle's coefficients, (n,), as they come, and at last its best answer.
+
+        An answer that its certificate shows to be farther off than ``gap`` is asked for again, ten times as exact; the
+        caller looks at what the last attempt reached.
+
+        Parameters
+        ----------
+        start : (n,) coefficients to start from, cut to the bounds here; None: the oracle's own
+
+        Raises
+        ------
+        OracleFailure : the sentence names the solver that asked, and the oracle.
+        """
+        form, best, wanted = problem.dual_form(), None, gap
+        for _ in range(_ATTEMPTS):
+            found: Any = None
+            with self.failing_in(self.owner):
+                for iterate in self.iterates(
+                    problem, gap=wanted, start=None if start is None else form.variables(start)
+                ):
+                    found = iterate.dual_coef
+                    if found is None:
+                        raise PluginError("it gave a model without coefficients.")
+                    yield found
+                answer = self._certified(problem, found)
+            best = answer if best is None or answer.relative_gap < best.relative_gap else best
+            if best.relative_gap <= gap or wanted <= _SMALLEST:
+                break
+            start, wanted = best.coef, max(0.1 * wanted, _SMALLEST)
+        assert best is not None
+        yield best
+
+    def _certified(self, problem: Problem, found: Vector | None) -> Answer:
+        """Return the last model with its certificate; its scores are the asking solver's own kernel evaluations."""
+        if found is None:
+            raise PluginError("it ended without a model.")
+        coef, _ = problem.checked(found, 0.0)
+        coef = problem.dual_form().variables(coef)  # rounding beyond the bounds cut off
+        scores = problem.kernel.expand(coef)
+        return Answer(coef, scores, problem.certificate(coef, 0.0, scores))
+
+
+class _Rounds:
     """One run: the model of the last round, (n,) coef with its scores K coef, its objective and its outliers."""
 
     def __init__(self, solver: RampCCCP, problem: RampSVC) -> None:

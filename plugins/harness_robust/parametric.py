@@ -25,21 +25,14 @@ if TYPE_CHECKING:
     from harness.arrays import Block, Mask, Vector
 
 LOW, HIGH, FREE = 0, 1, 2
-_GOLDEN = (
-    0.6180339887498949  # its multiples' fractions are spread evenly: different for all points, the same in each run
-)
+# its multiples' fractions are spread evenly: different for all points, the same in each run
+_GOLDEN = 0.6180339887498949
 _APART = 1e-11  # in units of f: how far points that stand in each other's way are moved apart
 _NEAR = 1e-9  # in units of f: those that are moved
 _MOST_APART = 50  # times
 _DEPENDENT = 1e-11  # of k(x, x): what is left of it beside the free points' span, below which there is nothing left
-_LIFTS = (
-    0.0,
-    1e-15,
-    1e-14,
-    1e-13,
-    1e-12,
-    1e-11,
-)  # of the largest k(x, x): added to a diagonal until it can be factorised
+# of the largest k(x, x): added to a diagonal until it can be factorised
+_LIFTS = 0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11
 _STANDING = 1e-14  # a step of tau below is none
 _MOST_PIECES = 100  # times n, on the way to one box: some times n are usual
 _MOST_STANDING = 5  # times n: steps of no length after which it does not get away

@@ -136,17 +136,7 @@ class _Search:
         self.nodes += 1
         z, exact = np.zeros(len(node.a)), 0.1 * (self.objective - self.target)
         bound, branch, objective = self.hot.bound(
-            self.Q,
-            self.price,
-            self.problem.s,
-            node.side,
-            node.least,
-            node.most,
-            node.a,
-            z,
-            self.target,
-            exact,
-            _STEPS,
+            self.Q, self.price, self.problem.s, node.side, node.least, node.most, node.a, z, self.target, exact, _STEPS
         )
         promising = objective < self.objective or self.nodes <= _ALWAYS or self.nodes % _OFTEN == 0
         better = promising and self._search_from(node.a.copy(), z)

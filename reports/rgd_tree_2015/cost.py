@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from harness_rgd import RGDTree
-from harness_rgd.run import Run
+from harness_rgd.forest import Forest
 
 from benchmarks.anonymous_memory import Memory
 from harness import KernelOracle, Linear, OutlierMargin
@@ -63,7 +63,7 @@ def problem_of(x: Any, y: Any, threads: int = 1) -> OutlierMargin:
 
 def levels(problem: OutlierMargin, probe: int | None, count: int) -> tuple[list[float], list[float]]:
     """Return the seconds of ``count`` full levels, and of the product and the pass over the same nodes beside each."""
-    run = Run(RGDTree(probe=probe), problem, np.random.default_rng(0))
+    run = Forest(RGDTree(probe=probe), problem, np.random.default_rng(0))
     took, least, held = [], [], None
     grown = run.tree.grow(run.root(), count + 4, 14)
     while len(took) < count:

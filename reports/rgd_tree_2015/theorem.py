@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from harness_rgd import RGDTree
-from harness_rgd.run import Run
+from harness_rgd.forest import Forest
 
 from harness import HardMargin, KernelOracle, Linear, OutlierMargin, PolytopeDistance, Problem, get_solver
 
@@ -77,7 +77,7 @@ def widest(setting: Setting, seed: int, nodes: int | None) -> float:
     """Return the widest node's part of the optimal width."""
     problem, optimum = planted(setting, seed)
     solver = RGDTree(height=setting.height, nodes=nodes, mu=MU, epsilon=setting.epsilon, probe=None)
-    run = Run(solver, problem, np.random.default_rng(seed + 1000))
+    run = Forest(solver, problem, np.random.default_rng(seed + 1000))
     for _ in run.grow(run.root(), setting.height, solver.samples_of(problem, setting.height)):
         pass
     return run.best.width / optimum

@@ -1,7 +1,5 @@
 """What is done about imbalance without active learning, against its definition: other libraries, and the obvious way."""
 
-import subprocess
-import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +12,6 @@ from imblearn.over_sampling import SMOTE
 from sklearn.svm import SVC
 
 from harness import (
-    CSVC,
     RBF,
     Iterate,
     KernelOracle,
@@ -41,40 +38,7 @@ def test_batch_yields_the_bits_of_its_oracle(oracle):
     assert ways[0] == ways[1]
 
 
-def test_what_an_oracle_costs_is_noted_as_its_own_and_its_claims_go_along():
-    problem = stated(*clouds(8, 60))
-    found = outcome(Batch(), problem)
-    counter = problem.kernel.counter
-    assert (counter.oracle_calls, counter.oracle_evaluations) == (1, counter.evaluations)
-    assert found.info["oracle"] == "lasvm"
-    assert found.info["phase"] == "finishing"
-    assert (found.info["smaller_class"], found.info["positives"], found.info["negatives"]) == (1, 8, 60)
-
-
 # -- undersampling -----------------------------------------------------------------------------------
-
-
-@settings(max_examples=25, deadline=None)
-@given(
-    positives=st.integers(1, 12),
-    negatives=st.integers(1, 40),
-    ratio=st.floats(0.05, 20.0),
-    flipped=st.booleans(),
-    seed=st.integers(0, 5),
-)
-def test_undersampling_keeps_all_positives_and_exactly_as_many_negatives_as_asked(
-    positives, negatives, ratio, flipped, seed
-):
-    x, y = clouds(positives, negatives)
-    problem = stated(x, -y if flipped else y)
-    found = outcome(Undersampling(oracle=EXACT, ratio=ratio), problem, seed)
-    few, many = min(positives, negatives), max(positives, negatives)
-    expected = min(many, max(1, round(ratio * few)))
-    assert (found.info["kept_positives"], found.info["kept_negatives"]) == (few, expected)
-    problem.checked(found.dual_coef, found.intercept)
-    rest = np.flatnonzero(found.dual_coef)
-    assert np.count_nonzero(np.isin(rest, np.flatnonzero(problem.targets == found.info["smaller_class"]))) <= few
-    assert np.count_nonzero(problem.targets[rest] != found.info["smaller_class"]) <= expected
 
 
 def test_undersampling_is_the_svm_of_the_points_that_were_kept():
@@ -88,14 +52,6 @@ def test_undersampling_is_the_svm_of_the_points_that_were_kept():
     peer = SVC(C=2.0, gamma=0.4, tol=1e-8).fit(x[kept], y[kept])
     new, _ = clouds(20, 20, seed=9)
     np.testing.assert_allclose(scores_of(found, problem, new), peer.decision_function(new), atol=1e-4)
-
-
-def test_undersampling_draws_by_the_seed_alone():
-    supports = []
-    for seed in (0, 0, 1):
-        problem = stated(*clouds(6, 80))
-        supports.append(tuple(np.flatnonzero(outcome(Undersampling(oracle=EXACT, ratio=2.0), problem, seed).dual_coef)))
-    assert supports[0] == supports[1] != supports[2]
 
 
 def test_without_a_ratio_it_is_the_one_that_active_learning_reaches_and_its_cost_counts():
@@ -191,66 +147,6 @@ def test_synthetic_points_lie_between_a_point_of_the_smaller_class_and_one_of_it
         assert there < 1e-9
 
 
-def test_classes_of_one_size_need_no_synthetic_points():
-    problem = stated(*clouds(20, 20))
-    found = outcome(Smote(oracle=EXACT), problem)
-    assert (found.info["synthetic"], found.free.own) == (0, None)
-    assert not problem.kernel.counter.evaluations_at_least
-    other = outcome(Batch(oracle=EXACT), stated(*clouds(20, 20)))
-    np.testing.assert_allclose(found.free.coef, other.dual_coef, atol=1e-6)
-
-
-def test_points_in_single_precision_stay_so():
-    x, y = clouds(6, 40)
-    found = outcome(Smote(oracle=EXACT), stated(x.astype(np.float32), y))
-    assert found.free.own.dtype == np.float32
-
-
-def test_its_preprocessing_is_part_of_the_run_and_its_neighbours_keep_to_the_runs_threads(monkeypatch):
-    from threadpoolctl import threadpool_info
-
-    pools = []
-    honest = SMOTE.fit_resample
-
-    def slow(self, x, y):
-        import time
-
-        time.sleep(0.05)
-        pools.extend(pool["num_threads"] for pool in threadpool_info())
-        assert x.shape[0] == 7, "the positives and one negative"
-        return honest(self, x, y)
-
-    monkeypatch.setattr(SMOTE, "fit_resample", slow)
-    found = outcome(Smote(oracle=EXACT), stated(*clouds(6, 40)))
-    assert found.seconds > found.info["preprocessing_seconds"] > 0.05
-    assert set(pools) == {1}
-
-
-@pytest.mark.slow
-def test_the_warm_up_has_imported_all_that_it_needs():
-    script = """
-import sys, numpy as np
-from harness import CSVC, RBF, KernelOracle
-from harness.run.child import warm_up
-from harness_active.baselines import Smote
-rng = np.random.default_rng(0)
-y = np.where(np.arange(60) % 2, 1.0, -1.0)
-solver = Smote()
-small = [each.name for each in solver.warm_ups()]
-assert small[:2] == ["smote", "lasvm"], small  # and those of the finisher of lasvm
-assert "sklearn" not in sys.modules
-warm_up(solver, CSVC.build(KernelOracle(RBF(), rng.normal(size=(60, 2))), y, {"C": 1.0}))
-assert "imblearn.over_sampling" in sys.modules
-before = set(sys.modules)
-y = np.where(np.arange(200) % 10, -1.0, 1.0)
-list(solver.iterates(CSVC.build(KernelOracle(RBF(), rng.normal(size=(200, 2))), y, {"C": 1.0}), rng))
-late = sorted(name for name in set(sys.modules) - before)
-assert not late, late
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 # -- different costs ---------------------------------------------------------------------------------
 
 
@@ -265,13 +161,3 @@ def test_different_costs_is_the_svm_with_a_price_for_each_class(flipped):
     peer = SVC(C=2.0, gamma=0.4, class_weight={smaller: 9.5}, tol=1e-8).fit(x, y)
     new, _ = clouds(20, 20, seed=9)
     np.testing.assert_allclose(scores_of(found, problem, new), peer.decision_function(new), atol=1e-4)
-
-
-def test_its_coefficients_are_the_exact_solution_under_these_bounds_and_no_solution_of_the_stated_problem():
-    x, y = clouds(5, 60)
-    problem = stated(x, y)
-    found = outcome(DifferentCosts(oracle="qp"), problem)
-    costly = CSVC(problem.kernel, problem.targets, problem.settings, np.where(y > 0, 24.0, 2.0))
-    gap = costly.certify(*costly.checked(found.free.coef, found.free.intercept)).relative_gap
-    assert gap < 1e-6
-    assert problem.feasibility_violation(found.free.coef) > 1.0

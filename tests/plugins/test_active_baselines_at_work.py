@@ -1,12 +1,11 @@
 """What all methods for imbalance have in common: targets, budgets, failing oracles, and what they refuse."""
 
-import importlib.util
 import re
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from harness_active.baselines import Batch, DifferentCosts, Smote, Undersampling
+from harness_active.baselines import DifferentCosts, Smote, Undersampling
 
 from harness import (
     CSVC,
@@ -22,26 +21,9 @@ from harness import (
     StoppedBy,
     UsageError,
 )
-from harness.measure.scored import FreeExpansion
-from tests.plugins.imbalance_problems import EXACT, METHODS, clouds, outcome, scores_of, stated
+from tests.plugins.imbalance_problems import METHODS, clouds, outcome, scores_of, stated
 
 # -- all of them -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_the_oracle_is_asked_for_the_target_gap(name):
-    solver = METHODS[name].replaced(oracle="smo-block").with_target_gap(1e-5)
-    assert solver.gap == 1e-5
-    assert outcome(solver, stated(*clouds(8, 50))).status is Status.OK
-
-
-def test_a_smaller_gap_asks_for_more_work():
-    spent = []
-    for gap in (1e-1, 1e-7):
-        problem = stated(*clouds(20, 150))
-        outcome(Batch(oracle="smo-block", gap=gap), problem)
-        spent.append(problem.kernel.counter.evaluations + problem.kernel.counter.cache_hits)
-    assert spent[0] < spent[1]
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -55,27 +37,6 @@ def test_budgets_hold_and_what_was_reached_is_a_model(name):
     assert spent.status is Status.BUDGET
     assert 5000 <= again.kernel.counter.evaluations < 100_000
     assert np.isfinite(scores_of(spent, again, clouds(5, 5)[0])).all()
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_an_iterate_says_at_every_time_what_was_done(name):
-    told = {
-        "batch": {"oracle"},
-        "undersampling": {"ratio", "kept_positives", "kept_negatives"},
-        "smote": {"synthetic", "neighbours", "preprocessing_seconds"},
-        "different-costs": {"factor"},
-    }
-    for iterate in METHODS[name].iterates(stated(*clouds(8, 50)), np.random.default_rng(0)):
-        assert {*told[name], "oracle", "smaller_class", "positives", "negatives"} <= set(iterate.info)
-
-
-@pytest.mark.parametrize("name", METHODS)
-def test_two_equal_classes_and_a_pair_of_points_are_handled(name):
-    solver = METHODS[name]
-    if name != "smote":
-        assert outcome(solver, stated(np.array([[0.0], [1.0]]), np.array([1.0, -1.0]))).status is Status.OK
-    found = outcome(solver, stated(*clouds(10, 10)))
-    assert found.info["smaller_class"] == 1
 
 
 @dataclass(frozen=True)
@@ -163,44 +124,3 @@ def test_what_a_method_cannot_be_applied_to_is_refused_in_a_sentence(solver, pro
     assert re.search(reason, solver.skip(made))
     with pytest.raises(UsageError, match=reason):
         outcome(solver, made)
-
-
-def test_where_imbalanced_learn_is_missing_smote_says_what_to_install(monkeypatch):
-    real = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "imblearn" else real(name))
-    said = Smote().skip(stated(*clouds(8, 50)))
-    assert "needs the package imbalanced-learn, which is not installed" in said
-    assert "pip install 'svm-harness[imbalance]'" in said
-
-
-@pytest.mark.parametrize(
-    ("make", "reason"),
-    [
-        (lambda: Undersampling(ratio=0.0), "ratio"),
-        (lambda: Undersampling(ratio=-1.0), "ratio"),
-        (lambda: Smote(ratio=0.0), "ratio"),
-        (lambda: Smote(ratio=float("nan")), "ratio"),
-        (lambda: Smote(neighbours=0), "neighbours"),
-        (lambda: Batch(gap=1.0), "gap"),
-        (lambda: Batch(oracle=3), "oracle"),
-    ],
-)
-def test_parameters_outside_their_range_are_refused(make, reason):
-    with pytest.raises(UsageError, match=reason):
-        make()
-
-
-@pytest.mark.parametrize("solver", [Smote(), DifferentCosts()])
-def test_a_model_that_is_not_certified_is_no_oracle(solver):
-    with pytest.raises(PluginError, match="ended without dual coefficients"):
-        solver.solve(stated(*clouds(8, 50)))
-
-
-def test_a_black_box_over_further_points_is_told_all_of_them():
-    problem = stated(*clouds(8, 50))
-    found = outcome(Smote(oracle="libsvm"), problem)
-    assert not Smote(oracle="libsvm").observable
-    exact = outcome(Smote(oracle=EXACT), stated(*clouds(8, 50)))
-    new, _ = clouds(10, 10, seed=3)
-    np.testing.assert_allclose(scores_of(found, problem, new), scores_of(exact, problem, new), atol=1e-2)
-    assert isinstance(found.free, FreeExpansion)

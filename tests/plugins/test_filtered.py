@@ -9,7 +9,6 @@ import types
 
 import numpy as np
 import pytest
-import scipy.sparse
 from harness_robust import detectors
 from harness_robust.filtered import Filtered
 from sklearn.ensemble import IsolationForest
@@ -23,13 +22,11 @@ from harness import (
     CSVCNoBias,
     HardMargin,
     KernelOracle,
-    Limits,
     Linear,
     OutlierMargin,
     PolytopeDistance,
     Precomputed,
     UsageError,
-    drive,
     get_solver,
 )
 from harness.datasets.planted import GaussianOutliers, OneClassOutliers
@@ -99,25 +96,6 @@ def test_dropping_nothing_is_the_oracles_own_answer(oracle):
     assert problems[0].kernel.counter.oracle_calls == 1
 
 
-@pytest.mark.parametrize("share", [0.05, 0.125, 0.3])
-def test_a_share_is_dropped_of_each_class_rounded_down(share):
-    x, y = clouds(n=90)
-    last, coef = last_of(Filtered(share=share), CSVC.build(KernelOracle(Linear(), x), y, {"C": 1.0}))
-    for sign, name in ((1, "positives"), (-1, "negatives")):
-        assert last.info[f"dropped_{name}"] == int(share * (y == sign).sum() + 1e-9)
-    assert (coef == 0).sum() >= last.info["dropped"]
-
-
-@pytest.mark.parametrize(("detector", "least"), [("isolation-forest", 0.6), ("local-outlier", 0.8)])
-def test_planted_outliers_are_found_where_they_are_easy_to_find(detector, least):
-    data = GaussianOutliers(least=300, most=300, d=5, ratio=1.0, outliers=0.03, test=3).load()
-    problem = CSVC.build(KernelOracle(Linear(), data.x_train), data.y_train, {"C": 1.0})
-    sides = [np.flatnonzero(data.y_train == sign) for sign in (1, -1)]
-    found = detectors.flagged(detector, problem, sides, [0.03, 0.03], np.random.default_rng(0))
-    assert found.sum() == data.planted.sum() == 18
-    assert (found & data.planted).sum() >= least * 18
-
-
 @pytest.mark.parametrize("given", [{"outliers": 0.2}, {"outliers_plus": 0.1, "outliers_minus": 0.3}])
 def test_on_outlier_margin_it_gives_up_the_share_and_leaves_the_widest_margin_of_the_rest(given):
     data = GaussianOutliers(least=100, most=100, d=3, ratio=1.0, outliers=0.1).load()
@@ -135,16 +113,6 @@ def test_on_outlier_margin_it_gives_up_the_share_and_leaves_the_widest_margin_of
     assert last.intercept == -0.5 * (slab.lowest + slab.highest)
 
 
-def test_on_outlier_margin_it_drops_what_a_model_may_give_up_unless_told():
-    x, y = clouds(n=120)
-    for values, given, expected in (({"delta": 0.5}, {}, 9), ({"delta": 0.0}, {}, 6), ({}, {"share": 0.2}, 12)):
-        problem = OutlierMargin.build(KernelOracle(RBF(gamma=1.0), x), y, {"outliers": 0.1, **values})
-        last, coef = last_of(Filtered(**given), problem)
-        assert (last.info["dropped_positives"], last.info["dropped_negatives"]) == (expected, expected)
-        problem.checked(coef, last.intercept)
-        assert given or last.info["dropped"] <= problem.allowance.both
-
-
 def test_against_the_origin_all_points_are_judged_together():
     data = OneClassOutliers(n=300, n_test=10, d=3, ratio=0.5, outliers=0.1).load()
     values = {"outliers": 0.1, "delta": 0.0, "against": "origin"}
@@ -159,49 +127,6 @@ def test_against_the_origin_all_points_are_judged_together():
     rest = PolytopeDistance.build(KernelOracle(Linear(), data.x_train[~dropped]), data.y_train[~dropped], {})
     exact = get_solver("qp").solve(rest)
     np.testing.assert_allclose(coef[~dropped] @ data.x_train[~dropped], exact.dual_coef @ rest.kernel.points, atol=1e-3)
-
-
-def test_hulls_that_meet_after_filtering_are_told_and_not_called_done():
-    x, y = clouds(flipped=30)
-    problem = OutlierMargin.build(KernelOracle(Linear(), x), y, {"outliers": 0.05})
-    last, _ = last_of(Filtered(), problem)
-    assert not last.done
-    assert "hulls intersect" in last.info["stopped"]
-
-
-@pytest.mark.parametrize("detector", ALONE)
-def test_dense_sparse_and_mapped_points_are_judged_alike(detector, tmp_path):
-    x, y = clouds()
-    np.save(tmp_path / "x.npy", x)
-    forms = (x, scipy.sparse.csr_array(x), np.load(tmp_path / "x.npy", mmap_mode="r"))
-    problems = [CSVC.build(KernelOracle(Linear(), form), y, {"C": 1.0}) for form in forms]
-    first, *others = [last_of(Filtered(detector=detector), problem) for problem in problems]
-    for last, coef in others:
-        assert last.info["dropped"] == first[0].info["dropped"]
-        np.testing.assert_array_equal(coef == 0, first[1] == 0)
-    assert not problems[0].kernel.counter.evaluations_at_least, "of the linear kernel every value is counted"
-
-
-def test_randomness_is_that_of_the_run():
-    x, y = clouds()
-    problem = CSVC.build(KernelOracle(Linear(), x), y, {"C": 1.0})
-    np.testing.assert_array_equal(*[last_of(Filtered(share=0.2), problem, seed=3)[1] for _ in range(2)])
-    sides = [np.flatnonzero(y == sign) for sign in (1, -1)]
-    first, again, other = (
-        detectors.flagged("isolation-forest", problem, sides, [0.2, 0.2], np.random.default_rng(seed))
-        for seed in (3, 3, 4)
-    )
-    np.testing.assert_array_equal(first, again)
-    assert (first != other).any()
-
-
-def test_few_points_of_a_class_are_not_judged():
-    x, y = clouds(n=40, flipped=0)
-    y[:] = -1.0
-    y[:2] = 1.0
-    for detector in ALONE:
-        last, _ = last_of(Filtered(detector=detector, share=0.5), CSVC.build(KernelOracle(Linear(), x), y, {"C": 1.0}))
-        assert (last.info["dropped_positives"], last.info["dropped_negatives"]) == (0, 19)
 
 
 @pytest.fixture
@@ -230,13 +155,6 @@ def test_confident_learning_hands_cleanlab_probabilities_that_the_point_took_no_
     assert_finds_wrong_labels(kernel, share)
 
 
-@pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.2)], ids=lambda kernel: kernel.name)
-@pytest.mark.parametrize("share", [None, 0.1])
-def test_confident_learning_by_cleanlab_itself(kernel, share):
-    pytest.importorskip("cleanlab", exc_type=ImportError)
-    assert_finds_wrong_labels(kernel, share)
-
-
 def assert_finds_wrong_labels(kernel, share):
     rng = np.random.default_rng(2)
     truth = np.where(np.arange(200) % 2, 1.0, -1.0)
@@ -246,17 +164,6 @@ def assert_finds_wrong_labels(kernel, share):
     assert (coef[wrong] == 0).sum() >= 18
     assert 16 <= last.info["dropped"] <= 28
     assert last.done
-
-
-def test_confident_learning_without_cleanlab_is_skipped_in_a_sentence(monkeypatch):
-    real = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "cleanlab" else real(name))
-    x, y = clouds()
-    reason = Filtered(detector="confident-learning").skip(CSVC.build(KernelOracle(Linear(), x), y, {"C": 1.0}))
-    assert reason == (
-        "filtered: detector=confident-learning needs the package cleanlab, which is not installed; install it with "
-        "pip install 'svm-harness[filters]', or choose detector=isolation-forest or local-outlier."
-    )
 
 
 def test_what_cannot_be_filtered_is_refused_in_sentences(stood_in):
@@ -291,19 +198,3 @@ def test_a_class_is_never_left_empty(monkeypatch):
         next(Filtered().iterates(problem, np.random.default_rng(0)))
     last, _ = last_of(Filtered(share=0.99), problem)
     assert last.info["dropped"] == 118, "a share leaves one point of each class"
-
-
-def test_the_host_can_stop_the_oracle_inside_it():
-    x, y = clouds(n=400)
-    problem = CSVC.build(KernelOracle(RBF(gamma=5.0), x), y, {"C": 100.0})
-    outcome = drive(Filtered(oracle="smo"), problem, np.random.default_rng(0), Limits(iterations=2))
-    assert outcome.yields == 2
-    problem.checked(outcome.dual_coef, outcome.intercept)
-
-
-def test_a_black_box_for_an_oracle_cannot_be_counted():
-    assert Filtered().observable
-    assert not Filtered(oracle="libsvm").observable
-    x, y = clouds()
-    problem = CSVC.build(KernelOracle(RBF(gamma=0.2), x), y, {"C": 2.0})
-    assert last_of(Filtered(oracle="libsvm"), problem)[1].any()

@@ -8,7 +8,7 @@ from harness_robust.cccp import RampCCCP
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, Linear, Oracle, PluginError, RampSVC, UsageError, get_solver
+from harness import Oracle, PluginError, UsageError, get_solver
 from harness.kernels.oracle import uncounted
 from tests.plugins.robust_problems import flipped, iterates, last_of, matrix_of, objective_of, stated
 
@@ -60,62 +60,12 @@ def test_the_objective_falls_and_the_end_is_stationary(seed, s, cost, start, tol
     assert last.step == last.info["rounds"]
 
 
-def test_the_order_the_classes_and_shared_prices_do_not_matter():
-    x, y = flipped(n=36)
-    solver = RampCCCP(tolerance=1e-9)
-    plain = last_of(solver, stated(x, y, C=4.0))
-    order = np.random.default_rng(0).permutation(len(y))
-    moved = last_of(solver, stated(x[order], y[order], C=4.0))
-    exchanged = last_of(solver, stated(x, -y, C=4.0))
-    doubled = last_of(solver, stated(np.repeat(x, 2, axis=0), np.repeat(y, 2), C=2.0))
-    for other in (moved, exchanged, doubled):
-        assert other.info["objective"] == pytest.approx(plain.info["objective"], rel=1e-7)
-    np.testing.assert_allclose(moved.dual_coef, plain.dual_coef[order], atol=1e-4)
-
-
-def test_a_larger_kernel_is_a_smaller_price():
-    x, y = flipped(n=36)
-    plain = last_of(RampCCCP(tolerance=1e-9), stated(x, y, Linear(), C=4.0))
-    scaled = last_of(RampCCCP(tolerance=1e-9), stated(3.0 * x, y, Linear(), C=4.0 / 9.0))
-    assert scaled.info["objective"] * 9.0 == pytest.approx(plain.info["objective"], rel=1e-6)
-
-
-def test_far_to_the_left_it_is_the_hinge():
-    problem = stated(*flipped(), C=3.0, s=-1e6)
-    last = last_of(RampCCCP(tolerance=1e-8), problem)
-    with uncounted(problem.kernel):
-        best = problem.hinge.certify(get_solver("qp").solve(problem.hinge).dual_coef, 0.0).primal
-    assert last.info["objective"] == pytest.approx(best, rel=1e-7)
-    assert last.info["rounds"] == 1
-
-
-def test_from_zero_with_positive_s_it_stays_where_it_is():
-    problem = stated(*flipped(), C=3.0, s=0.5)
-    last = last_of(RampCCCP(start="zero"), problem)
-    assert last.done
-    assert not last.dual_coef.any()
-    assert last.info["rounds"] == 1
-
-
 def test_giving_up_is_told():
     problem = stated(*flipped(n=200, share=0.2, apart=0.7), C=10.0, s=0.0)
     last = last_of(RampCCCP(max_rounds=1), problem)
     assert not last.done
     assert last.info["stopped"].startswith("max_rounds: ")
     assert "betas changed in round 1" in last.info["stopped"]
-
-
-def test_warm_starts_cost_less_than_cold_ones(monkeypatch):
-    problem = stated(*flipped(n=200, share=0.2, apart=0.7), C=10.0, s=0.0)
-    warm = last_of(RampCCCP(oracle="smo", tolerance=1e-6), problem)
-    fresh = stated(*flipped(n=200, share=0.2, apart=0.7), C=10.0, s=0.0)
-    kind = type(get_solver("smo"))
-    monkeypatch.delattr(kind, "iterates_from")
-    cold = last_of(RampCCCP(oracle="smo", tolerance=1e-6), fresh)
-    assert warm.info["rounds"] > 2
-    assert warm.info["objective"] == pytest.approx(cold.info["objective"], rel=1e-5)
-    assert warm.info["oracle_calls"] == warm.info["rounds"] + 1 == problem.kernel.counter.oracle_calls
-    assert warm.info["oracle_evaluations"] == problem.kernel.counter.oracle_evaluations
 
 
 def sloppy(monkeypatch, spoil):
@@ -167,24 +117,3 @@ def test_an_oracle_that_does_not_serve_is_refused_in_words(oracle, told):
     assert reason is not None
     with pytest.raises(UsageError, match=told):
         RampCCCP(oracle=oracle).solve(problem)
-
-
-@pytest.mark.parametrize(
-    ("values", "told"),
-    [
-        ({"start": "random"}, "start='random'"),
-        ({"max_rounds": 0}, "max_rounds=0"),
-        ({"tolerance": 0.0}, "tolerance=0.0"),
-        ({"tolerance": 1.0}, "tolerance=1.0"),
-    ],
-)
-def test_wrong_parameters_are_refused_in_words(values, told):
-    with pytest.raises(UsageError, match=f"solver 'ramp-cccp': parameter {told} is not valid"):
-        RampCCCP(**values)
-
-
-def test_one_class_and_identical_points_are_problems_like_others():
-    x = np.ones((8, 2))
-    for y in (np.ones(8), np.where(np.arange(8) < 6, 1.0, -1.0)):
-        problem = RampSVC.build(stated(x, y, RBF(1.0)).kernel, y, {"C": 1.0, "s": 0.0})
-        assert last_of(RampCCCP(), problem).done

@@ -11,10 +11,7 @@ from hypothesis import strategies as st
 from harness import RBF, Linear, UsageError
 from harness.kernels.oracle import uncounted
 from tests.plugins.robust_problems import (
-    everybody,
     flipped,
-    given_up,
-    global_optimum,
     iterates,
     last_of,
     matrix_of,
@@ -78,51 +75,6 @@ def test_the_ascent_is_that_of_one_coordinate_after_the_other(seed, n):
     assert value == pytest.approx(knot @ expected - 0.5 * expected @ Q @ expected, abs=1e-9)
 
 
-def test_the_ascent_stops_where_it_is_told_to():
-    Q, knot = np.eye(3), np.ones(3)
-    for given_steps, above, expected in [(1, np.inf, 0.5), (3, np.inf, 1.5), (3, 0.9, 1.0)]:
-        a, z = np.zeros(3), np.zeros(3)
-        value, _ = ramp_exact_hot.ascend(Q, knot, np.zeros(3), np.full(3, 9.0), a, z, 0.0, above, given_steps)
-        assert value == pytest.approx(expected)
-
-
-def agrees(side, outliers):
-    """Whether a set of outliers, (n,) bool, is one of those that a node has left open."""
-    return bool(((side == ramp_exact_hot.UNDECIDED) | ((side == ramp_exact_hot.GIVEN_UP) == outliers)).all())
-
-
-@pytest.mark.slow
-@settings(max_examples=12, deadline=None)
-@given(st.integers(0, 10_000), st.sampled_from([-1.0, 0.0, 0.5]), st.sampled_from([0.5, 5.0, 50.0]))
-def test_no_completion_of_a_node_is_below_its_bound(seed, s, cost):
-    rng = np.random.default_rng(seed)
-    problem = stated(*flipped(n=6, share=0.3, seed=seed, apart=0.5), RBF(gamma=0.5), C=cost, s=s)
-    Q = matrix_of(problem) * np.outer(problem.targets, problem.targets)
-    price, values = np.array(problem.upper), {}
-    for outliers in everybody(problem):
-        values[tuple(outliers)] = given_up(problem, outliers)
-    incumbent = min(value for value, _ in values.values()) * rng.uniform(1.0, 1.5)
-    side = rng.integers(0, 3, size=6).astype(np.int8)
-    inside = [found for outliers, found in values.items() if agrees(side, np.array(outliers))]
-    least_value = min(value for value, _ in inside)
-    reach = np.sqrt(2.0 * incumbent * np.diagonal(Q))
-    ranges = -reach, reach.copy()
-    a, z, before = np.zeros(6), np.zeros(6), side.copy()
-    found, branch, objective = ramp_exact_hot.bound(Q, price, s, side, *ranges, a, z, incumbent, 1e-9, 2000)
-    if np.isinf(found):
-        # closed: nothing in it betters the incumbent by a model that is on its own side everywhere
-        for value, coef in inside:
-            consistent = agrees(before, problem.targets * (matrix_of(problem) @ coef) < s)
-            assert value >= incumbent * (1.0 - 1e-6) or not consistent
-        return
-    assert found <= least_value + 1e-6 * max(1.0, least_value)
-    np.testing.assert_allclose(z, Q @ a, atol=1e-9)
-    assert objective == pytest.approx(objective_of(problem, problem.targets * a), rel=1e-9)
-    assert (side == ramp_exact_hot.UNDECIDED).any() == (branch >= 0)
-    if branch < 0 and (before != ramp_exact_hot.UNDECIDED).all():
-        assert found == pytest.approx(least_value, rel=1e-6)
-
-
 def test_it_is_no_worse_than_local_search_on_forty_points():
     better = 0
     for seed in (1, 2, 3, 5):
@@ -134,21 +86,6 @@ def test_it_is_no_worse_than_local_search_on_forty_points():
         with uncounted(problem.kernel):
             assert problem.certify(last.dual_coef, 0.0).relative_gap < 1e-6
     assert better > 0
-
-
-def test_the_order_the_classes_shared_prices_and_the_scale_do_not_matter():
-    x, y = flipped(n=18, share=0.2, apart=0.8)
-    plain = last_of(RampExact(gap=1e-8), stated(x, y, Linear(), C=4.0, s=0.0)).info["objective"]
-    order = np.random.default_rng(0).permutation(len(y))
-    others = [
-        stated(x[order], y[order], Linear(), C=4.0, s=0.0),
-        stated(x, -y, Linear(), C=4.0, s=0.0),
-        stated(np.repeat(x, 2, axis=0), np.repeat(y, 2), Linear(), C=2.0, s=0.0),
-    ]
-    for other in others:
-        assert last_of(RampExact(gap=1e-8), other).info["objective"] == pytest.approx(plain, rel=1e-7)
-    scaled = last_of(RampExact(gap=1e-8), stated(3.0 * x, y, Linear(), C=4.0 / 9.0, s=0.0)).info["objective"]
-    assert 9.0 * scaled == pytest.approx(plain, rel=1e-6)
 
 
 def test_the_incumbents_fall_and_the_bound_rises():
@@ -171,16 +108,6 @@ def test_giving_up_is_told_with_the_proved_bound():
     assert last.info["lower_bound"] <= best
     assert last.info["open"] > 0
     assert last.info["global_gap"] > 1e-3
-
-
-def test_points_of_no_length_and_one_class():
-    x = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [-1.0, 0.5]])
-    for s in (-1.0, 0.0, 0.5):
-        for y in (np.array([1.0, 1.0, -1.0, -1.0]), np.ones(4)):
-            problem = stated(x, y, Linear(), C=3.0, s=s)
-            last = last_of(RampExact(), problem)
-            assert last.done
-            assert last.info["objective"] == pytest.approx(global_optimum(problem), rel=1e-6)
 
 
 def test_too_many_points_are_refused_in_words():

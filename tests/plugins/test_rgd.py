@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.sparse
 from harness_rgd import RGDBoosted, RGDTree, hot
-from harness_rgd.run import Run
+from harness_rgd.forest import Forest
 from harness_rgd.sides import Sides
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness import (
-    HardMargin,
-    KernelOracle,
     Linear,
-    OutlierMargin,
-    PolytopeDistance,
     Precomputed,
-    UsageError,
-    get_solver,
 )
-from harness.testing.strategies import cases
 from tests.plugins.naive_rgd import NaiveTree
 from tests.plugins.rgd_problems import clouds, hard_margin, outlier_margin, polytope_distance, rbf
 
@@ -33,7 +25,7 @@ def last(solver, problem, seed=0):
 
 def levels_of(solver, problem, seed=0, samples=4, height=3):
     """The nodes of each level, and the root, as the solver has them."""
-    run = Run(solver, problem, np.random.default_rng(seed))
+    run = Forest(solver, problem, np.random.default_rng(seed))
     root = run.root()
     return list(run.tree.grow(root, height, samples)), run
 
@@ -41,11 +33,11 @@ def levels_of(solver, problem, seed=0, samples=4, height=3):
 def naive_levels(problem, points, run, seed, samples=4, height=3, most=None):
     """The same of the twin, which draws what the solver draws before: the probe's points, the root."""
     rng = np.random.default_rng(seed)
-    Run(run.solver, problem, rng).root()
+    Forest(run.solver, problem, rng).root()
     drops = list(zip(run.sides.drops[0].tolist(), run.sides.drops[1].tolist(), strict=True))
     sides = [side.tolist() for side in run.sides.points]
     tree = NaiveTree(points, sides, drops, rng, samples=samples, most=most, probe=run.space.probe.tolist())
-    first = Run(run.solver, problem, np.random.default_rng(seed)).root()
+    first = Forest(run.solver, problem, np.random.default_rng(seed)).root()
     i, j = int(first.first[0, 0]), int(first.second[0, 0]) if first.second.size else None
     return list(tree.grow(i, j, height))
 
@@ -117,18 +109,6 @@ def test_a_share_of_nothing_is_gilberts_algorithm():
         assert np.allclose([level.w[0] for level in found], expected, atol=1e-10)
 
 
-def test_gilberts_solver_and_the_tree_end_at_the_same_point():
-    x = np.random.default_rng(2).normal(size=(80, 5)) + 2.5
-    start = int(np.argmin((x * x).sum(axis=1)))
-    tree = last(RGDTree(height=400, epsilon=1e-3, seed_point=start), polytope_distance(x))
-    other = last(get_solver("gilbert[epsilon=1e-3]"), polytope_distance(x))
-    assert tree.done
-    assert other.done
-    assert tree.info["width"] == pytest.approx(
-        polytope_distance(x).certify(other.dual_coef, 0.0).margin_lower, rel=2e-3
-    )
-
-
 def test_the_pairs_of_two_hulls_are_gilberts_too():
     x, y, _ = clouds(30, apart=8.0)
     differences = (x[y > 0][:, None] - x[y < 0][None]).reshape(-1, x.shape[1])
@@ -169,25 +149,6 @@ def test_planted_outliers_are_left_on_the_wrong_side():
             assert np.array_equal(decision * y < 0, planted), f"{solver.name}, seed {seed}"
 
 
-def test_the_margin_is_that_of_the_inliers_within_what_a_tree_may_miss():
-    x, y, planted = clouds(80, d=2, apart=9.0, outliers=0.1, seed=4)
-    inliers = hard_margin(x[~planted], y[~planted])
-    exact = inliers.certify(last(get_solver("fw[epsilon=1e-6]"), inliers).dual_coef, 0.0).margin_lower
-    found = last(RGDTree(height=20, samples=20), outlier_margin(x, y, outliers=0.1))
-    assert found.info["width"] > 0.9 * exact
-
-
-@given(cases(OutlierMargin) | cases(HardMargin) | cases(PolytopeDistance), st.integers(0, 3))
-@settings(deadline=None, max_examples=60)
-def test_whatever_the_points_the_model_is_feasible_and_its_end_told(case, seed):
-    for solver in (RGDTree(height=3, nodes=4, probe=6), RGDBoosted(height=2, nodes=4, rounds=3)):
-        problem = case.problem()
-        for found in solver.iterates(problem, np.random.default_rng(seed)):
-            problem.checked(found.dual_coef, found.intercept)
-        assert found.done == ("stopped" not in found.info)
-        assert found.done == ((found.info["width"] or 0.0) > 0.0)
-
-
 @given(
     st.lists(st.integers(-4, 4), min_size=1, max_size=60),
     st.data(),
@@ -213,22 +174,6 @@ def check_selection(scores, side, sign, drops, draws):
             assert chosen[v, g].tolist() == [pool[place] for place in draws[v, g]]
 
 
-@pytest.mark.parametrize("kind", ["normal", "constant", "few values", "rising"])
-def test_selection_among_many(kind):
-    rng = np.random.default_rng(0)
-    n = 9000
-    scores = {
-        "normal": rng.normal(size=(3, n)),
-        "constant": np.ones((3, n)),
-        "few values": rng.integers(0, 5, size=(3, n)).astype(np.float64),
-        "rising": np.tile(np.arange(n, dtype=np.float64), (3, 1)),
-    }[kind]
-    side, drops = np.flatnonzero(rng.random(n) < 0.6), np.array([0, 1, 700, 4000])
-    draws = rng.integers(0, np.maximum(1, drops)[None, :, None], size=(3, 4, 5))
-    for sign in (1.0, -1.0):
-        check_selection(scores, side, sign, drops, draws)
-
-
 def test_the_slab_is_the_formulations():
     rng = np.random.default_rng(5)
     for seed in range(20):
@@ -238,44 +183,6 @@ def test_the_slab_is_the_formulations():
             scores = np.round(rng.normal(size=31), 1)
             kept, slab = problem.kept(scores), Sides.of(problem, 3).slab(scores)
             assert (kept.lowest, kept.highest) == (slab.lowest, slab.highest)
-
-
-def test_guesses_of_the_split_span_it():
-    problem = outlier_margin(*clouds(60)[:2], outliers=0.2)  # 18 of 60, of 30 in each class
-    assert Sides.of(problem, 1).drops[0].tolist() == [9]
-    assert [drops.tolist() for drops in Sides.of(problem, 3).drops] == [[0, 9, 18], [18, 9, 0]]
-    shares = outlier_margin(*clouds(60)[:2], outliers_plus=0.2, outliers_minus=0.1)
-    assert [drops.tolist() for drops in Sides.of(shares, 3).drops] == [[9], [4]]
-
-
-def test_storage_does_not_matter(tmp_path):
-    x, y, _ = clouds(300, d=6, outliers=0.1)
-    np.save(tmp_path / "x.npy", x)
-    stored = [x, scipy.sparse.csr_array(x), np.load(tmp_path / "x.npy", mmap_mode="r"), np.asfortranarray(x)]
-    found = [last(RGDTree(probe=100), outlier_margin(each, y)) for each in stored]
-    for other in found[1:]:
-        assert np.allclose(other.dual_coef, found[0].dual_coef, atol=1e-9)
-
-
-def test_threads_do_not_matter():
-    x, y, _ = clouds(3000, d=4, outliers=0.1)
-    one, two = (
-        OutlierMargin.build(KernelOracle(Linear(), x, threads=threads), y, {"outliers": 0.1}) for threads in (1, 2)
-    )
-    assert np.allclose(last(RGDTree(), one).dual_coef, last(RGDTree(), two).dual_coef, atol=1e-9)
-
-
-def test_points_of_another_size_have_the_same_tree():
-    x, y, _ = clouds(80, outliers=0.1)
-    one, other = last(RGDTree(), outlier_margin(x, y)), last(RGDTree(), outlier_margin(8.0 * x, y))
-    assert np.allclose(one.dual_coef, other.dual_coef, atol=1e-9)
-    assert other.info["width"] == pytest.approx(8.0 * one.info["width"])
-
-
-def test_a_node_has_no_more_points_than_levels_and_one():
-    x, y, _ = clouds(400, d=8, outliers=0.2)
-    found = last(RGDTree(height=6), outlier_margin(x, y, rbf(), outliers=0.2))
-    assert max(np.count_nonzero(found.dual_coef[y > 0]), np.count_nonzero(found.dual_coef[y < 0])) <= 7
 
 
 def test_the_evidence_where_nothing_separates():
@@ -292,36 +199,8 @@ def test_the_evidence_where_nothing_separates():
         assert "of 30 positives" in found.info["stopped"]
 
 
-def test_theorem_2s_height_and_its_ratio():
-    x, y, _ = clouds(100, d=2, apart=30.0, outliers=0.1)
-    found = last(RGDTree(height=None, epsilon=0.9), outlier_margin(x, y))
-    ratio = found.info["ratio"]
-    assert found.info["height"] == int(np.ceil(3.0 * ((ratio + 1.0) / 0.9) ** 2 * np.log(ratio + 1.0)))
-    assert found.done
-    assert found.info["trees"] == 2
-    inliers = [x[(y > 0) & (x[:, 0] > 0)], x[(y < 0) & (x[:, 0] < 0)]]
-    across = sum(max(np.linalg.norm(a - b) for a in side for b in side) for side in inliers)
-    assert across / np.sqrt(3.0) * 0.8 < ratio * found.info["width"] < 1.5 * across
-
-
-@pytest.mark.parametrize(
-    ("values", "told"),
-    [({"height": 0}, "height=0"), ({"nodes": 0}, "nodes=0"), ({"mu": 1.0}, "mu=1.0"), ({"guesses": 0}, "guesses=0")],
-)
-def test_parameters_out_of_range_are_refused(values, told):
-    with pytest.raises(UsageError, match=told):
-        RGDTree(**values)
-
-
 def test_a_seed_that_is_no_point_and_a_class_that_is_missing_are_refused():
     x, y, _ = clouds(10)
     assert "numbered from 0 to 9" in RGDTree(seed_point=10).skip(outlier_margin(x, y))
     assert "separates two classes" in RGDTree().skip(hard_margin(x, np.ones(10)))
     assert RGDTree().skip(polytope_distance(x)) is None
-
-
-def test_a_seed_point_is_in_the_root():
-    x, y, _ = clouds(20)
-    for seed_point in (0, 1):
-        found, _ = levels_of(RGDTree(seed_point=seed_point), outlier_margin(x, y), height=1)
-        assert seed_point in (found[0].first[0, 0], found[0].second[0, 0])

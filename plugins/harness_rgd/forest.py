@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +24,7 @@ _ROOTS = 20  # drawn until one is not the origin: a point may be in both classes
 _NOTHING = 1e-14  # |x|^2 of a root below this part of |phi(x_i)|^2 is that of the origin
 
 
-class Run:
+class Forest:
     """The trees of one run, over the same points.
 
     Attributes
@@ -119,28 +118,6 @@ class Run:
             f"no node separates: {found}, with {given_up} given up; a larger share, more nodes, a greater height or "
             "another kernel may."
         )
-
-    def theorem_height(self, epsilon: float) -> int:
-        """Return Theorem 2's 3 ((D / rho + 1) / epsilon)^2 ln(D / rho + 1), rho being the best width so far.
-
-        D is estimated over the points that the best node keeps: the distance of the farthest from the farthest from any
-        one, at least 1 / sqrt(3) of the diameter; that of the difference of two classes is at most the sum of theirs.
-        """
-        coef, slab = self.best.node.dual_coef(self.problem.n), self.best.slab
-        scores = self.problem.kernel.expand(coef)
-        first, second = self.sides.points
-        kept = [first[scores[first] >= slab.lowest], second[scores[second] <= slab.highest]]
-        ratio = sum(self._diameter(points) for points in kept if points.size) / self.best.width
-        self._said["ratio"] = ratio
-        return max(1, math.ceil(3.0 * ((ratio + 1.0) / epsilon) ** 2 * math.log(ratio + 1.0)))
-
-    def _diameter(self, points: Index) -> float:
-        kernel, diagonal, squared = self.problem.kernel, self.problem.kernel.diagonal(), 0.0
-        farthest = int(points[0])
-        for _ in range(2):
-            squares = diagonal[farthest] + diagonal[points] - 2.0 * kernel.row(farthest)[points]
-            squared, farthest = max(squared, float(squares.max())), int(points[np.argmax(squares)])
-        return math.sqrt(squared)
 
 
 def _probe(sides: Sides, size: int | None, rng: np.random.Generator) -> Index:
