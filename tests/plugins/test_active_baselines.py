@@ -1,24 +1,17 @@
 """What is done about imbalance without active learning, against its definition: other libraries, and the obvious way."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import pytest
 import scipy.sparse
 from harness_active.baselines import Batch, DifferentCosts, Smote, Undersampling
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from imblearn.over_sampling import SMOTE
 from sklearn.svm import SVC
 
 from harness import (
     RBF,
-    Iterate,
     KernelOracle,
     Oracle,
     PoolSVC,
-    Solver,
-    UsageError,
     get_solver,
 )
 from tests.plugins.imbalance_problems import EXACT, clouds, outcome, scores_of, stated
@@ -72,23 +65,6 @@ def test_without_a_ratio_it_is_the_one_that_active_learning_reaches_and_its_cost
     assert not any(np.any(it.dual_coef) or it.done for it in begun)
 
 
-@dataclass(frozen=True)
-class NoModel(Solver):
-    """An active learner that buys nothing."""
-
-    name = "no-model"
-    solves = (PoolSVC,)
-
-    def iterates(self, problem, rng):
-        yield Iterate(np.zeros(problem.n), done=True)
-
-
-def test_a_learner_without_support_vectors_of_both_classes_gives_no_ratio(monkeypatch):
-    monkeypatch.setattr("harness.oracle.get_solver", lambda text: NoModel() if text == "no-model" else get_solver(text))
-    with pytest.raises(UsageError, match=r"'no-model' ended with 0 support vectors of the smaller class .* Give ratio"):
-        outcome(Undersampling(active="no-model"), stated(*clouds(5, 20)))
-
-
 # -- smote -------------------------------------------------------------------------------------------
 
 
@@ -118,33 +94,6 @@ def test_smote_is_the_svm_of_the_resampled_data(storage, flipped, ratio, wanted)
     synthetic = more[102:] if isinstance(more, np.ndarray) else more[102:].toarray()
     own = found.free.own if isinstance(x, np.ndarray) else found.free.own.toarray()
     assert {row.tobytes() for row in own} <= {row.tobytes() for row in synthetic}
-
-
-@settings(max_examples=20, deadline=None)
-@given(
-    positives=st.integers(2, 9),
-    negatives=st.integers(2, 40),
-    neighbours=st.integers(1, 7),
-    ratio=st.floats(0.4, 3.0),
-    seed=st.integers(0, 100),
-)
-def test_synthetic_points_lie_between_a_point_of_the_smaller_class_and_one_of_its_nearest(
-    positives, negatives, neighbours, ratio, seed
-):
-    x, y = clouds(positives, negatives, seed)
-    problem = stated(x, y)
-    (*_, last) = Smote(oracle=EXACT, ratio=ratio, neighbours=neighbours).iterates(problem, np.random.default_rng(seed))
-    few, many = min(positives, negatives), max(positives, negatives)
-    used = min(neighbours, few - 1)
-    assert last.info["neighbours"] == used
-    assert last.info["synthetic"] == max(0, round(many / ratio) - few)
-    assert len(last.free_coef) == problem.n + last.info["synthetic"]
-    own = x[y == last.info["smaller_class"]]
-    apart = np.linalg.norm(own[:, None] - own[None], axis=-1)
-    segments = [(own[i], own[j]) for i in range(few) for j in np.argsort(apart[i], kind="stable")[1 : used + 1]]
-    for point in () if last.extra_points is None else last.extra_points:
-        there = min(np.linalg.norm(point - a) + np.linalg.norm(point - b) - np.linalg.norm(a - b) for a, b in segments)
-        assert there < 1e-9
 
 
 # -- different costs ---------------------------------------------------------------------------------

@@ -5,17 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from harness_active.baselines import DifferentCosts, Smote, Undersampling
 
 from harness import (
     CSVC,
     Iterate,
-    KernelOracle,
     Limits,
-    Linear,
     OracleFailure,
     PluginError,
-    Precomputed,
     Solver,
     Status,
     StoppedBy,
@@ -103,24 +99,3 @@ def test_an_oracle_that_cannot_train_is_refused_in_a_sentence(name, oracle, reas
 def test_a_single_class_is_refused(name):
     problem = stated(clouds(0, 10)[0], np.full(10, -1.0))
     assert METHODS[name].skip(problem) == f"{name}: all 10 points are of one class; expected points of both."
-
-
-@pytest.mark.parametrize(
-    ("solver", "problem", "reason"),
-    [
-        (Smote(), lambda x, y: stated(x, np.where(np.arange(len(y)) == 3, 1.0, -1.0)), "has a single point"),
-        (Smote(), lambda x, y: stated(x @ x.T, y, Precomputed()), "kernel values that were given have none"),
-        (
-            DifferentCosts(),
-            lambda x, y: CSVC.build(KernelOracle(Linear(), x), y, {"class_weight": "balanced"}),
-            "class_weight=balanced sets the costs of the classes already",
-        ),
-        (Undersampling(active="nobody"), stated, "called 'nobody'.* named by the parameter active; give ratio"),
-        (Undersampling(active="lasvm"), stated, "the oracle 'lasvm' solves c-svc, not pool-svc; name an active learner"),
-    ],
-)  # fmt: skip
-def test_what_a_method_cannot_be_applied_to_is_refused_in_a_sentence(solver, problem, reason):
-    made = problem(*clouds(8, 50))
-    assert re.search(reason, solver.skip(made))
-    with pytest.raises(UsageError, match=reason):
-        outcome(solver, made)

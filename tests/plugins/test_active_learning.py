@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_active import solvers
 from harness_active.pool import Pool
 from harness_active.solvers import ActiveFullSearch, ActiveSmallPool, RandomSampling, RetrainActive
 
@@ -16,7 +15,6 @@ from harness import (
 )
 from harness.kernels.oracle import uncounted
 from tests.plugins.active_problems import SEARCHING, STRATEGIES, bought, followed, imbalanced, named, pool_of
-from tests.plugins.lasvm_problems import noisy
 from tests.plugins.naive_active import distances, nearest
 
 # -- what is bought ----------------------------------------------------------------------------------
@@ -97,23 +95,6 @@ def test_scores_that_are_kept_are_those_that_are_computed_anew(C, strategy, batc
 
 
 # -- what it costs -----------------------------------------------------------------------------------
-
-
-def test_a_query_of_a_small_pool_costs_its_candidates_against_the_members(monkeypatch):
-    looked = []
-    chosen = solvers.Purchases.chosen
-
-    def listening(self, wanted):
-        looked.append(59 * self.learner.iterate().working_set)
-        return chosen(self, wanted)
-
-    monkeypatch.setattr(solvers.Purchases, "chosen", listening)
-    x, y = noisy(1500, noise=0.5)
-    problem, cheaper = pool_of(x, y, budget=300), pool_of(x, y, budget=300)
-    followed(ActiveSmallPool(finishing=False, keep_scores=False), problem)
-    assert sum(looked) <= problem.kernel.counter.evaluations <= 1.1 * sum(looked) + problem.n
-    followed(ActiveSmallPool(finishing=False), cheaper)
-    assert 2 * cheaper.kernel.counter.evaluations < problem.kernel.counter.evaluations
 
 
 # -- what must not matter ----------------------------------------------------------------------------

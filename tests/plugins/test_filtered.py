@@ -17,7 +17,6 @@ from sklearn.svm import SVC
 
 from harness import (
     CSVC,
-    L2SVC,
     RBF,
     CSVCNoBias,
     HardMargin,
@@ -25,7 +24,6 @@ from harness import (
     Linear,
     OutlierMargin,
     PolytopeDistance,
-    Precomputed,
     UsageError,
     get_solver,
 )
@@ -164,28 +162,6 @@ def assert_finds_wrong_labels(kernel, share):
     assert (coef[wrong] == 0).sum() >= 18
     assert 16 <= last.info["dropped"] <= 28
     assert last.done
-
-
-def test_what_cannot_be_filtered_is_refused_in_sentences(stood_in):
-    x, y = clouds()
-    problem = CSVC.build(KernelOracle(Linear(), x), y, {"C": 1.0})
-    assert "oracle='no-such'" in (Filtered(oracle="no-such").skip(problem) or "")
-    assert Filtered(oracle="mdm").skip(problem) == (
-        "filtered: the oracle 'mdm' solves l2-svc, hard-margin, reduced-hull, polytope-distance, not c-svc; name one "
-        "that does."
-    )
-    given = CSVC.build(KernelOracle(Precomputed(), x @ x.T), y, {"C": 1.0})
-    assert "kernel values that were given have none" in (Filtered().skip(given) or "")
-    one = np.where(np.arange(len(y)) == 0, 1.0, -1.0)
-    learning = Filtered(detector="confident-learning")
-    assert "one class has 1; expected 2" in (learning.skip(CSVC.build(KernelOracle(Linear(), x), one, {})) or "")
-    origin = OutlierMargin.build(KernelOracle(Linear(), x), y, {"against": "origin"})
-    assert "labels, which take no part against the origin" in (learning.skip(origin) or "")
-    assert "does not solve l2-svc" in (Filtered().refusal(L2SVC.build(KernelOracle(Linear(), x), y, {})) or "")
-    with pytest.raises(UsageError, match="kernel values that were given"):
-        next(Filtered().iterates(given, np.random.default_rng(0)))
-    with pytest.raises(UsageError, match=r"parameter share=1\.0 is not valid .* expected float or none in \[0, 1\)"):
-        Filtered(share=1.0)
 
 
 def test_a_class_is_never_left_empty(monkeypatch):

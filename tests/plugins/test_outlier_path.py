@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from harness_robust import parametric
-from harness_robust import path as module
 from harness_robust.parametric import Follower
 from harness_robust.path import OutlierPath
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, KernelOracle, Linear, Poly, UsageError, get_solver
+from harness import RBF, KernelOracle, Linear, Poly, get_solver
 from harness.kernels.oracle import uncounted
 from tests.plugins.robust_problems import (
     flipped,
@@ -132,42 +130,6 @@ def test_the_follower_has_the_box_problems_solution_wherever_the_box_goes(seed, 
             np.testing.assert_allclose(now.z, Q @ now.a, atol=1e-10)
         assert (now.high == target).all()
         np.testing.assert_allclose(now.a, naive_box(Q, target), atol=1e-6)
-
-
-def test_points_of_no_length_identical_points_and_one_class():
-    for x in (np.zeros((6, 2)), np.ones((6, 2)), np.array([[0.0], [0.0], [1.0], [1.0], [-1.0], [2.0]])):
-        for y in (np.ones(6), np.array([1.0, -1.0, 1.0, 1.0, -1.0, -1.0])):
-            for path in ("theta", "s"):
-                problem = stated(x, y, Linear(), C=2.0, s=0.0)
-                last = last_of(OutlierPath(path=path), problem)
-                assert last.done, last.info
-                with uncounted(problem.kernel):
-                    assert abs(problem.certify(last.dual_coef, 0.0).relative_gap) < 1e-6
-
-
-@pytest.mark.parametrize(
-    ("place", "name", "told"),
-    [
-        (parametric, "_MOST_PIECES", "the box is not reached after 0 changes of sets for each point"),
-        (module, "_MOST", "points have crossed s 0 times as often as there are points"),
-    ],
-)
-def test_a_walk_without_an_end_says_so(monkeypatch, place, name, told):
-    problem = stated(*flipped(n=200, share=0.2, apart=0.7), C=5.0, s=0.0)
-    monkeypatch.setattr(place, name, 0)
-    last = last_of(OutlierPath(path="s"), problem)
-    assert not last.done
-    assert told in last.info["stopped"]
-
-
-def test_too_many_points_are_refused_in_words():
-    problem = stated(*flipped(n=41))
-    with pytest.raises(
-        UsageError, match=r"as points, 41; it takes at most max_points=40: give fewer, or take ramp-cccp"
-    ):
-        OutlierPath(max_points=40).solve(problem)
-    with pytest.raises(UsageError, match="solver 'outlier-path': parameter path='both' is not valid"):
-        OutlierPath(path="both")
 
 
 @pytest.mark.parametrize("seed", [100043, 100115, 100247])

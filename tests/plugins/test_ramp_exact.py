@@ -8,7 +8,7 @@ from harness_robust.ramp_exact import RampExact
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import RBF, Linear, UsageError
+from harness import RBF, Linear
 from harness.kernels.oracle import uncounted
 from tests.plugins.robust_problems import (
     flipped,
@@ -108,14 +108,3 @@ def test_giving_up_is_told_with_the_proved_bound():
     assert last.info["lower_bound"] <= best
     assert last.info["open"] > 0
     assert last.info["global_gap"] > 1e-3
-
-
-def test_too_many_points_are_refused_in_words():
-    problem = stated(*flipped(n=41))
-    with pytest.raises(
-        UsageError, match=r"for 41 points; it takes at most max_points=40: .* ramp-cccp or outlier-path"
-    ):
-        RampExact().solve(problem)
-    assert RampExact(max_points=41).skip(problem) is None
-    with pytest.raises(UsageError, match=r"solver 'ramp-exact': parameter gap=0\.0 is not valid"):
-        RampExact(gap=0.0)

@@ -197,10 +197,3 @@ def test_the_evidence_where_nothing_separates():
         assert not found.done
         assert "the widest slab of" in found.info["stopped"]
         assert "of 30 positives" in found.info["stopped"]
-
-
-def test_a_seed_that_is_no_point_and_a_class_that_is_missing_are_refused():
-    x, y, _ = clouds(10)
-    assert "numbered from 0 to 9" in RGDTree(seed_point=10).skip(outlier_margin(x, y))
-    assert "separates two classes" in RGDTree().skip(hard_margin(x, np.ones(10)))
-    assert RGDTree().skip(polytope_distance(x)) is None

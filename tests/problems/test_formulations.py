@@ -176,6 +176,7 @@ def test_what_is_no_model_is_refused_in_words(formulation, values):
         (HardMargin, {}, [0.75, -0.75], 0.25),
         (ReducedHull, {"D": 0.5}, [1.0, -1.0], 0.5),  # above the cap
         (ReducedHull, {"D": 1.0, "D_minus": 0.5}, [1.0, -0.5, 0.0, -0.5], 0.0),
+        (ReducedHull, {"D": 1.0, "D_minus": 0.5}, [1.0, -1.0], 0.5),  # above the cap of the negatives alone
         (EpsSVR, {"C": 2.0}, [3.0, -3.0], 0.5),
         (EpsSVR, {"C": 2.0}, [1.0, -0.5], 0.25),  # off by 0.5 of C
         (NuSVC, {"nu": 0.5}, [0.25, -0.25], 1.5),  # 0.15 above 1 / n
