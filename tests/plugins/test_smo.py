@@ -5,7 +5,7 @@ import pytest
 from harness_smo import SMO, SMOBlock, hot
 from harness_smo.smo import _State
 
-from harness import CSVC, L2SVC, HardMargin, InvalidModel, Limits, ReducedHull, UsageError, drive
+from harness import CSVC, L2SVC, CSVCNoBias, HardMargin, InvalidModel, Limits, ReducedHull, UsageError, drive
 from tests.plugins.naive_smo import naive_smo
 from tests.plugins.points import overlapping
 from tests.plugins.smo_problems import EACH, build, certified, optimum, stated
@@ -140,3 +140,19 @@ def test_what_cannot_be_is_refused(solver):
         solver.replaced(tau=0)
     assert solver.solves[0] is CSVC, "the formulation that is taken where none is named"
     assert not any(SMO.takes(formulation) for formulation in (HardMargin, L2SVC))
+
+
+@pytest.mark.parametrize("formulation", [CSVC, CSVCNoBias])
+def test_only_points_beyond_every_violating_pair_are_left_out(formulation):
+    problem = build(*overlapping(3, n=400), formulation=formulation, C=100.0)
+    state = _State(SMO(), problem)
+    while len(state.active) == 400:
+        state.shrink_interval = state.next_shrink = 10**9
+        state.advance()
+        up, low, g = state.up[0], state.low[0], state.gradient.copy()
+        state.shrink()
+    if not problem.has_bias:
+        up, low = max(up, -low), -max(up, -low)
+    out = np.setdiff1d(np.arange(400), state.active)
+    a, lower, upper = state.a, state.form.lower, state.form.upper
+    assert ((a[out] == upper[out]) & (g[out] > up) | (a[out] == lower[out]) & (g[out] < low)).all()
