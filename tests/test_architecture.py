@@ -87,7 +87,7 @@ def test_only_the_command_and_the_reports_print() -> None:
 
 
 def test_only_runs_start_processes() -> None:
-    libraries = {"subprocess", "multiprocessing", "concurrent.futures", "pexpect"}
+    libraries = {"subprocess", "multiprocessing", "concurrent.futures.ProcessPoolExecutor", "pexpect"}
     calls = {"os.fork", "os.system", "os.popen", "os.posix_spawn"}
     found = [
         f"{module} {name}"
