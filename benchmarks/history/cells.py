@@ -68,7 +68,11 @@ class Bench:
     def __init__(self) -> None:
         try:
             from harness.registry import load_registry, share_registry
-            from harness.run.child import Workbench
+
+            try:
+                from harness.run.child import Workbench
+            except ImportError:  # a commit before the modules were named by their processes
+                from harness.run.execute import Workbench
 
             self.registry = load_registry([])
             share_registry(self.registry)
@@ -119,7 +123,12 @@ class Bench:
         try:
             from harness.errors import UsageError
             from harness.parameters import values_of
-            from harness.run.plan import Study, data_key, plan
+            from harness.run.plan import plan
+
+            try:
+                from harness.run.plan import Study, data_key
+            except ImportError:
+                from harness.run.study import Study, data_key
         except ImportError as error:
             raise Absent(f"the harness of this commit plans runs in another way: {error}") from error
         if solver["plugin"] in self.registry.broken:

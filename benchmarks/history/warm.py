@@ -39,7 +39,10 @@ def prepare() -> None:
 
 def warm_up(bench: cells.Bench, cell: tuple[str, str]) -> None:
     """Compile what a cell's solver needs by a few points of its data."""
-    from harness.run.child import warm_up as compile_
+    try:
+        from harness.run.child import warm_up as compile_
+    except ImportError:
+        from harness.run.execute import warm_up as compile_
 
     _, _, solver, problem = bench.stated(*cell)
     compile_(solver, problem)
