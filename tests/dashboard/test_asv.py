@@ -100,6 +100,8 @@ def test_no_page_of_asv_loads_anything_from_elsewhere() -> None:
         assert re.findall(r"<(?:script|link|img)[^>]*//[^>]*>", html) == []
     other = '<a href="https://example.org/x.js">x</a><script src="//cdn.example.org/new.js"></script>'
     assert localized(other) == (other, ["//cdn.example.org/new.js"])
+    hashed = '<script src="https://c.example.org/a/md5.min.js" integrity="sha512-x" crossorigin="anonymous"></script>'
+    assert localized(hashed)[0] == '<script src="vendor/blueimp-md5/md5.min.js"></script>'
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_failures_are_null_in_the_graphs_and_have_their_reason_on_the_page(dashb
     runs = [
         record("smo"), failed("slow"), failed("broken", status="error", reason=hostile),
         failed("never", status="skipped", reason="does not solve c-svc", formulation=None, kernel=None),
-        record("half", seed=0, fit_seconds=0.2), failed("half", seed=1),
+        record("half", seed=0, fit_seconds=0.2), failed("half", seed=1), record("missed", status="missed", target_gap=1e-9),
     ]  # fmt: skip
     for run in runs:
         run["git_commit"] = commits[0]
@@ -119,6 +119,7 @@ def test_failures_are_null_in_the_graphs_and_have_their_reason_on_the_page(dashb
     found = {(name, solver): value for (name, _, _, solver, _), value in published(html).items()}
     shares = {solver: found.get(("grid.track_failed", solver)) for solver in ("smo", "slow", "broken", "half", "never")}
     assert shares == {"smo": 0, "slow": 1, "broken": 1, "half": 0.5, "never": None}
+    assert (TIME, "missed") not in found, "a run that missed its target has no time that counts"
     assert {solver for name, solver in found if name == TIME} == {"smo", "half"}
     rows = cells_of(blocks((html / "index.html").read_text())["0-table"])
     assert rows["broken", "digits" + PROBLEM]["reason"] == hostile

@@ -276,9 +276,9 @@ def test_a_sweep_over_c_is_one_data_set():
 
 
 def test_a_solver_that_ran_on_less_than_half_is_counted_and_left_out():
-    costs = [[1.0] * 4, [2.0, None, None, None], [3.0, 3.0, None, None]]
+    costs = [[1.0] * 5, [2.0, 2.0, None, None, None], [3.0, 3.0, 3.0, None, None]]
     found = answer(ranking.ranking(table(costs)))
-    assert (found["solver"], found["few"], found["ran"]) == ([0, 2], 1, [4, 2])
+    assert (found["solver"], found["few"], found["ran"]) == ([0, 2], 1, [5, 3])
 
 
 def test_a_run_that_was_asked_for_less_is_not_one_that_missed():
@@ -341,12 +341,16 @@ def test_a_planted_exponent_is_found_and_two_sizes_are_no_line():
     n = [100, 1000, 10_000, 1000]
     costs = np.full((2, 4, len(TARGETS)), np.inf)
     costs[0, :, 1] = [1e-6 * each**1.5 for each in n]
+    rough = costs.copy()
+    rough[0, 3, 1] *= 2.0
     costs[1, :2, 1] = 1.0
     facts = [{"formulation": "c-svc", "n_train": each, "n_features": 7} for each in n]
     (fit,) = scaling.fits(costs, facts, ["a", "b", "c", "d"], [1])
     assert (fit["solver"], fit["points"], fit["family"], fit["axis"]) == (0, 4, None, "n_train")
     np.testing.assert_allclose(fit["exponent"], 1.5, atol=1e-6)
     assert fit["sizes"] == [100, 10_000]
+    exponent, low, high = scaling.fits(rough, facts, ["a", "b", "c", "d"], [1])[0]["exponent"]
+    assert low < exponent < high
 
 
 def test_a_data_set_in_three_sizes_has_its_own_line_and_problems_of_one_size_are_one_point():
