@@ -152,7 +152,9 @@ MALFORMED = [  # name, content, what the sentence has to say
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "content", "said"), MALFORMED)
+@pytest.mark.parametrize(
+    ("name", "content", "said"), MALFORMED, ids=[f"{number}-{each[0]}" for number, each in enumerate(MALFORMED)]
+)
 def test_a_malformed_file_is_refused_with_the_value_and_the_remedy(tmp_path, name, content, said):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
