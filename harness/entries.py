@@ -32,6 +32,11 @@ class Plugin:
     distribution: str
     version: str
 
+    @property
+    def release(self) -> str:
+        """The distribution and its version; empty for a plugin that is not installed."""
+        return f"{self.distribution} {self.version}".strip()
+
     @functools.cached_property
     def fingerprint(self) -> str:
         """SHA-256 of the plugin's source files: a change of code makes stored results stale."""

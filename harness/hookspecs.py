@@ -69,8 +69,7 @@ def harness_report_formats() -> Mapping[str, Callable[..., str]]:
 def harness_commands() -> Iterable[click.Command]:
     """Return click commands or groups: each becomes a sub-command of ``harness`` under its own name.
 
-    A plugin is asked when its command is called. The help and the completion know names and first lines from a small
-    file; to make it they ask those plugins whose module has the name of this function in its text.
+    Only plugins whose module has the name of this function in its text are imported for the help.
     """
     return ()
 

@@ -114,13 +114,6 @@ def test_the_shown_solver_passes_the_conformance_suite(folder):
     assert done.returncode == 0, done.stdout[-3000:]
 
 
-@pytest.mark.slow
-def test_completion_script(folder):
-    done = run([str(BIN / "harness"), "completion", "bash"], folder)
-    assert done.returncode == 0
-    assert "harness" in done.stdout
-
-
 def test_linked_files_exist():
     links = re.findall(r"\]\(([^)]+)\)", README)
     assert links

@@ -10,9 +10,8 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from harness.datasets.cache import cache_root
 from harness.datasets.dataset import Dataset, content_sha256, is_csr
 from harness.datasets.files import KEPT, FileSource
 from harness.errors import DataError
+from harness.files import write_whole
 from harness.kernels.points import as_points
 from harness.parameters import validated
 
@@ -132,11 +132,9 @@ def _kept_arrays(
         else:
             members[key] = array
 
-    def write(path: Path) -> None:
-        with path.open("wb") as file:
-            np.savez(file, **members)
-
-    return _source(_kept(f"{_checked_name(name, sha256)}.npz", sha256, write), settings)
+    return _source(
+        _kept(f"{_checked_name(name, sha256)}.npz", sha256, lambda file: np.savez(file, **members)), settings
+    )
 
 
 def _kept_frame(frame: pd.DataFrame, test: Any, name: str, settings: dict[str, Any]) -> FileSource:
@@ -157,30 +155,21 @@ def _kept_frame(frame: pd.DataFrame, test: Any, name: str, settings: dict[str, A
         content = stream.getvalue()
         sha256 = hashlib.sha256(content).hexdigest()
         file = f"{_checked_name(name, sha256)}{part}.parquet"
-        paths.append(_kept(file, sha256, partial(_write, content)))
+        paths.append(_kept(file, sha256, content))
     return _source(paths[0], {**settings, **({"test": str(paths[1])} if len(paths) > 1 else {})})
 
 
-def _write(content: bytes, path: Path) -> None:
-    path.write_bytes(content)
-
-
-def _kept(name: str, sha256: str, write: Callable[[Path], Any]) -> Path:
+def _kept(name: str, sha256: str, content: bytes | Callable[[IO[bytes]], object]) -> Path:
     """Return the path of a file of this content, written if it is not there."""
     path = cache_root().resolve() / KEPT / sha256[:24] / name
     if not path.exists():
-        unfinished = path.with_name(f".{os.urandom(4).hex()}{path.suffix}")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write(unfinished)
-            unfinished.replace(path)
+            write_whole(path, content)
         except OSError as error:
             raise DataError(
                 f"the data cannot be kept in {path.parent} ({error.strerror or error}); make room, or name another folder "
                 "by the environment variable HARNESS_CACHE."
             ) from None
-        finally:
-            unfinished.unlink(missing_ok=True)
     return path
 
 

@@ -18,10 +18,8 @@ from harness.report import figures
 from harness.run.record import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from types import ModuleType
 
-    from harness.datasets.dataset import DataSource
     from harness.problems.problem import Problem
     from harness.registry import Registry
     from harness.solver import Solver
@@ -142,9 +140,20 @@ def about_solver(name: str) -> dict[str, Any] | None:
     its source; ``solves``, pairs of a formulation and its meaning; ``counted``, whether its kernel evaluations are;
     ``exact``, whether it converges to the optimum; ``parameters`` as `parameters_told` has them.
     """
-    return _of(
-        name, lambda registry: {name: cls for own in registry.solvers.values() for name, cls in own.items()}, _solver
-    )
+    registry = shared_registry()
+    owner = registry.owner("solver", name)
+    if not owner:
+        return None
+    cls = registry.solvers[owner][name]
+    return {
+        **_plugin(registry, owner),
+        "text": docstring(cls),
+        "papers": _papers(cls, registry.plugins[owner].module),
+        "solves": [[problem.name, summary(problem)] for problem in registry.solved_by(cls)],
+        "counted": bool(cls.observable),  # may be a property: by its parameters
+        "exact": bool(cls.exact),
+        "parameters": parameters_told(cls),
+    }
 
 
 def about_dataset(name: str) -> dict[str, Any] | None:
@@ -153,7 +162,17 @@ def about_dataset(name: str) -> dict[str, Any] | None:
     ``plugin``, ``version``; ``text``, its docstring; ``description`` in a sentence; ``files`` that it reads;
     ``parameters`` as `parameters_told` has them.
     """
-    return _of(name, lambda registry: registry.datasets, _dataset)
+    registry = shared_registry()
+    cls = registry.datasets.get(name)
+    if cls is None:
+        return None
+    return {
+        **_plugin(registry, registry.owner("data set", name)),
+        "text": docstring(cls),
+        "description": cls.description,
+        "files": list(getattr(cls, "files", ())),
+        "parameters": parameters_told(cls),
+    }
 
 
 def parameters_told(cls: type) -> list[dict[str, str]]:
@@ -175,27 +194,6 @@ def _as_typed(value: Any) -> str:
     return str(value).lower() if value is None or isinstance(value, bool) else figures.setting(value)
 
 
-def _of(
-    name: str, known: Callable[[Registry], dict[str, Any]], told: Callable[[Registry, Any], dict[str, Any]]
-) -> dict[str, Any] | None:
-    registry = shared_registry()
-    cls = known(registry).get(name)
-    return None if cls is None else told(registry, cls)
-
-
-def _solver(registry: Registry, cls: type[Solver]) -> dict[str, Any]:
-    owner = next(plugin for plugin, own in registry.solvers.items() if own.get(cls.name) is cls)
-    return {
-        **_plugin(registry, owner),
-        "text": docstring(cls),
-        "papers": _papers(cls, registry.plugins[owner].module),
-        "solves": [[problem.name, summary(problem)] for problem in registry.solved_by(cls)],
-        "counted": bool(cls.observable),  # may be a property: by its parameters
-        "exact": bool(cls.exact),
-        "parameters": parameters_told(cls),
-    }
-
-
 def _papers(cls: type[Solver], plugin: ModuleType) -> list[str]:
     """Return the paragraphs that begin with 'Source:', else those with a year; without what differs from the paper."""
     near, far = (docstring(subject).split("\n\n") for subject in (sys.modules[cls.__module__], plugin))
@@ -205,16 +203,5 @@ def _papers(cls: type[Solver], plugin: ModuleType) -> list[str]:
     return [" ".join(cut.split()) for text in dated if (cut := text.partition("Differs in")[0]) and text[0] != "*"]
 
 
-def _dataset(registry: Registry, cls: type[DataSource]) -> dict[str, Any]:
-    return {
-        **_plugin(registry, registry.owner("data set", cls.name)),
-        "text": docstring(cls),
-        "description": cls.description,
-        "files": list(getattr(cls, "files", ())),
-        "parameters": parameters_told(cls),
-    }
-
-
 def _plugin(registry: Registry, name: str) -> dict[str, Any]:
-    plugin = registry.plugins[name]
-    return {"plugin": name, "version": " ".join(part for part in (plugin.distribution, plugin.version) if part)}
+    return {"plugin": name, "version": registry.plugins[name].release}

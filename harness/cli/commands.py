@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.shell_completion import CompletionItem
 
 from harness.report.output import say
 
@@ -129,13 +128,12 @@ class LazyGroup(CommandGroup):
     """The harness's own commands, then those of plugins."""
 
     def _added(self, ctx: click.Context) -> Mapping[str, click.Command]:
-        """Return the commands of plugins; who is broken is said once, and to no shell that waits for a completion."""
+        """Return the commands of plugins; who is broken is said once."""
         found = ctx.meta.get("added")
         if not isinstance(found, Added):
             ctx.meta["added"] = found = added(ctx.params.get("plugin_path") or ())
-            if not ctx.resilient_parsing:
-                for broken in found.broken.values():
-                    say(f"{PROGRAM}: {' '.join(broken.sentence.split())}")
+            for broken in found.broken.values():
+                say(f"{PROGRAM}: {' '.join(broken.sentence.split())}")
         return found.commands
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -151,17 +149,9 @@ class LazyGroup(CommandGroup):
         assert isinstance(command, click.Command)
         return command
 
-    def _lines(self, ctx: click.Context) -> dict[str, str]:
-        """Return command -> its line in the help; none of the harness's own is imported for it."""
-        of_plugins = {name: each.get_short_help_str(limit=80) for name, each in self._added(ctx).items()}
-        return {**{name: line for name, (_, line) in COMMANDS.items()}, **of_plugins}
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands' lines."""
+        """Write the commands' lines; none of the harness's own is imported for it."""
+        own = [(name, line) for name, (_, line) in COMMANDS.items()]
+        of_plugins = [(name, each.get_short_help_str(limit=80)) for name, each in self._added(ctx).items()]
         with formatter.section("Commands"):
-            formatter.write_dl(list(self._lines(ctx).items()))
-
-    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
-        """Complete a command's name without importing any."""
-        found = [CompletionItem(n, help=line) for n, line in self._lines(ctx).items() if n.startswith(incomplete)]
-        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+            formatter.write_dl([*own, *of_plugins])

@@ -126,10 +126,6 @@ def _wrapped(text: str, width: int, indent: str, hang: str = "") -> str:
     )
 
 
-def _version(plugin: Any) -> str:
-    return " ".join(part for part in (plugin.distribution, plugin.version) if part)
-
-
 def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
     cls = entry.subject
     return [
@@ -139,7 +135,7 @@ def _solver(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
             "counted by the harness" if cls.observable else "not observable (it computes kernel values by itself)",
         ),
         ("converges to the optimum", "yes" if cls.exact else "no"),
-        ("version", _version(registry.plugins[entry.plugin])),
+        ("version", registry.plugins[entry.plugin].release),
     ]
 
 
@@ -157,7 +153,7 @@ def _plugin(entry: Entry, registry: Registry) -> list[tuple[str, str]]:
     if entry.facts["status"] == "broken":
         return [("could not be loaded", entry.summary)]
     plugin = entry.subject
-    facts = [("version", _version(plugin)), ("file", plugin.module.__file__)]
+    facts = [("version", plugin.release), ("file", plugin.module.__file__)]
     for kind in KINDS:
         own = [other.name for other in catalogue.entries(registry, kind) if other.plugin == entry.name]
         facts += [(kind, ", ".join(own))] if kind != "plugins" else []

@@ -37,21 +37,18 @@ def _text(costs: Mapping[str, Forecast], study: Study, registry: Registry) -> st
     from harness.run.plan import factors
     from harness.run.store import default_store
 
-    runs, held, rows = (sum(getattr(cost, name) for cost in costs.values()) for name in ("runs", "held", "rows"))
+    every = _sum(costs)
     parts = [f"{count:,} {noun}" for count, noun in factors(study, registry) if count != 1]
-    lines = [f"{_runs(runs)}{': ' if parts else ''}{' x '.join(parts)}; nothing is carried out"]
-    lines.append(f"{held:,} of them in the store {study.store or default_store()}")
-    if rows:
-        lines.append(f"{rows:,} of them a row without a run: skipped, or of a broken plugin")
+    lines = [f"{_runs(every.runs)}{': ' if parts else ''}{' x '.join(parts)}; nothing is carried out"]
+    lines.append(f"{every.held:,} of them in the store {study.store or default_store()}")
+    if every.rows:
+        lines.append(f"{every.rows:,} of them a row without a run: skipped, or of a broken plugin")
     jobs = f" with {study.jobs} jobs" if study.jobs > 1 else ""
     for name, cost in costs.items():
         lines.append(f"{name}: {_runs(cost.to_do)} to carry out{_time(cost, study.jobs)}")
-    total = sum(cost.to_do for cost in costs.values())
-    seconds = sum(cost.seconds for cost in costs.values())
-    unknown = sum(cost.unknown for cost in costs.values())
     if len(costs) > 1 or jobs:
-        lines.append(f"together: {_runs(total)}{_time(_sum(costs), study.jobs)}{jobs}")
-    if seconds or unknown < total:
+        lines.append(f"together: {_runs(every.to_do)}{_time(every, study.jobs)}{jobs}")
+    if every.seconds or every.unknown < every.to_do:
         lines.append("by the median of what the store holds of the same solver and data set, inside the solvers")
     return "\n".join(lines) + "\n"
 

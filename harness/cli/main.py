@@ -1,7 +1,6 @@
 """The ``harness`` command itself: finds its sub-commands, turns errors into sentences and exit codes.
 
-``harness --help`` and a completion import this module, click and at most one sub-command's options,
-nothing numerical: they are paid for at every TAB.
+``harness --help`` imports this module, click and at most one sub-command's options, nothing numerical.
 
 Exit codes: 0 everything ran, 1 a run failed, 2 bad usage or bad data, 3 what was measured could not be
 kept, 70 a fault of the harness, 130 Ctrl-C.
@@ -64,7 +63,9 @@ class Program(LazyGroup):
             )
         except OSError as error:
             _debug()
-            code = _say(": ".join([*_where(error), f"{error.strerror or error}."]), EXIT_USAGE)
+            code = _say(
+                ": ".join([str(each) for each in (error.filename, error.strerror or error) if each]) + ".", EXIT_USAGE
+            )
         except Exception as error:  # the last resort: a user gets a line, a developer the traceback
             _debug()
             text = " ".join(f"{type(error).__name__}: {error}".split())
@@ -81,18 +82,6 @@ class Program(LazyGroup):
 def _say(message: str, code: int) -> int:
     say(f"{PROGRAM}: {message}")
     return code
-
-
-def _where(error: OSError) -> list[str]:
-    """Return what could not be read or written, if that is known; the system does not name standard output."""
-    if error.filename:
-        return [str(error.filename)]
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code is click.echo.__code__:
-            return ["standard output"]
-        trace = trace.tb_next
-    return []
 
 
 def _usage(error: click.ClickException) -> str:

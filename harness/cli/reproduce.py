@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from harness.call import values
 from harness.cli import options
@@ -21,16 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _WHAT, _HOW, _RESULT = "What to measure", "How to measure", "The result"
 
 
-def _studies(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """Complete the name of a study; none is imported."""
-    found = sorted(
-        path.parent.name.replace("_", "-") for path in ROOT.glob("reports/*/study.py") if path.parent.name != "kit"
-    )
-    return [CompletionItem(name) for name in (*found, "all") if name.startswith(incomplete)]
-
-
 PARAMETERS: list[click.Parameter] = [
-    click.Argument(["studies"], nargs=-1, metavar="[STUDY]...", shell_complete=_studies),
+    click.Argument(["studies"], nargs=-1, metavar="[STUDY]..."),
     Option(["--quick", "plan"], flag_value="quick", section=_WHAT,
            help="A small honest version: data that need no download, minutes of work."),
     Option(["--full", "plan"], flag_value="full", section=_WHAT, help="All of it, on the paper's data: hours."),

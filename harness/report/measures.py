@@ -37,8 +37,7 @@ class Measure:
     doubt : field of a record; a row of which any run has it is not ranked
     doubted : what such a row shows, ``{}`` is the figure
     within : rows that may be ranked against each other: those of the ``group`` or only those of one ``problem``
-    timed : it is wall seconds, ranked by the honest clock of its group (`timing.clocks`)
-    noisy : it differs from one run to the next of the same code: a time
+    timed : it is wall seconds, which differ from one run to the next, ranked by the honest clock of its group (`timing.clocks`)
     spread : show half the range over the runs behind the median
     room : the width that is kept for the column when it is decided what else there is room for; not the width of
         this time's figures, so that the same command has the same columns every time
@@ -54,7 +53,6 @@ class Measure:
     doubted: str = ""
     within: Literal["group", "problem"] = "group"
     timed: bool = False
-    noisy: bool = False
     spread: bool = False
     room: int = 0
 
@@ -69,7 +67,7 @@ class Measure:
 
     def interval(self, row: Row) -> noise.Interval:
         """Return between which figures the one that is shown lies; there is one."""
-        return noise.interval(row.values(self.figure) or row.values(self.instead), noisy=self.noisy)
+        return noise.interval(row.values(self.figure) or row.values(self.instead), noisy=self.timed)
 
     def cell(self, row: Row) -> str:
         """Return the figure as text: empty without a measured run, ``-`` if the runs do not have it."""
@@ -82,9 +80,7 @@ class Measure:
         return text + (figures.spread(row.values(self.figure)) if self.spread and value is not None else "")
 
 
-FIT = Measure(
-    "seconds", "fit_seconds", figures.seconds, "low", stops=True, timed=True, noisy=True, spread=True, room=13
-)
+FIT = Measure("seconds", "fit_seconds", figures.seconds, "low", stops=True, timed=True, spread=True, room=13)
 EVALUATIONS = Measure("kernel\nevals", "kernel_evaluations", figures.count, "low", stops=True,
                       doubt="evaluations_at_least", doubted="≥{}", room=6)  # fmt: skip
 SIZE = Measure("SV", "support_vectors", figures.count, "low", stops=True, room=5)

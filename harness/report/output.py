@@ -92,18 +92,18 @@ def deliver(content: str | bytes | Callable[[IO[bytes]], object], output: Path |
 
 def show(content: str | bytes | Callable[[IO[bytes]], object]) -> None:
     """Write to standard output; of control characters only the marks of bold pass, and where they are wanted."""
-    if not isinstance(content, (str, bytes)):
-        try:
-            content(sys.stdout.buffer)
-            sys.stdout.buffer.flush()
-        except OSError as error:
-            error.filename = error.filename or "standard output"  # which the system does not name
-            raise
-        return
     if isinstance(content, str):
         kept = STYLES.split(content) if styled() else [content]
         content = "".join(part if STYLES.fullmatch(part) else plain(part) for part in kept)
-    click.echo(content, nl=False)
+    try:
+        if isinstance(content, (str, bytes)):
+            click.echo(content, nl=False)
+        else:
+            content(sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+    except OSError as error:
+        error.filename = error.filename or "standard output"  # which the system does not name
+        raise
 
 
 def width() -> int:

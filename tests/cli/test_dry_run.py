@@ -19,7 +19,6 @@ LISTS = ",".join(map(str, range(2000)))
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--repeat", "1e9"), "1,000,000,000 repetitions = 1,000,000,000 runs"),
         (("--seeds", "0-999999999"), "1,000,000,000 seeds = 1,000,000,000 runs"),
         (("--seeds", "0-9999", "--C", ",".join(map(str, range(1, 301)))), "300 values of C x 10,000 seeds = 3,000,000 runs"),
         (("--plugins", f"smo[C=[{LISTS}],gamma=[{LISTS}]]"), "4,000,001 solvers = 4,000,001 runs"),
