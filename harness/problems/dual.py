@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.arrays import Vector
 
     Groups = np.ndarray[Any, np.dtype[np.int8]]
@@ -151,6 +153,16 @@ def first_at_cap(cap: Vector) -> Vector:
     """Return weights, (n,) with sum 1: the first points at their ``cap``, (n,), the last one of them at what is left."""
     before = np.concatenate([[0.0], np.cumsum(cap)[:-1]])
     return np.asarray(np.clip(1.0 - before, 0.0, cap), dtype=np.float64)
+
+
+def off_simplex(weights: Vector, hulls: Sequence[Any], caps: Sequence[float]) -> float:
+    """Return by how much weights, (n,), miss that they are >= 0, and in each hull sum to 1 and are at most its cap.
+
+    hulls : the points of each, (n,) bool
+    """
+    sums = [abs(float(weights[hull].sum()) - 1.0) for hull in hulls]
+    beyond = [float(np.max(weights[hull], initial=0.0)) - cap for hull, cap in zip(hulls, caps, strict=True)]
+    return max(*sums, float(-weights.min()), *beyond, 0.0)
 
 
 def boxed(linear: Vector, lower: Vector, upper: Vector, *, groups: int, copies: int = 1) -> DualForm:

@@ -13,6 +13,7 @@ import heapq
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -96,7 +97,7 @@ class GivingUp:
         while queue and -queue[0].order[0] > best[0] * (1.0 + _TIE) + self._rounding:
             yield self._found(best, -queue[0].order[0], done=False)
             for child in self._children(heapq.heappop(queue)):
-                best = max(best, self._dive(child), key=_margin)
+                best = max(best, self._dive(child), key=itemgetter(0))
                 heapq.heappush(queue, child)
         yield self._found(best, -queue[0].order[0] if queue else 0.0, done=True)
 
@@ -160,10 +161,6 @@ class GivingUp:
     def _ascending(self, points: Mask, scores: Vector) -> Any:
         chosen = np.flatnonzero(points)
         return chosen[np.argsort(scores[chosen], kind="stable")]
-
-
-def _margin(found: tuple[float, Vector]) -> float:
-    return found[0]
 
 
 def products(problem: WithOutliers) -> tuple[Any, float]:

@@ -24,7 +24,7 @@ from harness.errors import UsageError
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
 from harness.problems import cases
-from harness.problems.dual import DualForm, two_hulls
+from harness.problems.dual import DualForm, off_simplex, two_hulls
 from harness.problems.problem import BoundedProblem, Certificate, Expansion, Laws, NoParameters, Parameters, Problem
 from harness.problems.rounding import Bounded, unit_of
 
@@ -40,28 +40,19 @@ class HardMargin(BoundedProblem):
     constraints = "y_i dual_coef_i >= 0, summing to 1 over each class"
     laws = Laws(doubled={}, objective=1)
     has_core_set = True
+    caps: tuple[float, float] = (1.0, 1.0)  # upper bounds of u_i (positives) and v_j (negatives); 1 for full hulls
 
     @classmethod
     def zoo(cls) -> list[cases.Case]:
         # whole hulls with points in both classes touch: w = 0, and no direction to certify
         return cases.two_classes(cls, pair=2.0, three=2.0, opposite=False)
 
-    @property
-    def caps(self) -> tuple[float, float]:
-        """Upper bounds of u_i (positives) and v_j (negatives); 1 for full hulls."""
-        return 1.0, 1.0
-
     def dual_form(self) -> DualForm:
         return replace(two_hulls(self.targets, self.caps), relative=True)
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
-        weights = self.targets * dual_coef
         positive = self.targets > 0
-        cap_positive, cap_negative = self.caps
-        sums = max(abs(float(weights[positive].sum()) - 1.0), abs(float(weights[~positive].sum()) - 1.0))
-        over_positive = float(np.max(weights[positive], initial=0.0)) - cap_positive
-        over_negative = float(np.max(weights[~positive], initial=0.0)) - cap_negative
-        return max(sums, float(-weights.min()), over_positive, over_negative, 0.0)
+        return off_simplex(self.targets * dual_coef, (positive, ~positive), self.caps)
 
     def _nearest(self, scores: Bounded) -> tuple[Bounded, Bounded]:
         """Return the least score of P's hull and the largest of Q's: how far each reaches along w."""
@@ -158,10 +149,10 @@ class ReducedHull(HardMargin):
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         super().__init__(kernel, targets, settings)
         positives = int((self.targets > 0).sum())
-        self._caps = settled_caps(
+        self.caps = settled_caps(
             self.name, settings, self.n, {"positives": positives, "negatives": self.n - positives}
         )
-        self.cap = self._caps[0]
+        self.cap = self.caps[0]
 
     def restrict(self, indices: Any) -> Problem:
         """Keep the cap: without D in the settings it would follow the number of points."""
@@ -172,10 +163,6 @@ class ReducedHull(HardMargin):
     @property
     def settled(self) -> dict[str, Any]:
         return {**self.parameters, "D": self.cap}
-
-    @property
-    def caps(self) -> tuple[float, float]:
-        return self._caps
 
     def _nearest(self, scores: Bounded) -> tuple[Bounded, Bounded]:
         positive = self.targets > 0

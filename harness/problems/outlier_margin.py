@@ -27,6 +27,7 @@ import numpy as np
 from harness.errors import UsageError
 from harness.kernels.functions import RBF, Linear
 from harness.kernels.oracle import KernelOracle, engine_of
+from harness.problems.dual import off_simplex
 from harness.problems.giving_up import GivingUp
 from harness.problems.hulls import HardMargin
 from harness.problems.polytope_distance import PolytopeDistance
@@ -197,8 +198,8 @@ class OutlierMargin(BoundedProblem):
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         weights = dual_coef if self.against_origin else self.targets * dual_coef
-        sums = [abs(float(weights[side].sum()) - 1.0) for side in (self.positive, ~self.positive) if side.any()]
-        return max(*sums, float(-weights.min()), 0.0)
+        hulls = [side for side in (self.positive, ~self.positive) if side.any()]
+        return off_simplex(weights, hulls, [np.inf] * len(hulls))
 
     @cached_property
     def bounds(self) -> tuple[float, float]:

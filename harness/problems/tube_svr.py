@@ -34,7 +34,7 @@ from harness.errors import InvalidModel
 from harness.kernels.functions import RBF, Linear
 from harness.kernels.oracle import KernelOracle
 from harness.parameters import parameter
-from harness.problems.dual import DualForm, first_at_cap
+from harness.problems.dual import DualForm, two_hulls
 from harness.problems.hulls import ReducedHull, ReducedHullParameters, settled_caps
 from harness.problems.problem import Bounded, BoundedProblem, Certificate, Expansion, Laws, Parameters, cases, immutable
 
@@ -119,8 +119,9 @@ class TubeSVR(BoundedProblem):
         super().__init__(kernel.with_product(self.shifts), targets, settings)
         self._plain = kernel
         shifted = {"points shifted up": self.n, "points shifted down": self.n}
-        self._caps = settled_caps(self.name, settings, self.n, shifted)
-        self.cap = self._caps[0]
+        # upper bounds of u_i (points shifted up) and v_i (points shifted down)
+        self.caps = settled_caps(self.name, settings, self.n, shifted)
+        self.cap = self.caps[0]
 
     def restrict(self, indices: Any) -> TubeSVR:
         """Keep the caps and the origin: both would follow the points."""
@@ -133,30 +134,14 @@ class TubeSVR(BoundedProblem):
         return {**self.parameters, "D": self.cap}
 
     @property
-    def caps(self) -> tuple[float, float]:
-        """Upper bounds of u_i (points shifted up) and v_i (points shifted down)."""
-        return self._caps
-
-    @property
     def epsilon(self) -> float:
         """Half the width of the tube that is asked for."""
         return float(self.settings.epsilon)
 
     def dual_form(self) -> DualForm:
-        # a cap of 1 is implied by the sum: kept out of reach, it never decides a threshold
-        caps = [cap if cap < 1.0 else 2.0 for cap in self.caps]
-        zero, slope = np.zeros(self.n), -2.0 * self.epsilon * self.shifts
-        start = [first_at_cap(np.full(self.n, cap)) for cap in caps]
-        return _TubeForm(
-            linear=np.concatenate([slope, slope]),
-            lower=np.concatenate([zero, np.full(self.n, -caps[1])]),
-            upper=np.concatenate([np.full(self.n, caps[0]), zero]),
-            start=np.concatenate([start[0], -start[1]]),
-            copies=2,
-            groups=2,
-            group=np.repeat(np.array([0, 1], dtype=np.int8), self.n),
-            relative=True,
-        )
+        hulls, slope = two_hulls(np.repeat([1.0, -1.0], self.n), self.caps), -2.0 * self.epsilon * self.shifts
+        linear = np.concatenate([slope, slope])
+        return _TubeForm(linear, hulls.lower, hulls.upper, hulls.start, 2, 2, hulls.group, relative=True)
 
     def feasibility_violation(self, dual_coef: Vector) -> float:
         up, down = np.maximum(dual_coef, 0.0), np.maximum(-dual_coef, 0.0)

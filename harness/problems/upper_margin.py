@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -189,7 +190,7 @@ class Relaxation:
         m = weights[0].mean + self.points.centre if len(weights) == 1 else weights[0].mean - weights[1].mean
         beyond = sum(each.rest[1] for each in weights) ** 2
         beyond += self.ridge * sum(float(each.values @ each.values) for each in weights)
-        return max((self._of_split(weights, covariances, m, beyond, split) for split in splits), key=_squared)
+        return max((self._of_split(weights, covariances, m, beyond, split) for split in splits), key=attrgetter("squared"))
 
     def _of_split(self, weights: list[_Weights], covariances: Any, m: Vector, beyond: float, split: _Split) -> _Longest:
         first = weights[0].factor(split.most)
@@ -206,7 +207,7 @@ class Relaxation:
             within = bracket * (a * covariances[0][0] + b * covariances[1][0]) if bracket else 0.0 * covariances[0][0]
             rest = bracket * (a * covariances[0][1] + b * covariances[1][1])
             found.append(_longest(m, beyond, within, rest))
-        return min(found, key=_squared)
+        return min(found, key=attrgetter("squared"))
 
     def _trimmed(self, weights: _Weights) -> _Weights:
         """Return equal weights on all points of a hull but as many as may be given up: those that lie farthest out.
@@ -236,10 +237,6 @@ class Relaxation:
                 _Weights.over(self.points, each.members, each.given_up, each.members[order[start : start + size]])
             )
         return found
-
-
-def _squared(found: _Longest) -> float:
-    return found.squared
 
 
 def _even(factor: float, spread: float) -> float:

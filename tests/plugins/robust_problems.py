@@ -1,12 +1,10 @@
-"""Problems for the tests of the ramp loss: two clouds with exchanged labels, and brute force over who is given up."""
+"""Problems for the tests of the ramp loss: two clouds with exchanged labels, and the loss written out."""
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 
-from harness import RBF, KernelOracle, RampSVC, get_solver
+from harness import RBF, KernelOracle, RampSVC
 from harness.kernels.oracle import uncounted
 
 
@@ -48,31 +46,6 @@ def objective_of(problem, coef):
     f = matrix_of(problem) @ coef
     z = problem.targets * f
     return 0.5 * coef @ f + float(problem.upper @ np.minimum(np.maximum(0.0, 1.0 - z), 1.0 - problem.s))
-
-
-def given_up(problem, outliers):
-    """Return min_w of the hinge loss over the others, plus the flat price of ``outliers``, (n,) bool: and its coef."""
-    kept = np.flatnonzero(~outliers)
-    flat = (1.0 - problem.s) * float(problem.upper[outliers].sum())
-    coef = np.zeros(problem.n)
-    if len(kept) == 0:
-        return flat, coef
-    with uncounted(problem.kernel):
-        inner = problem.hinge.restrict(kept)
-        coef[kept] = get_solver("qp").solve(inner).dual_coef
-        value = inner.certify(coef[kept], 0.0).primal
-    return flat + value, coef
-
-
-def everybody(problem):
-    """Yield every set of outliers, (n,) bool each."""
-    for chosen in product((False, True), repeat=problem.n):
-        yield np.array(chosen)
-
-
-def global_optimum(problem):
-    """Return J* by 2^n convex problems."""
-    return min(given_up(problem, outliers)[0] for outliers in everybody(problem))
 
 
 def naive_ascend(Q, knot, low, high, rounds=20_000):
