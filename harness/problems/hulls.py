@@ -149,9 +149,7 @@ class ReducedHull(HardMargin):
     def __init__(self, kernel: KernelOracle, targets: Any, settings: Any) -> None:
         super().__init__(kernel, targets, settings)
         positives = int((self.targets > 0).sum())
-        self.caps = settled_caps(
-            self.name, settings, self.n, {"positives": positives, "negatives": self.n - positives}
-        )
+        self.caps = settled_caps(self.name, settings, self.n, {"positives": positives, "negatives": self.n - positives})
         self.cap = self.caps[0]
 
     def restrict(self, indices: Any) -> Problem:

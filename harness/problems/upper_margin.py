@@ -190,7 +190,9 @@ class Relaxation:
         m = weights[0].mean + self.points.centre if len(weights) == 1 else weights[0].mean - weights[1].mean
         beyond = sum(each.rest[1] for each in weights) ** 2
         beyond += self.ridge * sum(float(each.values @ each.values) for each in weights)
-        return max((self._of_split(weights, covariances, m, beyond, split) for split in splits), key=attrgetter("squared"))
+        return max(
+            (self._of_split(weights, covariances, m, beyond, split) for split in splits), key=attrgetter("squared")
+        )
 
     def _of_split(self, weights: list[_Weights], covariances: Any, m: Vector, beyond: float, split: _Split) -> _Longest:
         first = weights[0].factor(split.most)

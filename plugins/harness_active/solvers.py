@@ -9,8 +9,9 @@ in the random order that is drawn at the beginning.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
@@ -19,7 +20,9 @@ import numpy as np
 from harness import (
     CSVC,
     Iterate,
+    Learner,
     Oracle,
+    PluginError,
     PoolSVC,
     Problem,
     Solver,
@@ -28,18 +31,154 @@ from harness import (
     oracle_refusal,
     parameter,
 )
-from harness_active.pool import Pool
-from harness_active.retrained import Retrained
-from harness_active.stopping import Rules
 
 if TYPE_CHECKING:
-    from harness import Learner
     from harness.arrays import Index, Vector
 
     Scores = Callable[[Any], Vector]
 
 _ETA = _P = 0.05
 _WINDOW = 1 / 40  # of the points: with small pools each of them is looked at once or twice meanwhile
+
+
+class Pool:
+    """The points that may still be bought: points in an order, of which some leave.
+
+    Parameters
+    ----------
+    order : (m,) points, all different
+    n : points that there are, in the pool or not
+    """
+
+    def __init__(self, order: Index, n: int) -> None:
+        self._rank = np.full(n, -1, dtype=np.intp)
+        self._rank[order] = np.arange(len(order))
+        # the last one is at hand: those of ``order`` that come first stand at the end
+        self._points = np.array(order[::-1], dtype=np.intp)
+        self._place = np.full(n, -1, dtype=np.intp)
+        self._place[self._points] = np.arange(len(order))
+        self._size = len(order)
+
+    def __len__(self) -> int:
+        return self._size
+
+    def next(self, count: int) -> Index:
+        """Return the ``count`` points that come first in the order as long as none is taken but so; all if there are fewer."""
+        return self._points[max(0, self._size - count) : self._size][::-1].copy()
+
+    def sample(self, count: int | None, rng: np.random.Generator) -> Index:
+        """Return ``count`` points drawn without replacement; all, ascending, if there are not more or it is None."""
+        if count is None or count >= self._size:
+            return np.flatnonzero(self._place >= 0)
+        return np.asarray(self._points[rng.choice(self._size, count, replace=False)])
+
+    def nearest(self, points: Index, distances: Vector, count: int) -> Index:
+        """Return the ``count`` of ``points`` with the smallest distances; of equals those that come first in the order."""
+        if count > 1:
+            return points[np.lexsort((self._rank[points], distances))[:count]]
+        equals: Index = points[distances == distances.min()]
+        first = int(self._rank[equals].argmin()) if len(equals) > 1 else 0
+        return equals[first : first + 1]
+
+    def take(self, points: Index) -> None:
+        """Take ``points`` out; the last of the others moves to the place of each."""
+        for point in points.tolist():
+            self._size -= 1
+            place, last = self._place[point], self._points[self._size]
+            self._points[place], self._place[last], self._place[point] = last, place, -1
+
+
+@dataclass
+class Rules:
+    """Both stopping rules of section 3.4, looked at whether the run is to end by one of them or not.
+
+    window, tolerance : the number of support vectors is stable if over the last ``window`` labels its range, relative to
+        its largest value, is at most ``tolerance``
+
+    Attributes
+    ----------
+    margin_at : labels bought when the selected example lay no closer than the support vectors on the margin; None: never
+    support_at : labels bought when the number of support vectors was stable; None: never
+    """
+
+    window: int
+    tolerance: float
+    margin_at: int | None = None
+    support_at: int | None = None
+    _seen: deque[tuple[int, int]] = field(default_factory=deque)
+    _most: int = 0
+
+    def selected(self, labels: int, distance: float, margin: float) -> None:
+        """Note that the nearest of the candidates has |f| = ``distance`` while support vectors reach up to ``margin``."""
+        if self.margin_at is None and math.isfinite(margin) and distance >= margin:
+            self.margin_at = labels
+
+    def learned(self, labels: int, support: int) -> None:
+        """Note the number of support vectors after so many labels."""
+        if self.support_at is not None:
+            return
+        seen, self._most = self._seen, max(self._most, support)
+        seen.append((labels, support))
+        while len(seen) > 1 and seen[1][0] <= labels - self.window:
+            seen.popleft()
+        # most often the two ends of the window say that it is not stable
+        if seen[0][0] > labels - self.window or abs(support - seen[0][1]) > self.tolerance * self._most:
+            return
+        counts = [count for _, count in seen]
+        most = max(counts)
+        if most and most - min(counts) <= self.tolerance * most:
+            self.support_at = labels
+
+
+class Retrained(Learner):
+    """An exact solver as a learner: after each purchase it solves the whole problem over what was bought.
+
+    The classical method of active learning (Tong and Koller 2001; the paper's step iii). Where the solver can start from
+    coefficients it starts from those of the last solution. While all labels are of one class: w = 0, that label as intercept.
+    """
+
+    def __init__(self, problem: PoolSVC, oracle: Oracle, rng: np.random.Generator) -> None:
+        self._problem, self._oracle, self._rng = problem, oracle, rng
+        self._kernel = problem.kernel.astype(np.float32)  # of the scores
+        self._coef = np.zeros(problem.n)
+        self._intercept = 0.0
+        self._both = False
+
+    def learn(self, indices: Any) -> None:
+        bought = self._problem.bought
+        targets = self._problem.targets[bought]
+        self._both = bool(len(targets)) and targets.min() < targets.max()
+        if not self._both:
+            self._intercept = float(targets[0]) if len(targets) else 0.0
+            return
+        stated, start = self._problem.labelled(), self._coef[bought]
+        last: Iterate | None = None
+        with self._oracle.failing_in(f"after {len(bought)} labels"):
+            for last in self._oracle.iterates(stated, start=start if start.any() else None, rng=self._rng):  # noqa: B007
+                continue  # the last counts
+            if last is None or last.dual_coef is None:
+                raise PluginError("it ended without dual coefficients.")
+            self._coef[bought], self._intercept = stated.checked(last.dual_coef, last.intercept)
+
+    def scores(self, indices: Any, *, keep: bool | None = False) -> Vector:
+        return self._kernel.expand(self._coef, np.asarray(indices, dtype=np.intp)) + self._intercept
+
+    def finish(self) -> None:
+        """Do nothing: every model is a solution."""
+
+    def iterate(self, *, done: bool = False, **info: Any) -> Iterate:
+        spent = {"oracle_calls": self._oracle.calls, "oracle_seconds": self._oracle.seconds}
+        return Iterate(self._coef, self._intercept, done=done, info={**spent, **info})
+
+    @property
+    def support(self) -> int:
+        """Number of support vectors."""
+        return int(np.count_nonzero(self._coef))
+
+    @property
+    def margin(self) -> float:
+        """1; infinite while the labels are of one class."""
+        return 1.0 if self._both else math.inf
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,8 @@
 """What is done about imbalance without active learning, against its definition: other libraries, and the obvious way."""
 
+import re
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -8,13 +11,52 @@ from imblearn.over_sampling import SMOTE
 from sklearn.svm import SVC
 
 from harness import (
+    CSVC,
     RBF,
+    Iterate,
     KernelOracle,
+    Limits,
     Oracle,
+    OracleFailure,
+    PluginError,
     PoolSVC,
+    Solver,
+    Status,
+    StoppedBy,
+    UsageError,
+    drive,
     get_solver,
 )
-from tests.plugins.imbalance_problems import EXACT, clouds, outcome, scores_of, stated
+
+EXACT = "smo-block[tau=1e-6,dtype=float64]"
+METHODS = {
+    "batch": Batch(oracle=EXACT),
+    "undersampling": Undersampling(oracle=EXACT, ratio=1.5),
+    "smote": Smote(oracle=EXACT),
+    "different-costs": DifferentCosts(oracle=EXACT),
+}
+
+
+def clouds(positives, negatives, seed=0, d=3):
+    """Return two overlapping Gaussians of so many points, in random order."""
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat([1.0, -1.0], [positives, negatives]))
+    return rng.normal(size=(len(y), d)) + 0.5 * y[:, None], y
+
+
+def stated(x, y, kernel=None, C=2.0):
+    return CSVC.build(KernelOracle(kernel or RBF(gamma=0.4), x), y, {"C": C})
+
+
+def outcome(solver, problem, seed=0, limits=None):
+    return drive(solver, problem, np.random.default_rng(seed), limits or Limits())
+
+
+def scores_of(found, problem, points):
+    if found.free is None:
+        return problem.scores_new(found.dual_coef, found.intercept, points)
+    return found.free.scores(problem.kernel, points)
+
 
 # -- batch -------------------------------------------------------------------------------------------
 
@@ -110,3 +152,85 @@ def test_different_costs_is_the_svm_with_a_price_for_each_class(flipped):
     peer = SVC(C=2.0, gamma=0.4, class_weight={smaller: 9.5}, tol=1e-8).fit(x, y)
     new, _ = clouds(20, 20, seed=9)
     np.testing.assert_allclose(scores_of(found, problem, new), peer.decision_function(new), atol=1e-4)
+
+
+# -- all of them -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_budgets_hold_and_what_was_reached_is_a_model(name):
+    problem = stated(*clouds(60, 600))
+    solver = METHODS[name].replaced(oracle="lasvm[block=8]")
+    found = outcome(solver, problem, limits=Limits(iterations=1))
+    assert (found.status, found.stopped_by, found.yields) == (Status.BUDGET, StoppedBy.ITERATIONS, 1)
+    again = stated(*clouds(60, 600))
+    spent = outcome(solver, again, limits=Limits(kernel_evaluations=5000))
+    assert spent.status is Status.BUDGET
+    assert 5000 <= again.kernel.counter.evaluations < 100_000
+    assert np.isfinite(scores_of(spent, again, clouds(5, 5)[0])).all()
+
+
+@dataclass(frozen=True)
+class Faulty(Solver):
+    """Solves and then fails in one of many ways."""
+
+    name = "faulty"
+    solves = (CSVC,)
+    fault: str = "raises"
+
+    def skip(self, problem):
+        return "it takes no more than 3 points." if self.fault == "refuses" else None
+
+    def iterates(self, problem, rng):
+        if self.fault == "raises":
+            yield Iterate(np.zeros(problem.n))
+            raise ZeroDivisionError("a wheel came off")
+        if self.fault == "weights":
+            yield Iterate(weights=np.zeros(problem.kernel.n_features), done=True)
+        if self.fault == "free":
+            yield Iterate(free_coef=np.zeros(problem.n), done=True)
+
+
+SAID = {
+    "raises": "failed: ZeroDivisionError: a wheel came off",
+    "weights": "failed: it gives no dual coefficients",
+    "free": "failed: it gives no dual coefficients",
+    "nothing": "failed: it ended without a model",
+    "refuses": r"failed: it refused the \d+ points that it was given: it takes no more than 3 points",
+}
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("fault", SAID)
+def test_an_oracle_that_fails_ends_the_run_with_its_name(name, fault, monkeypatch):
+    monkeypatch.setattr("harness.oracle.get_solver", lambda text: Faulty(fault=fault))
+    with pytest.raises(OracleFailure, match=f"{name}: the oracle 'faulty' {SAID[fault]}"):
+        outcome(METHODS[name].replaced(oracle="faulty"), stated(*clouds(8, 50)))
+    assert issubclass(OracleFailure, PluginError)
+
+
+@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize(
+    ("oracle", "reason"),
+    [
+        ("nobody", "oracle='nobody': there is no solver or plugin called 'nobody'"),
+        ("lasvm[epochs", r"has a '\[' without its '\]'"),
+        ("fw", "the oracle 'fw' solves .*, not c-svc; name one that does"),
+        ("smote", "the oracle 'smote' gives a model that is no solution of c-svc"),
+        ("different-costs", "the oracle 'different-costs' gives a model that is no solution of c-svc"),
+    ],
+)
+def test_an_oracle_that_cannot_train_is_refused_in_a_sentence(name, oracle, reason):
+    solver = METHODS[name].replaced(oracle=oracle)
+    said = solver.skip(stated(*clouds(8, 50)))
+    assert said.startswith(f"{name}: ")
+    assert re.search(reason, said), said
+    with pytest.raises(UsageError):
+        outcome(solver, stated(*clouds(8, 50)))
+    assert solver.warm_ups()
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_single_class_is_refused(name):
+    problem = stated(clouds(0, 10)[0], np.full(10, -1.0))
+    assert METHODS[name].skip(problem) == f"{name}: all 10 points are of one class; expected points of both."

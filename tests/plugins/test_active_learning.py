@@ -4,18 +4,77 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness_active.pool import Pool
-from harness_active.solvers import ActiveFullSearch, ActiveSmallPool, RandomSampling, RetrainActive
+from harness_active.solvers import ActiveFullSearch, ActiveSmallPool, Pool, RandomSampling, RetrainActive, Rules
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from harness import (
-    Oracle,
-    OracleFailure,
-    UsageError,
-    get_solver,
-)
+from harness import RBF, KernelOracle, Limits, Oracle, OracleFailure, PoolSVC, UsageError, drive, get_solver
 from harness.kernels.oracle import uncounted
-from tests.plugins.active_problems import SEARCHING, STRATEGIES, bought, followed, imbalanced, named, pool_of
-from tests.plugins.naive_active import distances, nearest
+
+STRATEGIES = [ActiveSmallPool(), ActiveFullSearch(), ActiveFullSearch(keep_scores=True), RandomSampling()]
+STRATEGIES += [RetrainActive(), RetrainActive(candidates=7)]
+SEARCHING = [solver for solver in STRATEGIES if not isinstance(solver, RandomSampling)]
+
+
+def named(solver):
+    return solver.label
+
+
+def imbalanced(n=300, d=4, noise=0.3, seed=0, threshold=1.2):
+    """About one positive in nine."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, d))
+    return x, np.where(x[:, 0] + noise * rng.normal(size=n) > threshold, 1.0, -1.0)
+
+
+def pool_of(x, y, kernel=None, C=10.0, budget=None):
+    return PoolSVC.build(KernelOracle(kernel or RBF(gamma=0.3), x), y, {"C": C, "budget": budget})
+
+
+def followed(solver, problem, seed=1):
+    """Every iterate with its arrays copied, beside the number of labels that were bought by then."""
+    found = []
+    for iterate in solver.iterates(problem, np.random.default_rng(seed)):
+        iterate.dual_coef = iterate.dual_coef.copy()
+        problem.checked(iterate.dual_coef, iterate.intercept, tolerance=1e-9)
+        found.append((problem.labels_used, iterate))
+    assert found[-1][1].done
+    assert not any(iterate.done for _, iterate in found[:-1])
+    return found
+
+
+def bought(solver, x, y, seed=1, **stated):
+    problem = pool_of(x, y, **stated)
+    last = followed(solver, problem, seed)[-1][1]
+    return problem.bought.tolist(), last
+
+
+def distances(K, coef, intercept):
+    """|f| of every point, one at a time."""
+    return np.array([abs(sum(coef[j] * K[i, j] for j in np.flatnonzero(coef)) + intercept) for i in range(len(K))])
+
+
+def nearest(K, coef, intercept, candidates, count):
+    """The distances of the ``count`` nearest of the candidates, ascending."""
+    found = distances(K, coef, intercept)
+    return sorted(found[i] for i in candidates)[:count]
+
+
+def held_first(history, window, tolerance):
+    """Labels at which the number of support vectors was stable for the first time; None: never.
+
+    history : (labels, support vectors) in the order of the queries
+    """
+    for now, (labels, _) in enumerate(history):
+        seen = [entry for entry in history[: now + 1] if entry[0] > labels - window]
+        before = [entry for entry in history[: now + 1] if entry[0] <= labels - window]
+        if not before:
+            continue
+        counts = [support for _, support in [before[-1], *seen]]
+        if max(counts) > 0 and (max(counts) - min(counts)) / max(counts) <= tolerance:
+            return labels
+    return None
+
 
 # -- what is bought ----------------------------------------------------------------------------------
 
@@ -94,9 +153,6 @@ def test_scores_that_are_kept_are_those_that_are_computed_anew(C, strategy, batc
     assert 5 * found[1][2] < found[0][2]
 
 
-# -- what it costs -----------------------------------------------------------------------------------
-
-
 # -- what must not matter ----------------------------------------------------------------------------
 
 
@@ -126,14 +182,7 @@ def test_eta_and_p_give_the_sample_size():
     ("selection", "sentence"),
     [
         ("active-small-pool[candidates=59,eta=0.1]", "candidates=59 and eta=0.1 both say how many points are sampled"),
-        ("active-small-pool[candidates=59,p=0.1]", "candidates=59 and p=0.1 both say"),
-        ("active-small-pool[candidates=0]", "candidates=0 is not valid|candidates='0' is not valid"),
-        ("active-small-pool[p=1]", "p=.*is not valid"),
-        ("active-full-search[first=0]", "first=.*is not valid"),
-        ("random-sampling[batch=0]", "batch=.*is not valid"),
         ("random-sampling[stop=margin]", "stop=margin has no meaning where no candidate is compared"),
-        ("active-full-search[stop=never]", "stop=.*is not valid"),
-        ("active-full-search[stop_tolerance=1]", "stop_tolerance=.*is not valid"),
     ],
 )
 def test_wrong_parameters_are_refused_in_a_sentence(selection, sentence):
@@ -166,3 +215,101 @@ def test_an_oracle_that_fails_is_named(monkeypatch):
     steps = RetrainActive(oracle="smo").iterates(pool_of(*imbalanced(60, threshold=0.5)), np.random.default_rng(0))
     with pytest.raises(OracleFailure, match="after 20 labels: the oracle 'smo' failed: ValueError: out of luck"):
         next(steps)
+
+
+# -- when it stops -----------------------------------------------------------------------------------
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(st.tuples(st.integers(1, 4), st.integers(0, 12)), max_size=40),
+    st.integers(1, 20),
+    st.sampled_from([0.0, 0.1, 0.3]),
+)
+def test_the_number_of_support_vectors_is_stable_when_the_twin_says_so(steps, window, tolerance):
+    history, labels = [], 0
+    for step, support in steps:
+        labels += step
+        history.append((labels, support))
+    rules = Rules(window, tolerance)
+    for entry in history:
+        rules.learned(*entry)
+    assert rules.support_at == held_first(history, window, tolerance)
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.tuples(st.floats(0, 3), st.sampled_from([np.inf, 0.5, 1.0, 2.0])), max_size=30))
+def test_the_margin_is_exhausted_when_the_nearest_lies_outside(seen):
+    rules = Rules(5, 0.1)
+    for labels, (distance, margin) in enumerate(seen):
+        rules.selected(labels, distance, margin)
+    held = [labels for labels, (distance, margin) in enumerate(seen) if margin < np.inf and distance >= margin]
+    assert rules.margin_at == (held[0] if held else None)
+
+
+@pytest.mark.parametrize("rule", ["margin", "support"])
+@pytest.mark.parametrize("solver", SEARCHING, ids=named)
+def test_a_rule_ends_the_run_where_a_run_without_it_notes_that_it_held(solver, rule):
+    x, y = imbalanced(800, noise=0.0)
+    x[:, 0] += 0.4 * y
+    common = {"stop_window": 40, "stop_tolerance": 0.05, "finishing": False}
+    if isinstance(solver, RetrainActive):
+        common["oracle"] = "smo"  # of one epoch of lasvm the number of support vectors is never that stable
+    whole, stopping = pool_of(x, y, C=100.0, budget=500), pool_of(x, y, C=100.0, budget=500)
+    free = followed(solver.replaced(**common), whole)
+    ended = followed(solver.replaced(stop=rule, **common), stopping)
+    at = free[-1][1].info[f"{rule}_at"]
+    assert at is not None
+    assert free[-1][1].info["stopped_by"] == "budget"
+    assert ended[-1][1].info["stopped_by"] == rule
+    assert stopping.labels_used == at == ended[-1][1].info[f"{rule}_at"] < whole.labels_used == 500
+    assert stopping.bought.tolist() == whole.bought.tolist()[:at]
+    if rule == "margin":
+        assert ended[-1][1].info["distance"] >= ended[-1][1].info["margin"]
+        assert all(info["distance"] < 2.0 for _, each in ended[1:-1] if (info := each.info)["margin_at"] is None)
+    else:
+        supports = [np.count_nonzero(iterate.dual_coef) for labels, iterate in ended[:-1] if labels >= at - 40]
+        assert max(supports) - min(supports) <= 0.05 * max(supports)
+    # what is left is on the right side of it
+    last = ended[-1][1]
+    assert np.mean(np.sign(whole.kernel.expand(last.dual_coef) + last.intercept) == y) > 0.9
+
+
+def test_the_host_may_stop_after_any_query():
+    x, y = imbalanced(200)
+    for yields in (1, 2, 7):
+        problem = pool_of(x, y)
+        outcome = drive(ActiveSmallPool(), problem, np.random.default_rng(0), Limits(iterations=yields))
+        assert problem.labels_used == 19 + yields
+        assert outcome.info["queries"] == yields - 1
+        problem.checked(outcome.dual_coef, outcome.intercept)
+
+
+# -- edges -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", STRATEGIES, ids=named)
+@pytest.mark.parametrize("budget", [1, 2, 19, 20, 21, 45])
+def test_budgets_of_one_label_up_to_all(solver, budget):
+    x, y = imbalanced(45, threshold=0.5)
+    problem = pool_of(x, y, budget=budget)
+    last = followed(solver, problem)[-1][1]
+    assert problem.labels_used == budget == last.info["labels"]
+    assert last.info["queries"] == max(0, budget - 20)
+    assert last.info["stopped_by"] == ("pool" if budget == 45 else "budget")
+
+
+@pytest.mark.parametrize("label", [-1.0, 1.0])
+@pytest.mark.parametrize("solver", STRATEGIES, ids=named)
+def test_while_all_labels_are_of_one_class_points_are_bought_in_random_order(solver, label):
+    x, _ = imbalanced(100)
+    problem = pool_of(x, np.full(100, label), budget=60)
+    found = followed(solver.replaced(stop="support"), problem, seed=4)
+    assert {iterate.intercept for _, iterate in found} == {label}
+    assert not any(iterate.dual_coef.any() for _, iterate in found)
+    info = found[-1][1].info
+    assert (info["stopped_by"], info["margin_at"], info["support_at"]) == ("budget", None, None)
+    order = np.random.default_rng(4).permutation(100)
+    if getattr(solver, "candidates", 59) is None and solver.name != "active-small-pool":
+        assert problem.bought.tolist() == order[:60].tolist()
+    assert len(set(problem.bought.tolist())) == 60

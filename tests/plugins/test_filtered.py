@@ -9,7 +9,7 @@ import types
 
 import numpy as np
 import pytest
-from harness_robust import detectors
+from harness_robust import filtered
 from harness_robust.filtered import Filtered
 from sklearn.ensemble import IsolationForest
 from sklearn.neighbors import LocalOutlierFactor
@@ -103,7 +103,7 @@ def test_on_outlier_margin_it_gives_up_the_share_and_leaves_the_widest_margin_of
     assert (last.info["dropped_positives"], last.info["dropped_negatives"]) == (100 * first, 100 * second)
     problem.checked(coef, last.intercept)
     sides = [np.flatnonzero(data.y_train == sign) for sign in (1, -1)]
-    dropped = detectors.flagged("isolation-forest", problem, sides, [first, second], np.random.default_rng(1))
+    dropped = filtered.flagged("isolation-forest", problem, sides, [first, second], np.random.default_rng(1))
     rest = HardMargin.build(KernelOracle(Linear(), data.x_train[~dropped]), data.y_train[~dropped], {})
     exact = get_solver("qp").solve(rest)
     np.testing.assert_allclose(coef[~dropped] @ data.x_train[~dropped], exact.dual_coef @ rest.kernel.points, atol=1e-3)
@@ -119,7 +119,7 @@ def test_against_the_origin_all_points_are_judged_together():
     assert last.info["dropped"] == 30
     assert "dropped_positives" not in last.info
     problem.checked(coef, last.intercept)
-    dropped = detectors.flagged("isolation-forest", problem, [np.arange(300)], [0.1], np.random.default_rng(1))
+    dropped = filtered.flagged("isolation-forest", problem, [np.arange(300)], [0.1], np.random.default_rng(1))
     assert (dropped & data.planted).sum() >= 15, "3 by chance"
     assert not coef[dropped].any()
     rest = PolytopeDistance.build(KernelOracle(Linear(), data.x_train[~dropped]), data.y_train[~dropped], {})
@@ -168,7 +168,7 @@ def test_a_class_is_never_left_empty(monkeypatch):
     x, y = clouds()
     problem = CSVC.build(KernelOracle(Linear(), x), y, {"C": 1.0})
     monkeypatch.setitem(
-        detectors._ALONE, "isolation-forest", lambda x, _: (np.zeros(len(x)), np.ones(len(x), dtype=bool))
+        filtered._ALONE, "isolation-forest", lambda x, _: (np.zeros(len(x)), np.ones(len(x), dtype=bool))
     )
     with pytest.raises(UsageError, match=r"isolation-forest calls all 60 positives outliers; .* Give share, the part"):
         next(Filtered().iterates(problem, np.random.default_rng(0)))

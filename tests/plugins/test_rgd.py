@@ -10,12 +10,31 @@ from harness_rgd.sides import Sides
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness import (
-    Linear,
-    Precomputed,
-)
+from harness import RBF, HardMargin, KernelOracle, Linear, OutlierMargin, PolytopeDistance, Precomputed
+from reports.rgd_tree_2015 import theorem
 from tests.plugins.naive_rgd import NaiveTree
-from tests.plugins.rgd_problems import clouds, hard_margin, outlier_margin, polytope_distance, rbf
+
+
+def clouds(n=40, d=3, apart=4.0, outliers=0.0, seed=0):
+    """Two Gaussian clouds ``apart`` along the first axis, a share of whose labels is wrong; and which ones are."""
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+    x = rng.normal(size=(n, d))
+    x[:, 0] += 0.5 * apart * y
+    planted = rng.permutation(n) < round(outliers * n)
+    return x, np.where(planted, -y, y), planted
+
+
+def outlier_margin(x, y, kernel=None, **values):
+    return OutlierMargin.build(KernelOracle(kernel or Linear(), x), y, values)
+
+
+def hard_margin(x, y):
+    return HardMargin.build(KernelOracle(Linear(), x), y)
+
+
+def polytope_distance(x):
+    return PolytopeDistance.build(KernelOracle(Linear(), x), np.where(np.arange(len(x)) % 2 == 0, 1.0, -1.0))
 
 
 def last(solver, problem, seed=0):
@@ -120,7 +139,7 @@ def test_the_pairs_of_two_hulls_are_gilberts_too():
     assert np.allclose([level.w[0] for level in found], list(gilbert(differences, place, 8)), atol=1e-10)
 
 
-@pytest.mark.parametrize("kernel", [Linear(), rbf()], ids=["w", "kernel values"])
+@pytest.mark.parametrize("kernel", [Linear(), RBF(gamma=0.3)], ids=["w", "kernel values"])
 @pytest.mark.parametrize("solver", [RGDTree(), RGDBoosted()], ids=["tree", "boosted"])
 @pytest.mark.parametrize("values", [CASES["two shares"], CASES["one share"]], ids=["two shares", "one share"])
 def test_the_width_it_says_is_the_certificates(solver, values, kernel):
@@ -197,3 +216,26 @@ def test_the_evidence_where_nothing_separates():
         assert not found.done
         assert "the widest slab of" in found.info["stopped"]
         assert "of 30 positives" in found.info["stopped"]
+
+
+# -- theorems 2 and 4: some node of a whole tree is nearly optimal as often as they say ---------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("nodes", [None, 50], ids=["whole", "L=50"])
+@pytest.mark.parametrize("setting", theorem.SETTINGS, ids=[f"{each.against} {each.ratio}" for each in theorem.SETTINGS])
+def test_some_node_is_an_approximation(setting, nodes):
+    assert setting.height <= 4
+    found = [theorem.widest(setting, seed, nodes) >= 1.0 - setting.epsilon for seed in range(20)]
+    assert np.mean(found) >= (1.0 - theorem.MU) * (1.0 - theorem.OUTLIERS)
+
+
+@pytest.mark.parametrize("setting", theorem.SETTINGS, ids=[f"{each.against} {each.ratio}" for each in theorem.SETTINGS])
+def test_the_planted_optimum_is_the_inliers_margin(setting):
+    problem, optimum = theorem.planted(setting, 0)
+    inliers = np.arange(10, problem.n)
+    x = problem.kernel.points[inliers]
+    groups = [x] if setting.against == "origin" else [x[problem.targets[inliers] > 0], x[problem.targets[inliers] < 0]]
+    diameters = [max(np.linalg.norm(a - b) for a in group for b in group) for group in groups]
+    assert sum(diameters) <= setting.ratio * optimum * (1.0 + 1e-9)
+    assert problem.share.both == 10

@@ -78,26 +78,6 @@ def test_the_ratio_is_no_more_than_the_true_one(seed, share):
     assert found.margin == pytest.approx(margin_of(problem, chosen), rel=1e-5)
 
 
-def test_a_wrong_core_set_is_caught_and_wrong_weights_on_a_right_one_are_not_held_against_it():
-    problem = problem_of(HardMargin, n=60)
-    coef = solved(problem)
-    right = np.flatnonzero(coef)
-    uniform = np.zeros(60)
-    for label in (1.0, -1.0):
-        own = right[problem.targets[right] == label]
-        uniform[own] = label / len(own)
-    assert core_set_certificate(problem, uniform, "qp").ratio >= 1 - 1e-5
-    without = coef.copy()
-    for label in (1.0, -1.0):  # the heaviest point of each class is left out
-        own = np.flatnonzero(problem.targets * label > 0)
-        without[own[np.argmax(np.abs(coef[own]))]] = 0.0
-        without[own] /= np.abs(without[own]).sum()
-    found = core_set_certificate(problem, without, "qp")
-    assert found.size == len(right) - 2
-    assert found.ratio < 0.9
-    assert margin_of(problem, np.arange(60)) < 0.999 * margin_of(problem, np.flatnonzero(without))
-
-
 def test_what_cannot_be_certified_is_said(monkeypatch):
     with pytest.raises(UsageError, match="c-svc"):
         core_set_certificate(problem_of(CSVC), np.zeros(60), "qp")
