@@ -140,7 +140,7 @@ def libsvm_text(path: Path, d: int) -> tuple[Any, Vector]:
 
     with opened(path) as file:
         x, y = read_libsvm(file, path)
-    return based(x, 1, d), y
+    return based(x, 1, d, path), y
 
 
 def matlab(path: Path, points: str = "data", labels: str = "target") -> tuple[Any, Vector]:

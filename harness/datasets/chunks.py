@@ -82,7 +82,7 @@ class ChunkedFile:
         with in_a_sentence(self.path):
             for x, labels in self._chunks():
                 if self.kind == "libsvm":
-                    x = based(x, self._base, self.d)
+                    x = based(x, self._base, self.d, self.path)
                     x = x.toarray() if self._dense else x
                 bad = first_non_finite(x)
                 if bad is not None:

@@ -11,7 +11,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from harness.datasets.bounds import bound, refuse_beyond, shown, too_large
 from harness.datasets.labels import clipped
@@ -20,7 +20,7 @@ from harness.parameters import did_you_mean
 from harness.selection import quoted
 
 _MAGIC = {".gz": b"\x1f\x8b", ".bz2": b"BZh", ".xz": b"\xfd7zXZ\x00"}
-_OPEN: Mapping[str, Callable[[Path], Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_STREAM: Mapping[str, Callable[[], Any]] = {".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}
 _DAMAGED = (EOFError, OSError, lzma.LZMAError, zlib.error)
 _BLOCK = 1 << 20  # bytes unpacked at a time
 _LONGEST = 2000  # characters of a message
@@ -87,8 +87,45 @@ def compression_of(path: Path) -> str | None:
 def streamed(path: Path) -> BinaryIO:
     """Return the file's (decompressed) content as it is unpacked, some MB at a time."""
     kind = compression_of(path)
-    file: BinaryIO = path.open("rb") if kind is None else _OPEN[kind](path)
-    return file
+    if kind is None:
+        return path.open("rb")
+    return (
+        cast("BinaryIO", gzip.open(path)) if kind == ".gz" else io.BufferedReader(_Streams(path, _STREAM[kind]), _BLOCK)
+    )
+
+
+class _Streams(io.RawIOBase):
+    """What streams of bzip2 or xz unpack to, one after the other.
+
+    The library's own readers end without a word where bytes follow that begin no stream. Zeros, which pad, are left out.
+    """
+
+    def __init__(self, path: Path, stream: Callable[[], Any]) -> None:
+        self._file, self._new, self._stream = path.open("rb"), stream, stream()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = b""
+        while not content:
+            packed = b""
+            if self._stream.eof:
+                packed = self._stream.unused_data.lstrip(b"\0")
+                while not packed and (block := self._file.read(_BLOCK)):
+                    packed = block.lstrip(b"\0")
+                if not packed:
+                    return 0
+                self._stream = self._new()
+            elif self._stream.needs_input and not (packed := self._file.read(_BLOCK)):
+                raise EOFError("it ends within a stream")
+            content = self._stream.decompress(packed, len(buffer))
+        buffer[: len(content)] = content
+        return len(content)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def opened(path: Path, weight: int = 1) -> BinaryIO:

@@ -239,8 +239,19 @@ def base_of(ranges: Sequence[tuple[int, int] | None], chosen: str, paths: Sequen
     return 0 if zero or chosen == "0" else 1
 
 
-def based(x: Csr, base: int, width: int) -> Csr:
-    """Return (n, width) points of which column 0 holds the index ``base``."""
+def based(x: Csr, base: int, width: int, path: Path | str) -> Csr:
+    """Return (n, width) points of which column 0 holds the index ``base``.
+
+    Raises
+    ------
+    DataError : an index is beyond these columns, as in a file that has changed since they were counted.
+    """
+    found = index_range(x)
+    if found is not None and not base <= found[0] <= found[1] < base + width:
+        raise DataError(
+            f"'{path}' has indices from {found[0]} to {found[1]}; expected {base} to {base + width - 1}. Fetch it again, or "
+            "let whatever writes it finish."
+        )
     return scipy.sparse.csr_array((x.data, x.indices - base, x.indptr), shape=(x.shape[0], width))
 
 
@@ -269,7 +280,7 @@ def _settled(tables: list[Table], kinds: list[str], paths: list[str], index_base
     widths += [table.x.shape[1] for table, kind in zip(tables, kinds, strict=True) if kind != "libsvm"]
     settled = list(tables)
     for index, as_read in text.items():
-        x = based(as_read, base, max(widths, default=0))
+        x = based(as_read, base, max(widths, default=0), paths[index])
         refuse_too_wide(*x.shape, x.nnz, paths[index])
         settled[index] = checked(Table(x, tables[index].labels), Path(paths[index]))
     train: Any = settled[0].x

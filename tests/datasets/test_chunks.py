@@ -65,6 +65,12 @@ def test_the_index_base_is_that_of_the_whole_file_or_said(tmp_path):
     path.write_text("1 1:5 2:6\n-1 1:7\n")
     np.testing.assert_array_equal(together(ChunkedFile(str(path), 1, index_base="0"))[0], [[0, 5, 6], [0, 7, 0]])
     np.testing.assert_array_equal(together(ChunkedFile(str(path), 1))[0], [[5, 6], [7, 0]])
+    for changed in ("1 0:5\n-1 1:7\n", "1 1:5\n-1 3:7\n"):  # beyond the columns that were counted
+        path.write_text("1 1:5 2:6\n-1 1:7\n")
+        chunks = ChunkedFile(str(path), 1)
+        path.write_text(changed)
+        with pytest.raises(DataError, match=r"has indices from . to .; expected 1 to 2"):
+            list(chunks)
     for wrong in ({"index_base": 2}, {"rows": 0}):
         with pytest.raises(UsageError, match="expected 1 or more, and 'auto', 0 or 1"):
             ChunkedFile(str(path), **wrong)

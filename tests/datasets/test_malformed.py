@@ -167,7 +167,10 @@ def test_damaged_compression(tmp_path, suffix):
     path, content = tmp_path / f"a.csv{suffix}", PACK[suffix](CSV.encode() * 50)
     flipped = bytearray(content)
     flipped[len(content) // 2] ^= 0xFF
-    for damaged in (content[: len(content) // 2], bytes(flipped), content + PACK[suffix](CSV.encode())[:-6]):
+    more = PACK[suffix](CSV.encode().removeprefix(b"x,label\n") * 2)
+    path.write_bytes(PACK[suffix](CSV.encode()) + more + bytes(12))  # two streams and what pads them
+    assert FileSource(path=str(path), test_fraction=0).load().x_train.shape == (60, 1)
+    for damaged in (content[: len(content) // 2], bytes(flipped), content + more[:-6], content + b"no stream" + more):
         path.write_bytes(damaged)
         assert f"{suffix} data truncated or damaged" in refusal(path)
     path.write_text(CSV)
