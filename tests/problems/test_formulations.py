@@ -173,13 +173,15 @@ def test_what_is_no_model_is_refused_in_words(formulation, values):
         (CSVC, {"C": 2.0}, [1.0, -2.0], 1.0 / 3.0),  # the sum is -1 of sum |coef| = 3
         (CSVCNoBias, {"C": 2.0}, [1.0, -2.0], 0.0),
         (HardMargin, {}, [1.0, -1.0], 0.0),
-        (HardMargin, {}, [0.75, -0.75], 0.25),
+        (HardMargin, {}, [0.75, -1.0], 0.25),
+        (HardMargin, {}, [1.0, -0.75], 0.25),
         (ReducedHull, {"D": 0.5}, [1.0, -1.0], 0.5),  # above the cap
         (ReducedHull, {"D": 1.0, "D_minus": 0.5}, [1.0, -0.5, 0.0, -0.5], 0.0),
         (ReducedHull, {"D": 1.0, "D_minus": 0.5}, [1.0, -1.0], 0.5),  # above the cap of the negatives alone
         (EpsSVR, {"C": 2.0}, [3.0, -3.0], 0.5),
         (EpsSVR, {"C": 2.0}, [1.0, -0.5], 0.25),  # off by 0.5 of C
         (NuSVC, {"nu": 0.5}, [0.25, -0.25], 1.5),  # 0.15 above 1 / n
+        (NuSVC, {"nu": 0.5}, [0.1, -0.1, 0.1, -0.1, 0.05], 0.2),  # the negatives sum to 0.2, not 0.25
         (OneClass, {"nu": 0.5}, [0.1] * 10, 0.0),
         (OneClass, {"nu": 0.5}, [0.3, -0.1, *[0.1] * 8], 0.5),  # 0.1 above the cap of 0.2, and below 0
         (OneClass, {"nu": 0.5}, [0.05] * 10, 0.5),
